@@ -1,0 +1,70 @@
+//! What a compiled function may name besides other functions.
+//!
+//! CLIF refers to functions by a namespace and an index; this is who lives in which namespace. Device intrinsics are
+//! calls that `crates/ptx` lowers to an instruction or two; to add one, add a row here and a row there.
+
+/// Namespaces of CLIF's external names.
+pub mod namespace {
+    /// A wasm function, by its index in the module's function space (imports' stubs included).
+    pub const WASM: u32 = 0;
+    /// One of [`super::Intrinsic`].
+    pub const INTRINSIC: u32 = 1;
+    /// Functions the compiler itself adds: bus helpers, entry points.
+    pub const RUNTIME: u32 = 2;
+    /// Data symbols: [`super::symbol`].
+    pub const DATA: u32 = 3;
+}
+
+pub mod symbol {
+    /// The array of code addresses, one u64 for each function of the module that may be called indirectly.
+    pub const FUNCTION_TABLE: u32 = 0;
+}
+
+macro_rules! intrinsics {
+    ($($(#[$doc:meta])* $name:ident ($($param:ident),*) -> ($($result:ident),*) ;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum Intrinsic { $($(#[$doc])* $name),* }
+
+        impl Intrinsic {
+            pub const ALL: &[Intrinsic] = &[$(Intrinsic::$name),*];
+
+            pub fn from_index(index: u32) -> Option<Self> {
+                Self::ALL.get(index as usize).copied()
+            }
+            /// Parameter and result types.
+            pub const fn signature(self) -> (&'static [Type], &'static [Type]) {
+                match self { $(Intrinsic::$name => (&[$(Type::$param),*], &[$(Type::$result),*])),* }
+            }
+        }
+    };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    I32,
+    I64,
+}
+
+intrinsics! {
+    /// `%tid.x`
+    ThreadInBlock() -> (I32);
+    /// `%ctaid.x`
+    Block() -> (I32);
+    /// `%ntid.x`
+    BlockThreads() -> (I32);
+    /// `%laneid`
+    Lane() -> (I32);
+    /// `%globaltimer`: nanoseconds, from an unspecified start.
+    GlobalTimer() -> (I64);
+    /// `nanosleep.u32`: gives the other threads the floor for about that long.
+    NanoSleep(I32) -> ();
+    /// `exit`: the thread ends here. What follows in CLIF is unreachable.
+    Exit() -> ();
+    /// `membar.sys`
+    FenceSystem() -> ();
+    /// `bar.sync 0`
+    Barrier() -> ();
+    /// `activemask.b32`
+    ActiveMask() -> (I32);
+}

@@ -1,0 +1,123 @@
+//! How instances lie in device memory.
+//!
+//! An instance is one *slot*: a [`Header`], then what its module declares (globals, arguments, tables), then its linear
+//! memory, all of it in 8-byte *cells*. The layout says where cell `n` of a slot is:
+//!
+//! - `linear`: cell after cell. For few instances, and for threads that share a memory.
+//! - `interleaved`: the slots of a warp's 32 lanes interleave cell by cell, so that lanes in step make one
+//!   coalesced access: byte `a` of lane `l` is at `(a / 8) * 256 + l * 8 + a % 8`.
+//!
+//! The *instance pointer*, the first parameter of every compiled function, is the device address of the slot's cell 0. Every
+//! other address is that plus [`Layout::offset`]; nothing but this file knows the formula.
+
+/// Lanes in a warp, on every NVIDIA GPU and on the `cpu` device.
+pub const WARP: u64 = 32;
+/// The unit of interleaving: no naturally aligned access up to 64 bits crosses a cell.
+pub const CELL: u64 = 8;
+/// A wasm page.
+pub const PAGE: u64 = 65536;
+/// Pages an instance's memory can have at most. One less than wasm's 65,536, so that a length in bytes fits 32 bits,
+/// and a bounds check is one 32-bit comparison.
+pub const MAX_PAGES: u64 = 65535;
+/// Slots begin at multiples of this, so that the low bits of an instance pointer are the lane's alone.
+pub const SLOT_ALIGN: u64 = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    Linear,
+    Interleaved,
+}
+
+impl Layout {
+    /// Bytes from one cell of a slot to the next.
+    pub const fn stride(self) -> u64 {
+        match self {
+            Layout::Linear => CELL,
+            Layout::Interleaved => CELL * WARP,
+        }
+    }
+
+    /// Where byte `at` of a slot is, counted from the instance pointer.
+    pub const fn offset(self, at: u64) -> u64 {
+        (at / CELL) * self.stride() + at % CELL
+    }
+
+    /// The instance pointer of slot `index`, counted from the first slot's; `slot_bytes` is a multiple of [`SLOT_ALIGN`].
+    pub const fn slot(self, index: u64, slot_bytes: u64) -> u64 {
+        match self {
+            Layout::Linear => index * slot_bytes,
+            Layout::Interleaved => (index / WARP) * WARP * slot_bytes + (index % WARP) * CELL,
+        }
+    }
+
+    /// Slots to allocate for `count` instances: whole warps where they interleave.
+    pub const fn slots(self, count: u64) -> u64 {
+        match self {
+            Layout::Linear => count,
+            Layout::Interleaved => count.next_multiple_of(WARP),
+        }
+    }
+}
+
+/// The fixed part of a slot. Every field is one cell, so that the header interleaves like everything else.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Header {
+    /// [`crate::Status`]: written by the device when the instance ends.
+    pub status: u64,
+    /// [`crate::TrapRecord`], packed: 0 while nothing trapped.
+    pub trap: u64,
+    /// What `proc_exit` was called with.
+    pub exit_code: u64,
+    /// Which instance this is, from 0.
+    pub index: u64,
+    /// Device address of memory 0's first cell (an interleaved address in that layout).
+    pub memory_base: u64,
+    /// Memory 0's length in bytes.
+    pub memory_bytes: u64,
+    /// What memory 0 may grow to, in bytes: the slot's capacity.
+    pub memory_limit: u64,
+    /// The lowest value the stack pointer may take (32 bits); written by the kernel's entry.
+    pub stack_floor: u64,
+    /// Calls of recursive functions left before the next look at the stop word.
+    pub fuel: u64,
+    /// Device address of the stop word (u32): not 0 means "end now". Shared by all instances of a launch.
+    pub stop: u64,
+    /// Device address of this instance's [`crate::bus::Port`].
+    pub port: u64,
+    /// Device address of the ring's entries ([`crate::bus::RingEntry`]).
+    pub ring: u64,
+    /// Device address of the ring's ticket counter (u32), in device memory.
+    pub ring_ticket: u64,
+    /// Entries in the ring, less one; the number of entries is a power of two.
+    pub ring_mask: u64,
+    /// Bytes of payload in the port.
+    pub port_payload: u64,
+    /// Packets sent by this instance: the sequence number the next reply carries.
+    pub port_sequence: u64,
+    /// How far the stubs have come in the port's payload.
+    pub port_cursor: u64,
+    /// Payload bytes of the last reply not yet taken, in this packet.
+    pub port_left: u64,
+    /// Device address of the module's constant data: passive segments, one after the other.
+    pub constants: u64,
+}
+
+/// Byte offsets of the header's fields in a slot, before [`Layout::offset`].
+pub mod field {
+    use super::Header;
+    use core::mem::offset_of;
+
+    macro_rules! fields {
+        ($($name:ident = $field:ident),* $(,)?) => { $(pub const $name: u64 = offset_of!(Header, $field) as u64;)* };
+    }
+    fields! {
+        STATUS = status, TRAP = trap, EXIT_CODE = exit_code, INDEX = index, MEMORY_BASE = memory_base,
+        MEMORY_BYTES = memory_bytes, MEMORY_LIMIT = memory_limit, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
+        PORT = port, RING = ring, RING_TICKET = ring_ticket, RING_MASK = ring_mask, PORT_PAYLOAD = port_payload,
+        PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, CONSTANTS = constants,
+    }
+    pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
+}
+
+const _: () = assert!(size_of::<Header>() % CELL as usize == 0 && field::STATUS == 0);

@@ -1,0 +1,110 @@
+//! Why an instance stopped.
+
+/// The kinds of trap, numbered as the device writes them. 0 is "none".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum TrapCode {
+    Unreachable = 1,
+    MemoryOutOfBounds = 2,
+    TableOutOfBounds = 3,
+    IndirectCallToNull = 4,
+    BadSignature = 5,
+    IntegerDivisionByZero = 6,
+    IntegerOverflow = 7,
+    BadConversionToInteger = 8,
+    StackOverflow = 9,
+    /// The stop word was set: a timeout, or the host gave up.
+    Interrupted = 10,
+    /// The host's side of a call failed in a way WASI has no number for.
+    HostCall = 11,
+    NullReference = 12,
+}
+
+impl TrapCode {
+    pub const ALL: [TrapCode; 12] = [
+        Self::Unreachable,
+        Self::MemoryOutOfBounds,
+        Self::TableOutOfBounds,
+        Self::IndirectCallToNull,
+        Self::BadSignature,
+        Self::IntegerDivisionByZero,
+        Self::IntegerOverflow,
+        Self::BadConversionToInteger,
+        Self::StackOverflow,
+        Self::Interrupted,
+        Self::HostCall,
+        Self::NullReference,
+    ];
+
+    pub fn from_u8(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| *c as u8 == code)
+    }
+
+    /// The words of the WebAssembly specification, which its test suite compares.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::MemoryOutOfBounds => "out of bounds memory access",
+            Self::TableOutOfBounds => "out of bounds table access",
+            Self::IndirectCallToNull => "uninitialized element",
+            Self::BadSignature => "indirect call type mismatch",
+            Self::IntegerDivisionByZero => "integer divide by zero",
+            Self::IntegerOverflow => "integer overflow",
+            Self::BadConversionToInteger => "invalid conversion to integer",
+            Self::StackOverflow => "call stack exhausted",
+            Self::Interrupted => "interrupted",
+            Self::HostCall => "host call failed",
+            Self::NullReference => "null reference",
+        }
+    }
+}
+
+/// Where and why an instance trapped, packed into one word so that the device writes it in one store:
+/// `code << 56 | function << 32 | offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrapRecord {
+    pub code: TrapCode,
+    /// Index in the module's function space; [`TrapRecord::NO_FUNCTION`] for code no module contains.
+    pub function: u32,
+    /// Offset in the .wasm file of the instruction that trapped.
+    pub offset: u32,
+}
+
+impl TrapRecord {
+    pub const NO_FUNCTION: u32 = 0xff_ffff;
+
+    pub const fn pack(self) -> u64 {
+        ((self.code as u64) << 56) | (((self.function & 0xff_ffff) as u64) << 32) | self.offset as u64
+    }
+
+    pub fn unpack(word: u64) -> Option<Self> {
+        let code = TrapCode::from_u8((word >> 56) as u8)?;
+        Some(Self { code, function: (word >> 32) as u32 & 0xff_ffff, offset: word as u32 })
+    }
+}
+
+/// What became of an instance, as its header's `status` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Status {
+    /// Not run, or ended by a trap: the trap record tells.
+    Running = 0,
+    /// The entry function returned.
+    Returned = 1,
+    /// `proc_exit`: the header's `exit_code` holds.
+    Exited = 2,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn record_survives_packing() {
+        for code in TrapCode::ALL {
+            let record = TrapRecord { code, function: 0x12_3456, offset: 0xdead_beef };
+            assert_eq!(TrapRecord::unpack(record.pack()), Some(record));
+        }
+        assert_eq!(TrapRecord::unpack(0), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! A device is something that runs PTX.
+//!
+//! There are two, and everything above this crate is the same for both: [`cpu`] is built in and needs nothing installed;
+//! `cuda` drives an NVIDIA GPU. A device has memory of its own ([`Buffer`]), memory it shares with the host
+//! ([`Shared`]), and kernels loaded from PTX text ([`Module`]).
+//!
+//! [`Module::run`] blocks until the kernel has ended. While it waits it calls `service` again and again: that is where the
+//! host answers what the kernel asks over the bus, looks at the clock and raises the stop word. `service` is called from any
+//! thread, also from several at once, and says whether it found something to do.
+
+pub mod cpu;
+mod memory;
+
+pub use memory::{Buffer, Shared};
+
+use std::fmt;
+use std::sync::Arc;
+
+/// What went wrong on a device.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The PTX is not what this device understands.
+    #[error("PTX line {line}: {message}\n  {text}")]
+    Ptx { line: usize, message: String, text: String },
+    #[error("no kernel named `{0}` in this module")]
+    NoKernel(String),
+    #[error("out of device memory: {wanted} bytes asked for")]
+    OutOfMemory { wanted: u64 },
+    /// The kernel did what no kernel may do. On a GPU the context is lost with it.
+    #[error("the kernel faulted: {0}")]
+    Fault(String),
+    #[error("{0}")]
+    Unavailable(String),
+    #[error("code generation failed: {0}")]
+    Codegen(String),
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a device is.
+#[derive(Clone, Debug)]
+pub struct Properties {
+    /// `cpu`, `cuda:0`
+    pub id: String,
+    /// What a person calls it: `NVIDIA H200`, `x86_64, 16 cores`.
+    pub name: String,
+    /// PTX target: the highest this device takes, as in `sm_90`.
+    pub target: u32,
+    /// Multiprocessors; cores on `cpu`.
+    pub processors: u32,
+    pub memory_bytes: u64,
+    /// Threads in a block at most.
+    pub block_threads: u32,
+}
+
+/// One argument of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg {
+    U32(u32),
+    U64(u64),
+}
+
+/// How many threads a launch has.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    pub blocks: u32,
+    pub threads: u32,
+    /// Stack for each thread, in bytes.
+    pub stack_bytes: u32,
+}
+
+/// Called while a kernel runs; see the module's documentation.
+pub type Service<'a> = &'a (dyn Fn() -> bool + Sync);
+
+pub trait Device: fmt::Debug + Send + Sync {
+    fn properties(&self) -> &Properties;
+    /// Device memory, zeroed.
+    fn allocate(&self, bytes: u64) -> Result<Buffer>;
+    /// Memory that host and device both see, zeroed.
+    fn share(&self, bytes: u64) -> Result<Shared>;
+    /// Compiles PTX text.
+    fn load(&self, ptx: &str) -> Result<Arc<dyn Module>>;
+}
+
+pub trait Module: fmt::Debug + Send + Sync {
+    /// Runs a kernel to its end. An `Err` means the launch failed as a whole; a guest's trap is not one.
+    fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()>;
+}
