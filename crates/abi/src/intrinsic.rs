@@ -20,6 +20,22 @@ pub mod symbol {
     pub const FUNCTION_TABLE: u32 = 0;
 }
 
+/// Identifiers of CLIF's alias regions (`AliasRegionData::user_id`): accesses in different regions never overlap.
+pub mod region {
+    /// The guest's linear memory. Its accesses, and only they, may be misaligned.
+    pub const GUEST: u32 = 1;
+    /// The instance header.
+    pub const HEADER: u32 = 2;
+    /// Table elements.
+    pub const TABLE: u32 = 3;
+    /// The bus: ports, ring, stop word.
+    pub const BUS: u32 = 4;
+    /// Constants that no instance writes.
+    pub const CONSTANT: u32 = 5;
+    /// Global `n` of the module is region `GLOBALS + n`.
+    pub const GLOBALS: u32 = 16;
+}
+
 macro_rules! intrinsics {
     ($($(#[$doc:meta])* $name:ident ($($param:ident),*) -> ($($result:ident),*) ;)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,10 +18,12 @@ pub enum TrapCode {
     /// The host's side of a call failed in a way WASI has no number for.
     HostCall = 11,
     NullReference = 12,
+    /// An indirect call through an index outside the table.
+    UndefinedElement = 13,
 }
 
 impl TrapCode {
-    pub const ALL: [TrapCode; 12] = [
+    pub const ALL: [TrapCode; 13] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -34,6 +36,7 @@ impl TrapCode {
         Self::Interrupted,
         Self::HostCall,
         Self::NullReference,
+        Self::UndefinedElement,
     ];
 
     pub fn from_u8(code: u8) -> Option<Self> {
@@ -55,6 +58,7 @@ impl TrapCode {
             Self::Interrupted => "interrupted",
             Self::HostCall => "host call failed",
             Self::NullReference => "null reference",
+            Self::UndefinedElement => "undefined element",
         }
     }
 }
