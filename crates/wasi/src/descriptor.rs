@@ -1,0 +1,288 @@
+//! An instance's descriptors: which there are, and what can be done with any of them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use rustix::fs::{FileType, Stat, fstat};
+
+use crate::Errno;
+use crate::directory::Directory;
+use crate::encode::{Filestat, Filetype, Out, Result, fdflags, flags, nanoseconds, put_fdstat, rights};
+use crate::file::{File, Times};
+use crate::socket::Socket;
+use crate::stdio::{Input, Output};
+
+/// The most descriptors an instance has at once, so that one guest cannot use up the host's.
+pub(crate) const MAX_DESCRIPTORS: usize = 65536;
+
+pub(crate) enum Descriptor {
+    Input(Box<dyn Input>),
+    Output(Box<dyn Output>),
+    Directory(Directory),
+    File(File),
+    Socket(Socket),
+}
+
+/// The descriptors by number. A new one gets the lowest number that is free.
+#[derive(Default)]
+pub(crate) struct Table {
+    slots: Vec<Option<Descriptor>>,
+    free: BTreeSet<u32>,
+}
+
+impl Table {
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self { slots: Vec::with_capacity(count), free: BTreeSet::new() }
+    }
+
+    /// Whether one more fits. To be asked before the host makes anything that would be lost.
+    pub(crate) fn check_room(&self) -> Result {
+        if self.slots.len() < MAX_DESCRIPTORS || !self.free.is_empty() { Ok(()) } else { Err(Errno::Mfile.into()) }
+    }
+
+    pub(crate) fn insert(&mut self, descriptor: Descriptor) -> Result<u32> {
+        self.check_room()?;
+        if let Some(fd) = self.free.pop_first() {
+            self.slots[fd as usize] = Some(descriptor);
+            return Ok(fd);
+        }
+        self.slots.push(Some(descriptor));
+        Ok(self.slots.len() as u32 - 1)
+    }
+
+    pub(crate) fn get(&mut self, fd: u64) -> Result<&mut Descriptor> {
+        let slot = usize::try_from(fd).ok().and_then(|fd| self.slots.get_mut(fd));
+        slot.and_then(Option::as_mut).ok_or_else(|| Errno::Badf.into())
+    }
+
+    pub(crate) fn file(&mut self, fd: u64) -> Result<&mut File> {
+        match self.get(fd)? {
+            Descriptor::File(file) => Ok(file),
+            _ => Err(Errno::Badf.into()),
+        }
+    }
+
+    /// A file with a position: `spipe` for what is open but has none.
+    pub(crate) fn seekable(&mut self, fd: u64) -> Result<&mut File> {
+        match self.get(fd)? {
+            Descriptor::File(file) if file.stream => Err(Errno::Spipe.into()),
+            Descriptor::File(file) => Ok(file),
+            Descriptor::Directory(_) => Err(Errno::Badf.into()),
+            Descriptor::Input(_) | Descriptor::Output(_) | Descriptor::Socket(_) => Err(Errno::Spipe.into()),
+        }
+    }
+
+    pub(crate) fn directory(&mut self, fd: u64) -> Result<&mut Directory> {
+        match self.get(fd)? {
+            Descriptor::Directory(directory) => Ok(directory),
+            _ => Err(Errno::Badf.into()),
+        }
+    }
+
+    pub(crate) fn socket(&mut self, fd: u64) -> Result<&mut Socket> {
+        match self.get(fd)? {
+            Descriptor::Socket(socket) => Ok(socket),
+            _ => Err(Errno::Notsock.into()),
+        }
+    }
+
+    fn remove(&mut self, fd: u64) -> Result<Descriptor> {
+        self.get(fd)?;
+        self.free.insert(fd as u32);
+        self.slots[fd as usize].take().ok_or_else(|| Errno::Badf.into())
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("open", &(self.slots.len() - self.free.len())).finish_non_exhaustive()
+    }
+}
+
+/// `fd_close`
+pub(crate) fn close(table: &mut Table, fd: u64) -> Result {
+    table.remove(fd).map(drop)
+}
+
+/// `fd_renumber`: both must be open; `to` is closed and becomes what `from` was.
+pub(crate) fn renumber(table: &mut Table, from: u64, to: u64) -> Result {
+    table.get(to)?;
+    table.get(from)?;
+    if from != to {
+        let moved = table.remove(from)?;
+        table.slots[to as usize] = Some(moved);
+    }
+    Ok(())
+}
+
+/// What may be done with a preopened directory; many guests' C libraries expect exactly this.
+const PREOPEN: u64 = rights::PATH_CREATE_DIRECTORY
+    | rights::PATH_CREATE_FILE
+    | rights::PATH_LINK_SOURCE
+    | rights::PATH_LINK_TARGET
+    | rights::PATH_OPEN
+    | rights::FD_READDIR
+    | rights::PATH_READLINK
+    | rights::PATH_RENAME_SOURCE
+    | rights::PATH_RENAME_TARGET
+    | rights::PATH_SYMLINK
+    | rights::PATH_REMOVE_DIRECTORY
+    | rights::PATH_UNLINK_FILE
+    | rights::PATH_FILESTAT_GET
+    | rights::PATH_FILESTAT_SET_TIMES
+    | rights::FD_FILESTAT_GET
+    | rights::FD_FILESTAT_SET_TIMES;
+
+/// What may be done with what is opened in one.
+const PREOPEN_INHERITING: u64 = PREOPEN
+    | rights::FD_DATASYNC
+    | rights::FD_READ
+    | rights::FD_SEEK
+    | rights::FD_FDSTAT_SET_FLAGS
+    | rights::FD_SYNC
+    | rights::FD_TELL
+    | rights::FD_WRITE
+    | rights::FD_ADVISE
+    | rights::FD_ALLOCATE
+    | rights::FD_FILESTAT_SET_SIZE
+    | rights::POLL_FD_READWRITE;
+
+const OPENED_DIRECTORY: u64 = rights::ALL
+    & !(rights::FD_SEEK | rights::FD_FILESTAT_SET_SIZE | rights::PATH_FILESTAT_SET_SIZE | rights::FD_WRITE);
+
+const SOCKET: u64 = rights::FD_READ
+    | rights::FD_WRITE
+    | rights::FD_FDSTAT_SET_FLAGS
+    | rights::FD_FILESTAT_GET
+    | rights::POLL_FD_READWRITE
+    | rights::SOCK_SHUTDOWN;
+
+/// `fd_fdstat_get`
+pub(crate) fn fdstat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
+    match table.get(fd)? {
+        Descriptor::Input(input) => {
+            put_fdstat(out, stdio_type(input.is_terminal()), 0, rights::FD_READ, rights::FD_READ)
+        }
+        Descriptor::Output(output) => {
+            put_fdstat(out, stdio_type(output.is_terminal()), 0, rights::FD_WRITE, rights::FD_WRITE)
+        }
+        Descriptor::Directory(directory) if directory.preopen.is_some() => {
+            put_fdstat(out, Filetype::Directory, 0, PREOPEN, PREOPEN_INHERITING)
+        }
+        Descriptor::Directory(_) => {
+            put_fdstat(out, Filetype::Directory, 0, OPENED_DIRECTORY, OPENED_DIRECTORY);
+        }
+        Descriptor::File(file) => {
+            let mut base = rights::ALL;
+            if !file.readable {
+                base &= !(rights::FD_READ | rights::FD_READDIR);
+            }
+            if !file.writable {
+                base &= !rights::FD_WRITE;
+            }
+            let kind = FileType::from_raw_mode(fstat(&file.file)?.st_mode);
+            put_fdstat(out, kind.into(), file.flags(), base, base);
+        }
+        Descriptor::Socket(socket) => {
+            let base = SOCKET | if socket.listening { rights::SOCK_ACCEPT } else { 0 };
+            let set = if socket.nonblocking { fdflags::NONBLOCK } else { 0 };
+            put_fdstat(out, socket.filetype(), set, base, SOCKET);
+        }
+    }
+    Ok(())
+}
+
+/// A terminal is a character device; guests decide by it whether to buffer lines and to colour them.
+fn stdio_type(terminal: bool) -> Filetype {
+    if terminal { Filetype::CharacterDevice } else { Filetype::Unknown }
+}
+
+/// `fd_fdstat_set_flags`: only `append` and `nonblock` can be changed.
+pub(crate) fn set_flags(table: &mut Table, fd: u64, word: u64) -> Result {
+    let word = flags(word, fdflags::ALL)?;
+    match table.get(fd)? {
+        Descriptor::File(_) | Descriptor::Socket(_) if word & (fdflags::DSYNC | fdflags::RSYNC | fdflags::SYNC) != 0 => {
+            return Err(Errno::Inval.into());
+        }
+        Descriptor::File(file) => {
+            file.append = word & fdflags::APPEND != 0;
+            file.nonblocking = word & fdflags::NONBLOCK != 0;
+        }
+        Descriptor::Socket(socket) => socket.nonblocking = word & fdflags::NONBLOCK != 0,
+        _ => return Err(Errno::Badf.into()),
+    }
+    Ok(())
+}
+
+/// `fd_fdstat_set_rights`: rights are told, not kept.
+pub(crate) fn set_rights(table: &mut Table, fd: u64, base: u64, inheriting: u64) -> Result {
+    flags(base | inheriting, rights::ALL)?;
+    match table.get(fd)? {
+        Descriptor::Input(_) | Descriptor::Output(_) => Err(Errno::Badf.into()),
+        _ => Err(Errno::Notsup.into()),
+    }
+}
+
+/// `fd_filestat_get`
+pub(crate) fn filestat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
+    let stat = match table.get(fd)? {
+        Descriptor::Input(input) => Filestat::only(stdio_type(input.is_terminal())),
+        Descriptor::Output(output) => Filestat::only(stdio_type(output.is_terminal())),
+        Descriptor::Socket(socket) => Filestat::only(socket.filetype()),
+        Descriptor::Directory(directory) => fstat(&*directory.dir)?.into(),
+        Descriptor::File(file) => fstat(&file.file)?.into(),
+    };
+    stat.put(out);
+    Ok(())
+}
+
+impl From<Stat> for Filestat {
+    fn from(stat: Stat) -> Self {
+        Self {
+            dev: stat.st_dev as u64,
+            ino: stat.st_ino as u64,
+            kind: FileType::from_raw_mode(stat.st_mode).into(),
+            links: stat.st_nlink as u64,
+            size: stat.st_size as u64,
+            accessed: nanoseconds(stat.st_atime, stat.st_atime_nsec as i64),
+            modified: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
+            changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
+/// `fd_filestat_set_times`
+pub(crate) fn set_times(table: &mut Table, fd: u64, times: Times) -> Result {
+    match table.get(fd)? {
+        Descriptor::File(file) => Ok(rustix::fs::futimens(&file.file, &times.timestamps())?),
+        // Directories are opened for their names alone, which does not suffice for `futimens`.
+        Descriptor::Directory(directory) => crate::path::set_times_in(&directory.dir, ".", false, times),
+        _ => Err(Errno::Badf.into()),
+    }
+}
+
+/// `fd_prestat_get`: a tag, 0 for a directory, and the length of the name.
+pub(crate) fn prestat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
+    match table.get(fd)? {
+        Descriptor::Directory(Directory { preopen: Some(name), .. }) => {
+            out.put_u32(0);
+            out.put_u32(u32::try_from(name.len()).map_err(|_| Errno::Overflow)?);
+            Ok(())
+        }
+        _ => Err(Errno::Badf.into()),
+    }
+}
+
+/// `fd_prestat_dir_name`
+pub(crate) fn prestat_name(table: &mut Table, fd: u64, room: u64, out: &mut Out) -> Result {
+    match table.get(fd)? {
+        Descriptor::Directory(Directory { preopen: Some(name), .. }) if name.len() as u64 > room => {
+            Err(Errno::Nametoolong.into())
+        }
+        Descriptor::Directory(Directory { preopen: Some(name), .. }) => {
+            out.put(name.as_bytes());
+            Ok(())
+        }
+        _ => Err(Errno::Notdir.into()),
+    }
+}

@@ -1,0 +1,372 @@
+//! Standard input and output: whatever can give or take bytes without blocking.
+//!
+//! An instance's three first descriptors are an [`Input`] and two [`Output`]s. Those of the process itself are
+//! [`inherit`]ed; a batch of instances gets a [`Buffer`] each, or [`null`].
+//!
+//! A pipe or terminal that another process reads from as well can take away what `poll` announced, so the
+//! process's standard input is read on a thread of its own ([`Pipe`]), one read at a time and only once an instance has
+//! asked: what nobody asked for stays in the pipe for whoever comes next.
+
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
+
+/// Where an instance's standard input comes from.
+pub trait Input: Send {
+    /// Reads what is there, at most `buffer`. `Ok(0)` is the end; [`io::ErrorKind::WouldBlock`] means that there is
+    /// nothing yet, and that it may come after having been asked for.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+    /// Whether [`Input::read`] would give bytes, the end or an error.
+    fn ready(&mut self) -> bool {
+        true
+    }
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+/// Where an instance's standard output or error goes.
+pub trait Output: Send {
+    /// Takes as many of the bytes as it can at once. [`io::ErrorKind::WouldBlock`] means none for now.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// Whether [`Output::write`] would take something or fail.
+    fn ready(&mut self) -> bool {
+        true
+    }
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+/// An instance's three standard streams.
+pub struct Stdio {
+    pub stdin: Box<dyn Input>,
+    pub stdout: Box<dyn Output>,
+    pub stderr: Box<dyn Output>,
+}
+
+impl Stdio {
+    /// The process's own.
+    pub fn inherit() -> Self {
+        Self {
+            stdin: Box::new(inherit::stdin()),
+            stdout: Box::new(inherit::stdout()),
+            stderr: Box::new(inherit::stderr()),
+        }
+    }
+
+    /// Nothing to read; what is written is dropped.
+    pub fn null() -> Self {
+        Self { stdin: Box::new(Null), stdout: Box::new(Null), stderr: Box::new(Null) }
+    }
+}
+
+impl fmt::Debug for Stdio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stdio").finish_non_exhaustive()
+    }
+}
+
+/// At its end from the start; takes everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Null;
+
+impl Input for Null {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+}
+
+impl Output for Null {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+}
+
+/// Input from bytes in memory, shared by however many instances read the same.
+#[derive(Clone, Debug, Default)]
+pub struct Bytes {
+    bytes: Arc<[u8]>,
+    position: usize,
+}
+
+impl<T: Into<Arc<[u8]>>> From<T> for Bytes {
+    fn from(bytes: T) -> Self {
+        Self { bytes: bytes.into(), position: 0 }
+    }
+}
+
+impl Input for Bytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = &self.bytes[self.position..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.position += count;
+        Ok(count)
+    }
+}
+
+/// Output into memory. Clones are the same buffer: give one to the instance and keep one.
+#[derive(Clone, Debug, Default)]
+pub struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Buffer {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was written since the last time.
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *held(&self.0))
+    }
+}
+
+impl Output for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        held(&self.0).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+}
+
+/// Input from a descriptor that may block: a pipe, a terminal. Clones read from the same one.
+///
+/// A thread, started by the first question, reads once for each time that someone wanted bytes and there were none.
+#[derive(Clone)]
+pub struct Pipe(Arc<PipeEnd>);
+
+struct PipeEnd {
+    shared: Arc<PipeShared>,
+    terminal: bool,
+}
+
+struct PipeShared {
+    source: OwnedFd,
+    state: Mutex<PipeState>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct PipeState {
+    started: bool,
+    wanted: bool,
+    closed: bool,
+    bytes: Vec<u8>,
+    position: usize,
+    /// `Some` once the source gave its end (`None`) or an error.
+    ended: Option<Option<rustix::io::Errno>>,
+}
+
+impl Pipe {
+    pub fn new(source: impl Into<OwnedFd>) -> Self {
+        let source = source.into();
+        let terminal = source.is_terminal();
+        let shared = PipeShared { source, state: Mutex::default(), wake: Condvar::new() };
+        Self(Arc::new(PipeEnd { shared: Arc::new(shared), terminal }))
+    }
+}
+
+impl Input for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let shared = &self.0.shared;
+        let mut state = held(&shared.state);
+        let rest = &state.bytes[state.position..];
+        if !rest.is_empty() {
+            let count = rest.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&rest[..count]);
+            state.position += count;
+            return Ok(count);
+        }
+        match state.ended {
+            Some(None) => return Ok(0),
+            Some(Some(error)) => return Err(error.into()),
+            None => {}
+        }
+        state.wanted = true;
+        if !state.started {
+            state.started = true;
+            let shared = shared.clone();
+            std::thread::Builder::new().name("wasi-stdin".into()).spawn(move || shared.run())?;
+        }
+        shared.wake.notify_one();
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn ready(&mut self) -> bool {
+        let shared = &self.0.shared;
+        let state = held(&shared.state);
+        if state.position < state.bytes.len() || state.ended.is_some() {
+            return true;
+        }
+        // While the thread is reading, what the source has is about to be here.
+        !state.wanted && is_ready(&shared.source, PollFlags::IN)
+    }
+
+    fn is_terminal(&self) -> bool {
+        self.0.terminal
+    }
+}
+
+impl PipeShared {
+    fn run(&self) {
+        const CHUNK: usize = 64 << 10;
+        loop {
+            let mut bytes = {
+                let mut state = held(&self.state);
+                while !state.wanted && !state.closed {
+                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                if state.closed {
+                    return;
+                }
+                std::mem::take(&mut state.bytes)
+            };
+            bytes.resize(CHUNK, 0);
+            // The lock is not held here: this is the one place that may block.
+            let result = rustix::io::retry_on_intr(|| rustix::io::read(&self.source, &mut bytes[..]));
+            let mut state = held(&self.state);
+            state.wanted = false;
+            state.position = 0;
+            match result {
+                Ok(0) => state.ended = Some(None),
+                Ok(count) => {
+                    bytes.truncate(count);
+                    state.bytes = bytes;
+                    continue;
+                }
+                Err(rustix::io::Errno::AGAIN) => {
+                    // Someone made the source non-blocking: wait for it as if it were not.
+                    state.wanted = true;
+                    drop(state);
+                    let _ = poll(&mut [PollFd::new(&self.source, PollFlags::IN)], None);
+                    continue;
+                }
+                Err(error) => state.ended = Some(Some(error)),
+            }
+            return;
+        }
+    }
+}
+
+impl Drop for PipeEnd {
+    fn drop(&mut self) {
+        held(&self.shared.state).closed = true;
+        self.shared.wake.notify_one();
+    }
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipe").field("source", &self.0.shared.source).finish_non_exhaustive()
+    }
+}
+
+/// The process's own streams.
+pub mod inherit {
+    use super::*;
+
+    /// The process's standard input: directly where it is a regular file, through one shared [`Pipe`] otherwise.
+    pub fn stdin() -> impl Input {
+        static STDIN: OnceLock<Option<Source>> = OnceLock::new();
+        STDIN.get_or_init(|| Source::new(io::stdin().as_fd().try_clone_to_owned().ok()?)).clone()
+    }
+
+    /// The process's standard output. Nothing is buffered.
+    pub fn stdout() -> impl Output {
+        static STDOUT: OnceLock<Option<Sink>> = OnceLock::new();
+        STDOUT.get_or_init(|| Sink::new(io::stdout().as_fd().try_clone_to_owned().ok()?)).clone()
+    }
+
+    /// The process's standard error.
+    pub fn stderr() -> impl Output {
+        static STDERR: OnceLock<Option<Sink>> = OnceLock::new();
+        STDERR.get_or_init(|| Sink::new(io::stderr().as_fd().try_clone_to_owned().ok()?)).clone()
+    }
+
+    #[derive(Clone)]
+    enum Source {
+        File(Arc<OwnedFd>),
+        Pipe(Pipe),
+    }
+
+    impl Source {
+        fn new(fd: OwnedFd) -> Option<Self> {
+            Some(if is_regular(&fd) { Self::File(Arc::new(fd)) } else { Self::Pipe(Pipe::new(fd)) })
+        }
+    }
+
+    /// `None`: the process was started with the stream closed.
+    impl Input for Option<Source> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self {
+                None => Ok(0),
+                Some(Source::File(file)) => Ok(rustix::io::read(&**file, buffer)?),
+                Some(Source::Pipe(pipe)) => pipe.read(buffer),
+            }
+        }
+        fn ready(&mut self) -> bool {
+            match self {
+                Some(Source::Pipe(pipe)) => pipe.ready(),
+                _ => true,
+            }
+        }
+        fn is_terminal(&self) -> bool {
+            matches!(self, Some(Source::Pipe(pipe)) if pipe.is_terminal())
+        }
+    }
+}
+
+/// A descriptor of the process that takes bytes. It is shared with other processes, so its flags are left alone.
+#[derive(Clone)]
+struct Sink {
+    fd: Arc<OwnedFd>,
+    regular: bool,
+    terminal: bool,
+}
+
+impl Sink {
+    fn new(fd: OwnedFd) -> Option<Self> {
+        Some(Self { regular: is_regular(&fd), terminal: fd.is_terminal(), fd: Arc::new(fd) })
+    }
+}
+
+impl Output for Option<Sink> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        /// A pipe that `poll` calls writable has room for this much (POSIX's `PIPE_BUF`), so that writing it
+        /// does not block.
+        const ROOM: usize = 4096;
+        let Some(sink) = self else { return Ok(bytes.len()) };
+        if sink.regular {
+            return Ok(rustix::io::write(&*sink.fd, bytes)?);
+        }
+        if !is_ready(&sink.fd, PollFlags::OUT) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(rustix::io::write(&*sink.fd, &bytes[..bytes.len().min(ROOM)])?)
+    }
+    fn ready(&mut self) -> bool {
+        self.as_ref().is_none_or(|sink| sink.regular || is_ready(&sink.fd, PollFlags::OUT))
+    }
+    fn is_terminal(&self) -> bool {
+        self.as_ref().is_some_and(|sink| sink.terminal)
+    }
+}
+
+fn is_regular(fd: &OwnedFd) -> bool {
+    fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+}
+
+/// Whether an operation would not block, now. What cannot be polled does not block.
+pub(crate) fn is_ready(fd: impl AsFd, flags: PollFlags) -> bool {
+    let mut fds = [PollFd::new(&fd, flags)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::io::retry_on_intr(|| poll(&mut fds, Some(&now))).map_or(true, |count| count > 0)
+}
+
+/// A panic elsewhere leaves bytes as they were: the lock's poison says nothing here.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
