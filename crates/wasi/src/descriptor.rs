@@ -286,3 +286,22 @@ pub(crate) fn prestat_name(table: &mut Table, fd: u64, room: u64, out: &mut Out)
         _ => Err(Errno::Notdir.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::Stop;
+    use crate::stdio::Null;
+
+    #[test]
+    fn an_instance_cannot_have_all_the_hosts_descriptors() {
+        let mut table = Table::default();
+        for _ in 0..MAX_DESCRIPTORS {
+            assert!(table.insert(Descriptor::Input(Box::new(Null))).is_ok());
+        }
+        assert!(matches!(table.insert(Descriptor::Input(Box::new(Null))), Err(Stop::Errno(Errno::Mfile))));
+        assert!(close(&mut table, 1000).is_ok());
+        assert!(matches!(table.insert(Descriptor::Input(Box::new(Null))), Ok(1000)));
+        assert!(table.check_room().is_err());
+    }
+}
