@@ -103,6 +103,13 @@ pub struct Header {
     pub constants: u64,
 }
 
+impl Header {
+    /// The header's cells, in order.
+    pub fn cells(&self) -> &[u64] {
+        bytemuck::cast_slice(std::slice::from_ref(self))
+    }
+}
+
 /// Byte offsets of the header's fields in a slot, before [`Layout::offset`].
 pub mod field {
     use super::Header;

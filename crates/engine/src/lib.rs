@@ -1,11 +1,26 @@
 //! From the bytes of a wasm module to its results, on any device.
 //!
 //! ```text
-//! compile:  wasm::decode ▶ wasm::translate ▶ optimize ▶ ptx::emit          Compiled
-//! load:     Device::load                                                   Program
-//! run:      slots, bus, launch, service, outcomes                          Vec<Outcome>
+//! compile:  wasm::decode ▶ wasm::translate ▶ ptx::emit          Compiled
+//! load:     Device::load                                        Program
+//! run:      slots, bus, launch, service, outcomes               Vec<Outcome>
 //! ```
 
-mod api;
+mod batch;
+mod bus;
+mod compile;
+mod error;
+mod explain;
+mod initial;
+mod instance;
+mod program;
+mod symbols;
+mod value;
 
-pub use api::*;
+pub use compile::{CompileOptions, Compiled, Entry};
+pub use error::Error;
+pub use explain::{Explained, explain};
+pub use gpu_run_wasm::WasmFeatures;
+pub use instance::Instance;
+pub use program::{End, Outcome, Program, RunOptions, RunStats, Trap};
+pub use value::{Value, ValueType};

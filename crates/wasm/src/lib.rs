@@ -1,1 +1,28 @@
-//! stub
+//! WebAssembly in, Cranelift IR out.
+//!
+//! [`decode`] reads and validates a module and surveys its functions; [`translate`](translate()) turns every function, every import's stub and the kernel that
+//! starts an instance into CLIF. What a function may touch is written down here once: its instance's slot ([`slot`]), nothing
+//! else. Every address a guest computes is checked before it is used, and every trap names the function and offset it came from.
+//!
+//! Nothing here knows PTX, and nothing here panics on a module that [`decode`] accepted: what is not supported is an
+//! [`Error`] that says so.
+
+mod callgraph;
+mod code;
+mod decode;
+mod error;
+mod nan;
+mod provided;
+mod runtime;
+pub mod slot;
+mod translate;
+mod types;
+
+pub use cranelift_codegen::ir;
+pub use decode::{Constant, DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Memory, Module, Table, decode};
+pub use error::Error;
+pub use runtime::KERNEL;
+pub use translate::{Function, FunctionKind, Options, Program, translate};
+pub use translate::function_reference;
+pub use types::{FuncType, ValType};
+pub use wasmparser::WasmFeatures;

@@ -1,0 +1,247 @@
+//! The host side of the bus; `abi::bus` describes the protocol.
+//!
+//! [`Bus::service`] reads the ring from where it stopped, performs the calls it finds and answers them. It may be called from any thread at any time: one
+//! caller at a time does the work, the others are told there is nothing to do. A call that would block is put aside and tried again; nothing here ever waits.
+
+use gpu_run_abi::bus::{ARGS, Port, RingEntry, offset, op, reply};
+use gpu_run_abi::hostcall::{Call, Move};
+use gpu_run_abi::layout::CELL;
+use gpu_run_device::{Device, Result, Shared};
+use gpu_run_wasi::{Context, Errno, Out, Reply};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Shared memory: the stop word, then the ring, then a port for each slot.
+#[derive(Debug)]
+pub(crate) struct Bus {
+    shared: Shared,
+    ring_entries: u64,
+    /// Bytes of payload in a port.
+    payload: u64,
+    deadline: Option<Instant>,
+    stopped: AtomicBool,
+    state: Mutex<State>,
+}
+
+const STOP_AT: u64 = 0;
+const RING_AT: u64 = 64;
+
+#[derive(Debug, Default)]
+struct State {
+    lanes: Vec<Lane>,
+    /// Where in the ring the next entry is expected: the ticket it will carry.
+    next: u32,
+    /// Slots whose call could not be answered yet.
+    waiting: Vec<u32>,
+    calls: u64,
+    out: Out,
+}
+
+/// One instance as the bus sees it.
+struct Lane {
+    context: Context,
+    sequence: u32,
+    /// Input of the call that is coming in.
+    input: Vec<u8>,
+    /// Output of the last call, and how much of it was sent.
+    output: Vec<u8>,
+    sent: usize,
+    /// The call that waits, and until when.
+    pending: Option<(Call, [u64; ARGS], Option<Instant>)>,
+}
+
+impl std::fmt::Debug for Lane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lane").field("sequence", &self.sequence).field("pending", &self.pending).finish_non_exhaustive()
+    }
+}
+
+impl Bus {
+    pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
+        let ring_entries = slots.next_power_of_two();
+        // One instance has room for a whole buffered write; many share what a few hold.
+        let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(CELL - 1);
+        let bytes = RING_AT + ring_entries * RingEntry::BYTES + 64 + slots * (size_of::<Port>() as u64 + payload);
+        let shared = device.share(bytes)?;
+        Ok(Self { shared, ring_entries, payload, deadline: None, stopped: AtomicBool::new(false), state: Mutex::default() })
+    }
+
+    // What the slots' headers say of the bus.
+
+    pub(crate) fn stop_address(&self) -> u64 {
+        self.shared.address() + STOP_AT
+    }
+    pub(crate) fn ring_address(&self) -> u64 {
+        self.shared.address() + RING_AT
+    }
+    pub(crate) fn ring_mask(&self) -> u64 {
+        self.ring_entries - 1
+    }
+    pub(crate) fn payload(&self) -> u64 {
+        self.payload
+    }
+    pub(crate) fn port_address(&self, slot: u64) -> u64 {
+        self.shared.address() + self.port(slot)
+    }
+    fn port(&self, slot: u64) -> u64 {
+        let ports = (RING_AT + self.ring_entries * RingEntry::BYTES).next_multiple_of(64);
+        ports + slot * (size_of::<Port>() as u64 + self.payload).next_multiple_of(64)
+    }
+
+    /// Gets ready for a run of these instances, in slots from 0. The ring's ticket counter on the device must be 0 again.
+    pub(crate) fn begin(&mut self, contexts: Vec<Context>, deadline: Option<Instant>) {
+        for entry in 0..self.ring_entries {
+            self.shared.store_u64(RING_AT + entry * RingEntry::BYTES, 0);
+        }
+        for slot in 0..contexts.len() as u64 {
+            self.shared.store_u32(self.port(slot) + offset::REPLY_SEQUENCE, 0);
+        }
+        self.shared.store_u32(STOP_AT, 0);
+        self.stopped = AtomicBool::new(false);
+        self.deadline = deadline;
+        let lane = |context| Lane { context, sequence: 0, input: Vec::new(), output: Vec::new(), sent: 0, pending: None };
+        self.state = Mutex::new(State { lanes: contexts.into_iter().map(lane).collect(), ..State::default() });
+    }
+
+    /// Ends a run: gives the contexts back, and says how many calls there were.
+    pub(crate) fn end(&mut self) -> (Vec<Context>, u64) {
+        let state = std::mem::take(&mut *self.lock());
+        (state.lanes.into_iter().map(|lane| lane.context).collect(), state.calls)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Whether the deadline ended the run.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Answers what is there to answer. Says whether there was anything.
+    pub(crate) fn service(&self) -> bool {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) && !self.stopped.swap(true, Ordering::Relaxed) {
+            self.shared.store_u32(STOP_AT, 1);
+        }
+        let Ok(mut state) = self.state.try_lock() else { return false };
+        let state = &mut *state;
+        let mut busy = false;
+        while let Some(slot) = self.next_entry(state) {
+            self.packet(state, slot);
+            busy = true;
+        }
+        if !state.waiting.is_empty() {
+            busy |= self.retry(state);
+        }
+        busy
+    }
+
+    /// The slot that wrote the next entry of the ring, if it is there.
+    fn next_entry(&self, state: &mut State) -> Option<u32> {
+        let place = u64::from(state.next) & self.ring_mask();
+        let entry = RingEntry::unpack(self.shared.load_u64(RING_AT + place * RingEntry::BYTES));
+        let lap = (state.next >> self.ring_mask().count_ones()).wrapping_add(1);
+        if entry.lap != lap {
+            return None;
+        }
+        state.next = state.next.wrapping_add(1);
+        // A slot number comes from the device: it is checked like everything else.
+        ((entry.slot as usize) < state.lanes.len()).then_some(entry.slot)
+    }
+
+    fn packet(&self, state: &mut State, slot: u32) {
+        let port = self.port(slot.into());
+        let lane = &mut state.lanes[slot as usize];
+        lane.sequence = lane.sequence.wrapping_add(1);
+        let operation = self.shared.load_u32(port + offset::REQUEST_OP);
+        if operation & op::PULL != 0 {
+            return self.deliver(lane, port, 0, 0);
+        }
+        let length = u64::from(self.shared.load_u32(port + offset::REQUEST_PAYLOAD)).min(self.payload) as usize;
+        let start = lane.input.len();
+        lane.input.resize(start + length, 0);
+        self.shared.read(port + offset::PAYLOAD, &mut lane.input[start..]);
+        if operation & op::MORE != 0 {
+            lane.output.clear();
+            return self.deliver(lane, port, 0, 0);
+        }
+        let Some(call) = Call::from_number(operation & op::NUMBER) else {
+            return self.deliver(lane, port, reply::TRAP, 0);
+        };
+        let mut words = [0; ARGS];
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = self.shared.load_u64(port + offset::REQUEST_ARGS + i as u64 * 8);
+        }
+        state.calls += 1;
+        self.perform(state, slot, call, words);
+    }
+
+    /// Makes a call for the first time or again.
+    fn perform(&self, state: &mut State, slot: u32, call: Call, words: [u64; ARGS]) {
+        let port = self.port(slot.into());
+        let lane = &mut state.lanes[slot as usize];
+        let count = call.function().moves.iter().filter(|m| m.has_word()).count();
+        let answer = lane.context.call(call, &words[..count], &lane.input, &mut state.out);
+        if let Reply::Again { at } = answer {
+            lane.pending = Some((call, words, at));
+            state.waiting.push(slot);
+            return;
+        }
+        lane.input.clear();
+        lane.output.clear();
+        lane.sent = 0;
+        match answer {
+            Reply::Done(Errno::Success) => {
+                pad_results(call, &state.out.bytes, &mut lane.output);
+                self.deliver(lane, port, 0, state.out.split);
+            }
+            Reply::Done(errno) => self.deliver(lane, port, errno as u32, 0),
+            Reply::Exit(code) => self.deliver(lane, port, reply::EXIT, code),
+            Reply::Again { .. } => unreachable!("handled above"),
+        }
+    }
+
+    /// Tries the calls again that could not be answered: all that may have become possible.
+    fn retry(&self, state: &mut State) -> bool {
+        let before = state.waiting.len();
+        for slot in std::mem::take(&mut state.waiting) {
+            match state.lanes[slot as usize].pending.take() {
+                Some((call, words, at)) => {
+                    tracing::trace!(slot, call = call.function().name, ?at, "tried again");
+                    self.perform(state, slot, call, words);
+                }
+                None => debug_assert!(false, "slot {slot} waits for nothing"),
+            }
+        }
+        state.waiting.len() < before
+    }
+
+    /// Sends a reply with as much of the output as fits.
+    fn deliver(&self, lane: &mut Lane, port: u64, errno: u32, split: u32) {
+        let rest = &lane.output[lane.sent..];
+        let chunk = &rest[..rest.len().min(self.payload as usize)];
+        self.shared.write(port + offset::PAYLOAD, chunk);
+        self.shared.store_u32(port + offset::REPLY_ERRNO, errno);
+        self.shared.store_u32(port + offset::REPLY_PAYLOAD, chunk.len() as u32);
+        self.shared.store_u32(port + offset::REPLY_REMAINING, (rest.len() - chunk.len()) as u32);
+        self.shared.store_u32(port + offset::REPLY_SPLIT, split);
+        lane.sent += chunk.len();
+        // Last: the instance may go on as soon as it sees this.
+        self.shared.store_u32(port + offset::REPLY_SEQUENCE, lane.sequence);
+    }
+}
+
+/// Results are padded to whole cells on the bus, so that what follows them begins at a cell's border.
+fn pad_results(call: Call, bytes: &[u8], padded: &mut Vec<u8>) {
+    let mut rest = bytes;
+    for step in call.function().moves {
+        if let Move::Result { bytes, .. } = step {
+            let (result, after) = rest.split_at((*bytes as usize).min(rest.len()));
+            padded.extend_from_slice(result);
+            padded.resize(padded.len().next_multiple_of(CELL as usize), 0);
+            rest = after;
+        }
+    }
+    padded.extend_from_slice(rest);
+}

@@ -1,0 +1,187 @@
+//! wasm to PTX: the compiler's passes, in order.
+
+use crate::error::Error;
+use crate::initial::Initial;
+use crate::symbols::Symbols;
+use gpu_run_abi::Layout;
+use gpu_run_ptx as ptx;
+use gpu_run_wasm::slot::SlotLayout;
+use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Table, ValType, WasmFeatures};
+use std::time::{Duration, Instant};
+
+/// Which functions of the module the host will call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A command: `_start`.
+    Start,
+    /// One exported function.
+    Function(String),
+    /// Every exported function.
+    Exports,
+}
+
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    pub layout: Layout,
+    /// PTX target, as in `sm_75`: 75.
+    pub sm: u32,
+    pub entry: Entry,
+}
+
+/// A module compiled to PTX; knows nothing of devices yet.
+#[derive(Debug)]
+pub struct Compiled {
+    pub(crate) ptx: String,
+    pub(crate) layout: Layout,
+    pub(crate) slots: SlotLayout,
+    pub(crate) initial: Initial,
+    pub(crate) memory: Option<Memory>,
+    pub(crate) grows_memory: bool,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) grows_tables: bool,
+    pub(crate) has_start: bool,
+    /// Functions the kernel can call, in the order of its selectors.
+    pub(crate) entries: Vec<EntryFunction>,
+    pub(crate) globals: Vec<(String, u32, ValType)>,
+    /// Signature number of each function, for references the host makes.
+    pub(crate) signatures: Vec<u32>,
+    pub(crate) symbols: Symbols,
+    timings: Vec<(&'static str, Duration)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct EntryFunction {
+    pub(crate) name: String,
+    pub(crate) ty: FuncType,
+}
+
+/// What a module may use if nobody says otherwise: everything that is standard, so that what is not supported
+/// yet is refused by name and not as malformed.
+pub(crate) fn default_features() -> WasmFeatures {
+    WasmFeatures::WASM3 | WasmFeatures::THREADS
+}
+
+impl Compiled {
+    /// Decodes, validates and compiles.
+    pub fn new(wasm: &[u8], options: &CompileOptions) -> Result<Self, Error> {
+        Self::with_features(wasm, options, default_features())
+    }
+
+    /// The same for a module that may only use these features.
+    pub fn with_features(bytes: &[u8], options: &CompileOptions, features: WasmFeatures) -> Result<Self, Error> {
+        let mut timings = Vec::new();
+        let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
+        let module = wasm::decode(bytes, features)?;
+        timed.lap("decode");
+        let entries = entries(&module, &options.entry)?;
+        let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
+        let clif = wasm::translate(&module, &wasm::Options { layout: options.layout, entries: functions, optimize: true })?;
+        timed.lap("translate");
+        let slots = clif.slots.clone();
+        let ptx = ptx::emit(&ptx_program(clif, options.layout), &ptx::Target::for_sm(options.sm))?;
+        timed.lap("emit");
+        let globals = module.exports.iter().filter_map(|e| match e.kind {
+            ExportKind::Global(index) => Some((e.name.to_owned(), index, module.globals[index as usize].ty)),
+            _ => None,
+        });
+        Ok(Self {
+            ptx,
+            layout: options.layout,
+            initial: Initial::new(&module, &slots),
+            slots,
+            memory: module.memory,
+            grows_memory: module.grows_memory(),
+            tables: module.tables.clone(),
+            grows_tables: module.grows_tables(),
+            has_start: module.start.is_some(),
+            entries: entries.into_iter().map(|(_, entry)| entry).collect(),
+            globals: globals.collect(),
+            signatures: (0..module.functions.len()).map(|f| module.signature_of(f as u32)).collect(),
+            symbols: Symbols::new(&module, bytes),
+            timings,
+        })
+    }
+
+    pub fn ptx(&self) -> &str {
+        &self.ptx
+    }
+
+    /// How long each step took, in order.
+    pub fn timings(&self) -> &[(&'static str, Duration)] {
+        &self.timings
+    }
+
+    /// The kernel's selector for an exported function, and the function's type.
+    pub(crate) fn entry(&self, name: &str) -> Option<(u32, &FuncType)> {
+        self.entries.iter().position(|e| e.name == name).map(|i| (i as u32, &self.entries[i].ty))
+    }
+}
+
+struct Stopwatch<'a> {
+    timings: &'a mut Vec<(&'static str, Duration)>,
+    since: Instant,
+}
+
+impl Stopwatch<'_> {
+    fn lap(&mut self, what: &'static str) {
+        self.timings.push((what, self.since.elapsed()));
+        self.since = Instant::now();
+    }
+}
+
+/// The functions an [`Entry`] means, with their indices.
+pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, EntryFunction)>, Error> {
+    let functions = module.exports.iter().filter_map(|e| match e.kind {
+        ExportKind::Function(index) => {
+            Some((index, EntryFunction { name: e.name.to_owned(), ty: module.function_type(index).clone() }))
+        }
+        _ => None,
+    });
+    let wanted = match entry {
+        Entry::Exports => return Ok(functions.collect()),
+        Entry::Start => "_start",
+        Entry::Function(name) => name,
+    };
+    let all: Vec<_> = functions.collect();
+    match all.iter().find(|(_, f)| f.name == wanted) {
+        Some(found) => Ok(vec![found.clone()]),
+        None => Err(Error::Usage(missing(wanted, &all))),
+    }
+}
+
+fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
+    let list: Vec<_> = exported.iter().take(20).map(|(_, f)| format!("{} {}", f.name, f.ty)).collect();
+    let what = match list.len() {
+        0 => "it exports no functions at all".to_owned(),
+        _ => format!("it exports {}", list.join(", ")),
+    };
+    let hint = if wanted == "_start" && !list.is_empty() { "\n  hint: call one of them with --invoke NAME" } else { "" };
+    format!("it exports no function `{wanted}`; {what}{hint}")
+}
+
+/// The CLIF program in the form the back end takes.
+pub(crate) fn ptx_program(program: wasm::Program, layout: Layout) -> ptx::Program {
+    let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
+    let functions = program.functions.into_iter().map(|f| ptx_function(f)).collect();
+    ptx::Program { functions, layout, function_table }
+}
+
+fn ptx_function(function: wasm::Function) -> ptx::Function {
+    let symbol = match function.kind {
+        FunctionKind::Kernel => function.name.clone(),
+        FunctionKind::Runtime => format!("rt_{}", identifier(&function.name)),
+        FunctionKind::Wasm | FunctionKind::Stub => format!("f{}_{}", function.index, identifier(&function.name)),
+    };
+    let kind = if function.kind == FunctionKind::Kernel { ptx::Kind::Kernel } else { ptx::Kind::Device };
+    ptx::Function { symbol, trap_id: function.trap_id(), kind, comment: demangle(&function.name), clif: function.clif }
+}
+
+/// What of a name PTX takes as an identifier, short enough to read.
+fn identifier(name: &str) -> String {
+    let name = demangle(name);
+    name.chars().filter(|c| !c.is_whitespace()).take(40).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+pub(crate) fn demangle(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
+}

@@ -1,0 +1,34 @@
+//! What a module cannot be run for.
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not a module, an invalid one, or one that uses what is not supported yet: what, and at which offset of the file.
+    #[error("{0}")]
+    Module(String),
+    #[error("{0}")]
+    Device(#[from] gpu_run_device::Error),
+    /// A missing export, a wrong number of arguments: what was asked does not fit the module.
+    #[error("{0}")]
+    Usage(String),
+    /// More memory than `--max-memory` or the device allows.
+    #[error("{0}")]
+    Limit(String),
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl From<gpu_run_wasm::Error> for Error {
+    fn from(e: gpu_run_wasm::Error) -> Self {
+        match e {
+            gpu_run_wasm::Error::Internal { .. } => Self::Internal(e.to_string()),
+            gpu_run_wasm::Error::Limit(message) => Self::Limit(message),
+            other => Self::Module(other.to_string()),
+        }
+    }
+}
+
+impl From<gpu_run_ptx::Error> for Error {
+    fn from(e: gpu_run_ptx::Error) -> Self {
+        Self::Internal(e.to_string())
+    }
+}

@@ -1,0 +1,71 @@
+//! One instance that stays: instantiated once, called as often as one likes. What the official test suite and the fuzzer need.
+
+use crate::batch::Batch;
+use crate::error::Error;
+use crate::program::{End, Outcome, Program, Trap};
+use crate::value::Value;
+use gpu_run_abi::layout::{CELL, field};
+use gpu_run_wasi::Context;
+use std::sync::Arc;
+use std::time::Instant;
+
+pub struct Instance {
+    batch: Batch,
+    program: Arc<Program>,
+    context: Option<Context>,
+}
+
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Instance").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+impl Instance {
+    /// Instantiates: segments, then the start function. The `Err` of the inner result is the trap that ended it.
+    pub fn new(program: Arc<Program>, context: Context, max_memory: Option<u64>) -> Result<Result<Self, Trap>, Error> {
+        if let Some(code) = program.compiled().initial.trap {
+            return Ok(Err(Trap { code, function: None, name: None, offset: 0, source: None }));
+        }
+        let batch = program.batch(1, max_memory)?;
+        batch.set_up(1)?;
+        let mut this = Self { batch, program, context: Some(context) };
+        if this.program.compiled().has_start {
+            if let End::Trapped(trap) = this.launch(u32::MAX, true, None)?.end {
+                return Ok(Err(trap));
+            }
+        }
+        Ok(Ok(this))
+    }
+
+    /// Calls an exported function.
+    pub fn invoke(&mut self, function: &str, args: &[Value], deadline: Option<Instant>) -> Result<Outcome, Error> {
+        let (selector, words) = self.program.compiled().arguments(function, args)?;
+        for (i, word) in words.into_iter().enumerate() {
+            self.batch.write_word(0, self.program.compiled().slots.arguments + CELL * i as u64, word)?;
+        }
+        self.launch(selector, false, deadline)
+    }
+
+    fn launch(&mut self, selector: u32, start: bool, deadline: Option<Instant>) -> Result<Outcome, Error> {
+        for at in [field::STATUS, field::TRAP, field::PORT_SEQUENCE] {
+            self.batch.write_word(0, at, 0)?;
+        }
+        let context = self.context.take().ok_or_else(|| Error::Internal("the instance's last run failed".into()))?;
+        let (contexts, _) = self.batch.launch(selector, start, vec![context], deadline)?;
+        self.context = contexts.into_iter().next();
+        self.program.compiled().outcome(&self.batch, 0, selector)
+    }
+
+    /// The value of an exported global.
+    pub fn global(&self, name: &str) -> Result<Option<Value>, Error> {
+        let compiled = self.program.compiled();
+        let Some((_, index, ty)) = compiled.globals.iter().find(|(n, ..)| n == name) else { return Ok(None) };
+        Ok(Some(Value::from_word(*ty, self.batch.read_word(0, compiled.slots.globals[*index as usize])?)))
+    }
+
+    /// All of its memory, as it is now.
+    pub fn memory(&self) -> Result<Vec<u8>, Error> {
+        self.batch.read_memory(0)
+    }
+}

@@ -1,0 +1,199 @@
+//! A compiled module on a device, and what became of the instances that ran.
+
+use crate::batch::Batch;
+use crate::compile::Compiled;
+use crate::error::Error;
+use crate::value::{Value, ValueType};
+use gpu_run_abi::layout::{CELL, field};
+use gpu_run_abi::{Status, TrapCode, TrapRecord};
+use gpu_run_device::{Device, Module};
+use gpu_run_wasi::Context;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Instances in one launch at most; more go one launch after the other through the same slots.
+const WAVE: usize = 4096;
+
+/// A compiled module loaded on a device.
+#[derive(Debug)]
+pub struct Program {
+    device: Arc<dyn Device>,
+    module: Arc<dyn Module>,
+    compiled: Arc<Compiled>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// When the run as a whole is to be ended.
+    pub deadline: Option<Instant>,
+    /// Bytes of linear memory an instance may have at most.
+    pub max_memory: Option<u64>,
+}
+
+/// What became of one instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub end: End,
+    /// Results of the entry function, if it returned.
+    pub results: Vec<Value>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    Returned,
+    Exited(u32),
+    Trapped(Trap),
+}
+
+/// A trap, with what is known of its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trap {
+    pub code: TrapCode,
+    /// Index in the module's function space.
+    pub function: Option<u32>,
+    /// Demangled.
+    pub name: Option<String>,
+    /// Offset in the .wasm file.
+    pub offset: u32,
+    /// From DWARF: file, line.
+    pub source: Option<(String, u32)>,
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.code.message())?;
+        if let Some(index) = self.function {
+            match &self.name {
+                Some(name) => write!(f, "\n  in {name} (function {index}), at offset {:#x}", self.offset)?,
+                None => write!(f, "\n  in function {index}, at offset {:#x}", self.offset)?,
+            }
+        }
+        if let Some((file, line)) = &self.source {
+            write!(f, "\n  at {file}:{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a run did, for `--stats`.
+#[derive(Clone, Debug, Default)]
+pub struct RunStats {
+    pub instances: u64,
+    pub launches: u64,
+    pub hostcalls: u64,
+    /// Bytes of device memory set aside for instances.
+    pub device_bytes: u64,
+    /// Setting slots up.
+    pub setup: Duration,
+    /// The kernel.
+    pub run: Duration,
+}
+
+impl Program {
+    /// Compiles the PTX for a device.
+    pub fn load(device: Arc<dyn Device>, compiled: Arc<Compiled>) -> Result<Self, Error> {
+        let module = device.load(compiled.ptx())?;
+        Ok(Self { device, module, compiled })
+    }
+
+    /// Parameters and results of an exported function.
+    pub fn signature(&self, function: &str) -> Option<(Vec<ValueType>, Vec<ValueType>)> {
+        self.compiled.entry(function).map(|(_, ty)| (ty.params.clone(), ty.results.clone()))
+    }
+
+    pub(crate) fn compiled(&self) -> &Arc<Compiled> {
+        &self.compiled
+    }
+
+    pub(crate) fn batch(&self, capacity: u64, max_memory: Option<u64>) -> Result<Batch, Error> {
+        Batch::new(&*self.device, self.module.clone(), self.compiled.clone(), capacity, max_memory)
+    }
+
+    /// Runs one instance for each context (arguments, environment, descriptors): instantiates, calls `function` with
+    /// `args` (the start function before it), and says what became of each, in order.
+    pub fn run(
+        &self,
+        function: &str,
+        args: &[Value],
+        contexts: Vec<Context>,
+        options: &RunOptions,
+    ) -> Result<(Vec<Outcome>, RunStats), Error> {
+        let (selector, words) = self.compiled.arguments(function, args)?;
+        let mut stats = RunStats { instances: contexts.len() as u64, ..RunStats::default() };
+        let mut outcomes = Vec::with_capacity(contexts.len());
+        if let Some(code) = self.compiled.initial.trap {
+            let end = End::Trapped(Trap { code, function: None, name: None, offset: 0, source: None });
+            outcomes.resize(contexts.len(), Outcome { end, results: Vec::new() });
+            return Ok((outcomes, stats));
+        }
+        let mut batch = self.batch(contexts.len().min(WAVE) as u64, options.max_memory)?;
+        stats.device_bytes = batch.device_bytes();
+        let mut contexts = contexts.into_iter().peekable();
+        while contexts.peek().is_some() {
+            let wave: Vec<_> = contexts.by_ref().take(WAVE).collect();
+            let count = wave.len() as u64;
+            let began = Instant::now();
+            if stats.launches > 0 {
+                batch.wipe()?;
+            }
+            batch.set_up(count)?;
+            for slot in 0..count {
+                for (i, word) in words.iter().enumerate() {
+                    batch.write_word(slot, self.compiled.slots.arguments + CELL * i as u64, *word)?;
+                }
+            }
+            stats.setup += began.elapsed();
+            let began = Instant::now();
+            let (_, calls) = batch.launch(selector, true, wave, options.deadline)?;
+            stats.run += began.elapsed();
+            stats.launches += 1;
+            stats.hostcalls += calls;
+            for slot in 0..count {
+                outcomes.push(self.compiled.outcome(&batch, slot, selector)?);
+            }
+            tracing::debug!(count, stopped = batch.stopped(), "wave done");
+        }
+        Ok((outcomes, stats))
+    }
+}
+
+impl Compiled {
+    /// The selector of an exported function and the words of its arguments.
+    pub(crate) fn arguments(&self, function: &str, args: &[Value]) -> Result<(u32, Vec<u64>), Error> {
+        let (selector, ty) = self.entry(function).ok_or_else(|| Error::Usage(format!("no exported function `{function}` was compiled")))?;
+        if !args.iter().map(|a| a.ty()).eq(ty.params.iter().copied()) {
+            let given: Vec<_> = args.iter().map(|a| a.ty().to_string()).collect();
+            return Err(Error::Usage(format!("`{function}` has type {ty}, and was given ({})", given.join(", "))));
+        }
+        let reference = |index: u32| (u64::from(self.signatures[index as usize]) << 32) | (u64::from(index) + 1);
+        Ok((selector, args.iter().map(|a| a.word(reference)).collect()))
+    }
+
+    /// What the slot's header says of how its instance ended.
+    pub(crate) fn outcome(&self, batch: &Batch, slot: u64, selector: u32) -> Result<Outcome, Error> {
+        if let Some(record) = TrapRecord::unpack(batch.read_word(slot, field::TRAP)?) {
+            return Ok(Outcome { end: End::Trapped(self.trap(record)), results: Vec::new() });
+        }
+        let status = batch.read_word(slot, field::STATUS)?;
+        if status == Status::Exited as u64 {
+            let code = batch.read_word(slot, field::EXIT_CODE)? as u32;
+            return Ok(Outcome { end: End::Exited(code), results: Vec::new() });
+        }
+        if status != Status::Returned as u64 {
+            return Err(Error::Internal(format!("instance {slot} ended without saying how")));
+        }
+        let types = self.entries.get(selector as usize).map_or(&[][..], |e| &e.ty.results);
+        let mut results = Vec::with_capacity(types.len());
+        for (i, ty) in types.iter().enumerate() {
+            results.push(Value::from_word(*ty, batch.read_word(slot, self.slots.arguments + CELL * i as u64)?));
+        }
+        Ok(Outcome { end: End::Returned, results })
+    }
+
+    fn trap(&self, record: TrapRecord) -> Trap {
+        let function = (record.function != TrapRecord::NO_FUNCTION).then_some(record.function);
+        let name = function.and_then(|f| self.symbols.name(f));
+        Trap { code: record.code, function, name, offset: record.offset, source: self.symbols.source(record.offset) }
+    }
+}

@@ -1,0 +1,56 @@
+//! wasm values as the host sees them.
+
+use gpu_run_wasm::ValType;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    I32(i32),
+    I64(i64),
+    /// The bits.
+    F32(u32),
+    /// The bits.
+    F64(u64),
+    /// `None` is null; a function's index.
+    FuncRef(Option<u32>),
+    /// `None` is null; the host's number.
+    ExternRef(Option<u32>),
+}
+
+pub type ValueType = ValType;
+
+impl Value {
+    pub fn ty(self) -> ValueType {
+        match self {
+            Value::I32(_) => ValType::I32,
+            Value::I64(_) => ValType::I64,
+            Value::F32(_) => ValType::F32,
+            Value::F64(_) => ValType::F64,
+            Value::FuncRef(_) => ValType::FuncRef,
+            Value::ExternRef(_) => ValType::ExternRef,
+        }
+    }
+
+    /// The word in the slot. A function reference needs its signature besides; see `gpu_run_wasm::function_reference`.
+    pub(crate) fn word(self, reference: impl FnOnce(u32) -> u64) -> u64 {
+        match self {
+            Value::I32(v) => u64::from(v as u32),
+            Value::I64(v) => v as u64,
+            Value::F32(bits) => bits.into(),
+            Value::F64(bits) => bits,
+            Value::FuncRef(index) => index.map_or(0, reference),
+            Value::ExternRef(number) => number.map_or(0, |n| u64::from(n) + 1),
+        }
+    }
+
+    pub(crate) fn from_word(ty: ValueType, word: u64) -> Self {
+        let reference = |word: u64| (word as u32).checked_sub(1);
+        match ty {
+            ValType::I32 => Value::I32(word as i32),
+            ValType::I64 => Value::I64(word as i64),
+            ValType::F32 => Value::F32(word as u32),
+            ValType::F64 => Value::F64(word),
+            ValType::FuncRef => Value::FuncRef(reference(word)),
+            ValType::ExternRef => Value::ExternRef(reference(word)),
+        }
+    }
+}

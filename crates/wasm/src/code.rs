@@ -1,0 +1,239 @@
+//! The few things all generated code does, whether it comes from wasm or from the runtime: it reaches its instance's slot, turns
+//! guest addresses into device addresses, and traps.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self, AbiParam, AliasRegion, AliasRegionData, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder,
+    MemFlagsData, Signature, Type, UserExternalName, Value, types,
+};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::{FuncInstBuilder, FunctionBuilder, Variable};
+use gpu_run_abi::intrinsic::{self, Intrinsic, namespace, region};
+use gpu_run_abi::layout::{CELL, field};
+use gpu_run_abi::{Layout, TrapCode};
+use std::collections::HashMap;
+
+/// Loop iterations, or entries of recursive functions, between two looks at the stop word.
+pub(crate) const STOP_INTERVAL: i64 = 4096;
+
+/// Calling convention of all generated code. It is never lowered by Cranelift: PTX has its own.
+pub(crate) const CONVENTION: CallConv = CallConv::SystemV;
+
+pub(crate) struct Code<'b> {
+    pub(crate) b: FunctionBuilder<'b>,
+    pub(crate) layout: Layout,
+    /// The instance pointer: the function's first parameter.
+    pub(crate) instance: Value,
+    functions: HashMap<(u32, u32), FuncRef>,
+}
+
+pub(crate) fn signature(params: impl IntoIterator<Item = Type>, results: impl IntoIterator<Item = Type>) -> Signature {
+    let mut signature = Signature::new(CONVENTION);
+    signature.params.extend(params.into_iter().map(AbiParam::new));
+    signature.returns.extend(results.into_iter().map(AbiParam::new));
+    signature
+}
+
+/// A block argument list, as CLIF wants it.
+pub(crate) fn block_args(values: &[Value]) -> Vec<BlockArg> {
+    values.iter().map(|v| BlockArg::from(*v)).collect()
+}
+
+impl<'b> Code<'b> {
+    /// Opens the function's entry block; `instance` is its first parameter.
+    pub(crate) fn new(mut b: FunctionBuilder<'b>, layout: Layout) -> Self {
+        let entry = b.create_block();
+        b.append_block_params_for_function_params(entry);
+        b.switch_to_block(entry);
+        b.seal_block(entry);
+        let instance = b.block_params(entry)[0];
+        Self { b, layout, instance, functions: HashMap::new() }
+    }
+
+    pub(crate) fn ins(&mut self) -> FuncInstBuilder<'_, 'b> {
+        self.b.ins()
+    }
+    pub(crate) fn i32(&mut self, value: i64) -> Value {
+        // CLIF keeps constants zero-extended.
+        self.ins().iconst(types::I32, i64::from(value as u32))
+    }
+    pub(crate) fn i64(&mut self, value: i64) -> Value {
+        self.ins().iconst(types::I64, value)
+    }
+    pub(crate) fn param(&self, index: usize) -> Value {
+        let entry = self.b.func.layout.entry_block().expect("opened by new()");
+        self.b.block_params(entry)[index]
+    }
+    pub(crate) fn variable(&mut self, ty: Type, init: Value) -> Variable {
+        let variable = self.b.declare_var(ty);
+        self.b.def_var(variable, init);
+        variable
+    }
+
+    // Memory regions and flags.
+
+    pub(crate) fn region(&mut self, id: u32) -> AliasRegion {
+        let description = match id {
+            region::GUEST => "guest".into(),
+            region::HEADER => "header".into(),
+            region::TABLE => "table".into(),
+            region::BUS => "bus".into(),
+            region::CONSTANT => "constant".into(),
+            global => format!("global {}", global - region::GLOBALS).into(),
+        };
+        self.b.func.dfg.alias_regions.insert(AliasRegionData { user_id: id, description })
+    }
+    /// Flags of an access that is aligned and in bounds by construction.
+    pub(crate) fn trusted(&mut self, id: u32) -> MemFlagsData {
+        MemFlagsData::trusted().with_alias_region(Some(self.region(id)))
+    }
+    /// Flags of an access to the guest's memory whose bounds were checked; `aligned` is only what to expect.
+    pub(crate) fn guest_flags(&mut self, aligned: bool) -> MemFlagsData {
+        let flags = MemFlagsData::new().with_notrap().with_alias_region(Some(self.region(region::GUEST)));
+        if aligned { flags.with_aligned() } else { flags }
+    }
+
+    // The slot.
+
+    pub(crate) fn slot_load(&mut self, ty: Type, id: u32, at: u64) -> Value {
+        let (flags, offset) = (self.trusted(id), self.layout.offset(at) as i32);
+        let instance = self.instance;
+        self.ins().load(ty, flags, instance, offset)
+    }
+    pub(crate) fn slot_store(&mut self, value: Value, id: u32, at: u64) {
+        let (flags, offset) = (self.trusted(id), self.layout.offset(at) as i32);
+        let instance = self.instance;
+        self.ins().store(flags, value, instance, offset);
+    }
+    pub(crate) fn header(&mut self, ty: Type, field: u64) -> Value {
+        self.slot_load(ty, region::HEADER, field)
+    }
+    pub(crate) fn set_header(&mut self, value: Value, field: u64) {
+        self.slot_store(value, region::HEADER, field);
+    }
+    /// A word of the slot that does not change while the instance runs: loaded once, wherever it is used.
+    pub(crate) fn fixed(&mut self, at: u64) -> Value {
+        let flags = self.trusted(region::CONSTANT).with_readonly().with_can_move();
+        let (offset, instance) = (self.layout.offset(at) as i32, self.instance);
+        self.ins().load(types::I64, flags, instance, offset)
+    }
+
+    // Guest memory.
+
+    /// The device address of guest byte `at + offset`, as a register and an immediate, for an access that was checked.
+    pub(crate) fn guest_address(&mut self, at: Value, offset: u64) -> (Value, i32) {
+        let base = self.fixed(field::MEMORY_BASE);
+        match self.layout {
+            Layout::Linear => {
+                let wide = self.ins().uextend(types::I64, at);
+                let address = self.ins().iadd(base, wide);
+                self.with_offset(address, offset)
+            }
+            // (a >> 3) * 256 + (a & 7), the lane's part being in the base. A static offset of whole cells can be added afterwards.
+            Layout::Interleaved => {
+                let (at, offset) = if offset.is_multiple_of(CELL) { (at, offset) } else { (self.ins().iadd_imm_s(at, offset as i32 as i64), 0) };
+                let cells = self.ins().band_imm_s(at, -(CELL as i64));
+                let cells = self.ins().uextend(types::I64, cells);
+                let shift = (self.layout.stride() / CELL).trailing_zeros();
+                let cells = self.ins().ishl_imm_u(cells, i64::from(shift));
+                let address = self.ins().iadd(base, cells);
+                let byte = self.ins().band_imm_u(at, CELL as i64 - 1);
+                let byte = self.ins().uextend(types::I64, byte);
+                let address = self.ins().bor(address, byte);
+                self.with_offset(address, self.layout.offset(offset))
+            }
+        }
+    }
+
+    fn with_offset(&mut self, address: Value, offset: u64) -> (Value, i32) {
+        match i32::try_from(offset) {
+            Ok(offset) => (address, offset),
+            Err(_) => (self.ins().iadd_imm_s(address, offset as i64), 0),
+        }
+    }
+
+    /// Traps unless the `length` (i32) bytes at `at` (i32) are inside the memory.
+    pub(crate) fn check_range(&mut self, at: Value, length: Value) {
+        let (at, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
+        let end = self.ins().iadd(at, length);
+        let bytes = self.header(types::I64, field::MEMORY_BYTES);
+        let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
+        self.trap_if(outside, TrapCode::MemoryOutOfBounds);
+    }
+
+    // Traps and stops.
+
+    pub(crate) fn trap_if(&mut self, condition: Value, code: TrapCode) {
+        self.ins().trapnz(condition, ir::TrapCode::unwrap_user(code as u8));
+    }
+    pub(crate) fn trap_unless(&mut self, condition: Value, code: TrapCode) {
+        self.ins().trapz(condition, ir::TrapCode::unwrap_user(code as u8));
+    }
+    pub(crate) fn trap(&mut self, code: TrapCode) {
+        self.ins().trap(ir::TrapCode::unwrap_user(code as u8));
+    }
+    /// Traps if the host asked for the end.
+    pub(crate) fn check_stop(&mut self) {
+        let flags = self.trusted(region::BUS);
+        let stop = self.fixed(field::STOP);
+        let stop = self.ins().atomic_load(types::I32, flags, stop);
+        self.trap_if(stop, TrapCode::Interrupted);
+    }
+
+    // Calls.
+
+    pub(crate) fn function(&mut self, namespace: u32, index: u32, signature: impl FnOnce() -> Signature) -> FuncRef {
+        if let Some(known) = self.functions.get(&(namespace, index)) {
+            return *known;
+        }
+        let signature = self.b.import_signature(signature());
+        let name = self.b.func.declare_imported_user_function(UserExternalName { namespace, index });
+        let data = ExtFuncData { name: ExternalName::User(name), signature, colocated: true, patchable: false };
+        let function = self.b.import_function(data);
+        self.functions.insert((namespace, index), function);
+        function
+    }
+    pub(crate) fn intrinsic(&mut self, which: Intrinsic, args: &[Value]) -> Option<Value> {
+        let clif = |ty: &intrinsic::Type| match ty {
+            intrinsic::Type::I32 => types::I32,
+            intrinsic::Type::I64 => types::I64,
+        };
+        let (params, results) = which.signature();
+        let function = self.function(namespace::INTRINSIC, which as u32, || signature(params.iter().map(clif), results.iter().map(clif)));
+        let call = self.ins().call(function, args);
+        self.b.inst_results(call).first().copied()
+    }
+
+    // Control.
+
+    /// Goes to a new block if `condition` holds, after which `then` decides; both ways meet again behind it.
+    pub(crate) fn if_then(&mut self, condition: Value, cold: bool, then: impl FnOnce(&mut Self)) {
+        let (taken, join) = (self.b.create_block(), self.b.create_block());
+        self.ins().brif(condition, taken, &[], join, &[]);
+        if cold {
+            self.b.set_cold_block(taken);
+        }
+        self.open(taken);
+        then(self);
+        self.ins().jump(join, &[]);
+        self.open(join);
+    }
+    /// Repeats `body` while `condition` gives a value that is not 0.
+    pub(crate) fn while_loop(&mut self, condition: impl FnOnce(&mut Self) -> Value, body: impl FnOnce(&mut Self)) {
+        let (head, inside, done) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        self.ins().jump(head, &[]);
+        self.b.switch_to_block(head);
+        let holds = condition(self);
+        self.ins().brif(holds, inside, &[], done, &[]);
+        self.open(inside);
+        body(self);
+        self.ins().jump(head, &[]);
+        self.b.seal_block(head);
+        self.open(done);
+    }
+    /// Continues in a block all of whose predecessors are there.
+    pub(crate) fn open(&mut self, block: Block) {
+        self.b.switch_to_block(block);
+        self.b.seal_block(block);
+    }
+}

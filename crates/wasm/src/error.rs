@@ -1,0 +1,37 @@
+//! Why a module cannot be compiled.
+
+use crate::types::FuncType;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Malformed or invalid by the specification.
+    #[error("{message} (at offset {offset:#x})")]
+    Invalid { message: String, offset: usize },
+    #[error("this is a WebAssembly component, not a module\n  hint: build for wasm32-wasip1 (a core module), not wasm32-wasip2")]
+    Component,
+    /// Valid, and not translated yet.
+    #[error("not supported yet: {feature}, at {place}, offset {offset:#x}")]
+    Unsupported { feature: String, place: String, offset: usize },
+    #[error("it imports `{module}.{name}` ({kind}), which nothing provides\n  hint: gpu-run provides wasi_snapshot_preview1; build for wasm32-wasip1")]
+    UnknownImport { module: String, name: String, kind: String },
+    #[error("it imports `{module}.{name}` as {found}, but it is {expected}")]
+    ImportType { module: String, name: String, found: String, expected: String },
+    /// Larger than this compiler takes.
+    #[error("{0}")]
+    Limit(String),
+    /// A bug in the translator, reported rather than panicked about.
+    #[error("internal error in function {function}: {message}")]
+    Internal { function: u32, message: String },
+}
+
+impl Error {
+    pub(crate) fn unknown_function(module: &str, name: &str, ty: &FuncType) -> Self {
+        Self::UnknownImport { module: module.into(), name: name.into(), kind: format!("function, type {ty}") }
+    }
+}
+
+impl From<wasmparser::BinaryReaderError> for Error {
+    fn from(e: wasmparser::BinaryReaderError) -> Self {
+        Self::Invalid { message: e.message().to_string(), offset: e.offset() }
+    }
+}

@@ -1,0 +1,26 @@
+//! What gpu-run itself provides for import, besides the host calls of `abi::hostcall`: the official test suite's module `spectest`.
+
+use crate::types::ValType;
+
+pub(crate) const MODULE: &str = "spectest";
+
+/// An immutable global's type and bits.
+pub(crate) fn global(module: &str, name: &str) -> Option<(ValType, u64)> {
+    Some(match (module, name) {
+        (MODULE, "global_i32") => (ValType::I32, 666),
+        (MODULE, "global_i64") => (ValType::I64, 666),
+        (MODULE, "global_f32") => (ValType::F32, 666.6f32.to_bits().into()),
+        (MODULE, "global_f64") => (ValType::F64, 666.6f64.to_bits()),
+        _ => return None,
+    })
+}
+
+/// A memory's pages: minimum, maximum.
+pub(crate) fn memory(module: &str, name: &str) -> Option<(u64, u64)> {
+    ((module, name) == (MODULE, "memory")).then_some((1, 2))
+}
+
+/// A table of functions: minimum, maximum.
+pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64)> {
+    ((module, name) == (MODULE, "table")).then_some((10, 20))
+}

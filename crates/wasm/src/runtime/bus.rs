@@ -1,0 +1,254 @@
+//! The device side of the bus; `abi::bus` describes the protocol.
+
+use super::Helper;
+use crate::code::Code;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Type, Value, types};
+use gpu_run_abi::bus::{RingEntry, offset, op, reply};
+use gpu_run_abi::intrinsic::{Intrinsic, region};
+use gpu_run_abi::layout::field;
+use gpu_run_abi::{Status, TrapCode};
+
+/// How long a waiting instance sleeps between two looks at its port, in nanoseconds.
+const NAP: i64 = 200;
+
+/// Writes a word of the port.
+pub(super) fn port_store(code: &mut Code<'_>, value: Value, at: u64) {
+    let (port, flags) = (code.fixed(field::PORT), code.trusted(region::BUS));
+    code.ins().store(flags, value, port, at as i32);
+}
+
+fn port_load(code: &mut Code<'_>, at: u64) -> Value {
+    let (port, flags) = (code.fixed(field::PORT), code.trusted(region::BUS));
+    code.ins().load(types::I32, flags, port, at as i32)
+}
+
+/// (op) -> errno. The packet's length is the cursor; afterwards the cursor stands at the reply's first byte.
+pub(super) fn post(code: &mut Code<'_>) {
+    let operation = code.param(1);
+    port_store(code, operation, offset::REQUEST_OP);
+    let length = code.header(types::I32, field::PORT_CURSOR);
+    port_store(code, length, offset::REQUEST_PAYLOAD);
+    let sequence = code.header(types::I32, field::PORT_SEQUENCE);
+    let sequence = code.ins().iadd_imm_s(sequence, 1);
+    code.set_header(sequence, field::PORT_SEQUENCE);
+    enter_ring(code);
+
+    // Until the reply is there.
+    let port = code.fixed(field::PORT);
+    let flags = code.trusted(region::BUS);
+    code.while_loop(
+        |code| {
+            let at = code.ins().iadd_imm_s(port, offset::REPLY_SEQUENCE as i64);
+            let seen = code.ins().atomic_load(types::I32, flags, at);
+            code.ins().icmp(IntCC::NotEqual, seen, sequence)
+        },
+        |code| {
+            code.check_stop();
+            let nap = code.i32(NAP);
+            code.intrinsic(Intrinsic::NanoSleep, &[nap]);
+        },
+    );
+    let errno = port_load(code, offset::REPLY_ERRNO);
+    let exits = code.ins().icmp_imm_u(IntCC::Equal, errno, i64::from(reply::EXIT));
+    code.if_then(exits, true, |code| {
+        let status = port_load(code, offset::REPLY_SPLIT);
+        let status = code.ins().uextend(types::I64, status);
+        code.set_header(status, field::EXIT_CODE);
+        let exited = code.i64(Status::Exited as i64);
+        code.set_header(exited, field::STATUS);
+        code.intrinsic(Intrinsic::Exit, &[]);
+    });
+    let fails = code.ins().icmp_imm_u(IntCC::Equal, errno, i64::from(reply::TRAP));
+    code.trap_if(fails, TrapCode::HostCall);
+    let start = code.i32(0);
+    code.set_header(start, field::PORT_CURSOR);
+    let left = port_load(code, offset::REPLY_PAYLOAD);
+    code.set_header(left, field::PORT_LEFT);
+    code.ins().return_(&[errno]);
+}
+
+/// Takes a ticket and tells the host which port to look at. The store releases everything written to the port.
+fn enter_ring(code: &mut Code<'_>) {
+    let flags = code.trusted(region::BUS);
+    let (ticket_at, one) = (code.fixed(field::RING_TICKET), code.i32(1));
+    let ticket = code.ins().atomic_rmw(types::I32, flags, AtomicRmwOp::Add, ticket_at, one);
+    let mask = code.fixed(field::RING_MASK);
+    let mask = code.ins().ireduce(types::I32, mask);
+    let shift = code.ins().popcnt(mask);
+    let lap = code.ins().ushr(ticket, shift);
+    let lap = code.ins().iadd_imm_s(lap, 1);
+    let lap = code.ins().uextend(types::I64, lap);
+    let lap = code.ins().ishl_imm_u(lap, 32);
+    let slot = code.header(types::I64, field::INDEX);
+    let entry = code.ins().bor(lap, slot);
+    let place = code.ins().band(ticket, mask);
+    let place = code.ins().uextend(types::I64, place);
+    let place = code.ins().imul_imm_u(place, RingEntry::BYTES as i64);
+    let ring = code.fixed(field::RING);
+    let place = code.ins().iadd(ring, place);
+    code.ins().atomic_store(flags, entry, place);
+}
+
+/// (from, length, limit) -> what is left of the limit.
+pub(super) fn send(code: &mut Code<'_>) {
+    let (from, length, limit) = (code.param(1), code.param(2), code.param(3));
+    code.check_range(from, length);
+    let length = code.ins().umin(length, limit);
+    let rest = code.ins().isub(limit, length);
+    let (from, left) = (code.variable(types::I32, from), code.variable(types::I32, length));
+    code.while_loop(
+        |code| code.b.use_var(left),
+        |code| {
+            let room = room_in_port(code);
+            let full = code.ins().icmp_imm_s(IntCC::Equal, room, 0);
+            code.if_then(full, false, |code| {
+                let more = code.i32(op::MORE.into());
+                code.call_helper(Helper::BusPost, &[more]);
+            });
+            let (room, wanted) = (room_in_port(code), code.b.use_var(left));
+            let count = code.ins().umin(room, wanted);
+            let (to, source) = (payload_at_cursor(code), code.b.use_var(from));
+            code.call_helper(Helper::GuestRead, &[to, source, count]);
+            move_cursor(code, count);
+            let next = code.ins().iadd(source, count);
+            code.b.def_var(from, next);
+            let next = code.ins().isub(wanted, count);
+            code.b.def_var(left, next);
+        },
+    );
+    code.ins().return_(&[rest]);
+}
+
+/// (to, length): as much of the output as there is, at most `length`.
+pub(super) fn receive(code: &mut Code<'_>) {
+    let (to, length) = (code.param(1), code.param(2));
+    let (to, wanted) = (code.variable(types::I32, to), code.variable(types::I32, length));
+    code.while_loop(
+        |code| {
+            let more = code.b.use_var(wanted);
+            let more = code.ins().icmp_imm_s(IntCC::NotEqual, more, 0);
+            let (here, later) = (code.header(types::I32, field::PORT_LEFT), port_load(code, offset::REPLY_REMAINING));
+            let any = code.ins().bor(here, later);
+            let any = code.ins().icmp_imm_s(IntCC::NotEqual, any, 0);
+            code.ins().band(more, any)
+        },
+        |code| {
+            let here = code.header(types::I32, field::PORT_LEFT);
+            let empty = code.ins().icmp_imm_s(IntCC::Equal, here, 0);
+            code.if_then(empty, false, |code| {
+                let pull = code.i32(op::PULL.into());
+                code.call_helper(Helper::BusPost, &[pull]);
+            });
+            let (here, want) = (code.header(types::I32, field::PORT_LEFT), code.b.use_var(wanted));
+            let count = code.ins().umin(here, want);
+            let (target, source) = (code.b.use_var(to), payload_at_cursor(code));
+            // What the guest pointed at is only looked at now, and never believed.
+            code.check_range(target, count);
+            code.call_helper(Helper::GuestWrite, &[target, source, count]);
+            move_cursor(code, count);
+            let rest = code.ins().isub(here, count);
+            code.set_header(rest, field::PORT_LEFT);
+            let next = code.ins().iadd(target, count);
+            code.b.def_var(to, next);
+            let next = code.ins().isub(want, count);
+            code.b.def_var(wanted, next);
+        },
+    );
+    code.ins().return_(&[]);
+}
+
+/// (iovs, count) -> bytes.
+pub(super) fn io_total(code: &mut Code<'_>) {
+    let zero = code.i64(0);
+    let total = code.variable(types::I64, zero);
+    each_vector(code, |code, _, length| {
+        let length = code.ins().uextend(types::I64, length);
+        let sum = code.b.use_var(total);
+        let sum = code.ins().iadd(sum, length);
+        code.b.def_var(total, sum);
+    });
+    let (sum, most) = (code.b.use_var(total), code.i64(u32::MAX.into()));
+    let sum = code.ins().umin(sum, most);
+    let sum = code.ins().ireduce(types::I32, sum);
+    code.ins().return_(&[sum]);
+}
+
+/// (iovs, count, limit)
+pub(super) fn io_send(code: &mut Code<'_>) {
+    let limit = code.param(3);
+    let limit = code.variable(types::I32, limit);
+    each_vector(code, |code, pointer, length| {
+        let left = code.b.use_var(limit);
+        if let Some(left) = code.call_helper(Helper::BusSend, &[pointer, length, left]) {
+            code.b.def_var(limit, left);
+        }
+    });
+    code.ins().return_(&[]);
+}
+
+/// (iovs, count)
+pub(super) fn io_receive(code: &mut Code<'_>) {
+    each_vector(code, |code, pointer, length| {
+        code.call_helper(Helper::BusReceive, &[pointer, length]);
+    });
+    code.ins().return_(&[]);
+}
+
+/// Runs `body` with the pointer and the length of each of the io-vectors in parameters 1 and 2.
+fn each_vector(code: &mut Code<'_>, body: impl FnOnce(&mut Code<'_>, Value, Value)) {
+    const VECTOR: i64 = 8;
+    let (at, count) = (code.param(1), code.param(2));
+    let wide = code.ins().uextend(types::I64, count);
+    let bytes = code.ins().imul_imm_u(wide, VECTOR);
+    let most = code.i64(u32::MAX.into());
+    let bytes = code.ins().umin(bytes, most);
+    let bytes = code.ins().ireduce(types::I32, bytes);
+    code.check_range(at, bytes);
+    let (at, left) = (code.variable(types::I32, at), code.variable(types::I32, count));
+    code.while_loop(
+        |code| code.b.use_var(left),
+        |code| {
+            let vector = code.b.use_var(at);
+            let (pointer, length) = (guest_load(code, types::I32, vector, 0), guest_load(code, types::I32, vector, 4));
+            body(code, pointer, length);
+            let vector = code.b.use_var(at);
+            let next = code.ins().iadd_imm_s(vector, VECTOR);
+            code.b.def_var(at, next);
+            let count = code.b.use_var(left);
+            let count = code.ins().iadd_imm_s(count, -1);
+            code.b.def_var(left, count);
+        },
+    );
+}
+
+fn guest_load(code: &mut Code<'_>, ty: Type, at: Value, offset: u64) -> Value {
+    let flags = code.guest_flags(true);
+    let (address, offset) = code.guest_address(at, offset);
+    code.ins().load(ty, flags, address, offset)
+}
+
+fn room_in_port(code: &mut Code<'_>) -> Value {
+    let capacity = code.fixed(field::PORT_PAYLOAD);
+    let capacity = code.ins().ireduce(types::I32, capacity);
+    let cursor = code.header(types::I32, field::PORT_CURSOR);
+    code.ins().isub(capacity, cursor)
+}
+
+fn payload_at_cursor(code: &mut Code<'_>) -> Value {
+    let (port, cursor) = (code.fixed(field::PORT), code.header(types::I32, field::PORT_CURSOR));
+    let cursor = code.ins().uextend(types::I64, cursor);
+    let at = code.ins().iadd(port, cursor);
+    code.ins().iadd_imm_s(at, offset::PAYLOAD as i64)
+}
+
+pub(super) fn move_cursor(code: &mut Code<'_>, by: Value) {
+    let cursor = code.header(types::I32, field::PORT_CURSOR);
+    let cursor = code.ins().iadd(cursor, by);
+    code.set_header(cursor, field::PORT_CURSOR);
+}
+
+/// The length of the output's first answer.
+pub(super) fn split(code: &mut Code<'_>) -> Value {
+    port_load(code, offset::REPLY_SPLIT)
+}

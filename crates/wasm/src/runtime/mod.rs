@@ -1,0 +1,111 @@
+//! Device code that no module contains: the helpers behind bulk operations and the bus, the stubs of imported functions, and the kernel that
+//! starts each instance. Written in CLIF, through the same [`Code`] as everything else.
+
+mod bulk;
+mod bus;
+mod kernel;
+mod stub;
+
+pub use kernel::KERNEL;
+
+use crate::code::{Code, signature};
+use crate::translate::{Env, Function, FunctionKind, clif_signature};
+use cranelift_codegen::ir::{self, Type, UserFuncName, Value, types};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use gpu_run_abi::TrapRecord;
+use gpu_run_abi::intrinsic::namespace;
+
+macro_rules! helpers {
+    ($($(#[$doc:meta])* $name:ident ($($param:ident),*) -> ($($result:ident),*) = $build:path;)*) => {
+        /// Functions that generated code calls. The first parameter of each, the instance pointer, is not listed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub(crate) enum Helper { $($(#[$doc])* $name),* }
+
+        impl Helper {
+            const ALL: &[Helper] = &[$(Helper::$name),*];
+            fn signature(self) -> (&'static [Type], &'static [Type]) {
+                match self { $(Helper::$name => (&[types::I64, $(types::$param),*], &[$(types::$result),*])),* }
+            }
+            fn build(self, code: &mut Code<'_>) {
+                match self { $(Helper::$name => $build(code)),* }
+            }
+        }
+    };
+}
+
+helpers! {
+    /// Copies `length` bytes of guest memory from `from` to `to`, as memmove does: (to, from, length). Bounds were checked.
+    GuestCopy(I32, I32, I32) -> () = bulk::guest_copy;
+    /// Sets `length` bytes of guest memory: (to, byte, length). Bounds were checked.
+    GuestFill(I32, I32, I32) -> () = bulk::guest_fill;
+    /// Bytes from a device address into guest memory: (to, from, length). Bounds were checked.
+    GuestWrite(I32, I64, I32) -> () = bulk::guest_write;
+    /// Bytes of guest memory to a device address: (to, from, length). Bounds were checked.
+    GuestRead(I64, I32, I32) -> () = bulk::guest_read;
+    /// Cells of a slot to others: (to, from, count), addresses of cells.
+    CellsCopy(I64, I64, I32) -> () = bulk::cells_copy;
+    /// (to, value, count)
+    CellsFill(I64, I64, I32) -> () = bulk::cells_fill;
+    /// Words that lie one after the other to cells of a slot: (to, from, count).
+    CellsInit(I64, I64, I32) -> () = bulk::cells_init;
+    /// Sends the packet in the port and waits for the reply: (op) -> errno.
+    BusPost(I32) -> (I32) = bus::post;
+    /// Appends guest bytes to the call's input, at most `limit`: (from, length, limit) -> what is left of the limit.
+    BusSend(I32, I32, I32) -> (I32) = bus::send;
+    /// Takes up to `length` bytes of the reply's output to guest memory: (to, length).
+    BusReceive(I32, I32) -> () = bus::receive;
+    /// Sum of the lengths of io-vectors, at most 2^32 - 1: (iovs, count) -> bytes.
+    IoTotal(I32, I32) -> (I32) = bus::io_total;
+    /// Sends what io-vectors point at, up to a limit: (iovs, count, limit).
+    IoSend(I32, I32, I32) -> () = bus::io_send;
+    /// Fills io-vectors from the reply's output: (iovs, count).
+    IoReceive(I32, I32) -> () = bus::io_receive;
+}
+
+/// Index in the runtime's namespace of the function that calls the entry the host selected.
+const ENTRY: u32 = Helper::ALL.len() as u32;
+/// Index of the kernel.
+const BATCH: u32 = ENTRY + 1;
+
+/// All runtime functions of a program. What is not called is not emitted.
+pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) -> Vec<Function> {
+    let mut context = FunctionBuilderContext::new();
+    let mut make = |name: UserFuncName, ty: ir::Signature, index, kind, label: String, build: &mut dyn FnMut(&mut Code<'_>)| {
+        let mut clif = ir::Function::with_name_signature(name, ty);
+        let mut code = Code::new(FunctionBuilder::new(&mut clif, &mut context), env.layout);
+        build(&mut code);
+        code.b.finalize(isa.frontend_config());
+        Function { index, kind, name: label, clif }
+    };
+    let mut all = Vec::new();
+    for helper in Helper::ALL {
+        let (params, results) = helper.signature();
+        let ty = signature(params.iter().copied(), results.iter().copied());
+        let name = UserFuncName::user(namespace::RUNTIME, *helper as u32);
+        all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, format!("{helper:?}"), &mut |code| helper.build(code)));
+    }
+    for (i, call) in env.module.imports.iter().enumerate() {
+        let ty = clif_signature(env.module.function_type(i as u32));
+        let name = UserFuncName::user(namespace::WASM, i as u32);
+        all.push(make(name, ty, i as u32, FunctionKind::Stub, call.function().name.into(), &mut |code| stub::build(code, *call)));
+    }
+    let name = UserFuncName::user(namespace::RUNTIME, ENTRY);
+    let ty = signature([types::I64, types::I32, types::I32], []);
+    all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, "entry".into(), &mut |code| kernel::entry(code, env, entries)));
+    let name = UserFuncName::user(namespace::RUNTIME, BATCH);
+    all.push(make(name, kernel::signature(), TrapRecord::NO_FUNCTION, FunctionKind::Kernel, KERNEL.into(), &mut kernel::batch));
+    all
+}
+
+impl Code<'_> {
+    /// Calls a helper; the instance pointer is passed along.
+    pub(crate) fn call_helper(&mut self, helper: Helper, args: &[Value]) -> Option<Value> {
+        let (params, results) = helper.signature();
+        let function = self.function(namespace::RUNTIME, helper as u32, || signature(params.iter().copied(), results.iter().copied()));
+        let args: Vec<_> = std::iter::once(self.instance).chain(args.iter().copied()).collect();
+        let call = ir::InstBuilder::call(self.ins(), function, &args);
+        self.b.inst_results(call).first().copied()
+    }
+}

@@ -1,0 +1,328 @@
+//! Blocks, branches and calls.
+
+use super::{Translator, clif_signature};
+use crate::code::{STOP_INTERVAL, block_args};
+use crate::error::Error;
+use crate::types::{FuncType, ValType};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    Block, BlockCall, ExternalName, GlobalValueData, InstBuilder, JumpTableData, UserExternalName, Value, types,
+};
+use gpu_run_abi::TrapCode;
+use gpu_run_abi::intrinsic::{namespace, region, symbol};
+use wasmparser::{BlockType, BrTable, Operator};
+
+/// A structured block that is open.
+#[derive(Debug)]
+pub(super) struct Frame {
+    kind: Kind,
+    /// Where the block's results go.
+    end: Block,
+    /// Where a branch to this frame goes, and with how many values.
+    target: Block,
+    target_values: usize,
+    /// Operands below the block's own.
+    height: usize,
+    results: usize,
+    /// Nothing reaches the current place in this frame.
+    unreachable: bool,
+    /// Something jumps to `end`.
+    end_reached: bool,
+    /// Blocks opened inside unreachable code: they are counted, not translated.
+    skipped: usize,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Function,
+    Block,
+    Loop,
+    /// With the block for `else` and the parameters it starts with.
+    If { otherwise: Block, params: Vec<Value> },
+    Else,
+}
+
+impl Translator<'_, '_> {
+    pub(super) fn push_function_frame(&mut self, ty: &FuncType) {
+        let end = self.block(&ty.results);
+        self.push_frame(Kind::Function, end, end, ty.results.len(), ty.results.len(), 0);
+    }
+
+    fn push_frame(&mut self, kind: Kind, end: Block, target: Block, target_values: usize, results: usize, params: usize) {
+        let height = self.stack.len() - params;
+        self.frames.push(Frame { kind, end, target, target_values, height, results, unreachable: false, end_reached: false, skipped: 0 });
+    }
+
+    /// A block with parameters of these types.
+    fn block(&mut self, types: &[ValType]) -> Block {
+        let block = self.code.b.create_block();
+        for ty in types {
+            self.code.b.append_block_param(block, ty.clif());
+        }
+        block
+    }
+
+    fn block_type(&self, ty: BlockType) -> Result<FuncType, Error> {
+        Ok(match ty {
+            BlockType::Empty => FuncType::default(),
+            BlockType::Type(ty) => {
+                FuncType { params: Vec::new(), results: vec![ValType::from_wasm(ty).map_err(|f| self.unsupported(&f))?] }
+            }
+            BlockType::FuncType(index) => self.env.module.types[index as usize].clone(),
+        })
+    }
+
+    fn frame(&mut self, depth: u32) -> &mut Frame {
+        let last = self.frames.len() - 1;
+        &mut self.frames[last - depth as usize]
+    }
+
+    pub(super) fn unreachable(&self) -> bool {
+        self.frames.last().is_some_and(|f| f.unreachable)
+    }
+
+    /// An operator that is never reached: only the nesting matters.
+    pub(super) fn skip(&mut self, op: &Operator<'_>) -> Result<(), Error> {
+        let frame = self.frame(0);
+        match op {
+            Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => frame.skipped += 1,
+            Operator::End if frame.skipped > 0 => frame.skipped -= 1,
+            Operator::Else if frame.skipped > 0 => {}
+            Operator::End => self.end(),
+            Operator::Else => self.otherwise(),
+            // Blocks of proposals that are not translated would upset the count.
+            Operator::TryTable { .. } | Operator::Try { .. } => return Err(self.unsupported("exception handling")),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn control(&mut self, op: &Operator<'_>) -> Result<bool, Error> {
+        match op {
+            Operator::Unreachable => {
+                self.code.trap(TrapCode::Unreachable);
+                self.dead();
+            }
+            Operator::Block { blockty } => {
+                let ty = self.block_type(*blockty)?;
+                let end = self.block(&ty.results);
+                self.push_frame(Kind::Block, end, end, ty.results.len(), ty.results.len(), ty.params.len());
+            }
+            Operator::Loop { blockty } => {
+                let ty = self.block_type(*blockty)?;
+                self.open_loop(&ty);
+            }
+            Operator::If { blockty } => {
+                let ty = self.block_type(*blockty)?;
+                self.open_if(&ty);
+            }
+            Operator::Else => self.otherwise(),
+            Operator::End => self.end(),
+            Operator::Br { relative_depth } => {
+                self.branch(*relative_depth);
+                self.dead();
+            }
+            Operator::BrIf { relative_depth } => self.branch_if(*relative_depth),
+            Operator::BrTable { targets } => self.branch_table(targets)?,
+            Operator::Return => {
+                let function = self.frames.len() as u32 - 1;
+                self.branch(function);
+                self.dead();
+            }
+            Operator::Call { function_index } => self.call(*function_index),
+            Operator::CallIndirect { type_index, table_index } => self.call_indirect(*type_index, *table_index),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What follows is not reached until the frame ends.
+    fn dead(&mut self) {
+        let frame = self.frame(0);
+        frame.unreachable = true;
+        let height = frame.height;
+        self.stack.truncate(height);
+    }
+
+    fn open_loop(&mut self, ty: &FuncType) {
+        let (head, end) = (self.block(&ty.params), self.block(&ty.results));
+        let ticks = match self.ticks {
+            Some(ticks) => ticks,
+            None => {
+                let full = self.code.i32(STOP_INTERVAL);
+                let ticks = self.code.variable(types::I32, full);
+                self.ticks = Some(ticks);
+                ticks
+            }
+        };
+        let args = self.pop_many(ty.params.len());
+        self.code.ins().jump(head, &block_args(&args));
+        self.code.b.switch_to_block(head);
+        let params = self.code.b.block_params(head).to_vec();
+        self.stack.extend(params);
+        self.push_frame(Kind::Loop, end, head, ty.params.len(), ty.results.len(), ty.params.len());
+        let left = self.code.b.use_var(ticks);
+        let left = self.code.ins().iadd_imm_s(left, -1);
+        self.code.b.def_var(ticks, left);
+        let spent = self.code.ins().icmp_imm_s(IntCC::Equal, left, 0);
+        self.code.if_then(spent, true, |code| {
+            code.check_stop();
+            let full = code.i32(STOP_INTERVAL);
+            code.b.def_var(ticks, full);
+        });
+    }
+
+    fn open_if(&mut self, ty: &FuncType) {
+        let condition = self.pop();
+        let (then, otherwise, end) = (self.code.b.create_block(), self.code.b.create_block(), self.block(&ty.results));
+        self.code.ins().brif(condition, then, &[], otherwise, &[]);
+        let params = self.stack[self.stack.len() - ty.params.len()..].to_vec();
+        self.push_frame(Kind::If { otherwise, params }, end, end, ty.results.len(), ty.results.len(), ty.params.len());
+        self.code.open(then);
+    }
+
+    fn otherwise(&mut self) {
+        self.leave();
+        let frame = self.frame(0);
+        if let Kind::If { otherwise, params } = std::mem::replace(&mut frame.kind, Kind::Else) {
+            frame.unreachable = false;
+            let height = frame.height;
+            self.stack.truncate(height);
+            self.stack.extend(params);
+            self.code.open(otherwise);
+        }
+    }
+
+    /// Falls through to the frame's end, if the place is reached.
+    fn leave(&mut self) {
+        let frame = self.frame(0);
+        if frame.unreachable {
+            return;
+        }
+        frame.end_reached = true;
+        let (end, results) = (frame.end, frame.results);
+        let values = self.pop_many(results);
+        self.code.ins().jump(end, &block_args(&values));
+    }
+
+    fn end(&mut self) {
+        self.leave();
+        let mut frame = self.frames.pop().expect("validated: `end` closes a frame");
+        self.stack.truncate(frame.height);
+        match frame.kind {
+            // No `else`: the parameters are the results.
+            Kind::If { otherwise, params } => {
+                self.code.open(otherwise);
+                self.code.ins().jump(frame.end, &block_args(&params));
+                frame.end_reached = true;
+            }
+            Kind::Loop => self.code.b.seal_block(frame.target),
+            Kind::Function | Kind::Block | Kind::Else => {}
+        }
+        self.code.open(frame.end);
+        let results = self.code.b.block_params(frame.end).to_vec();
+        if self.frames.is_empty() {
+            self.code.ins().return_(&results);
+        } else if frame.end_reached {
+            self.stack.extend(results);
+        } else {
+            // Nothing comes here; CLIF still wants the block to end.
+            self.code.trap(TrapCode::Unreachable);
+            self.dead();
+        }
+    }
+
+    fn branch(&mut self, depth: u32) {
+        let (target, count) = self.aim(depth);
+        let values = self.pop_many(count);
+        self.code.ins().jump(target, &block_args(&values));
+    }
+
+    /// A branch's target and how many values it takes along.
+    fn aim(&mut self, depth: u32) -> (Block, usize) {
+        let frame = self.frame(depth);
+        if !matches!(frame.kind, Kind::Loop) {
+            frame.end_reached = true;
+        }
+        (frame.target, frame.target_values)
+    }
+
+    fn branch_if(&mut self, depth: u32) {
+        let condition = self.pop();
+        let (target, count) = self.aim(depth);
+        let values = block_args(&self.stack[self.stack.len() - count..]);
+        let next = self.code.b.create_block();
+        self.code.ins().brif(condition, target, &values, next, &[]);
+        self.code.open(next);
+    }
+
+    fn branch_table(&mut self, targets: &BrTable<'_>) -> Result<(), Error> {
+        let index = self.pop();
+        let count = self.aim(targets.default()).1;
+        let values = block_args(&self.pop_many(count));
+        let call = |this: &mut Self, depth| {
+            let (target, _) = this.aim(depth);
+            BlockCall::new(target, values.iter().copied(), &mut this.code.b.func.dfg.value_lists)
+        };
+        let default = call(self, targets.default());
+        let table = targets.targets().map(|depth| Ok(call(self, depth?))).collect::<Result<Vec<_>, Error>>()?;
+        let table = self.code.b.create_jump_table(JumpTableData::new(default, &table));
+        self.code.ins().br_table(index, table);
+        self.dead();
+        Ok(())
+    }
+
+    fn call(&mut self, function: u32) {
+        let ty = self.env.module.function_type(function);
+        let callee = self.code.function(namespace::WASM, function, || clif_signature(ty));
+        let args = self.call_args(ty.params.len());
+        let call = self.code.ins().call(callee, &args);
+        let results = self.code.b.inst_results(call).to_vec();
+        self.stack.extend(results);
+    }
+
+    fn call_args(&mut self, count: usize) -> Vec<Value> {
+        let mut args = vec![self.code.instance];
+        args.extend(self.pop_many(count));
+        args
+    }
+
+    fn call_indirect(&mut self, ty: u32, table: u32) {
+        let index = self.pop();
+        let reference = self.table_element(table, index, TrapCode::UndefinedElement);
+        self.code.trap_unless(reference, TrapCode::IndirectCallToNull);
+        let signature = self.code.ins().ushr_imm_u(reference, 32);
+        let expected = i64::from(self.env.module.signatures[ty as usize]);
+        let wrong = self.code.ins().icmp_imm_s(IntCC::NotEqual, signature, expected);
+        self.code.trap_if(wrong, TrapCode::BadSignature);
+        let callee = self.code_address(reference);
+        let func_type = &self.env.module.types[ty as usize];
+        let signature = match self.signatures.get(&ty) {
+            Some(known) => *known,
+            None => {
+                let imported = self.code.b.import_signature(clif_signature(func_type));
+                self.signatures.insert(ty, imported);
+                imported
+            }
+        };
+        let args = self.call_args(func_type.params.len());
+        let call = self.code.ins().call_indirect(signature, callee, &args);
+        let results = self.code.b.inst_results(call).to_vec();
+        self.stack.extend(results);
+    }
+
+    /// The code address behind a function reference that is not null: entry `index` of the module's table of addresses.
+    fn code_address(&mut self, reference: Value) -> Value {
+        let name = self.code.b.func.declare_imported_user_function(UserExternalName { namespace: namespace::DATA, index: symbol::FUNCTION_TABLE });
+        let data = GlobalValueData::Symbol { name: ExternalName::User(name), offset: 0.into(), colocated: true, tls: false };
+        let symbol = self.code.b.create_global_value(data);
+        let addresses = self.code.ins().symbol_value(types::I64, symbol);
+        let index = self.code.ins().ireduce(types::I32, reference);
+        let index = self.code.ins().uextend(types::I64, index);
+        let offset = self.code.ins().ishl_imm_u(index, 3);
+        let entry = self.code.ins().iadd(addresses, offset);
+        let flags = self.code.trusted(region::CONSTANT).with_readonly();
+        // References count from one: null is 0.
+        self.code.ins().load(types::I64, flags, entry, -8)
+    }
+}

@@ -1,0 +1,349 @@
+//! wasm functions to CLIF, one operator at a time.
+//!
+//! A function's operands live on a stack of CLIF values, its locals in frontend variables, its control structure in a stack of [`control::Frame`]s. Each
+//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`control`].
+
+mod control;
+mod memory;
+mod numeric;
+mod table;
+
+pub use table::function_reference;
+
+use crate::callgraph::Survey;
+use crate::code::{Code, STOP_INTERVAL, signature};
+use crate::decode::{Module, unsupported};
+use crate::error::Error;
+use crate::runtime;
+use crate::slot::SlotLayout;
+use crate::types::{FuncType, ValType};
+use control::Frame;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, SigRef, Signature, SourceLoc, UserFuncName, Value, types};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{Context, isa};
+use cranelift_control::ControlPlane;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use gpu_run_abi::intrinsic::{namespace, region};
+use gpu_run_abi::layout::field;
+use gpu_run_abi::{Layout, TrapCode, TrapRecord};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use wasmparser::{FunctionBody, Operator};
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub layout: Layout,
+    /// Exported functions the host may call, by function index, in the order of the kernel's selectors.
+    pub entries: Vec<u32>,
+    /// Run Cranelift's optimiser. Without it the CLIF is what the operators say, for people to read.
+    pub optimize: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionKind {
+    Wasm,
+    /// An import's stub.
+    Stub,
+    Runtime,
+    Kernel,
+}
+
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// For trap records: the index in the module, or [`TrapRecord::NO_FUNCTION`].
+    pub index: u32,
+    pub kind: FunctionKind,
+    /// What a person would call it; not unique.
+    pub name: String,
+    pub clif: ir::Function,
+}
+
+/// Everything that runs on the device, as CLIF.
+#[derive(Debug)]
+pub struct Program {
+    pub functions: Vec<Function>,
+    pub slots: SlotLayout,
+    /// By function index: whether it needs a code address.
+    pub address_taken: Vec<bool>,
+}
+
+/// What every function's translation looks at.
+pub(crate) struct Env<'a> {
+    pub(crate) module: &'a Module<'a>,
+    pub(crate) slots: &'a SlotLayout,
+    pub(crate) layout: Layout,
+    /// Memory 0 never has fewer bytes than this.
+    pub(crate) least_memory: u64,
+    /// Its length if that never changes.
+    pub(crate) constant_memory: Option<u64>,
+}
+
+/// Translates and optimises every function, in parallel.
+pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
+    let isa = optimizer()?;
+    let slots = SlotLayout::new(module);
+    let least_memory = module.memory.map_or(0, |m| m.minimum * gpu_run_abi::layout::PAGE);
+    let env = Env {
+        module,
+        slots: &slots,
+        layout: options.layout,
+        least_memory,
+        constant_memory: (!module.grows_memory()).then_some(least_memory),
+    };
+    let mut functions = runtime::functions(&env, &options.entries, &isa);
+    let imports = module.imports.len() as u32;
+    let bodies: Vec<_> = module
+        .bodies
+        .par_iter()
+        .zip(&module.surveys)
+        .enumerate()
+        .map_init(FunctionBuilderContext::new, |context, (i, (body, survey))| {
+            let index = imports + i as u32;
+            translate_function(&env, index, body, survey, context, &isa).map(|clif| {
+                let name = module.function_name(index).map_or_else(|| format!("function {index}"), str::to_owned);
+                Function { index, kind: FunctionKind::Wasm, name, clif }
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    functions.extend(bodies);
+    if options.optimize {
+        functions.par_iter_mut().try_for_each(|function| optimize(function, &isa))?;
+    }
+    Ok(Program { functions, slots, address_taken: module.address_taken.clone() })
+}
+
+/// Cranelift's optimiser wants a target; this one is the same on every host, so that the same module always gives the same CLIF.
+fn optimizer() -> Result<OwnedTargetIsa, Error> {
+    let internal = |message: String| Error::Internal { function: 0, message };
+    let mut flags = settings::builder();
+    for (name, value) in [("opt_level", "speed"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })] {
+        flags.set(name, value).map_err(|e| internal(e.to_string()))?;
+    }
+    let builder = isa::lookup_by_name("pulley64").map_err(|e| internal(e.to_string()))?;
+    builder.finish(settings::Flags::new(flags)).map_err(|e| internal(e.to_string()))
+}
+
+fn optimize(function: &mut Function, isa: &OwnedTargetIsa) -> Result<(), Error> {
+    crate::nan::run(&mut function.clif);
+    let clif = std::mem::replace(&mut function.clif, ir::Function::new());
+    let mut context = Context::for_function(clif);
+    let result = context.optimize(&**isa, &mut ControlPlane::default());
+    function.clif = context.func;
+    result.map_err(|e| Error::Internal { function: function.index, message: format!("{e:?}") })
+}
+
+/// The CLIF signature of a wasm function: the instance pointer comes first.
+pub(crate) fn clif_signature(ty: &FuncType) -> Signature {
+    let params = std::iter::once(types::I64).chain(ty.params.iter().map(|t| t.clif()));
+    signature(params, ty.results.iter().map(|t| t.clif()))
+}
+
+struct Translator<'a, 'b> {
+    env: &'a Env<'a>,
+    index: u32,
+    code: Code<'b>,
+    stack: Vec<Value>,
+    frames: Vec<Frame>,
+    locals: Vec<Variable>,
+    /// Iterations until the next look at the stop word; made when the first loop is met.
+    ticks: Option<Variable>,
+    signatures: HashMap<u32, SigRef>,
+    /// Where the operator being translated is in the file.
+    offset: usize,
+}
+
+fn translate_function(
+    env: &Env<'_>,
+    index: u32,
+    body: &FunctionBody<'_>,
+    survey: &Survey,
+    context: &mut FunctionBuilderContext,
+    isa: &OwnedTargetIsa,
+) -> Result<ir::Function, Error> {
+    let ty = env.module.function_type(index);
+    let name = UserFuncName::user(namespace::WASM, index);
+    let mut function = ir::Function::with_name_signature(name, clif_signature(ty));
+    let code = Code::new(FunctionBuilder::new(&mut function, context), env.layout);
+    let mut translator = Translator {
+        env,
+        index,
+        code,
+        stack: Vec::new(),
+        frames: Vec::new(),
+        locals: Vec::new(),
+        ticks: None,
+        signatures: HashMap::new(),
+        offset: body.range().start,
+    };
+    translator.function(ty, body, survey)?;
+    translator.code.b.finalize(isa.frontend_config());
+    Ok(function)
+}
+
+impl<'b> Translator<'_, 'b> {
+    fn function(&mut self, ty: &FuncType, body: &FunctionBody<'_>, survey: &Survey) -> Result<(), Error> {
+        self.locals(ty, body)?;
+        self.set_location();
+        let calls = !survey.calls.is_empty() || !survey.indirect.is_empty();
+        self.prologue(calls);
+        self.push_function_frame(ty);
+        let mut reader = body.get_operators_reader()?;
+        while !reader.eof() {
+            self.offset = reader.original_position();
+            let op = reader.read()?;
+            self.set_location();
+            self.operator(&op)?;
+        }
+        Ok(())
+    }
+
+    fn set_location(&mut self) {
+        self.code.b.set_srcloc(SourceLoc::new(self.offset as u32));
+    }
+
+    fn locals(&mut self, ty: &FuncType, body: &FunctionBody<'_>) -> Result<(), Error> {
+        for (i, param) in ty.params.iter().enumerate() {
+            let value = self.code.param(i + 1);
+            let local = self.code.variable(param.clif(), value);
+            self.locals.push(local);
+        }
+        let mut reader = body.get_locals_reader()?;
+        for _ in 0..reader.get_count() {
+            let (count, ty) = reader.read()?;
+            let ty = ValType::from_wasm(ty).map_err(|feature| self.unsupported(&feature))?;
+            let zero = self.zero(ty);
+            for _ in 0..count {
+                let local = self.code.variable(ty.clif(), zero);
+                self.locals.push(local);
+            }
+        }
+        Ok(())
+    }
+
+    fn zero(&mut self, ty: ValType) -> Value {
+        match ty {
+            ValType::I32 => self.code.i32(0),
+            ValType::I64 | ValType::FuncRef | ValType::ExternRef => self.code.i64(0),
+            ValType::F32 => self.code.ins().f32const(0.0),
+            ValType::F64 => self.code.ins().f64const(0.0),
+        }
+    }
+
+    /// A function that calls others first looks whether there is stack for it; one that may reach itself counts its entries as a
+    /// loop counts iterations, so that endless recursion of bounded depth can be stopped too.
+    fn prologue(&mut self, calls: bool) {
+        // Registers a frame may have to save: its locals and some temporaries. Small leaf frames fit the reserve below the floor.
+        let frame = 8 * self.locals.len() as i64;
+        if calls || frame > 512 {
+            let floor = self.code.header(types::I32, field::STACK_FLOOR);
+            let pointer = self.code.ins().get_stack_pointer(types::I64);
+            let pointer = self.code.ins().ireduce(types::I32, pointer);
+            let pointer = self.code.ins().iadd_imm_s(pointer, -frame);
+            let exhausted = self.code.ins().icmp(IntCC::UnsignedLessThan, pointer, floor);
+            self.code.trap_if(exhausted, TrapCode::StackOverflow);
+        }
+        if self.env.module.recursive[self.index as usize] {
+            let fuel = self.code.header(types::I32, field::FUEL);
+            let fuel = self.code.ins().iadd_imm_s(fuel, -1);
+            self.code.set_header(fuel, field::FUEL);
+            let spent = self.code.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
+            self.code.if_then(spent, true, |code| {
+                code.check_stop();
+                let full = code.i32(STOP_INTERVAL);
+                code.set_header(full, field::FUEL);
+            });
+        }
+    }
+
+    /// Dispatches one operator. Unreachable ones are skipped, but for those that open or close a frame.
+    fn operator(&mut self, op: &Operator<'_>) -> Result<(), Error> {
+        if self.unreachable() {
+            return self.skip(op);
+        }
+        if numeric::translate(self, op) || memory::translate(self, op) || table::translate(self, op) || self.control(op)? || self.variables(op) {
+            return Ok(());
+        }
+        Err(self.unsupported(feature(op)))
+    }
+
+    fn variables(&mut self, op: &Operator<'_>) -> bool {
+        match *op {
+            Operator::LocalGet { local_index } => {
+                let value = self.code.b.use_var(self.locals[local_index as usize]);
+                self.push(value);
+            }
+            Operator::LocalSet { local_index } => {
+                let value = self.pop();
+                self.code.b.def_var(self.locals[local_index as usize], value);
+            }
+            Operator::LocalTee { local_index } => {
+                let value = self.peek();
+                self.code.b.def_var(self.locals[local_index as usize], value);
+            }
+            Operator::GlobalGet { global_index } => {
+                let ty = self.env.module.globals[global_index as usize].ty.clif();
+                let value = self.code.slot_load(ty, region::GLOBALS + global_index, self.env.slots.globals[global_index as usize]);
+                self.push(value);
+            }
+            Operator::GlobalSet { global_index } => {
+                let value = self.pop();
+                self.code.slot_store(value, region::GLOBALS + global_index, self.env.slots.globals[global_index as usize]);
+            }
+            Operator::Drop => {
+                self.pop();
+            }
+            Operator::Select | Operator::TypedSelect { .. } => {
+                let (condition, b, a) = (self.pop(), self.pop(), self.pop());
+                let value = self.code.ins().select(condition, a, b);
+                self.push(value);
+            }
+            Operator::Nop => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn push(&mut self, value: Value) {
+        self.stack.push(value);
+    }
+    fn pop(&mut self) -> Value {
+        self.stack.pop().expect("validated: the operand stack is not empty")
+    }
+    fn peek(&self) -> Value {
+        *self.stack.last().expect("validated: the operand stack is not empty")
+    }
+    fn pop_many(&mut self, count: usize) -> Vec<Value> {
+        self.stack.split_off(self.stack.len() - count)
+    }
+    fn unsupported(&self, feature: &str) -> Error {
+        let place = self.env.module.function_name(self.index).map_or_else(|| format!("function {}", self.index), str::to_owned);
+        unsupported(feature, &place, self.offset)
+    }
+}
+
+/// What a person calls the proposal an operator belongs to.
+fn feature(op: &Operator<'_>) -> &'static str {
+    macro_rules! proposal {
+        ($( @$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
+            match op { $(Operator::$op { .. } => stringify!($proposal),)* _ => "this instruction" }
+        };
+    }
+    match wasmparser::for_each_operator!(proposal) {
+        "simd" | "relaxed_simd" => "SIMD",
+        "threads" | "shared_everything_threads" => "threads (atomic instructions)",
+        "tail_call" => "tail calls",
+        "exceptions" | "legacy_exceptions" => "exception handling",
+        "gc" => "garbage collection",
+        "function_references" => "typed function references",
+        other => other,
+    }
+}
+
+impl Function {
+    /// The number in trap records.
+    pub fn trap_id(&self) -> u32 {
+        if self.kind == FunctionKind::Wasm || self.kind == FunctionKind::Stub { self.index } else { TrapRecord::NO_FUNCTION }
+    }
+}

@@ -1,0 +1,83 @@
+//! Value and function types.
+
+use cranelift_codegen::ir::{self, types};
+use gpu_run_abi::hostcall;
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ValType {
+    I32,
+    I64,
+    F32,
+    F64,
+    FuncRef,
+    ExternRef,
+}
+
+impl ValType {
+    /// The type's name if it is one that is not supported yet.
+    pub(crate) fn from_wasm(ty: wasmparser::ValType) -> Result<Self, String> {
+        Ok(match ty {
+            wasmparser::ValType::I32 => Self::I32,
+            wasmparser::ValType::I64 => Self::I64,
+            wasmparser::ValType::F32 => Self::F32,
+            wasmparser::ValType::F64 => Self::F64,
+            wasmparser::ValType::V128 => return Err("SIMD (v128)".into()),
+            wasmparser::ValType::Ref(r) if r.is_func_ref() => Self::FuncRef,
+            wasmparser::ValType::Ref(r) if r.is_extern_ref() => Self::ExternRef,
+            wasmparser::ValType::Ref(r) => return Err(format!("reference type {r}")),
+        })
+    }
+
+    pub fn is_reference(self) -> bool {
+        matches!(self, Self::FuncRef | Self::ExternRef)
+    }
+
+    /// How CLIF holds it. A reference is one word: 0 is null; a function is `signature << 32 | index + 1`, an
+    /// external the host's number plus one.
+    pub(crate) fn clif(self) -> ir::Type {
+        match self {
+            Self::I32 => types::I32,
+            Self::I64 | Self::FuncRef | Self::ExternRef => types::I64,
+            Self::F32 => types::F32,
+            Self::F64 => types::F64,
+        }
+    }
+}
+
+impl From<hostcall::ValType> for ValType {
+    fn from(ty: hostcall::ValType) -> Self {
+        match ty {
+            hostcall::ValType::I32 => Self::I32,
+            hostcall::ValType::I64 => Self::I64,
+            hostcall::ValType::F32 => Self::F32,
+            hostcall::ValType::F64 => Self::F64,
+        }
+    }
+}
+
+impl fmt::Display for ValType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::FuncRef => "funcref",
+            Self::ExternRef => "externref",
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct FuncType {
+    pub params: Vec<ValType>,
+    pub results: Vec<ValType>,
+}
+
+impl fmt::Display for FuncType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |types: &[ValType]| types.iter().map(ValType::to_string).collect::<Vec<_>>().join(", ");
+        write!(f, "({}) -> ({})", list(&self.params), list(&self.results))
+    }
+}
