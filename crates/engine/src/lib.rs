@@ -16,6 +16,7 @@ mod instance;
 mod program;
 mod symbols;
 mod value;
+pub mod wast;
 
 pub use compile::{CompileOptions, Compiled, Entry};
 pub use error::Error;

