@@ -110,7 +110,10 @@ impl Builder {
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.preopens.iter().map(|(_, name)| name).collect();
-        f.debug_struct("Builder").field("preopens", &names).field("sockets", &self.sockets.len()).finish_non_exhaustive()
+        f.debug_struct("Builder")
+            .field("preopens", &names)
+            .field("sockets", &self.sockets.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -79,6 +79,13 @@ impl Table {
         }
     }
 
+    pub(crate) fn directories(&self) -> impl Iterator<Item = &Directory> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Some(Descriptor::Directory(directory)) => Some(directory),
+            _ => None,
+        })
+    }
+
     pub(crate) fn socket(&mut self, fd: u64) -> Result<&mut Socket> {
         match self.get(fd)? {
             Descriptor::Socket(socket) => Ok(socket),
@@ -147,8 +154,8 @@ const PREOPEN_INHERITING: u64 = PREOPEN
     | rights::FD_FILESTAT_SET_SIZE
     | rights::POLL_FD_READWRITE;
 
-const OPENED_DIRECTORY: u64 = rights::ALL
-    & !(rights::FD_SEEK | rights::FD_FILESTAT_SET_SIZE | rights::PATH_FILESTAT_SET_SIZE | rights::FD_WRITE);
+const OPENED_DIRECTORY: u64 =
+    rights::ALL & !(rights::FD_SEEK | rights::FD_FILESTAT_SET_SIZE | rights::PATH_FILESTAT_SET_SIZE | rights::FD_WRITE);
 
 const SOCKET: u64 = rights::FD_READ
     | rights::FD_WRITE
@@ -201,7 +208,9 @@ fn stdio_type(terminal: bool) -> Filetype {
 pub(crate) fn set_flags(table: &mut Table, fd: u64, word: u64) -> Result {
     let word = flags(word, fdflags::ALL)?;
     match table.get(fd)? {
-        Descriptor::File(_) | Descriptor::Socket(_) if word & (fdflags::DSYNC | fdflags::RSYNC | fdflags::SYNC) != 0 => {
+        Descriptor::File(_) | Descriptor::Socket(_)
+            if word & (fdflags::DSYNC | fdflags::RSYNC | fdflags::SYNC) != 0 =>
+        {
             return Err(Errno::Inval.into());
         }
         Descriptor::File(file) => {
@@ -237,6 +246,7 @@ pub(crate) fn filestat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
 }
 
 impl From<Stat> for Filestat {
+    #[allow(clippy::unnecessary_cast)] // Some of these are narrower on other architectures.
     fn from(stat: Stat) -> Self {
         Self {
             dev: stat.st_dev as u64,

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType, fstat, statat};
 
 use crate::Errno;
 use crate::descriptor::Table;
-use crate::encode::{Filetype, Out, Result};
+use crate::encode::{Filestat, Filetype, Out, Result};
 
 pub(crate) struct Directory {
     pub(crate) dir: Arc<Dir>,
@@ -30,22 +30,35 @@ impl Directory {
     pub(crate) fn new(dir: Arc<Dir>, preopen: Option<Arc<str>>) -> Self {
         Self { dir, preopen, listing: None }
     }
+
+    fn held(&self) -> usize {
+        self.listing.as_ref().map_or(0, Vec::len)
+    }
 }
+
+/// Entries that an instance's listings hold together. Beyond that they are taken anew for every call, and a cookie is
+/// only a position: slower and less exact, but a guest cannot fill the host's memory with them.
+const MAX_HELD: usize = 1 << 18;
 
 /// `fd_readdir`: as many entries as fit, the last one cut off where the room ends.
 pub(crate) fn read(table: &mut Table, fd: u64, room: u64, cookie: u64, out: &mut Out) -> Result {
     let directory = table.directory(fd)?;
-    if cookie == 0 {
-        directory.listing = None;
-    }
-    let entries = match &mut directory.listing {
-        Some(entries) => entries,
-        none => none.insert(list(&directory.dir)?),
+    let listing = match directory.listing.take() {
+        Some(listing) if cookie != 0 => listing,
+        _ => list(&directory.dir)?,
     };
+    put_entries(&listing, room, cookie, out)?;
+    if table.directories().map(Directory::held).sum::<usize>() + listing.len() <= MAX_HELD {
+        table.directory(fd)?.listing = Some(listing);
+    }
+    Ok(())
+}
+
+fn put_entries(listing: &[Entry], room: u64, cookie: u64, out: &mut Out) -> Result {
     let first = usize::try_from(cookie).unwrap_or(usize::MAX);
     let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_add(4);
     out.put_u32(0);
-    for (index, entry) in entries.iter().enumerate().skip(first) {
+    for (index, entry) in listing.iter().enumerate().skip(first) {
         if out.bytes.len() >= room {
             break;
         }
@@ -62,7 +75,7 @@ pub(crate) fn read(table: &mut Table, fd: u64, room: u64, cookie: u64, out: &mut
 }
 
 fn list(dir: &Dir) -> Result<Vec<Entry>> {
-    let own = fstat(dir)?.st_ino as u64;
+    let own = Filestat::from(fstat(dir)?).ino;
     // The parent may be outside of what the guest may know: it gets the directory's own number.
     let mut entries = vec![
         Entry { ino: own, kind: Filetype::Directory, name: ".".into() },

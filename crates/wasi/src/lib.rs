@@ -52,8 +52,8 @@ pub enum Reply {
     Done(Errno),
     /// The instance ends here, with this exit code.
     Exit(u32),
-    /// Nothing was done yet. Make the same call again: at the latest `at`, and now and then before that if the call
-    /// waits for a descriptor too; `None` means that it waits for nothing else. No other call may come between.
+    /// Nothing was done yet. Make the same call again, with no other call in between: at `at`, and now and then before
+    /// that, since it may wait for a descriptor as well. `None`: no moment ends the waiting, only a descriptor does.
     Again { at: Option<Instant> },
 }
 

@@ -79,7 +79,11 @@ pub(crate) fn open(table: &mut Table, fd: u64, path: &[u8], how: &Open, out: &mu
     let mut options = waitless(follow);
     options.read(readable).write(writable).truncate(truncate);
     if create {
-        if oflags & oflags::EXCL != 0 { options.create_new(true) } else { options.create(true) };
+        if oflags & oflags::EXCL != 0 {
+            options.create_new(true)
+        } else {
+            options.create(true)
+        };
     }
     let opened = match dir.open_with(path, &options) {
         // A FIFO that no one reads yet: opening it would block, were it not opened non-blocking.
@@ -184,8 +188,8 @@ pub(crate) fn rename(table: &mut Table, from: (u64, &[u8]), to: (u64, &[u8])) ->
     let (old, new) = both(table, from.0, to.0)?;
     let (old_path, new_path) = (utf8(from.1)?, utf8(to.1)?);
     // A slash at the end of the new name says that a directory is meant; cap-std looks at the old name's only.
-    let old_path =
-        if new_path.ends_with('/') { Cow::Owned(format!("{old_path}/")) } else { Cow::Borrowed(old_path) };
+    let directory = new_path.ends_with('/') && !old_path.is_empty();
+    let old_path = if directory { Cow::Owned(format!("{old_path}/")) } else { Cow::Borrowed(old_path) };
     Ok(old.rename(&*old_path, &new, new_path)?)
 }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno as Os;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, recv, send, shutdown, sockopt};
+use rustix::net::{
+    RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, recv, send, shutdown, sockopt,
+};
 
 use crate::Errno;
 use crate::descriptor::{Descriptor, Table};
@@ -157,11 +159,13 @@ pub(crate) fn send_call(table: &mut Table, fd: u64, bytes: &[u8], word: u64, out
 
 /// `sock_shutdown`
 pub(crate) fn shut_down(table: &mut Table, fd: u64, word: u64) -> Result {
-    let how = match flags(word, 3)? {
+    let word = flags(word, 3)?;
+    let socket = table.socket(fd)?;
+    let how = match word {
         1 => Shutdown::Read,
         2 => Shutdown::Write,
         3 => Shutdown::Both,
         _ => return Err(Errno::Inval.into()),
     };
-    Ok(shutdown(&table.socket(fd)?.fd, how)?)
+    Ok(shutdown(&socket.fd, how)?)
 }

@@ -322,14 +322,15 @@ pub mod inherit {
 /// A descriptor of the process that takes bytes. It is shared with other processes, so its flags are left alone.
 #[derive(Clone)]
 struct Sink {
-    fd: Arc<OwnedFd>,
+    /// Locked from asking for room to using it, so that no other instance takes it in between.
+    fd: Arc<Mutex<OwnedFd>>,
     regular: bool,
     terminal: bool,
 }
 
 impl Sink {
     fn new(fd: OwnedFd) -> Option<Self> {
-        Some(Self { regular: is_regular(&fd), terminal: fd.is_terminal(), fd: Arc::new(fd) })
+        Some(Self { regular: is_regular(&fd), terminal: fd.is_terminal(), fd: Arc::new(Mutex::new(fd)) })
     }
 }
 
@@ -339,16 +340,17 @@ impl Output for Option<Sink> {
         /// does not block.
         const ROOM: usize = 4096;
         let Some(sink) = self else { return Ok(bytes.len()) };
+        let fd = held(&sink.fd);
         if sink.regular {
-            return Ok(rustix::io::write(&*sink.fd, bytes)?);
+            return Ok(rustix::io::write(&*fd, bytes)?);
         }
-        if !is_ready(&sink.fd, PollFlags::OUT) {
+        if !is_ready(&*fd, PollFlags::OUT) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        Ok(rustix::io::write(&*sink.fd, &bytes[..bytes.len().min(ROOM)])?)
+        Ok(rustix::io::write(&*fd, &bytes[..bytes.len().min(ROOM)])?)
     }
     fn ready(&mut self) -> bool {
-        self.as_ref().is_none_or(|sink| sink.regular || is_ready(&sink.fd, PollFlags::OUT))
+        self.as_ref().is_none_or(|sink| sink.regular || is_ready(&*held(&sink.fd), PollFlags::OUT))
     }
     fn is_terminal(&self) -> bool {
         self.as_ref().is_some_and(|sink| sink.terminal)

@@ -81,8 +81,7 @@ impl Random {
     }
 
     fn bytes(&mut self) -> Vec<u8> {
-        const PATHS: [&str; 12] =
-            ["a", "b", "d", "d/e", "../x", "/", ".", "..", "", "a/", "d/../a", "link"];
+        const PATHS: [&str; 12] = ["a", "b", "d", "d/e", "../x", "/", ".", "..", "", "a/", "d/../a", "link"];
         if self.next() % 4 > 0 {
             return self.pick(&PATHS).into();
         }

@@ -107,7 +107,8 @@ fn directories_are_made_and_removed() {
     assert_eq!(guest.path(Call::path_create_directory, 1, "d"), Err(Errno::Badf));
     assert_eq!(guest.path(Call::path_remove_directory, ROOT, "d"), Err(Errno::Notempty));
     guest.path(Call::path_remove_directory, ROOT, "d/e").unwrap();
-    guest.path(Call::path_remove_directory, ROOT, "d/").unwrap();
+    assert_eq!(guest.path(Call::path_remove_directory, ROOT, "d/"), Err(Errno::Inval), "as in Wasmtime");
+    guest.path(Call::path_remove_directory, ROOT, "d").unwrap();
     assert!(!guest.host("d").exists());
     guest.file("f", "");
     assert_eq!(guest.path(Call::path_remove_directory, ROOT, "f"), Err(Errno::Notdir));
@@ -149,6 +150,7 @@ fn rename_replaces_and_moves() {
     assert_eq!(std::fs::read(guest.host("b")).unwrap(), b"a");
     guest.rename("b", "d/c").unwrap();
     assert_eq!(guest.rename("none", "x"), Err(Errno::Noent));
+    assert_eq!(guest.rename("", "x/"), Err(Errno::Noent));
     assert_eq!(guest.rename("d", "full"), Err(Errno::Notempty));
     assert_eq!(guest.rename("full/x", "d"), Err(Errno::Isdir));
     assert_eq!(guest.rename("d", "full/x"), Err(Errno::Notdir));
