@@ -1,1 +1,73 @@
-fn main() {}
+//! `gpu-run`: runs ordinary programs, compiled to WebAssembly, on a GPU.
+//!
+//! The command line is [`args`]; each command is a module of its own. Only the guest's bytes go to stdout.
+
+mod args;
+mod compile;
+mod devices;
+mod explain;
+mod failure;
+mod guest;
+mod input;
+mod invoke;
+mod output;
+mod progress;
+mod report;
+mod run;
+mod source;
+mod surface;
+mod toolchain;
+mod units;
+
+use anyhow::Result;
+use args::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let result = dispatch(Cli::parse());
+    ExitCode::from(result.unwrap_or_else(|error| {
+        // Not `eprintln!`: that panics where nobody listens.
+        let _ = writeln!(io::stderr(), "error: {error:#}");
+        failure::exit_code(&error)
+    }))
+}
+
+fn dispatch(cli: Cli) -> Result<u8> {
+    match cli.command {
+        None => {
+            start_tracing(cli.run.codegen.verbose);
+            run::run(&cli.run)
+        }
+        Some(Command::Run(args)) => {
+            start_tracing(args.codegen.verbose);
+            run::run(&args)
+        }
+        Some(Command::Compile(args)) => {
+            start_tracing(args.codegen.verbose);
+            compile::compile(&args)
+        }
+        Some(Command::Explain(args)) => {
+            start_tracing(args.codegen.verbose);
+            explain::explain(&args)
+        }
+        Some(Command::Devices) => devices::list(),
+        Some(Command::Completion { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "gpu-run", &mut script);
+            output::Standard::stdout()?.write_all(&script)?;
+            Ok(0)
+        }
+    }
+}
+
+/// `-v` shows what is done, `-vv` how, `-vvv` everything; `GPU_RUN_LOG` says it finer, as in `gpu_run_wasi=trace`.
+fn start_tracing(verbose: u8) {
+    let level = ["warn", "info", "debug", "trace"][usize::from(verbose).min(3)];
+    let crates = ["gpu_run", "gpu_run_engine", "gpu_run_wasm", "gpu_run_ptx", "gpu_run_device", "gpu_run_wasi"];
+    let default = crates.map(|name| format!("{name}={level}")).join(",");
+    let filter = EnvFilter::try_from_env("GPU_RUN_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).without_time().try_init();
+}

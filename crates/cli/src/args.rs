@@ -1,0 +1,344 @@
+//! The command line.
+//!
+//! `gpu-run FILE ARGS…` is the command people use; everything after FILE is the guest's, whatever it looks like. The
+//! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
+
+use crate::units;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use gpu_run_abi::Layout;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  gpu-run app.wasm --its --own options      everything after FILE is the guest's
+  gpu-run hello.rs                          compiles one Rust file, then runs it
+  gpu-run --bin server .                    builds the Cargo package here and runs its binary `server`
+  gpu-run --dir=data::/in app.wasm          the guest sees the folder `data` as `/in`, and nothing else
+  gpu-run --env RUST_LOG --env N=3 app.wasm
+  gpu-run --instances 64 app.wasm           64 at once; each reads its number from GPU_RUN_INSTANCE
+  gpu-run --invoke add math.wat 2 3         calls one exported function
+  gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
+  gpu-run compile app.wasm -o app.ptx
+  gpu-run explain app.wasm main             wasm, CLIF and PTX of the functions named like that
+
+As a Cargo runner, in .cargo/config.toml:
+  [target.wasm32-wasip1]
+  runner = \"gpu-run --dir=.\"
+then `cargo run --target wasm32-wasip1` and `cargo test --target wasm32-wasip1` run on the device.
+
+Exit codes: the guest's own; 2 for a usage error or a file that cannot be run, 124 when --timeout ended it,
+134 for a trap. Only the guest's bytes go to stdout.";
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "gpu-run",
+    version,
+    about = "Runs ordinary Rust programs, compiled to WebAssembly, on the GPU",
+    override_usage = "gpu-run [OPTIONS] FILE [ARGS]...\n       gpu-run <COMMAND>",
+    after_help = EXAMPLES,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs FILE: the same as without `run`, for files named like a command
+    #[command(override_usage = "gpu-run run [OPTIONS] FILE [ARGS]...")]
+    Run(RunArgs),
+    /// Writes the PTX or the CLIF that FILE compiles to
+    Compile(CompileArgs),
+    /// Shows functions as wasm, as CLIF and as PTX
+    Explain(ExplainArgs),
+    /// Lists the devices there are, and says why others are missing
+    Devices,
+    /// Prints a completion script for a shell
+    Completion { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A .wasm, .wat or .rs file, a Cargo package's folder, or `-` for stdin; then the guest's arguments
+    #[arg(value_name = "FILE [ARGS]", required = true, trailing_var_arg = true)]
+    pub(crate) file_and_args: Vec<OsString>,
+
+    /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
+    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    pub(crate) dirs: Vec<Preopen>,
+
+    /// Sets a variable in the guest's environment; without a value, passes ours on; repeatable [default: none]
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<Variable>,
+
+    /// Calls this exported function instead of `_start`; ARGS are its parameters, results go to stdout
+    #[arg(long, value_name = "FUNC")]
+    pub(crate) invoke: Option<String>,
+
+    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+
+    /// How many copies run at once; each finds its number, from 0, in GPU_RUN_INSTANCE
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) instances: NonZeroU32,
+
+    /// Writes lines of all instances as they come, not instance after instance
+    #[arg(long)]
+    pub(crate) unordered: bool,
+
+    /// Ends what still runs after this long; `us`, `ms`, `s`, `m`, `h`, a plain number is seconds. Compiling does not count
+    /// [default: no limit]
+    #[arg(long, value_name = "DURATION", value_parser = units::duration)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Linear memory an instance may have at most; bytes, or with K, M, G (powers of 1024) [default: what the module
+    /// declares and the device has]
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    pub(crate) max_memory: Option<u64>,
+
+    /// Says on stderr where the time went; `json` prints one object
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub(crate) stats: Option<StatsFormat>,
+
+    #[command(flatten)]
+    pub(crate) codegen: CodegenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompileArgs {
+    /// A .wasm, .wat or .rs file, a Cargo package's folder, or `-` for stdin
+    pub(crate) file: PathBuf,
+
+    /// Where to write; the extension, .ptx or .clif, says what; `-` is PTX on stdout [default: FILE's name with .ptx, here]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// What to write [default: as OUT's extension says, else ptx]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) emit: Option<Emit>,
+
+    #[command(flatten)]
+    pub(crate) codegen: CodegenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A .wasm, .wat or .rs file, a Cargo package's folder, or `-` for stdin
+    pub(crate) file: PathBuf,
+
+    /// Which functions: an index, a name, or a part of one [default: all]
+    pub(crate) func: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) codegen: CodegenArgs,
+}
+
+/// What every command that compiles takes.
+#[derive(Debug, Args)]
+pub(crate) struct CodegenArgs {
+    /// How instances lie in memory: `auto` is linear, and interleaved from 32 instances on a GPU
+    #[arg(long, value_name = "LAYOUT", default_value = "auto")]
+    pub(crate) layout: LayoutChoice,
+
+    /// The PTX target to compile for [default: sm_75, which every newer GPU takes too]
+    #[arg(long, value_name = "sm_NN", value_parser = units::target)]
+    pub(crate) target: Option<u32>,
+
+    /// Which binary of a Cargo package [default: its only one, or `default-run`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bin: Option<String>,
+
+    /// Says on stderr what is done; -vv says more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    Ptx,
+    Clif,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LayoutChoice {
+    Linear,
+    Interleaved,
+    Auto,
+}
+
+impl LayoutChoice {
+    /// Below a warp's 32 instances there is nothing to coalesce, and on `cpu` there never is.
+    pub(crate) fn resolve(self, gpu: bool, instances: u32) -> Layout {
+        match self {
+            LayoutChoice::Linear => Layout::Linear,
+            LayoutChoice::Interleaved => Layout::Interleaved,
+            LayoutChoice::Auto if gpu && instances >= gpu_run_abi::layout::WARP as u32 => Layout::Interleaved,
+            LayoutChoice::Auto => Layout::Linear,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceChoice {
+    Auto,
+    Cpu,
+    Cuda(u32),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => match text.strip_prefix("cuda:").map(str::parse) {
+                Some(Ok(index)) => Ok(Self::Cuda(index)),
+                _ => Err("expected `cpu`, `cuda`, `cuda:N` or `auto`; `gpu-run devices` lists them".into()),
+            },
+        }
+    }
+}
+
+/// `--dir HOST[::GUEST]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Preopen {
+    pub(crate) host: PathBuf,
+    pub(crate) guest: String,
+}
+
+impl FromStr for Preopen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, guest) = text.split_once("::").unwrap_or((text, text));
+        if host.is_empty() || guest.is_empty() {
+            return Err("expected a folder, or HOST::GUEST with both sides given".into());
+        }
+        Ok(Self { host: host.into(), guest: guest.into() })
+    }
+}
+
+/// `--env NAME[=VALUE]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    /// `None`: as in our own environment.
+    pub(crate) value: Option<String>,
+}
+
+impl FromStr for Variable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, None),
+        };
+        if name.is_empty() {
+            return Err("expected NAME=VALUE, or NAME alone to pass ours on".into());
+        }
+        Ok(Self { name: name.to_owned(), value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(std::iter::once("gpu-run").chain(line.split_whitespace()))
+    }
+
+    fn guest(line: &str) -> Vec<String> {
+        let cli = parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert!(cli.command.is_none(), "{line}");
+        cli.run.file_and_args.into_iter().map(|a| a.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn all_after_file_is_the_guests() {
+        assert_eq!(guest("a.wasm --dir=x -v --help"), ["a.wasm", "--dir=x", "-v", "--help"]);
+        assert_eq!(guest("--dir=. a.wasm --version run"), ["a.wasm", "--version", "run"]);
+        assert_eq!(guest("a.wasm -- -x"), ["a.wasm", "--", "-x"]);
+        assert_eq!(guest("a.wasm compile"), ["a.wasm", "compile"]);
+        assert_eq!(guest("./compile"), ["./compile"]);
+        assert_eq!(guest("--stats a.wasm json"), ["a.wasm", "json"]);
+        assert_eq!(guest("-"), ["-"]);
+    }
+
+    #[test]
+    fn options_before_file_are_ours() {
+        let cli =
+            parse("-vv --dir=. --dir a::/b --env A --env B=c=d --stats=json --timeout 2m --max-memory 1G a.wasm -v");
+        let run = cli.unwrap().run;
+        assert_eq!(run.codegen.verbose, 2);
+        assert_eq!(run.dirs[0], Preopen { host: ".".into(), guest: ".".into() });
+        assert_eq!(run.dirs[1], Preopen { host: "a".into(), guest: "/b".into() });
+        assert_eq!(run.env[0], Variable { name: "A".into(), value: None });
+        assert_eq!(run.env[1], Variable { name: "B".into(), value: Some("c=d".into()) });
+        assert_eq!(run.stats, Some(StatsFormat::Json));
+        assert_eq!(run.timeout, Some(Duration::from_secs(120)));
+        assert_eq!(run.max_memory, Some(1 << 30));
+    }
+
+    #[test]
+    fn a_mistyped_option_is_not_taken_for_a_file() {
+        for line in [
+            "--unorderd a.wasm",
+            "--instances 0 a.wasm",
+            "--instances -1 a.wasm",
+            "--device gpu a.wasm",
+            "--device cuda: a.wasm",
+            "--dir= a.wasm",
+            "--dir=x:: a.wasm",
+            "--env =x a.wasm",
+            "--timeout soon a.wasm",
+            "--dir=.",
+            "",
+        ] {
+            let error = parse(line).expect_err(line);
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn subcommands_stand_in_files_place() {
+        assert!(matches!(parse("compile a.wasm -o -").unwrap().command, Some(Command::Compile(_))));
+        assert!(matches!(parse("explain a.wasm 3").unwrap().command, Some(Command::Explain(_))));
+        assert!(matches!(parse("devices").unwrap().command, Some(Command::Devices)));
+        let Some(Command::Run(run)) = parse("run --dir=. compile --x").unwrap().command else { panic!("not run") };
+        assert_eq!(run.file_and_args, ["compile", "--x"]);
+    }
+
+    #[test]
+    fn auto_layout_interleaves_whole_warps_on_a_gpu_only() {
+        assert_eq!(LayoutChoice::Auto.resolve(true, 32), Layout::Interleaved);
+        assert_eq!(LayoutChoice::Auto.resolve(true, 31), Layout::Linear);
+        assert_eq!(LayoutChoice::Auto.resolve(false, 1000), Layout::Linear);
+        assert_eq!(LayoutChoice::Interleaved.resolve(false, 1), Layout::Interleaved);
+    }
+}

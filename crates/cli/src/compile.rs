@@ -1,0 +1,89 @@
+//! `gpu-run compile FILE`: writes what FILE compiles to.
+
+use crate::args::{CompileArgs, Emit};
+use crate::failure::Failure;
+use crate::output::Standard;
+use crate::progress::Progress;
+use crate::run::offline_options;
+use crate::source::{self, Source};
+use crate::surface::Surface;
+use anyhow::{Context, Result};
+use gpu_run_engine::{CompileOptions, Compiled, Entry};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn compile(args: &CompileArgs) -> Result<u8> {
+    let emit = form(args.output.as_deref(), args.emit)?;
+    let source = source::load(&args.file, args.codegen.bin.as_deref())?;
+    let surface = Surface::read(&source.wasm, &source.name)?;
+    surface.check_imports(&source.name)?;
+    let entry = if surface.is_command() { Entry::Start } else { Entry::Exports };
+    let options = offline_options(&args.codegen, entry);
+    let progress = Progress::start(format!("compiling {}", source.name));
+    let text = text(&source, &options, emit).map_err(|error| Failure::engine(&source.name, error))?;
+    drop(progress);
+    write(&args.output.clone().unwrap_or_else(|| default_output(&source, emit)), &text)?;
+    Ok(0)
+}
+
+fn text(source: &Source, options: &CompileOptions, emit: Emit) -> Result<String, gpu_run_engine::Error> {
+    match emit {
+        Emit::Ptx => Ok(Compiled::new(&source.wasm, options)?.ptx().to_owned()),
+        Emit::Clif => {
+            let functions = gpu_run_engine::explain(&source.wasm, options, None)?;
+            Ok(functions
+                .iter()
+                .map(|f| format!("; {} (function {})\n{}\n\n", f.name, f.index, f.clif.trim_end()))
+                .collect())
+        }
+    }
+}
+
+fn write(output: &Path, text: &str) -> Result<()> {
+    if output == Path::new("-") {
+        return Ok(Standard::stdout()?.write_all(text.as_bytes())?);
+    }
+    std::fs::write(output, text).with_context(|| format!("cannot write {}", output.display()))
+}
+
+/// `--emit`, or what OUT's extension says.
+fn form(output: Option<&Path>, emit: Option<Emit>) -> Result<Emit, Failure> {
+    let Some(output) = output.filter(|output| emit.is_none() && *output != Path::new("-")) else {
+        return Ok(emit.unwrap_or(Emit::Ptx));
+    };
+    match output.extension().and_then(|extension| extension.to_str()) {
+        Some("ptx") => Ok(Emit::Ptx),
+        Some("clif") => Ok(Emit::Clif),
+        _ => Err(Failure::usage(format!("{} does not say what to write", output.display()))
+            .hint("name it .ptx or .clif, or pass --emit ptx or --emit clif")),
+    }
+}
+
+fn default_output(source: &Source, emit: Emit) -> PathBuf {
+    Path::new(&source.argv0).with_extension(match emit {
+        Emit::Ptx => "ptx",
+        Emit::Clif => "clif",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_extension_says_what_to_write_unless_emit_does() {
+        let form = |output: Option<&str>, emit| form(output.map(Path::new), emit).ok();
+        assert_eq!(form(None, None), Some(Emit::Ptx));
+        assert_eq!(form(Some("-"), None), Some(Emit::Ptx));
+        assert_eq!(form(Some("-"), Some(Emit::Clif)), Some(Emit::Clif));
+        assert_eq!(form(Some("a.clif"), None), Some(Emit::Clif));
+        assert_eq!(form(Some("a.txt"), None), None);
+        assert_eq!(form(Some("a.txt"), Some(Emit::Ptx)), Some(Emit::Ptx));
+    }
+
+    #[test]
+    fn the_default_output_lies_here_not_beside_the_source() {
+        let source = Source { name: "/a/b/c.wasm".into(), argv0: "c.wasm".into(), wasm: Vec::new() };
+        assert_eq!(default_output(&source, Emit::Ptx), Path::new("c.ptx"));
+    }
+}

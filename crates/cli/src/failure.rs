@@ -1,0 +1,89 @@
+//! What a user is told when something cannot be done, and the exit code that goes with it.
+//!
+//! A [`Failure`] names the thing and the place in its message and the way out in its hint. Everything else that fails travels
+//! as an ordinary `anyhow` error and ends with exit code 1.
+
+use gpu_run_engine::Error as EngineError;
+use std::fmt;
+
+/// The exit codes that are gpu-run's own; every other one is the guest's.
+pub(crate) mod exit {
+    /// Something failed that is neither the guest's nor the user's doing.
+    pub(crate) const FAILURE: u8 = 1;
+    /// Usage, or a file that cannot be run; `clap` uses the same.
+    pub(crate) const USAGE: u8 = 2;
+    /// `--timeout` ended the guest; as `timeout(1)` has it.
+    pub(crate) const TIMEOUT: u8 = 124;
+    /// A trap: 128 + SIGABRT, what a native program that aborts ends with, and Wasmtime.
+    pub(crate) const TRAP: u8 = 134;
+    /// Nobody reads our output: 128 + SIGPIPE.
+    pub(crate) const BROKEN_PIPE: u8 = 141;
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) struct Failure {
+    message: String,
+    hint: Option<String>,
+    exit: u8,
+}
+
+impl Failure {
+    /// The user asked for something that cannot be: exit code 2.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, exit: exit::USAGE }
+    }
+
+    /// It could not be done, though it was asked for rightly: exit code 1.
+    pub(crate) fn environment(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, exit: exit::FAILURE }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What the engine says of `file`.
+    pub(crate) fn engine(file: &str, error: EngineError) -> Self {
+        match error {
+            EngineError::Module(what) => Self::usage(format!("{file} cannot be compiled: {what}")),
+            EngineError::Usage(what) | EngineError::Limit(what) => Self::usage(format!("{file}: {what}")),
+            EngineError::Device(what) => Self::environment(format!("{file}: {what}")),
+            EngineError::Internal(what) => Self::environment(format!("{file}: internal error: {what}"))
+                .hint("this is a bug in gpu-run: please report it together with the file"),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {}", hint.replace('\n', "\n        ")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The exit code an error ends the process with.
+pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+    error.downcast_ref::<Failure>().map_or(exit::FAILURE, |failure| failure.exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hint_stands_on_lines_of_its_own() {
+        let failure = Failure::usage("a.wasm is empty").hint("build it\nagain");
+        assert_eq!(failure.to_string(), "a.wasm is empty\n  hint: build it\n        again");
+    }
+
+    #[test]
+    fn exit_code_survives_context_added_on_the_way() {
+        let error = anyhow::Error::from(Failure::usage("x")).context("while reading y");
+        assert_eq!(exit_code(&error), exit::USAGE);
+        assert_eq!(exit_code(&anyhow::anyhow!("x")), exit::FAILURE);
+    }
+}

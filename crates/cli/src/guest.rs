@@ -1,0 +1,176 @@
+//! What each instance finds around it: arguments, environment, folders, standard streams.
+//!
+//! All instances get the same, but for `GPU_RUN_INSTANCE`, their number from 0.
+
+use crate::args::{Preopen, Variable};
+use crate::failure::{Failure, exit};
+use crate::input::SharedInput;
+use crate::output::{InstanceWriter, Order, Standard, Stream};
+use anyhow::{Context as _, Result};
+use gpu_run_wasi::stdio::{Output, inherit};
+use gpu_run_wasi::{Builder, Context, Stdio};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+/// The variable that holds an instance's number.
+const INSTANCE: &str = "GPU_RUN_INSTANCE";
+
+#[derive(Debug)]
+pub(crate) struct Guest {
+    builder: Builder,
+}
+
+impl Guest {
+    /// Opens what the user asked for, so that mistakes are named before anything is compiled. The first argument is
+    /// the program's name.
+    pub(crate) fn new(args: &[OsString], env: &[Variable], dirs: &[Preopen]) -> Result<Self> {
+        let refused = |error: gpu_run_wasi::Error| Failure::usage(error.to_string());
+        let mut builder = Builder::new();
+        builder.args(args.iter().map(|arg| arg.as_bytes())).map_err(refused)?;
+        for (name, value) in environment(env) {
+            builder.env(name, value.as_bytes()).map_err(refused)?;
+        }
+        for dir in dirs {
+            check_dir(dir)?;
+            builder.preopen(&dir.host, &dir.guest).map_err(refused)?;
+        }
+        Ok(Self { builder })
+    }
+
+    fn context(&self, instance: usize, stdio: Stdio) -> Result<Context> {
+        Ok(self.builder.clone().env(INSTANCE, instance.to_string())?.build(stdio))
+    }
+
+    /// One context with our own standard streams.
+    pub(crate) fn alone(&self) -> Result<Context> {
+        let stdio = Stdio {
+            stdin: Box::new(inherit::stdin()),
+            stdout: Box::new(Quiet(inherit::stdout())),
+            stderr: Box::new(Quiet(inherit::stderr())),
+        };
+        self.context(0, stdio)
+    }
+
+    /// A context for each of several instances, and the streams they share.
+    pub(crate) fn batch(&self, instances: usize, order: Order) -> Result<(Vec<Context>, Streams)> {
+        let streams = Streams {
+            stdout: Stream::new(Standard::stdout()?, order, instances),
+            stderr: Stream::new(Standard::stderr()?, order, instances),
+        };
+        let stdin = SharedInput::new(inherit::stdin());
+        let context = |instance| {
+            let stdio = Stdio {
+                stdin: Box::new(stdin.reader()),
+                stdout: Box::new(streams.stdout.writer(instance)),
+                stderr: Box::new(streams.stderr.writer(instance)),
+            };
+            self.context(instance, stdio)
+        };
+        let contexts = (0..instances).map(context).collect::<Result<_>>()?;
+        Ok((contexts, streams))
+    }
+}
+
+/// Stdout and stderr of a batch.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    stdout: Stream,
+    stderr: Stream,
+}
+
+impl Streams {
+    /// Writes what still waits to be written.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.stdout.close().and_then(|()| self.stderr.close()).context("cannot write the instances' output")
+    }
+}
+
+impl Output for InstanceWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        InstanceWriter::write(self, bytes).map(|()| bytes.len())
+    }
+}
+
+/// One of our own streams. When nobody reads it any more the process ends; see [`Standard`].
+struct Quiet<T>(T);
+
+impl<T: Output> Output for Quiet<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(exit::BROKEN_PIPE.into()),
+            result => result,
+        }
+    }
+    fn ready(&mut self) -> bool {
+        self.0.ready()
+    }
+    fn is_terminal(&self) -> bool {
+        self.0.is_terminal()
+    }
+}
+
+/// The variables of `--env`; of one given twice, the last counts.
+fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
+    let mut environment: Vec<(&str, OsString)> = Vec::new();
+    for Variable { name, value } in variables {
+        // As Wasmtime has it: a variable we do not have, the guest does not have.
+        let Some(value) = value.clone().map(OsString::from).or_else(|| std::env::var_os(name)) else { continue };
+        environment.retain(|(other, _)| other != name);
+        environment.push((name, value));
+    }
+    environment
+}
+
+fn check_dir(dir: &Preopen) -> Result<()> {
+    let host = dir.host.display();
+    match dir.host.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(Failure::usage(format!("--dir {host}: that is a file; a guest is given folders"))
+            .hint(format!("give the folder it lies in: --dir {}", folder_of(dir)))
+            .into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Failure::usage(format!("--dir {host}: no such folder")).into())
+        }
+        Err(error) => Err(Failure::usage(format!("--dir {host}: {error}")).into()),
+    }
+}
+
+fn folder_of(dir: &Preopen) -> String {
+    match dir.host.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => ".".into(),
+        Some(parent) => parent.display().to_string(),
+        None => "/".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(name: &str, value: Option<&str>) -> Variable {
+        Variable { name: name.into(), value: value.map(Into::into) }
+    }
+
+    #[test]
+    fn a_variable_we_do_not_have_is_not_passed_on() {
+        let variables = [variable("GPU_RUN_NO_SUCH_VARIABLE", None), variable("A", Some("1")), variable("PATH", None)];
+        assert_eq!(environment(&variables), [("A", "1".into()), ("PATH", std::env::var_os("PATH").unwrap())]);
+    }
+
+    #[test]
+    fn the_last_of_a_variable_given_twice_counts() {
+        let variables = [variable("A", Some("1")), variable("A", Some("2"))];
+        assert_eq!(environment(&variables), [("A", "2".into())]);
+    }
+
+    #[test]
+    fn folders_are_checked_before_anything_is_compiled() {
+        let preopen = |host: &str| Preopen { host: host.into(), guest: "/".into() };
+        assert!(check_dir(&preopen(".")).is_ok());
+        let text = check_dir(&preopen("no/such/folder")).unwrap_err().to_string();
+        assert!(text.contains("no/such/folder: no such folder"), "{text}");
+        let text = check_dir(&preopen("Cargo.toml")).unwrap_err().to_string();
+        assert!(text.contains("that is a file") && text.contains("--dir ."), "{text}");
+    }
+}

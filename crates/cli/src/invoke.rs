@@ -1,0 +1,163 @@
+//! `--invoke`: a function's arguments from the command line, its results to stdout.
+
+use crate::failure::Failure;
+use crate::units::count;
+use gpu_run_engine::{Value, ValueType};
+
+/// Reads one argument for each parameter.
+pub(crate) fn arguments(function: &str, params: &[ValueType], texts: &[String]) -> Result<Vec<Value>, Failure> {
+    if params.len() != texts.len() {
+        let types: Vec<_> = params.iter().map(|ty| type_name(*ty)).collect();
+        let expected = count(params.len() as u64, "argument");
+        return Err(Failure::usage(format!(
+            "`{function}` takes {expected} ({}), not {}",
+            types.join(", "),
+            texts.len()
+        )));
+    }
+    let read = |(at, (ty, text)): (usize, (&ValueType, &String))| {
+        value(*ty, text).map_err(|expected| {
+            Failure::usage(format!(
+                "argument {} of `{function}`, `{text}`, is not {}: {expected}",
+                at + 1,
+                type_name(*ty)
+            ))
+        })
+    };
+    params.iter().zip(texts).enumerate().map(read).collect()
+}
+
+fn value(ty: ValueType, text: &str) -> Result<Value, &'static str> {
+    const FLOAT: &str = "expected a number as in `1.5`, `-2e9`, `inf` or `nan`";
+    match ty {
+        ValueType::I32 => integer(text, 32).map(|bits| Value::I32(bits as i32)),
+        ValueType::I64 => integer(text, 64).map(|bits| Value::I64(bits as i64)),
+        ValueType::F32 => text.parse::<f32>().map(|v| Value::F32(v.to_bits())).map_err(|_| FLOAT),
+        ValueType::F64 => text.parse::<f64>().map(|v| Value::F64(v.to_bits())).map_err(|_| FLOAT),
+        ValueType::FuncRef if text == "null" => Ok(Value::FuncRef(None)),
+        ValueType::FuncRef => Err("only `null` can be passed"),
+        ValueType::ExternRef if text == "null" => Ok(Value::ExternRef(None)),
+        ValueType::ExternRef => {
+            text.parse().map(|v| Value::ExternRef(Some(v))).map_err(|_| "expected `null` or the host's number")
+        }
+    }
+}
+
+/// The low `bits` bits of an integer, decimal or hexadecimal, signed or unsigned; the range is that of both readings.
+fn integer(text: &str, bits: u32) -> Result<u64, &'static str> {
+    const RANGE: &str = "it does not fit";
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => (hex, 16),
+        None => (digits, 10),
+    };
+    // `from_str_radix` would take a second sign.
+    if !digits.starts_with(|c: char| c.is_digit(radix)) {
+        return Err("expected an integer, as in `42`, `-1` or `0xff`");
+    }
+    let magnitude = u128::from_str_radix(&digits.replace('_', ""), radix).map_err(|error| match error.kind() {
+        std::num::IntErrorKind::PosOverflow => RANGE,
+        _ => "expected an integer, as in `42`, `-1` or `0xff`",
+    })?;
+    let limit = if negative { 1u128 << (bits - 1) } else { (1u128 << bits) - 1 };
+    match magnitude {
+        m if m > limit => Err(RANGE),
+        m if negative => Ok((m as u64).wrapping_neg()),
+        m => Ok(m as u64),
+    }
+}
+
+/// Integers signed, floats as Rust prints them.
+pub(crate) fn show(value: &Value) -> String {
+    match *value {
+        Value::I32(v) => v.to_string(),
+        Value::I64(v) => v.to_string(),
+        Value::F32(bits) => f32::from_bits(bits).to_string(),
+        Value::F64(bits) => f64::from_bits(bits).to_string(),
+        Value::FuncRef(None) | Value::ExternRef(None) => "null".into(),
+        Value::FuncRef(Some(_)) | Value::ExternRef(Some(_)) => "ref".into(),
+    }
+}
+
+fn type_name(ty: ValueType) -> &'static str {
+    match ty {
+        ValueType::I32 => "i32",
+        ValueType::I64 => "i64",
+        ValueType::F32 => "f32",
+        ValueType::F64 => "f64",
+        ValueType::FuncRef => "funcref",
+        ValueType::ExternRef => "externref",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_signed_unsigned_and_hexadecimal() {
+        for (text, expected) in [
+            ("42", 42),
+            ("-1", -1),
+            ("+7", 7),
+            ("0xff", 255),
+            ("-0x10", -16),
+            ("4294967295", -1),
+            ("0xFFFFFFFF", -1),
+            ("-2147483648", i32::MIN),
+            ("1_000", 1000),
+        ] {
+            assert_eq!(value(ValueType::I32, text), Ok(Value::I32(expected)), "{text}");
+        }
+        assert_eq!(value(ValueType::I64, "18446744073709551615"), Ok(Value::I64(-1)));
+        assert_eq!(value(ValueType::I64, "-9223372036854775808"), Ok(Value::I64(i64::MIN)));
+    }
+
+    #[test]
+    fn integers_that_do_not_fit_are_refused() {
+        for text in
+            ["", "-", "0x", "--1", "-+1", "1.5", "a", "_", "4294967296", "-2147483649", "0x1ffffffff", "1e3", "٣"]
+        {
+            assert!(value(ValueType::I32, text).is_err(), "{text}");
+        }
+        let long = "9".repeat(60);
+        assert_eq!(value(ValueType::I64, &long), Err("it does not fit"));
+    }
+
+    #[test]
+    fn floats_and_references() {
+        assert_eq!(value(ValueType::F32, "-0"), Ok(Value::F32(0x8000_0000)));
+        assert_eq!(value(ValueType::F64, "1e300"), Ok(Value::F64(1e300f64.to_bits())));
+        assert!(value(ValueType::F64, "one").is_err());
+        assert_eq!(value(ValueType::FuncRef, "null"), Ok(Value::FuncRef(None)));
+        assert!(value(ValueType::FuncRef, "3").is_err());
+        assert_eq!(value(ValueType::ExternRef, "3"), Ok(Value::ExternRef(Some(3))));
+    }
+
+    #[test]
+    fn results_print_as_rust_prints_them() {
+        for (value, text) in [
+            (Value::I32(-1), "-1"),
+            (Value::F32(1.0f32.to_bits()), "1"),
+            (Value::F32(0.1f32.to_bits()), "0.1"),
+            (Value::F64(f64::NAN.to_bits()), "NaN"),
+            (Value::F64(f64::NEG_INFINITY.to_bits()), "-inf"),
+            (Value::FuncRef(None), "null"),
+            (Value::ExternRef(Some(1)), "ref"),
+        ] {
+            assert_eq!(show(&value), text);
+        }
+    }
+
+    #[test]
+    fn the_argument_that_is_wrong_is_named() {
+        let texts = ["1".to_owned(), "x".to_owned()];
+        let error = arguments("add", &[ValueType::I32, ValueType::I64], &texts).unwrap_err().to_string();
+        assert!(error.contains("argument 2 of `add`, `x`, is not i64"), "{error}");
+        let error = arguments("add", &[ValueType::I32], &texts).unwrap_err().to_string();
+        assert!(error.contains("takes 1 argument (i32), not 2"), "{error}");
+    }
+}

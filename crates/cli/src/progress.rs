@@ -1,0 +1,44 @@
+//! Says on a terminal what takes long, and says nothing of what does not.
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Work shorter than this is done before anybody wonders.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A spinner on stderr for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    end: Option<mpsc::Sender<()>>,
+    spinner: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    pub(crate) fn start(message: String) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self { end: None, spinner: None };
+        }
+        let (end, ended) = mpsc::channel();
+        let spin = move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_message(message);
+                bar.enable_steady_tick(Duration::from_millis(100));
+                let _ = ended.recv();
+                bar.finish_and_clear();
+            }
+        };
+        Self { end: Some(end), spinner: Some(std::thread::spawn(spin)) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(spinner) = self.spinner.take() {
+            let _ = spinner.join();
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What became of the instances, and where the time went: for stderr.
+
+use crate::failure::exit;
+use crate::units::{count, show_duration, show_size};
+use gpu_run_abi::{Layout, TrapCode};
+use gpu_run_device::Properties;
+use gpu_run_engine::{End, Outcome, RunStats, Trap};
+use serde_json::{Map, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Counts of how instances ended.
+#[derive(Debug)]
+pub(crate) struct Tally<'a> {
+    instances: u64,
+    /// By exit code; returning is exiting with 0.
+    exits: BTreeMap<u32, u64>,
+    traps: Ended<'a>,
+    timeouts: Ended<'a>,
+    exit_code: u8,
+}
+
+/// Instances that were ended, and the first of them.
+#[derive(Debug, Default)]
+struct Ended<'a> {
+    count: u64,
+    first: Option<(usize, &'a Trap)>,
+}
+
+impl<'a> Ended<'a> {
+    fn add(&mut self, instance: usize, trap: &'a Trap) {
+        self.count += 1;
+        self.first.get_or_insert((instance, trap));
+    }
+}
+
+impl<'a> Tally<'a> {
+    /// `deadline` says whether there was one: without it, an interruption is a trap like any other.
+    pub(crate) fn new(outcomes: &'a [Outcome], deadline: bool) -> Self {
+        let mut tally = Self {
+            instances: outcomes.len() as u64,
+            exits: BTreeMap::new(),
+            traps: Ended::default(),
+            timeouts: Ended::default(),
+            exit_code: 0,
+        };
+        for (instance, outcome) in outcomes.iter().enumerate() {
+            let code = match &outcome.end {
+                End::Returned => tally.exited(0),
+                End::Exited(code) => tally.exited(*code),
+                End::Trapped(trap) if deadline && trap.code == TrapCode::Interrupted => {
+                    tally.timeouts.add(instance, trap);
+                    exit::TIMEOUT
+                }
+                End::Trapped(trap) => {
+                    tally.traps.add(instance, trap);
+                    exit::TRAP
+                }
+            };
+            if tally.exit_code == 0 {
+                tally.exit_code = code;
+            }
+        }
+        tally
+    }
+
+    fn exited(&mut self, code: u32) -> u8 {
+        *self.exits.entry(code).or_default() += 1;
+        match code as u8 {
+            // The system keeps eight bits; a failure must not become a success by that.
+            0 if code != 0 => exit::FAILURE,
+            code => code,
+        }
+    }
+
+    /// 0 if all were, else the first that was not, in instance order.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+
+    /// The first trap, and of several instances a summary.
+    pub(crate) fn report(&self, file: &str, timeout: Option<Duration>, summary_always: bool) -> String {
+        let mut text = String::new();
+        let who = |instance: usize| match self.instances {
+            1 => file.to_owned(),
+            _ => format!("{file}, instance {instance},"),
+        };
+        if let Some((instance, trap)) = self.traps.first {
+            text += &format!("error: {} trapped: {trap}\n", who(instance));
+        }
+        if let (Some((instance, trap)), Some(timeout)) = (self.timeouts.first, timeout) {
+            let limit = show_duration(timeout);
+            // What the trap calls itself, "interrupted", is said better here; its place is kept.
+            let place: String = trap.to_string().lines().skip(1).map(|line| format!("{line}\n")).collect();
+            text += &format!("error: {} did not end within {limit}\n{place}", who(instance));
+        }
+        if self.instances != 1 || summary_always {
+            text += &format!("gpu-run: {}\n", self.summary());
+        }
+        text
+    }
+
+    /// `64 instances: 62 exited 0, 1 exited 3, 1 trapped (first: instance 17: unreachable)`
+    fn summary(&self) -> String {
+        let mut parts: Vec<_> = self.exits.iter().map(|(code, count)| format!("{count} exited {code}")).collect();
+        if let Some((instance, trap)) = self.traps.first {
+            let count = self.traps.count;
+            parts.push(format!("{count} trapped (first: instance {instance}: {})", trap.code.message()));
+        }
+        if let Some((instance, _)) = self.timeouts.first {
+            parts.push(format!("{} timed out (first: instance {instance})", self.timeouts.count));
+        }
+        format!("{}: {}", count(self.instances, "instance"), parts.join(", "))
+    }
+}
+
+/// What `--stats` tells.
+#[derive(Debug)]
+pub(crate) struct Stats<'a> {
+    pub(crate) device: &'a Properties,
+    pub(crate) layout: Layout,
+    pub(crate) timings: &'a [(&'static str, Duration)],
+    pub(crate) load: Duration,
+    pub(crate) run: &'a RunStats,
+}
+
+impl Stats<'_> {
+    pub(crate) fn text(&self) -> String {
+        let compile: Vec<_> =
+            self.timings.iter().map(|(step, time)| format!("{step} {}", show_duration(*time))).collect();
+        let run = self.run;
+        format!(
+            "gpu-run: device   {} ({}), {} layout\n\
+             gpu-run: compile  {}\n\
+             gpu-run: load     {}\n\
+             gpu-run: run      {} in {}, {}, {} of device memory; setup {}, kernel {}\n",
+            self.device.id,
+            self.device.name,
+            layout_name(self.layout),
+            compile.join(", "),
+            show_duration(self.load),
+            count(run.instances, "instance"),
+            count(run.launches, "launch"),
+            count(run.hostcalls, "host call"),
+            show_size(run.device_bytes),
+            show_duration(run.setup),
+            show_duration(run.run),
+        )
+    }
+
+    /// One object on one line; times are seconds.
+    pub(crate) fn json(&self, tally: &Tally<'_>) -> String {
+        let compile: Map<_, _> =
+            self.timings.iter().map(|(s, time)| (s.to_string(), time.as_secs_f64().into())).collect();
+        let exits: Map<_, _> = tally.exits.iter().map(|(code, count)| (code.to_string(), (*count).into())).collect();
+        let object = json!({
+            "device": self.device.id,
+            "device_name": self.device.name,
+            "layout": layout_name(self.layout),
+            "compile_seconds": compile,
+            "load_seconds": self.load.as_secs_f64(),
+            "setup_seconds": self.run.setup.as_secs_f64(),
+            "run_seconds": self.run.run.as_secs_f64(),
+            "instances": self.run.instances,
+            "launches": self.run.launches,
+            "host_calls": self.run.hostcalls,
+            "device_bytes": self.run.device_bytes,
+            "exits": exits,
+            "trapped": tally.traps.count,
+            "timed_out": tally.timeouts.count,
+        });
+        format!("{object}\n")
+    }
+}
+
+fn layout_name(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Linear => "linear",
+        Layout::Interleaved => "interleaved",
+    }
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

@@ -1,0 +1,165 @@
+//! `gpu-run FILE ARGS…`: from the file to the exit code.
+
+use crate::args::{CodegenArgs, RunArgs, StatsFormat};
+use crate::devices;
+use crate::failure::{Failure, exit};
+use crate::guest::Guest;
+use crate::invoke;
+use crate::output::{Order, Standard};
+use crate::progress::Progress;
+use crate::report::{Stats, Tally};
+use crate::source;
+use crate::surface::Surface;
+use crate::units::show_duration;
+use anyhow::Result;
+use gpu_run_device::Device;
+use gpu_run_engine::{CompileOptions, Compiled, End, Entry, Outcome, Program, RunOptions, RunStats, Value};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// The PTX target where none is named: the oldest we emit for, which every newer GPU takes.
+pub(crate) const DEFAULT_TARGET: u32 = 75;
+
+pub(crate) fn run(args: &RunArgs) -> Result<u8> {
+    let (file, rest) = args.file_and_args.split_first().ok_or_else(|| Failure::usage("no FILE was given"))?;
+    let source = source::load(Path::new(file), args.codegen.bin.as_deref())?;
+    let name = &source.name;
+
+    // Mistakes that can be seen without compiling are told before it.
+    let surface = Surface::read(&source.wasm, name)?;
+    surface.check_imports(name)?;
+    surface.check_memory(name, args.max_memory)?;
+    let call = Call::new(args, &surface, name, rest)?;
+    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.env, &args.dirs)?;
+
+    let device = devices::open(args.device)?;
+    let instances = args.instances.get();
+    let layout = args.codegen.layout.resolve(is_gpu(&*device), instances);
+    let sm = args.codegen.target.unwrap_or(DEFAULT_TARGET);
+    let options = CompileOptions { layout, sm, entry: call.entry.clone() };
+    let progress = Progress::start(format!("compiling {name}"));
+    let compiled = Compiled::new(&source.wasm, &options).map_err(|error| Failure::engine(name, error))?;
+    let compiled = Arc::new(compiled);
+    let started = Instant::now();
+    let program = Program::load(device.clone(), compiled.clone()).map_err(|error| Failure::engine(name, error))?;
+    let load = started.elapsed();
+    drop(progress);
+
+    let (outcomes, run) = launch(&program, &call, &guest, args, name)?;
+    print_results(&outcomes)?;
+    let tally = Tally::new(&outcomes, args.timeout.is_some());
+    let mut report = tally.report(name, args.timeout, args.stats == Some(StatsFormat::Text));
+    if let Some(format) = args.stats {
+        let stats = Stats { device: device.properties(), layout, timings: compiled.timings(), load, run: &run };
+        report += &match format {
+            StatsFormat::Text => stats.text(),
+            StatsFormat::Json => stats.json(&tally),
+        };
+    }
+    let _ = io::stderr().write_all(report.as_bytes());
+    Ok(tally.exit_code())
+}
+
+/// Which function is called, and with what.
+#[derive(Debug)]
+struct Call {
+    entry: Entry,
+    function: String,
+    arguments: Vec<Value>,
+}
+
+impl Call {
+    fn new(args: &RunArgs, surface: &Surface, file: &str, rest: &[OsString]) -> Result<Self> {
+        let Some(function) = &args.invoke else {
+            surface.check_command(file)?;
+            return Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new() });
+        };
+        let (params, _) = surface.signature(file, function)?;
+        let arguments = invoke::arguments(function, &params, &strings(rest)?)?;
+        Ok(Self { entry: Entry::Function(function.clone()), function: function.clone(), arguments })
+    }
+}
+
+/// Runs all instances to their ends.
+fn launch(
+    program: &Program,
+    call: &Call,
+    guest: &Guest,
+    args: &RunArgs,
+    file: &str,
+) -> Result<(Vec<Outcome>, RunStats)> {
+    let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
+    let (contexts, streams) = match args.instances.get() {
+        1 => (vec![guest.alone()?], None),
+        instances => guest.batch(instances as usize, order).map(|(contexts, streams)| (contexts, Some(streams)))?,
+    };
+    let deadline = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let options = RunOptions { deadline, max_memory: args.max_memory };
+    let watchdog = args.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned()));
+    let result = program.run(&call.function, &call.arguments, contexts, &options);
+    drop(watchdog);
+    // What the instances have written is theirs, whatever became of the run.
+    let closed = streams.map_or(Ok(()), |streams| streams.close());
+    let result = result.map_err(|error| Failure::engine(file, error))?;
+    closed?;
+    Ok(result)
+}
+
+/// Ends the process when a run outlives its deadline by far: a device that hangs, or a stream that nobody reads. The
+/// engine's own deadline comes first and says more.
+#[derive(Debug)]
+struct Watchdog {
+    _end: mpsc::Sender<()>,
+}
+
+impl Watchdog {
+    /// How much later than the engine it acts.
+    const GRACE: Duration = Duration::from_secs(2);
+
+    fn start(timeout: Duration, file: String) -> Self {
+        let (end, ended) = mpsc::channel::<()>();
+        std::thread::spawn(move || {
+            if ended.recv_timeout(timeout.saturating_add(Self::GRACE)) == Err(RecvTimeoutError::Timeout) {
+                let timeout = show_duration(timeout);
+                let _ = writeln!(io::stderr(), "error: {file} did not end within {timeout}, nor when it was told to");
+                std::process::exit(exit::TIMEOUT.into());
+            }
+        });
+        Self { _end: end }
+    }
+}
+
+/// Results of `--invoke`, one a line, instance after instance; a command has none.
+fn print_results(outcomes: &[Outcome]) -> Result<()> {
+    let returned = outcomes.iter().filter(|outcome| outcome.end == End::Returned);
+    let lines: String = returned.flat_map(|o| &o.results).map(|value| invoke::show(value) + "\n").collect();
+    Ok(Standard::stdout()?.write_all(lines.as_bytes())?)
+}
+
+/// The guest's arguments; what `--invoke` passes to a function is not among them.
+fn argv(argv0: &str, args: &RunArgs, rest: &[OsString]) -> Vec<OsString> {
+    let rest = if args.invoke.is_some() { &[] } else { rest };
+    std::iter::once(argv0.into()).chain(rest.iter().cloned()).collect()
+}
+
+fn strings(args: &[OsString]) -> Result<Vec<String>> {
+    let string = |(at, arg): (usize, &OsString)| match arg.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Failure::usage(format!("argument {}, {arg:?}, is not UTF-8", at + 1)).into()),
+    };
+    args.iter().enumerate().map(string).collect()
+}
+
+fn is_gpu(device: &dyn Device) -> bool {
+    device.properties().id != "cpu"
+}
+
+/// What `compile` and `explain` compile with: no device is asked, PTX is made for one to come.
+pub(crate) fn offline_options(codegen: &CodegenArgs, entry: Entry) -> CompileOptions {
+    let layout = codegen.layout.resolve(false, 1);
+    CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry }
+}

@@ -1,0 +1,331 @@
+//! What a module asks for and offers: imports, exports, memory, names.
+//!
+//! Read before anything is compiled, so that a missing import or a misspelt function is named at once. Function bodies are not
+//! looked at; that the module is valid is for the engine to say.
+
+use crate::failure::Failure;
+use crate::units::show_size;
+use anyhow::Result;
+use gpu_run_abi::hostcall::{self, Call};
+use gpu_run_engine::ValueType;
+use std::collections::BTreeMap;
+use wasmparser::{CompositeInnerType, ExternalKind, FuncType, KnownCustom, Name, Parser, Payload, TypeRef, ValType};
+
+const PAGE: u64 = 65536;
+
+#[derive(Debug, Default)]
+pub(crate) struct Surface {
+    /// The module's types by index; `None` where one is no function's.
+    types: Vec<Option<FuncType>>,
+    /// Type of each function, imported ones first.
+    functions: Vec<u32>,
+    imports: Vec<Import>,
+    exports: Vec<Export>,
+    /// Names of functions as the name section has them.
+    names: BTreeMap<u32, String>,
+    /// Bytes of memory the module starts with.
+    memory_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Import {
+    module: String,
+    name: String,
+    ty: TypeRef,
+}
+
+#[derive(Debug)]
+struct Export {
+    name: String,
+    kind: ExternalKind,
+    index: u32,
+}
+
+impl Surface {
+    /// Reads the sections of `wasm`; `file` is what messages call it.
+    pub(crate) fn read(wasm: &[u8], file: &str) -> Result<Self> {
+        check_preamble(wasm, file)?;
+        let mut surface = Self::default();
+        surface.sections(wasm).map_err(|error| {
+            let at = error.offset();
+            let cut = if at >= wasm.len() { ": the file is cut short" } else { "" };
+            Failure::usage(format!("{file} is not a valid module: {} at offset {at:#x}{cut}", error.message()))
+                .hint("copy or build it again; `wasm-tools validate` says the same of a broken file")
+        })?;
+        Ok(surface)
+    }
+
+    fn sections(&mut self, wasm: &[u8]) -> wasmparser::Result<()> {
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::TypeSection(types) => {
+                    for group in types {
+                        self.types.extend(group?.into_types().map(|ty| match ty.composite_type.inner {
+                            CompositeInnerType::Func(ty) => Some(ty),
+                            _ => None,
+                        }));
+                    }
+                }
+                Payload::ImportSection(imports) => {
+                    for import in imports.into_imports() {
+                        let import = import?;
+                        match import.ty {
+                            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => self.functions.push(ty),
+                            TypeRef::Memory(memory) => self.add_memory(memory),
+                            _ => {}
+                        }
+                        let (module, name) = (import.module.to_owned(), import.name.to_owned());
+                        self.imports.push(Import { module, name, ty: import.ty });
+                    }
+                }
+                Payload::FunctionSection(functions) => {
+                    for ty in functions {
+                        self.functions.push(ty?);
+                    }
+                }
+                Payload::MemorySection(memories) => {
+                    for memory in memories {
+                        self.add_memory(memory?);
+                    }
+                }
+                Payload::ExportSection(exports) => {
+                    for export in exports {
+                        let export = export?;
+                        self.exports.push(Export {
+                            name: export.name.to_owned(),
+                            kind: export.kind,
+                            index: export.index,
+                        });
+                    }
+                }
+                Payload::CustomSection(section) => {
+                    if let KnownCustom::Name(names) = section.as_known() {
+                        // A damaged name section costs names, not the run.
+                        let _ = self.function_names(names);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add_memory(&mut self, memory: wasmparser::MemoryType) {
+        self.memory_bytes = self.memory_bytes.saturating_add(memory.initial.saturating_mul(PAGE));
+    }
+
+    fn function_names(&mut self, names: wasmparser::NameSectionReader<'_>) -> wasmparser::Result<()> {
+        for subsection in names {
+            if let Name::Function(map) = subsection? {
+                for naming in map {
+                    let naming = naming?;
+                    self.names.insert(naming.index, format!("{:#}", rustc_demangle::demangle(naming.name)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every import is one that gpu-run provides.
+    pub(crate) fn check_imports(&self, file: &str) -> Result<()> {
+        for import in &self.imports {
+            let (module, name) = (&import.module, &import.name);
+            let ty = match import.ty {
+                TypeRef::Func(ty) | TypeRef::FuncExact(ty) => self.show_type(ty),
+                // What is no function is for the engine to refuse: it alone knows which of them it can make.
+                _ if module == "spectest" => continue,
+                other => return Err(unprovided(file, module, name, kind_of(other)).into()),
+            };
+            match Call::find(module, name).map(expected) {
+                None => return Err(unprovided(file, module, name, &format!("function, type {ty}")).into()),
+                Some(expected) if expected != ty => {
+                    let message =
+                        format!("{file} imports `{module}.{name}` with type {ty}, but its type is {expected}");
+                    return Err(Failure::usage(message)
+                        .hint("build it again with a current wasm32-wasip1 toolchain")
+                        .into());
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The memory the module starts with is within `--max-memory`.
+    pub(crate) fn check_memory(&self, file: &str, limit: Option<u64>) -> Result<()> {
+        match limit {
+            Some(limit) if self.memory_bytes > limit => {
+                let (bytes, limit) = (show_size(self.memory_bytes), show_size(limit));
+                Err(Failure::usage(format!("{file} starts with {bytes} of memory, more than --max-memory {limit}"))
+                    .hint("raise the limit, or link with a smaller `-zstack-size` and `--initial-memory`")
+                    .into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it is a command, something with a `_start`.
+    pub(crate) fn is_command(&self) -> bool {
+        self.function("_start").is_some()
+    }
+
+    /// It is a command.
+    pub(crate) fn check_command(&self, file: &str) -> Result<()> {
+        if self.is_command() {
+            return Ok(());
+        }
+        let failure = Failure::usage(format!("{file} exports no function `_start`; {}", self.show_exports()));
+        let hint = match self.exported_functions().next() {
+            Some(name) => format!("call one with --invoke, as in `gpu-run --invoke {name} {file}`"),
+            None => "a program with a `main` has one: build a binary for wasm32-wasip1, not a library".into(),
+        };
+        Err(failure.hint(hint).into())
+    }
+
+    /// The type of an exported function that `--invoke` names.
+    pub(crate) fn signature(&self, file: &str, function: &str) -> Result<(Vec<ValueType>, Vec<ValueType>)> {
+        let Some(ty) = self.function(function) else {
+            let message = format!("{file} exports no function `{function}`; {}", self.show_exports());
+            let near = nearest(function, self.exported_functions());
+            let failure = Failure::usage(message);
+            return Err(match near.first() {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")).into(),
+                None => failure.into(),
+            });
+        };
+        let types = |list: &[ValType]| list.iter().map(|ty| value_type(*ty)).collect::<Option<Vec<_>>>();
+        match (types(ty.params()), types(ty.results())) {
+            (Some(params), Some(results)) => Ok((params, results)),
+            _ => {
+                let message = format!("`{function}` has type {}, which --invoke cannot pass", show_func(ty));
+                Err(Failure::usage(message).hint("i32, i64, f32, f64, funcref and externref can be passed").into())
+            }
+        }
+    }
+
+    /// Index and name of every function that has one, by index.
+    pub(crate) fn function_list(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.names.iter().map(|(index, name)| (*index, name.as_str()))
+    }
+
+    pub(crate) fn function_count(&self) -> u32 {
+        self.functions.len() as u32
+    }
+
+    pub(crate) fn exported_functions(&self) -> impl Iterator<Item = &str> {
+        self.exports.iter().filter(|e| e.kind == ExternalKind::Func).map(|e| e.name.as_str())
+    }
+
+    fn function(&self, name: &str) -> Option<&FuncType> {
+        let export = self.exports.iter().find(|e| e.kind == ExternalKind::Func && e.name == name)?;
+        self.types.get(*self.functions.get(export.index as usize)? as usize)?.as_ref()
+    }
+
+    fn show_type(&self, index: u32) -> String {
+        self.types.get(index as usize).and_then(Option::as_ref).map_or("unknown".into(), show_func)
+    }
+
+    /// `it exports memory, add (i32, i32) -> i32`: at most as much as fits a few lines.
+    fn show_exports(&self) -> String {
+        const SHOWN: usize = 12;
+        if self.exports.is_empty() {
+            return "it exports nothing".into();
+        }
+        let show = |e: &Export| match self.function(&e.name) {
+            Some(ty) if e.kind == ExternalKind::Func => format!("{} {}", e.name, show_func(ty)),
+            _ => format!("{} ({})", e.name, format!("{:?}", e.kind).to_lowercase()),
+        };
+        let mut shown: Vec<_> = self.exports.iter().take(SHOWN).map(show).collect();
+        if self.exports.len() > SHOWN {
+            shown.push(format!("and {} more", self.exports.len() - SHOWN));
+        }
+        format!("it exports {}", shown.join(", "))
+    }
+}
+
+/// The names most like `wanted`, best first. A path's last part counts as much as the whole.
+pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    const ALIKE: f64 = 0.75;
+    const SHOWN: usize = 5;
+    let last = |name: &'a str| name.rsplit("::").next().unwrap_or(name);
+    let score = |name: &'a str| strsim::jaro_winkler(wanted, name).max(strsim::jaro_winkler(wanted, last(name)));
+    let mut scored: Vec<_> = names.map(|name| (score(name), name)).filter(|(score, _)| *score >= ALIKE).collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored.dedup_by_key(|(_, name)| *name);
+    scored.into_iter().take(SHOWN).map(|(_, name)| name).collect()
+}
+
+/// The first eight bytes are a core module's.
+fn check_preamble(wasm: &[u8], file: &str) -> Result<()> {
+    let Some(version) = wasm.get(4..8) else {
+        return Err(Failure::usage(format!(
+            "{file} is cut short: a module begins with 8 bytes, it has {}",
+            wasm.len()
+        ))
+        .into());
+    };
+    match version {
+        [1, 0, 0, 0] => Ok(()),
+        [_, _, 1, 0] => Err(Failure::usage(format!("{file} is a WebAssembly component; gpu-run runs core modules"))
+            .hint("build for wasm32-wasip1 instead of wasm32-wasip2, or take the module out of it with\n`wasm-tools component unbundle --module-dir DIR FILE`")
+            .into()),
+        other => {
+            let version = u32::from_le_bytes([other[0], other[1], other[2], other[3]]);
+            Err(Failure::usage(format!("{file} has WebAssembly binary version {version:#x} at offset 0x4; gpu-run reads version 1")).into())
+        }
+    }
+}
+
+fn unprovided(file: &str, module: &str, name: &str, what: &str) -> Failure {
+    let failure = Failure::usage(format!("{file} imports `{module}.{name}` ({what}), which nothing provides"));
+    failure.hint(match module {
+        "wasi_unstable" => "that is WASI's preview 0: build it again with a current wasm32-wasip1 toolchain".into(),
+        "wbg" | "__wbindgen_placeholder__" => {
+            "it was built for a browser with wasm-bindgen; build for wasm32-wasip1".into()
+        }
+        hostcall::WASI => format!("gpu-run knows no such function of {}", hostcall::WASI),
+        _ => format!("gpu-run provides {}; build for wasm32-wasip1", hostcall::WASI),
+    })
+}
+
+fn kind_of(ty: TypeRef) -> &'static str {
+    match ty {
+        TypeRef::Func(_) | TypeRef::FuncExact(_) => "function",
+        TypeRef::Table(_) => "table",
+        TypeRef::Memory(_) => "memory",
+        TypeRef::Global(_) => "global",
+        TypeRef::Tag(_) => "tag",
+    }
+}
+
+/// A host function's type, written as [`show_func`] writes a module's.
+fn expected(call: Call) -> String {
+    let function = call.function();
+    let params: Vec<_> = function.params.iter().map(|(_, ty)| format!("{ty:?}").to_lowercase()).collect();
+    format!("({}) -> {}", params.join(", "), if function.returns_errno { "i32" } else { "()" })
+}
+
+/// `(f64) -> f64`, `(i32, i32) -> ()`.
+fn show_func(ty: &FuncType) -> String {
+    let list = |types: &[ValType]| types.iter().map(ValType::to_string).collect::<Vec<_>>().join(", ");
+    match ty.results() {
+        [one] => format!("({}) -> {one}", list(ty.params())),
+        results => format!("({}) -> ({})", list(ty.params()), list(results)),
+    }
+}
+
+fn value_type(ty: ValType) -> Option<ValueType> {
+    Some(match ty {
+        ValType::I32 => ValueType::I32,
+        ValType::I64 => ValueType::I64,
+        ValType::F32 => ValueType::F32,
+        ValType::F64 => ValueType::F64,
+        ValType::FUNCREF => ValueType::FuncRef,
+        ValType::EXTERNREF => ValueType::ExternRef,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[path = "surface_tests.rs"]
+mod tests;

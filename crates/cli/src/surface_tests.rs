@@ -1,0 +1,101 @@
+use super::*;
+
+fn read(text: &str) -> Surface {
+    Surface::read(&wat::parse_str(text).unwrap(), "a.wasm").unwrap()
+}
+
+fn refusal(result: Result<impl std::fmt::Debug>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn an_unknown_import_is_named_with_its_type() {
+    let surface = read(r#"(module (import "env" "sin" (func (param f64) (result f64))))"#);
+    let text = refusal(surface.check_imports("a.wasm"));
+    assert!(
+        text.starts_with("a.wasm imports `env.sin` (function, type (f64) -> f64), which nothing provides"),
+        "{text}"
+    );
+    assert!(text.contains("hint: gpu-run provides wasi_snapshot_preview1"), "{text}");
+}
+
+#[test]
+fn an_import_with_the_wrong_type_is_refused() {
+    let wrong = read(r#"(module (import "wasi_snapshot_preview1" "fd_write" (func (param i32) (result i32))))"#);
+    let text = refusal(wrong.check_imports("a.wasm"));
+    assert!(text.contains("(i32) -> i32, but its type is (i32, i32, i32, i32) -> i32"), "{text}");
+    let right = read(
+        r#"(module (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))
+                   (import "wasi_snapshot_preview1" "proc_exit" (func (param i32))))"#,
+    );
+    right.check_imports("a.wasm").unwrap();
+}
+
+#[test]
+fn imported_memory_is_refused() {
+    let text = refusal(read(r#"(module (import "env" "memory" (memory 1)))"#).check_imports("a.wasm"));
+    assert!(text.contains("`env.memory` (memory)"), "{text}");
+}
+
+#[test]
+fn missing_start_lists_the_exports() {
+    let surface =
+        read(r#"(module (memory (export "memory") 1) (func (export "add") (param i32 i64) (result f32) unreachable))"#);
+    let text = refusal(surface.check_command("a.wasm"));
+    assert!(text.contains("memory (memory), add (i32, i64) -> f32"), "{text}");
+    assert!(text.contains("--invoke add"), "{text}");
+    let text = refusal(read("(module)").check_command("a.wasm"));
+    assert!(text.contains("it exports nothing"), "{text}");
+    read(r#"(module (func (export "_start")))"#).check_command("a.wasm").unwrap();
+}
+
+#[test]
+fn signatures_come_from_the_type_section() {
+    let surface = read(
+        r#"(module (type (func (param f32))) (import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))
+             (func (export "swap") (param i32 f64) (result f64 i32) unreachable)
+             (func (export "v") (param v128)))"#,
+    );
+    let (params, results) = surface.signature("a.wasm", "swap").unwrap();
+    assert_eq!(params, [ValueType::I32, ValueType::F64]);
+    assert_eq!(results, [ValueType::F64, ValueType::I32]);
+    assert!(refusal(surface.signature("a.wasm", "v")).contains("v128"));
+    assert!(refusal(surface.signature("a.wasm", "swp")).contains("did you mean `swap`?"));
+}
+
+#[test]
+fn a_damaged_module_says_at_which_offset() {
+    let module =
+        wat::parse_str(r#"(module (memory 1) (func (export "_start")) (data (i32.const 0) "abcdefgh"))"#).unwrap();
+    for end in 0..module.len() {
+        // Some prefixes are whole modules: those that end between sections. None may panic.
+        if let Err(error) = Surface::read(&module[..end], "a.wasm") {
+            let text = error.to_string();
+            assert!(text.contains("cut short") || text.contains("at offset"), "{end}: {text}");
+        }
+    }
+}
+
+#[test]
+fn components_and_unknown_versions_are_told_apart() {
+    let text = refusal(Surface::read(b"\0asm\x0d\0\x01\0", "a.wasm"));
+    assert!(text.contains("component") && text.contains("wasm32-wasip1"), "{text}");
+    let text = refusal(Surface::read(b"\0asm\x02\0\0\0", "a.wasm"));
+    assert!(text.contains("version 0x2"), "{text}");
+}
+
+#[test]
+fn memory_beyond_the_limit_is_refused_before_anything_runs() {
+    let surface = read("(module (memory 32))");
+    surface.check_memory("a.wasm", None).unwrap();
+    surface.check_memory("a.wasm", Some(2 << 20)).unwrap();
+    let text = refusal(surface.check_memory("a.wasm", Some(1 << 20)));
+    assert!(text.contains("2 MiB") && text.contains("--max-memory 1 MiB"), "{text}");
+}
+
+#[test]
+fn near_names_look_at_the_last_part_of_a_path() {
+    let names = ["hello::main", "core::fmt::write", "std::rt::lang_start"];
+    assert_eq!(nearest("mian", names.into_iter()), ["hello::main"]);
+    assert!(nearest("zzz", names.into_iter()).is_empty());
+}

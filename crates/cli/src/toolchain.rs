@@ -1,0 +1,304 @@
+//! Rust sources to wasm, with the toolchain that is installed.
+//!
+//! std for wasm32-wasip1 comes from rustup, or from a *sysroot*: a folder that holds it, made where rustup cannot
+//! download. It is looked for in this order: a `--sysroot` among the user's own flags, `GPU_RUN_SYSROOT`, what rustc
+//! itself has, a sysroot under `.tools` beside a Cargo.toml upwards from the source or from gpu-run.
+
+use crate::failure::Failure;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::env;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const TARGET: &str = "wasm32-wasip1";
+/// Cargo's variable for this target's flags; honoured for single files too.
+const FLAGS: &str = "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS";
+
+/// Compiles one Rust file; rustc's messages go to stderr.
+pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
+    let flags = flags_for(file)?;
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let output = folder.path().join("program.wasm");
+    let mut rustc = Command::new(rustc());
+    rustc.args([
+        "--target",
+        TARGET,
+        "-O",
+        "--edition",
+        "2024",
+        "--crate-type",
+        "bin",
+        "--crate-name",
+        &crate_name(file),
+    ]);
+    rustc.args(flags.value.split_whitespace()).arg("-o").arg(&output).arg(file).stdin(Stdio::null());
+    tracing::info!(command = ?rustc, "compiling");
+    let status = rustc.status().map_err(|error| not_started("rustc", &error))?;
+    if !status.success() {
+        return Err(Failure::usage(format!("{} does not compile for {TARGET}", file.display())).into());
+    }
+    std::fs::read(&output).with_context(|| format!("rustc made no {}", output.display()))
+}
+
+/// Builds a package in release mode and says where its binary is; cargo's messages go to stderr.
+pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf> {
+    let manifest = folder.join("Cargo.toml");
+    let chosen = choose(&binaries(&manifest)?, bin, &folder.display().to_string())?;
+    let mut cargo = Command::new(cargo());
+    cargo.args(["build", "--release", "--target", TARGET, "--message-format=json-render-diagnostics"]);
+    cargo.args(["--package", &chosen.package, "--bin", &chosen.name]).arg("--manifest-path").arg(&manifest);
+    cargo.stdin(Stdio::null()).stdout(Stdio::piped());
+    let flags = flags_for(folder)?;
+    if flags.changed {
+        cargo.env(flags.variable, &flags.value);
+    }
+    tracing::info!(command = ?cargo, "building");
+    let mut child = cargo.spawn().map_err(|error| not_started("cargo", &error))?;
+    let mut artifact = None;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            artifact = executable(&line?, &chosen.name).or(artifact);
+        }
+    }
+    if !child.wait()?.success() {
+        return Err(Failure::usage(format!("{} does not build for {TARGET}", folder.display())).into());
+    }
+    artifact.with_context(|| format!("cargo built no binary named `{}` in {}", chosen.name, folder.display()))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Binary {
+    package: String,
+    name: String,
+    /// The package's `default-run` names it.
+    default: bool,
+}
+
+/// The binaries a `cargo build` in the manifest's folder would build.
+fn binaries(manifest: &Path) -> Result<Vec<Binary>> {
+    let mut cargo = Command::new(cargo());
+    cargo.args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"]).arg(manifest);
+    let output = cargo.stderr(Stdio::inherit()).output().map_err(|error| not_started("cargo", &error))?;
+    if !output.status.success() {
+        return Err(Failure::usage(format!("cargo cannot read {}", manifest.display())).into());
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
+    Ok(listed(&metadata, &manifest.canonicalize()?))
+}
+
+/// A package's own binaries; in a workspace without a package of its own, those of all default members.
+fn listed(metadata: &Value, manifest: &Path) -> Vec<Binary> {
+    let packages = || array(metadata, "packages");
+    let own = |package: &&Value| package["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
+    let default = |package: &&Value| array(metadata, "workspace_default_members").any(|id| *id == package["id"]);
+    let selected: Vec<_> = if packages().any(|p| own(&p)) {
+        packages().filter(own).collect()
+    } else {
+        packages().filter(default).collect()
+    };
+    let is_bin = |target: &&Value| array(target, "kind").any(|kind| kind == "bin");
+    let binary = |package: &Value, target: &Value| Binary {
+        package: text(package, "name"),
+        name: text(target, "name"),
+        default: package["default_run"].is_string() && package["default_run"] == target["name"],
+    };
+    selected.iter().flat_map(|p| array(p, "targets").filter(is_bin).map(|t| binary(p, t))).collect()
+}
+
+fn choose(binaries: &[Binary], wanted: Option<&str>, place: &str) -> Result<Binary> {
+    let names = || binaries.iter().map(|b| format!("`{}`", b.name)).collect::<Vec<_>>().join(", ");
+    let found = match (wanted, binaries) {
+        (_, []) => bail!(
+            Failure::usage(format!("{place} has no binary to run"))
+                .hint("a library alone cannot be run; add src/main.rs, or run a .wasm with --invoke")
+        ),
+        (Some(name), _) => binaries.iter().find(|b| b.name == name).ok_or_else(|| {
+            Failure::usage(format!("{place} has no binary `{name}`")).hint(format!("it has {}", names()))
+        })?,
+        (None, [only]) => only,
+        (None, _) => binaries.iter().find(|b| b.default).ok_or_else(|| {
+            Failure::usage(format!("{place} has {} binaries: {}", binaries.len(), names()))
+                .hint("pass --bin NAME before the folder, or set default-run in Cargo.toml")
+        })?,
+    };
+    Ok(found.clone())
+}
+
+/// The path of the binary, if this line of cargo's announces it.
+fn executable(line: &str, name: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let ours = message["reason"] == "compiler-artifact"
+        && message["target"]["name"] == name
+        && array(&message["target"], "kind").any(|kind| kind == "bin");
+    if ours { message["executable"].as_str().map(PathBuf::from) } else { None }
+}
+
+/// Flags for rustc, and the variable that hands them to cargo.
+#[derive(Debug)]
+struct Flags {
+    variable: &'static str,
+    value: String,
+    /// Whether a sysroot was added to what the user had set.
+    changed: bool,
+}
+
+/// The user's own flags, with a sysroot where one is needed. RUSTFLAGS hides the target's flags, as it does in cargo.
+fn flags_for(source: &Path) -> Result<Flags> {
+    let variable = if env::var_os("RUSTFLAGS").is_some() { "RUSTFLAGS" } else { FLAGS };
+    let own = Flags { variable, value: env::var(variable).unwrap_or_default(), changed: false };
+    if own.value.contains("--sysroot") {
+        return Ok(own);
+    }
+    let with = |sysroot: &Path| {
+        let value = format!("{} --sysroot={}", own.value, sysroot.display()).trim_start().to_owned();
+        Flags { variable, value, changed: true }
+    };
+    if let Some(sysroot) = env::var_os("GPU_RUN_SYSROOT").map(PathBuf::from) {
+        if !holds_std(&libdir(&sysroot)) {
+            let message = format!("GPU_RUN_SYSROOT={} holds no std for {TARGET}", sysroot.display());
+            return Err(Failure::environment(message).hint(format!("expected {}", libdir(&sysroot).display())).into());
+        }
+        return Ok(with(&sysroot));
+    }
+    if rustc_has_target()? {
+        return Ok(own);
+    }
+    match beside_a_project(source) {
+        Some(sysroot) => Ok(with(&sysroot)),
+        None => Err(Failure::environment(format!("this Rust toolchain has no std for {TARGET}"))
+            .hint(format!("type: rustup target add {TARGET}"))
+            .into()),
+    }
+}
+
+fn rustc_has_target() -> Result<bool> {
+    let output = Command::new(rustc())
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .stderr(Stdio::null())
+        .output()
+        .map_err(|error| not_started("rustc", &error))?;
+    Ok(output.status.success() && holds_std(Path::new(String::from_utf8_lossy(&output.stdout).trim())))
+}
+
+/// A sysroot in `.tools`, or in a folder of it, upwards from the source, from here, or from where gpu-run lies.
+fn beside_a_project(source: &Path) -> Option<PathBuf> {
+    let starts = [source.canonicalize().ok(), env::current_dir().ok(), env::current_exe().ok()];
+    let projects =
+        starts.iter().flatten().flat_map(|start| start.ancestors()).filter(|p| p.join("Cargo.toml").is_file());
+    projects.map(|project| project.join(".tools")).find_map(|tools| sysroot_in(&tools))
+}
+
+fn sysroot_in(tools: &Path) -> Option<PathBuf> {
+    let folders = std::fs::read_dir(tools).ok()?.flatten().map(|entry| entry.path());
+    let mut candidates: Vec<_> = folders.flat_map(|folder| [folder.join("sysroot"), folder]).collect();
+    candidates.sort();
+    candidates.into_iter().find(|sysroot| holds_std(&libdir(sysroot)))
+}
+
+fn libdir(sysroot: &Path) -> PathBuf {
+    sysroot.join("lib/rustlib").join(TARGET).join("lib")
+}
+
+fn holds_std(libdir: &Path) -> bool {
+    let is_std = |name: &str| name.starts_with("libstd-") && name.ends_with(".rlib");
+    std::fs::read_dir(libdir).is_ok_and(|entries| entries.flatten().any(|e| e.file_name().to_str().is_some_and(is_std)))
+}
+
+/// A file's name as rustc accepts it for a crate.
+fn crate_name(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let mut name: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, '_');
+    }
+    name
+}
+
+fn rustc() -> OsString {
+    env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}
+
+fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn not_started(tool: &str, error: &std::io::Error) -> Failure {
+    Failure::environment(format!("cannot start {tool}: {error}"))
+        .hint(format!("install Rust from https://rustup.rs, then: rustup target add {TARGET}"))
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value[key].as_array().into_iter().flatten()
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value[key].as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn binary(name: &str, default: bool) -> Binary {
+        Binary { package: "p".into(), name: name.into(), default }
+    }
+
+    #[test]
+    fn several_binaries_are_named_and_the_way_out_said() {
+        let two = [binary("a", false), binary("b", false)];
+        let text = choose(&two, None, "here").unwrap_err().to_string();
+        assert!(text.contains("`a`, `b`") && text.contains("--bin NAME"), "{text}");
+        assert_eq!(choose(&two, Some("b"), "here").unwrap().name, "b");
+        assert!(choose(&two, Some("c"), "here").unwrap_err().to_string().contains("`a`, `b`"));
+        assert_eq!(choose(&[binary("a", false), binary("b", true)], None, "here").unwrap().name, "b");
+        assert!(choose(&[], None, "here").is_err());
+    }
+
+    #[test]
+    fn a_packages_own_binaries_come_before_its_members() {
+        let package = |name: &str, kind: &str| {
+            json!({ "id": name, "name": name, "manifest_path": format!("/w/{name}/Cargo.toml"),
+                    "default_run": null, "targets": [{ "kind": [kind], "name": name }] })
+        };
+        let metadata = json!({ "packages": [package("a", "bin"), package("b", "bin"), package("c", "lib")],
+                               "workspace_default_members": ["a", "b", "c"] });
+        let names = |at: &str| listed(&metadata, Path::new(at)).into_iter().map(|b| b.name).collect::<Vec<_>>();
+        assert_eq!(names("/w/a/Cargo.toml"), ["a"]);
+        assert_eq!(names("/w/c/Cargo.toml"), [""; 0]);
+        assert_eq!(names("/w/Cargo.toml"), ["a", "b"]);
+    }
+
+    #[test]
+    fn the_artifact_is_the_binary_not_a_build_script() {
+        let line = |kind: &str| {
+            json!({ "reason": "compiler-artifact", "target": { "name": "a", "kind": [kind] }, "executable": "/t/a.wasm" })
+                .to_string()
+        };
+        assert_eq!(executable(&line("bin"), "a"), Some("/t/a.wasm".into()));
+        assert_eq!(executable(&line("custom-build"), "a"), None);
+        assert_eq!(executable(&line("bin"), "b"), None);
+        assert_eq!(executable("warning: not json", "a"), None);
+    }
+
+    #[test]
+    fn any_file_name_makes_a_crate_name() {
+        for (file, name) in [("hello.rs", "hello"), ("my-prog.rs", "my_prog"), ("01.rs", "_01"), ("é.rs", "_")] {
+            assert_eq!(crate_name(Path::new(file)), name);
+        }
+    }
+
+    #[test]
+    fn a_sysroot_is_found_under_tools() {
+        let tools = tempfile::tempdir().unwrap();
+        assert_eq!(sysroot_in(tools.path()), None);
+        let sysroot = tools.path().join("wasm/sysroot");
+        std::fs::create_dir_all(libdir(&sysroot)).unwrap();
+        assert_eq!(sysroot_in(tools.path()), None, "an empty one does not count");
+        std::fs::write(libdir(&sysroot).join("libstd-1234.rlib"), "").unwrap();
+        assert_eq!(sysroot_in(tools.path()), Some(sysroot));
+    }
+}

@@ -1,0 +1,209 @@
+//! Whole programs: what they print, return and write must be what they print, return and write elsewhere.
+//!
+//! - `programs::NAME::native_equal`: an example by `gpu-run`, the program people use, against the same source compiled for this machine.
+//! - `programs::NAME::interleaved_64`: 64 instances at once, each with an input of its own, against each of them alone.
+//! - `programs::NAME::assembles`: NVIDIA's assembler takes the PTX.
+//! - `real::NAME::equals_wasmtime`: a program from crates.io against Wasmtime.
+//!
+//! `scripts/build-examples` and `scripts/real-programs` build the programs. A test whose program is not there is reported as ignored, never as
+//! passed; with `CI` set in the environment it fails.
+
+#[path = "programs/device.rs"]
+mod device;
+#[path = "programs/directory.rs"]
+mod directory;
+#[path = "programs/manifest.rs"]
+mod manifest;
+#[path = "programs/observed.rs"]
+mod observed;
+#[path = "programs/oracle.rs"]
+mod oracle;
+#[path = "../../engine/tests/support/mod.rs"]
+mod support;
+
+use directory::Directory;
+use gpu_run_abi::Layout;
+use libtest_mimic::{Arguments, Failed, Trial};
+use manifest::{Aspect, Input, Program, Vary};
+use observed::{Ending, Observed, difference};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+/// Two warps.
+const INSTANCES: usize = 64;
+/// `gpu-run` on a trap, as documented.
+const TRAPPED: i32 = 134;
+
+fn main() {
+    let args = Arguments::from_args();
+    let mut trials = Vec::new();
+    for program in Program::all(&manifest::root().join("examples/programs.toml")) {
+        let program = Arc::new(program);
+        trials.push(trial("programs", "native_equal", &program, &[program.wasm(), program.native()], native_equal));
+        trials.push(trial("programs", "interleaved_64", &program, &[program.wasm()], interleaved));
+        trials.push(assembling(trial("programs", "assembles", &program, &[program.wasm()], assembles)));
+    }
+    for program in Program::all(&manifest::root().join("tests/programs/real.toml")) {
+        let program = Arc::new(program);
+        trials.push(trial("real", "equals_wasmtime", &program, &[program.wasm()], equals_wasmtime));
+        if program.spec.vary != Vary::None {
+            trials.push(trial("real", "interleaved_64", &program, &[program.wasm()], interleaved));
+        }
+        if ASSEMBLED.contains(&program.name.as_str()) {
+            trials.push(assembling(trial("real", "assembles", &program, &[program.wasm()], assembles)));
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+/// The real programs whose PTX is assembled.
+const ASSEMBLED: &[&str] = &["hexyl"];
+
+/// A test of a program; ignored if one of the files it needs is not there.
+fn trial(
+    group: &str,
+    what: &str,
+    program: &Arc<Program>,
+    needs: &[PathBuf],
+    test: fn(&Program) -> Result<(), Failed>,
+) -> Trial {
+    let name = format!("{group}::{}::{what}", program.name);
+    let Some(missing) = needs.iter().find(|file| !file.is_file()).cloned() else {
+        let program = program.clone();
+        return Trial::test(name, move || test(&program));
+    };
+    let script = if group == "real" { "scripts/real-programs" } else { "scripts/build-examples" };
+    let reason = format!("{} is not built: run {script}", missing.display());
+    let kind = format!("not built, {script}");
+    Trial::test(name, move || Err(reason.into())).with_kind(kind).with_ignored_flag(std::env::var_os("CI").is_none())
+}
+
+/// The same test, ignored where there is no ptxas.
+fn assembling(trial: Trial) -> Trial {
+    match support::ptxas() {
+        Some(_) => trial,
+        None => trial.with_kind("no ptxas").with_ignored_flag(true),
+    }
+}
+
+fn native_equal(program: &Program) -> Result<(), Failed> {
+    let mut input = program.input();
+    // `gpu-run` tells every instance its number.
+    input.env.insert("GPU_RUN_INSTANCE".into(), "0".into());
+    let mut native = in_directory(program, |dir| {
+        let mut command = Command::new(program.native());
+        command.args(&input.args).env_clear().envs(&input.env);
+        if let Some(dir) = dir {
+            command.current_dir(dir);
+        }
+        outcome(command, &input)
+    })?;
+    if native.ending != Ending::Exit(program.spec.exit) {
+        return Err(format!("natively: expected exit code {}, got {}", program.spec.exit, native.ending).into());
+    }
+    let ours = in_directory(program, |dir| outcome(gpu_run(program, &input, dir), &input))?;
+    if program.spec.trap.is_some() {
+        native.ending = Ending::Exit(TRAPPED);
+    }
+    check_trap(program, &ours)?;
+    Ok(difference(&program.spec, &native, &ours)?)
+}
+
+/// Where a trap is expected, that `gpu-run` names it.
+fn check_trap(program: &Program, ours: &Observed) -> Result<(), Failed> {
+    let stderr = String::from_utf8_lossy(&ours.stderr);
+    match &program.spec.trap {
+        Some(words) if !stderr.contains(words.as_str()) => {
+            Err(format!("expected the trap `{words}`, got:\n{stderr}").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The command line for one instance.
+fn gpu_run(program: &Program, input: &Input, dir: Option<&Path>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+    command.args(["--device", "cpu", "--timeout", "120s"]);
+    if let Some(dir) = dir {
+        command.arg("--dir").arg(format!("{}::.", dir.display()));
+    }
+    // It sets GPU_RUN_INSTANCE itself.
+    for (key, value) in input.env.iter().filter(|(key, _)| *key != "GPU_RUN_INSTANCE") {
+        command.arg("--env").arg(format!("{key}={value}"));
+    }
+    command.arg(program.wasm()).args(&input.args);
+    command
+}
+
+/// Runs a command to its end, with this input on stdin.
+fn outcome(mut command: Command, input: &Input) -> Result<Observed, Failed> {
+    let mut stdin = tempfile::tempfile()?;
+    std::io::Write::write_all(&mut stdin, &input.stdin)?;
+    std::io::Seek::rewind(&mut stdin)?;
+    let output = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
+    let code = output.status.code().ok_or_else(|| format!("{command:?} ended with {}", output.status))?;
+    Ok(Observed { ending: Ending::Exit(code), stdout: output.stdout, stderr: output.stderr, files: None })
+}
+
+fn equals_wasmtime(program: &Program) -> Result<(), Failed> {
+    let input = program.input();
+    let expected = in_directory(program, |dir| Ok(oracle::run(&program.wasm(), &program.name, &input, dir)?.0))?;
+    let got = in_directory(program, |dir| alone(program, &input, dir))?;
+    Ok(difference(&program.spec, &expected, &got)?)
+}
+
+fn interleaved(program: &Program) -> Result<(), Failed> {
+    let inputs: Vec<Input> = (0..INSTANCES).map(|instance| program.varied(instance)).collect();
+    let loaded = device::load(&program.wasm(), Layout::Interleaved)?;
+    let (together, files) = with_files(program, |dir| Ok(device::run(&loaded.1, &program.name, &inputs, dir)?.0))?;
+    let (alone, files_alone) =
+        with_files(program, |dir| inputs.iter().map(|input| alone(program, input, dir)).collect())?;
+    for (instance, (expected, got)) in alone.iter().zip(&together).enumerate() {
+        let mut spec = program.spec.clone();
+        spec.stderr_contains.clear();
+        spec.compare = vec![Aspect::Stdout, Aspect::Stderr, Aspect::Exit];
+        difference(&spec, expected, got).map_err(|message| format!("instance {instance} of {INSTANCES}: {message}"))?;
+    }
+    if files != files_alone {
+        return Err("the files that 64 instances wrote are not those that they write one after the other".into());
+    }
+    // A batch that ran the same input 64 times would prove less than it says.
+    match program.spec.vary != Vary::None && together.windows(2).any(|pair| pair[0] == pair[1]) && files.is_none() {
+        true => Err("neighbouring instances with different inputs have the same output".into()),
+        false => Ok(()),
+    }
+}
+
+/// One instance on its own, linear.
+fn alone(program: &Program, input: &Input, dir: Option<&Path>) -> Result<Observed, Failed> {
+    let loaded = device::load(&program.wasm(), Layout::Linear)?;
+    let (mut observed, _) = device::run(&loaded.1, &program.name, std::slice::from_ref(input), dir)?;
+    observed.pop().ok_or_else(|| "no outcome".into())
+}
+
+fn assembles(program: &Program) -> Result<(), Failed> {
+    let loaded = device::load(&program.wasm(), Layout::Interleaved)?;
+    Ok(support::assemble(loaded.0.ptx())?)
+}
+
+/// Does something in a fresh copy of the program's directory, and adds what is there afterwards.
+fn in_directory(
+    program: &Program,
+    run: impl FnOnce(Option<&Path>) -> Result<Observed, Failed>,
+) -> Result<Observed, Failed> {
+    let (mut observed, files) = with_files(program, run)?;
+    observed.files = files;
+    Ok(observed)
+}
+
+fn with_files<T>(
+    program: &Program,
+    run: impl FnOnce(Option<&Path>) -> Result<T, Failed>,
+) -> Result<(T, Option<directory::Files>), Failed> {
+    let Some(fixture) = &program.spec.dir else { return Ok((run(None)?, None)) };
+    let directory = Directory::copy_of(&manifest::fixtures(), fixture)?;
+    let result = run(Some(directory.path()))?;
+    let files = directory.files()?;
+    Ok((result, Some(files)))
+}

@@ -1,0 +1,136 @@
+//! `examples/programs.toml` and `tests/programs/real.toml`: which programs there are and how each is run. The format is
+//! described at the top of the first.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Aspect {
+    Stdout,
+    Stderr,
+    Exit,
+    Files,
+}
+
+/// How instance number I of many gets an input of its own.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Vary {
+    Arg,
+    Env,
+    Stdin,
+    #[default]
+    None,
+}
+
+/// One table of the file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Spec {
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    stdin: Option<PathBuf>,
+    /// The fixture that is the program's directory; empty for an empty one.
+    pub dir: Option<String>,
+    pub exit: i32,
+    pub trap: Option<String>,
+    pub compare: Vec<Aspect>,
+    pub stderr_contains: Vec<String>,
+    pub vary: Vary,
+    /// The .wasm file, from the root of the repository.
+    wasm: Option<PathBuf>,
+}
+
+impl Default for Spec {
+    fn default() -> Self {
+        Self {
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            stdin: None,
+            dir: None,
+            exit: 0,
+            trap: None,
+            compare: vec![Aspect::Stdout, Aspect::Stderr, Aspect::Exit],
+            stderr_contains: Vec::new(),
+            vary: Vary::None,
+            wasm: None,
+        }
+    }
+}
+
+/// What one run of a program is given, its directory aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Without the program's name.
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub stdin: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub name: String,
+    pub spec: Spec,
+}
+
+impl Program {
+    /// Every program of a file, by name.
+    pub fn all(file: &Path) -> Vec<Program> {
+        let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        let tables: BTreeMap<String, Spec> =
+            toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        tables.into_iter().map(|(name, spec)| Program { name, spec }).collect()
+    }
+
+    pub fn wasm(&self) -> PathBuf {
+        match &self.spec.wasm {
+            Some(file) => root().join(file),
+            None => built().join("wasm32-wasip1/release").join(format!("{}.wasm", self.name)),
+        }
+    }
+
+    /// The same program for this machine.
+    pub fn native(&self) -> PathBuf {
+        built().join("release").join(&self.name)
+    }
+
+    /// What a run on its own is given.
+    pub fn input(&self) -> Input {
+        let spec = &self.spec;
+        let read =
+            |file: &PathBuf| fs::read(fixtures().join(file)).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        Input {
+            args: spec.args.clone(),
+            env: spec.env.clone(),
+            stdin: spec.stdin.as_ref().map(read).unwrap_or_default(),
+        }
+    }
+
+    /// What instance number `instance` of many is given.
+    pub fn varied(&self, instance: usize) -> Input {
+        let mut input = self.input();
+        match self.spec.vary {
+            Vary::Arg => input.args.push(instance.to_string()),
+            Vary::Env => drop(input.env.insert("GPU_RUN_INSTANCE".into(), instance.to_string())),
+            Vary::Stdin => input.stdin.extend(format!("{instance}\n").bytes()),
+            Vary::None => {}
+        }
+        input
+    }
+}
+
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates lie two levels below the root")
+}
+
+pub fn fixtures() -> PathBuf {
+    root().join("examples/fixtures")
+}
+
+/// Where `scripts/build-examples` puts what it builds; `GPU_RUN_EXAMPLES` names another build directory.
+fn built() -> PathBuf {
+    std::env::var_os("GPU_RUN_EXAMPLES").map_or_else(|| root().join("examples/target"), PathBuf::from)
+}
