@@ -1,7 +1,7 @@
 //! Standard input and output: whatever can give or take bytes without blocking.
 //!
 //! An instance's three first descriptors are an [`Input`] and two [`Output`]s. Those of the process itself are
-//! [`inherit`]ed; a batch of instances gets a [`Buffer`] each, or [`null`].
+//! [`inherit`]ed; a batch of instances gets a [`Buffer`] each, or [`Null`].
 //!
 //! A pipe or terminal that another process reads from as well can take away what `poll` announced, so the
 //! process's standard input is read on a thread of its own ([`Pipe`]), one read at a time and only once an instance has
@@ -371,4 +371,30 @@ pub(crate) fn is_ready(fd: impl AsFd, flags: PollFlags) -> bool {
 /// A panic elsewhere leaves bytes as they were: the lock's poison says nothing here.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_full_pipe_takes_nothing_and_does_not_block() {
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let mut sink = Sink::new(writer.into());
+        let mut written = 0;
+        let error = loop {
+            match sink.write(&[7; 10_000]) {
+                Ok(count) => written += count,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert!(!sink.ready());
+        reader.read_exact(&mut vec![0; written]).expect("what was written");
+        assert!(sink.ready());
+        assert_eq!(sink.write(b"more").ok(), Some(4));
+        drop(reader);
+        assert_eq!(sink.write(b"lost").map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));
+    }
 }

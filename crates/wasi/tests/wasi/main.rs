@@ -1,5 +1,7 @@
 //! Every call, through [`gpu_run_wasi::Context::call`] as the engine makes it.
 
+#![allow(clippy::unwrap_used)] // In a test, that is an assertion.
+
 mod descriptors;
 mod directories;
 mod files;
