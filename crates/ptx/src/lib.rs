@@ -1,1 +1,182 @@
-//! stub
+//! Cranelift IR to PTX text: the only place that knows PTX's syntax.
+//!
+//! [`emit`] prints a whole program: a header, the declarations of all functions that a kernel reaches, the function
+//! table, and the functions, each printed on its own ([`function`]) and so in parallel. A CLIF value is a virtual
+//! register, an instruction a row of [`table`], a block a label. The dialect is described in `docs/ptx.md`; the `cpu`
+//! device reads it back, NVIDIA's ptxas is the judge of what it means.
+//!
+//! The input is verified CLIF as `Context::optimize` leaves it, scalar, without stack slots. Anything this back end has no
+//! words for is an [`Error`] that names the function and the instruction; there is no panic on any input that Cranelift's
+//! verifier accepts.
+//!
+//! Guest memory is whatever lies in the alias region [`gpu_run_abi::intrinsic::region::GUEST`]. Only there can
+//! an access be misaligned; the CLIF flag `aligned` means that it is expected not to be.
+
+mod body;
+mod call;
+mod control;
+mod error;
+mod float;
+mod function;
+mod integer;
+mod memory;
+mod moves;
+mod operand;
+mod regs;
+mod symbols;
+mod table;
+mod trap;
+mod unaligned;
+mod writer;
+
+pub use error::Error;
+
+use cranelift_codegen::ir;
+use gpu_run_abi::Layout;
+use rayon::prelude::*;
+use symbols::Symbols;
+use unaligned::Helpers;
+
+/// The name of the address table in PTX.
+const FUNCTION_TABLE: &str = "function_table";
+
+/// Everything that becomes one PTX module.
+#[derive(Debug)]
+pub struct Program {
+    pub functions: Vec<Function>,
+    pub layout: Layout,
+    /// Indices of wasm functions (namespace `WASM`) that may be called by address.
+    pub function_table: Vec<Option<u32>>,
+}
+
+#[derive(Debug)]
+pub struct Function {
+    /// A PTX identifier, different from all others.
+    pub symbol: String,
+    /// What trap records call this function.
+    pub trap_id: u32,
+    /// Its name is `UserFuncName::user(namespace, index)`, with the namespaces of [`gpu_run_abi::intrinsic::namespace`].
+    pub clif: ir::Function,
+    pub kind: Kind,
+    /// Printed above the function, for people: its demangled name, for instance.
+    pub comment: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Called by other functions.
+    Device,
+    /// Launched by the host: parameters are i32 or i64, and there is no result.
+    Kernel,
+}
+
+/// What the PTX is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The oldest GPU that takes it: 75 for `sm_75`. At least 70.
+    pub sm: u32,
+    /// Version of the PTX language.
+    pub version: (u32, u32),
+}
+
+impl Target {
+    /// The oldest version of the language that knows the GPU, so that the oldest drivers for it take the text.
+    pub fn for_sm(sm: u32) -> Target {
+        let version = match sm {
+            0..=90 => (7, 8),
+            100 | 101 | 120 => (8, 7),
+            103 | 121 => (8, 8),
+            _ => (9, 0),
+        };
+        Target { sm, version }
+    }
+}
+
+/// One function's text, and where its lines come from.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    pub text: String,
+    /// From which line of the text on (counted from 0) code belongs to which source offset; 0 is "nowhere".
+    pub sources: Vec<(usize, u32)>,
+}
+
+/// Prints a program: all its kernels and what they reach.
+pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
+    let symbols = Symbols::new(program)?;
+    let reachable = symbols.reachable()?;
+    let functions = || reachable.functions.iter().map(|&position| &program.functions[position]);
+    let emitted: Vec<function::Emitted> = reachable
+        .functions
+        .par_iter()
+        .map(|&position| function::emit(&symbols, &program.functions[position], false))
+        .collect::<Result<_, _>>()?;
+    let helpers = emitted.iter().fold(Helpers::default(), |all, one| all.join(one.helpers));
+
+    let size: usize = emitted.iter().map(|e| e.text.len() + 128).sum();
+    let mut out = String::with_capacity(size + 8192);
+    push_module_header(&mut out, target);
+    helpers.declare(&mut out);
+    for function in functions().filter(|f| f.kind == Kind::Device) {
+        call::push_header(&mut out, function)?;
+        out.push_str(";\n");
+    }
+    if reachable.table {
+        push_function_table(&mut out, &symbols);
+    }
+    helpers.define(&mut out, program.layout);
+    for function in &emitted {
+        out.push('\n');
+        out.push_str(&function.text);
+    }
+    Ok(out)
+}
+
+/// Prints the function at `position` of the program's list, whether a kernel reaches it or not.
+pub fn emit_function(program: &Program, position: usize) -> Result<Listing, Error> {
+    let symbols = Symbols::new(program)?;
+    let Some(function) = program.functions.get(position) else {
+        return Err(Error::FunctionName { position, name: "nothing: there are fewer functions".to_string() });
+    };
+    let function::Emitted { text, marks, .. } = function::emit(&symbols, function, true)?;
+    let mut sources = Vec::with_capacity(marks.len());
+    let (mut line, mut from) = (0, 0);
+    for (at, offset) in marks {
+        line += text[from..at].bytes().filter(|&b| b == b'\n').count();
+        from = at;
+        sources.push((line, offset));
+    }
+    Ok(Listing { text, sources })
+}
+
+fn push_module_header(out: &mut String, target: &Target) {
+    out.push_str(".version ");
+    writer::push_unsigned(out, u64::from(target.version.0));
+    out.push('.');
+    writer::push_unsigned(out, u64::from(target.version.1));
+    out.push_str("\n.target sm_");
+    writer::push_unsigned(out, u64::from(target.sm));
+    out.push_str("\n.address_size 64\n\n");
+}
+
+/// Code addresses for indirect calls. An empty table still has a name that code refers to: it gets one absent entry.
+fn push_function_table(out: &mut String, symbols: &Symbols<'_>) {
+    let entries = symbols.table().count();
+    out.push_str(".global .align 8 .u64 ");
+    out.push_str(FUNCTION_TABLE);
+    out.push('[');
+    writer::push_unsigned(out, entries.max(1) as u64);
+    out.push_str("] = { ");
+    for (i, symbol) in symbols.table().enumerate() {
+        out.push_str(if i == 0 { "" } else { ", " });
+        out.push_str(symbol.unwrap_or("0"));
+    }
+    out.push_str(if entries == 0 { "0 };\n" } else { " };\n" });
+}
+
+fn push_comment(out: &mut String, comment: &str) {
+    for line in comment.lines() {
+        out.push_str("// ");
+        out.push_str(line);
+        out.push('\n');
+    }
+}

@@ -1,0 +1,126 @@
+//! The text of one function's body while it is being written: lines, registers, labels.
+//!
+//! It knows PTX's syntax and nothing of CLIF.
+
+use crate::regs::{Class, Operand, Reg, Registers};
+use crate::writer::{INDENT, push_address, push_line, push_operand, push_reg, push_unsigned};
+
+/// A place to branch to. The letter says what for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Label {
+    /// A CLIF block.
+    Block(u32),
+    /// A place within a block, or an edge between two.
+    Local(u32),
+    /// A trap's record being made.
+    Trap(u32),
+    /// Where all traps of the function end.
+    TrapTail,
+}
+
+/// A value of [`Body::branch_if`]'s predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    True,
+    False,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Body {
+    pub(crate) out: String,
+    pub(crate) regs: Registers,
+    locals: u32,
+}
+
+impl Body {
+    /// One instruction: `name suffix operands;`.
+    pub(crate) fn op(&mut self, name: &str, suffix: &str, operands: &[Operand]) {
+        push_line(&mut self.out, name, suffix, operands);
+    }
+
+    /// An instruction with a new register for its result.
+    pub(crate) fn op_to_temp(&mut self, class: Class, name: &str, suffix: &str, operands: &[Operand]) -> Reg {
+        let result = self.temp(class);
+        self.begin(name, suffix);
+        push_reg(&mut self.out, result);
+        for &operand in operands {
+            self.out.push_str(", ");
+            push_operand(&mut self.out, operand);
+        }
+        self.end();
+        result
+    }
+
+    pub(crate) fn temp(&mut self, class: Class) -> Reg {
+        self.regs.fresh(class)
+    }
+
+    /// `name suffix `, for lines [`Body::op`] has no form for. [`Body::end`] ends them.
+    pub(crate) fn begin(&mut self, name: &str, suffix: &str) {
+        self.out.push_str(INDENT);
+        self.out.push_str(name);
+        self.out.push_str(suffix);
+        self.out.push(' ');
+    }
+    pub(crate) fn operand(&mut self, operand: impl Into<Operand>) {
+        push_operand(&mut self.out, operand.into());
+    }
+    pub(crate) fn end(&mut self) {
+        self.out.push_str(";\n");
+    }
+
+    /// `name suffix result, [base+offset];`
+    pub(crate) fn load(&mut self, name: &str, suffix: &str, result: Reg, base: Reg, offset: i64) {
+        self.begin(name, suffix);
+        push_reg(&mut self.out, result);
+        self.out.push_str(", ");
+        push_address(&mut self.out, base, offset);
+        self.end();
+    }
+
+    /// `name suffix [base+offset], value;`
+    pub(crate) fn store(&mut self, name: &str, suffix: &str, base: Reg, offset: i64, value: Operand) {
+        self.begin(name, suffix);
+        push_address(&mut self.out, base, offset);
+        self.out.push_str(", ");
+        push_operand(&mut self.out, value);
+        self.end();
+    }
+
+    pub(crate) fn local(&mut self) -> Label {
+        self.locals += 1;
+        Label::Local(self.locals - 1)
+    }
+
+    pub(crate) fn push_label(&mut self, label: Label) {
+        let (letter, number) = match label {
+            Label::Block(n) => ("$B", n),
+            Label::Local(n) => ("$L", n),
+            Label::Trap(n) => ("$X", n),
+            Label::TrapTail => return self.out.push_str("$TRAP"),
+        };
+        self.out.push_str(letter);
+        push_unsigned(&mut self.out, u64::from(number));
+    }
+
+    pub(crate) fn place(&mut self, label: Label) {
+        self.push_label(label);
+        self.out.push_str(":\n");
+    }
+
+    pub(crate) fn branch(&mut self, label: Label) {
+        self.out.push_str(INDENT);
+        self.out.push_str("bra ");
+        self.push_label(label);
+        self.end();
+    }
+
+    pub(crate) fn branch_if(&mut self, predicate: Reg, when: When, label: Label) {
+        self.out.push_str(INDENT);
+        self.out.push_str(if when == When::True { "@" } else { "@!" });
+        push_reg(&mut self.out, predicate);
+        self.out.push_str(" bra ");
+        self.push_label(label);
+        self.end();
+    }
+}

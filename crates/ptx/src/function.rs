@@ -1,0 +1,274 @@
+//! One function: registers for its values, its blocks in order, the edges between them.
+//!
+//! First comes a pass over the CLIF that gives every value its operand (a register, or a constant that is folded into the
+//! instructions that use it) and counts uses. Then every instruction is a row of [`crate::table`]. A value that only
+//! others' operands contain (an address's sum, an extended condition) has no use left and is not printed.
+
+use crate::body::{Body, Label};
+use crate::call::Prototypes;
+use crate::moves::{Source, Step};
+use crate::operand::sign_extend;
+use crate::regs::{Class, Operand, Reg, unsigned};
+use crate::symbols::Symbols;
+use crate::trap::Traps;
+use crate::unaligned::Helpers;
+use crate::{Error, Function, Kind, table};
+use cranelift_codegen::ir::{
+    self, AliasRegion, Block, Inst, InstructionData, Opcode, Type, Value, types,
+};
+use cranelift_entity::SecondaryMap;
+use gpu_run_abi::intrinsic::region;
+use smallvec::SmallVec;
+
+/// What a function's emission gives.
+#[derive(Debug)]
+pub(crate) struct Emitted {
+    pub(crate) text: String,
+    pub(crate) helpers: Helpers,
+    /// Byte positions in `text` from which lines belong to a source offset.
+    pub(crate) marks: Vec<(usize, u32)>,
+}
+
+pub(crate) struct Emitter<'a> {
+    pub(crate) symbols: &'a Symbols<'a>,
+    pub(crate) function: &'a Function,
+    pub(crate) func: &'a ir::Function,
+    pub(crate) body: Body,
+    /// Paths that are seldom taken, placed behind the last block.
+    tail: String,
+    pub(crate) values: SecondaryMap<Value, Operand>,
+    uses: SecondaryMap<Value, u32>,
+    pub(crate) traps: Traps,
+    pub(crate) prototypes: Prototypes,
+    pub(crate) helpers: Helpers,
+    /// The alias region of the guest's memory, whose accesses may be misaligned.
+    pub(crate) guest: Option<AliasRegion>,
+    /// The block printed after this one.
+    pub(crate) next: Option<Block>,
+    /// Values a `trapz` of this block has already looked at.
+    pub(crate) known_nonzero: SmallVec<[Value; 8]>,
+    /// The rest of the block cannot be reached.
+    pub(crate) ended: bool,
+    /// Buffers of [`crate::control`]'s moves, kept from one edge to the next.
+    pub(crate) sources: Vec<Source>,
+    pub(crate) steps: Vec<Step>,
+    marks: Option<Vec<(usize, u32)>>,
+}
+
+/// Prints one function. `record` asks for [`Emitted::marks`].
+pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> Result<Emitted, Error> {
+    let func = &function.clif;
+    let mut emitter = Emitter {
+        symbols,
+        function,
+        func,
+        body: Body::default(),
+        tail: String::new(),
+        values: SecondaryMap::with_default(Operand::Int(0)),
+        uses: SecondaryMap::new(),
+        traps: Traps::default(),
+        prototypes: Prototypes::default(),
+        helpers: Helpers::default(),
+        guest: func.dfg.alias_regions.get(region::GUEST),
+        next: None,
+        known_nonzero: SmallVec::new(),
+        ended: false,
+        sources: Vec::new(),
+        steps: Vec::new(),
+        marks: record.then(Vec::new),
+    };
+    emitter.body.out.reserve(func.dfg.num_insts() * 40);
+    emitter.assign()?;
+    emitter.blocks()?;
+    emitter.finish()
+}
+
+impl Emitter<'_> {
+    /// Gives every value its operand and counts uses.
+    fn assign(&mut self) -> Result<(), Error> {
+        let func = self.func;
+        self.values.resize(func.dfg.num_values());
+        self.uses.resize(func.dfg.num_values());
+        for block in func.layout.blocks() {
+            let is_entry = func.layout.entry_block() == Some(block);
+            for (index, &param) in func.dfg.block_params(block).iter().enumerate() {
+                let class = self.class(param)?;
+                let reg = match self.function.kind {
+                    Kind::Device if is_entry => Reg { class: Class::Argument, index: index as u32 },
+                    _ => self.body.temp(class),
+                };
+                self.values[param] = reg.into();
+            }
+            for inst in func.layout.block_insts(block) {
+                self.assign_results(inst)?;
+                self.count_uses(inst);
+            }
+        }
+        Ok(())
+    }
+
+    fn class(&self, value: Value) -> Result<Class, Error> {
+        let ty = self.func.dfg.value_type(value);
+        Class::of(ty).ok_or_else(|| Error::Type { function: self.function.symbol.clone(), value, ty })
+    }
+
+    fn assign_results(&mut self, inst: Inst) -> Result<(), Error> {
+        let func = self.func;
+        for &result in func.dfg.inst_results(inst) {
+            let ty = func.dfg.value_type(result);
+            let class = Class::of(ty).ok_or_else(|| self.unsupported(inst))?;
+            self.values[result] = match func.dfg.insts[inst] {
+                InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => sign_extend(imm.bits(), ty).into(),
+                InstructionData::UnaryIeee32 { imm, .. } => Operand::F32(imm.bits()),
+                InstructionData::UnaryIeee64 { imm, .. } => Operand::F64(imm.bits()),
+                _ if self.is_predicate(inst, ty) => self.body.temp(Class::Pred).into(),
+                _ => self.body.temp(class).into(),
+            };
+        }
+        Ok(())
+    }
+
+    /// Whether an instruction's result lives in a predicate: comparisons, and logic on them. Operands that come later in
+    /// the layout count as numbers; that is right too, only longer.
+    fn is_predicate(&self, inst: Inst, ty: Type) -> bool {
+        let is_predicate = |v: Value| matches!(self.value(v), Operand::Reg(Reg { class: Class::Pred, .. }));
+        match self.func.dfg.insts[inst] {
+            InstructionData::IntCompare { .. } | InstructionData::FloatCompare { .. } => true,
+            InstructionData::Binary { opcode: Opcode::Band | Opcode::Bor | Opcode::Bxor, args: [a, b] }
+                if ty == types::I8 && is_predicate(a) && is_predicate(b) =>
+            {
+                true
+            }
+            InstructionData::Binary { opcode: Opcode::Bxor, args: [a, b] } if ty == types::I8 => {
+                is_predicate(a) && self.constant(b) == Some(1)
+            }
+            _ => false,
+        }
+    }
+
+    fn count_uses(&mut self, inst: Inst) {
+        let func = self.func;
+        for value in func.dfg.inst_values(inst) {
+            self.uses[func.dfg.resolve_aliases(value)] += 1;
+        }
+        // What an operand is folded from is used in its place.
+        let data = &func.dfg.insts[inst];
+        let (value, instead) = match *data {
+            InstructionData::Load { arg, offset, .. } => (arg, self.address(arg, offset.into()).0),
+            InstructionData::Store { args: [_, at], offset, .. } => (at, self.address(at, offset.into()).0),
+            InstructionData::AtomicRmw { args: [at, _], .. }
+            | InstructionData::AtomicCas { args: [at, _, _], .. }
+            | InstructionData::StoreNoOffset { args: [_, at], .. }
+            | InstructionData::LoadNoOffset { opcode: Opcode::AtomicLoad, arg: at, .. } => (at, self.address(at, 0).0),
+            InstructionData::Brif { arg, .. }
+            | InstructionData::CondTrap { arg, .. }
+            | InstructionData::Ternary {
+                opcode: Opcode::Select | Opcode::SelectSpectreGuard, args: [arg, _, _], ..
+            } => (arg, self.condition(arg)),
+            _ => return,
+        };
+        self.uses[func.dfg.resolve_aliases(value)] -= 1;
+        self.uses[instead] += 1;
+    }
+
+    fn blocks(&mut self) -> Result<(), Error> {
+        let layout = &self.func.layout;
+        let entry = layout.entry_block();
+        let is_cold = |b: &Block| layout.is_cold(*b) && Some(*b) != entry;
+        let mut order: Vec<Block> = layout.blocks().filter(|b| !is_cold(b)).collect();
+        order.extend(layout.blocks().filter(is_cold));
+        for (i, &block) in order.iter().enumerate() {
+            self.next = order.get(i + 1).copied();
+            if i == 0 {
+                self.load_kernel_parameters(block);
+            }
+            self.body.place(Label::Block(block.as_u32()));
+            self.ended = false;
+            self.known_nonzero.clear();
+            for inst in layout.block_insts(block) {
+                if self.is_dead(inst) {
+                    continue;
+                }
+                self.mark(inst);
+                table::emit(self, inst)?;
+                if self.ended {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn load_kernel_parameters(&mut self, entry: Block) {
+        if self.function.kind == Kind::Device {
+            return;
+        }
+        for (i, &param) in self.func.dfg.block_params(entry).iter().enumerate() {
+            let ty = self.func.dfg.value_type(param);
+            self.body.begin("ld.param", unsigned(ty));
+            self.body.operand(self.values[param]);
+            self.body.out.push_str(", [p");
+            crate::writer::push_unsigned(&mut self.body.out, i as u64);
+            self.body.out.push(']');
+            self.body.end();
+        }
+    }
+
+    /// Whether nothing would miss the instruction.
+    fn is_dead(&self, inst: Inst) -> bool {
+        let opcode = self.func.dfg.insts[inst].opcode();
+        let has_effect = opcode.is_terminator()
+            || opcode.is_call()
+            || opcode.can_load()
+            || opcode.can_store()
+            || opcode.can_trap()
+            || opcode.other_side_effects();
+        !has_effect && self.func.dfg.inst_results(inst).iter().all(|&r| self.uses[r] == 0)
+    }
+
+    fn mark(&mut self, inst: Inst) {
+        if let Some(marks) = &mut self.marks {
+            let at = self.func.srcloc(inst);
+            let offset = if at.is_default() { 0 } else { at.bits() };
+            if marks.last().is_none_or(|&(_, last)| last != offset) {
+                marks.push((self.body.out.len(), offset));
+            }
+        }
+    }
+
+    /// Puts the parts together: PTX wants the registers declared before the body that uses them.
+    fn finish(mut self) -> Result<Emitted, Error> {
+        self.body.out.push_str(&self.tail);
+        let end = self.body.out.len();
+        self.trap_blocks()?;
+        let mut text = String::with_capacity(self.body.out.len() + 512);
+        crate::push_comment(&mut text, &self.function.comment);
+        crate::call::push_header(&mut text, self.function)?;
+        text.push_str("\n{\n");
+        self.body.regs.declare(&mut text);
+        self.prototypes.declare(&mut text, self.function, &self.func.dfg.signatures)?;
+        let mut marks = self.marks.take().unwrap_or_default();
+        marks.push((end, 0));
+        marks.iter_mut().for_each(|(at, _)| *at += text.len());
+        text.push_str(&self.body.out);
+        text.push_str("}\n");
+        Ok(Emitted { text, helpers: self.helpers, marks })
+    }
+
+    pub(crate) fn unsupported(&self, inst: Inst) -> Error {
+        let dfg = &self.func.dfg;
+        Error::Unsupported {
+            function: self.function.symbol.clone(),
+            opcode: dfg.insts[inst].opcode(),
+            ty: dfg.ctrl_typevar(inst),
+            instruction: dfg.display_inst(inst).to_string(),
+        }
+    }
+
+    /// What `write` writes goes behind the last block.
+    pub(crate) fn out_of_line(&mut self, write: impl FnOnce(&mut Self)) {
+        std::mem::swap(&mut self.body.out, &mut self.tail);
+        write(self);
+        std::mem::swap(&mut self.body.out, &mut self.tail);
+    }
+}

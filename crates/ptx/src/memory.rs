@@ -1,0 +1,256 @@
+//! Loads, stores and atomics.
+//!
+//! All memory is `.global`. Only accesses in the guest's alias region can be misaligned, see [`crate::unaligned`]; the rest
+//! are one instruction each, the address's sum folded into it.
+
+use crate::Error;
+use crate::function::Emitter;
+use crate::integer::low_word;
+use crate::regs::{Class, Operand, Reg, bits};
+use cranelift_codegen::ir::{AtomicRmwOp, Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
+
+type Done = Result<(), Error>;
+
+/// What a load reads and what becomes of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    pub(crate) bytes: u32,
+    pub(crate) is_signed: bool,
+    /// The result's type.
+    pub(crate) ty: Type,
+}
+
+impl Read {
+    fn of(opcode: Opcode, ty: Type) -> Read {
+        let (bytes, is_signed) = match opcode {
+            Opcode::Uload8 => (1, false),
+            Opcode::Sload8 => (1, true),
+            Opcode::Uload16 => (2, false),
+            Opcode::Sload16 => (2, true),
+            Opcode::Uload32 => (4, false),
+            Opcode::Sload32 => (4, true),
+            _ => (ty.bytes(), false),
+        };
+        Read { bytes, is_signed, ty }
+    }
+
+    /// The suffix of `ld`; a 64-bit register takes 32 bits only through [`Read::widening`].
+    fn suffix(self) -> &'static str {
+        match (self.bytes, self.is_signed) {
+            _ if self.ty == types::F32 => ".f32",
+            _ if self.ty == types::F64 => ".f64",
+            (1, false) => ".u8",
+            (1, true) => ".s8",
+            (2, false) => ".u16",
+            (2, true) => ".s16",
+            (4, _) => ".u32",
+            _ => ".u64",
+        }
+    }
+
+    /// The `cvt` that makes the result of the zero-extended bits in a 32-bit register, if it takes one.
+    pub(crate) fn widening(self) -> Option<&'static str> {
+        match (self.ty, self.bytes, self.is_signed) {
+            (types::I64, 2, false) => Some(".u64.u16"),
+            (types::I64, 2, true) => Some(".s64.s16"),
+            (types::I64, 4, false) => Some(".u64.u32"),
+            (types::I64, 4, true) => Some(".s64.s32"),
+            (types::I32, 2, true) => Some(".s32.s16"),
+            _ => None,
+        }
+    }
+}
+
+/// Where an access goes, and whether it may be misaligned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) base: Reg,
+    pub(crate) offset: i64,
+}
+
+impl Emitter<'_> {
+    pub(crate) fn place(&mut self, at: Value, offset: i64) -> Place {
+        let (base, offset) = self.address(at, offset);
+        Place { base: self.in_register(base), offset }
+    }
+
+    /// Whether the access needs a check of its alignment, and if so whether it is expected to pass.
+    fn alignment(&self, inst: Inst, flags: MemFlags, bytes: u32) -> Result<Alignment, Error> {
+        let flags = self.func.dfg.mem_flags[flags];
+        if flags.explicit_endianness() == Some(Endianness::Big) {
+            return Err(self.unsupported(inst));
+        }
+        Ok(match flags.alias_region() {
+            Some(region) if Some(region) == self.guest && bytes > 1 => {
+                if flags.aligned() { Alignment::Expected } else { Alignment::Doubtful }
+            }
+            _ => Alignment::Certain,
+        })
+    }
+
+    pub(crate) fn plain_load(&mut self, read: Read, result: Reg, place: Place) {
+        match read.widening() {
+            Some(widening) if read.bytes == 4 => {
+                let word = self.body.temp(Class::B32);
+                self.body.load("ld.global", ".u32", word, place.base, place.offset);
+                self.body.op("cvt", widening, &[result.into(), word.into()]);
+            }
+            _ => self.body.load("ld.global", read.suffix(), result, place.base, place.offset),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alignment {
+    /// Nothing to check.
+    Certain,
+    /// The check nearly always passes: the other path is a call, out of line.
+    Expected,
+    /// The check fails often: both paths are inline.
+    Doubtful,
+}
+
+pub(crate) fn load(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let InstructionData::Load { opcode, arg, flags, offset } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let result = e.result(inst)?;
+    let read = Read::of(opcode, e.func.dfg.ctrl_typevar(inst));
+    let alignment = e.alignment(inst, flags, read.bytes)?;
+    let place = e.place(arg, offset.into());
+    match alignment {
+        Alignment::Certain => e.plain_load(read, result, place),
+        _ => e.checked_load(read, result, place, alignment),
+    }
+    Ok(())
+}
+
+pub(crate) fn store(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let InstructionData::Store { opcode, args: [value, at], flags, offset } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let ty = e.ty(value);
+    let bytes = match opcode {
+        Opcode::Istore8 => 1,
+        Opcode::Istore16 => 2,
+        Opcode::Istore32 => 4,
+        _ => ty.bytes(),
+    };
+    let alignment = e.alignment(inst, flags, bytes)?;
+    let place = e.place(at, offset.into());
+    let operand = if bytes < 8 && ty == types::I64 { low_word(e, value) } else { e.number(value) };
+    let suffix = match (ty, bytes) {
+        (types::F32, _) => ".f32",
+        (types::F64, _) => ".f64",
+        (_, 1) => ".u8",
+        (_, 2) => ".u16",
+        (_, 4) => ".u32",
+        _ => ".u64",
+    };
+    match alignment {
+        Alignment::Certain => e.body.store("st.global", suffix, place.base, place.offset, operand),
+        _ => e.checked_store(bytes, suffix, place, operand, alignment),
+    }
+    Ok(())
+}
+
+// ---- atomics: always aligned, the front end traps before ----
+
+/// The suffix of acquiring and releasing accesses.
+fn atomic_suffix(ty: Type) -> Option<&'static str> {
+    match ty {
+        types::I8 => Some(".u8"),
+        types::I16 => Some(".u16"),
+        types::I32 => Some(".u32"),
+        types::I64 => Some(".u64"),
+        _ => None,
+    }
+}
+
+pub(crate) fn atomic_load(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let InstructionData::LoadNoOffset { arg, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let suffix = atomic_suffix(e.func.dfg.ctrl_typevar(inst)).ok_or_else(|| e.unsupported(inst))?;
+    let result = e.result(inst)?;
+    let place = e.place(arg, 0);
+    e.body.load("ld.acquire.sys.global", suffix, result, place.base, place.offset);
+    Ok(())
+}
+
+pub(crate) fn atomic_store(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let InstructionData::StoreNoOffset { args: [value, at], .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let suffix = atomic_suffix(e.ty(value)).ok_or_else(|| e.unsupported(inst))?;
+    let place = e.place(at, 0);
+    let operand = e.number(value);
+    e.body.store("st.release.sys.global", suffix, place.base, place.offset, operand);
+    Ok(())
+}
+
+#[rustfmt::skip]
+pub(crate) fn atomic_rmw(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let InstructionData::AtomicRmw { args: [at, value], op, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let is_wide = match e.ty(value) {
+        types::I32 => false,
+        types::I64 => true,
+        _ => return Err(e.unsupported(inst)),
+    };
+    let (narrow, wide) = match op {
+        AtomicRmwOp::Add | AtomicRmwOp::Sub => (".add.u32", ".add.u64"),
+        AtomicRmwOp::And  => (".and.b32", ".and.b64"),
+        AtomicRmwOp::Or   => (".or.b32", ".or.b64"),
+        AtomicRmwOp::Xor  => (".xor.b32", ".xor.b64"),
+        AtomicRmwOp::Xchg => (".exch.b32", ".exch.b64"),
+        AtomicRmwOp::Umin => (".min.u32", ".min.u64"),
+        AtomicRmwOp::Umax => (".max.u32", ".max.u64"),
+        AtomicRmwOp::Smin => (".min.s32", ".min.s64"),
+        AtomicRmwOp::Smax => (".max.s32", ".max.s64"),
+        AtomicRmwOp::Nand => return Err(e.unsupported(inst)),
+    };
+    let result = e.result(inst)?;
+    let place = e.place(at, 0);
+    let operand = match (op, e.number(value)) {
+        (AtomicRmwOp::Sub, Operand::Int(n)) => Operand::Int(n.wrapping_neg()),
+        (AtomicRmwOp::Sub, operand) if is_wide => e.body.op_to_temp(Class::B64, "neg", ".s64", &[operand]).into(),
+        (AtomicRmwOp::Sub, operand) => e.body.op_to_temp(Class::B32, "neg", ".s32", &[operand]).into(),
+        (_, operand) => operand,
+    };
+    atom(e, if is_wide { wide } else { narrow }, result, place, &[operand]);
+    Ok(())
+}
+
+pub(crate) fn atomic_cas(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let InstructionData::AtomicCas { args: [at, expected, new], .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let ty = e.ty(new);
+    if ty.bits() < 32 {
+        return Err(e.unsupported(inst));
+    }
+    let result = e.result(inst)?;
+    let place = e.place(at, 0);
+    let (expected, new) = (e.number(expected), e.number(new));
+    atom(e, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, place, &[expected, new]);
+    Ok(())
+}
+
+fn atom(e: &mut Emitter<'_>, suffix: &str, result: Reg, place: Place, operands: &[Operand]) {
+    e.body.begin("atom.acq_rel.sys.global", suffix);
+    e.body.operand(result);
+    e.body.out.push_str(", ");
+    crate::writer::push_address(&mut e.body.out, place.base, place.offset);
+    for &operand in operands {
+        e.body.out.push_str(", ");
+        e.body.operand(operand);
+    }
+    e.body.end();
+}
+
+pub(crate) fn fence(e: &mut Emitter<'_>, _: Inst) -> Done {
+    e.body.op("fence.sc.sys", "", &[]);
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! What stands in an instruction's operand position for a CLIF value.
+//!
+//! Constants stand for themselves, a sum goes into the address that uses it, a condition is looked up where it was compared.
+//! What an operand position demands (a register, defined upper bits, a predicate) is made here, at the use.
+
+use crate::Error;
+use crate::function::Emitter;
+use crate::regs::{Class, Operand, Reg, plain, unsigned};
+use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, types};
+
+/// A condition, as a branch sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Truth {
+    Always,
+    Never,
+    If(Reg),
+}
+
+impl Emitter<'_> {
+    /// The value's operand as it is: perhaps a predicate.
+    pub(crate) fn value(&self, value: Value) -> Operand {
+        self.values[self.func.dfg.resolve_aliases(value)]
+    }
+
+    pub(crate) fn ty(&self, value: Value) -> Type {
+        self.func.dfg.value_type(value)
+    }
+
+    /// The register of the instruction's only result.
+    pub(crate) fn result(&self, inst: Inst) -> Result<Reg, Error> {
+        match self.func.dfg.inst_results(inst) {
+            [result] => self.register(*result).ok_or_else(|| self.unsupported(inst)),
+            _ => Err(self.unsupported(inst)),
+        }
+    }
+
+    pub(crate) fn register(&self, value: Value) -> Option<Reg> {
+        match self.value(value) {
+            Operand::Reg(reg) => Some(reg),
+            _ => None,
+        }
+    }
+
+    /// The value as a number; an i8's or i16's upper bits are undefined.
+    pub(crate) fn number(&mut self, value: Value) -> Operand {
+        match self.value(value) {
+            Operand::Reg(p) if p.class == Class::Pred => {
+                self.body.op_to_temp(Class::B32, "selp", ".b32", &[1.into(), 0.into(), p.into()]).into()
+            }
+            other => other,
+        }
+    }
+
+    /// The value in a register, for operand positions that take no constant.
+    pub(crate) fn in_register(&mut self, value: Value) -> Reg {
+        let operand = self.number(value);
+        let ty = self.ty(value);
+        self.to_register(operand, ty)
+    }
+
+    pub(crate) fn to_register(&mut self, operand: Operand, ty: Type) -> Reg {
+        match operand {
+            Operand::Reg(reg) => reg,
+            constant => {
+                let class = Class::of(ty).unwrap_or(Class::B32);
+                self.body.op_to_temp(class, "mov", plain(ty), &[constant])
+            }
+        }
+    }
+
+    /// The value with defined upper bits: zero-extended to 32 bits where it is narrower.
+    pub(crate) fn zero_extended(&mut self, value: Value) -> Operand {
+        let width = self.ty(value).bits();
+        let mask = (1i64 << width.min(32)) - 1;
+        match self.number(value) {
+            Operand::Int(n) if width < 32 => (n & mask).into(),
+            operand if width < 32 && !self.has_clean_upper_bits(value) => {
+                self.body.op_to_temp(Class::B32, "and", ".b32", &[operand, mask.into()]).into()
+            }
+            operand => operand,
+        }
+    }
+
+    /// Narrow loads extend, and so do predicates that became numbers.
+    fn has_clean_upper_bits(&self, value: Value) -> bool {
+        if matches!(self.value(value), Operand::Reg(Reg { class: Class::Pred, .. })) {
+            return true;
+        }
+        let value = self.func.dfg.resolve_aliases(value);
+        self.func.dfg.value_def(value).inst().is_some_and(|inst| self.func.dfg.insts[inst].opcode() == Opcode::Load)
+    }
+
+    /// The value sign-extended to 32 bits where it is narrower.
+    pub(crate) fn sign_extended(&mut self, value: Value) -> Operand {
+        let suffix = match self.ty(value) {
+            types::I8 => ".s32.s8",
+            types::I16 => ".s32.s16",
+            _ => return self.number(value),
+        };
+        match self.number(value) {
+            Operand::Int(n) => n.into(),
+            operand => self.body.op_to_temp(Class::B32, "cvt", suffix, &[operand]).into(),
+        }
+    }
+
+    /// The constant a value is.
+    pub(crate) fn constant(&self, value: Value) -> Option<i64> {
+        let dfg = &self.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+        match dfg.insts[inst] {
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => {
+                Some(sign_extend(imm.bits(), dfg.ctrl_typevar(inst)))
+            }
+            _ => None,
+        }
+    }
+
+    /// An address as a base and an offset that PTX's address operand takes (32 bits, signed).
+    pub(crate) fn address(&self, at: Value, offset: i64) -> (Value, i64) {
+        let dfg = &self.func.dfg;
+        let at = dfg.resolve_aliases(at);
+        let Some(inst) = dfg.value_def(at).inst() else { return (at, offset) };
+        if let InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } = dfg.insts[inst] {
+            for (base, constant) in [(a, self.constant(b)), (b, self.constant(a))] {
+                let sum = constant.and_then(|c| c.checked_add(offset)).filter(|&s| i32::try_from(s).is_ok());
+                if let Some(sum) = sum {
+                    return (dfg.resolve_aliases(base), sum);
+                }
+            }
+        }
+        (at, offset)
+    }
+
+    /// What a condition is zero or not zero with: extending does not change that.
+    pub(crate) fn condition(&self, value: Value) -> Value {
+        let dfg = &self.func.dfg;
+        let mut value = dfg.resolve_aliases(value);
+        while let Some(inst) = dfg.value_def(value).inst()
+            && let InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Sextend, arg } = dfg.insts[inst]
+        {
+            value = dfg.resolve_aliases(arg);
+        }
+        value
+    }
+
+    /// A condition in a predicate.
+    pub(crate) fn truth(&mut self, value: Value) -> Truth {
+        let value = self.condition(value);
+        match self.value(value) {
+            Operand::Reg(p) if p.class == Class::Pred => Truth::If(p),
+            Operand::Int(0) => Truth::Never,
+            Operand::Int(_) => Truth::Always,
+            _ => {
+                let ty = self.ty(value);
+                let number = self.zero_extended(value);
+                Truth::If(self.body.op_to_temp(Class::Pred, "setp.ne", unsigned(ty), &[number, 0.into()]))
+            }
+        }
+    }
+}
+
+/// A CLIF immediate of a type: the low bits count, and PTX reads a signed number.
+pub(crate) fn sign_extend(bits: i64, ty: Type) -> i64 {
+    match ty {
+        types::I8 => i64::from(bits as i8),
+        types::I16 => i64::from(bits as i16),
+        types::I32 => i64::from(bits as i32),
+        _ => bits,
+    }
+}

@@ -1,0 +1,131 @@
+//! Traps: a word in the instance's header, then the thread ends.
+//!
+//! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Those make
+//! the record and share one tail that stores it.
+
+use crate::body::{Label, When};
+use crate::function::Emitter;
+use crate::operand::Truth;
+use crate::regs::{Class, Operand, Reg};
+use crate::{Error, Kind};
+use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, types};
+use gpu_run_abi::layout::field;
+use gpu_run_abi::{TrapCode, TrapRecord};
+
+/// The function's trap records, each with a block of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Traps {
+    records: Vec<u64>,
+}
+
+impl Traps {
+    /// Equal records are made by neighbouring checks of one wasm instruction; looking further back is not worth it.
+    const LOOK_BACK: usize = 8;
+
+    fn label(&mut self, record: u64) -> Label {
+        let start = self.records.len().saturating_sub(Self::LOOK_BACK);
+        let at = self.records[start..].iter().position(|&r| r == record).map_or(self.records.len(), |i| start + i);
+        if at == self.records.len() {
+            self.records.push(record);
+        }
+        Label::Trap(at as u32)
+    }
+}
+
+/// The abi's number for a CLIF trap: the front end's own codes are the abi's already.
+fn abi_code(code: ir::TrapCode) -> Option<TrapCode> {
+    match code {
+        ir::TrapCode::STACK_OVERFLOW => Some(TrapCode::StackOverflow),
+        ir::TrapCode::INTEGER_OVERFLOW => Some(TrapCode::IntegerOverflow),
+        ir::TrapCode::HEAP_OUT_OF_BOUNDS => Some(TrapCode::MemoryOutOfBounds),
+        ir::TrapCode::INTEGER_DIVISION_BY_ZERO => Some(TrapCode::IntegerDivisionByZero),
+        ir::TrapCode::BAD_CONVERSION_TO_INTEGER => Some(TrapCode::BadConversionToInteger),
+        user => TrapCode::from_u8(user.as_raw().get()),
+    }
+}
+
+impl Emitter<'_> {
+    fn trap_label(&mut self, code: ir::TrapCode, inst: Inst) -> Result<Label, Error> {
+        let code = abi_code(code).ok_or_else(|| Error::TrapCode { function: self.function.symbol.clone(), code })?;
+        let at = self.func.srcloc(inst);
+        let offset = if at.is_default() { 0 } else { at.bits() };
+        let record = TrapRecord { code, function: self.function.trap_id, offset };
+        Ok(self.traps.label(record.pack()))
+    }
+
+    pub(crate) fn trap_if(&mut self, p: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
+        let label = self.trap_label(code, inst)?;
+        self.body.branch_if(p, when, label);
+        Ok(())
+    }
+
+    /// The blocks the checks branch to.
+    pub(crate) fn trap_blocks(&mut self) -> Result<(), Error> {
+        let records = std::mem::take(&mut self.traps.records);
+        if records.is_empty() {
+            return Ok(());
+        }
+        let instance = self.instance()?;
+        let word = self.body.temp(Class::B64);
+        for (i, &record) in records.iter().enumerate() {
+            self.body.place(Label::Trap(i as u32));
+            self.body.begin("mov", ".b64");
+            self.body.operand(word);
+            self.body.out.push_str(", 0x");
+            crate::writer::push_hex(&mut self.body.out, record, 16);
+            self.body.end();
+            if i + 1 < records.len() {
+                self.body.branch(Label::TrapTail);
+            }
+        }
+        if records.len() > 1 {
+            self.body.place(Label::TrapTail);
+        }
+        let at = self.symbols.layout().offset(field::TRAP) as i64;
+        self.body.store("st.global", ".u64", instance, at, word.into());
+        self.body.op("exit", "", &[]);
+        Ok(())
+    }
+
+    /// The register with the instance pointer: every function's first parameter.
+    fn instance(&self) -> Result<Reg, Error> {
+        let error = || Error::NoInstance { function: self.function.symbol.clone() };
+        match self.func.signature.params.first() {
+            Some(param) if param.value_type == types::I64 => {}
+            _ => return Err(error()),
+        }
+        if self.function.kind == Kind::Device {
+            return Ok(Reg { class: Class::Argument, index: 0 });
+        }
+        let entry = self.func.layout.entry_block().ok_or_else(error)?;
+        match self.func.dfg.block_params(entry).first().map(|&p| self.value(p)) {
+            Some(Operand::Reg(reg)) => Ok(reg),
+            _ => Err(error()),
+        }
+    }
+}
+
+/// `trap`, `trapz`, `trapnz`
+pub(crate) fn trap(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+    let (condition, code, when) = match e.func.dfg.insts[inst] {
+        InstructionData::Trap { code, .. } => (Truth::Always, code, When::True),
+        InstructionData::CondTrap { opcode: Opcode::Trapz, arg, code } => {
+            let truth = e.truth(arg);
+            let value = e.condition(arg);
+            e.known_nonzero.push(value);
+            (truth, code, When::False)
+        }
+        InstructionData::CondTrap { arg, code, .. } => (e.truth(arg), code, When::True),
+        _ => return Err(e.unsupported(inst)),
+    };
+    match (condition, when) {
+        (Truth::If(p), when) => e.trap_if(p, when, code, inst),
+        (Truth::Always, When::True) | (Truth::Never, When::False) => {
+            let label = e.trap_label(code, inst)?;
+            e.body.branch(label);
+            e.ended = true;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,153 @@
+//! Each file in `tests/filetests` holds CLIF and, behind it in `;;` comments, the PTX that is made of it.
+//!
+//! Lines that begin with `;!` are options: `layout = interleaved`, `optimize` (the functions go through
+//! `Context::optimize` first, as in the compiler), `module` (the whole module is compared, not its functions
+//! one by one). Functions of namespace 2 are kernels, unless their index is 100 or more. With `BLESS=1` the expectations
+//! are rewritten.
+//!
+//! Every file is also a test of NVIDIA's assembler: found through `GPU_RUN_PTXAS` or `PATH`; where there is none the test
+//! is ignored.
+
+use cranelift_codegen::ir::UserFuncName;
+use cranelift_codegen::{Context, control::ControlPlane, isa, settings};
+use gpu_run_abi::Layout;
+use gpu_run_abi::intrinsic::namespace;
+use gpu_run_ptx::{Function, Kind, Program, Target, emit, emit_function};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Outcome<T = ()> = Result<T, Failed>;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filetests"))
+        .expect("the folder of file tests")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "clif"))
+        .collect();
+    files.sort();
+    let assembler = ptxas();
+    let mut trials = Vec::new();
+    for path in files {
+        let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let file = path.clone();
+        trials.push(Trial::test(format!("text::{name}"), move || compare(&file)));
+        let tool = assembler.clone();
+        let is_missing = tool.is_none();
+        trials.push(
+            Trial::test(format!("ptxas::{name}"), move || assemble(&path, &tool.unwrap_or_default()))
+                .with_ignored_flag(is_missing),
+        );
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn ptxas() -> Option<PathBuf> {
+    let named = std::env::var_os("GPU_RUN_PTXAS").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    named.or_else(|| std::env::split_paths(&path).map(|folder| folder.join("ptxas")).find(|file| file.is_file()))
+}
+
+struct Case {
+    input: String,
+    expected: String,
+    program: Program,
+    is_module: bool,
+}
+
+fn read(path: &Path) -> Outcome<Case> {
+    let text = std::fs::read_to_string(path)?;
+    let cut = text.lines().position(|l| l.starts_with(";;")).unwrap_or(text.lines().count());
+    let input: String = text.lines().take(cut).flat_map(|l| [l, "\n"]).collect();
+    let expected: String = text.lines().skip(cut).flat_map(|l| [l, "\n"]).collect();
+    let has = |option: &str| input.lines().filter_map(|l| l.strip_prefix(";!")).any(|l| l.trim() == option);
+    let layout = if has("layout = interleaved") { Layout::Interleaved } else { Layout::Linear };
+    let isa = isa::lookup_by_name("pulley64")?.finish(settings::Flags::new(settings::builder()))?;
+    let mut functions = Vec::new();
+    for clif in cranelift_reader::parse_functions(&input).map_err(|e| format!("{e}"))? {
+        cranelift_codegen::verify_function(&clif, isa.as_ref()).map_err(|e| format!("{}: {e}", clif.name))?;
+        let mut context = Context::for_function(clif);
+        if has("optimize") {
+            context.optimize(isa.as_ref(), &mut ControlPlane::default())?;
+        }
+        let UserFuncName::User(name) = context.func.name.clone() else { return Err("name functions u0:n".into()) };
+        let is_kernel = name.namespace == namespace::RUNTIME && name.index < 100;
+        functions.push(Function {
+            symbol: format!("{}{}", ["f", "", "r"][name.namespace as usize], name.index),
+            trap_id: name.index,
+            clif: context.func,
+            kind: if is_kernel { Kind::Kernel } else { Kind::Device },
+            comment: String::new(),
+        });
+    }
+    let function_table = functions
+        .iter()
+        .filter_map(|f| f.clif.name.get_user())
+        .filter(|name| name.namespace == namespace::WASM)
+        .flat_map(|name| [Some(name.index), None])
+        .collect();
+    let is_module = has("module");
+    Ok(Case { input, expected, program: Program { functions, layout, function_table }, is_module })
+}
+
+fn compare(path: &Path) -> Outcome {
+    let case = read(path)?;
+    let mut actual = String::new();
+    if case.is_module {
+        actual.push_str(&emit(&case.program, &Target::for_sm(75))?);
+    } else {
+        for position in 0..case.program.functions.len() {
+            actual.push_str(&emit_function(&case.program, position)?.text);
+        }
+    }
+    let actual: String = actual
+        .lines()
+        .flat_map(|l| if l.is_empty() { [";;", "", "\n"] } else { [";; ", l, "\n"] })
+        .collect();
+    if std::env::var_os("BLESS").is_some() {
+        return Ok(std::fs::write(path, format!("{}{actual}", case.input))?);
+    }
+    if actual != case.expected {
+        let line = actual.lines().zip(case.expected.lines()).position(|(a, b)| a != b).unwrap_or_default();
+        let at = |text: &str| text.lines().skip(line.saturating_sub(3)).take(7).collect::<Vec<_>>().join("\n");
+        return Err(format!(
+            "{}: the text differs; BLESS=1 rewrites it\nexpected:\n{}\nmade:\n{}",
+            path.display(),
+            at(&case.expected),
+            at(&actual)
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// The whole module, with a kernel that makes every function reachable.
+fn assemble(path: &Path, ptxas: &Path) -> Outcome {
+    let mut case = read(path)?;
+    let anchor = "function u2:99(i64) { gv0 = symbol u3:0\nblock0(v0: i64): v1 = symbol_value.i64 gv0\nreturn }";
+    let anchor = cranelift_reader::parse_functions(anchor).map_err(|e| format!("{e}"))?.remove(0);
+    case.program.functions.push(Function {
+        symbol: "anchor".to_string(),
+        trap_id: 0,
+        clif: anchor,
+        kind: Kind::Kernel,
+        comment: String::new(),
+    });
+    let ptx = emit(&case.program, &Target::for_sm(75))?;
+    for function in &case.program.functions {
+        let is_device_code = function.clif.name.get_user().is_some_and(|n| n.namespace == namespace::WASM);
+        if is_device_code && !ptx.contains(&format!(" {} (", function.symbol)) {
+            return Err(format!("{} is missing from the module", function.symbol).into());
+        }
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let (source, object) = (folder.join(format!("{stem}.ptx")), folder.join(format!("{stem}.o")));
+    std::fs::write(&source, ptx)?;
+    let output = Command::new(ptxas).args(["-c", "-arch=sm_75", "-o"]).arg(&object).arg(&source).output()?;
+    if !output.status.success() {
+        return Err(format!("{}\n{}", source.display(), String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(())
+}
