@@ -1,0 +1,59 @@
+//! Differential fuzzing against Wasmtime: random modules must do the same in gpu-run.
+//!
+//! A fixed number of seeds runs here; `cargo run --release` in `fuzz/` goes on for ever. `GPU_RUN_FUZZ_SEEDS` sets the
+//! number, `GPU_RUN_FUZZ_SEED` picks one.
+
+#[path = "fuzz/case.rs"]
+mod case;
+#[path = "fuzz/differential.rs"]
+mod differential;
+#[path = "fuzz/expressions.rs"]
+mod expressions;
+#[path = "fuzz/random.rs"]
+mod random;
+#[path = "fuzz/smith.rs"]
+mod smith;
+
+use case::Generator;
+use differential::Compared;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::Path;
+
+/// Seeds for each generator: about a minute on two cores.
+const SEEDS: u64 = 400;
+
+fn main() {
+    let args = Arguments::from_args();
+    let trial = |generator: Generator| Trial::test(format!("fuzz::{}", generator.name()), move || run(generator));
+    libtest_mimic::run(&args, Generator::ALL.map(trial).into()).exit();
+}
+
+fn run(generator: Generator) -> Result<(), Failed> {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().map_err(|e| format!("{name}={text}: {e}"))).transpose();
+    let seeds = match number("GPU_RUN_FUZZ_SEED")? {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("GPU_RUN_FUZZ_SEEDS")?.unwrap_or(SEEDS),
+    };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
+    let mut total = Compared::default();
+    let mut failures = Vec::new();
+    for seed in seeds.clone() {
+        match case::run(generator, seed, &folder) {
+            Ok(compared) => total += compared,
+            Err(difference) => failures.push(format!(
+                "seed {seed}: {difference}\n  again: GPU_RUN_FUZZ_SEED={seed} cargo test -p gpu-run-engine --test fuzz -- {}",
+                generator.name()
+            )),
+        }
+        if failures.len() == 5 {
+            break;
+        }
+    }
+    eprintln!("fuzz::{}: {total:?}", generator.name());
+    if !failures.is_empty() {
+        return Err(failures.join("\n").into());
+    }
+    // A generator whose modules do nothing would pass for ever.
+    let thorough = seeds.end - seeds.start == 1 || total.calls > 4 * total.modules && total.skipped * 4 < total.modules;
+    if thorough { Ok(()) } else { Err(format!("too little was compared: {total:?}").into()) }
+}

@@ -1,0 +1,279 @@
+//! One module, three runs: Wasmtime, and gpu-run on `cpu` in both layouts. They must agree on every result, every trap, the memory and
+//! the exported globals.
+//!
+//! Both sides canonicalise NaN, so bits are compared. What is not compared: function references beyond being null (their
+//! numbers are an engine's own), and anything after a stack overflow, whose depth the specification leaves open.
+
+use crate::random::Random;
+use gpu_run_abi::{Layout, TrapCode};
+use gpu_run_device::{Device, cpu};
+use gpu_run_engine::{CompileOptions, Compiled, End, Entry, Instance, Program, Value, WasmFeatures};
+use gpu_run_wasi::{Builder, Stdio};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+use wasmtime::{Config, Engine, Extern, ExternType, Module, Store, Trap, Val, ValType};
+
+/// Argument sets each function is called with.
+const CALLS: usize = 5;
+/// A module's calls are short; this is for those that never end.
+const LIMIT: Duration = Duration::from_secs(20);
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+    let mut config = Config::new();
+    config.cranelift_nan_canonicalization(true).max_wasm_stack(1 << 20);
+    Engine::new(&config).expect("Wasmtime takes its own settings")
+});
+static DEVICE: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compared {
+    pub modules: u64,
+    pub calls: u64,
+    pub traps: u64,
+    /// Modules one side has a limit for.
+    pub skipped: u64,
+}
+
+impl std::ops::AddAssign for Compared {
+    fn add_assign(&mut self, other: Self) {
+        self.modules += other.modules;
+        self.calls += other.calls;
+        self.traps += other.traps;
+        self.skipped += other.skipped;
+    }
+}
+
+/// How a call, or an instantiation, ended.
+#[derive(Clone, Debug, PartialEq)]
+enum Outcome {
+    Values(Vec<Value>),
+    Trapped(TrapCode),
+}
+
+/// Compares the runs of a module; an `Err` says how they differ.
+pub fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, String> {
+    let mut compared = Compared { modules: 1, ..Compared::default() };
+    let Ok(module) = Module::new(&ENGINE, wasm) else {
+        compared.skipped = 1;
+        return Ok(compared);
+    };
+    let programs = [Layout::Linear, Layout::Interleaved].map(|layout| load(wasm, layout));
+    let mut ours = Vec::new();
+    for program in programs {
+        match program {
+            Ok(program) => ours.push(program),
+            Err(gpu_run_engine::Error::Limit(_)) => {
+                compared.skipped = 1;
+                return Ok(compared);
+            }
+            Err(error) => return Err(format!("Wasmtime takes the module, gpu-run does not: {error}")),
+        }
+    }
+    let mut side = match Sides::new(&module, &ours)? {
+        Some(sides) => sides,
+        None => return Ok(compared),
+    };
+    for (function, params) in functions(&module) {
+        for _ in 0..CALLS {
+            let args: Vec<Value> = params.iter().map(|ty| argument(ty, random)).collect();
+            compared.calls += 1;
+            if side.call(&function, &args)? {
+                continue;
+            }
+            // A trap leaves things as they were at that moment, fuel included: compare, and go on with fresh instances.
+            compared.traps += 1;
+            side.compare_state().map_err(|difference| format!("after {function}{args:?}: {difference}"))?;
+            side = match Sides::new(&module, &ours)? {
+                Some(sides) => sides,
+                None => return Ok(compared),
+            };
+        }
+    }
+    side.compare_state()?;
+    Ok(compared)
+}
+
+fn load(wasm: &[u8], layout: Layout) -> Result<Arc<Program>, gpu_run_engine::Error> {
+    let options = CompileOptions { layout, sm: 75, entry: Entry::Exports };
+    let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM2)?;
+    Ok(Arc::new(Program::load(DEVICE.clone(), Arc::new(compiled))?))
+}
+
+/// Exported functions and their parameters.
+fn functions(module: &Module) -> Vec<(String, Vec<ValType>)> {
+    let function = |export: wasmtime::ExportType<'_>| match export.ty() {
+        ExternType::Func(ty) => Some((export.name().to_owned(), ty.params().collect())),
+        _ => None,
+    };
+    module.exports().filter_map(function).collect()
+}
+
+fn argument(ty: &ValType, random: &mut Random) -> Value {
+    match ty {
+        ValType::I32 => Value::I32(random.i32()),
+        ValType::I64 => Value::I64(random.i64()),
+        ValType::F32 => Value::F32(random.f32()),
+        ValType::F64 => Value::F64(random.f64()),
+        ty if ty.is_externref() => Value::ExternRef(None),
+        _ => Value::FuncRef(None),
+    }
+}
+
+/// The same instance in Wasmtime and in gpu-run's two layouts.
+struct Sides {
+    store: Store<()>,
+    theirs: wasmtime::Instance,
+    ours: Vec<(&'static str, Instance)>,
+}
+
+impl Sides {
+    /// Instantiates on all sides; `None` if all of them trapped alike.
+    fn new(module: &Module, programs: &[Arc<Program>]) -> Result<Option<Self>, String> {
+        let mut store = Store::new(&ENGINE, ());
+        let theirs = wasmtime::Instance::new(&mut store, module, &[]);
+        let expected = match &theirs {
+            Ok(_) => Outcome::Values(Vec::new()),
+            Err(error) => Outcome::Trapped(trap(error)?),
+        };
+        let mut ours = Vec::new();
+        for (name, program) in ["linear", "interleaved"].into_iter().zip(programs) {
+            let instance = Instance::new(program.clone(), Builder::new().build(Stdio::null()), None);
+            let got = match instance.map_err(|error| format!("{name}: {error}"))? {
+                Ok(instance) => {
+                    ours.push((name, instance));
+                    Outcome::Values(Vec::new())
+                }
+                Err(trap) => Outcome::Trapped(comparable(trap.code)),
+            };
+            same(name, "instantiation", &expected, &got)?;
+        }
+        Ok(theirs.ok().filter(|_| ours.len() == programs.len()).map(|theirs| Self { store, theirs, ours }))
+    }
+
+    /// Calls a function on all sides. False if it trapped.
+    fn call(&mut self, function: &str, args: &[Value]) -> Result<bool, String> {
+        let expected = self.call_theirs(function, args)?;
+        let what = format!("{function}{args:?}");
+        for (name, instance) in &mut self.ours {
+            let outcome = instance.invoke(function, args, Some(Instant::now() + LIMIT));
+            let outcome = outcome.map_err(|error| format!("{name}: {what}: {error}"))?;
+            let got = match outcome.end {
+                End::Trapped(trap) => Outcome::Trapped(comparable(trap.code)),
+                End::Returned => Outcome::Values(outcome.results.into_iter().map(anonymous).collect()),
+                End::Exited(code) => return Err(format!("{name}: {what} exited with {code}, but nothing was imported")),
+            };
+            same(name, &what, &expected, &got)?;
+        }
+        Ok(matches!(expected, Outcome::Values(_)))
+    }
+
+    fn call_theirs(&mut self, function: &str, args: &[Value]) -> Result<Outcome, String> {
+        let function = self.theirs.get_func(&mut self.store, function).ok_or("Wasmtime does not export it")?;
+        let args: Vec<Val> = args.iter().map(|arg| to_wasmtime(*arg)).collect();
+        let mut results = vec![Val::I32(0); function.ty(&self.store).results().len()];
+        match function.call(&mut self.store, &args, &mut results) {
+            Ok(()) => Ok(Outcome::Values(results.iter().map(from_wasmtime).collect::<Result<_, _>>()?)),
+            Err(error) => Ok(Outcome::Trapped(trap(&error)?)),
+        }
+    }
+
+    /// Memory and exported globals.
+    fn compare_state(&mut self) -> Result<(), String> {
+        let exports: Vec<(String, Extern)> =
+            self.theirs.exports(&mut self.store).map(|export| (export.name().to_owned(), export.into_extern())).collect();
+        for (export, what) in exports {
+            for (name, instance) in &self.ours {
+                match &what {
+                    Extern::Memory(memory) => {
+                        let ours = instance.memory().map_err(|error| error.to_string())?;
+                        compare_memory(memory.data(&self.store), &ours).map_err(|at| format!("{name}: memory: {at}"))?;
+                    }
+                    Extern::Global(global) => {
+                        let expected = from_wasmtime(&global.get(&mut self.store))?;
+                        let got = instance.global(&export).map_err(|error| error.to_string())?.map(anonymous);
+                        if got != Some(expected) {
+                            return Err(format!("{name}: global {export}: Wasmtime has {expected:x?}, gpu-run {got:x?}"));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same(side: &str, what: &str, expected: &Outcome, got: &Outcome) -> Result<(), String> {
+    let overflow = Outcome::Trapped(TrapCode::StackOverflow);
+    match expected == got || *expected == overflow || *got == overflow {
+        true => Ok(()),
+        false => Err(format!("{side}: {what}: Wasmtime gives {expected:x?}, gpu-run {got:x?}")),
+    }
+}
+
+fn compare_memory(theirs: &[u8], ours: &[u8]) -> Result<(), String> {
+    if theirs.len() != ours.len() {
+        return Err(format!("Wasmtime has {} bytes, gpu-run {}", theirs.len(), ours.len()));
+    }
+    match theirs.iter().zip(ours).position(|(a, b)| a != b) {
+        None => Ok(()),
+        Some(at) => {
+            let end = (at + 8).min(theirs.len());
+            Err(format!("at {at:#x} Wasmtime has {:02x?}, gpu-run {:02x?}", &theirs[at..end], &ours[at..end]))
+        }
+    }
+}
+
+/// Wasmtime's trap as ours.
+fn trap(error: &wasmtime::Error) -> Result<TrapCode, String> {
+    Ok(match error.downcast_ref::<Trap>() {
+        Some(Trap::UnreachableCodeReached) => TrapCode::Unreachable,
+        Some(Trap::MemoryOutOfBounds) => TrapCode::MemoryOutOfBounds,
+        Some(Trap::TableOutOfBounds) => TrapCode::TableOutOfBounds,
+        Some(Trap::IndirectCallToNull) => TrapCode::IndirectCallToNull,
+        Some(Trap::BadSignature) => TrapCode::BadSignature,
+        Some(Trap::IntegerDivisionByZero) => TrapCode::IntegerDivisionByZero,
+        Some(Trap::IntegerOverflow) => TrapCode::IntegerOverflow,
+        Some(Trap::BadConversionToInteger) => TrapCode::BadConversionToInteger,
+        Some(Trap::StackOverflow) => TrapCode::StackOverflow,
+        _ => return Err(format!("Wasmtime failed: {error}")),
+    })
+}
+
+/// Wasmtime does not tell an index outside a table in an indirect call from any other.
+fn comparable(code: TrapCode) -> TrapCode {
+    if code == TrapCode::UndefinedElement { TrapCode::TableOutOfBounds } else { code }
+}
+
+/// References without the number that only their engine knows.
+fn anonymous(value: Value) -> Value {
+    match value {
+        Value::FuncRef(index) => Value::FuncRef(index.map(|_| 0)),
+        Value::ExternRef(number) => Value::ExternRef(number.map(|_| 0)),
+        number => number,
+    }
+}
+
+fn to_wasmtime(value: Value) -> Val {
+    match value {
+        Value::I32(v) => Val::I32(v),
+        Value::I64(v) => Val::I64(v),
+        Value::F32(bits) => Val::F32(bits),
+        Value::F64(bits) => Val::F64(bits),
+        Value::FuncRef(_) => Val::FuncRef(None),
+        Value::ExternRef(_) => Val::ExternRef(None),
+    }
+}
+
+fn from_wasmtime(value: &Val) -> Result<Value, String> {
+    Ok(match value {
+        Val::I32(v) => Value::I32(*v),
+        Val::I64(v) => Value::I64(*v),
+        Val::F32(bits) => Value::F32(*bits),
+        Val::F64(bits) => Value::F64(*bits),
+        Val::FuncRef(function) => Value::FuncRef(function.as_ref().map(|_| 0)),
+        Val::ExternRef(reference) => Value::ExternRef(reference.as_ref().map(|_| 0)),
+        other => return Err(format!("Wasmtime gives {other:?}, which no module of ours has")),
+    })
+}

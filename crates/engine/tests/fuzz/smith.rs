@@ -1,0 +1,80 @@
+//! Modules from wasm-smith: valid ones of every shape.
+
+use crate::random::Random;
+use arbitrary::Unstructured;
+use wasm_smith::{Config, Module};
+use wasmparser::{Operator, Parser, Payload};
+
+/// Loop iterations and calls, before the module traps.
+const FUEL: u32 = 300;
+
+/// The module of a seed; `None` where wasm-smith made none.
+pub fn module(seed: u64) -> Option<Vec<u8>> {
+    let module = generate(seed, false)?;
+    // Wasmtime leaves the NaNs of these two as the machine makes them: let the module itself canonicalise.
+    if uses_promotion(&module) { generate(seed, true) } else { Some(module) }
+}
+
+fn generate(seed: u64, canonicalize_nans: bool) -> Option<Vec<u8>> {
+    let mut random = Random::new(seed);
+    let config = config(&mut random, canonicalize_nans);
+    let length = 1000 + random.below(12_000);
+    let bytes = random.bytes(length);
+    let mut module = Module::new(config, &mut Unstructured::new(&bytes)).ok()?;
+    module.ensure_termination(FUEL).ok()?;
+    Some(module.to_bytes())
+}
+
+/// What WebAssembly 2.0 has, less SIMD; sizes that keep a run short.
+fn config(random: &mut Random, canonicalize_nans: bool) -> Config {
+    let reference_types = random.one_in(3);
+    Config {
+        canonicalize_nans,
+        reference_types_enabled: reference_types,
+        // Most random addresses and divisors trap: half of the modules avoid them, so that something is computed.
+        disallow_traps: random.one_in(2),
+        export_everything: true,
+        allow_start_export: random.one_in(8),
+        bulk_memory_enabled: true,
+        multi_value_enabled: true,
+        saturating_float_to_int_enabled: true,
+        sign_extension_ops_enabled: true,
+        custom_page_sizes_enabled: false,
+        exceptions_enabled: false,
+        extended_const_enabled: false,
+        gc_enabled: false,
+        memory64_enabled: false,
+        relaxed_simd_enabled: false,
+        simd_enabled: false,
+        tail_call_enabled: false,
+        threads_enabled: false,
+        wide_arithmetic_enabled: false,
+        min_funcs: 2,
+        max_funcs: 6,
+        max_instructions: 40 + random.below(300),
+        max_imports: 0,
+        min_memories: u32::from(!random.one_in(4)),
+        max_memories: 1,
+        max_memory32_bytes: 3 << 16,
+        memory_max_size_required: true,
+        min_tables: u32::from(random.one_in(2)),
+        max_tables: if reference_types { 3 } else { 1 },
+        max_table_elements: 40,
+        table_max_size_required: true,
+        max_element_segments: 4,
+        max_elements: 8,
+        max_data_segments: 4,
+        max_globals: 8,
+        max_types: 12,
+        ..Config::default()
+    }
+}
+
+fn uses_promotion(module: &[u8]) -> bool {
+    let bodies = Parser::new(0).parse_all(module).filter_map(|payload| match payload {
+        Ok(Payload::CodeSectionEntry(body)) => body.get_operators_reader().ok(),
+        _ => None,
+    });
+    let promotes = |op| matches!(op, Ok(Operator::F64PromoteF32 | Operator::F32DemoteF64));
+    bodies.flat_map(|operators| operators.into_iter()).any(promotes)
+}

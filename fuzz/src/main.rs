@@ -1,0 +1,71 @@
+//! Differential fuzzing against Wasmtime, until something differs.
+//!
+//! `cargo run --release [SEED]`: seeds count up from SEED, or from the clock. The first module the two sides disagree on is
+//! left in `artifacts/`, as text and in binary; after a crash, what was being run lies there too.
+
+#[path = "../../crates/engine/tests/fuzz/case.rs"]
+mod case;
+#[path = "../../crates/engine/tests/fuzz/differential.rs"]
+mod differential;
+#[path = "../../crates/engine/tests/fuzz/expressions.rs"]
+mod expressions;
+#[path = "../../crates/engine/tests/fuzz/random.rs"]
+mod random;
+#[path = "../../crates/engine/tests/fuzz/smith.rs"]
+mod smith;
+
+use case::Generator;
+use differential::Compared;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+fn main() -> ExitCode {
+    let first = match std::env::args().nth(1).map(|arg| arg.parse()) {
+        None => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64),
+        Some(Ok(seed)) => seed,
+        Some(Err(error)) => {
+            eprintln!("fuzz: SEED is a number: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
+    let next = AtomicU64::new(first);
+    let stop = AtomicBool::new(false);
+    let total = Mutex::new(Compared::default());
+    let began = Instant::now();
+    println!("seeds from {first}");
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    for generator in Generator::ALL {
+                        match case::run(generator, seed, &folder) {
+                            Ok(compared) => *total.lock().expect("no thread panics with it") += compared,
+                            Err(difference) => {
+                                stop.store(true, Ordering::Relaxed);
+                                println!("{}, seed {seed}: {difference}", generator.name());
+                            }
+                        }
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_secs(1));
+                let total = *total.lock().expect("no thread panics with it");
+                let rate = total.modules as f64 / began.elapsed().as_secs_f64();
+                println!(
+                    "{} modules, {rate:.1}/s; {} calls, {} of them trapped; {} modules skipped",
+                    total.modules, total.calls, total.traps, total.skipped
+                );
+            }
+        });
+    });
+    ExitCode::FAILURE
+}
