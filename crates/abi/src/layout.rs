@@ -127,4 +127,4 @@ pub mod field {
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 }
 
-const _: () = assert!(size_of::<Header>() % CELL as usize == 0 && field::STATUS == 0);
+const _: () = assert!(size_of::<Header>().is_multiple_of(CELL as usize) && field::STATUS == 0);

@@ -97,7 +97,7 @@ impl Compiled {
             entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             globals: globals.collect(),
             signatures: (0..module.functions.len()).map(|f| module.signature_of(f as u32)).collect(),
-            symbols: Symbols::new(&module, bytes),
+            symbols: Symbols::new(&module),
             timings,
         })
     }
@@ -162,7 +162,7 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 /// The CLIF program in the form the back end takes.
 pub(crate) fn ptx_program(program: wasm::Program, layout: Layout) -> ptx::Program {
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
-    let functions = program.functions.into_iter().map(|f| ptx_function(f)).collect();
+    let functions = program.functions.into_iter().map(ptx_function).collect();
     ptx::Program { functions, layout, function_table }
 }
 

@@ -30,10 +30,9 @@ pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> 
         .map(|(i, f)| (i, f.index, demangle(&f.name), f.clif.display().to_string()))
         .collect();
     let program = ptx_program(program, options.layout);
-    let target = ptx::Target::for_sm(options.sm);
     let explain = |(i, index, name, clif): (usize, u32, String, String)| {
         let wasm = module.operators(index).into_iter().map(|(at, op)| (at as u32, format!("{op:?}"))).collect();
-        Ok(Explained { index, name, wasm, clif, ptx: ptx::emit_function(&program, &program.functions[i], &target)? })
+        Ok(Explained { index, name, wasm, clif, ptx: ptx::emit_function(&program, i)?.text })
     };
     shown.into_iter().map(explain).collect()
 }

@@ -3,21 +3,20 @@
 use crate::compile::demangle;
 use gpu_run_wasm::Module;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// What is known of a module's functions, kept for when something traps.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     names: HashMap<u32, String>,
     /// DWARF sections; parsed when the first trap asks.
-    debug: Vec<(String, Arc<[u8]>)>,
+    debug: Vec<(String, Box<[u8]>)>,
     code_start: u64,
 }
 
 impl Symbols {
-    pub(crate) fn new(module: &Module<'_>, _bytes: &[u8]) -> Self {
+    pub(crate) fn new(module: &Module<'_>) -> Self {
         let names = (0..module.functions.len() as u32).filter_map(|f| Some((f, module.function_name(f)?.to_owned())));
-        let debug = module.debug_sections.iter().map(|(name, data)| ((*name).to_owned(), Arc::from(*data)));
+        let debug = module.debug_sections.iter().map(|(name, data)| ((*name).to_owned(), Box::from(*data)));
         Self { names: names.collect(), debug: debug.collect(), code_start: module.code_start as u64 }
     }
 
@@ -27,12 +26,12 @@ impl Symbols {
 
     /// File and line of an offset in the .wasm file, if the module says.
     pub(crate) fn source(&self, offset: u32) -> Option<(String, u32)> {
-        type Reader = gimli::EndianArcSlice<gimli::LittleEndian>;
+        type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
         if self.debug.is_empty() {
             return None;
         }
-        let section = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
-            let data = self.debug.iter().find(|(name, _)| name == id.name()).map(|(_, data)| data.clone());
+        let section = |id: gimli::SectionId| -> Result<Reader<'_>, gimli::Error> {
+            let data = self.debug.iter().find(|(name, _)| name == id.name()).map(|(_, data)| &**data);
             Ok(Reader::new(data.unwrap_or_default(), gimli::LittleEndian))
         };
         let dwarf = gimli::Dwarf::load(section).ok()?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// NVIDIA's ptxas: `GPU_RUN_PTXAS`, or the one in `PATH`.
-pub fn ptxas() -> Option<PathBuf> {
+pub(crate) fn ptxas() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("GPU_RUN_PTXAS") {
         return Some(path.into());
     }
@@ -14,12 +14,16 @@ pub fn ptxas() -> Option<PathBuf> {
 }
 
 /// Assembles a module with ptxas; says what ptxas said if it refused. Without ptxas nothing is checked: the tests say so once, as ignored.
-pub fn assemble(ptx: &str) -> Result<(), String> {
+pub(crate) fn assemble(ptx: &str) -> Result<(), String> {
     let Some(ptxas) = ptxas() else { return Ok(()) };
     let mut file = tempfile::Builder::new().suffix(".ptx").tempfile().map_err(|e| e.to_string())?;
     file.write_all(ptx.as_bytes()).map_err(|e| e.to_string())?;
     // It is the syntax and types that are judged: the least optimisation is enough, and much the fastest.
-    let output = Command::new(ptxas).args(["-c", "-O0", "-arch=sm_75", "-o", "/dev/null"]).arg(file.path()).output().map_err(|e| e.to_string())?;
+    let output = Command::new(ptxas)
+        .args(["-c", "-O0", "-arch=sm_75", "-o", "/dev/null"])
+        .arg(file.path())
+        .output()
+        .map_err(|e| e.to_string())?;
     match output.status.success() {
         true => Ok(()),
         false => Err(format!("ptxas: {}", String::from_utf8_lossy(&output.stderr))),
