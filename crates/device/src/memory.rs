@@ -3,7 +3,10 @@
 //! Both kinds are addressed by offset, and every offset and length is checked here before anything is touched.
 
 use crate::Result;
+use std::any::Any;
 use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// How a device frees, reads and writes its own memory.
 pub(crate) trait Backing: Send + Sync {
@@ -63,5 +66,131 @@ impl Buffer {
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Buffer({:#x}, {} bytes)", self.address(), self.len())
+    }
+}
+
+/// Memory that host and device both see; freed when dropped.
+///
+/// A kernel may write any of it at any time, so everything here goes by atomics: words with acquire and release, which order
+/// what is around them, bytes relaxed.
+pub struct Shared {
+    pointer: NonNull<u8>,
+    len: u64,
+    address: u64,
+    /// Frees the memory.
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the memory belongs to `_owner`, which may be sent and shared, and is touched through atomics only.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// # Safety
+    /// `pointer` is valid for reads and writes of `len` bytes and aligned to 8 for as long as `owner` lives, and Rust holds no
+    /// reference to any of them.
+    pub(crate) unsafe fn new(
+        pointer: NonNull<u8>,
+        len: u64,
+        address: u64,
+        owner: impl Any + Send + Sync + 'static,
+    ) -> Self {
+        debug_assert_eq!(pointer.as_ptr() as usize % 8, 0);
+        Self { pointer, len, address, _owner: Box::new(owner) }
+    }
+    /// What kernels know it by.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// Acquire: what the device wrote before it released this word is visible after.
+    ///
+    /// # Panics
+    /// If `at` is not a multiple of 4 inside the memory. The same for the other words.
+    #[inline]
+    pub fn load_u32(&self, at: u64) -> u32 {
+        self.word32(at).load(Ordering::Acquire)
+    }
+    #[inline]
+    pub fn load_u64(&self, at: u64) -> u64 {
+        self.word64(at).load(Ordering::Acquire)
+    }
+    /// Release: a device that acquires this word sees what was written before.
+    #[inline]
+    pub fn store_u32(&self, at: u64, value: u32) {
+        self.word32(at).store(value, Ordering::Release);
+    }
+    #[inline]
+    pub fn store_u64(&self, at: u64, value: u64) {
+        self.word64(at).store(value, Ordering::Release);
+    }
+    /// Copies bytes out, word by word where `at` is aligned. Order it with a [`Shared::load_u32`] before.
+    ///
+    /// # Panics
+    /// If the range is not inside the memory.
+    pub fn read(&self, at: u64, bytes: &mut [u8]) {
+        self.check(at, bytes.len() as u64, 1);
+        let words = if at.is_multiple_of(8) { bytes.len() / 8 } else { 0 };
+        let (whole, rest) = bytes.split_at_mut(words * 8);
+        for (word, chunk) in (at..).step_by(8).zip(whole.chunks_exact_mut(8)) {
+            chunk.copy_from_slice(&self.word64(word).load(Ordering::Relaxed).to_ne_bytes());
+        }
+        for (byte, slot) in (at + words as u64 * 8..).zip(rest) {
+            *slot = self.byte(byte).load(Ordering::Relaxed);
+        }
+    }
+    /// Copies bytes in; order it with a [`Shared::store_u32`] after.
+    ///
+    /// # Panics
+    /// If the range is not inside the memory.
+    pub fn write(&self, at: u64, bytes: &[u8]) {
+        self.check(at, bytes.len() as u64, 1);
+        let words = if at.is_multiple_of(8) { bytes.len() / 8 } else { 0 };
+        let (whole, rest) = bytes.split_at(words * 8);
+        let mut chunk = [0; 8];
+        for (word, from) in (at..).step_by(8).zip(whole.chunks_exact(8)) {
+            chunk.copy_from_slice(from);
+            self.word64(word).store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
+        }
+        for (byte, value) in (at + words as u64 * 8..).zip(rest) {
+            self.byte(byte).store(*value, Ordering::Relaxed);
+        }
+    }
+    #[inline]
+    fn check(&self, at: u64, len: u64, align: u64) {
+        assert!(
+            at.checked_add(len).is_some_and(|end| end <= self.len) && at.is_multiple_of(align),
+            "{at}+{len} is outside {self:?}, or not aligned"
+        );
+    }
+    #[inline]
+    fn byte(&self, at: u64) -> &AtomicU8 {
+        self.check(at, 1, 1);
+        // SAFETY: `at` was checked; `new`'s contract makes the memory valid while `self` lives.
+        unsafe { AtomicU8::from_ptr(self.pointer.as_ptr().add(at as usize)) }
+    }
+    #[inline]
+    fn word32(&self, at: u64) -> &AtomicU32 {
+        self.check(at, 4, 4);
+        // SAFETY: range and alignment were checked; `new`'s contract makes the memory valid while `self` lives.
+        unsafe { AtomicU32::from_ptr(self.pointer.as_ptr().add(at as usize).cast()) }
+    }
+    #[inline]
+    fn word64(&self, at: u64) -> &AtomicU64 {
+        self.check(at, 8, 8);
+        // SAFETY: range and alignment were checked; `new`'s contract makes the memory valid while `self` lives.
+        unsafe { AtomicU64::from_ptr(self.pointer.as_ptr().add(at as usize).cast()) }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shared({:#x}, {} bytes)", self.address, self.len)
     }
 }

@@ -1,0 +1,203 @@
+//! A block of threads: who of them runs, and who waits for whom.
+
+use super::ast::{Shuffle, Vote};
+use super::context::{WarpOperation, WarpRequest};
+use super::fiber::Fiber;
+
+/// Lanes of a warp.
+const LANES: u32 = 32;
+/// What a block's shared memory is aligned to.
+const SHARED_ALIGN: usize = 128;
+
+pub(super) struct Block {
+    pub(super) number: u32,
+    /// Its shared memory, and room to align it.
+    shared: Box<[u64]>,
+    /// Threads that have started and not ended.
+    pub(super) fibers: Vec<Option<Fiber>>,
+    /// The next thread to start.
+    pub(super) next: u32,
+    /// Threads that have not ended, started or not.
+    live: u32,
+    /// Threads at `bar.sync`.
+    at_barrier: Vec<u32>,
+    warps: Box<[Warp]>,
+    /// Threads that wait in a warp.
+    in_warps: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Warp {
+    live: u32,
+    waiting: u32,
+}
+
+impl Block {
+    pub(super) fn new(number: u32, threads: u32, shared_bytes: usize) -> Self {
+        let lanes = |warp: u32| match threads - warp * LANES {
+            n if n < LANES => (1 << n) - 1,
+            _ => u32::MAX,
+        };
+        let warps = (0..threads.div_ceil(LANES)).map(|w| Warp { live: lanes(w), waiting: 0 }).collect();
+        let mut fibers = Vec::new();
+        fibers.resize_with(threads as usize, || None);
+        let words = if shared_bytes == 0 { 0 } else { (shared_bytes + SHARED_ALIGN).div_ceil(8) };
+        let shared = vec![0; words].into_boxed_slice();
+        Self { number, shared, fibers, next: 0, live: threads, at_barrier: Vec::new(), warps, in_warps: 0 }
+    }
+
+    /// Threads write to it through this address.
+    pub(super) fn shared_address(&mut self) -> u64 {
+        (self.shared.as_mut_ptr() as u64).next_multiple_of(SHARED_ALIGN as u64)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.live == 0
+    }
+
+    pub(super) fn has_more(&self) -> bool {
+        (self.next as usize) < self.fibers.len()
+    }
+
+    /// `thread` has ended. Who waited for it no longer does: they are put into `ready`.
+    pub(super) fn ended(&mut self, thread: u32, ready: &mut Vec<u32>) {
+        self.live -= 1;
+        let warp = thread / LANES;
+        self.warps[warp as usize].live &= !bit(thread);
+        let mut waiting = self.warps[warp as usize].waiting;
+        while waiting != 0 {
+            let lane = waiting.trailing_zeros();
+            waiting &= waiting - 1;
+            if self.warps[warp as usize].waiting & (1 << lane) != 0 {
+                self.complete(warp * LANES + lane, ready);
+            }
+        }
+        self.open_barrier(ready);
+    }
+
+    /// `thread` is at `bar.sync`.
+    pub(super) fn arrived(&mut self, thread: u32, ready: &mut Vec<u32>) {
+        self.at_barrier.push(thread);
+        self.open_barrier(ready);
+    }
+
+    fn open_barrier(&mut self, ready: &mut Vec<u32>) {
+        if self.live as usize == self.at_barrier.len() {
+            ready.append(&mut self.at_barrier);
+        }
+    }
+
+    /// `thread` is in an operation of its warp. `Err` where its own lane is not part of it.
+    pub(super) fn joined(&mut self, thread: u32, ready: &mut Vec<u32>) -> Result<(), String> {
+        let Some(request) = self.request(thread) else { return Ok(()) };
+        if request.mask & bit(thread) == 0 {
+            let lane = thread % LANES;
+            return Err(format!("lane {lane} is in a warp operation whose mask {:#x} does not name it", request.mask));
+        }
+        self.warps[(thread / LANES) as usize].waiting |= bit(thread);
+        self.in_warps += 1;
+        self.complete(thread, ready);
+        Ok(())
+    }
+
+    /// Ends the operation `thread` is in, if all who take part are there.
+    fn complete(&mut self, thread: u32, ready: &mut Vec<u32>) {
+        let Some(request) = self.request(thread) else { return };
+        let first = thread / LANES * LANES;
+        let warp = self.warps[(thread / LANES) as usize];
+        let members = request.mask & warp.live;
+        if members & !warp.waiting != 0 {
+            return;
+        }
+        let mut requests = [request; LANES as usize];
+        for lane in lanes_of(members) {
+            match self.request(first + lane) {
+                Some(other) if other.operation == request.operation && other.mask == request.mask => {
+                    requests[lane as usize] = other;
+                }
+                _ => return,
+            }
+        }
+        for lane in lanes_of(members) {
+            let answer = answer(&requests, members, lane);
+            if let Some(fiber) = &mut self.fibers[(first + lane) as usize] {
+                fiber.answer(answer);
+            }
+            ready.push(first + lane);
+        }
+        self.warps[(thread / LANES) as usize].waiting &= !members;
+        self.in_warps -= members.count_ones();
+    }
+
+    fn request(&self, thread: u32) -> Option<WarpRequest> {
+        Some(self.fibers[thread as usize].as_ref()?.warp_request())
+    }
+
+    /// Why nobody in this block can ever go on, if that is so.
+    pub(super) fn deadlock(&self) -> Option<String> {
+        let waiting = self.at_barrier.len() as u32 + self.in_warps;
+        if self.live == 0 || waiting < self.live {
+            return None;
+        }
+        let line = |thread: u32| self.fibers[thread as usize].as_ref().map_or(0, Fiber::line);
+        let in_warp = self.warps.iter().enumerate().find(|(_, w)| w.waiting != 0);
+        let in_warp = in_warp.map(|(n, w)| line(n as u32 * LANES + w.waiting.trailing_zeros()));
+        let at_barrier = self.at_barrier.first().map(|t| line(*t));
+        Some(format!(
+            "block {} is deadlocked: {} of its threads wait at `bar.sync`{}, {} in a warp operation{} that can never complete",
+            self.number,
+            self.at_barrier.len(),
+            at_barrier.map(|l| format!(" (PTX line {l})")).unwrap_or_default(),
+            self.in_warps,
+            in_warp.map(|l| format!(" (PTX line {l})")).unwrap_or_default(),
+        ))
+    }
+}
+
+fn bit(thread: u32) -> u32 {
+    1 << (thread % LANES)
+}
+
+fn lanes_of(mask: u32) -> impl Iterator<Item = u32> {
+    (0..LANES).filter(move |lane| mask & (1 << lane) != 0)
+}
+
+/// What one lane gets: the value in the low half, the predicate in bit 32.
+fn answer(requests: &[WarpRequest; LANES as usize], members: u32, lane: u32) -> u64 {
+    let own = requests[lane as usize];
+    match own.operation {
+        WarpOperation::Barrier => 0,
+        WarpOperation::Shuffle(mode) => {
+            let (source, inside) = source(mode, own.b, own.c, lane);
+            let from = if members & (1 << source) != 0 { source } else { lane };
+            (inside as u64) << 32 | requests[from as usize].a as u64
+        }
+        WarpOperation::Vote(vote) => {
+            let ballot = lanes_of(members).filter(|l| requests[*l as usize].a != 0).fold(0, |b, l| b | 1u32 << l);
+            let predicate = match vote {
+                Vote::Any => ballot != 0,
+                Vote::All => ballot == members,
+                Vote::Uniform => ballot == 0 || ballot == members,
+                Vote::Ballot => false,
+            };
+            (predicate as u64) << 32 | ballot as u64
+        }
+    }
+}
+
+/// The lane a shuffle reads, and whether it is in range: the pseudocode of the PTX manual.
+fn source(mode: Shuffle, b: u32, c: u32, lane: u32) -> (u32, bool) {
+    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
+    let most = (lane & segment) | (clamp & !segment);
+    let least = lane & segment;
+    let (source, inside) = match mode {
+        Shuffle::Up => (lane.wrapping_sub(b), lane as i32 - b as i32 >= most as i32),
+        Shuffle::Down => (lane + b, lane + b <= most),
+        Shuffle::Butterfly => (lane ^ b, lane ^ b <= most),
+        Shuffle::Index => {
+            let source = least | (b & !segment & 31);
+            (source, source <= most)
+        }
+    };
+    if inside { (source, true) } else { (lane, false) }
+}

@@ -1,0 +1,93 @@
+//! Moves and calls.
+
+use super::translate::Translator;
+use crate::Result;
+use crate::cpu::ast::{Call, CallResult, Callee, Operand, Returns, Signature, Type};
+use cranelift_codegen::ir::{ExtFuncData, ExternalName, FuncRef, InstBuilder, UserExternalName, Value, types};
+
+impl<'u> Translator<'u, '_> {
+    /// What a `mov` to `to` moves.
+    pub(super) fn moved(&mut self, ty: Type, to: Operand<'u>, from: Operand<'u>) -> Result<Value> {
+        let Operand::Register(register) = to else { return Err(self.error("a `mov` goes to a register")) };
+        let has = self.type_of(register);
+        if !super::translate::agrees(has, ty) {
+            return Err(self.error(format!("`mov` of {ty:?} to a register of type {has:?}")));
+        }
+        match from {
+            Operand::Symbol(name) if ty.bytes() == 8 && !ty.is_float() => self.symbol(name),
+            Operand::Special(special) => self.special(special, ty),
+            // Registers of one type move as they are: no bits change their class on the way.
+            Operand::Register(source) if self.type_of(source) == has => self.read(from, has),
+            _ => self.read(from, ty),
+        }
+    }
+
+    pub(super) fn callee(&mut self, index: u32) -> FuncRef {
+        if let Some(&known) = self.callees.get(&index) {
+            return known;
+        }
+        let function = &self.unit.module.functions[index as usize];
+        let signature = self.unit.signature(&function.signature);
+        let signature = self.b.import_signature(signature);
+        let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: 0, index });
+        let name = ExternalName::user(name);
+        let reference = self.b.import_function(ExtFuncData { name, signature, colocated: true, patchable: false });
+        self.callees.insert(index, reference);
+        reference
+    }
+
+    pub(super) fn call(&mut self, call: &'u Call<'u>) -> Result<()> {
+        let unit = self.unit;
+        let (signature, direct) = match call.callee {
+            Callee::Direct(name) => match unit.functions.get(name) {
+                Some(&index) if !unit.module.functions[index as usize].entry => {
+                    (&unit.module.functions[index as usize].signature, Some(index))
+                }
+                Some(_) => return Err(self.error(format!("`{name}` is a kernel: it cannot be called"))),
+                None => return Err(self.error(format!("there is no function `{name}` with a body"))),
+            },
+            Callee::Indirect(_, prototype) => (&self.function.body.prototypes[prototype as usize], None),
+        };
+        let arguments = self.arguments(call, signature)?;
+        let inst = match (direct, call.callee) {
+            (None, Callee::Indirect(register, _)) => {
+                let address = self.read(Operand::Register(register), Type::B64)?;
+                let signature = self.b.import_signature(unit.signature(signature));
+                self.b.ins().call_indirect(signature, address, &arguments)
+            }
+            (index, _) => {
+                let callee = self.callee(index.unwrap_or_default());
+                self.b.ins().call(callee, &arguments)
+            }
+        };
+        if let (CallResult::Register(register), Returns::Register(ty)) = (call.result, signature.result) {
+            let value = self.b.inst_results(inst)[0];
+            self.write(Operand::Register(register), ty, value)?;
+        }
+        Ok(())
+    }
+
+    /// The values to pass, the room for the results first where they come in cells.
+    fn arguments(&mut self, call: &'u Call<'u>, signature: &Signature) -> Result<Vec<Value>> {
+        let given = &self.function.body.operands[call.arguments.start as usize..call.arguments.end as usize];
+        if given.len() != signature.parameters.len() {
+            let wanted = signature.parameters.len();
+            return Err(self.error(format!("{} arguments for a function that takes {wanted}", given.len())));
+        }
+        let mut values = Vec::with_capacity(given.len() + 1);
+        match (call.result, signature.result) {
+            (CallResult::Param(name), Returns::Cells(bytes)) => {
+                match self.params.iter().rev().find(|p| p.0 == name && p.1 == bytes) {
+                    Some(&(_, _, slot)) => values.push(self.b.ins().stack_addr(types::I64, slot, 0)),
+                    None => return Err(self.error(format!("there is no `.param` `{name}` of {bytes} bytes here"))),
+                }
+            }
+            (CallResult::None, Returns::Nothing) | (CallResult::Register(_), Returns::Register(_)) => {}
+            (_, result) => return Err(self.error(format!("the function gives {result:?}; the call expects otherwise"))),
+        }
+        for (operand, ty) in given.iter().zip(&signature.parameters) {
+            values.push(self.read(*operand, *ty)?);
+        }
+        Ok(values)
+    }
+}

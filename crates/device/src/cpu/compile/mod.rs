@@ -1,0 +1,236 @@
+//! PTX to native code.
+//!
+//! Every function becomes CLIF (`translate`), and CLIF becomes machine code, in parallel and independently of the others; `link` then
+//! puts all of it into one executable region and fills in the addresses. Data gets its place before, so that code holds
+//! its addresses as constants.
+
+mod arithmetic;
+mod calls;
+mod link;
+mod memory;
+mod threads;
+mod translate;
+
+use super::ast;
+use super::mapping::Mapping;
+use super::parse::{Map, at_line, parse};
+use crate::{Error, Result};
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{CompiledCode, Context};
+use cranelift_frontend::FunctionBuilderContext;
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Options {
+    /// Every access to memory checks its alignment and ends the launch where a GPU would.
+    pub(super) strict: bool,
+}
+
+/// A loaded module: where its kernels are. The mappings live as long as it does.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) kernels: HashMap<String, Kernel>,
+    /// Bytes of shared memory a block has.
+    pub(super) shared_bytes: usize,
+    _code: Mapping,
+    _data: Mapping,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Kernel {
+    /// An `extern "C" fn(*const u8)`: its argument is where its parameters lie.
+    pub(super) address: usize,
+    pub(super) parameters: Vec<ast::Type>,
+}
+
+pub(super) fn compile(ptx: &str, options: Options) -> Result<Program> {
+    let module = parse(ptx)?;
+    let isa = host()?;
+    let (unit, mut data) = lay_out(ptx, &module, isa, options)?;
+    let compiled = module
+        .functions
+        .par_iter()
+        .enumerate()
+        .map_init(Default::default, |scratch, (index, function)| native(&unit, function, index, scratch))
+        .collect::<Result<Vec<_>>>()?;
+    let (code, addresses) = link::link(&compiled)?;
+    for global in &module.globals {
+        initialize(&unit, global, &addresses, &mut data)?;
+    }
+    let kernels = module.functions.iter().zip(&addresses).filter(|(f, _)| f.entry);
+    let kernels = kernels
+        .map(|(f, &address)| (f.name.to_owned(), Kernel { address, parameters: f.signature.parameters.clone() }));
+    Ok(Program { kernels: kernels.collect(), shared_bytes: unit.shared_bytes, _code: code, _data: data })
+}
+
+/// What every function needs to know of its module.
+pub(super) struct Unit<'a> {
+    source: &'a str,
+    module: &'a ast::Module<'a>,
+    /// By name, the place in `module.functions`.
+    functions: Map<'a, u32>,
+    /// By name, the address.
+    data: Map<'a, u64>,
+    /// By name, the offset in a block's shared memory.
+    shared: Map<'a, u32>,
+    shared_bytes: usize,
+    isa: OwnedTargetIsa,
+    options: Options,
+}
+
+impl Unit<'_> {
+    fn error(&self, line: u32, message: impl Into<String>) -> Error {
+        at_line(self.source, line, message)
+    }
+
+    fn call_conv(&self) -> CallConv {
+        self.isa.default_call_conv()
+    }
+
+    /// Results in cells go through a pointer that the caller passes first: so a function and whoever calls it
+    /// through a prototype agree without knowing the cells' types.
+    fn signature(&self, ptx: &ast::Signature) -> Signature {
+        let mut signature = Signature::new(self.call_conv());
+        if let ast::Returns::Cells(_) = ptx.result {
+            signature.params.push(AbiParam::new(types::I64));
+        }
+        signature.params.extend(ptx.parameters.iter().map(|t| AbiParam::new(clif_type(*t))));
+        if let ast::Returns::Register(ty) = ptx.result {
+            signature.returns.push(AbiParam::new(clif_type(ty)));
+        }
+        signature
+    }
+}
+
+/// What holds a value of this type: narrow integers live in 32 bits.
+fn clif_type(ty: ast::Type) -> types::Type {
+    match ty {
+        ast::Type::F32 => types::F32,
+        ast::Type::F64 => types::F64,
+        ast::Type::Pred => types::I8,
+        _ if ty.bytes() == 8 => types::I64,
+        _ => types::I32,
+    }
+}
+
+fn host() -> Result<OwnedTargetIsa> {
+    let failed = |e: &dyn std::fmt::Display| Error::Codegen(format!("no code generator for this machine: {e}"));
+    let mut flags = settings::builder();
+    let verifier = if cfg!(debug_assertions) { "true" } else { "false" };
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("enable_verifier", verifier),
+        ("enable_probestack", "true"),
+        ("probestack_strategy", "inline"),
+        ("unwind_info", "false"),
+    ] {
+        flags.set(name, value).map_err(|e| failed(&e))?;
+    }
+    let isa = cranelift_native::builder().map_err(|e| failed(&e))?;
+    isa.finish(settings::Flags::new(flags)).map_err(|e| failed(&e))
+}
+
+/// Gives every name its place.
+fn lay_out<'a>(
+    source: &'a str,
+    module: &'a ast::Module<'a>,
+    isa: OwnedTargetIsa,
+    options: Options,
+) -> Result<(Unit<'a>, Mapping)> {
+    let twice = |line, name: &str| at_line(source, line, format!("`{name}` is defined twice"));
+    let mut functions = Map::default();
+    for (index, f) in module.functions.iter().enumerate() {
+        if functions.insert(f.name, index as u32).is_some() {
+            return Err(twice(f.line, f.name));
+        }
+    }
+    let mut bytes = 0u64;
+    let mut data = Map::default();
+    for global in &module.globals {
+        bytes = bytes.next_multiple_of(global.align as u64);
+        if data.insert(global.name, bytes).is_some() || functions.contains_key(global.name) {
+            return Err(twice(global.line, global.name));
+        }
+        bytes += global.bytes;
+    }
+    let mapping = Mapping::new(bytes)?;
+    data.values_mut().for_each(|offset| *offset += mapping.address());
+    let mut shared_bytes = 0u64;
+    let mut shared = Map::default();
+    for array in &module.shared {
+        shared_bytes = shared_bytes.next_multiple_of(array.align as u64);
+        if shared_bytes + array.bytes > i32::MAX as u64 {
+            return Err(at_line(source, array.line, "the shared arrays are too large together"));
+        }
+        if shared.insert(array.name, shared_bytes as u32).is_some() || data.contains_key(array.name) {
+            return Err(twice(array.line, array.name));
+        }
+        shared_bytes += array.bytes;
+    }
+    let shared_bytes = shared_bytes as usize;
+    Ok((Unit { source, module, functions, data, shared, shared_bytes, isa, options }, mapping))
+}
+
+/// Writes a global's first values.
+fn initialize(unit: &Unit<'_>, global: &ast::Global<'_>, functions: &[usize], data: &mut Mapping) -> Result<()> {
+    let first = (unit.data[global.name] - data.address()) as usize;
+    let element = global.element as usize;
+    for (n, initial) in global.initial.iter().enumerate() {
+        let bits = match *initial {
+            ast::Initial::Bits(bits) => bits,
+            ast::Initial::Symbol(name) => match (unit.functions.get(name), unit.data.get(name)) {
+                (Some(&index), _) => functions[index as usize] as u64,
+                (_, Some(&address)) => address,
+                _ => return Err(unit.error(global.line, format!("`{name}` is not defined in this module"))),
+            },
+        };
+        data.bytes_mut()[first + n * element..][..element].copy_from_slice(&bits.to_le_bytes()[..element]);
+    }
+    Ok(())
+}
+
+/// What a worker uses again from one function to the next.
+struct Scratch {
+    context: Context,
+    builder: FunctionBuilderContext,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { context: Context::new(), builder: FunctionBuilderContext::new() }
+    }
+}
+
+/// A function's machine code, and who the names in its relocations are.
+pub(super) struct Native {
+    code: CompiledCode,
+    /// By `UserExternalNameRef`, the function's index.
+    callees: Vec<u32>,
+}
+
+fn native(unit: &Unit<'_>, ptx: &ast::Function<'_>, index: usize, scratch: &mut Scratch) -> Result<Native> {
+    let Scratch { context, builder } = scratch;
+    context.clear();
+    let signature = if ptx.entry {
+        let mut signature = Signature::new(unit.call_conv());
+        signature.params.push(AbiParam::new(types::I64));
+        signature
+    } else {
+        unit.signature(&ptx.signature)
+    };
+    context.func = Function::with_name_signature(UserFuncName::user(0, index as u32), signature);
+    translate::translate(unit, ptx, &mut context.func, builder)?;
+    let compiled = context
+        .compile(&*unit.isa, &mut ControlPlane::default())
+        .map_err(|e| Error::Codegen(format!("`{}`, PTX line {}: {:?}", ptx.name, ptx.line, e.inner)));
+    compiled?;
+    let callees = context.func.params.user_named_funcs().values().map(|name| name.index).collect();
+    match context.take_compiled_code() {
+        Some(code) => Ok(Native { code, callees }),
+        None => Err(Error::Codegen(format!("`{}` gave no code", ptx.name))),
+    }
+}

@@ -1,0 +1,181 @@
+//! What a thread asks of its surroundings: who it is, and to wait.
+
+use super::translate::Translator;
+use crate::Result;
+use crate::cpu::ast::{Operand, Shuffle, Special, Type, Vote};
+use crate::cpu::context::{self, Context, Fault, WarpOperation};
+use crate::cpu::stack::{CONTEXT_AT, SLOT};
+use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Value, types};
+use std::mem::offset_of;
+
+/// A context's fields do not change while its thread runs.
+const FIXED: MemFlagsData = MemFlagsData::trusted().with_readonly().with_can_move();
+
+impl<'u> Translator<'u, '_> {
+    /// A field of the thread's context, found from the stack pointer.
+    pub(super) fn context_field(&mut self, ty: types::Type, offset: usize) -> Value {
+        let pointer = self.b.ins().get_stack_pointer(types::I64);
+        let mask = self.int(types::I64, !(SLOT as i64 - 1));
+        let slot = self.b.ins().band(pointer, mask);
+        self.b.ins().load(ty, FIXED, slot, (CONTEXT_AT + offset) as i32)
+    }
+
+    pub(super) fn special(&mut self, special: Special, ty: Type) -> Result<Value> {
+        let wide = matches!(special, Special::Clock | Special::GlobalTimer);
+        if ty.is_float() || ty.bytes() != if wide { 8 } else { 4 } {
+            return Err(self.error(format!("{special:?} has {} bits", if wide { 64 } else { 32 })));
+        }
+        Ok(match special {
+            Special::Tid => self.context_field(types::I32, offset_of!(Context, thread)),
+            Special::Ntid => self.context_field(types::I32, offset_of!(Context, threads)),
+            Special::Ctaid => self.context_field(types::I32, offset_of!(Context, block)),
+            Special::Nctaid => self.context_field(types::I32, offset_of!(Context, blocks)),
+            Special::Zero => self.int(types::I32, 0),
+            Special::One => self.int(types::I32, 1),
+            Special::Lane => self.lane(),
+            Special::Warp => {
+                let thread = self.context_field(types::I32, offset_of!(Context, thread));
+                let five = self.int(types::I32, 5);
+                self.b.ins().ushr(thread, five)
+            }
+            Special::LanesBelow => {
+                let bit = self.lane_bit();
+                let ones = self.int(types::I32, -1);
+                self.b.ins().iadd(bit, ones)
+            }
+            Special::Clock => self.host(context::clock as *const () as usize, &[], Some(types::I64)),
+            Special::GlobalTimer => self.host(context::timer as *const () as usize, &[], Some(types::I64)),
+        })
+    }
+
+    fn lane(&mut self) -> Value {
+        let thread = self.context_field(types::I32, offset_of!(Context, thread));
+        let mask = self.int(types::I32, 31);
+        self.b.ins().band(thread, mask)
+    }
+
+    fn lane_bit(&mut self) -> Value {
+        let lane = self.lane();
+        let one = self.int(types::I32, 1);
+        self.b.ins().ishl(one, lane)
+    }
+
+    /// Calls an `extern "C"` function; without a result it gives one of its arguments or nothing of use.
+    fn host(&mut self, address: usize, arguments: &[Value], result: Option<types::Type>) -> Value {
+        let signature = match self.signatures.get(&address) {
+            Some(&known) => known,
+            None => {
+                let mut signature = Signature::new(self.unit.call_conv());
+                signature.params.extend(arguments.iter().map(|v| AbiParam::new(self.b.func.dfg.value_type(*v))));
+                signature.returns.extend(result.map(AbiParam::new));
+                let signature = self.b.import_signature(signature);
+                self.signatures.insert(address, signature);
+                signature
+            }
+        };
+        let callee = self.int(types::I64, address as i64);
+        let inst = self.b.ins().call_indirect(signature, callee, arguments);
+        self.b.inst_results(inst).first().copied().unwrap_or(callee)
+    }
+
+    pub(super) fn exit(&mut self) {
+        self.host(context::exit as *const () as usize, &[], None);
+        self.unreachable();
+    }
+
+    /// Ends the launch as a whole.
+    pub(super) fn fault(&mut self, kind: Fault) {
+        let kind = self.int(types::I32, kind as i64);
+        let line = self.int(types::I32, self.line as i64);
+        self.host(context::fault as *const () as usize, &[kind, line], None);
+        self.unreachable();
+    }
+
+    pub(super) fn sleep(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        let nanoseconds = self.read(o[0], Type::U32)?;
+        self.host(context::sleep as *const () as usize, &[nanoseconds], None);
+        Ok(())
+    }
+
+    pub(super) fn stack_save(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        let pointer = self.b.ins().get_stack_pointer(types::I64);
+        let low = self.b.ins().ireduce(types::I32, pointer);
+        self.write(o[0], Type::U32, low)
+    }
+
+    pub(super) fn barrier(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        if o[0] != Operand::Int(0) {
+            return Err(self.error("there is one barrier, `bar.sync 0`"));
+        }
+        let line = self.int(types::I32, self.line as i64);
+        self.host(context::barrier as *const () as usize, &[line], None);
+        Ok(())
+    }
+
+    /// The value in the low half, the predicate in bit 32.
+    fn warp(&mut self, operation: WarpOperation, mask: Value, operands: [Value; 3]) -> Value {
+        let operation = self.int(types::I32, operation.number() as i64);
+        let line = self.int(types::I32, self.line as i64);
+        let [a, b, c] = operands;
+        self.host(context::warp as *const () as usize, &[operation, line, mask, a, b, c], Some(types::I64))
+    }
+
+    pub(super) fn warp_barrier(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        let mask = self.read(o[0], Type::B32)?;
+        let none = self.int(types::I32, 0);
+        self.warp(WarpOperation::Barrier, mask, [none; 3]);
+        Ok(())
+    }
+
+    /// `shfl.sync.mode.b32 d[|p], a, b, c, mask`
+    pub(super) fn shuffle(&mut self, mode: Shuffle, o: &[Operand<'u>]) -> Result<()> {
+        let inputs = &o[o.len() - 4..];
+        let a = self.read(inputs[0], Type::B32)?;
+        let b = self.read(inputs[1], Type::B32)?;
+        let c = self.read(inputs[2], Type::B32)?;
+        let mask = self.read(inputs[3], Type::B32)?;
+        let answer = self.warp(WarpOperation::Shuffle(mode), mask, [a, b, c]);
+        let value = self.b.ins().ireduce(types::I32, answer);
+        self.write(o[0], Type::B32, value)?;
+        if o.len() == 6 {
+            let predicate = self.predicate(answer);
+            self.write(o[1], Type::Pred, predicate)?;
+        }
+        Ok(())
+    }
+
+    /// `vote.sync.mode.pred d, [!]a, mask`
+    pub(super) fn vote(&mut self, mode: Vote, o: &[Operand<'u>]) -> Result<()> {
+        let (operand, negated) = match o[1] {
+            Operand::Not(register) => (Operand::Register(register), true),
+            other => (other, false),
+        };
+        let predicate = self.read(operand, Type::Pred)?;
+        let mut a = self.b.ins().uextend(types::I32, predicate);
+        if negated {
+            let one = self.int(types::I32, 1);
+            a = self.b.ins().bxor(a, one);
+        }
+        let mask = self.read(o[2], Type::B32)?;
+        let none = self.int(types::I32, 0);
+        let answer = self.warp(WarpOperation::Vote(mode), mask, [a, none, none]);
+        if mode == Vote::Ballot {
+            let value = self.b.ins().ireduce(types::I32, answer);
+            return self.write(o[0], Type::B32, value);
+        }
+        let predicate = self.predicate(answer);
+        self.write(o[0], Type::Pred, predicate)
+    }
+
+    fn predicate(&mut self, answer: Value) -> Value {
+        let half = self.int(types::I64, 32);
+        let high = self.b.ins().ushr(answer, half);
+        self.b.ins().ireduce(types::I8, high)
+    }
+
+    /// Every thread of this device runs on its own, so it alone is surely active.
+    pub(super) fn active_mask(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        let bit = self.lane_bit();
+        self.write(o[0], Type::B32, bit)
+    }
+}

@@ -1,0 +1,448 @@
+//! One PTX function to CLIF: control flow, registers, and which instruction goes where.
+//!
+//! A register is a variable of `cranelift-frontend`, which makes SSA of it; a label is a block. A block is sealed as soon as the last
+//! branch to it is there, so that no phi is made for a block with one way in. A predicate is the `i8` its comparison
+//! gave: Cranelift fuses the two where one is used directly by the other.
+
+use super::{Unit, clif_type};
+use crate::cpu::ast::{Action, Function, Guard, Label, Opcode, Operand, Register, Returns, Statement, Type};
+use crate::cpu::context::Fault;
+use crate::{Error, Result};
+use cranelift_codegen::ir::{
+    self, Block, BlockCall, FuncRef, InstBuilder, JumpTableData, MemFlagsData, SigRef, StackSlot, TrapCode, Value,
+    ValueDef, types,
+};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use std::collections::HashMap;
+
+/// After a call that does not come back.
+const UNREACHABLE: TrapCode = TrapCode::unwrap_user(1);
+
+pub(super) fn translate(
+    unit: &Unit<'_>,
+    function: &Function<'_>,
+    clif: &mut ir::Function,
+    scratch: &mut FunctionBuilderContext,
+) -> Result<()> {
+    let mut t = Translator {
+        unit,
+        function,
+        b: FunctionBuilder::new(clif, scratch),
+        blocks: Vec::new(),
+        incoming: function.body.labels.iter().map(|l| l.uses).collect(),
+        placed: vec![false; function.body.labels.len()],
+        live: true,
+        line: function.line,
+        param_pointer: None,
+        params: Vec::new(),
+        open: Vec::new(),
+        slots: HashMap::new(),
+        callees: HashMap::new(),
+        signatures: HashMap::new(),
+    };
+    t.begin();
+    for statement in &function.body.statements {
+        t.line = statement.line;
+        t.statement(statement)?;
+    }
+    if t.live {
+        t.give_back();
+    }
+    t.b.seal_all_blocks();
+    t.b.finalize(unit.isa.frontend_config());
+    Ok(())
+}
+
+pub(super) struct Translator<'u, 'f> {
+    pub(super) unit: &'u Unit<'u>,
+    pub(super) function: &'u Function<'u>,
+    pub(super) b: FunctionBuilder<'f>,
+    blocks: Vec<Block>,
+    /// Branches to each label that are still to come.
+    incoming: Vec<u32>,
+    placed: Vec<bool>,
+    /// Whether the current block can still be added to. What follows a jump, up to the next label, cannot be reached.
+    pub(super) live: bool,
+    pub(super) line: u32,
+    /// A kernel's parameters; a function's cells for its results.
+    pub(super) param_pointer: Option<Value>,
+    /// The `.param`s of the scopes that are open, innermost last.
+    pub(super) params: Vec<(&'u str, u32, StackSlot)>,
+    /// How many of `params` there were when each open scope began.
+    open: Vec<usize>,
+    /// Stack slots by depth and size: scopes that follow each other share.
+    pub(super) slots: HashMap<(usize, u32), StackSlot>,
+    pub(super) callees: HashMap<u32, FuncRef>,
+    /// Of calls into the host, by the address called.
+    pub(super) signatures: HashMap<usize, SigRef>,
+}
+
+impl<'u> Translator<'u, '_> {
+    fn begin(&mut self) {
+        for ty in &self.function.body.registers {
+            self.b.declare_var(clif_type(*ty));
+        }
+        let entry = self.b.create_block();
+        self.blocks = self.function.body.labels.iter().map(|_| self.b.create_block()).collect();
+        self.b.append_block_params_for_function_params(entry);
+        self.b.switch_to_block(entry);
+        self.b.seal_block(entry);
+        let mut values = self.b.block_params(entry).to_vec().into_iter();
+        if self.function.entry || matches!(self.function.signature.result, Returns::Cells(_)) {
+            self.param_pointer = values.next();
+        }
+        for (register, value) in values.enumerate() {
+            self.b.def_var(Variable::from_u32(register as u32), value);
+        }
+    }
+
+    fn statement(&mut self, statement: &'u Statement<'u>) -> Result<()> {
+        match &statement.action {
+            Action::Label(label) => self.place(*label),
+            Action::Open => self.open.push(self.params.len()),
+            Action::Close => self.params.truncate(self.open.pop().unwrap_or_default()),
+            Action::Param { name, bytes } => self.declare_param(name, *bytes),
+            _ if !self.live => self.skip(statement),
+            Action::Branch(label) => self.branch(*label, statement.guard)?,
+            Action::Do { opcode: Opcode::Mov(ty), first, .. } if statement.guard.is_some() => {
+                let operands = &self.function.body.operands[*first as usize..];
+                self.guarded_mov(*ty, operands[0], operands[1], statement.guard)?;
+            }
+            action => self.guarded(statement.guard, |t| t.action(action))?,
+        }
+        Ok(())
+    }
+
+    fn action(&mut self, action: &'u Action<'u>) -> Result<()> {
+        match action {
+            Action::Do { opcode, first, count } => {
+                let operands = &self.function.body.operands[*first as usize..][..*count as usize];
+                self.instruction(*opcode, operands)
+            }
+            Action::Call(n) => self.call(&self.function.body.calls[*n as usize]),
+            Action::BranchTable { index, table } => self.branch_table(*index, *table),
+            _ => Ok(()), // labels, scopes and branches: `statement`
+        }
+    }
+
+    /// The rows of the instruction table.
+    fn instruction(&mut self, opcode: Opcode, o: &'u [Operand<'u>]) -> Result<()> {
+        match opcode {
+            Opcode::Mov(ty) => {
+                let value = self.moved(ty, o[0], o[1])?;
+                self.set(o[0], value)
+            }
+            Opcode::Binary(op, ty) => self.binary(op, ty, o),
+            Opcode::Unary(op, ty) => self.unary(op, ty, o),
+            Opcode::MulWide => self.multiply_wide(o, None),
+            Opcode::MadWide => self.multiply_wide(o, Some(o[3])),
+            Opcode::MadLow(ty) => self.multiply_add(ty, o),
+            Opcode::Fma(ty) => self.fused_multiply_add(ty, o),
+            Opcode::Funnel { left, wrap } => self.funnel(left, wrap, o),
+            Opcode::BitField(ty) => self.bit_field(ty, o),
+            Opcode::Permute => self.permute(o),
+            Opcode::Convert { to, from, round } => self.convert(to, from, round, o),
+            Opcode::Compare(condition, ty) => self.compare(condition, ty, o),
+            Opcode::Select(ty) => self.select(ty, o),
+            Opcode::Load(order, ty) => self.load(order, ty, o),
+            Opcode::Store(order, ty) => self.store(order, ty, o),
+            Opcode::LoadParam(ty) => self.load_param(ty, o),
+            Opcode::StoreParam(ty) => self.store_param(ty, o),
+            Opcode::Atomic(op, ty) => self.atomic(op, ty, o),
+            Opcode::CompareExchange(ty) => self.compare_exchange(ty, o),
+            Opcode::Fence { local } => {
+                // The threads of a block take turns on one core: among them memory is in order anyway.
+                if !local {
+                    self.b.ins().fence();
+                }
+                Ok(())
+            }
+            Opcode::Barrier => self.barrier(o),
+            Opcode::WarpBarrier => self.warp_barrier(o),
+            Opcode::Shuffle(mode) => self.shuffle(mode, o),
+            Opcode::Vote(mode) => self.vote(mode, o),
+            Opcode::ActiveMask => self.active_mask(o),
+            Opcode::Sleep => self.sleep(o),
+            Opcode::StackSave => self.stack_save(o),
+            Opcode::Return => {
+                self.give_back();
+                Ok(())
+            }
+            Opcode::Exit => {
+                self.exit();
+                Ok(())
+            }
+            Opcode::Trap => {
+                self.fault(Fault::Trap);
+                Ok(())
+            }
+            Opcode::Branch | Opcode::BranchTable | Opcode::Call => Ok(()), // actions of their own
+        }
+    }
+
+    // Control flow.
+
+    fn place(&mut self, label: Label) {
+        let block = self.blocks[label.0 as usize];
+        if self.live {
+            self.b.ins().jump(block, &[]);
+        }
+        self.b.switch_to_block(block);
+        self.live = true;
+        self.placed[label.0 as usize] = true;
+        self.seal_if_complete(label);
+    }
+
+    fn seal_if_complete(&mut self, label: Label) {
+        if self.placed[label.0 as usize] && self.incoming[label.0 as usize] == 0 {
+            self.b.seal_block(self.blocks[label.0 as usize]);
+        }
+    }
+
+    /// One of the branches to `label` is there, or will never be.
+    fn arrived(&mut self, label: Label) {
+        let left = &mut self.incoming[label.0 as usize];
+        *left = left.saturating_sub(1);
+        self.seal_if_complete(label);
+    }
+
+    /// A statement that cannot be reached.
+    fn skip(&mut self, statement: &Statement<'_>) {
+        match statement.action {
+            Action::Branch(label) => self.arrived(label),
+            Action::BranchTable { table, .. } => {
+                for label in &self.function.body.tables[table as usize] {
+                    self.arrived(*label);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn branch(&mut self, label: Label, guard: Option<Guard>) -> Result<()> {
+        let target = self.blocks[label.0 as usize];
+        match guard {
+            None => {
+                self.b.ins().jump(target, &[]);
+                self.live = false;
+            }
+            Some(guard) => {
+                let next = self.b.create_block();
+                self.branch_if(guard, target, next)?;
+                self.b.switch_to_block(next);
+                self.b.seal_block(next);
+            }
+        }
+        self.arrived(label);
+        Ok(())
+    }
+
+    fn branch_if(&mut self, guard: Guard, then: Block, otherwise: Block) -> Result<()> {
+        let predicate = self.read(Operand::Register(guard.predicate), Type::Pred)?;
+        let (then, otherwise) = if guard.negated { (otherwise, then) } else { (then, otherwise) };
+        self.b.ins().brif(predicate, then, &[], otherwise, &[]);
+        Ok(())
+    }
+
+    fn branch_table(&mut self, index: Register, table: u32) -> Result<()> {
+        let index = self.read(Operand::Register(index), Type::U32)?;
+        let labels = &self.function.body.tables[table as usize];
+        let outside = self.b.create_block();
+        self.b.set_cold_block(outside);
+        let pool = &mut self.b.func.dfg.value_lists;
+        let targets: Vec<BlockCall> =
+            labels.iter().map(|l| BlockCall::new(self.blocks[l.0 as usize], [], pool)).collect();
+        let outside_call = BlockCall::new(outside, [], pool);
+        let table = self.b.create_jump_table(JumpTableData::new(outside_call, &targets));
+        self.b.ins().br_table(index, table);
+        for label in labels {
+            self.arrived(*label);
+        }
+        self.b.switch_to_block(outside);
+        self.b.seal_block(outside);
+        self.fault(Fault::BadIndex);
+        Ok(())
+    }
+
+    /// Emits what `emit` does, done only where the guard holds.
+    fn guarded(&mut self, guard: Option<Guard>, emit: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let Some(guard) = guard else { return emit(self) };
+        let (inner, next) = (self.b.create_block(), self.b.create_block());
+        self.branch_if(guard, inner, next)?;
+        self.b.switch_to_block(inner);
+        self.b.seal_block(inner);
+        emit(self)?;
+        if self.live {
+            self.b.ins().jump(next, &[]);
+        }
+        self.b.switch_to_block(next);
+        self.b.seal_block(next);
+        self.live = true;
+        Ok(())
+    }
+
+    /// `@p mov` is a select: no branch.
+    fn guarded_mov(&mut self, ty: Type, to: Operand<'u>, from: Operand<'u>, guard: Option<Guard>) -> Result<()> {
+        let Some(guard) = guard else { return Ok(()) };
+        let predicate = self.read(Operand::Register(guard.predicate), Type::Pred)?;
+        let new = self.moved(ty, to, from)?;
+        let Operand::Register(register) = to else { return Err(self.error("a `mov` goes to a register")) };
+        let old = self.b.use_var(variable(register));
+        let (then, otherwise) = if guard.negated { (old, new) } else { (new, old) };
+        let value = self.b.ins().select(predicate, then, otherwise);
+        self.set(to, value)
+    }
+
+    /// `ret`
+    fn give_back(&mut self) {
+        match self.function.signature.result {
+            Returns::Register(_) => {
+                let result = Variable::from_u32(self.function.signature.parameters.len() as u32);
+                let value = self.b.use_var(result);
+                self.b.ins().return_(&[value]);
+            }
+            _ => {
+                self.b.ins().return_(&[]);
+            }
+        }
+        self.live = false;
+    }
+
+    /// Ends the block after a call that does not come back.
+    pub(super) fn unreachable(&mut self) {
+        let block = self.b.current_block().filter(|b| self.b.func.layout.entry_block() != Some(*b));
+        if let Some(block) = block {
+            self.b.set_cold_block(block);
+        }
+        self.b.ins().trap(UNREACHABLE);
+        self.live = false;
+    }
+
+    // Registers and operands.
+
+    pub(super) fn error(&self, message: impl Into<String>) -> Error {
+        self.unit.error(self.line, message)
+    }
+
+    pub(super) fn type_of(&self, register: Register) -> Type {
+        self.function.body.registers[register.0 as usize]
+    }
+
+    /// An operand as an instruction of type `ty` reads it.
+    pub(super) fn read(&mut self, operand: Operand<'_>, ty: Type) -> Result<Value> {
+        let wanted = clif_type(ty);
+        match operand {
+            Operand::Register(register) => {
+                if !agrees(self.type_of(register), ty) {
+                    return Err(self.mismatch(register, ty));
+                }
+                let value = self.b.use_var(variable(register));
+                Ok(self.bits_as(value, wanted))
+            }
+            Operand::Int(n) if ty == Type::Pred => Ok(self.b.ins().iconst(types::I8, (n != 0) as i64)),
+            Operand::Int(n) if !ty.is_float() => Ok(self.int(wanted, n)),
+            Operand::F32(bits) if ty == Type::F32 => {
+                Ok(self.b.ins().f32const(ir::immediates::Ieee32::with_bits(bits)))
+            }
+            Operand::F64(bits) if ty == Type::F64 => {
+                Ok(self.b.ins().f64const(ir::immediates::Ieee64::with_bits(bits)))
+            }
+            Operand::F32(bits) if ty == Type::B32 => Ok(self.int(wanted, bits as i64)),
+            Operand::F64(bits) if ty == Type::B64 => Ok(self.int(wanted, bits as i64)),
+            _ => Err(self.error(format!("{operand:?} is not an operand of this instruction"))),
+        }
+    }
+
+    /// A register's low bits, for an instruction that takes a narrower type than the register has.
+    pub(super) fn read_low(&mut self, operand: Operand<'_>, ty: Type) -> Result<Value> {
+        if let Operand::Register(register) = operand
+            && self.type_of(register) == Type::B64
+            && ty.bytes() < 8
+        {
+            let value = self.b.use_var(variable(register));
+            return Ok(self.b.ins().ireduce(types::I32, value));
+        }
+        self.read(operand, if ty.is_narrow() { Type::U32 } else { ty })
+    }
+
+    /// Assigns what an instruction of type `ty` gave.
+    pub(super) fn write(&mut self, operand: Operand<'_>, ty: Type, value: Value) -> Result<()> {
+        if let Operand::Register(register) = operand
+            && !agrees(self.type_of(register), ty)
+        {
+            return Err(self.mismatch(register, ty));
+        }
+        self.set(operand, value)
+    }
+
+    /// Assigns a value of the register's size.
+    pub(super) fn set(&mut self, operand: Operand<'_>, value: Value) -> Result<()> {
+        let Operand::Register(register) = operand else {
+            return Err(self.error("the result of an instruction goes to a register"));
+        };
+        let value = self.bits_as(value, clif_type(self.type_of(register)));
+        self.b.def_var(variable(register), value);
+        Ok(())
+    }
+
+    fn mismatch(&self, register: Register, ty: Type) -> Error {
+        let has = self.type_of(register);
+        self.error(format!("a register of type {has:?} is not an operand of an instruction of type {ty:?}"))
+    }
+
+    /// The same bits as another type of the same size.
+    fn bits_as(&mut self, value: Value, ty: types::Type) -> Value {
+        if self.b.func.dfg.value_type(value) == ty {
+            return value;
+        }
+        self.b.ins().bitcast(ty, MemFlagsData::new(), value)
+    }
+
+    pub(super) fn int(&mut self, ty: types::Type, n: i64) -> Value {
+        let n = match ty.bits() {
+            8 => n as u8 as i64,
+            16 => n as u16 as i64,
+            32 => n as u32 as i64,
+            _ => n,
+        };
+        self.b.ins().iconst(ty, n)
+    }
+
+    /// A value that is known now.
+    pub(super) fn constant(&self, value: Value) -> Option<u64> {
+        let dfg = &self.b.func.dfg;
+        match dfg.value_def(dfg.resolve_aliases(value)) {
+            ValueDef::Result(inst, 0) => match dfg.insts[inst] {
+                ir::InstructionData::UnaryImm { opcode: ir::Opcode::Iconst, imm } => Some(imm.bits() as u64),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// An upper limit of a value that has just been masked.
+    pub(super) fn mask_of(&self, value: Value) -> Option<u64> {
+        let dfg = &self.b.func.dfg;
+        match dfg.value_def(dfg.resolve_aliases(value)) {
+            ValueDef::Result(inst, 0) => match dfg.insts[inst] {
+                ir::InstructionData::Binary { opcode: ir::Opcode::Band, args } => {
+                    self.constant(args[1]).or_else(|| self.constant(args[0]))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn variable(register: Register) -> Variable {
+    Variable::from_u32(register.0)
+}
+
+/// Whether a register may be an operand of an instruction of type `ty`: the same size, and not a float for an integer.
+pub(super) fn agrees(register: Type, ty: Type) -> bool {
+    if register == Type::Pred || ty == Type::Pred {
+        return register == ty;
+    }
+    register.bytes() == ty.bytes() && (register.is_bits() || ty.is_bits() || register.is_float() == ty.is_float())
+}

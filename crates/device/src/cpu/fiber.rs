@@ -1,0 +1,86 @@
+//! A GPU thread that runs: compiled code on a stack of its own, which it leaves and comes back to.
+
+use super::context::{Context, Pause, WarpOperation, WarpRequest};
+use super::stack::Stack;
+use corosensei::{Coroutine, CoroutineResult};
+
+/// A kernel's code: takes the address of its parameters.
+pub(super) type Entry = extern "C" fn(*const u8);
+
+/// Who a thread is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    pub(super) thread: u32,
+    pub(super) threads: u32,
+    pub(super) block: u32,
+    pub(super) blocks: u32,
+    pub(super) shared: u64,
+}
+
+pub(super) struct Fiber {
+    /// `None` once the stack was taken.
+    coroutine: Option<Coroutine<(), Pause, (), Stack>>,
+    context: *mut Context,
+}
+
+impl Fiber {
+    /// # Safety
+    /// `entry` is a kernel of a program that outlives the fibre, and takes the parameters at `parameters`.
+    pub(super) unsafe fn new(stack: Stack, identity: Identity, entry: Entry, parameters: *const u8) -> Self {
+        let context = stack.context();
+        let Identity { thread, threads, block, blocks, shared } = identity;
+        let warp = WarpRequest { mask: 0, operation: WarpOperation::Barrier, a: 0, b: 0, c: 0 };
+        let yielder = std::ptr::null();
+        // SAFETY: a stack's context is mapped, aligned memory above its base, and nobody else has this stack.
+        unsafe { context.write(Context { thread, threads, block, blocks, shared, yielder, warp, answer: 0, line: 0 }) };
+        let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
+            // SAFETY: as above; this runs on that stack.
+            unsafe { (*context).yielder = yielder };
+            entry(parameters);
+        });
+        Self { coroutine: Some(coroutine), context }
+    }
+
+    /// Runs the thread until it waits for something; `None` when it has returned.
+    #[inline]
+    pub(super) fn resume(&mut self) -> Option<Pause> {
+        match self.coroutine.as_mut()?.resume(()) {
+            CoroutineResult::Yield(pause) => Some(pause),
+            CoroutineResult::Return(()) => None,
+        }
+    }
+
+    pub(super) fn line(&self) -> u32 {
+        // SAFETY: the fibre is suspended (`&self`), so nobody writes its context.
+        unsafe { (*self.context).line }
+    }
+
+    pub(super) fn warp_request(&self) -> WarpRequest {
+        // SAFETY: as above.
+        unsafe { (*self.context).warp }
+    }
+
+    pub(super) fn answer(&mut self, answer: u64) {
+        // SAFETY: as above, and `&mut self`.
+        unsafe { (*self.context).answer = answer };
+    }
+
+    /// Ends the thread where it is, and takes its stack.
+    pub(super) fn into_stack(mut self) -> Option<Stack> {
+        abandon(self.coroutine.take()?)
+    }
+}
+
+fn abandon(mut coroutine: Coroutine<(), Pause, (), Stack>) -> Option<Stack> {
+    // SAFETY: a suspended fibre's stack holds compiled code's frames and one of `context`'s functions; none of them own
+    // anything that would have to be dropped.
+    unsafe { coroutine.force_reset() };
+    Some(coroutine.into_stack())
+}
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        // Compiled code cannot be unwound: without this, dropping the coroutine would try.
+        self.coroutine.take().and_then(abandon);
+    }
+}

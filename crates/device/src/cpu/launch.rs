@@ -1,0 +1,188 @@
+//! One run of a kernel, shared by the workers that do it.
+
+use super::compile::Program;
+use super::fiber::Entry;
+use crate::{Error, Grid, Result, Service};
+use std::any::Any;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+pub(super) struct Launch {
+    /// Keeps the code mapped.
+    _program: Arc<Program>,
+    pub(super) entry: Entry,
+    /// One cell for each.
+    pub(super) parameters: Box<[u64]>,
+    pub(super) grid: Grid,
+    pub(super) shared_bytes: usize,
+    /// `run`'s argument, which `run` outlives: whoever calls it is inside (`enter`), and `run` waits for all to leave.
+    service: Service<'static>,
+    next_block: AtomicU32,
+    /// Workers asked for that have not come yet: a block is kept for each.
+    awaited: AtomicU32,
+    /// Counts what happened that a sleeping thread may have waited for.
+    pub(super) epoch: AtomicU32,
+    parked: AtomicU32,
+    stopped: AtomicBool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Who may call `service`, other than `run`'s own thread.
+    inside: u32,
+    closed: bool,
+    error: Option<Error>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl Launch {
+    /// # Safety
+    /// `entry` is a kernel of `program` that takes `parameters`. `service` lives until [`Launch::close`] has returned.
+    pub(super) unsafe fn new(
+        program: Arc<Program>,
+        entry: Entry,
+        parameters: Box<[u64]>,
+        grid: Grid,
+        helpers: u32,
+        service: Service<'_>,
+    ) -> Self {
+        // SAFETY: only the lifetime changes, and the caller keeps to it.
+        let service = unsafe { std::mem::transmute::<Service<'_>, Service<'static>>(service) };
+        Self {
+            shared_bytes: program.shared_bytes,
+            _program: program,
+            entry,
+            parameters,
+            grid,
+            service,
+            next_block: AtomicU32::new(0),
+            awaited: AtomicU32::new(helpers),
+            epoch: AtomicU32::new(0),
+            parked: AtomicU32::new(0),
+            stopped: AtomicBool::new(false),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// A helper begins: `false` when the launch is over.
+    pub(super) fn enter(&self) -> bool {
+        let mut state = self.state();
+        state.inside += !state.closed as u32;
+        !state.closed
+    }
+
+    pub(super) fn leave(&self) {
+        let mut state = self.state();
+        state.inside -= 1;
+        if state.inside == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    pub(super) fn helper_came(&self) {
+        self.awaited.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The next block to run. Unless `any`, those that helpers still to come will need are left to them.
+    pub(super) fn take_block(&self, any: bool) -> Option<u32> {
+        if self.stopped() {
+            return None;
+        }
+        let kept = if any { 0 } else { self.awaited.load(Ordering::Relaxed) };
+        let limit = self.grid.blocks.saturating_sub(kept);
+        let take = |n: u32| (n < limit).then_some(n + 1);
+        self.next_block.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()
+    }
+
+    /// Lets the host answer; `true` when it had something to do.
+    #[inline]
+    pub(super) fn serve(&self) -> bool {
+        let served = (self.service)();
+        if served {
+            self.epoch.fetch_add(1, Ordering::SeqCst);
+            if self.parked.load(Ordering::SeqCst) != 0 {
+                drop(self.state());
+                self.changed.notify_all();
+            }
+        }
+        served
+    }
+
+    /// Sleeps, until something happens after `seen` or the time is over.
+    pub(super) fn park(&self, seen: u32, time: Duration) {
+        let state = self.state();
+        self.parked.fetch_add(1, Ordering::SeqCst);
+        if self.epoch.load(Ordering::SeqCst) == seen && !self.stopped() {
+            drop(self.changed.wait_timeout(state, time));
+        }
+        self.parked.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    #[inline]
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Ends the launch: the first error is the one that counts.
+    pub(super) fn fail(&self, error: Error) {
+        self.state().error.get_or_insert(error);
+        self.stop();
+    }
+
+    pub(super) fn panicked(&self, payload: Box<dyn Any + Send>) {
+        self.state().panic.get_or_insert(payload);
+        self.stop();
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Waits for the helpers to leave, and serves meanwhile.
+    pub(super) fn wait(&self, tick: Duration) {
+        let mut state = self.state();
+        while state.inside != 0 {
+            let (held, timeout) = self.changed.wait_timeout(state, tick).unwrap_or_else(|e| e.into_inner());
+            state = held;
+            if timeout.timed_out() && state.inside != 0 {
+                drop(state);
+                self.serve();
+                state = self.state();
+            }
+        }
+    }
+
+    /// Lets nobody in any more, and waits for those inside: afterwards `service` is not called again.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        while state.inside != 0 {
+            state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    pub(super) fn outcome(&self) -> Result<()> {
+        let mut state = self.state();
+        if let Some(payload) = state.panic.take() {
+            drop(state);
+            std::panic::resume_unwind(payload);
+        }
+        state.error.take().map_or(Ok(()), Err)
+    }
+}
+
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Launch({:?})", self.grid)
+    }
+}

@@ -1,0 +1,137 @@
+//! Pages from the system: device memory, code, stacks.
+
+use crate::memory::Backing;
+use crate::{Error, Result};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
+use std::ptr::{NonNull, null_mut};
+
+const PAGE: usize = 4096;
+/// From this length on, zeroing gives pages back to the system instead of writing to them.
+const DISCARD: usize = 16 * PAGE;
+
+/// A private mapping; unmapped when dropped. Pages cost memory once they are touched.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping is plain memory, reachable from every thread.
+unsafe impl Send for Mapping {}
+// SAFETY: `&Mapping` gives out addresses; whoever writes through them says why that is in order.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Zeroed memory to read and write.
+    pub(super) fn new(bytes: u64) -> Result<Self> {
+        Self::with(bytes, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
+    /// Addresses that nothing may touch yet.
+    pub(super) fn reserve(bytes: u64) -> Result<Self> {
+        Self::with(bytes, ProtFlags::empty())
+    }
+
+    fn with(bytes: u64, protection: ProtFlags) -> Result<Self> {
+        let wanted = bytes;
+        let len = usize::try_from(bytes).ok().and_then(|n| n.max(1).checked_next_multiple_of(PAGE));
+        let len = len.ok_or(Error::OutOfMemory { wanted })?;
+        // SAFETY: a new private mapping at an address the system chooses replaces nothing.
+        let base = unsafe { mmap_anonymous(null_mut(), len, protection, MapFlags::PRIVATE | MapFlags::NORESERVE) };
+        let base = base.ok().and_then(|p| NonNull::new(p.cast())).ok_or(Error::OutOfMemory { wanted })?;
+        Ok(Self { base, len })
+    }
+
+    pub(super) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+    pub(super) fn address(&self) -> u64 {
+        self.base.as_ptr() as u64
+    }
+
+    /// Makes a whole mapping executable, and no longer writable.
+    pub(super) fn make_executable(&mut self) -> Result<()> {
+        // SAFETY: the range is this mapping's; `&mut` says nobody writes to it.
+        unsafe { mprotect(self.base.as_ptr().cast(), self.len, MprotectFlags::READ | MprotectFlags::EXEC) }
+            .map_err(|e| Error::Codegen(format!("the system refuses to make code executable: {e}")))
+    }
+
+    /// The bytes, to fill them before anyone else knows of them.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: readable and writable pages of this mapping (`new`), borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly what was mapped; nobody holds a reference into it any more. Failure would leak, nothing else.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Lets pages of a mapping be read and written.
+///
+/// # Safety
+/// `at..at + len` is whole pages of one mapping that the caller owns.
+pub(super) unsafe fn commit(at: usize, len: usize) -> Result<()> {
+    // SAFETY: the caller's.
+    unsafe { mprotect(at as *mut _, len, MprotectFlags::READ | MprotectFlags::WRITE) }
+        .map_err(|_| Error::OutOfMemory { wanted: len as u64 })
+}
+
+/// Gives pages back to the system; they read as zero afterwards.
+///
+/// # Safety
+/// `at..at + len` is whole pages of a private mapping, and nobody minds that they become zero.
+pub(super) unsafe fn discard(at: usize, len: usize) -> bool {
+    // SAFETY: the caller's.
+    unsafe { madvise(at as *mut _, len, Advice::LinuxDontNeed) }.is_ok()
+}
+
+/// Device memory: a mapping that kernels read and write at any time, so the host copies by raw pointers.
+#[derive(Debug)]
+pub(super) struct DeviceMemory {
+    pub(super) mapping: Mapping,
+    pub(super) len: u64,
+}
+
+impl Backing for DeviceMemory {
+    fn address(&self) -> u64 {
+        self.mapping.address()
+    }
+    fn len(&self) -> u64 {
+        self.len
+    }
+    fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        // SAFETY: `at + bytes.len() <= len`, which the mapping covers.
+        unsafe { self.mapping.base.add(at as usize).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        Ok(())
+    }
+    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        // SAFETY: `at + bytes.len() <= len`, which the mapping covers.
+        unsafe { self.mapping.base.add(at as usize).copy_to_nonoverlapping(NonNull::from(&mut *bytes).cast(), bytes.len()) };
+        Ok(())
+    }
+    fn zero(&self, at: u64, len: u64) -> Result<()> {
+        let start = self.mapping.base.as_ptr() as usize + at as usize;
+        let end = start + len as usize;
+        let (first, last) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
+        if last.saturating_sub(first) >= DISCARD {
+            // SAFETY: whole pages within the mapping, which is private; zero is what is asked for.
+            if unsafe { discard(first, last - first) } {
+                fill(start, first);
+                fill(last, end);
+                return Ok(());
+            }
+        }
+        fill(start, end);
+        Ok(())
+    }
+}
+
+/// Zeroes a range that `DeviceMemory::zero` has taken from its own mapping.
+fn fill(start: usize, end: usize) {
+    // SAFETY: both callers pass a part of the range `zero` was given, which is inside the mapping.
+    unsafe { (start as *mut u8).write_bytes(0, end - start) };
+}

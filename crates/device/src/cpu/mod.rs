@@ -1,0 +1,155 @@
+//! The built-in device: PTX becomes native code, and every GPU thread a fibre of its own.
+//!
+//! ```text
+//! parse     PTX text ▶ ast
+//! compile   ast ▶ CLIF ▶ machine code, all functions in parallel
+//! pool      the host's threads that run launches; `launch` is what they share
+//! schedule  one worker: blocks and threads taking turns on a core; `block` knows who waits for whom
+//! fiber     one GPU thread; `context` is what it knows of itself and can call, `stack` where it runs
+//! ```
+//!
+//! Addresses on this device are addresses of the process: nothing a kernel does is checked here beyond what the kernel checks itself.
+//! With `GPU_RUN_CPU_STRICT=1`, or [`Options::strict`], an access that is not aligned ends the launch as on a GPU.
+
+mod ast;
+mod block;
+mod compile;
+mod context;
+mod fiber;
+mod launch;
+mod mapping;
+mod parse;
+mod pool;
+mod schedule;
+mod stack;
+
+use crate::{Arg, Buffer, Device, Error, Grid, Module, Properties, Result, Service, Shared};
+use compile::{Kernel, Program};
+use launch::Launch;
+use mapping::{DeviceMemory, Mapping};
+use pool::Pool;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Threads in a block at most, as on every NVIDIA GPU.
+const BLOCK_THREADS: u32 = 1024;
+
+/// How to open the device.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Threads of the host that run kernels; 0 for one per core.
+    pub workers: u32,
+    /// Misaligned accesses end the launch with [`Error::Fault`], as on a GPU. Costs a test at every access.
+    pub strict: bool,
+}
+
+/// The device, one worker per core.
+pub fn open() -> Arc<dyn Device> {
+    let strict = std::env::var_os("GPU_RUN_CPU_STRICT").is_some_and(|v| v == "1");
+    open_with(Options { workers: 0, strict })
+}
+
+pub fn open_with(options: Options) -> Arc<dyn Device> {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let workers = if options.workers == 0 { cores } else { options.workers };
+    let plural = if workers == 1 { "" } else { "s" };
+    let properties = Properties {
+        id: "cpu".into(),
+        name: format!("{}, {workers} core{plural}", std::env::consts::ARCH),
+        target: 90,
+        processors: workers,
+        memory_bytes: memory_bytes(),
+        block_threads: BLOCK_THREADS,
+    };
+    let options = compile::Options { strict: options.strict };
+    Arc::new(Cpu { properties, options, pool: Arc::new(Pool::new(workers)) })
+}
+
+/// What the machine has.
+fn memory_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    info.totalram as u64 * info.mem_unit as u64
+}
+
+#[derive(Debug)]
+struct Cpu {
+    properties: Properties,
+    options: compile::Options,
+    pool: Arc<Pool>,
+}
+
+impl Device for Cpu {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Buffer> {
+        Ok(Buffer::new(DeviceMemory { mapping: Mapping::new(bytes)?, len: bytes }))
+    }
+
+    fn share(&self, bytes: u64) -> Result<Shared> {
+        let mapping = Mapping::new(bytes)?;
+        // SAFETY: the mapping is at least that long, page-aligned, moves along as the owner, and no reference into it exists.
+        Ok(unsafe { Shared::new(mapping.base(), bytes, mapping.address(), mapping) })
+    }
+
+    fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
+        let start = Instant::now();
+        let program = compile::compile(ptx, self.options)?;
+        tracing::debug!(bytes = ptx.len(), kernels = program.kernels.len(), time = ?start.elapsed(), "PTX compiled");
+        Ok(Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone() }))
+    }
+}
+
+struct Loaded {
+    program: Arc<Program>,
+    pool: Arc<Pool>,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut kernels: Vec<_> = self.program.kernels.keys().collect();
+        kernels.sort();
+        f.debug_tuple("Module").field(&kernels).finish()
+    }
+}
+
+impl Module for Loaded {
+    fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        let Some(found) = self.program.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
+        if grid.blocks == 0 || grid.threads == 0 || grid.threads > BLOCK_THREADS {
+            let message = format!("{grid:?}: a launch has blocks of 1 to {BLOCK_THREADS} threads, at least one");
+            return Err(Error::Unavailable(message));
+        }
+        let parameters = parameters(kernel, found, args)?;
+        // SAFETY: the compiler gave every kernel this signature.
+        let entry = unsafe { std::mem::transmute::<usize, fiber::Entry>(found.address) };
+        let helpers = self.pool.helpers(grid.blocks);
+        let program = self.program.clone();
+        // SAFETY: `parameters` were checked against the kernel's; `Pool::run` closes the launch before it returns.
+        let launch = unsafe { Launch::new(program, entry, parameters, grid, helpers, service) };
+        let launch = Arc::new(launch);
+        self.pool.run(&launch, helpers);
+        launch.outcome()
+    }
+}
+
+/// The arguments in cells, if they are what the kernel takes.
+fn parameters(name: &str, kernel: &Kernel, args: &[Arg]) -> Result<Box<[u64]>> {
+    let bytes = |arg: &Arg| match arg {
+        Arg::U32(_) => 4,
+        Arg::U64(_) => 8,
+    };
+    let same = args.len() == kernel.parameters.len()
+        && args.iter().zip(&kernel.parameters).all(|(arg, ty)| bytes(arg) == ty.bytes());
+    if !same {
+        let message = format!("the kernel `{name}` takes {:?}, and was given {args:?}", kernel.parameters);
+        return Err(Error::Unavailable(message));
+    }
+    let cell = |arg: &Arg| match *arg {
+        Arg::U32(n) => n as u64,
+        Arg::U64(n) => n,
+    };
+    Ok(args.iter().map(cell).collect())
+}

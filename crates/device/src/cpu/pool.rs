@@ -1,0 +1,196 @@
+//! The threads of the host that run kernels.
+//!
+//! Whoever calls `run` works on the launch itself; helpers from a pool of waiting threads join for the other blocks. So a launch of one
+//! block needs no other thread to wake up. One more thread, the watch, calls every launch's `service` a few hundred times a
+//! second: that is how a timeout comes through while all workers compute.
+
+use super::launch::Launch;
+use super::schedule::work;
+use super::stack::Stacks;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// How often the watch serves.
+const TICK: Duration = Duration::from_millis(3);
+/// Ticks without a launch after which the watch waits for one.
+const QUIET: u32 = 40;
+/// Threads that may be under way at once on all workers together; each needs two entries of the system's map of pages.
+const RESIDENT: u32 = 16 << 10;
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    inner: Arc<Inner>,
+    workers: u32,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    stacks: Stacks,
+    queue: Mutex<Queue>,
+    work: Condvar,
+    watched: Mutex<Watched>,
+    watch: Condvar,
+    resident: u32,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    launches: VecDeque<Arc<Launch>>,
+    threads: u32,
+    busy: u32,
+    over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    launches: Vec<Arc<Launch>>,
+    running: bool,
+    waiting: bool,
+    over: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Pool {
+    pub(super) fn new(workers: u32) -> Self {
+        let resident = (RESIDENT / workers.max(1)).clamp(1, 2048);
+        Self { inner: Arc::new(Inner { resident, ..Inner::default() }), workers }
+    }
+
+    /// Helpers a launch of so many blocks can use.
+    pub(super) fn helpers(&self, blocks: u32) -> u32 {
+        blocks.min(self.workers).saturating_sub(1)
+    }
+
+    /// Runs a launch to its end. Afterwards nobody calls its `service` any more.
+    pub(super) fn run(&self, launch: &Arc<Launch>, helpers: u32) {
+        self.watch(launch);
+        if helpers != 0 {
+            self.offer(launch, helpers);
+        }
+        let _closing = Closing { pool: self, launch, helpers };
+        work(launch, &self.inner.stacks, self.inner.resident);
+        if helpers != 0 {
+            self.withdraw(launch);
+            launch.wait(TICK);
+        }
+    }
+
+    fn offer(&self, launch: &Arc<Launch>, helpers: u32) {
+        let mut queue = lock(&self.inner.queue);
+        queue.launches.extend((0..helpers).map(|_| launch.clone()));
+        while queue.threads + 1 < self.workers && queue.threads < queue.busy + queue.launches.len() as u32 {
+            let inner = self.inner.clone();
+            if std::thread::Builder::new().name("gpu-run worker".into()).spawn(move || help(&inner)).is_err() {
+                break; // fewer helpers: the others do their blocks
+            }
+            queue.threads += 1;
+        }
+        drop(queue);
+        for _ in 0..helpers {
+            self.inner.work.notify_one();
+        }
+    }
+
+    fn withdraw(&self, launch: &Arc<Launch>) {
+        lock(&self.inner.queue).launches.retain(|l| !Arc::ptr_eq(l, launch));
+    }
+
+    fn watch(&self, launch: &Arc<Launch>) {
+        let mut watched = lock(&self.inner.watched);
+        watched.launches.push(launch.clone());
+        if !watched.running {
+            let inner = self.inner.clone();
+            watched.running =
+                std::thread::Builder::new().name("gpu-run watch".into()).spawn(move || tick(&inner)).is_ok();
+        } else if watched.waiting {
+            self.inner.watch.notify_one();
+        }
+    }
+
+    fn unwatch(&self, launch: &Arc<Launch>) {
+        lock(&self.inner.watched).launches.retain(|l| !Arc::ptr_eq(l, launch));
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.inner.queue).over = true;
+        self.inner.work.notify_all();
+        lock(&self.inner.watched).over = true;
+        self.inner.watch.notify_all();
+    }
+}
+
+/// Ends a launch, also when `service` panicked on this thread.
+struct Closing<'p> {
+    pool: &'p Pool,
+    launch: &'p Arc<Launch>,
+    helpers: u32,
+}
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.launch.stop();
+        self.pool.unwatch(self.launch);
+        if self.helpers != 0 {
+            self.pool.withdraw(self.launch);
+        }
+        self.launch.close();
+    }
+}
+
+/// A helper's life.
+fn help(inner: &Inner) {
+    let mut queue = lock(&inner.queue);
+    while !queue.over {
+        let Some(launch) = queue.launches.pop_front() else {
+            queue = inner.work.wait(queue).unwrap_or_else(|e| e.into_inner());
+            continue;
+        };
+        queue.busy += 1;
+        drop(queue);
+        if launch.enter() {
+            launch.helper_came();
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&launch, &inner.stacks, inner.resident)));
+            if let Err(payload) = outcome {
+                launch.panicked(payload);
+            }
+            launch.leave();
+        }
+        drop(launch);
+        queue = lock(&inner.queue);
+        queue.busy -= 1;
+    }
+}
+
+/// The watch's life.
+fn tick(inner: &Inner) {
+    let mut quiet = 0;
+    let mut watched = lock(&inner.watched);
+    while !watched.over {
+        quiet = if watched.launches.is_empty() { quiet + 1 } else { 0 };
+        if quiet > QUIET {
+            watched.waiting = true;
+            watched = inner.watch.wait(watched).unwrap_or_else(|e| e.into_inner());
+            watched.waiting = false;
+            continue;
+        }
+        watched = inner.watch.wait_timeout(watched, TICK).unwrap_or_else(|e| e.into_inner()).0;
+        let launches = watched.launches.clone();
+        drop(watched);
+        for launch in launches {
+            if launch.enter() {
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| launch.serve())) {
+                    launch.panicked(payload);
+                }
+                launch.leave();
+            }
+        }
+        watched = lock(&inner.watched);
+    }
+}

@@ -1,0 +1,259 @@
+//! How a worker runs blocks of threads on one core.
+//!
+//! Threads take turns: one runs until it ends or waits. What is ready goes on first; a new thread starts only when all that have
+//! started wait, and a new block only when all threads of the blocks here have started. So a kernel that never waits needs one
+//! stack however many threads it has, and one whose threads wait for the host has many under way.
+//!
+//! A thread in `nanosleep` usually waits for the host or for another worker. When all sleep, the worker lets the host answer
+//! (`service`) and resumes them as soon as it did. While nothing comes it waits in longer and longer pauses, a quarter of what it has waited
+//! already, so that an answer is never late by much and an idle kernel costs next to nothing.
+
+use super::block::Block;
+use super::context::{Fault, Pause};
+use super::fiber::{Fiber, Identity};
+use super::launch::Launch;
+use super::stack::{Stack, Stacks};
+use crate::{Error, Result};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Idle time during which a worker only looks again.
+const SPIN: Duration = Duration::from_micros(50);
+/// Idle time during which it lets other threads of the system run in between.
+const YIELD: Duration = Duration::from_micros(200);
+/// The longest pause, while looking costs little.
+const LONGEST: Duration = Duration::from_millis(1);
+/// After so much idle time a worker no longer leaves blocks to workers that have not come.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// Runs blocks until there are no more.
+pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
+    let now = Instant::now();
+    let mut worker = Worker {
+        launch,
+        stacks,
+        spare: Vec::new(),
+        blocks: Vec::new(),
+        vacant: Vec::new(),
+        newest: None,
+        ready: VecDeque::new(),
+        sleeping: Vec::new(),
+        released: Vec::new(),
+        room: resident_threads,
+        seen: launch.epoch.load(Ordering::SeqCst),
+        idle: Idle { since: None, looked: now, resumed: 0 },
+    };
+    if let Err(error) = worker.run() {
+        launch.fail(error);
+    }
+    worker.abandon();
+}
+
+struct Worker<'l> {
+    launch: &'l Launch,
+    stacks: &'l Stacks,
+    /// Stacks of threads that have ended.
+    spare: Vec<Stack>,
+    blocks: Vec<Option<Block>>,
+    /// Places in `blocks` without one.
+    vacant: Vec<u32>,
+    /// The one block whose threads may not all have started.
+    newest: Option<u32>,
+    ready: VecDeque<(u32, u32)>,
+    sleeping: Vec<Sleeper>,
+    /// Threads a barrier has let go, for a moment.
+    released: Vec<u32>,
+    /// Threads that further blocks may have.
+    room: u32,
+    /// The launch's epoch when sleepers were last resumed.
+    seen: u32,
+    idle: Idle,
+}
+
+struct Sleeper {
+    block: u32,
+    thread: u32,
+    nanoseconds: u32,
+    /// Set when the worker first finds nothing else to do: reading the clock costs more than switching.
+    until: Option<Instant>,
+}
+
+struct Idle {
+    /// When all slept for the first time since something happened.
+    since: Option<Instant>,
+    /// When the worker last looked, and how many threads it has resumed since.
+    looked: Instant,
+    resumed: u32,
+}
+
+impl Worker<'_> {
+    fn run(&mut self) -> Result<()> {
+        while !self.launch.stopped() {
+            if let Some((block, thread)) = self.ready.pop_front() {
+                self.idle.resumed += 1;
+                self.resume(block, thread)?;
+            } else if self.answered() {
+                self.wake_all();
+            } else if !self.start_another()? && !self.wait() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something happened that the sleepers may have waited for.
+    fn answered(&mut self) -> bool {
+        if self.sleeping.is_empty() {
+            return false;
+        }
+        let served = self.launch.serve();
+        let epoch = self.launch.epoch.load(Ordering::SeqCst);
+        let happened = served || epoch != self.seen;
+        self.seen = epoch;
+        happened
+    }
+
+    fn wake_all(&mut self) {
+        self.idle.since = None;
+        self.ready.extend(self.sleeping.drain(..).map(|s| (s.block, s.thread)));
+    }
+
+    /// Starts a thread of the newest block, or takes a block.
+    fn start_another(&mut self) -> Result<bool> {
+        if let Some(newest) = self.newest {
+            self.start(newest)?;
+            return Ok(true);
+        }
+        let threads = self.launch.grid.threads;
+        let first = self.blocks.len() == self.vacant.len();
+        if !first && threads > self.room {
+            return Ok(false);
+        }
+        let any = first || self.idle.since.is_some_and(|since| since.elapsed() > PATIENCE);
+        let Some(number) = self.launch.take_block(any) else { return Ok(false) };
+        self.room = self.room.saturating_sub(threads);
+        let block = Some(Block::new(number, threads, self.launch.shared_bytes));
+        let place = match self.vacant.pop() {
+            Some(place) => {
+                self.blocks[place as usize] = block;
+                place
+            }
+            None => {
+                self.blocks.push(block);
+                self.blocks.len() as u32 - 1
+            }
+        };
+        self.newest = Some(place);
+        Ok(true)
+    }
+
+    fn start(&mut self, place: u32) -> Result<()> {
+        let stack = match self.spare.pop() {
+            Some(stack) => stack,
+            None => self.stacks.take(self.launch.grid.stack_bytes as usize)?,
+        };
+        let Some(block) = &mut self.blocks[place as usize] else { return Ok(()) };
+        let thread = block.next;
+        block.next += 1;
+        if !block.has_more() {
+            self.newest = None;
+        }
+        let grid = self.launch.grid;
+        let identity = Identity {
+            thread,
+            threads: grid.threads,
+            block: block.number,
+            blocks: grid.blocks,
+            shared: block.shared_address(),
+        };
+        // SAFETY: `Launch::new`'s contract: entry and parameters belong together, and the launch keeps the program.
+        let fiber = unsafe { Fiber::new(stack, identity, self.launch.entry, self.launch.parameters.as_ptr().cast()) };
+        block.fibers[thread as usize] = Some(fiber);
+        self.idle.since = None;
+        self.resume(place, thread)
+    }
+
+    fn resume(&mut self, place: u32, thread: u32) -> Result<()> {
+        let Some(block) = &mut self.blocks[place as usize] else { return Ok(()) };
+        let Some(fiber) = &mut block.fibers[thread as usize] else { return Ok(()) };
+        match fiber.resume() {
+            Some(Pause::Sleep(nanoseconds)) => {
+                self.sleeping.push(Sleeper { block: place, thread, nanoseconds, until: None });
+                return Ok(());
+            }
+            Some(Pause::Barrier) => block.arrived(thread, &mut self.released),
+            Some(Pause::Warp) => {
+                let joined = block.joined(thread, &mut self.released);
+                let line = block.fibers[thread as usize].as_ref().map_or(0, Fiber::line);
+                joined.map_err(|message| Error::Fault(format!("PTX line {line}: {message}")))?;
+            }
+            Some(Pause::Fault(kind)) => return Err(fault(kind, fiber.line(), block.number, thread)),
+            Some(Pause::Exit) | None => {
+                self.idle.since = None;
+                self.spare.extend(block.fibers[thread as usize].take().and_then(Fiber::into_stack));
+                block.ended(thread, &mut self.released);
+            }
+        }
+        self.ready.extend(self.released.drain(..).map(|t| (place, t)));
+        if let Some(deadlock) = block.deadlock() {
+            return Err(Error::Fault(deadlock));
+        }
+        if block.is_over() {
+            self.blocks[place as usize] = None;
+            self.vacant.push(place);
+            self.room += self.launch.grid.threads;
+        }
+        Ok(())
+    }
+
+    /// All that have started sleep, and there is nothing to start. `false` when there is nobody left at all.
+    fn wait(&mut self) -> bool {
+        if self.sleeping.is_empty() {
+            return false;
+        }
+        let mut now = Instant::now();
+        let round = now - self.idle.looked;
+        // Threads that only look whether their answer is there take far less than this: then they did something.
+        if round > Duration::from_micros(20 + self.idle.resumed as u64) {
+            self.idle.since = None;
+        }
+        let idle = now - *self.idle.since.get_or_insert(now);
+        if idle > YIELD {
+            let longest = LONGEST.max(round * 20);
+            self.launch.park(self.seen, (idle / 4).min(longest));
+            now = Instant::now();
+        } else if idle > SPIN {
+            std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
+        self.idle.looked = now;
+        self.idle.resumed = 0;
+        let ready = &mut self.ready;
+        self.sleeping.retain_mut(|s| {
+            let until = *s.until.get_or_insert_with(|| now + Duration::from_nanos(s.nanoseconds as u64));
+            if until <= now {
+                ready.push_back((s.block, s.thread));
+            }
+            until > now
+        });
+        true
+    }
+
+    /// Ends what has not ended, and keeps the stacks.
+    fn abandon(&mut self) {
+        let blocks = self.blocks.drain(..).flatten();
+        let fibers = blocks.flat_map(|b| b.fibers).flatten();
+        self.stacks.give_back(fibers.filter_map(Fiber::into_stack).chain(self.spare.drain(..)));
+    }
+}
+
+fn fault(kind: Fault, line: u32, block: u32, thread: u32) -> Error {
+    let what = match kind {
+        Fault::Trap => "`trap`",
+        Fault::Misaligned => "misaligned address",
+        Fault::BadIndex => "an index outside its `.branchtargets`",
+    };
+    Error::Fault(format!("{what} at PTX line {line}, thread {thread} of block {block}"))
+}
