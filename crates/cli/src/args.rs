@@ -14,24 +14,26 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  gpu-run app.wasm --its --own options      everything after FILE is the guest's
-  gpu-run hello.rs                          compiles one Rust file, then runs it
-  gpu-run --bin server .                    builds the Cargo package here and runs its binary `server`
-  gpu-run --dir=data::/in app.wasm          the guest sees the folder `data` as `/in`, and nothing else
+  gpu-run app.wasm --its --own options   everything after FILE is the guest's
+  gpu-run hello.rs                       compiles one Rust file and runs it
+  gpu-run --bin server .                 builds the Cargo package here first
+  gpu-run --dir=data::/in app.wasm       the guest sees `data` as `/in`, nothing else
   gpu-run --env RUST_LOG --env N=3 app.wasm
-  gpu-run --instances 64 app.wasm           64 at once; each reads its number from GPU_RUN_INSTANCE
-  gpu-run --invoke add math.wat 2 3         calls one exported function
+  gpu-run --instances 64 app.wasm        64 at once
+  gpu-run --invoke add math.wat 2 3      calls one exported function
   gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
   gpu-run compile app.wasm -o app.ptx
-  gpu-run explain app.wasm main             wasm, CLIF and PTX of the functions named like that
+  gpu-run explain app.wasm main          functions named like that, in three forms
 
 As a Cargo runner, in .cargo/config.toml:
   [target.wasm32-wasip1]
   runner = \"gpu-run --dir=.\"
-then `cargo run --target wasm32-wasip1` and `cargo test --target wasm32-wasip1` run on the device.
+Then `cargo run` and `cargo test`, with --target wasm32-wasip1, run on the device.
 
-Exit codes: the guest's own; 2 for a usage error or a file that cannot be run, 124 when --timeout ended it,
-134 for a trap. Only the guest's bytes go to stdout.";
+Exit codes:
+  the guest's own; 2 for a usage error or a file that cannot be run;
+  124 when --timeout ended it; 134 for a trap; 1 for everything else that fails
+Only the guest's bytes go to stdout.";
 
 #[derive(Debug, Parser)]
 #[command(

@@ -21,7 +21,7 @@ pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
 }
 
 fn cpu() -> Result<Arc<dyn Device>> {
-    Ok(Arc::new(gpu_run_device::cpu::Cpu::new()))
+    Ok(gpu_run_device::cpu::open())
 }
 
 /// `gpu-run devices`

@@ -1,6 +1,7 @@
 //! What each instance finds around it: arguments, environment, folders, standard streams.
 //!
-//! All instances get the same, but for `GPU_RUN_INSTANCE`, their number from 0.
+//! All instances get the same, but for `GPU_RUN_INSTANCE`, their number from 0. One instance alone has it too, so that
+//! a program can rely on it; what the user sets it to counts there.
 
 use crate::args::{Preopen, Variable};
 use crate::failure::{Failure, exit};
@@ -9,7 +10,7 @@ use crate::output::{InstanceWriter, Order, Standard, Stream};
 use anyhow::{Context as _, Result};
 use gpu_run_wasi::stdio::{Output, inherit};
 use gpu_run_wasi::{Builder, Context, Stdio};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
@@ -19,6 +20,8 @@ const INSTANCE: &str = "GPU_RUN_INSTANCE";
 #[derive(Debug)]
 pub(crate) struct Guest {
     builder: Builder,
+    /// What the user set [`INSTANCE`] to.
+    number: Option<OsString>,
 }
 
 impl Guest {
@@ -28,18 +31,20 @@ impl Guest {
         let refused = |error: gpu_run_wasi::Error| Failure::usage(error.to_string());
         let mut builder = Builder::new();
         builder.args(args.iter().map(|arg| arg.as_bytes())).map_err(refused)?;
-        for (name, value) in environment(env) {
+        let environment = environment(env);
+        let number = environment.iter().find(|(name, _)| *name == INSTANCE).map(|(_, value)| value.clone());
+        for (name, value) in environment.iter().filter(|(name, _)| *name != INSTANCE) {
             builder.env(name, value.as_bytes()).map_err(refused)?;
         }
         for dir in dirs {
             check_dir(dir)?;
             builder.preopen(&dir.host, &dir.guest).map_err(refused)?;
         }
-        Ok(Self { builder })
+        Ok(Self { builder, number })
     }
 
-    fn context(&self, instance: usize, stdio: Stdio) -> Result<Context> {
-        Ok(self.builder.clone().env(INSTANCE, instance.to_string())?.build(stdio))
+    fn context(&self, number: &OsStr, stdio: Stdio) -> Result<Context> {
+        Ok(self.builder.clone().env(INSTANCE, number.as_bytes())?.build(stdio))
     }
 
     /// One context with our own standard streams.
@@ -49,7 +54,7 @@ impl Guest {
             stdout: Box::new(Quiet(inherit::stdout())),
             stderr: Box::new(Quiet(inherit::stderr())),
         };
-        self.context(0, stdio)
+        self.context(self.number.as_deref().unwrap_or("0".as_ref()), stdio)
     }
 
     /// A context for each of several instances, and the streams they share.
@@ -65,7 +70,7 @@ impl Guest {
                 stdout: Box::new(streams.stdout.writer(instance)),
                 stderr: Box::new(streams.stderr.writer(instance)),
             };
-            self.context(instance, stdio)
+            self.context(instance.to_string().as_ref(), stdio)
         };
         let contexts = (0..instances).map(context).collect::<Result<_>>()?;
         Ok((contexts, streams))
