@@ -1,5 +1,7 @@
 //! Calls, branches, memory and what is refused.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use gpu_run_device::{Arg, Error};
@@ -354,7 +356,10 @@ fn globals_hold_their_initial_values() {
     ld.global.u32 %r1, [%d1+4];   st.global.u32 [%d0+24], %r1;
     ld.global.u64 %d2, [empty+24]; st.global.u64 [%d0+32], %d2;",
     );
-    assert_eq!(on_memory(&format!("{data}{body}"), &[9; 5]), [9 << 32 >> 32 << 32 | 255, 0, 0x8000_0000, 7, 0].map(|n| n & 0xffff_ffff));
+    assert_eq!(
+        on_memory(&format!("{data}{body}"), &[9; 5]),
+        [9 << 32 >> 32 << 32 | 255, 0, 0x8000_0000, 7, 0].map(|n| n & 0xffff_ffff)
+    );
 }
 
 #[test]
@@ -390,10 +395,14 @@ $here:
 #[test]
 fn misaligned_access_ends_the_launch_and_names_the_line() {
     let device = strict();
-    let module = load(&device, &kernel("add.u64 %d0, %d0, 2;\nld.global.u32 %r1, [%d0+4];\nst.global.u32 [%d0+6], %r1;"));
+    let module =
+        load(&device, &kernel("add.u64 %d0, %d0, 2;\nld.global.u32 %r1, [%d0+4];\nst.global.u32 [%d0+6], %r1;"));
     let buffer = device.allocate(64).unwrap();
     let error = run(&module, "k", grid(1, 1), &[Arg::U64(buffer.address())]).unwrap_err();
-    assert!(matches!(&error, Error::Fault(message) if message.contains("misaligned") && message.contains("line 9")), "{error}");
+    assert!(
+        matches!(&error, Error::Fault(message) if message.contains("misaligned") && message.contains("line 9")),
+        "{error}"
+    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! A case is an instruction, the classes of its operands (`r` b32, `d` b64, `f` f32, `g` f64, `p` predicate; the result first), and a
 //! Rust function on the operands' bits. Each runs on all combinations of values that tend to go wrong.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use gpu_run_device::Arg;
@@ -22,19 +24,74 @@ const fn case(text: &'static str, classes: &'static str, expected: Expected) -> 
     Case { text, classes, expected }
 }
 
-const INT32: &[u64] = &[0, 1, 2, 5, 31, 32, 33, 0x7f, 0x80, 0xff80, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff, 0x1234_5678];
-const INT64: &[u64] =
-    &[0, 1, 3, 63, 64, 0x80, 0x7fff_ffff, 0xffff_ffff, 1 << 32, i64::MAX as u64, i64::MIN as u64, u64::MAX, 0x0123_4567_89ab_cdef];
+const INT32: &[u64] =
+    &[0, 1, 2, 5, 31, 32, 33, 0x7f, 0x80, 0xff80, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff, 0x1234_5678];
+const INT64: &[u64] = &[
+    0,
+    1,
+    3,
+    63,
+    64,
+    0x80,
+    0x7fff_ffff,
+    0xffff_ffff,
+    1 << 32,
+    i64::MAX as u64,
+    i64::MIN as u64,
+    u64::MAX,
+    0x0123_4567_89ab_cdef,
+];
 const AMOUNT: &[u64] = &[0, 1, 7, 16, 31, 32, 33, 63, 64, 65, 255, 256, 0x8000_0000, 0xffff_ffff];
 
 fn float32() -> Vec<u64> {
-    let values = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 3e9, -3e9, 5e9, 2e19, -1e19, 1e-40, f32::MAX, f32::INFINITY, -f32::INFINITY, f32::NAN, 2147483648.0, -2147483648.0];
+    let values = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        1.5,
+        2.5,
+        -2.5,
+        3e9,
+        -3e9,
+        5e9,
+        2e19,
+        -1e19,
+        1e-40,
+        f32::MAX,
+        f32::INFINITY,
+        -f32::INFINITY,
+        f32::NAN,
+        2147483648.0,
+        -2147483648.0,
+    ];
     values.iter().map(|f| f.to_bits() as u64).collect()
 }
 fn float64() -> Vec<u64> {
     let values = [
-        0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -3.5, 4294967295.0, 4294967296.0, 2147483648.0, -2147483649.0, 9.3e18, 1.9e19, -1e19, 1e-310, 1e300, f64::INFINITY,
-        -f64::INFINITY, f64::NAN, 9007199254740993.0, 0.1,
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        1.5,
+        2.5,
+        -3.5,
+        4294967295.0,
+        4294967296.0,
+        2147483648.0,
+        -2147483649.0,
+        9.3e18,
+        1.9e19,
+        -1e19,
+        1e-310,
+        1e300,
+        f64::INFINITY,
+        -f64::INFINITY,
+        f64::NAN,
+        9007199254740993.0,
+        0.1,
     ];
     values.iter().map(|f| f.to_bits()).collect()
 }
@@ -302,7 +359,9 @@ const CASES: &[Case] = &[
     case("selp.f64", "gggp", |v| if v[2] != 0 { v[0] } else { v[1] }),
     // predicated, and immediates
     case("mov.b32 {}, {};\n@%p2 mov.b32 %r0, 7;//{}", "rrp", |v| if v[1] != 0 { 7 } else { v[0] }),
-    case("mov.b32 {}, {};\n@!%p2 add.u32 %r0, %r0, -1;//{}", "rrp", |v| if v[1] != 0 { v[0] } else { u(v[0]).wrapping_sub(1) as u64 }),
+    case("mov.b32 {}, {};\n@!%p2 add.u32 %r0, %r0, -1;//{}", "rrp", |v| {
+        if v[1] != 0 { v[0] } else { u(v[0]).wrapping_sub(1) as u64 }
+    }),
     case("mov.b64 {}, 0xFFFFFFFFFFFFFFFE;//{}", "dd", |_| u64::MAX - 1),
     case("mov.b64 {}, -5;//{}", "dd", |_| -5i64 as u64),
 ];

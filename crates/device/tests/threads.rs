@@ -1,5 +1,7 @@
 //! Many threads: barriers, warps, atomics, the host's answers, and ends of all kinds.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use gpu_run_device::cpu::{Options, open_with};
@@ -98,11 +100,16 @@ fn shuffles_read_the_lanes_the_manual_says() {
     let modes: [(&str, fn(u32) -> (u32, bool)); 6] = [
         ("shfl.sync.idx.b32 %r4|%p1, %r0, 3, 31, 0xffffffff;", |_| (3, true)),
         ("shfl.sync.up.b32 %r4|%p1, %r0, 2, 0, 0xffffffff;", |l| if l >= 2 { (l - 2, true) } else { (l, false) }),
-        ("shfl.sync.down.b32 %r4|%p1, %r0, 5, 31, 0xffffffff;", |l| if l + 5 < 32 { (l + 5, true) } else { (l, false) }),
+        (
+            "shfl.sync.down.b32 %r4|%p1, %r0, 5, 31, 0xffffffff;",
+            |l| if l + 5 < 32 { (l + 5, true) } else { (l, false) },
+        ),
         ("shfl.sync.bfly.b32 %r4|%p1, %r0, 9, 31, 0xffffffff;", |l| (l ^ 9, true)),
         // Segments of 8 lanes.
         ("shfl.sync.idx.b32 %r4|%p1, %r0, 1, 0x1807, 0xffffffff;", |l| (l & 24 | 1, true)),
-        ("shfl.sync.down.b32 %r4|%p1, %r0, 3, 0x1807, 0xffffffff;", |l| if l % 8 + 3 < 8 { (l + 3, true) } else { (l, false) }),
+        ("shfl.sync.down.b32 %r4|%p1, %r0, 3, 0x1807, 0xffffffff;", |l| {
+            if l % 8 + 3 < 8 { (l + 3, true) } else { (l, false) }
+        }),
     ];
     for (shuffle, expected) in modes {
         let cells = cells_after(
@@ -302,10 +309,8 @@ fn an_answer_that_another_worker_fetched_wakes_the_sleeper() {
 #[test]
 fn service_comes_around_while_every_worker_computes() {
     let device = strict();
-    let module = load(
-        &device,
-        &kernel("$spin:\nld.volatile.global.u32 %r4, [%d0];\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra $spin;"),
-    );
+    let module =
+        load(&device, &kernel("$spin:\nld.volatile.global.u32 %r4, [%d0];\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra $spin;"));
     let stop = device.share(8).unwrap();
     let calls = AtomicU32::new(0);
     let service = || {
@@ -324,7 +329,9 @@ fn an_idle_kernel_costs_next_to_nothing() {
     let device = open_with(Options { workers: 1, strict: false });
     let module = load(
         &device,
-        &kernel("$look:\nnanosleep.u32 500;\nld.volatile.global.u32 %r4, [%d0];\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra $look;"),
+        &kernel(
+            "$look:\nnanosleep.u32 500;\nld.volatile.global.u32 %r4, [%d0];\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra $look;",
+        ),
     );
     let word = device.share(8).unwrap();
     let until = Instant::now() + Duration::from_millis(600);

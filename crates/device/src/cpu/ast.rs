@@ -220,10 +220,17 @@ pub(crate) enum Opcode {
     MadLow(Type),
     MadWide,
     Fma(Type),
-    Funnel { left: bool, wrap: bool },
+    Funnel {
+        left: bool,
+        wrap: bool,
+    },
     BitField(Type),
     Permute,
-    Convert { to: Type, from: Type, round: Round },
+    Convert {
+        to: Type,
+        from: Type,
+        round: Round,
+    },
     Compare(Compare, Type),
     Select(Type),
     Load(Order, Type),
@@ -233,7 +240,9 @@ pub(crate) enum Opcode {
     Atomic(Atomic, Type),
     CompareExchange(Type),
     /// `local`: among the threads of a block only.
-    Fence { local: bool },
+    Fence {
+        local: bool,
+    },
     Barrier,
     WarpBarrier,
     Shuffle(Shuffle),
@@ -267,17 +276,27 @@ pub(crate) struct Statement<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum Action<'a> {
     /// The operands are `Body::operands[first..first + count]`, as many as the opcode has.
-    Do { opcode: Opcode, first: u32, count: u8 },
+    Do {
+        opcode: Opcode,
+        first: u32,
+        count: u8,
+    },
     Label(Label),
     Branch(Label),
     /// By the register's value into `Body::tables[table]`.
-    BranchTable { index: Register, table: u32 },
+    BranchTable {
+        index: Register,
+        table: u32,
+    },
     /// `Body::calls[n]`
     Call(u32),
     Open,
     Close,
     /// `.param .align 8 .b8 name[bytes];` in a call's scope.
-    Param { name: &'a str, bytes: u32 },
+    Param {
+        name: &'a str,
+        bytes: u32,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! wait write what they wait for into the context and suspend the fibre; the scheduler reads it there.
 
 use super::ast::{Shuffle, Vote};
-use super::stack::{CONTEXT_AT, SLOT};
+use super::stack::context_of;
 use corosensei::Yielder;
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ impl WarpOperation {
 #[inline(always)]
 fn current() -> *mut Context {
     let here = 0u8;
-    ((&raw const here as usize & !(SLOT - 1)) + CONTEXT_AT) as *mut Context
+    context_of(&raw const here as usize) as *mut Context
 }
 
 /// Gives up the floor until the scheduler resumes the fibre.

@@ -105,12 +105,16 @@ impl Backing for DeviceMemory {
     }
     fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         // SAFETY: `at + bytes.len() <= len`, which the mapping covers.
-        unsafe { self.mapping.base.add(at as usize).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        unsafe {
+            self.mapping.base.add(at as usize).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len())
+        };
         Ok(())
     }
     fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
         // SAFETY: `at + bytes.len() <= len`, which the mapping covers.
-        unsafe { self.mapping.base.add(at as usize).copy_to_nonoverlapping(NonNull::from(&mut *bytes).cast(), bytes.len()) };
+        unsafe {
+            self.mapping.base.add(at as usize).copy_to_nonoverlapping(NonNull::from(&mut *bytes).cast(), bytes.len())
+        };
         Ok(())
     }
     fn zero(&self, at: u64, len: u64) -> Result<()> {

@@ -1,5 +1,5 @@
 //! What the tests of the `cpu` device share: a device, launches without a host, and NVIDIA's assembler as a judge where there is one.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use gpu_run_device::cpu::{Options, open_with};
 use gpu_run_device::{Arg, Buffer, Device, Error, Grid, Module};

@@ -117,7 +117,7 @@ impl<'u> Translator<'u, '_> {
                 false => self.b.ins().rotr(low, amount),
             }
         } else {
-            if !self.constant(amount).is_some_and(|n| n < 32) {
+            if self.constant(amount).is_none_or(|n| n >= 32) {
                 let limit = self.int(types::I32, if wrap { 31 } else { 32 });
                 amount = match wrap {
                     true => self.b.ins().band(amount, limit),

@@ -169,9 +169,10 @@ impl<'u> Translator<'u, '_> {
     pub(super) fn declare_param(&mut self, name: &'u str, bytes: u32) {
         let key = (self.params.len(), bytes);
         let b = &mut self.b;
-        let slot = *self.slots.entry(key).or_insert_with(|| {
-            b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3))
-        });
+        let slot = *self
+            .slots
+            .entry(key)
+            .or_insert_with(|| b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3)));
         self.params.push((name, bytes, slot));
     }
 
@@ -193,7 +194,9 @@ impl<'u> Translator<'u, '_> {
         let Operand::SymbolAddress(name, offset) = operand else {
             return Err(self.error("expected a parameter's name in brackets"));
         };
-        let inside = |bytes: u32| offset >= 0 && offset as u32 % ty.bytes() == 0 && offset as u32 + ty.bytes() <= bytes;
+        let inside = |bytes: u32| {
+            offset >= 0 && (offset as u32).is_multiple_of(ty.bytes()) && offset as u32 + ty.bytes() <= bytes
+        };
         let call = self.params.iter().rev().find(|p| p.0 == name).copied();
         let (base, start, bytes) = if let Some((_, bytes, slot)) = call {
             (self.b.ins().stack_addr(types::I64, slot, 0), 0, bytes)
@@ -204,7 +207,9 @@ impl<'u> Translator<'u, '_> {
         };
         match inside(bytes) {
             true => Ok((base, start + offset)),
-            false => Err(self.error(format!("`{name}` has {bytes} bytes: {ty:?} at {offset} is outside or misaligned"))),
+            false => {
+                Err(self.error(format!("`{name}` has {bytes} bytes: {ty:?} at {offset} is outside or misaligned")))
+            }
         }
     }
 

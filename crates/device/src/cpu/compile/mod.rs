@@ -23,6 +23,8 @@ use cranelift_codegen::{CompiledCode, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::time::Instant;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Options {
@@ -48,7 +50,9 @@ pub(super) struct Kernel {
 }
 
 pub(super) fn compile(ptx: &str, options: Options) -> Result<Program> {
+    let start = Instant::now();
     let module = parse(ptx)?;
+    tracing::debug!(bytes = ptx.len(), functions = module.functions.len(), time = ?start.elapsed(), "PTX read");
     let isa = host()?;
     let (unit, mut data) = lay_out(ptx, &module, isa, options)?;
     let compiled = module
@@ -65,6 +69,19 @@ pub(super) fn compile(ptx: &str, options: Options) -> Result<Program> {
     let kernels = kernels
         .map(|(f, &address)| (f.name.to_owned(), Kernel { address, parameters: f.signature.parameters.clone() }));
     Ok(Program { kernels: kernels.collect(), shared_bytes: unit.shared_bytes, _code: code, _data: data })
+}
+
+/// Everything but machine code.
+#[cfg(test)]
+pub(super) fn compile_only(ptx: &str) -> Result<()> {
+    let module = parse(ptx)?;
+    let (unit, _data) = lay_out(ptx, &module, host()?, Options { strict: true })?;
+    let mut scratch = Scratch::default();
+    module.functions.iter().try_for_each(|function| {
+        scratch.context.clear();
+        scratch.context.func.signature = unit.entry_signature(function);
+        translate::translate(&unit, function, &mut scratch.context.func, &mut scratch.builder)
+    })
 }
 
 /// What every function needs to know of its module.
@@ -89,6 +106,16 @@ impl Unit<'_> {
 
     fn call_conv(&self) -> CallConv {
         self.isa.default_call_conv()
+    }
+
+    /// As below; a kernel takes the address of its parameters.
+    fn entry_signature(&self, function: &ast::Function<'_>) -> Signature {
+        if !function.entry {
+            return self.signature(&function.signature);
+        }
+        let mut signature = Signature::new(self.call_conv());
+        signature.params.push(AbiParam::new(types::I64));
+        signature
     }
 
     /// Results in cells go through a pointer that the caller passes first: so a function and whoever calls it
@@ -117,7 +144,12 @@ fn clif_type(ty: ast::Type) -> types::Type {
     }
 }
 
+/// The code generator for this machine: found once.
 fn host() -> Result<OwnedTargetIsa> {
+    static HOST: OnceLock<OwnedTargetIsa> = OnceLock::new();
+    if let Some(isa) = HOST.get() {
+        return Ok(isa.clone());
+    }
     let failed = |e: &dyn std::fmt::Display| Error::Codegen(format!("no code generator for this machine: {e}"));
     let mut flags = settings::builder();
     let verifier = if cfg!(debug_assertions) { "true" } else { "false" };
@@ -131,7 +163,8 @@ fn host() -> Result<OwnedTargetIsa> {
         flags.set(name, value).map_err(|e| failed(&e))?;
     }
     let isa = cranelift_native::builder().map_err(|e| failed(&e))?;
-    isa.finish(settings::Flags::new(flags)).map_err(|e| failed(&e))
+    let isa = isa.finish(settings::Flags::new(flags)).map_err(|e| failed(&e))?;
+    Ok(HOST.get_or_init(|| isa).clone())
 }
 
 /// Gives every name its place.
@@ -215,14 +248,8 @@ pub(super) struct Native {
 fn native(unit: &Unit<'_>, ptx: &ast::Function<'_>, index: usize, scratch: &mut Scratch) -> Result<Native> {
     let Scratch { context, builder } = scratch;
     context.clear();
-    let signature = if ptx.entry {
-        let mut signature = Signature::new(unit.call_conv());
-        signature.params.push(AbiParam::new(types::I64));
-        signature
-    } else {
-        unit.signature(&ptx.signature)
-    };
-    context.func = Function::with_name_signature(UserFuncName::user(0, index as u32), signature);
+    let name = UserFuncName::user(0, index as u32);
+    context.func = Function::with_name_signature(name, unit.entry_signature(ptx));
     translate::translate(unit, ptx, &mut context.func, builder)?;
     let compiled = context
         .compile(&*unit.isa, &mut ControlPlane::default())

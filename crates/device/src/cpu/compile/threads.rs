@@ -4,7 +4,7 @@ use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Operand, Shuffle, Special, Type, Vote};
 use crate::cpu::context::{self, Context, Fault, WarpOperation};
-use crate::cpu::stack::{CONTEXT_AT, SLOT};
+use crate::cpu::stack::{COLOUR_STEP, COLOURS, CONTEXT_AT, SLOT, SLOT_BITS};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Value, types};
 use std::mem::offset_of;
 
@@ -12,12 +12,19 @@ use std::mem::offset_of;
 const FIXED: MemFlagsData = MemFlagsData::trusted().with_readonly().with_can_move();
 
 impl<'u> Translator<'u, '_> {
-    /// A field of the thread's context, found from the stack pointer.
+    /// A field of the thread's context, found from the stack pointer: `stack::context_of`.
     pub(super) fn context_field(&mut self, ty: types::Type, offset: usize) -> Value {
         let pointer = self.b.ins().get_stack_pointer(types::I64);
         let mask = self.int(types::I64, !(SLOT as i64 - 1));
         let slot = self.b.ins().band(pointer, mask);
-        self.b.ins().load(ty, FIXED, slot, (CONTEXT_AT + offset) as i32)
+        let bits = self.int(types::I64, SLOT_BITS as i64);
+        let number = self.b.ins().ushr(pointer, bits);
+        let colours = self.int(types::I64, COLOURS as i64 - 1);
+        let colour = self.b.ins().band(number, colours);
+        let step = self.int(types::I64, COLOUR_STEP as i64);
+        let down = self.b.ins().imul(colour, step);
+        let base = self.b.ins().isub(slot, down);
+        self.b.ins().load(ty, FIXED, base, (CONTEXT_AT + offset) as i32)
     }
 
     pub(super) fn special(&mut self, special: Special, ty: Type) -> Result<Value> {

@@ -341,12 +341,8 @@ impl<'u> Translator<'u, '_> {
             }
             Operand::Int(n) if ty == Type::Pred => Ok(self.b.ins().iconst(types::I8, (n != 0) as i64)),
             Operand::Int(n) if !ty.is_float() => Ok(self.int(wanted, n)),
-            Operand::F32(bits) if ty == Type::F32 => {
-                Ok(self.b.ins().f32const(ir::immediates::Ieee32::with_bits(bits)))
-            }
-            Operand::F64(bits) if ty == Type::F64 => {
-                Ok(self.b.ins().f64const(ir::immediates::Ieee64::with_bits(bits)))
-            }
+            Operand::F32(bits) if ty == Type::F32 => Ok(self.b.ins().f32const(ir::immediates::Ieee32::with_bits(bits))),
+            Operand::F64(bits) if ty == Type::F64 => Ok(self.b.ins().f64const(ir::immediates::Ieee64::with_bits(bits))),
             Operand::F32(bits) if ty == Type::B32 => Ok(self.int(wanted, bits as i64)),
             Operand::F64(bits) if ty == Type::B64 => Ok(self.int(wanted, bits as i64)),
             _ => Err(self.error(format!("{operand:?} is not an operand of this instruction"))),
