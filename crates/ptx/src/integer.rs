@@ -80,8 +80,8 @@ pub(crate) fn srem(e: &mut Emitter<'_>, inst: Inst) -> Done {
 fn divide(e: &mut Emitter<'_>, inst: Inst, name: &str, is_signed: bool) -> Done {
     let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(a);
-    let is_checked = e.known_nonzero.contains(&e.condition(b));
     let divisor = e.constant(b);
+    let is_checked = divisor.is_none() && is_nonzero(e, b);
     if !is_checked && divisor.is_none_or(|d| d == 0) {
         let b = e.zero_extended(b);
         let is_zero = e.body.op_to_temp(Class::Pred, "setp.eq", unsigned(ty), &[b, 0.into()]);
@@ -101,6 +101,20 @@ fn divide(e: &mut Emitter<'_>, inst: Inst, name: &str, is_signed: bool) -> Done 
     }
     e.body.op(name, suffix, &[result.into(), x, y]);
     Ok(())
+}
+
+/// Whether a `trapz` of this block, or what the value is made of, says that it is not 0.
+fn is_nonzero(e: &Emitter<'_>, value: Value) -> bool {
+    let value = e.condition(value);
+    if e.known_nonzero.contains(&value) {
+        return true;
+    }
+    let Some(inst) = e.func.dfg.value_def(value).inst() else { return false };
+    let arm = |v: Value| e.known_nonzero.contains(&e.condition(v)) || e.constant(v).is_some_and(|c| c != 0);
+    match e.func.dfg.insts[inst] {
+        InstructionData::Ternary { opcode: Opcode::Select, args: [_, yes, no] } => arm(yes) && arm(no),
+        _ => false,
+    }
 }
 
 /// `uadd_overflow_trap`: the sum is smaller than an operand where it wrapped.
