@@ -116,12 +116,7 @@ impl Prototypes {
         number as u64
     }
 
-    pub(crate) fn declare(
-        &self,
-        out: &mut String,
-        function: &Function,
-        all: &PrimaryMap<SigRef, Signature>,
-    ) -> Done {
+    pub(crate) fn declare(&self, out: &mut String, function: &Function, all: &PrimaryMap<SigRef, Signature>) -> Done {
         for (i, &signature) in self.signatures.iter().enumerate() {
             out.push_str("$P");
             push_unsigned(out, i as u64);
@@ -248,8 +243,7 @@ impl<'a> Emitter<'a> {
 pub(crate) fn call(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let Some((callee, args, signature)) = e.callee(inst)? else { return Ok(()) };
     let func = e.func;
-    let results: SmallVec<[Reg; 4]> =
-        func.dfg.inst_results(inst).iter().filter_map(|&r| e.register(r)).collect();
+    let results: SmallVec<[Reg; 4]> = func.dfg.inst_results(inst).iter().filter_map(|&r| e.register(r)).collect();
     e.call(&callee, args, &results, &func.dfg.signatures[signature].returns);
     Ok(())
 }

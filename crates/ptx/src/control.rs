@@ -174,7 +174,8 @@ impl Emitter<'_> {
             return Label::Block(self.target(edge).as_u32());
         }
         let lists = &self.func.dfg.value_lists;
-        let same = |other: &BlockCall| other.block(lists) == edge.block(lists) && other.args(lists).eq(edge.args(lists));
+        let same =
+            |other: &BlockCall| other.block(lists) == edge.block(lists) && other.args(lists).eq(edge.args(lists));
         if let Some((label, _)) = edges.0.iter().find(|(_, other)| same(other)) {
             return *label;
         }

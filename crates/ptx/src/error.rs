@@ -8,9 +8,13 @@ pub enum Error {
         "function `{function}`: no PTX for `{instruction}` ({opcode} on {ty})\n  hint: add a row to crates/ptx/src/table.rs, or keep the front end from producing it"
     )]
     Unsupported { function: String, opcode: ir::Opcode, ty: ir::Type, instruction: String },
-    #[error("function `{function}`: {value} has type {ty}, which has no register\n  hint: registers hold i8, i16, i32, i64, f32 and f64")]
+    #[error(
+        "function `{function}`: {value} has type {ty}, which has no register\n  hint: registers hold i8, i16, i32, i64, f32 and f64"
+    )]
     Type { function: String, value: ir::Value, ty: ir::Type },
-    #[error("function `{function}`: type {ty} in a signature\n  hint: parameters and results are i32, i64, f32 or f64 ones")]
+    #[error(
+        "function `{function}`: type {ty} in a signature\n  hint: parameters and results are i32, i64, f32 or f64 ones"
+    )]
     Signature { function: String, ty: ir::Type },
     #[error("function `{function}` names {name}, which is not in the program")]
     UnknownName { function: String, name: String },
@@ -18,13 +22,19 @@ pub enum Error {
     CallsKernel { function: String, kernel: String },
     #[error("kernel `{function}`: its parameters must be i32 or i64, and it must return nothing")]
     KernelSignature { function: String },
-    #[error("function `{function}`: trap code {code} means nothing to the abi\n  hint: use gpu_run_abi::TrapCode's numbers")]
+    #[error(
+        "function `{function}`: trap code {code} means nothing to the abi\n  hint: use gpu_run_abi::TrapCode's numbers"
+    )]
     TrapCode { function: String, code: ir::TrapCode },
-    #[error("function `{function}` can trap, but its first parameter is not an i64, the instance pointer a trap is recorded through")]
+    #[error(
+        "function `{function}` can trap, but its first parameter is not an i64, the instance pointer a trap is recorded through"
+    )]
     NoInstance { function: String },
     #[error("entry {entry} of the function table is wasm function {index}, which is not in the program")]
     TableEntry { entry: usize, index: u32 },
-    #[error("function {position} is named {name}\n  hint: a function's name is UserFuncName::user(WASM or RUNTIME, index), each once")]
+    #[error(
+        "function {position} is named {name}\n  hint: a function's name is UserFuncName::user(WASM or RUNTIME, index), each once"
+    )]
     FunctionName { position: usize, name: String },
     #[error("`{symbol}` is not a PTX identifier\n  hint: a letter, then letters, digits, `_` or `$`")]
     Symbol { symbol: String },

@@ -13,9 +13,7 @@ use crate::symbols::Symbols;
 use crate::trap::Traps;
 use crate::unaligned::Helpers;
 use crate::{Error, Function, Kind, table};
-use cranelift_codegen::ir::{
-    self, AliasRegion, Block, Inst, InstructionData, Opcode, Type, Value, types,
-};
+use cranelift_codegen::ir::{self, AliasRegion, Block, Inst, InstructionData, Opcode, Type, Value, types};
 use cranelift_entity::SecondaryMap;
 use gpu_run_abi::intrinsic::region;
 use smallvec::SmallVec;

@@ -47,11 +47,8 @@ pub(crate) fn multiply_high(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(a);
     let is_signed = e.func.dfg.insts[inst].opcode() == Opcode::Smulhi;
-    let (a, b) = if is_signed {
-        (e.sign_extended(a), e.sign_extended(b))
-    } else {
-        (e.zero_extended(a), e.zero_extended(b))
-    };
+    let (a, b) =
+        if is_signed { (e.sign_extended(a), e.sign_extended(b)) } else { (e.zero_extended(a), e.zero_extended(b)) };
     if ty.bits() >= 32 {
         let suffix = if is_signed { signed(ty) } else { unsigned(ty) };
         e.body.op("mul.hi", suffix, &[result.into(), a, b]);
@@ -174,9 +171,7 @@ fn amount(e: &mut Emitter<'_>, value: Value, ty: Type) -> Operand {
 pub(crate) fn low_word(e: &mut Emitter<'_>, value: Value) -> Operand {
     match e.number(value) {
         Operand::Int(n) => i64::from(n as i32).into(),
-        operand if e.ty(value) == types::I64 => {
-            e.body.op_to_temp(Class::B32, "cvt", ".u32.u64", &[operand]).into()
-        }
+        operand if e.ty(value) == types::I64 => e.body.op_to_temp(Class::B32, "cvt", ".u32.u64", &[operand]).into(),
         operand => operand,
     }
 }

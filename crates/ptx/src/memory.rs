@@ -82,7 +82,11 @@ impl Emitter<'_> {
         }
         Ok(match flags.alias_region() {
             Some(region) if Some(region) == self.guest && bytes > 1 => {
-                if flags.aligned() { Alignment::Expected } else { Alignment::Doubtful }
+                if flags.aligned() {
+                    Alignment::Expected
+                } else {
+                    Alignment::Doubtful
+                }
             }
             _ => Alignment::Certain,
         })

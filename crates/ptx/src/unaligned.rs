@@ -188,8 +188,7 @@ impl Emitter<'_> {
     /// Branches to the returned label where the address is misaligned; the place's offset is then a multiple of the size.
     fn check_alignment(&mut self, place: Place, bytes: u32) -> (Place, crate::body::Label) {
         let size = i64::from(bytes);
-        let place =
-            if place.offset % size == 0 { place } else { Place { base: self.sum(place), offset: 0 } };
+        let place = if place.offset % size == 0 { place } else { Place { base: self.sum(place), offset: 0 } };
         let low = self.body.op_to_temp(Class::B64, "and", ".b64", &[place.base.into(), (size - 1).into()]);
         let is_misaligned = self.body.op_to_temp(Class::Pred, "setp.ne", ".u64", &[low.into(), 0.into()]);
         let misaligned = self.body.local();

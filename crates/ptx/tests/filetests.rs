@@ -101,10 +101,8 @@ fn compare(path: &Path) -> Outcome {
             actual.push_str(&emit_function(&case.program, position)?.text);
         }
     }
-    let actual: String = actual
-        .lines()
-        .flat_map(|l| if l.is_empty() { [";;", "", "\n"] } else { [";; ", l, "\n"] })
-        .collect();
+    let actual: String =
+        actual.lines().flat_map(|l| if l.is_empty() { [";;", "", "\n"] } else { [";; ", l, "\n"] }).collect();
     if std::env::var_os("BLESS").is_some() {
         return Ok(std::fs::write(path, format!("{}{actual}", case.input))?);
     }
