@@ -97,7 +97,8 @@ $again:
 
 #[test]
 fn shuffles_read_the_lanes_the_manual_says() {
-    let modes: [(&str, fn(u32) -> (u32, bool)); 6] = [
+    type Source = fn(u32) -> (u32, bool);
+    let modes: [(&str, Source); 6] = [
         ("shfl.sync.idx.b32 %r4|%p1, %r0, 3, 31, 0xffffffff;", |_| (3, true)),
         ("shfl.sync.up.b32 %r4|%p1, %r0, 2, 0, 0xffffffff;", |l| if l >= 2 { (l - 2, true) } else { (l, false) }),
         (
