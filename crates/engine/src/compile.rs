@@ -173,13 +173,18 @@ fn ptx_function(function: wasm::Function) -> ptx::Function {
         FunctionKind::Wasm | FunctionKind::Stub => format!("f{}_{}", function.index, identifier(&function.name)),
     };
     let kind = if function.kind == FunctionKind::Kernel { ptx::Kind::Kernel } else { ptx::Kind::Device };
-    ptx::Function { symbol, trap_id: function.trap_id(), kind, comment: demangle(&function.name), clif: function.clif }
+    ptx::Function { symbol, trap_id: function.trap_id(), kind, comment: printable(&demangle(&function.name)), clif: function.clif }
 }
 
 /// What of a name PTX takes as an identifier, short enough to read.
 fn identifier(name: &str) -> String {
     let name = demangle(name);
     name.chars().filter(|c| !c.is_whitespace()).take(40).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+/// Names come from the module and may hold anything; a comment in PTX may not.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect()
 }
 
 pub(crate) fn demangle(name: &str) -> String {

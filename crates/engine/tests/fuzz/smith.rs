@@ -9,7 +9,7 @@ use wasmparser::{Operator, Parser, Payload};
 const FUEL: u32 = 300;
 
 /// The module of a seed; `None` where wasm-smith made none.
-pub fn module(seed: u64) -> Option<Vec<u8>> {
+pub(crate) fn module(seed: u64) -> Option<Vec<u8>> {
     let module = generate(seed, false)?;
     // Wasmtime leaves the NaNs of these two as the machine makes them: let the module itself canonicalise.
     if uses_promotion(&module) { generate(seed, true) } else { Some(module) }
