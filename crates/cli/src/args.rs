@@ -91,7 +91,7 @@ pub(crate) struct RunArgs {
     pub(crate) device: DeviceChoice,
 
     /// How many copies run at once; each finds its number, from 0, in GPU_RUN_INSTANCE
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
     pub(crate) instances: NonZeroU32,
 
     /// Writes lines of all instances as they come, not instance after instance
@@ -100,12 +100,12 @@ pub(crate) struct RunArgs {
 
     /// Ends what still runs after this long; `us`, `ms`, `s`, `m`, `h`, a plain number is seconds. Compiling does not count
     /// [default: no limit]
-    #[arg(long, value_name = "DURATION", value_parser = units::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = units::duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 
     /// Linear memory an instance may have at most; bytes, or with K, M, G (powers of 1024) [default: what the module
     /// declares and the device has]
-    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    #[arg(long, value_name = "SIZE", value_parser = units::size, allow_hyphen_values = true)]
     pub(crate) max_memory: Option<u64>,
 
     /// Says on stderr where the time went; `json` prints one object

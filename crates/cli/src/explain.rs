@@ -30,7 +30,11 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
         .map_err(|error| Failure::engine(&source.name, error))?;
     drop(progress);
     if let (Some(wanted), true) = (&args.func, functions.is_empty()) {
-        return Err(Failure::usage(format!("`{wanted}` of {} is not compiled: no exported function reaches it", source.name)).into());
+        return Err(Failure::usage(format!(
+            "`{wanted}` of {} is not compiled: no exported function reaches it",
+            source.name
+        ))
+        .into());
     }
     let page = Page::for_stdout();
     let mut stdout = Standard::stdout()?;

@@ -2,6 +2,8 @@
 //!
 //! The command line is [`args`]; each command is a module of its own. Only the guest's bytes go to stdout.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
+
 mod args;
 mod compile;
 mod devices;
