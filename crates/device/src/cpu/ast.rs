@@ -367,7 +367,6 @@ pub(crate) struct Function<'a> {
     pub(crate) signature: Signature,
     pub(crate) parameter_names: Vec<&'a str>,
     pub(crate) result_name: &'a str,
-    pub(crate) body: Body<'a>,
 }
 
 #[derive(Debug)]

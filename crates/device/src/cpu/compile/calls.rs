@@ -46,7 +46,7 @@ impl<'u> Translator<'u, '_> {
                 Some(_) => return Err(self.error(format!("`{name}` is a kernel: it cannot be called"))),
                 None => return Err(self.error(format!("there is no function `{name}` with a body"))),
             },
-            Callee::Indirect(_, prototype) => (&self.function.body.prototypes[prototype as usize], None),
+            Callee::Indirect(_, prototype) => (&self.body.prototypes[prototype as usize], None),
         };
         let arguments = self.arguments(call, signature)?;
         let inst = match (direct, call.callee) {
@@ -69,7 +69,7 @@ impl<'u> Translator<'u, '_> {
 
     /// The values to pass, the room for the results first where they come in cells.
     fn arguments(&mut self, call: &'u Call<'u>, signature: &Signature) -> Result<Vec<Value>> {
-        let given = &self.function.body.operands[call.arguments.start as usize..call.arguments.end as usize];
+        let given = &self.body.operands[call.arguments.start as usize..call.arguments.end as usize];
         if given.len() != signature.parameters.len() {
             let wanted = signature.parameters.len();
             return Err(self.error(format!("{} arguments for a function that takes {wanted}", given.len())));

@@ -13,10 +13,10 @@ mod translate;
 
 use super::ast;
 use super::mapping::Mapping;
-use super::parse::{Map, at_line, parse};
+use super::parse::{Map, Text, at_line, parse};
 use crate::{Error, Result};
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
+use cranelift_codegen::ir::{AbiParam, Signature, types};
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CompiledCode, Context};
@@ -51,15 +51,15 @@ pub(super) struct Kernel {
 
 pub(super) fn compile(ptx: &str, options: Options) -> Result<Program> {
     let start = Instant::now();
-    let module = parse(ptx)?;
-    tracing::debug!(bytes = ptx.len(), functions = module.functions.len(), time = ?start.elapsed(), "PTX read");
+    let (module, bodies) = parse(ptx)?;
+    tracing::debug!(bytes = ptx.len(), functions = bodies.len(), time = ?start.elapsed(), "functions found");
     let isa = host()?;
     let (unit, mut data) = lay_out(ptx, &module, isa, options)?;
     let compiled = module
         .functions
         .par_iter()
-        .enumerate()
-        .map_init(Default::default, |scratch, (index, function)| native(&unit, function, index, scratch))
+        .zip(bodies)
+        .map_init(Default::default, |scratch, (function, text)| native(&unit, function, &text, scratch))
         .collect::<Result<Vec<_>>>()?;
     let (code, addresses) = link::link(&compiled)?;
     for global in &module.globals {
@@ -74,13 +74,14 @@ pub(super) fn compile(ptx: &str, options: Options) -> Result<Program> {
 /// Everything but machine code.
 #[cfg(test)]
 pub(super) fn compile_only(ptx: &str) -> Result<()> {
-    let module = parse(ptx)?;
+    let (module, bodies) = parse(ptx)?;
     let (unit, _data) = lay_out(ptx, &module, host()?, Options { strict: true })?;
     let mut scratch = Scratch::default();
-    module.functions.iter().try_for_each(|function| {
+    module.functions.iter().zip(bodies).try_for_each(|(function, text)| {
+        let body = text.read(function)?;
         scratch.context.clear();
         scratch.context.func.signature = unit.entry_signature(function);
-        translate::translate(&unit, function, &mut scratch.context.func, &mut scratch.builder)
+        translate::translate(&unit, function, &body, &mut scratch.context.func, &mut scratch.builder)
     })
 }
 
@@ -245,12 +246,11 @@ pub(super) struct Native {
     callees: Vec<u32>,
 }
 
-fn native(unit: &Unit<'_>, ptx: &ast::Function<'_>, index: usize, scratch: &mut Scratch) -> Result<Native> {
+fn native<'a>(unit: &Unit<'a>, ptx: &ast::Function<'a>, text: &Text<'a>, scratch: &mut Scratch) -> Result<Native> {
     let Scratch { context, builder } = scratch;
     context.clear();
-    let name = UserFuncName::user(0, index as u32);
-    context.func = Function::with_name_signature(name, unit.entry_signature(ptx));
-    translate::translate(unit, ptx, &mut context.func, builder)?;
+    context.func.signature = unit.entry_signature(ptx);
+    translate::translate(unit, ptx, &text.read(ptx)?, &mut context.func, builder)?;
     let compiled = context
         .compile(&*unit.isa, &mut ControlPlane::default())
         .map_err(|e| Error::Codegen(format!("`{}`, PTX line {}: {:?}", ptx.name, ptx.line, e.inner)));

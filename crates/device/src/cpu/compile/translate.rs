@@ -5,7 +5,7 @@
 //! gave: Cranelift fuses the two where one is used directly by the other.
 
 use super::{Unit, clif_type};
-use crate::cpu::ast::{Action, Function, Guard, Label, Opcode, Operand, Register, Returns, Statement, Type};
+use crate::cpu::ast::{Action, Body, Function, Guard, Label, Opcode, Operand, Register, Returns, Statement, Type};
 use crate::cpu::context::Fault;
 use crate::{Error, Result};
 use cranelift_codegen::ir::{
@@ -21,16 +21,18 @@ const UNREACHABLE: TrapCode = TrapCode::unwrap_user(1);
 pub(super) fn translate(
     unit: &Unit<'_>,
     function: &Function<'_>,
+    body: &Body<'_>,
     clif: &mut ir::Function,
     scratch: &mut FunctionBuilderContext,
 ) -> Result<()> {
     let mut t = Translator {
         unit,
         function,
+        body,
         b: FunctionBuilder::new(clif, scratch),
         blocks: Vec::new(),
-        incoming: function.body.labels.iter().map(|l| l.uses).collect(),
-        placed: vec![false; function.body.labels.len()],
+        incoming: body.labels.iter().map(|l| l.uses).collect(),
+        placed: vec![false; body.labels.len()],
         live: true,
         line: function.line,
         param_pointer: None,
@@ -41,7 +43,7 @@ pub(super) fn translate(
         signatures: HashMap::new(),
     };
     t.begin();
-    for statement in &function.body.statements {
+    for statement in &body.statements {
         t.line = statement.line;
         t.statement(statement)?;
     }
@@ -56,6 +58,7 @@ pub(super) fn translate(
 pub(super) struct Translator<'u, 'f> {
     pub(super) unit: &'u Unit<'u>,
     pub(super) function: &'u Function<'u>,
+    pub(super) body: &'u Body<'u>,
     pub(super) b: FunctionBuilder<'f>,
     blocks: Vec<Block>,
     /// Branches to each label that are still to come.
@@ -79,11 +82,11 @@ pub(super) struct Translator<'u, 'f> {
 
 impl<'u> Translator<'u, '_> {
     fn begin(&mut self) {
-        for ty in &self.function.body.registers {
+        for ty in &self.body.registers {
             self.b.declare_var(clif_type(*ty));
         }
         let entry = self.b.create_block();
-        self.blocks = self.function.body.labels.iter().map(|_| self.b.create_block()).collect();
+        self.blocks = self.body.labels.iter().map(|_| self.b.create_block()).collect();
         self.b.append_block_params_for_function_params(entry);
         self.b.switch_to_block(entry);
         self.b.seal_block(entry);
@@ -105,7 +108,7 @@ impl<'u> Translator<'u, '_> {
             _ if !self.live => self.skip(statement),
             Action::Branch(label) => self.branch(*label, statement.guard)?,
             Action::Do { opcode: Opcode::Mov(ty), first, .. } if statement.guard.is_some() => {
-                let operands = &self.function.body.operands[*first as usize..];
+                let operands = &self.body.operands[*first as usize..];
                 self.guarded_mov(*ty, operands[0], operands[1], statement.guard)?;
             }
             action => self.guarded(statement.guard, |t| t.action(action))?,
@@ -116,10 +119,10 @@ impl<'u> Translator<'u, '_> {
     fn action(&mut self, action: &'u Action<'u>) -> Result<()> {
         match action {
             Action::Do { opcode, first, count } => {
-                let operands = &self.function.body.operands[*first as usize..][..*count as usize];
+                let operands = &self.body.operands[*first as usize..][..*count as usize];
                 self.instruction(*opcode, operands)
             }
-            Action::Call(n) => self.call(&self.function.body.calls[*n as usize]),
+            Action::Call(n) => self.call(&self.body.calls[*n as usize]),
             Action::BranchTable { index, table } => self.branch_table(*index, *table),
             _ => Ok(()), // labels, scopes and branches: `statement`
         }
@@ -211,7 +214,7 @@ impl<'u> Translator<'u, '_> {
         match statement.action {
             Action::Branch(label) => self.arrived(label),
             Action::BranchTable { table, .. } => {
-                for label in &self.function.body.tables[table as usize] {
+                for label in &self.body.tables[table as usize] {
                     self.arrived(*label);
                 }
             }
@@ -246,7 +249,7 @@ impl<'u> Translator<'u, '_> {
 
     fn branch_table(&mut self, index: Register, table: u32) -> Result<()> {
         let index = self.read(Operand::Register(index), Type::U32)?;
-        let labels = &self.function.body.tables[table as usize];
+        let labels = &self.body.tables[table as usize];
         let outside = self.b.create_block();
         self.b.set_cold_block(outside);
         let pool = &mut self.b.func.dfg.value_lists;
@@ -325,7 +328,7 @@ impl<'u> Translator<'u, '_> {
     }
 
     pub(super) fn type_of(&self, register: Register) -> Type {
-        self.function.body.registers[register.0 as usize]
+        self.body.registers[register.0 as usize]
     }
 
     /// An operand as an instruction of type `ty` reads it.

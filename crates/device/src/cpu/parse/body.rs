@@ -10,10 +10,13 @@ use crate::cpu::ast::{
     Special, Statement,
 };
 
-/// Reads the text between a function's braces into `function.body`.
-pub(super) fn parse<'a>(function: &mut Function<'a>, text: Cursor<'a>) -> Result<()> {
+/// Reads the text between a function's braces.
+pub(super) fn parse<'a>(function: &Function<'a>, text: Cursor<'a>) -> Result<Body<'a>> {
     let mut registers = Registers::default();
-    let types = &mut function.body.registers;
+    let mut body = Body::default();
+    let lines = text.rest().len() / 32; // about
+    body.statements.reserve(lines);
+    body.operands.reserve(lines * 2);
     if !function.entry {
         let result = match function.signature.result {
             Returns::Register(ty) => Some((function.result_name, ty)),
@@ -21,14 +24,14 @@ pub(super) fn parse<'a>(function: &mut Function<'a>, text: Cursor<'a>) -> Result
         };
         let parameters = function.parameter_names.iter().copied().zip(function.signature.parameters.iter().copied());
         for (name, ty) in parameters.chain(result) {
-            if registers.declare(types, name, ty).is_none() {
+            if registers.declare(&mut body.registers, name, ty).is_none() {
                 return Err(text.error(format!("`{name}` is declared twice")));
             }
         }
     }
     let mut parser = Parser {
         text,
-        body: std::mem::take(&mut function.body),
+        body,
         registers,
         labels: Map::default(),
         tables: Map::default(),
@@ -37,8 +40,7 @@ pub(super) fn parse<'a>(function: &mut Function<'a>, text: Cursor<'a>) -> Result
         depth: 0,
     };
     parser.statements()?;
-    function.body = parser.body;
-    Ok(())
+    Ok(parser.body)
 }
 
 /// Entries of the table that remembers decoded mnemonics: a program uses a few dozen.

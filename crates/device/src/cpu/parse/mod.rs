@@ -1,7 +1,8 @@
 //! PTX text to [`ast`](super::ast).
 //!
-//! One pass over the text finds the declarations and where each body begins and ends; the bodies, which are nearly all of it, are
-//! then read in parallel. Nothing is copied: names are slices of the text. Whatever the dialect of `docs/ptx.md` does not have is an
+//! One pass over the text finds the declarations and where each body begins and ends ([`parse`]); the bodies, which are nearly all of
+//! it, are read one by one when they are compiled ([`Text::read`]), in parallel, so that no more than one for each core is in memory.
+//! Nothing is copied: names are slices of the text. Whatever the dialect of `docs/ptx.md` does not have is an
 //! [`Error::Ptx`](crate::Error::Ptx) with its line; no text makes this panic.
 
 mod body;
@@ -14,26 +15,35 @@ mod tests;
 pub(super) use cursor::at_line;
 pub(super) use names::Map;
 
-use super::ast::{Function, Global, Initial, Module, Returns, SharedArray, Signature, Type};
+use super::ast::{Body, Function, Global, Initial, Module, Returns, SharedArray, Signature, Type};
 use crate::Result;
 use cursor::Cursor;
-use rayon::prelude::*;
 
 /// The largest data a module may declare: a mistake, not a program, asks for more.
 const DATA_LIMIT: u64 = 1 << 32;
 
-pub(crate) fn parse(ptx: &str) -> Result<Module<'_>> {
+/// The text between a function's braces.
+#[derive(Debug)]
+pub(crate) struct Text<'a>(Cursor<'a>);
+
+impl<'a> Text<'a> {
+    pub(crate) fn read(&self, function: &Function<'a>) -> Result<Body<'a>> {
+        body::parse(function, self.0.clone())
+    }
+}
+
+/// The declarations, and the text of each of `Module::functions`.
+pub(crate) fn parse(ptx: &str) -> Result<(Module<'_>, Vec<Text<'_>>)> {
     let mut text = Cursor::new(ptx);
     let mut module = Module::default();
     let mut bodies = Vec::new();
     while !text.at_end() {
         item(&mut text, &mut module, &mut bodies)?;
     }
-    module.functions.par_iter_mut().zip(bodies).try_for_each(|(function, text)| body::parse(function, text))?;
-    Ok(module)
+    Ok((module, bodies))
 }
 
-fn item<'a>(text: &mut Cursor<'a>, module: &mut Module<'a>, bodies: &mut Vec<Cursor<'a>>) -> Result<()> {
+fn item<'a>(text: &mut Cursor<'a>, module: &mut Module<'a>, bodies: &mut Vec<Text<'a>>) -> Result<()> {
     let mut word = text.word();
     if matches!(word, ".visible" | ".extern" | ".weak") {
         word = text.word();
@@ -48,7 +58,7 @@ fn item<'a>(text: &mut Cursor<'a>, module: &mut Module<'a>, bodies: &mut Vec<Cur
         ".func" | ".entry" => {
             let function = header(text, word == ".entry")?;
             if !text.accept(b';') {
-                bodies.push(braces(text)?);
+                bodies.push(Text(braces(text)?));
                 module.functions.push(function);
             }
         }
@@ -115,7 +125,7 @@ fn header<'a>(text: &mut Cursor<'a>, entry: bool) -> Result<Function<'a>> {
         return Err(text.error("a kernel has no result"));
     }
     let signature = Signature { parameters, result };
-    Ok(Function { name, line, entry, signature, parameter_names, result_name, body: Default::default() })
+    Ok(Function { name, line, entry, signature, parameter_names, result_name })
 }
 
 /// What stands in the parentheses of a result: one register, or cells of `.param`.

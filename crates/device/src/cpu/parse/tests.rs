@@ -1,16 +1,24 @@
 //! Texts that are whole, cut short, and spoilt.
 #![allow(clippy::unwrap_used)]
 
-use super::parse;
-use crate::Error;
-use crate::cpu::ast::{Action, Initial, Opcode, Operand, Order, Register, Returns, Type};
+use super::parse as headers;
+use crate::cpu::ast::{Action, Body, Initial, Module, Opcode, Operand, Order, Register, Returns, Type};
+use crate::{Error, Result};
 
 /// A bit of everything the dialect has.
 const SAMPLE: &str = include_str!("sample.ptx");
 
+/// Everything, as if it were to be compiled.
+fn parse(ptx: &str) -> Result<(Module<'_>, Vec<Body<'_>>)> {
+    let (module, texts) = headers(ptx)?;
+    let bodies =
+        texts.iter().zip(&module.functions).map(|(text, function)| text.read(function)).collect::<Result<_>>()?;
+    Ok((module, bodies))
+}
+
 #[test]
 fn a_module_is_what_its_text_says() {
-    let module = parse(SAMPLE).unwrap();
+    let (module, _) = parse(SAMPLE).unwrap();
     let names: Vec<_> = module.functions.iter().map(|f| (f.name, f.entry, f.line)).collect();
     assert_eq!(names, [("f12", false, 14), ("f13", false, 30), ("f14", false, 38), ("batch", true, 46)]);
     assert_eq!(module.functions[0].signature.parameters, [Type::B64, Type::B32]);
@@ -23,8 +31,8 @@ fn a_module_is_what_its_text_says() {
 
 #[test]
 fn statements_keep_their_lines_and_operands() {
-    let module = parse(SAMPLE).unwrap();
-    let body = &module.functions[0].body;
+    let (_, bodies) = parse(SAMPLE).unwrap();
+    let body = &bodies[0];
     // Parameters, the result, then the families in order.
     assert_eq!(body.registers[..4], [Type::B64, Type::B32, Type::B32, Type::B32]);
     let Action::Do { opcode, first, count } = body.statements[0].action else { panic!() };
@@ -38,10 +46,10 @@ fn statements_keep_their_lines_and_operands() {
 
 #[test]
 fn a_text_cut_anywhere_is_an_error_or_a_shorter_module() {
-    let whole = parse(SAMPLE).unwrap().functions.len();
+    let whole = parse(SAMPLE).unwrap().1.len();
     for (cut, _) in SAMPLE.trim_end().char_indices() {
         match parse(&SAMPLE[..cut]) {
-            Ok(module) => assert!(module.functions.len() < whole, "cut at {cut}"),
+            Ok((_, bodies)) => assert!(bodies.len() < whole, "cut at {cut}"),
             Err(Error::Ptx { line, .. }) => assert!(line <= SAMPLE.lines().count() + 1),
             Err(other) => panic!("cut at {cut}: {other}"),
         }
@@ -101,4 +109,20 @@ fn an_error_shows_its_line() {
     let Err(Error::Ptx { line, message, text }) = parse(&spoilt) else { panic!("not refused") };
     assert_eq!((line, text.as_str()), (18, "setp.lt.u13 %p0, %r0, 5; // a comment with { and }"));
     assert!(message.contains("setp.lt.u13"));
+}
+
+/// `cargo test --release -- --ignored --nocapture reading_speed`
+#[test]
+#[ignore = "a measurement"]
+fn reading_speed() {
+    let (_, body) = SAMPLE.split_once("// The bodies.").unwrap();
+    let text = SAMPLE.to_owned() + &body.repeat(20_000);
+    let start = std::time::Instant::now();
+    let (_, bodies) = headers(&text).unwrap();
+    let found = start.elapsed();
+    let (module, _) = headers(SAMPLE).unwrap();
+    let statements: usize =
+        bodies.iter().zip(module.functions.iter().cycle()).map(|(t, f)| t.read(f).unwrap().statements.len()).sum();
+    let speed = text.len() as f64 / start.elapsed().as_secs_f64() / 1e6;
+    println!("{} bytes, {statements} statements: {speed:.0} MB/s; finding the functions took {found:?}", text.len());
 }
