@@ -43,8 +43,8 @@ pub(super) fn parse<'a>(function: &Function<'a>, text: Cursor<'a>) -> Result<Bod
     Ok(parser.body)
 }
 
-/// Entries of the table that remembers decoded mnemonics: a program uses a few dozen.
-const OPCODES: usize = 256;
+/// Entries of the table that remembers decoded mnemonics: a function uses a few dozen.
+const OPCODES: usize = 64;
 
 struct Parser<'a> {
     text: Cursor<'a>,
