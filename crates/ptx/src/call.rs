@@ -137,6 +137,9 @@ enum Callee<'s> {
     Address(Reg, u64),
 }
 
+/// What is called, with which arguments, and as what.
+type Call<'a> = (Callee<'a>, &'a [Value], SigRef);
+
 /// `call (results), callee, (arguments);`
 fn push_call(body: &mut Body, results: &[Reg], is_param: bool, callee: &Callee<'_>, arguments: &[Operand]) {
     body.begin("call", "");
@@ -218,7 +221,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// What a call instruction calls, with which arguments and signature; `None` for an intrinsic, which is then done.
-    fn callee(&mut self, inst: Inst) -> Result<Option<(Callee<'a>, &'a [Value], SigRef)>, Error> {
+    fn callee(&mut self, inst: Inst) -> Result<Option<Call<'a>>, Error> {
         let func = self.func;
         let args = func.dfg.inst_args(inst);
         match func.dfg.insts[inst] {

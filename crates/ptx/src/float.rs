@@ -91,7 +91,7 @@ pub(crate) fn from_int(e: &mut Emitter<'_>, inst: Inst) -> Done {
         _ => return Err(e.unsupported(inst)),
     };
     let operand = if is_signed { e.sign_extended(x) } else { e.zero_extended(x) };
-    let operand = e.to_register(operand, ty);
+    let operand = e.load_operand(operand, ty);
     e.body.op(name, "", &[result.into(), operand.into()]);
     Ok(())
 }

@@ -230,7 +230,7 @@ fn rotate(e: &mut Emitter<'_>, inst: Inst, funnel: &str, there: &str, back: &str
 
 /// `clz` and `popc` give 32 bits; a count of 64 bits is widened.
 fn count(e: &mut Emitter<'_>, name: &str, ty: Type, operand: Operand, result: Reg) {
-    let operand = e.to_register(operand, ty);
+    let operand = e.load_operand(operand, ty);
     if ty == types::I64 {
         let n = e.body.op_to_temp(Class::B32, name, ".b64", &[operand.into()]);
         e.body.op("cvt", ".u64.u32", &[result.into(), n.into()]);

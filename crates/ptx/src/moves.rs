@@ -129,14 +129,14 @@ mod tests {
             for i in 0..n {
                 sources.swap(i, random(n));
             }
-            for i in 0..n {
-                match (random(8), sources[i]) {
-                    (0, _) => sources[i] = Source::Other,
-                    (1, _) => sources[i] = Source::Parameter(random(n)),
+            for (i, source) in sources.iter_mut().enumerate() {
+                match random(8) {
+                    0 => *source = Source::Other,
+                    1 => *source = Source::Parameter(random(n)),
                     _ => {}
                 }
-                if sources[i] == Source::Parameter(i) {
-                    sources[i] = Source::Itself;
+                if *source == Source::Parameter(i) {
+                    *source = Source::Itself;
                 }
             }
             check(&sources);

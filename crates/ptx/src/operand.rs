@@ -55,10 +55,11 @@ impl Emitter<'_> {
     pub(crate) fn in_register(&mut self, value: Value) -> Reg {
         let operand = self.number(value);
         let ty = self.ty(value);
-        self.to_register(operand, ty)
+        self.load_operand(operand, ty)
     }
 
-    pub(crate) fn to_register(&mut self, operand: Operand, ty: Type) -> Reg {
+    /// The operand in a register of the type's class.
+    pub(crate) fn load_operand(&mut self, operand: Operand, ty: Type) -> Reg {
         match operand {
             Operand::Reg(reg) => reg,
             constant => {

@@ -145,7 +145,7 @@ pub(crate) fn emit(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
         Row::Signed1(name) => {
             let (result, arg) = (e.result(inst)?, i::one(e, inst)?);
             let (operand, ty) = (e.sign_extended(arg), e.ty(arg));
-            let operand = e.to_register(operand, ty);
+            let operand = e.load_operand(operand, ty);
             e.body.op(name, signed(ty), &[result.into(), operand.into()]);
             Ok(())
         }
