@@ -17,6 +17,7 @@ mod runtime;
 pub mod slot;
 mod translate;
 mod types;
+mod wide;
 
 pub use cranelift_codegen::ir;
 pub use decode::{Constant, DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Memory, Module, Table, decode};

@@ -131,6 +131,7 @@ fn optimize(function: &mut Function, isa: &OwnedTargetIsa) -> Result<(), Error> 
     let mut context = Context::for_function(clif);
     let result = context.optimize(&**isa, &mut ControlPlane::default());
     function.clif = context.func;
+    crate::wide::run(&mut function.clif);
     result.map_err(|e| Error::Internal { function: function.index, message: format!("{e:?}") })
 }
 
