@@ -5,19 +5,20 @@ use crate::compile::Compiled;
 use crate::error::Error;
 use gpu_run_abi::layout::{CELL, MAX_PAGES, PAGE, SLOT_ALIGN, WARP, field};
 use gpu_run_abi::{Header, Layout};
-use gpu_run_device::{Arg, Buffer, Device, Grid, Module};
+use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{KERNEL, Table};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Stack of a thread, and what of it is kept for frames that do not look.
-const STACK_BYTES: u32 = 1 << 20;
-const STACK_RESERVE: u32 = 64 << 10;
+/// What part of a thread's stack is kept for frames that do not look how much is left.
+const STACK_RESERVE: u32 = 16;
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
-/// Address space that a batch's memories may take on a device that commits pages when they are touched.
+/// Address space that a batch may take on a device whose memory costs nothing until it is touched.
 const RESERVATION: u64 = 1 << 42;
+/// Threads of a block at most.
+const BLOCK: u64 = WARP;
 
 pub(crate) struct Batch {
     module: Arc<dyn Module>,
@@ -28,6 +29,8 @@ pub(crate) struct Batch {
     constants: Option<Buffer>,
     ticket: Buffer,
     bus: Bus,
+    stack_bytes: u32,
+    processors: u64,
 }
 
 /// Where in a slot tables and memory are.
@@ -60,8 +63,8 @@ fn table_capacity(table: &Table, grows: bool) -> u64 {
     most.min(table.maximum.unwrap_or(u64::MAX)).max(table.minimum)
 }
 
-/// What an instance's memory may grow to, in bytes, if `count` of them are to fit.
-fn memory_limit(compiled: &Compiled, count: u64, max_memory: Option<u64>) -> Result<u64, Error> {
+/// What an instance's memory may grow to, in bytes, if `count` of them are to fit on the device.
+fn memory_limit(compiled: &Compiled, properties: &Properties, count: u64, max_memory: Option<u64>) -> Result<u64, Error> {
     let Some(memory) = compiled.memory else { return Ok(0) };
     let least = memory.minimum * PAGE;
     if let Some(most) = max_memory.filter(|most| *most < least) {
@@ -71,7 +74,9 @@ fn memory_limit(compiled: &Compiled, count: u64, max_memory: Option<u64>) -> Res
         return Ok(least);
     }
     let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
-    let fair = RESERVATION / count.max(1) / PAGE * PAGE;
+    // Memory that is really taken is shared fairly, and some is left for stacks and code.
+    let room = if properties.overcommits { RESERVATION } else { properties.memory_bytes / 4 * 3 };
+    let fair = room / compiled.layout.slots(count.max(1)) / PAGE * PAGE;
     let wanted = max_memory.map_or(u64::MAX, |most| most / PAGE * PAGE).min(declared);
     Ok(wanted.min(fair).max(least))
 }
@@ -85,7 +90,8 @@ impl Batch {
         capacity: u64,
         max_memory: Option<u64>,
     ) -> Result<Self, Error> {
-        let place = Place::new(&compiled, memory_limit(&compiled, capacity, max_memory)?);
+        let properties = device.properties();
+        let place = Place::new(&compiled, memory_limit(&compiled, properties, capacity, max_memory)?);
         let slots = device.allocate(compiled.layout.slots(capacity) * place.slot_bytes)?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
@@ -96,7 +102,8 @@ impl Batch {
             }
         };
         let (ticket, bus) = (device.allocate(CELL)?, Bus::new(device, capacity)?);
-        Ok(Self { module, compiled, capacity, place, slots, constants, ticket, bus })
+        let (stack_bytes, processors) = (properties.stack_bytes, u64::from(properties.processors));
+        Ok(Self { module, compiled, capacity, place, slots, constants, ticket, bus, stack_bytes, processors })
     }
 
     pub(crate) fn device_bytes(&self) -> u64 {
@@ -167,15 +174,19 @@ impl Batch {
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
         self.ticket.write(0, &[0; CELL as usize])?;
         self.bus.begin(contexts, deadline);
-        let threads = self.group();
-        let grid = Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: STACK_BYTES };
+        // Few instances spread over the processors; interleaved ones stay with their warp.
+        let threads = match self.compiled.layout {
+            Layout::Linear => (count / self.processors.max(1)).clamp(1, BLOCK),
+            Layout::Interleaved => WARP,
+        };
+        let grid = Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes };
         let args = [
             Arg::U64(self.slots.address()),
             Arg::U64(self.place.slot_bytes),
             Arg::U32(count as u32),
             Arg::U32(selector),
             Arg::U32(u32::from(start && self.compiled.has_start)),
-            Arg::U32(STACK_BYTES - STACK_RESERVE),
+            Arg::U32(self.stack_bytes - self.stack_bytes / STACK_RESERVE),
         ];
         let bus = &self.bus;
         let result = self.module.run(KERNEL, grid, &args, &|| bus.service());
@@ -188,7 +199,7 @@ impl Batch {
         self.bus.stopped()
     }
 
-    /// Slots written together, and threads of a block: a warp where slots interleave.
+    /// Slots written together: a warp's where they interleave.
     fn group(&self) -> u64 {
         match self.compiled.layout {
             Layout::Linear => 1,

@@ -40,7 +40,8 @@ struct State {
 
 /// One instance as the bus sees it.
 struct Lane {
-    context: Context,
+    /// Gone once the instance has exited: what it held open is closed, and whoever waits for the end of its output knows.
+    context: Option<Context>,
     sequence: u32,
     /// Input of the call that is coming in.
     input: Vec<u8>,
@@ -100,14 +101,14 @@ impl Bus {
         self.shared.store_u32(STOP_AT, 0);
         self.stopped = AtomicBool::new(false);
         self.deadline = deadline;
-        let lane = |context| Lane { context, sequence: 0, input: Vec::new(), output: Vec::new(), sent: 0, pending: None };
+        let lane = |context| Lane { context: Some(context), sequence: 0, input: Vec::new(), output: Vec::new(), sent: 0, pending: None };
         self.state = Mutex::new(State { lanes: contexts.into_iter().map(lane).collect(), ..State::default() });
     }
 
     /// Ends a run: gives the contexts back, and says how many calls there were.
     pub(crate) fn end(&mut self) -> (Vec<Context>, u64) {
         let state = std::mem::take(&mut *self.lock());
-        (state.lanes.into_iter().map(|lane| lane.context).collect(), state.calls)
+        (state.lanes.into_iter().filter_map(|lane| lane.context).collect(), state.calls)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -182,7 +183,8 @@ impl Bus {
         let port = self.port(slot.into());
         let lane = &mut state.lanes[slot as usize];
         let count = call.function().moves.iter().filter(|m| m.has_word()).count();
-        let answer = lane.context.call(call, &words[..count], &lane.input, &mut state.out);
+        let Some(context) = &mut lane.context else { return self.deliver(lane, port, reply::TRAP, 0) };
+        let answer = context.call(call, &words[..count], &lane.input, &mut state.out);
         if let Reply::Again { at } = answer {
             lane.pending = Some((call, words, at));
             state.waiting.push(slot);
@@ -197,7 +199,10 @@ impl Bus {
                 self.deliver(lane, port, 0, state.out.split);
             }
             Reply::Done(errno) => self.deliver(lane, port, errno as u32, 0),
-            Reply::Exit(code) => self.deliver(lane, port, reply::EXIT, code),
+            Reply::Exit(code) => {
+                lane.context = None;
+                self.deliver(lane, port, reply::EXIT, code);
+            }
             Reply::Again { .. } => unreachable!("handled above"),
         }
     }

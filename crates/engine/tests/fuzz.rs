@@ -1,7 +1,8 @@
 //! Differential fuzzing against Wasmtime: random modules must do the same in gpu-run.
 //!
 //! A fixed number of seeds runs here; `cargo run --release` in `fuzz/` goes on for ever. `GPU_RUN_FUZZ_SEEDS` sets the
-//! number, `GPU_RUN_FUZZ_SEED` picks one.
+//! number, `GPU_RUN_FUZZ_SEED` picks one, and `GPU_RUN_FUZZ_FILE` takes a module from a file instead: one that is being cut
+//! down by hand.
 
 #[path = "fuzz/case.rs"]
 mod case;
@@ -25,7 +26,11 @@ const SEEDS: u64 = 500;
 fn main() {
     let args = Arguments::from_args();
     let trial = |generator: Generator| Trial::test(format!("fuzz::{}", generator.name()), move || run(generator));
-    libtest_mimic::run(&args, Generator::ALL.map(trial).into()).exit();
+    let mut trials: Vec<Trial> = Generator::ALL.map(trial).into();
+    if let Some(file) = std::env::var_os("GPU_RUN_FUZZ_FILE") {
+        trials = vec![Trial::test("fuzz::file", move || Ok(case::run_file(Path::new(&file)).map(|_| ())?))];
+    }
+    libtest_mimic::run(&args, trials).exit();
 }
 
 fn run(generator: Generator) -> Result<(), Failed> {

@@ -23,36 +23,47 @@ impl Generator {
         }
     }
 
-    fn module(self, seed: u64) -> Result<Option<Vec<u8>>, String> {
+    /// A seed's module, in binary and as text.
+    fn module(self, seed: u64) -> Result<Option<(Vec<u8>, String)>, String> {
         match self {
-            Generator::Smith => Ok(smith::module(seed)),
+            Generator::Smith => {
+                let print = |wasm: Vec<u8>| wasmprinter::print_bytes(&wasm).map(|text| (wasm, text)).map_err(|e| e.to_string());
+                smith::module(seed).map(print).transpose()
+            }
             Generator::Expressions => {
                 let text = expressions::module(seed);
-                wat::parse_str(&text).map(Some).map_err(|error| format!("the generator is wrong: {error}"))
+                let wasm = wat::parse_str(&text).map_err(|error| format!("the generator is wrong: {error}"))?;
+                Ok(Some((wasm, text)))
             }
         }
     }
 }
 
-/// Compares a seed's module. On a difference the module is in `folder`, as text and in binary; on a crash too, which ends the process.
+/// Compares a seed's module. If the two sides differ, the module is left in `folder`; if the process crashes, too.
 pub(crate) fn run(generator: Generator, seed: u64, folder: &Path) -> Result<Compared, String> {
-    let Some(wasm) = generator.module(seed)? else { return Ok(Compared { skipped: 1, ..Compared::default() }) };
-    let file = folder.join(format!("{}-{seed}.wasm", generator.name()));
-    std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, &wasm)).map_err(|e| format!("{}: {e}", file.display()))?;
-    let verdict = catch_unwind(AssertUnwindSafe(|| compare(&wasm, &mut Random::new(!seed))));
-    let difference = match verdict {
-        Ok(Ok(compared)) => {
-            // It is only a seed: what passed is made again in a moment.
-            let _ = std::fs::remove_file(&file);
-            return Ok(compared);
-        }
-        Ok(Err(difference)) => difference,
-        Err(panic) => format!("panic: {}", panic_message(&*panic)),
-    };
-    let text = wasmprinter::print_bytes(&wasm).map_err(|error| error.to_string())?;
-    let readable = file.with_extension("wat");
-    std::fs::write(&readable, text).map_err(|e| format!("{}: {e}", readable.display()))?;
-    Err(format!("{difference}\n  the module: {}", readable.display()))
+    let Some((wasm, text)) = generator.module(seed)? else { return Ok(Compared { skipped: 1, ..Compared::default() }) };
+    let file = folder.join(format!("{}-{seed}.wat", generator.name()));
+    std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, &text)).map_err(|e| format!("{}: {e}", file.display()))?;
+    let compared = caught(&wasm, !seed).map_err(|difference| format!("{difference}\n  the module: {}", file.display()))?;
+    // What passed can be made again from its seed.
+    let _ = std::fs::remove_file(&file);
+    Ok(compared)
+}
+
+/// Compares a module from a file, text or binary, with several choices of arguments.
+pub(crate) fn run_file(file: &Path) -> Result<Compared, String> {
+    let wasm = wat::parse_file(file).map_err(|error| error.to_string())?;
+    let mut total = Compared::default();
+    for choice in 0..4 {
+        total += caught(&wasm, choice)?;
+    }
+    Ok(total)
+}
+
+/// Compares, and takes a panic for a difference.
+fn caught(wasm: &[u8], arguments: u64) -> Result<Compared, String> {
+    let verdict = catch_unwind(AssertUnwindSafe(|| compare(wasm, &mut Random::new(arguments))));
+    verdict.unwrap_or_else(|panic| Err(format!("panic: {}", panic_message(&*panic))))
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
