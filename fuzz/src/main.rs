@@ -1,7 +1,7 @@
 //! Differential fuzzing against Wasmtime, until something differs.
 //!
 //! `cargo run --release [SEED]`: seeds count up from SEED, or from the clock. The first module the two sides disagree on is
-//! left in `artifacts/`, as text and in binary; after a crash, what was being run lies there too.
+//! left in `artifacts/`; after a crash, what was being run lies there too. `cargo run --release FILE` compares that module only.
 
 #[path = "../../crates/engine/tests/fuzz/case.rs"]
 mod case;
@@ -24,13 +24,12 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 fn main() -> ExitCode {
-    let first = match std::env::args().nth(1).map(|arg| arg.parse()) {
+    let first = match std::env::args().nth(1) {
         None => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64),
-        Some(Ok(seed)) => seed,
-        Some(Err(error)) => {
-            eprintln!("fuzz: SEED is a number: {error}");
-            return ExitCode::from(2);
-        }
+        Some(arg) => match arg.parse() {
+            Ok(seed) => seed,
+            Err(_) => return one_file(Path::new(&arg)),
+        },
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
     let next = AtomicU64::new(first);
@@ -68,4 +67,17 @@ fn main() -> ExitCode {
         });
     });
     ExitCode::FAILURE
+}
+
+fn one_file(file: &Path) -> ExitCode {
+    match case::run_file(file) {
+        Ok(compared) => {
+            println!("no difference in {} calls", compared.calls);
+            ExitCode::SUCCESS
+        }
+        Err(difference) => {
+            println!("{difference}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -157,8 +157,9 @@ fn interleaved(program: &Program) -> Result<(), Failed> {
     let inputs: Vec<Input> = (0..INSTANCES).map(|instance| program.varied(instance)).collect();
     let loaded = device::load(&program.wasm(), Layout::Interleaved)?;
     let (together, files) = with_files(program, |dir| Ok(device::run(&loaded.1, &program.name, &inputs, dir)?.0))?;
-    let (alone, files_alone) =
-        with_files(program, |dir| inputs.iter().map(|input| alone(program, input, dir)).collect())?;
+    let (alone, files_alone) = with_files(program, |dir| {
+        inputs.iter().map(|input| alone(program, input, dir)).collect::<Result<Vec<_>, _>>()
+    })?;
     for (instance, (expected, got)) in alone.iter().zip(&together).enumerate() {
         let mut spec = program.spec.clone();
         spec.stderr_contains.clear();

@@ -21,7 +21,7 @@ type Loaded = Arc<(Arc<Compiled>, Program)>;
 static PROGRAMS: LazyLock<Mutex<HashMap<(PathBuf, Layout), Loaded>>> = LazyLock::new(Mutex::default);
 
 /// Compiles a file and loads it on `cpu`, once for each layout.
-pub fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
+pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
     let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (wasm.to_owned(), layout);
     if let Some(loaded) = programs.get(&key) {
@@ -33,12 +33,12 @@ pub fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
     Ok(loaded)
 }
 
-pub fn compile(wasm: &[u8], layout: Layout) -> Result<Compiled, Failure> {
+pub(crate) fn compile(wasm: &[u8], layout: Layout) -> Result<Compiled, Failure> {
     Ok(Compiled::new(wasm, &CompileOptions { layout, sm: 75, entry: Entry::Start })?)
 }
 
 /// Runs an instance for each input, all at once and in the same directory.
-pub fn run(
+pub(crate) fn run(
     program: &Program,
     name: &str,
     inputs: &[Input],

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Path from the directory to contents; `None` is a directory.
-pub type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
+pub(crate) type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 /// A fresh copy of a fixture, removed when dropped.
-pub struct Directory(TempDir);
+pub(crate) struct Directory(TempDir);
 
 impl Directory {
     /// An empty `fixture` is an empty directory.
-    pub fn copy_of(fixtures: &Path, fixture: &str) -> io::Result<Self> {
+    pub(crate) fn copy_of(fixtures: &Path, fixture: &str) -> io::Result<Self> {
         let directory = tempfile::tempdir()?;
         if !fixture.is_empty() {
             copy(&fixtures.join(fixture), directory.path())?;
@@ -22,11 +22,11 @@ impl Directory {
         Ok(Self(directory))
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub fn files(&self) -> io::Result<Files> {
+    pub(crate) fn files(&self) -> io::Result<Files> {
         let mut files = Files::new();
         collect(self.path(), Path::new(""), &mut files)?;
         Ok(files)

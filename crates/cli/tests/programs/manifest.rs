@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Aspect {
+pub(crate) enum Aspect {
     Stdout,
     Stderr,
     Exit,
@@ -18,7 +18,7 @@ pub enum Aspect {
 /// How instance number I of many gets an input of its own.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Vary {
+pub(crate) enum Vary {
     Arg,
     Env,
     Stdin,
@@ -29,17 +29,17 @@ pub enum Vary {
 /// One table of the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Spec {
+pub(crate) struct Spec {
     args: Vec<String>,
     env: BTreeMap<String, String>,
     stdin: Option<PathBuf>,
     /// The fixture that is the program's directory; empty for an empty one.
-    pub dir: Option<String>,
-    pub exit: i32,
-    pub trap: Option<String>,
-    pub compare: Vec<Aspect>,
-    pub stderr_contains: Vec<String>,
-    pub vary: Vary,
+    pub(crate) dir: Option<String>,
+    pub(crate) exit: i32,
+    pub(crate) trap: Option<String>,
+    pub(crate) compare: Vec<Aspect>,
+    pub(crate) stderr_contains: Vec<String>,
+    pub(crate) vary: Vary,
     /// The .wasm file, from the root of the repository.
     wasm: Option<PathBuf>,
 }
@@ -63,29 +63,29 @@ impl Default for Spec {
 
 /// What one run of a program is given, its directory aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub(crate) struct Input {
     /// Without the program's name.
-    pub args: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub stdin: Vec<u8>,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) stdin: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Program {
-    pub name: String,
-    pub spec: Spec,
+pub(crate) struct Program {
+    pub(crate) name: String,
+    pub(crate) spec: Spec,
 }
 
 impl Program {
     /// Every program of a file, by name.
-    pub fn all(file: &Path) -> Vec<Program> {
+    pub(crate) fn all(file: &Path) -> Vec<Program> {
         let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         let tables: BTreeMap<String, Spec> =
             toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         tables.into_iter().map(|(name, spec)| Program { name, spec }).collect()
     }
 
-    pub fn wasm(&self) -> PathBuf {
+    pub(crate) fn wasm(&self) -> PathBuf {
         match &self.spec.wasm {
             Some(file) => root().join(file),
             None => built().join("wasm32-wasip1/release").join(format!("{}.wasm", self.name)),
@@ -93,12 +93,12 @@ impl Program {
     }
 
     /// The same program for this machine.
-    pub fn native(&self) -> PathBuf {
+    pub(crate) fn native(&self) -> PathBuf {
         built().join("release").join(&self.name)
     }
 
     /// What a run on its own is given.
-    pub fn input(&self) -> Input {
+    pub(crate) fn input(&self) -> Input {
         let spec = &self.spec;
         let read =
             |file: &PathBuf| fs::read(fixtures().join(file)).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
@@ -110,7 +110,7 @@ impl Program {
     }
 
     /// What instance number `instance` of many is given.
-    pub fn varied(&self, instance: usize) -> Input {
+    pub(crate) fn varied(&self, instance: usize) -> Input {
         let mut input = self.input();
         match self.spec.vary {
             Vary::Arg => input.args.push(instance.to_string()),
@@ -122,11 +122,11 @@ impl Program {
     }
 }
 
-pub fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates lie two levels below the root")
 }
 
-pub fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     root().join("examples/fixtures")
 }
 

@@ -5,7 +5,7 @@ use crate::manifest::{Aspect, Spec};
 use std::fmt::{self, Write};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum Ending {
     Exit(i32),
     /// The words of the WebAssembly specification.
     Trap(String),
@@ -21,16 +21,16 @@ impl fmt::Display for Ending {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Observed {
-    pub ending: Ending,
-    pub stdout: Vec<u8>,
-    pub stderr: Vec<u8>,
+pub(crate) struct Observed {
+    pub(crate) ending: Ending,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
     /// Everything in the directory afterwards, where there is one.
-    pub files: Option<Files>,
+    pub(crate) files: Option<Files>,
 }
 
 /// What of `got` is not as in `expected`, in the aspects the program is to be compared in.
-pub fn difference(spec: &Spec, expected: &Observed, got: &Observed) -> Result<(), String> {
+pub(crate) fn difference(spec: &Spec, expected: &Observed, got: &Observed) -> Result<(), String> {
     let mut report = String::new();
     for aspect in &spec.compare {
         match aspect {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use wasmtime::{Engine, Linker, Module, Store, Trap};
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
 use wasmtime_wasi::p2::pipe::{MemoryInputPipe, MemoryOutputPipe};
-use wasmtime_wasi::{DirPerms, FilePerms, I32Exit, WasiCtxBuilder};
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtxBuilder};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -20,7 +20,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 static MODULES: LazyLock<Mutex<HashMap<PathBuf, Module>>> = LazyLock::new(Mutex::default);
 
 /// Runs a program; says what it did and how long `_start` took.
-pub fn run(wasm: &Path, name: &str, input: &Input, dir: Option<&Path>) -> Result<(Observed, Duration), Failure> {
+pub(crate) fn run(wasm: &Path, name: &str, input: &Input, dir: Option<&Path>) -> Result<(Observed, Duration), Failure> {
     let module = module(wasm)?;
     let (stdout, stderr) = (MemoryOutputPipe::new(OUTPUT), MemoryOutputPipe::new(OUTPUT));
     let mut builder = WasiCtxBuilder::new();
@@ -30,7 +30,7 @@ pub fn run(wasm: &Path, name: &str, input: &Input, dir: Option<&Path>) -> Result
         builder.env(key, value);
     }
     if let Some(dir) = dir {
-        builder.preopened_dir(dir, ".", DirPerms::all(), FilePerms::all())?;
+        builder.preopened_dir(dir, ".", FsPerms::ReadWrite)?;
     }
     let mut linker: Linker<WasiP1Ctx> = Linker::new(&ENGINE);
     p1::add_to_linker_sync(&mut linker, |context| context)?;
