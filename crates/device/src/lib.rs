@@ -1,7 +1,7 @@
 //! A device is something that runs PTX.
 //!
 //! There are two, and everything above this crate is the same for both: [`cpu`] is built in and needs nothing installed;
-//! `cuda` drives an NVIDIA GPU. A device has memory of its own ([`Buffer`]), memory it shares with the host
+//! [`cuda`] drives an NVIDIA GPU. A device has memory of its own ([`Buffer`]), memory it shares with the host
 //! ([`Shared`]), and kernels loaded from PTX text ([`Module`]).
 //!
 //! [`Module::run`] blocks until the kernel has ended. While it waits it calls `service` again and again: that is where the
@@ -11,6 +11,7 @@
 #![allow(unsafe_code)] // mapped memory, generated code and stacks of our own; each block says why it holds
 
 pub mod cpu;
+pub mod cuda;
 mod memory;
 
 pub use memory::{Buffer, Shared};
@@ -51,8 +52,12 @@ pub struct Properties {
     /// Multiprocessors; cores on `cpu`.
     pub processors: u32,
     pub memory_bytes: u64,
+    /// Whether memory costs nothing until it is touched, so that more than there is can be set aside.
+    pub overcommits: bool,
     /// Threads in a block at most.
     pub block_threads: u32,
+    /// Stack a thread should be given, in bytes: a GPU sets it aside for every thread it can hold.
+    pub stack_bytes: u32,
 }
 
 /// One argument of a kernel.

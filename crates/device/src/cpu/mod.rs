@@ -34,6 +34,8 @@ use std::time::Instant;
 
 /// Threads in a block at most, as on every NVIDIA GPU.
 const BLOCK_THREADS: u32 = 1024;
+/// Stack of a thread: pages cost memory once they are touched.
+const STACK_BYTES: u32 = 1 << 20;
 
 /// How to open the device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +63,8 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
         processors: workers,
         memory_bytes: memory_bytes(),
         block_threads: BLOCK_THREADS,
+        overcommits: true,
+        stack_bytes: STACK_BYTES,
     };
     let options = compile::Options { strict: options.strict };
     Arc::new(Cpu { properties, options, pool: Arc::new(Pool::new(workers)) })

@@ -1,0 +1,187 @@
+//! Kernels: loading them, launching one, and waiting for it while the host answers.
+
+use super::context::{Context, Stream};
+use super::driver::{FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
+use super::entry::{Entry, entries};
+use super::{Assembler, assemble};
+use crate::{Arg, Error, Grid, Module, Properties, Result, Service};
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Rounds of service between two looks at the stream, while there is something to serve.
+const BUSY_ROUNDS: u32 = 64;
+
+/// Kernels of one PTX text, on the GPU.
+pub(super) struct Loaded {
+    context: Arc<Context>,
+    image: Image,
+    kernels: HashMap<String, Kernel>,
+    id: String,
+    /// Threads that can be on the GPU at once.
+    resident: u64,
+}
+
+struct Kernel {
+    entry: Entry,
+    function: Handle,
+    /// Threads in a block at most, by what registers it takes.
+    threads: u32,
+}
+
+/// A module of the driver; unloaded when dropped.
+struct Image {
+    context: Arc<Context>,
+    handle: Handle,
+}
+
+// SAFETY: handles of the driver may be used from any thread, from several at once too; the rest is plain data.
+unsafe impl Send for Loaded {}
+// SAFETY: as above.
+unsafe impl Sync for Loaded {}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        if let Ok(driver) = self.context.enter() {
+            // SAFETY: entered; loaded once and unloaded only here, when no `run` borrows it. A failure leaks.
+            let _ = unsafe { driver.cuModuleUnload(self.handle) };
+        }
+    }
+}
+
+impl Image {
+    fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self> {
+        let mut handle = null_mut();
+        // SAFETY: entered; `cubin` is whole, as an assembler made it, and says in its header how long it is.
+        unsafe { context.enter()?.cuModuleLoadData(&mut handle, cubin.as_ptr().cast()) }?;
+        Ok(Self { context: context.clone(), handle })
+    }
+
+    fn kernel(&self, entry: Entry) -> Result<Kernel> {
+        let name = CString::new(entry.name.as_str()).map_err(|_| Error::NoKernel(entry.name.clone()))?;
+        let driver = self.context.enter()?;
+        let (mut function, mut threads) = (null_mut(), 0);
+        // SAFETY: entered; the module is loaded, the name a string, and one handle is written.
+        unsafe { driver.cuModuleGetFunction(&mut function, self.handle, name.as_ptr()) }?;
+        // SAFETY: entered; one `int` is written.
+        unsafe { driver.cuFuncGetAttribute(&mut threads, FUNCTION_MAX_THREADS_PER_BLOCK, function) }?;
+        Ok(Kernel { entry, function, threads: threads.max(0) as u32 })
+    }
+}
+
+impl Loaded {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        which: Assembler,
+        properties: &Properties,
+        resident: u64,
+        ptx: &str,
+    ) -> Result<Self> {
+        let declared = entries(ptx)?;
+        let load = |cubin: &[u8]| Image::load(context, cubin);
+        let image = assemble::assemble(context, which, properties.target, ptx, load)?;
+        let kernel = |entry: Entry| Ok((entry.name.clone(), image.kernel(entry)?));
+        let kernels = declared.into_iter().map(kernel).collect::<Result<_>>()?;
+        Ok(Self { context: context.clone(), image, kernels, id: properties.id.clone(), resident })
+    }
+
+    fn launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: &Stream<'_>) -> Result<()> {
+        let mut parameters: Vec<*mut c_void> = cells.iter_mut().map(|cell| (&raw mut *cell).cast()).collect();
+        let stack = self.context.stack(grid.stack_bytes)?;
+        let driver = self.context.enter()?;
+        // SAFETY: entered; `Entry::cells` made as many cells as the kernel takes, of eight bytes, where a 32-bit value is at the
+        // start (both ends are little-endian). The driver copies them before it returns. `image` keeps the function loaded.
+        unsafe {
+            driver.cuLaunchKernel(
+                kernel.function,
+                grid.blocks,
+                1,
+                1,
+                grid.threads,
+                1,
+                1,
+                0,
+                stream.handle(),
+                parameters.as_mut_ptr(),
+                null_mut(),
+            )
+        }
+        .map_err(|e| e.taking(u64::from(stack.given) * self.resident))
+    }
+}
+
+impl Module for Loaded {
+    fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        let Some(kernel) = self.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
+        if grid.blocks == 0 || grid.threads == 0 || grid.threads > kernel.threads {
+            let (name, id, most) = (&kernel.entry.name, &self.id, kernel.threads);
+            let message =
+                format!("{grid:?}: a launch of `{name}` on {id} has blocks of 1 to {most} threads, at least one");
+            return Err(Error::Unavailable(message));
+        }
+        let mut cells = kernel.entry.cells(args)?;
+        let mut stream = self.context.stream()?;
+        self.launch(kernel, grid, &mut cells, &stream)?;
+        wait(&mut stream, service)
+    }
+}
+
+/// Serves until the stream is done.
+fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
+    let mut pause = Pause::new();
+    loop {
+        let mut rounds = 0;
+        while rounds < BUSY_ROUNDS && service() {
+            rounds += 1;
+        }
+        if rounds > 0 {
+            pause = Pause::new();
+        }
+        if stream.is_done()? {
+            // What the kernel said last, it may have said since.
+            service();
+            return Ok(());
+        }
+        if rounds == 0 {
+            pause.take();
+        }
+    }
+}
+
+/// How long to wait for something to do: not at all at first, then a small part of what was waited already.
+struct Pause {
+    since: Instant,
+}
+
+impl Pause {
+    const SPIN: Duration = Duration::from_micros(50);
+    const YIELD: Duration = Duration::from_micros(500);
+    const SHORTEST: Duration = Duration::from_micros(20);
+    const LONGEST: Duration = Duration::from_micros(250);
+
+    fn new() -> Self {
+        Self { since: Instant::now() }
+    }
+
+    fn take(&self) {
+        let waited = self.since.elapsed();
+        if waited < Self::SPIN {
+            std::hint::spin_loop();
+        } else if waited < Self::YIELD {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep((waited / 64).clamp(Self::SHORTEST, Self::LONGEST));
+        }
+    }
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut kernels: Vec<_> = self.kernels.keys().collect();
+        kernels.sort();
+        write!(f, "Module({kernels:?} on {}, {:?})", self.id, self.image.handle)
+    }
+}

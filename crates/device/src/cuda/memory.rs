@@ -1,0 +1,108 @@
+//! Memory of the GPU, and of the host where the GPU sees it.
+
+use super::context::Context;
+use super::driver::{HOST_DEVICEMAP, HOST_PORTABLE};
+use crate::memory::Backing;
+use crate::{Error, Result, Shared};
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+/// Device memory; freed when dropped.
+///
+/// The driver frees only when no kernel runs in the context: a drop waits for that.
+#[derive(Debug)]
+pub(super) struct DeviceMemory {
+    context: Arc<Context>,
+    address: u64,
+    len: u64,
+}
+
+impl DeviceMemory {
+    /// Zeroed.
+    pub(super) fn new(context: &Arc<Context>, len: u64) -> Result<Self> {
+        let bytes = usize::try_from(len).map_err(|_| Error::OutOfMemory { wanted: len })?;
+        let mut address = 0;
+        // SAFETY: entered; one address is written. The driver refuses to allocate nothing.
+        unsafe { context.enter()?.cuMemAlloc_v2(&mut address, bytes.max(1)) }.map_err(|e| e.taking(len))?;
+        let memory = Self { context: context.clone(), address, len };
+        memory.zero(0, len)?;
+        Ok(memory)
+    }
+}
+
+impl Backing for DeviceMemory {
+    fn address(&self) -> u64 {
+        self.address
+    }
+    fn len(&self) -> u64 {
+        self.len
+    }
+    fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        let (to, from) = (self.address + at, bytes.as_ptr().cast());
+        // SAFETY: entered; `at + bytes.len() <= len`; `transfer` waits for the copy, so `bytes` outlives it.
+        self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyHtoDAsync_v2(to, from, bytes.len(), stream) })
+    }
+    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        let (from, len) = (self.address + at, bytes.len());
+        let to = bytes.as_mut_ptr().cast();
+        // SAFETY: entered; `at + len <= self.len`; `transfer` waits for the copy, so `bytes` stays borrowed until it is over.
+        self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyDtoHAsync_v2(to, from, len, stream) })
+    }
+    fn zero(&self, at: u64, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        let to = self.address + at;
+        // SAFETY: entered; `at + len <= self.len`.
+        self.context.transfer(|driver, stream| unsafe { driver.cuMemsetD8Async(to, 0, len as usize, stream) })
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        if let Ok(driver) = self.context.enter() {
+            // SAFETY: entered; allocated in `new` and freed only here. After a fault it fails, and goes with the context.
+            let _ = unsafe { driver.cuMemFree_v2(self.address) };
+        }
+    }
+}
+
+/// Host memory that does not move, mapped into the GPU's addresses; freed when dropped.
+#[derive(Debug)]
+struct HostMemory {
+    context: Arc<Context>,
+    pointer: NonNull<u8>,
+}
+
+// SAFETY: it is used to free the memory, from whichever thread comes last.
+unsafe impl Send for HostMemory {}
+// SAFETY: `&HostMemory` does nothing.
+unsafe impl Sync for HostMemory {}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        if let Ok(driver) = self.context.enter() {
+            // SAFETY: entered; allocated in `share` and freed only here.
+            let _ = unsafe { driver.cuMemFreeHost(self.pointer.as_ptr().cast()) };
+        }
+    }
+}
+
+/// Memory that host and GPU both see, zeroed.
+pub(super) fn share(context: &Arc<Context>, len: u64) -> Result<Shared> {
+    let out_of_memory = || Error::OutOfMemory { wanted: len };
+    let bytes = usize::try_from(len).map_err(|_| out_of_memory())?.max(1);
+    let driver = context.enter()?;
+    let mut pointer = null_mut();
+    // SAFETY: entered; one pointer is written.
+    unsafe { driver.cuMemHostAlloc(&mut pointer, bytes, HOST_PORTABLE | HOST_DEVICEMAP) }.map_err(|e| e.taking(len))?;
+    let pointer = NonNull::new(pointer.cast::<u8>()).ok_or_else(out_of_memory)?;
+    let owner = HostMemory { context: context.clone(), pointer };
+    // SAFETY: `bytes` bytes were just allocated, and nobody else knows of them.
+    unsafe { pointer.write_bytes(0, bytes) };
+    let mut address = 0;
+    // SAFETY: entered; allocated above with `HOST_DEVICEMAP`, and one address is written.
+    unsafe { driver.cuMemHostGetDevicePointer_v2(&mut address, pointer.as_ptr().cast(), 0) }?;
+    // SAFETY: at least `len` bytes, in whole pages, that live as long as the owner; no reference into them exists.
+    Ok(unsafe { Shared::new(pointer, len, address, owner) })
+}

@@ -1,0 +1,172 @@
+//! An NVIDIA GPU, through the driver's own interface.
+//!
+//! ```text
+//! driver    the driver's functions, found at run time: nothing of CUDA is needed to build
+//! context   what belongs together on the GPU; every call enters it
+//! memory    device memory, and host memory that the GPU sees
+//! assemble  PTX ▶ cubin, by NVIDIA's tools where they are installed, else by the driver
+//! entry     what a PTX text's kernels take
+//! launch    a loaded module: run a kernel, serve it, wait for it
+//! ```
+//!
+//! While a kernel runs, memory may be read and written, and allocated. What waits for the kernel to end, so that a `service`
+//! must not do it: dropping a [`Buffer`] or a [`Shared`], [`Buffer::zero`] where the kernel fills the GPU, [`Device::load`],
+//! and a launch with another stack size.
+//!
+//! A fault loses the context with all that is in it: every later call on the same device says so again. [`open`] gives a new
+//! one.
+
+mod assemble;
+mod context;
+mod driver;
+mod entry;
+mod launch;
+mod memory;
+
+use crate::{Buffer, Device, Error, Module, Properties, Result, Shared};
+use context::Context;
+use driver::{
+    COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR, Driver, MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_MULTIPROCESSOR,
+    MULTIPROCESSOR_COUNT, Ordinal,
+};
+use launch::Loaded;
+use std::ffi::{CStr, c_int};
+use std::sync::Arc;
+
+/// The oldest card: before it, the threads of a warp could not wait for each other.
+const OLDEST: u32 = 70;
+/// Stack of a thread: enough for most programs, and 4 GiB for all threads of a large card.
+const STACK_BYTES: u32 = 16 << 10;
+
+/// Who makes machine code of PTX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Assembler {
+    /// NVIDIA's tools if they are installed and can, else the driver.
+    #[default]
+    Any,
+    /// `ptxas` and `nvlink` only: on all cores.
+    Tools,
+    /// The driver only: nothing else need be installed.
+    Driver,
+}
+
+/// How to open a device.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    pub assembler: Assembler,
+}
+
+/// The GPU that the driver counts as `ordinal`, with a context of its own.
+pub fn open(ordinal: usize) -> Result<Arc<dyn Device>> {
+    open_with(ordinal, Options::default())
+}
+
+pub fn open_with(ordinal: usize, options: Options) -> Result<Arc<dyn Device>> {
+    let driver = Driver::get()?;
+    let count = driver.count()?;
+    if ordinal >= count {
+        let there = match count {
+            0 => "the driver finds no GPU".to_owned(),
+            1 => "there is one GPU, cuda:0".to_owned(),
+            _ => format!("there are {count} GPUs, cuda:0 to cuda:{}", count - 1),
+        };
+        return Err(Error::Unavailable(format!("no device cuda:{ordinal}: {there}")));
+    }
+    let card = Card::find(driver, ordinal)?;
+    card.supported()?;
+    let context = Arc::new(Context::new(driver, card.device)?);
+    tracing::debug!(id = card.properties.id, name = card.properties.name, "GPU opened");
+    Ok(Arc::new(Cuda { card, options, context }))
+}
+
+/// All GPUs that [`open`] would take.
+pub fn probe() -> Result<Vec<Properties>> {
+    let driver = Driver::get()?;
+    let mut found = Vec::new();
+    for ordinal in 0..driver.count()? {
+        let card = Card::find(driver, ordinal)?;
+        match card.supported() {
+            Ok(()) => found.push(card.properties),
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+    Ok(found)
+}
+
+/// What is known of a GPU before anything is made on it.
+#[derive(Debug)]
+struct Card {
+    device: Ordinal,
+    properties: Properties,
+    /// Threads that can be on it at once.
+    resident: u64,
+}
+
+impl Card {
+    /// `ordinal` is less than the driver's count.
+    fn find(driver: &Driver, ordinal: usize) -> Result<Self> {
+        let (mut device, mut memory, mut name) = (0, 0usize, [0u8; 256]);
+        // SAFETY: one device is written.
+        unsafe { driver.cuDeviceGet(&mut device, ordinal as c_int) }?;
+        // SAFETY: at most so many bytes are written, a zero among them.
+        unsafe { driver.cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as c_int, device) }?;
+        // SAFETY: one size is written.
+        unsafe { driver.cuDeviceTotalMem_v2(&mut memory, device) }?;
+        let attribute = |attribute| -> Result<u32> {
+            let mut value = 0;
+            // SAFETY: one `int` is written.
+            unsafe { driver.cuDeviceGetAttribute(&mut value, attribute, device) }?;
+            Ok(value.max(0) as u32)
+        };
+        let processors = attribute(MULTIPROCESSOR_COUNT)?;
+        let properties = Properties {
+            id: format!("cuda:{ordinal}"),
+            name: CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned(),
+            target: attribute(COMPUTE_CAPABILITY_MAJOR)? * 10 + attribute(COMPUTE_CAPABILITY_MINOR)?,
+            processors,
+            memory_bytes: memory as u64,
+            overcommits: false,
+            block_threads: attribute(MAX_THREADS_PER_BLOCK)?,
+            overcommits: false,
+            stack_bytes: STACK_BYTES,
+        };
+        let resident = u64::from(processors) * u64::from(attribute(MAX_THREADS_PER_MULTIPROCESSOR)?);
+        Ok(Self { device, properties, resident })
+    }
+
+    fn supported(&self) -> Result<()> {
+        let Properties { id, name, target, .. } = &self.properties;
+        if *target < OLDEST {
+            let message =
+                format!("{id} ({name}) is too old: it is sm_{target}, and gpu-run needs sm_{OLDEST} or newer");
+            return Err(Error::Unavailable(message));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Cuda {
+    card: Card,
+    options: Options,
+    context: Arc<Context>,
+}
+
+impl Device for Cuda {
+    fn properties(&self) -> &Properties {
+        &self.card.properties
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Buffer> {
+        Ok(Buffer::new(memory::DeviceMemory::new(&self.context, bytes)?))
+    }
+
+    fn share(&self, bytes: u64) -> Result<Shared> {
+        memory::share(&self.context, bytes)
+    }
+
+    fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
+        let Card { properties, resident, .. } = &self.card;
+        Ok(Arc::new(Loaded::new(&self.context, self.options.assembler, properties, *resident, ptx)?))
+    }
+}
