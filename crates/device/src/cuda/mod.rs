@@ -125,7 +125,6 @@ impl Card {
             target: attribute(COMPUTE_CAPABILITY_MAJOR)? * 10 + attribute(COMPUTE_CAPABILITY_MINOR)?,
             processors,
             memory_bytes: memory as u64,
-            overcommits: false,
             block_threads: attribute(MAX_THREADS_PER_BLOCK)?,
             overcommits: false,
             stack_bytes: STACK_BYTES,
