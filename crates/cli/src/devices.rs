@@ -5,48 +5,54 @@ use crate::failure::Failure;
 use crate::output::Standard;
 use crate::units::show_size;
 use anyhow::Result;
-use gpu_run_device::Device;
+use gpu_run_device::{Device, Properties, cpu, cuda};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens the device `--device` names. `auto` is the best there is: for now, `cpu`.
+/// Opens the device `--device` names. `auto` is the first GPU; where there is none that can be used, one line says why and it is `cpu`.
 pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
     match choice {
-        DeviceChoice::Auto | DeviceChoice::Cpu => cpu(),
-        DeviceChoice::Cuda(index) => Err(Failure::environment(format!("no CUDA device: cuda:{index}: {}", no_cuda()))
-            .hint("--device cpu runs the same PTX on this machine's processor")
-            .into()),
+        DeviceChoice::Cpu => Ok(cpu::open()),
+        DeviceChoice::Auto if !driver_installed() => Ok(cpu::open()),
+        DeviceChoice::Auto => Ok(cuda::open(0).unwrap_or_else(|error| {
+            eprintln!("gpu-run: running on cpu: {error}");
+            cpu::open()
+        })),
+        DeviceChoice::Cuda(index) => cuda::open(index as usize).map_err(|error| {
+            Failure::environment(format!("no CUDA device: cuda:{index}: {error}"))
+                .hint("--device cpu runs the same PTX on this machine's processor")
+                .into()
+        }),
     }
 }
 
-fn cpu() -> Result<Arc<dyn Device>> {
-    Ok(gpu_run_device::cpu::open())
+/// Without a driver nobody expects a GPU, and nothing is said about it.
+fn driver_installed() -> bool {
+    Path::new("/proc/driver/nvidia/version").exists()
 }
 
 /// `gpu-run devices`
 pub(crate) fn list() -> Result<u8> {
-    let device = open(DeviceChoice::Cpu)?;
-    let properties = device.properties();
-    let row = [
+    let found = cuda::probe();
+    let mut rows = vec![row(cpu::open().properties())];
+    rows.extend(found.iter().flatten().map(row));
+    let mut text = format!("{}\n", table(&rows));
+    if let Err(error) = found {
+        text += &format!("cuda: not available: {error}\n");
+    }
+    Standard::stdout()?.write_all(text.as_bytes())?;
+    Ok(0)
+}
+
+fn row(properties: &Properties) -> [String; 5] {
+    [
         properties.id.clone(),
         properties.name.clone(),
         format!("sm_{}", properties.target),
         properties.processors.to_string(),
         show_size(properties.memory_bytes),
-    ];
-    let text = format!("{}\ncuda: not available: {}\n", table(&[row]), no_cuda());
-    Standard::stdout()?.write_all(text.as_bytes())?;
-    Ok(0)
-}
-
-/// Why there is no CUDA device.
-fn no_cuda() -> &'static str {
-    if Path::new("/proc/driver/nvidia/version").exists() {
-        "an NVIDIA driver is installed, but this version of gpu-run does not drive it yet"
-    } else {
-        "this machine has no NVIDIA driver, and this version of gpu-run does not drive one yet"
-    }
+    ]
 }
 
 const HEADINGS: [&str; 5] = ["DEVICE", "NAME", "TARGET", "PROCESSORS", "MEMORY"];

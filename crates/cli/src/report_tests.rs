@@ -67,7 +67,9 @@ fn stats_are_one_json_object_on_one_line() {
         target: 90,
         processors: 2,
         memory_bytes: 1,
+        overcommits: true,
         block_threads: 1,
+        stack_bytes: 1,
     };
     let run = RunStats { instances: 2, hostcalls: 1, launches: 1, ..RunStats::default() };
     let timings = [("decode", Duration::from_millis(250))];

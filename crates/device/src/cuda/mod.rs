@@ -35,8 +35,9 @@ use std::sync::Arc;
 
 /// The oldest card: before it, the threads of a warp could not wait for each other.
 const OLDEST: u32 = 70;
-/// Stack of a thread: enough for most programs, and 4 GiB for all threads of a large card.
-const STACK_BYTES: u32 = 16 << 10;
+/// The least and the most stack a thread is given, in bytes. The most is also what recursion may need on a card with much memory.
+const LEAST_STACK: u64 = 8 << 10;
+const MOST_STACK: u64 = 128 << 10;
 
 /// Who makes machine code of PTX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +103,11 @@ struct Card {
     resident: u64,
 }
 
+/// Stack for a thread: an eighth of the card's memory, shared by all threads that can be resident, within reason.
+fn stack_bytes(memory: u64, resident: u64) -> u32 {
+    (memory / 8 / resident.max(1)).clamp(LEAST_STACK, MOST_STACK) as u32 / 1024 * 1024
+}
+
 impl Card {
     /// `ordinal` is less than the driver's count.
     fn find(driver: &Driver, ordinal: usize) -> Result<Self> {
@@ -119,6 +125,7 @@ impl Card {
             Ok(value.max(0) as u32)
         };
         let processors = attribute(MULTIPROCESSOR_COUNT)?;
+        let resident = u64::from(processors) * u64::from(attribute(MAX_THREADS_PER_MULTIPROCESSOR)?);
         let properties = Properties {
             id: format!("cuda:{ordinal}"),
             name: CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned(),
@@ -127,9 +134,8 @@ impl Card {
             memory_bytes: memory as u64,
             block_threads: attribute(MAX_THREADS_PER_BLOCK)?,
             overcommits: false,
-            stack_bytes: STACK_BYTES,
+            stack_bytes: stack_bytes(memory as u64, resident),
         };
-        let resident = u64::from(processors) * u64::from(attribute(MAX_THREADS_PER_MULTIPROCESSOR)?);
         Ok(Self { device, properties, resident })
     }
 
