@@ -53,9 +53,16 @@ fn main() -> Result<(), Failure> {
     }
     let worst = run_times(&built)?;
     let translation = compile_times(&built)?;
-    println!("\nrun time, at most {RUN_BAR} times Wasmtime's: {}", verdict(worst <= RUN_BAR, format!("worst {worst:.2}")));
+    println!(
+        "\nrun time, at most {RUN_BAR} times Wasmtime's: {}",
+        verdict(worst <= RUN_BAR, format!("worst {worst:.2}"))
+    );
     let reached = translation <= TRANSLATE_BAR;
-    println!("wasm to PTX, at most {} for 200 KB: {}", ms(TRANSLATE_BAR), verdict(reached, format!("slowest {}", ms(translation))));
+    println!(
+        "wasm to PTX, at most {} for 200 KB: {}",
+        ms(TRANSLATE_BAR),
+        verdict(reached, format!("slowest {}", ms(translation)))
+    );
     Ok(())
 }
 
@@ -103,7 +110,9 @@ fn measure(program: &Program) -> Result<(Duration, Duration, u64), Failure> {
         ours = ours.min(stats.run);
         calls = stats.hostcalls;
         if got[0].stdout != expected.stdout {
-            return Err(format!("{}: not the same output as Wasmtime's; what it takes does not matter", program.name).into());
+            return Err(
+                format!("{}: not the same output as Wasmtime's; what it takes does not matter", program.name).into()
+            );
         }
     }
     Ok((theirs, ours, calls))
@@ -112,7 +121,8 @@ fn measure(program: &Program) -> Result<(Duration, Duration, u64), Failure> {
 /// The program's input, enlarged where it can be so that a run takes tens of milliseconds.
 fn workload(program: &Program) -> Result<(Input, Option<Directory>), Failure> {
     let mut input = program.input();
-    let directory = program.spec.dir.as_ref().map(|fixture| Directory::copy_of(&manifest::fixtures(), fixture)).transpose()?;
+    let directory =
+        program.spec.dir.as_ref().map(|fixture| Directory::copy_of(&manifest::fixtures(), fixture)).transpose()?;
     let enlarge = |file: &str, times: usize| -> Result<(), Failure> {
         let path = directory.as_ref().ok_or("no directory")?.path().join(file);
         Ok(std::fs::write(&path, std::fs::read(&path)?.repeat(times))?)
@@ -123,7 +133,9 @@ fn workload(program: &Program) -> Result<(Input, Option<Directory>), Failure> {
         "interpreter" => input.args = vec!["3000".into()],
         "line-filter" => input.stdin = input.stdin.repeat(2000),
         "sha256" => input.stdin = input.stdin.repeat(4000),
-        "json-pretty" => input.stdin = [b"[".to_vec(), vec![input.stdin.clone(); 300].join(&b","[..]), b"]".to_vec()].concat(),
+        "json-pretty" => {
+            input.stdin = [b"[".to_vec(), vec![input.stdin.clone(); 300].join(&b","[..]), b"]".to_vec()].concat()
+        }
         "regex-search" => enlarge("access.log", 20)?,
         "word-count" => enlarge("alice.txt", 1000)?,
         _ => {}
@@ -133,7 +145,10 @@ fn workload(program: &Program) -> Result<(Input, Option<Directory>), Failure> {
 
 /// Prints what compiling takes, step by step; returns the slowest translation, for 200 KB.
 fn compile_times(programs: &[Program]) -> Result<Duration, Failure> {
-    println!("\n{:<16} {:>10} {:>12} {:>14} {:>12} {:>12}", "compile", "wasm", "to PTX", "for 200 KB", "PTX", "load on cpu");
+    println!(
+        "\n{:<16} {:>10} {:>12} {:>14} {:>12} {:>12}",
+        "compile", "wasm", "to PTX", "for 200 KB", "PTX", "load on cpu"
+    );
     let mut slowest = Duration::ZERO;
     for program in programs {
         slowest = slowest.max(compile_time(&program.name, &program.wasm())?);
@@ -160,7 +175,14 @@ fn compile_time(name: &str, file: &Path) -> Result<Duration, Failure> {
     }
     let scaled = translation.mul_f64(TRANSLATE_BYTES / bytes as f64);
     let kb = |bytes: usize| format!("{} KB", bytes / 1024);
-    println!("{name:<16} {:>10} {:>12} {:>14} {:>12} {:>12}", kb(bytes), ms(translation), ms(scaled), kb(ptx), ms(load));
+    println!(
+        "{name:<16} {:>10} {:>12} {:>14} {:>12} {:>12}",
+        kb(bytes),
+        ms(translation),
+        ms(scaled),
+        kb(ptx),
+        ms(load)
+    );
     Ok(scaled)
 }
 

@@ -64,7 +64,12 @@ fn table_capacity(table: &Table, grows: bool) -> u64 {
 }
 
 /// What an instance's memory may grow to, in bytes, if `count` of them are to fit on the device.
-fn memory_limit(compiled: &Compiled, properties: &Properties, count: u64, max_memory: Option<u64>) -> Result<u64, Error> {
+fn memory_limit(
+    compiled: &Compiled,
+    properties: &Properties,
+    count: u64,
+    max_memory: Option<u64>,
+) -> Result<u64, Error> {
     let Some(memory) = compiled.memory else { return Ok(0) };
     let least = memory.minimum * PAGE;
     if let Some(most) = max_memory.filter(|most| *most < least) {
@@ -179,7 +184,8 @@ impl Batch {
             Layout::Linear => (count / self.processors.max(1)).clamp(1, BLOCK),
             Layout::Interleaved => WARP,
         };
-        let grid = Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes };
+        let grid =
+            Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes };
         let args = [
             Arg::U64(self.slots.address()),
             Arg::U64(self.place.slot_bytes),

@@ -65,7 +65,14 @@ impl Bus {
         let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(CELL - 1);
         let bytes = RING_AT + ring_entries * RingEntry::BYTES + 64 + slots * (size_of::<Port>() as u64 + payload);
         let shared = device.share(bytes)?;
-        Ok(Self { shared, ring_entries, payload, deadline: None, stopped: AtomicBool::new(false), state: Mutex::default() })
+        Ok(Self {
+            shared,
+            ring_entries,
+            payload,
+            deadline: None,
+            stopped: AtomicBool::new(false),
+            state: Mutex::default(),
+        })
     }
 
     // What the slots' headers say of the bus.
@@ -101,7 +108,14 @@ impl Bus {
         self.shared.store_u32(STOP_AT, 0);
         self.stopped = AtomicBool::new(false);
         self.deadline = deadline;
-        let lane = |context| Lane { context: Some(context), sequence: 0, input: Vec::new(), output: Vec::new(), sent: 0, pending: None };
+        let lane = |context| Lane {
+            context: Some(context),
+            sequence: 0,
+            input: Vec::new(),
+            output: Vec::new(),
+            sent: 0,
+            pending: None,
+        };
         self.state = Mutex::new(State { lanes: contexts.into_iter().map(lane).collect(), ..State::default() });
     }
 
@@ -122,7 +136,9 @@ impl Bus {
 
     /// Answers what is there to answer. Says whether there was anything.
     pub(crate) fn service(&self) -> bool {
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) && !self.stopped.swap(true, Ordering::Relaxed) {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            && !self.stopped.swap(true, Ordering::Relaxed)
+        {
             self.shared.store_u32(STOP_AT, 1);
         }
         let Ok(mut state) = self.state.try_lock() else { return false };

@@ -75,7 +75,8 @@ impl Compiled {
         timed.lap("decode");
         let entries = entries(&module, &options.entry)?;
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
-        let clif = wasm::translate(&module, &wasm::Options { layout: options.layout, entries: functions, optimize: true })?;
+        let clif =
+            wasm::translate(&module, &wasm::Options { layout: options.layout, entries: functions, optimize: true })?;
         timed.lap("translate");
         let slots = clif.slots.clone();
         let ptx = ptx::emit(&ptx_program(clif, options.layout), &ptx::Target::for_sm(options.sm))?;
@@ -155,7 +156,8 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
         0 => "it exports no functions at all".to_owned(),
         _ => format!("it exports {}", list.join(", ")),
     };
-    let hint = if wanted == "_start" && !list.is_empty() { "\n  hint: call one of them with --invoke NAME" } else { "" };
+    let hint =
+        if wanted == "_start" && !list.is_empty() { "\n  hint: call one of them with --invoke NAME" } else { "" };
     format!("it exports no function `{wanted}`; {what}{hint}")
 }
 
@@ -173,13 +175,23 @@ fn ptx_function(function: wasm::Function) -> ptx::Function {
         FunctionKind::Wasm | FunctionKind::Stub => format!("f{}_{}", function.index, identifier(&function.name)),
     };
     let kind = if function.kind == FunctionKind::Kernel { ptx::Kind::Kernel } else { ptx::Kind::Device };
-    ptx::Function { symbol, trap_id: function.trap_id(), kind, comment: printable(&demangle(&function.name)), clif: function.clif }
+    ptx::Function {
+        symbol,
+        trap_id: function.trap_id(),
+        kind,
+        comment: printable(&demangle(&function.name)),
+        clif: function.clif,
+    }
 }
 
 /// What of a name PTX takes as an identifier, short enough to read.
 fn identifier(name: &str) -> String {
     let name = demangle(name);
-    name.chars().filter(|c| !c.is_whitespace()).take(40).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    name.chars()
+        .filter(|c| !c.is_whitespace())
+        .take(40)
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
 }
 
 /// Names come from the module and may hold anything; a comment in PTX may not.

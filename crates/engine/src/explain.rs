@@ -22,7 +22,8 @@ pub struct Explained {
 pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> Result<Vec<Explained>, Error> {
     let module = wasm::decode(bytes, default_features())?;
     let functions = entries(&module, &options.entry)?.into_iter().map(|(index, _)| index).collect();
-    let program = wasm::translate(&module, &wasm::Options { layout: options.layout, entries: functions, optimize: true })?;
+    let program =
+        wasm::translate(&module, &wasm::Options { layout: options.layout, entries: functions, optimize: true })?;
     let shown: Vec<_> = program
         .functions
         .iter()
@@ -53,7 +54,8 @@ fn text(op: &Operator<'_>) -> String {
         };
     }
     let name = wasmparser::for_each_operator!(names).trim_start_matches("visit_");
-    const GROUPS: [&str; 12] = ["i32", "i64", "f32", "f64", "v128", "local", "global", "memory", "table", "data", "elem", "ref"];
+    const GROUPS: [&str; 12] =
+        ["i32", "i64", "f32", "f64", "v128", "local", "global", "memory", "table", "data", "elem", "ref"];
     let mut line = match name.split_once('_') {
         Some((group, rest)) if GROUPS.contains(&group) => format!("{group}.{rest}"),
         _ => name.to_owned(),

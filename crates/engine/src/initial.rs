@@ -95,7 +95,8 @@ fn word(module: &Module<'_>, globals: &[u64], constant: Constant) -> u64 {
 /// Pieces of bytes, later ones over earlier ones, as disjoint pieces of whole cells in ascending order.
 fn in_cells(pieces: &[(u64, &[u8])]) -> Vec<(u64, Vec<u64>)> {
     let ends = |at: u64, len: usize| (at / CELL, (at + len as u64).div_ceil(CELL));
-    let mut spans: Vec<(u64, u64)> = pieces.iter().filter(|p| !p.1.is_empty()).map(|(at, bytes)| ends(*at, bytes.len())).collect();
+    let mut spans: Vec<(u64, u64)> =
+        pieces.iter().filter(|p| !p.1.is_empty()).map(|(at, bytes)| ends(*at, bytes.len())).collect();
     spans.sort_unstable();
     let mut merged: Vec<(u64, u64)> = Vec::new();
     for (start, end) in spans {
@@ -104,7 +105,8 @@ fn in_cells(pieces: &[(u64, &[u8])]) -> Vec<(u64, Vec<u64>)> {
             _ => merged.push((start, end)),
         }
     }
-    let mut result: Vec<(u64, Vec<u8>)> = merged.iter().map(|(s, e)| (s * CELL, vec![0; ((e - s) * CELL) as usize])).collect();
+    let mut result: Vec<(u64, Vec<u8>)> =
+        merged.iter().map(|(s, e)| (s * CELL, vec![0; ((e - s) * CELL) as usize])).collect();
     for (at, bytes) in pieces.iter().filter(|p| !p.1.is_empty()) {
         let index = result.partition_point(|(start, _)| start <= at) - 1;
         let (start, room) = &mut result[index];

@@ -30,10 +30,10 @@ impl Instance {
         let batch = program.batch(1, max_memory)?;
         batch.set_up(1)?;
         let mut this = Self { batch, program, context: Some(context) };
-        if this.program.compiled().has_start {
-            if let End::Trapped(trap) = this.launch(u32::MAX, true, None)?.end {
-                return Ok(Err(trap));
-            }
+        if this.program.compiled().has_start
+            && let End::Trapped(trap) = this.launch(u32::MAX, true, None)?.end
+        {
+            return Ok(Err(trap));
         }
         Ok(Ok(this))
     }

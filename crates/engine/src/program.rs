@@ -161,7 +161,9 @@ impl Program {
 impl Compiled {
     /// The selector of an exported function and the words of its arguments.
     pub(crate) fn arguments(&self, function: &str, args: &[Value]) -> Result<(u32, Vec<u64>), Error> {
-        let (selector, ty) = self.entry(function).ok_or_else(|| Error::Usage(format!("no exported function `{function}` was compiled")))?;
+        let (selector, ty) = self
+            .entry(function)
+            .ok_or_else(|| Error::Usage(format!("no exported function `{function}` was compiled")))?;
         if !args.iter().map(|a| a.ty()).eq(ty.params.iter().copied()) {
             let given: Vec<_> = args.iter().map(|a| a.ty().to_string()).collect();
             return Err(Error::Usage(format!("`{function}` has type {ty}, and was given ({})", given.join(", "))));

@@ -25,8 +25,11 @@ pub struct Options<'a> {
     pub layout: Layout,
     pub features: WasmFeatures,
     /// Is shown the PTX of every module that is compiled, and may object.
-    pub inspect: Option<&'a (dyn Fn(&str) -> Result<(), String> + Sync)>,
+    pub inspect: Option<Inspect<'a>>,
 }
+
+/// Looks at PTX text.
+pub type Inspect<'a> = &'a (dyn Fn(&str) -> Result<(), String> + Sync);
 
 impl std::fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -90,10 +93,12 @@ impl<'a> Runner<'a, '_> {
                 Ok(())
             }
             WastDirective::ModuleInstance { instance, module, .. } => {
-                let bytes = self.definitions.get(&module.map(|id| id.name())).cloned().ok_or("no such module definition")?;
+                let bytes =
+                    self.definitions.get(&module.map(|id| id.name())).cloned().ok_or("no such module definition")?;
                 self.instantiate(instance.map_or(ANONYMOUS, |id| id.name()), &bytes)
             }
-            WastDirective::AssertMalformed { module, message, .. } | WastDirective::AssertInvalid { module, message, .. } => self.refused(module, message),
+            WastDirective::AssertMalformed { module, message, .. }
+            | WastDirective::AssertInvalid { module, message, .. } => self.refused(module, message),
             WastDirective::AssertUnlinkable { module, .. } => self.unlinkable(module),
             WastDirective::Register { .. } => Err("linking between instances".into()),
             WastDirective::Invoke(call) => self.invoke(&call).map(|_| ()),
@@ -161,7 +166,10 @@ impl<'a> Runner<'a, '_> {
             WastExecute::Invoke(call) => self.invoke(&call),
             WastExecute::Get { module, global, .. } => {
                 let instance = self.target(module.map(|id| id.name()))?;
-                let value = instance.global(global).map_err(|e| e.to_string())?.ok_or_else(|| format!("no exported global `{global}`"))?;
+                let value = instance
+                    .global(global)
+                    .map_err(|e| e.to_string())?
+                    .ok_or_else(|| format!("no exported global `{global}`"))?;
                 Ok((End::Returned, vec![value]))
             }
             WastExecute::Wat(mut module) => {
@@ -179,7 +187,8 @@ impl<'a> Runner<'a, '_> {
     fn invoke(&mut self, call: &WastInvoke<'_>) -> Result<(End, Vec<Value>), String> {
         let args = call.args.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
         let instance = self.target(call.module.map(|id| id.name()))?;
-        let outcome = instance.invoke(call.name, &args, Some(Instant::now() + LIMIT)).map_err(|e: Error| e.to_string())?;
+        let outcome =
+            instance.invoke(call.name, &args, Some(Instant::now() + LIMIT)).map_err(|e: Error| e.to_string())?;
         Ok((outcome.end, outcome.results))
     }
 }

@@ -34,7 +34,9 @@ fn main() {
 }
 
 fn run(generator: Generator) -> Result<(), Failed> {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().map_err(|e| format!("{name}={text}: {e}"))).transpose();
+    let number = |name| {
+        std::env::var(name).ok().map(|text| text.parse::<u64>().map_err(|e| format!("{name}={text}: {e}"))).transpose()
+    };
     let seeds = match number("GPU_RUN_FUZZ_SEED")? {
         Some(seed) => seed..seed + 1,
         None => 0..number("GPU_RUN_FUZZ_SEEDS")?.unwrap_or(SEEDS),

@@ -7,7 +7,7 @@ mod support;
 use gpu_run_abi::Layout;
 use gpu_run_device::cpu;
 use gpu_run_engine::WasmFeatures;
-use gpu_run_engine::wast::{Options, run};
+use gpu_run_engine::wast::{Inspect, Options, run};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -43,7 +43,7 @@ fn main() {
             let suffix = if layout == Layout::Linear { "linear" } else { "interleaved" };
             trials.push(Trial::test(format!("spec::{name}::{suffix}"), move || {
                 // Layouts differ in addresses only: assembling one of them judges the syntax of both.
-                let inspect: Option<&(dyn Fn(&str) -> Result<(), String> + Sync)> =
+                let inspect: Option<Inspect<'_>> =
                     if layout == Layout::Interleaved { Some(&support::assemble) } else { None };
                 let options = Options { device, layout, features: WasmFeatures::WASM2, inspect };
                 let report = run(raw, &options).map_err(Failed::from)?;
@@ -58,7 +58,9 @@ fn main() {
 }
 
 fn ptxas_judges() -> Result<(), Failed> {
-    let module = |body: &str| format!(".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k ()\n{{\n{body}\nret;\n}}\n");
+    let module = |body: &str| {
+        format!(".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k ()\n{{\n{body}\nret;\n}}\n")
+    };
     support::assemble(&module(""))?;
     match support::assemble(&module("not.an.instruction;")) {
         Err(_) => Ok(()),

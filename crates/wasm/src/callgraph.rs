@@ -21,7 +21,10 @@ pub(crate) struct Survey {
 }
 
 /// Validates a body and surveys it.
-pub(crate) fn survey<T: WasmModuleResources>(body: &FunctionBody<'_>, checker: &mut FuncValidator<T>) -> Result<Survey, Error> {
+pub(crate) fn survey<T: WasmModuleResources>(
+    body: &FunctionBody<'_>,
+    checker: &mut FuncValidator<T>,
+) -> Result<Survey, Error> {
     let mut survey = Survey::default();
     let mut reader = body.get_binary_reader();
     checker.read_locals(&mut reader)?;
@@ -32,8 +35,12 @@ pub(crate) fn survey<T: WasmModuleResources>(body: &FunctionBody<'_>, checker: &
         let op = reader.read()?;
         checker.op(at, &op)?;
         match op {
-            Operator::Call { function_index } | Operator::ReturnCall { function_index } => survey.calls.push(function_index),
-            Operator::CallIndirect { type_index, .. } | Operator::ReturnCallIndirect { type_index, .. } => survey.indirect.push(type_index),
+            Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+                survey.calls.push(function_index)
+            }
+            Operator::CallIndirect { type_index, .. } | Operator::ReturnCallIndirect { type_index, .. } => {
+                survey.indirect.push(type_index)
+            }
             Operator::RefFunc { function_index } => survey.references.push(function_index),
             Operator::MemoryGrow { .. } => survey.grows_memory = true,
             Operator::TableGrow { .. } => survey.grows_tables = true,

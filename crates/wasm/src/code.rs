@@ -131,7 +131,11 @@ impl<'b> Code<'b> {
             }
             // (a >> 3) * 256 + (a & 7), the lane's part being in the base. A static offset of whole cells can be added afterwards.
             Layout::Interleaved => {
-                let (at, offset) = if offset.is_multiple_of(CELL) { (at, offset) } else { (self.ins().iadd_imm_s(at, offset as i32 as i64), 0) };
+                let (at, offset) = if offset.is_multiple_of(CELL) {
+                    (at, offset)
+                } else {
+                    (self.ins().iadd_imm_s(at, offset as i32 as i64), 0)
+                };
                 let cells = self.ins().band_imm_s(at, -(CELL as i64));
                 let cells = self.ins().uextend(types::I64, cells);
                 let shift = (self.layout.stride() / CELL).trailing_zeros();
@@ -199,7 +203,9 @@ impl<'b> Code<'b> {
             intrinsic::Type::I64 => types::I64,
         };
         let (params, results) = which.signature();
-        let function = self.function(namespace::INTRINSIC, which as u32, || signature(params.iter().map(clif), results.iter().map(clif)));
+        let function = self.function(namespace::INTRINSIC, which as u32, || {
+            signature(params.iter().map(clif), results.iter().map(clif))
+        });
         let call = self.ins().call(function, args);
         self.b.inst_results(call).first().copied()
     }

@@ -143,7 +143,9 @@ impl<'a> Module<'a> {
     pub fn operators(&self, function: u32) -> Vec<(usize, Operator<'a>)> {
         let Some(index) = (function as usize).checked_sub(self.imports.len()) else { return Vec::new() };
         let reader = self.bodies[index].get_operators_reader();
-        reader.map(|r| r.into_iter_with_offsets().filter_map(|op| op.ok().map(|(op, at)| (at, op))).collect()).unwrap_or_default()
+        reader
+            .map(|r| r.into_iter_with_offsets().filter_map(|op| op.ok().map(|(op, at)| (at, op))).collect())
+            .unwrap_or_default()
     }
 }
 
@@ -227,7 +229,9 @@ impl<'a> Module<'a> {
                     self.add_memory(&memory, at)?;
                 }
             }
-            Payload::TagSection(tags) => return Err(unsupported("exception handling (tags)", "the tag section", tags.range().start)),
+            Payload::TagSection(tags) => {
+                return Err(unsupported("exception handling (tags)", "the tag section", tags.range().start));
+            }
             Payload::GlobalSection(globals) => {
                 for global in globals.into_iter_with_offsets() {
                     let (at, global) = global?;
@@ -290,7 +294,12 @@ impl<'a> Module<'a> {
     /// so that indices stay right.
     fn import(&mut self, module: &str, name: &str, ty: TypeRef, at: usize) -> Result<(), Error> {
         let unknown = |kind: &str| Error::UnknownImport { module: module.into(), name: name.into(), kind: kind.into() };
-        let mismatch = |found: String, expected: String| Error::ImportType { module: module.into(), name: name.into(), found, expected };
+        let mismatch = |found: String, expected: String| Error::ImportType {
+            module: module.into(),
+            name: name.into(),
+            found,
+            expected,
+        };
         let error = match ty {
             TypeRef::Func(index) | TypeRef::FuncExact(index) => {
                 let found = &self.types[index as usize];
@@ -306,11 +315,17 @@ impl<'a> Module<'a> {
             TypeRef::Global(global) => {
                 let ty = value_type(global.content_type, "an import", at)?;
                 let provided = provided::global(module, name);
-                self.globals.push(Global { ty, mutable: global.mutable, init: Constant::Bits(provided.map_or(0, |p| p.1)) });
+                self.globals.push(Global {
+                    ty,
+                    mutable: global.mutable,
+                    init: Constant::Bits(provided.map_or(0, |p| p.1)),
+                });
                 let mutable = if global.mutable { "mutable " } else { "" };
                 match provided {
                     None => Some(unknown(&format!("global, type {mutable}{ty}"))),
-                    Some((provided, _)) if provided != ty || global.mutable => Some(mismatch(format!("{mutable}{ty}"), provided.to_string())),
+                    Some((provided, _)) if provided != ty || global.mutable => {
+                        Some(mismatch(format!("{mutable}{ty}"), provided.to_string()))
+                    }
                     Some(_) => None,
                 }
             }
@@ -319,7 +334,10 @@ impl<'a> Module<'a> {
                 let (minimum, maximum) = provided.unwrap_or((memory.initial, memory.maximum.unwrap_or(MAX_PAGES)));
                 self.set_memory(Memory { minimum, maximum: Some(maximum) }, at)?;
                 let found = format!("a memory of {} to {:?} pages", memory.initial, memory.maximum);
-                let fits = memory.initial <= minimum && memory.maximum.is_none_or(|m| m >= maximum) && !memory.shared && !memory.memory64;
+                let fits = memory.initial <= minimum
+                    && memory.maximum.is_none_or(|m| m >= maximum)
+                    && !memory.shared
+                    && !memory.memory64;
                 match provided {
                     None => Some(unknown("memory")),
                     Some(_) if !fits => Some(mismatch(found, format!("one of {minimum} to {maximum}"))),
@@ -329,10 +347,13 @@ impl<'a> Module<'a> {
             TypeRef::Table(table) => {
                 let provided = provided::table(module, name);
                 let declared = table_type(&table, at)?;
-                let (minimum, maximum) = provided.unwrap_or((declared.minimum, declared.maximum.unwrap_or(declared.minimum)));
+                let (minimum, maximum) =
+                    provided.unwrap_or((declared.minimum, declared.maximum.unwrap_or(declared.minimum)));
                 self.tables.push(Table { minimum, maximum: Some(maximum), ..declared });
                 let found = format!("a table of {} to {:?} {}", declared.minimum, declared.maximum, declared.element);
-                let fits = declared.element == ValType::FuncRef && declared.minimum <= minimum && declared.maximum.is_none_or(|m| m >= maximum);
+                let fits = declared.element == ValType::FuncRef
+                    && declared.minimum <= minimum
+                    && declared.maximum.is_none_or(|m| m >= maximum);
                 match provided {
                     None => Some(unknown(&found)),
                     Some(_) if !fits => Some(mismatch(found, format!("one of {minimum} to {maximum} funcref"))),
@@ -360,7 +381,10 @@ impl<'a> Module<'a> {
 
     fn set_memory(&mut self, memory: Memory, at: usize) -> Result<(), Error> {
         if memory.minimum > MAX_PAGES {
-            return Err(Error::Limit(format!("its memory begins with {} pages (at offset {at:#x}); at most {MAX_PAGES} are possible", memory.minimum)));
+            return Err(Error::Limit(format!(
+                "its memory begins with {} pages (at offset {at:#x}); at most {MAX_PAGES} are possible",
+                memory.minimum
+            )));
         }
         if self.memory.replace(memory).is_some() {
             return Err(unsupported("multiple memories", "the memory section", at));
@@ -396,7 +420,9 @@ fn func_type(ty: &wasmparser::SubType, at: usize) -> Result<FuncType, Error> {
     let wasmparser::CompositeInnerType::Func(func) = &ty.composite_type.inner else {
         return Err(unsupported("garbage collection types", "the type section", at));
     };
-    let list = |types: &[wasmparser::ValType]| types.iter().map(|t| value_type(*t, "the type section", at)).collect::<Result<_, _>>();
+    let list = |types: &[wasmparser::ValType]| {
+        types.iter().map(|t| value_type(*t, "the type section", at)).collect::<Result<_, _>>()
+    };
     Ok(FuncType { params: list(func.params())?, results: list(func.results())? })
 }
 

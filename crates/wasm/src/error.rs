@@ -7,12 +7,16 @@ pub enum Error {
     /// Malformed or invalid by the specification.
     #[error("{message} (at offset {offset:#x})")]
     Invalid { message: String, offset: usize },
-    #[error("this is a WebAssembly component, not a module\n  hint: build for wasm32-wasip1 (a core module), not wasm32-wasip2")]
+    #[error(
+        "this is a WebAssembly component, not a module\n  hint: build for wasm32-wasip1 (a core module), not wasm32-wasip2"
+    )]
     Component,
     /// Valid, and not translated yet.
     #[error("not supported yet: {feature}, at {place}, offset {offset:#x}")]
     Unsupported { feature: String, place: String, offset: usize },
-    #[error("it imports `{module}.{name}` ({kind}), which nothing provides\n  hint: gpu-run provides wasi_snapshot_preview1; build for wasm32-wasip1")]
+    #[error(
+        "it imports `{module}.{name}` ({kind}), which nothing provides\n  hint: gpu-run provides wasi_snapshot_preview1; build for wasm32-wasip1"
+    )]
     UnknownImport { module: String, name: String, kind: String },
     #[error("it imports `{module}.{name}` as {found}, but it is {expected}")]
     ImportType { module: String, name: String, found: String, expected: String },

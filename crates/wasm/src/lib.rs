@@ -20,10 +20,12 @@ mod types;
 mod wide;
 
 pub use cranelift_codegen::ir;
-pub use decode::{Constant, DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Memory, Module, Table, decode};
+pub use decode::{
+    Constant, DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Memory, Module, Table, decode,
+};
 pub use error::Error;
 pub use runtime::KERNEL;
-pub use translate::{Function, FunctionKind, Options, Program, translate};
 pub use translate::function_reference;
+pub use translate::{Function, FunctionKind, Options, Program, translate};
 pub use types::{FuncType, ValType};
 pub use wasmparser::WasmFeatures;

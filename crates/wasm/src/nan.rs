@@ -29,7 +29,10 @@ pub(crate) fn run(func: &mut Function) {
 /// Operations whose NaN results are the hardware's own.
 fn is_arithmetic(opcode: Opcode) -> bool {
     use Opcode::*;
-    matches!(opcode, Fadd | Fsub | Fmul | Fdiv | Fma | Fmin | Fmax | Sqrt | Ceil | Floor | Trunc | Nearest | Fpromote | Fdemote)
+    matches!(
+        opcode,
+        Fadd | Fsub | Fmul | Fdiv | Fma | Fmin | Fmax | Sqrt | Ceil | Floor | Trunc | Nearest | Fpromote | Fdemote
+    )
 }
 
 /// Operations that pass bits on, so that an operand is as visible as the result.

@@ -10,7 +10,8 @@ use cranelift_codegen::ir::{Function, Inst, InstBuilder, InstructionData, Opcode
 pub(crate) fn run(func: &mut Function) {
     let wide = |func: &Function, value| func.dfg.value_type(value) == types::I128;
     let all: Vec<Inst> = func.layout.blocks().flat_map(|block| func.layout.block_insts(block)).collect();
-    let makers: Vec<Inst> = all.iter().copied().filter(|i| func.dfg.inst_results(*i).iter().any(|v| wide(func, *v))).collect();
+    let makers: Vec<Inst> =
+        all.iter().copied().filter(|i| func.dfg.inst_results(*i).iter().any(|v| wide(func, *v))).collect();
     if makers.is_empty() {
         return;
     }

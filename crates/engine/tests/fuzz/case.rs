@@ -27,7 +27,8 @@ impl Generator {
     fn module(self, seed: u64) -> Result<Option<(Vec<u8>, String)>, String> {
         match self {
             Generator::Smith => {
-                let print = |wasm: Vec<u8>| wasmprinter::print_bytes(&wasm).map(|text| (wasm, text)).map_err(|e| e.to_string());
+                let print =
+                    |wasm: Vec<u8>| wasmprinter::print_bytes(&wasm).map(|text| (wasm, text)).map_err(|e| e.to_string());
                 smith::module(seed).map(print).transpose()
             }
             Generator::Expressions => {
@@ -43,8 +44,11 @@ impl Generator {
 pub(crate) fn run(generator: Generator, seed: u64, folder: &Path) -> Result<Compared, String> {
     let Some((wasm, text)) = generator.module(seed)? else { return Ok(Compared { skipped: 1, ..Compared::default() }) };
     let file = folder.join(format!("{}-{seed}.wat", generator.name()));
-    std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, &text)).map_err(|e| format!("{}: {e}", file.display()))?;
-    let compared = caught(&wasm, !seed).map_err(|difference| format!("{difference}\n  the module: {}", file.display()))?;
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&file, &text))
+        .map_err(|e| format!("{}: {e}", file.display()))?;
+    let compared =
+        caught(&wasm, !seed).map_err(|difference| format!("{difference}\n  the module: {}", file.display()))?;
     // What passed can be made again from its seed.
     let _ = std::fs::remove_file(&file);
     Ok(compared)

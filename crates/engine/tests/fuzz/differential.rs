@@ -161,7 +161,9 @@ impl Sides {
             let got = match outcome.end {
                 End::Trapped(trap) => Outcome::Trapped(comparable(trap.code)),
                 End::Returned => Outcome::Values(outcome.results.into_iter().map(anonymous).collect()),
-                End::Exited(code) => return Err(format!("{name}: {what} exited with {code}, but nothing was imported")),
+                End::Exited(code) => {
+                    return Err(format!("{name}: {what} exited with {code}, but nothing was imported"));
+                }
             };
             same(name, &what, &expected, &got)?;
         }
@@ -180,20 +182,26 @@ impl Sides {
 
     /// Memory and exported globals.
     fn compare_state(&mut self) -> Result<(), String> {
-        let exports: Vec<(String, Extern)> =
-            self.theirs.exports(&mut self.store).map(|export| (export.name().to_owned(), export.into_extern())).collect();
+        let exports: Vec<(String, Extern)> = self
+            .theirs
+            .exports(&mut self.store)
+            .map(|export| (export.name().to_owned(), export.into_extern()))
+            .collect();
         for (export, what) in exports {
             for (name, instance) in &self.ours {
                 match &what {
                     Extern::Memory(memory) => {
                         let ours = instance.memory().map_err(|error| error.to_string())?;
-                        compare_memory(memory.data(&self.store), &ours).map_err(|at| format!("{name}: memory: {at}"))?;
+                        compare_memory(memory.data(&self.store), &ours)
+                            .map_err(|at| format!("{name}: memory: {at}"))?;
                     }
                     Extern::Global(global) => {
                         let expected = from_wasmtime(&global.get(&mut self.store))?;
                         let got = instance.global(&export).map_err(|error| error.to_string())?.map(anonymous);
                         if got != Some(expected) {
-                            return Err(format!("{name}: global {export}: Wasmtime has {expected:x?}, gpu-run {got:x?}"));
+                            return Err(format!(
+                                "{name}: global {export}: Wasmtime has {expected:x?}, gpu-run {got:x?}"
+                            ));
                         }
                     }
                     _ => {}

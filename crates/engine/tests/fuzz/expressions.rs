@@ -42,26 +42,72 @@ impl Ty {
     fn unary(self) -> &'static [(&'static str, Ty)] {
         match self {
             I32 => &[
-                ("i32.clz", I32), ("i32.ctz", I32), ("i32.popcnt", I32), ("i32.eqz", I32), ("i64.eqz", I64),
-                ("i32.extend8_s", I32), ("i32.extend16_s", I32), ("i32.wrap_i64", I64), ("i32.reinterpret_f32", F32),
-                ("i32.trunc_sat_f32_s", F32), ("i32.trunc_sat_f32_u", F32), ("i32.trunc_sat_f64_s", F64), ("i32.trunc_sat_f64_u", F64),
-                ("i32.trunc_f32_s", F32), ("i32.trunc_f32_u", F32), ("i32.trunc_f64_s", F64), ("i32.trunc_f64_u", F64),
+                ("i32.clz", I32),
+                ("i32.ctz", I32),
+                ("i32.popcnt", I32),
+                ("i32.eqz", I32),
+                ("i64.eqz", I64),
+                ("i32.extend8_s", I32),
+                ("i32.extend16_s", I32),
+                ("i32.wrap_i64", I64),
+                ("i32.reinterpret_f32", F32),
+                ("i32.trunc_sat_f32_s", F32),
+                ("i32.trunc_sat_f32_u", F32),
+                ("i32.trunc_sat_f64_s", F64),
+                ("i32.trunc_sat_f64_u", F64),
+                ("i32.trunc_f32_s", F32),
+                ("i32.trunc_f32_u", F32),
+                ("i32.trunc_f64_s", F64),
+                ("i32.trunc_f64_u", F64),
             ],
             I64 => &[
-                ("i64.clz", I64), ("i64.ctz", I64), ("i64.popcnt", I64), ("i64.extend8_s", I64), ("i64.extend16_s", I64),
-                ("i64.extend32_s", I64), ("i64.extend_i32_s", I32), ("i64.extend_i32_u", I32), ("i64.reinterpret_f64", F64),
-                ("i64.trunc_sat_f32_s", F32), ("i64.trunc_sat_f32_u", F32), ("i64.trunc_sat_f64_s", F64), ("i64.trunc_sat_f64_u", F64),
-                ("i64.trunc_f32_s", F32), ("i64.trunc_f32_u", F32), ("i64.trunc_f64_s", F64), ("i64.trunc_f64_u", F64),
+                ("i64.clz", I64),
+                ("i64.ctz", I64),
+                ("i64.popcnt", I64),
+                ("i64.extend8_s", I64),
+                ("i64.extend16_s", I64),
+                ("i64.extend32_s", I64),
+                ("i64.extend_i32_s", I32),
+                ("i64.extend_i32_u", I32),
+                ("i64.reinterpret_f64", F64),
+                ("i64.trunc_sat_f32_s", F32),
+                ("i64.trunc_sat_f32_u", F32),
+                ("i64.trunc_sat_f64_s", F64),
+                ("i64.trunc_sat_f64_u", F64),
+                ("i64.trunc_f32_s", F32),
+                ("i64.trunc_f32_u", F32),
+                ("i64.trunc_f64_s", F64),
+                ("i64.trunc_f64_u", F64),
             ],
             F32 => &[
-                ("f32.abs", F32), ("f32.neg", F32), ("f32.ceil", F32), ("f32.floor", F32), ("f32.trunc", F32), ("f32.nearest", F32),
-                ("f32.sqrt", F32), ("f32.convert_i32_s", I32), ("f32.convert_i32_u", I32), ("f32.convert_i64_s", I64),
-                ("f32.convert_i64_u", I64), ("f32.demote_f64", F64), ("f32.reinterpret_i32", I32),
+                ("f32.abs", F32),
+                ("f32.neg", F32),
+                ("f32.ceil", F32),
+                ("f32.floor", F32),
+                ("f32.trunc", F32),
+                ("f32.nearest", F32),
+                ("f32.sqrt", F32),
+                ("f32.convert_i32_s", I32),
+                ("f32.convert_i32_u", I32),
+                ("f32.convert_i64_s", I64),
+                ("f32.convert_i64_u", I64),
+                ("f32.demote_f64", F64),
+                ("f32.reinterpret_i32", I32),
             ],
             F64 => &[
-                ("f64.abs", F64), ("f64.neg", F64), ("f64.ceil", F64), ("f64.floor", F64), ("f64.trunc", F64), ("f64.nearest", F64),
-                ("f64.sqrt", F64), ("f64.convert_i32_s", I32), ("f64.convert_i32_u", I32), ("f64.convert_i64_s", I64),
-                ("f64.convert_i64_u", I64), ("f64.promote_f32", F32), ("f64.reinterpret_i64", I64),
+                ("f64.abs", F64),
+                ("f64.neg", F64),
+                ("f64.ceil", F64),
+                ("f64.floor", F64),
+                ("f64.trunc", F64),
+                ("f64.nearest", F64),
+                ("f64.sqrt", F64),
+                ("f64.convert_i32_s", I32),
+                ("f64.convert_i32_u", I32),
+                ("f64.convert_i64_s", I64),
+                ("f64.convert_i64_u", I64),
+                ("f64.promote_f32", F32),
+                ("f64.reinterpret_i64", I64),
             ],
         }
     }
@@ -69,7 +115,10 @@ impl Ty {
     /// Operators on two values of this type.
     fn binary(self) -> &'static [&'static str] {
         match self {
-            I32 | I64 => &["add", "sub", "mul", "and", "or", "xor", "shl", "shr_s", "shr_u", "rotl", "rotr", "div_s", "div_u", "rem_s", "rem_u"],
+            I32 | I64 => &[
+                "add", "sub", "mul", "and", "or", "xor", "shl", "shr_s", "shr_u", "rotl", "rotr", "div_s", "div_u",
+                "rem_s", "rem_u",
+            ],
             F32 | F64 => &["add", "sub", "mul", "div", "min", "max", "copysign"],
         }
     }
@@ -86,7 +135,12 @@ impl Ty {
         match self {
             I32 => &[("i32.load", 2), ("i32.load8_s", 0), ("i32.load8_u", 0), ("i32.load16_s", 1), ("i32.load16_u", 1)],
             I64 => &[
-                ("i64.load", 3), ("i64.load8_s", 0), ("i64.load8_u", 0), ("i64.load16_s", 1), ("i64.load16_u", 1), ("i64.load32_s", 2),
+                ("i64.load", 3),
+                ("i64.load8_s", 0),
+                ("i64.load8_u", 0),
+                ("i64.load16_s", 1),
+                ("i64.load16_u", 1),
+                ("i64.load32_s", 2),
                 ("i64.load32_u", 2),
             ],
             F32 => &[("f32.load", 2)],
@@ -140,7 +194,16 @@ pub(crate) fn module(seed: u64) -> String {
     }
     for (i, ty) in results.iter().enumerate() {
         let nodes = 20 + random.below(160);
-        let function = Function { random: &mut random, callees: &results[..i], result: *ty, reckless, nodes, loops: 0, labels: 0, in_loop: 0 };
+        let function = Function {
+            random: &mut random,
+            callees: &results[..i],
+            result: *ty,
+            reckless,
+            nodes,
+            loops: 0,
+            labels: 0,
+            in_loop: 0,
+        };
         text += &function.text(i);
     }
     text + ")\n"
@@ -290,7 +353,10 @@ impl Function<'_> {
             return address;
         }
         match self.random.below(12) {
-            0 => format!("(i32.add (i32.and {address} (i32.const 15)) (i32.const {}))", self.random.pick(&[65512, 65520, 65528])),
+            0 => format!(
+                "(i32.add (i32.and {address} (i32.const 15)) (i32.const {}))",
+                self.random.pick(&[65512, 65520, 65528])
+            ),
             1 => format!("(i32.sub (i32.const 65536) (i32.and {address} (i32.const 31)))"),
             2..=8 => format!("(i32.and {address} (i32.const 63))"),
             _ => format!("(i32.and {address} (i32.const 16383))"),
@@ -329,7 +395,9 @@ impl Function<'_> {
             true => format!("(block ${label} (result {name}) (drop (br_if ${label} {early} {condition})) {late})"),
             false => {
                 let (other, selector) = (self.label(), self.expression(I32, depth));
-                let table = format!("(br_table ${label} ${other} ${label} ${other} {early} (i32.and {selector} (i32.const 7)))");
+                let table = format!(
+                    "(br_table ${label} ${other} ${label} ${other} {early} (i32.and {selector} (i32.const 7)))"
+                );
                 format!("(block ${label} (result {name}) (drop (block ${other} (result {name}) {table})) {late})")
             }
         }
@@ -414,14 +482,28 @@ impl Function<'_> {
     }
 
     fn bulk(&mut self, depth: usize) -> String {
-        let length = |this: &mut Self| format!("(i32.and {} (i32.const {}))", this.expression(I32, depth), this.random.pick(&[7, 31, 127]));
-        let small = |this: &mut Self| format!("(i32.and {} (i32.const {}))", this.expression(I32, depth), if this.risk(2) { 3 } else { 1 });
+        let length = |this: &mut Self| {
+            format!("(i32.and {} (i32.const {}))", this.expression(I32, depth), this.random.pick(&[7, 31, 127]))
+        };
+        let small = |this: &mut Self| {
+            format!("(i32.and {} (i32.const {}))", this.expression(I32, depth), if this.risk(2) { 3 } else { 1 })
+        };
         match self.random.below(9) {
             0..=2 => format!("(memory.fill {} {} {})", self.address(depth), self.expression(I32, depth), length(self)),
             3..=5 => format!("(memory.copy {} {} {})", self.address(depth), self.address(depth), length(self)),
-            6 => format!("(memory.init $data {} {} {})", self.address(depth), small(self), length(self).replace("127", "31")),
+            6 => format!(
+                "(memory.init $data {} {} {})",
+                self.address(depth),
+                small(self),
+                length(self).replace("127", "31")
+            ),
             7 => format!("(table.copy $table $table {} {} {})", small(self), small(self), small(self)),
-            _ => format!("(table.init $table $passive {} {} (i32.and {} (i32.const 1)))", small(self), small(self), small(self)),
+            _ => format!(
+                "(table.init $table $passive {} {} (i32.and {} (i32.const 1)))",
+                small(self),
+                small(self),
+                small(self)
+            ),
         }
     }
 }

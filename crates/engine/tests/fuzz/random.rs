@@ -40,7 +40,24 @@ impl Random {
 
     pub(crate) fn i32(&mut self) -> i32 {
         match self.below(4) {
-            0 => self.pick(&[0, 1, -1, 2, 31, 32, 33, i32::MIN, i32::MAX, i32::MIN + 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff]),
+            0 => self.pick(&[
+                0,
+                1,
+                -1,
+                2,
+                31,
+                32,
+                33,
+                i32::MIN,
+                i32::MAX,
+                i32::MIN + 1,
+                0x7f,
+                0x80,
+                0xff,
+                0x7fff,
+                0x8000,
+                0xffff,
+            ]),
             1 => (1i32 << self.below(32)).wrapping_sub(self.below(3) as i32 - 1),
             2 => self.below(256) as i32 - 128,
             _ => self.next() as i32,
@@ -49,7 +66,21 @@ impl Random {
 
     pub(crate) fn i64(&mut self) -> i64 {
         match self.below(4) {
-            0 => self.pick(&[0, 1, -1, 63, 64, 65, i64::MIN, i64::MAX, i64::MIN + 1, 1 << 31, 1 << 32, 0xffff_ffff, -1 << 31]),
+            0 => self.pick(&[
+                0,
+                1,
+                -1,
+                63,
+                64,
+                65,
+                i64::MIN,
+                i64::MAX,
+                i64::MIN + 1,
+                1 << 31,
+                1 << 32,
+                0xffff_ffff,
+                -1 << 31,
+            ]),
             1 => (1i64 << self.below(64)).wrapping_sub(self.below(3) as i64 - 1),
             2 => i64::from(self.i32()),
             _ => self.next() as i64,
@@ -80,25 +111,72 @@ impl Random {
 
 fn f32_edges() -> [u32; 30] {
     [
-        0x0000_0000, 0x8000_0000, 0x0000_0001, 0x8000_0001, 0x007f_ffff, 0x0080_0000, 0x7f7f_ffff, 0xff7f_ffff,
-        0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0x7fff_ffff, 0x7fa0_0000,
-        1.0f32.to_bits(), (-1.0f32).to_bits(), 0.5f32.to_bits(), (-0.5f32).to_bits(), 1.5f32.to_bits(), 2.5f32.to_bits(),
+        0x0000_0000,
+        0x8000_0000,
+        0x0000_0001,
+        0x8000_0001,
+        0x007f_ffff,
+        0x0080_0000,
+        0x7f7f_ffff,
+        0xff7f_ffff,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        0xffc0_0000,
+        0x7f80_0001,
+        0x7fff_ffff,
+        0x7fa0_0000,
+        1.0f32.to_bits(),
+        (-1.0f32).to_bits(),
+        0.5f32.to_bits(),
+        (-0.5f32).to_bits(),
+        1.5f32.to_bits(),
+        2.5f32.to_bits(),
         0x3eff_ffff, // the largest below 0.5
-        0x4aff_ffff, 0x4b00_0000, 0x4b7f_ffff, // where halves and then odd numbers end
-        0x4eff_ffff, 0x4f00_0000, 0xcf00_0000, // 2^31
-        0x4f80_0000, 0x5f00_0000, // 2^32, 2^63
+        0x4aff_ffff,
+        0x4b00_0000,
+        0x4b7f_ffff, // where halves and then odd numbers end
+        0x4eff_ffff,
+        0x4f00_0000,
+        0xcf00_0000, // 2^31
+        0x4f80_0000,
+        0x5f00_0000, // 2^32, 2^63
     ]
 }
 
 fn f64_edges() -> [u64; 32] {
     [
-        0, 1 << 63, 1, 1 << 63 | 1, 0x000f_ffff_ffff_ffff, 0x0010_0000_0000_0000, 0x7fef_ffff_ffff_ffff, 0xffef_ffff_ffff_ffff,
-        0x7ff0_0000_0000_0000, 0xfff0_0000_0000_0000, 0x7ff8_0000_0000_0000, 0xfff8_0000_0000_0000, 0x7ff0_0000_0000_0001,
-        0x7fff_ffff_ffff_ffff, 0x7ff4_0000_0000_0000,
-        1.0f64.to_bits(), (-1.0f64).to_bits(), 0.5f64.to_bits(), (-0.5f64).to_bits(), 1.5f64.to_bits(), 2.5f64.to_bits(),
-        0x3fdf_ffff_ffff_ffff, 0x432f_ffff_ffff_ffff, 0x4330_0000_0000_0000,
-        2147483647.0f64.to_bits(), 2147483647.9f64.to_bits(), (-2147483648.9f64).to_bits(), 4294967295.9f64.to_bits(),
-        9223372036854775808.0f64.to_bits(), (-9223372036854775808.0f64).to_bits(), 18446744073709551616.0f64.to_bits(),
+        0,
+        1 << 63,
+        1,
+        1 << 63 | 1,
+        0x000f_ffff_ffff_ffff,
+        0x0010_0000_0000_0000,
+        0x7fef_ffff_ffff_ffff,
+        0xffef_ffff_ffff_ffff,
+        0x7ff0_0000_0000_0000,
+        0xfff0_0000_0000_0000,
+        0x7ff8_0000_0000_0000,
+        0xfff8_0000_0000_0000,
+        0x7ff0_0000_0000_0001,
+        0x7fff_ffff_ffff_ffff,
+        0x7ff4_0000_0000_0000,
+        1.0f64.to_bits(),
+        (-1.0f64).to_bits(),
+        0.5f64.to_bits(),
+        (-0.5f64).to_bits(),
+        1.5f64.to_bits(),
+        2.5f64.to_bits(),
+        0x3fdf_ffff_ffff_ffff,
+        0x432f_ffff_ffff_ffff,
+        0x4330_0000_0000_0000,
+        2147483647.0f64.to_bits(),
+        2147483647.9f64.to_bits(),
+        (-2147483648.9f64).to_bits(),
+        4294967295.9f64.to_bits(),
+        9223372036854775808.0f64.to_bits(),
+        (-9223372036854775808.0f64).to_bits(),
+        18446744073709551616.0f64.to_bits(),
         f64::from(f32::MAX).to_bits() + 1,
     ]
 }

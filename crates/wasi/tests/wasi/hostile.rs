@@ -82,11 +82,13 @@ impl Random {
 
     fn bytes(&mut self) -> Vec<u8> {
         const PATHS: [&str; 12] = ["a", "b", "d", "d/e", "../x", "/", ".", "..", "", "a/", "d/../a", "link"];
-        if self.next() % 4 > 0 {
+        if !self.next().is_multiple_of(4) {
             return self.pick(&PATHS).into();
         }
         let length = self.pick(&[0, 1, 7, 48, 96, 200]);
-        (0..length).map(|_| if self.next() % 2 == 0 { (self.next() % 4) as u8 } else { self.next() as u8 }).collect()
+        (0..length)
+            .map(|_| if self.next().is_multiple_of(2) { (self.next() % 4) as u8 } else { self.next() as u8 })
+            .collect()
     }
 
     /// Words and input for a call, mostly of the right shape.
@@ -103,10 +105,10 @@ impl Random {
                 _ => self.word(),
             });
         }
-        if self.next() % 50 == 0 {
+        if self.next().is_multiple_of(50) {
             words.resize(self.next() as usize % 9, 3);
         }
-        if self.next() % 50 == 0 {
+        if self.next().is_multiple_of(50) {
             input.truncate(self.next() as usize % 4);
         }
         (words, input)

@@ -33,7 +33,11 @@ impl Side {
     fn load(self, code: &mut Code<'_>, bytes: u64) -> Value {
         let at = code.b.use_var(self.variable());
         let (flags, address, offset) = self.access(code, at, bytes);
-        if bytes == 1 { code.ins().uload8(types::I32, flags, address, offset) } else { code.ins().load(types::I64, flags, address, offset) }
+        if bytes == 1 {
+            code.ins().uload8(types::I32, flags, address, offset)
+        } else {
+            code.ins().load(types::I64, flags, address, offset)
+        }
     }
     fn store(self, code: &mut Code<'_>, value: Value, bytes: u64) {
         let at = code.b.use_var(self.variable());

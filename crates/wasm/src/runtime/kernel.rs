@@ -45,7 +45,8 @@ pub(super) fn batch(code: &mut Code<'_>) {
 
 fn thread_number(code: &mut Code<'_>) -> Value {
     let mut read = |which| code.intrinsic(which, &[]).expect("it has a result");
-    let (block, threads, thread) = (read(Intrinsic::Block), read(Intrinsic::BlockThreads), read(Intrinsic::ThreadInBlock));
+    let (block, threads, thread) =
+        (read(Intrinsic::Block), read(Intrinsic::BlockThreads), read(Intrinsic::ThreadInBlock));
     let first = code.ins().imul(block, threads);
     code.ins().iadd(first, thread)
 }

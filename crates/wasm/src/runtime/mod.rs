@@ -72,30 +72,44 @@ const BATCH: u32 = ENTRY + 1;
 /// All runtime functions of a program. What is not called is not emitted.
 pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) -> Vec<Function> {
     let mut context = FunctionBuilderContext::new();
-    let mut make = |name: UserFuncName, ty: ir::Signature, index, kind, label: String, build: &mut dyn FnMut(&mut Code<'_>)| {
-        let mut clif = ir::Function::with_name_signature(name, ty);
-        let mut code = Code::new(FunctionBuilder::new(&mut clif, &mut context), env.layout);
-        build(&mut code);
-        code.b.finalize(isa.frontend_config());
-        Function { index, kind, name: label, clif }
-    };
+    let mut make =
+        |name: UserFuncName, ty: ir::Signature, index, kind, label: String, build: &mut dyn FnMut(&mut Code<'_>)| {
+            let mut clif = ir::Function::with_name_signature(name, ty);
+            let mut code = Code::new(FunctionBuilder::new(&mut clif, &mut context), env.layout);
+            build(&mut code);
+            code.b.finalize(isa.frontend_config());
+            Function { index, kind, name: label, clif }
+        };
     let mut all = Vec::new();
     for helper in Helper::ALL {
         let (params, results) = helper.signature();
         let ty = signature(params.iter().copied(), results.iter().copied());
         let name = UserFuncName::user(namespace::RUNTIME, *helper as u32);
-        all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, format!("{helper:?}"), &mut |code| helper.build(code)));
+        all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, format!("{helper:?}"), &mut |code| {
+            helper.build(code)
+        }));
     }
     for (i, call) in env.module.imports.iter().enumerate() {
         let ty = clif_signature(env.module.function_type(i as u32));
         let name = UserFuncName::user(namespace::WASM, i as u32);
-        all.push(make(name, ty, i as u32, FunctionKind::Stub, call.function().name.into(), &mut |code| stub::build(code, *call)));
+        all.push(make(name, ty, i as u32, FunctionKind::Stub, call.function().name.into(), &mut |code| {
+            stub::build(code, *call)
+        }));
     }
     let name = UserFuncName::user(namespace::RUNTIME, ENTRY);
     let ty = signature([types::I64, types::I32, types::I32], []);
-    all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, "entry".into(), &mut |code| kernel::entry(code, env, entries)));
+    all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, "entry".into(), &mut |code| {
+        kernel::entry(code, env, entries)
+    }));
     let name = UserFuncName::user(namespace::RUNTIME, BATCH);
-    all.push(make(name, kernel::signature(), TrapRecord::NO_FUNCTION, FunctionKind::Kernel, KERNEL.into(), &mut kernel::batch));
+    all.push(make(
+        name,
+        kernel::signature(),
+        TrapRecord::NO_FUNCTION,
+        FunctionKind::Kernel,
+        KERNEL.into(),
+        &mut kernel::batch,
+    ));
     all
 }
 
@@ -103,7 +117,8 @@ impl Code<'_> {
     /// Calls a helper; the instance pointer is passed along.
     pub(crate) fn call_helper(&mut self, helper: Helper, args: &[Value]) -> Option<Value> {
         let (params, results) = helper.signature();
-        let function = self.function(namespace::RUNTIME, helper as u32, || signature(params.iter().copied(), results.iter().copied()));
+        let function = self
+            .function(namespace::RUNTIME, helper as u32, || signature(params.iter().copied(), results.iter().copied()));
         let args: Vec<_> = std::iter::once(self.instance).chain(args.iter().copied()).collect();
         let call = ir::InstBuilder::call(self.ins(), function, &args);
         self.b.inst_results(call).first().copied()

@@ -38,7 +38,10 @@ enum Kind {
     Block,
     Loop,
     /// With the block for `else` and the parameters it starts with.
-    If { otherwise: Block, params: Vec<Value> },
+    If {
+        otherwise: Block,
+        params: Vec<Value>,
+    },
     Else,
 }
 
@@ -48,9 +51,27 @@ impl Translator<'_, '_> {
         self.push_frame(Kind::Function, end, end, ty.results.len(), ty.results.len(), 0);
     }
 
-    fn push_frame(&mut self, kind: Kind, end: Block, target: Block, target_values: usize, results: usize, params: usize) {
+    fn push_frame(
+        &mut self,
+        kind: Kind,
+        end: Block,
+        target: Block,
+        target_values: usize,
+        results: usize,
+        params: usize,
+    ) {
         let height = self.stack.len() - params;
-        self.frames.push(Frame { kind, end, target, target_values, height, results, unreachable: false, end_reached: false, skipped: 0 });
+        self.frames.push(Frame {
+            kind,
+            end,
+            target,
+            target_values,
+            height,
+            results,
+            unreachable: false,
+            end_reached: false,
+            skipped: 0,
+        });
     }
 
     /// A block with parameters of these types.
@@ -65,9 +86,10 @@ impl Translator<'_, '_> {
     fn block_type(&self, ty: BlockType) -> Result<FuncType, Error> {
         Ok(match ty {
             BlockType::Empty => FuncType::default(),
-            BlockType::Type(ty) => {
-                FuncType { params: Vec::new(), results: vec![ValType::from_wasm(ty).map_err(|f| self.unsupported(&f))?] }
-            }
+            BlockType::Type(ty) => FuncType {
+                params: Vec::new(),
+                results: vec![ValType::from_wasm(ty).map_err(|f| self.unsupported(&f))?],
+            },
             BlockType::FuncType(index) => self.env.module.types[index as usize].clone(),
         })
     }
@@ -313,8 +335,12 @@ impl Translator<'_, '_> {
 
     /// The code address behind a function reference that is not null: entry `index` of the module's table of addresses.
     fn code_address(&mut self, reference: Value) -> Value {
-        let name = self.code.b.func.declare_imported_user_function(UserExternalName { namespace: namespace::DATA, index: symbol::FUNCTION_TABLE });
-        let data = GlobalValueData::Symbol { name: ExternalName::User(name), offset: 0.into(), colocated: true, tls: false };
+        let name = self.code.b.func.declare_imported_user_function(UserExternalName {
+            namespace: namespace::DATA,
+            index: symbol::FUNCTION_TABLE,
+        });
+        let data =
+            GlobalValueData::Symbol { name: ExternalName::User(name), offset: 0.into(), colocated: true, tls: false };
         let symbol = self.code.b.create_global_value(data);
         let addresses = self.code.ins().symbol_value(types::I64, symbol);
         let index = self.code.ins().ireduce(types::I32, reference);

@@ -33,8 +33,12 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
         Op::I64Load32U { memarg } => t.load(memarg, 4, |i, f, p, o| i.uload32(f, p, o)),
         Op::I32Store { memarg } | Op::F32Store { memarg } => t.store(memarg, 4, |i, f, v, p, o| i.store(f, v, p, o)),
         Op::I64Store { memarg } | Op::F64Store { memarg } => t.store(memarg, 8, |i, f, v, p, o| i.store(f, v, p, o)),
-        Op::I32Store8 { memarg } | Op::I64Store8 { memarg } => t.store(memarg, 1, |i, f, v, p, o| i.istore8(f, v, p, o)),
-        Op::I32Store16 { memarg } | Op::I64Store16 { memarg } => t.store(memarg, 2, |i, f, v, p, o| i.istore16(f, v, p, o)),
+        Op::I32Store8 { memarg } | Op::I64Store8 { memarg } => {
+            t.store(memarg, 1, |i, f, v, p, o| i.istore8(f, v, p, o))
+        }
+        Op::I32Store16 { memarg } | Op::I64Store16 { memarg } => {
+            t.store(memarg, 2, |i, f, v, p, o| i.istore16(f, v, p, o))
+        }
         Op::I64Store32 { memarg } => t.store(memarg, 4, |i, f, v, p, o| i.istore32(f, v, p, o)),
         Op::MemorySize { .. } => {
             let bytes = t.code.header(types::I64, field::MEMORY_BYTES);
@@ -64,14 +68,24 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
 }
 
 impl<'b> Translator<'_, 'b> {
-    fn load(&mut self, memarg: MemArg, size: u64, make: impl FnOnce(FuncInstBuilder<'_, 'b>, MemFlagsData, Value, i32) -> Value) {
+    fn load(
+        &mut self,
+        memarg: MemArg,
+        size: u64,
+        make: impl FnOnce(FuncInstBuilder<'_, 'b>, MemFlagsData, Value, i32) -> Value,
+    ) {
         let at = self.pop();
         let (flags, address, offset) = self.access(at, memarg, size);
         let value = make(self.code.ins(), flags, address, offset);
         self.push(value);
     }
 
-    fn store(&mut self, memarg: MemArg, size: u64, make: impl FnOnce(FuncInstBuilder<'_, 'b>, MemFlagsData, Value, Value, i32) -> Inst) {
+    fn store(
+        &mut self,
+        memarg: MemArg,
+        size: u64,
+        make: impl FnOnce(FuncInstBuilder<'_, 'b>, MemFlagsData, Value, Value, i32) -> Inst,
+    ) {
         let (value, at) = (self.pop(), self.pop());
         let (flags, address, offset) = self.access(at, memarg, size);
         make(self.code.ins(), flags, value, address, offset);

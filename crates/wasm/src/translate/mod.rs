@@ -118,7 +118,9 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
 fn optimizer() -> Result<OwnedTargetIsa, Error> {
     let internal = |message: String| Error::Internal { function: 0, message };
     let mut flags = settings::builder();
-    for (name, value) in [("opt_level", "speed"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })] {
+    for (name, value) in
+        [("opt_level", "speed"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })]
+    {
         flags.set(name, value).map_err(|e| internal(e.to_string()))?;
     }
     let builder = isa::lookup_by_name("pulley64").map_err(|e| internal(e.to_string()))?;
@@ -263,7 +265,12 @@ impl<'b> Translator<'_, 'b> {
         if self.unreachable() {
             return self.skip(op);
         }
-        if numeric::translate(self, op) || memory::translate(self, op) || table::translate(self, op) || self.control(op)? || self.variables(op) {
+        if numeric::translate(self, op)
+            || memory::translate(self, op)
+            || table::translate(self, op)
+            || self.control(op)?
+            || self.variables(op)
+        {
             return Ok(());
         }
         Err(self.unsupported(feature(op)))
@@ -285,12 +292,20 @@ impl<'b> Translator<'_, 'b> {
             }
             Operator::GlobalGet { global_index } => {
                 let ty = self.env.module.globals[global_index as usize].ty.clif();
-                let value = self.code.slot_load(ty, region::GLOBALS + global_index, self.env.slots.globals[global_index as usize]);
+                let value = self.code.slot_load(
+                    ty,
+                    region::GLOBALS + global_index,
+                    self.env.slots.globals[global_index as usize],
+                );
                 self.push(value);
             }
             Operator::GlobalSet { global_index } => {
                 let value = self.pop();
-                self.code.slot_store(value, region::GLOBALS + global_index, self.env.slots.globals[global_index as usize]);
+                self.code.slot_store(
+                    value,
+                    region::GLOBALS + global_index,
+                    self.env.slots.globals[global_index as usize],
+                );
             }
             Operator::Drop => {
                 self.pop();
@@ -319,7 +334,8 @@ impl<'b> Translator<'_, 'b> {
         self.stack.split_off(self.stack.len() - count)
     }
     fn unsupported(&self, feature: &str) -> Error {
-        let place = self.env.module.function_name(self.index).map_or_else(|| format!("function {}", self.index), str::to_owned);
+        let place =
+            self.env.module.function_name(self.index).map_or_else(|| format!("function {}", self.index), str::to_owned);
         unsupported(feature, &place, self.offset)
     }
 }
@@ -345,6 +361,10 @@ fn feature(op: &Operator<'_>) -> &'static str {
 impl Function {
     /// The number in trap records.
     pub fn trap_id(&self) -> u32 {
-        if self.kind == FunctionKind::Wasm || self.kind == FunctionKind::Stub { self.index } else { TrapRecord::NO_FUNCTION }
+        if self.kind == FunctionKind::Wasm || self.kind == FunctionKind::Stub {
+            self.index
+        } else {
+            TrapRecord::NO_FUNCTION
+        }
     }
 }

@@ -195,7 +195,8 @@ impl<'b> Translator<'_, 'b> {
         let below = self.code.ins().fcmp(FloatCC::LessThan, a, high);
         let fits = self.code.ins().band(above, below);
         self.code.trap_unless(fits, TrapCode::IntegerOverflow);
-        let value = if signed { self.code.ins().fcvt_to_sint_sat(to, a) } else { self.code.ins().fcvt_to_uint_sat(to, a) };
+        let value =
+            if signed { self.code.ins().fcvt_to_sint_sat(to, a) } else { self.code.ins().fcvt_to_uint_sat(to, a) };
         self.push(value);
     }
 }
