@@ -62,8 +62,12 @@ fn visible_values(func: &Function) -> EntitySet<Value> {
     };
     for inst in instructions(func) {
         let opcode = func.dfg.insts[inst].opcode();
-        if !is_blind(opcode) && !is_transparent(opcode) {
-            func.dfg.inst_args(inst).iter().for_each(|v| see(*v, &mut work));
+        let args = func.dfg.inst_args(inst);
+        if opcode == Opcode::Fcopysign {
+            // The sign goes on as part of a number, whatever becomes of that.
+            see(args[1], &mut work);
+        } else if !is_blind(opcode) && !is_transparent(opcode) {
+            args.iter().for_each(|v| see(*v, &mut work));
         }
     }
     // What a visible value is made of, if it is passed on unchanged.

@@ -22,7 +22,7 @@ impl Random {
 
     /// A number from 0 to `limit`, that excluded.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        ((self.next() >> 32) * limit as u64 >> 32) as usize
+        (((self.next() >> 32) * limit as u64) >> 32) as usize
     }
 
     /// True once in `n` times.
