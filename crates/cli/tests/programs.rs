@@ -57,7 +57,7 @@ fn main() {
     libtest_mimic::run(&args, trials).exit();
 }
 
-/// The real programs whose PTX is assembled.
+/// The real programs whose PTX is assembled: of the modules one. ptxas -O0 takes a minute or two for each (20 to 70 MB of PTX).
 const ASSEMBLED: &[&str] = &["hexyl"];
 
 /// A test of a program; ignored if one of the files it needs is not there.

@@ -39,6 +39,7 @@ impl Ty {
     }
 
     /// (operator, type of the operand)
+    #[rustfmt::skip] // a table
     fn unary(self) -> &'static [(&'static str, Ty)] {
         match self {
             I32 => &[
@@ -113,6 +114,7 @@ impl Ty {
     }
 
     /// Operators on two values of this type.
+    #[rustfmt::skip]
     fn binary(self) -> &'static [&'static str] {
         match self {
             I32 | I64 => &[
@@ -131,6 +133,7 @@ impl Ty {
     }
 
     /// (instruction, log2 of its width)
+    #[rustfmt::skip]
     fn loads(self) -> &'static [(&'static str, usize)] {
         match self {
             I32 => &[("i32.load", 2), ("i32.load8_s", 0), ("i32.load8_u", 0), ("i32.load16_s", 1), ("i32.load16_u", 1)],
@@ -148,6 +151,7 @@ impl Ty {
         }
     }
 
+    #[rustfmt::skip]
     fn stores(self) -> &'static [(&'static str, usize)] {
         match self {
             I32 => &[("i32.store", 2), ("i32.store8", 0), ("i32.store16", 1)],

@@ -109,6 +109,7 @@ impl Random {
     }
 }
 
+#[rustfmt::skip] // a table
 fn f32_edges() -> [u32; 30] {
     [
         0x0000_0000,
@@ -144,6 +145,7 @@ fn f32_edges() -> [u32; 30] {
     ]
 }
 
+#[rustfmt::skip]
 fn f64_edges() -> [u64; 32] {
     [
         0,
