@@ -3,7 +3,10 @@
 use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Call, CallResult, Callee, Operand, Returns, Signature, Type};
-use cranelift_codegen::ir::{ExtFuncData, ExternalName, FuncRef, InstBuilder, UserExternalName, Value, types};
+use cranelift_codegen::ir::{
+    ExtFuncData, ExternalName, FuncRef, InstBuilder, StackSlot, StackSlotData, StackSlotKind, UserExternalName, Value,
+    types,
+};
 
 impl<'u> Translator<'u, '_> {
     /// What a `mov` to `to` moves.
@@ -27,7 +30,7 @@ impl<'u> Translator<'u, '_> {
             return known;
         }
         let function = &self.unit.module.functions[index as usize];
-        let signature = self.unit.signature(&function.signature);
+        let signature = self.unit.function_signature(function);
         let signature = self.b.import_signature(signature);
         let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: 0, index });
         let name = ExternalName::user(name);
@@ -48,7 +51,26 @@ impl<'u> Translator<'u, '_> {
             },
             Callee::Indirect(_, prototype) => (&self.body.prototypes[prototype as usize], None),
         };
-        let arguments = self.arguments(call, signature)?;
+        let mut arguments = self.arguments(call, signature)?;
+        if let Callee::Direct(name) = call.callee
+            && super::is_cold(name)
+        {
+            let room = self.room_for_result();
+            if let Returns::Register(_) = signature.result {
+                arguments.insert(0, self.b.ins().stack_addr(types::I64, room, 0));
+            }
+            let callee = self.callee(direct.unwrap_or_default());
+            self.b.ins().call(callee, &arguments);
+            if let (CallResult::Register(register), Returns::Register(ty)) = (call.result, signature.result) {
+                let value = self.b.ins().stack_load(types::I64, super::clif_type(ty), room, 0);
+                self.write(Operand::Register(register), ty, value)?;
+            }
+            // Only now: a block must have an instruction to be anywhere.
+            if let Some(block) = self.b.current_block() {
+                self.b.set_cold_block(block);
+            }
+            return Ok(());
+        }
         let inst = match (direct, call.callee) {
             (None, Callee::Indirect(register, _)) => {
                 let address = self.read(Operand::Register(register), Type::B64)?;
@@ -65,6 +87,15 @@ impl<'u> Translator<'u, '_> {
             self.write(Operand::Register(register), ty, value)?;
         }
         Ok(())
+    }
+
+    /// Where a cold function leaves its result: one place for all of them.
+    fn room_for_result(&mut self) -> StackSlot {
+        let b = &mut self.b;
+        *self
+            .slots
+            .entry((usize::MAX, 8))
+            .or_insert_with(|| b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3)))
     }
 
     /// The values to pass, the room for the results first where they come in cells.

@@ -91,7 +91,9 @@ impl<'u> Translator<'u, '_> {
         self.b.switch_to_block(entry);
         self.b.seal_block(entry);
         let mut values = self.b.block_params(entry).to_vec().into_iter();
-        if self.function.entry || matches!(self.function.signature.result, Returns::Cells(_)) {
+        let result = self.function.signature.result;
+        let cold = super::is_cold(self.function.name) && result != Returns::Nothing;
+        if self.function.entry || cold || matches!(result, Returns::Cells(_)) {
             self.param_pointer = values.next();
         }
         for (register, value) in values.enumerate() {
@@ -302,7 +304,13 @@ impl<'u> Translator<'u, '_> {
             Returns::Register(_) => {
                 let result = Variable::from_u32(self.function.signature.parameters.len() as u32);
                 let value = self.b.use_var(result);
-                self.b.ins().return_(&[value]);
+                if let Some(room) = self.param_pointer {
+                    // A cold function: what it gives back goes through memory, and no register changes.
+                    self.b.ins().store(MemFlagsData::trusted(), value, room, 0);
+                    self.b.ins().return_(&[]);
+                } else {
+                    self.b.ins().return_(&[value]);
+                }
             }
             _ => {
                 self.b.ins().return_(&[]);
