@@ -199,15 +199,7 @@ fn copy_forward(code: &mut Code<'_>, to: Side, from: Side, length: usize) {
         to.advance(code, bytes as i64);
         count_down(code, left, bytes);
     };
-    let (a, b) = (to.low_bits(code), from.low_bits(code));
-    let differ = code.ins().bxor(a, b);
-    let differ = code.ins().band_imm_u(differ, CELL as i64 - 1);
-    let alike = code.ins().icmp_imm_s(IntCC::Equal, differ, 0);
-    code.if_then(alike, false, |code| {
-        bytes_to_cell(code, to, left, step);
-        whole_cells(code, left, step);
-    });
-    remaining_bytes(code, left, step);
+    copy_by(code, to, from, left, step);
 }
 
 /// Copies downwards, parameters as [`super::Helper::GuestCopy`]'s.
@@ -227,6 +219,11 @@ fn copy_backward(code: &mut Code<'_>) {
         to.store(code, value, bytes);
         count_down(code, left, bytes);
     };
+    copy_by(code, to, from, left, step);
+}
+
+/// Repeats `step` until nothing is left: by cells where both sides lie the same way in theirs, else by bytes.
+fn copy_by(code: &mut Code<'_>, to: Side, from: Side, left: Variable, step: impl Fn(&mut Code<'_>, u64) + Copy) {
     let (a, b) = (to.low_bits(code), from.low_bits(code));
     let differ = code.ins().bxor(a, b);
     let differ = code.ins().band_imm_u(differ, CELL as i64 - 1);
