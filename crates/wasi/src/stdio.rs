@@ -222,6 +222,8 @@ impl PipeShared {
                 if state.closed {
                     return;
                 }
+                // Nothing is there while the thread reads, and whoever asks meanwhile must find it so.
+                state.position = 0;
                 std::mem::take(&mut state.bytes)
             };
             bytes.resize(CHUNK, 0);

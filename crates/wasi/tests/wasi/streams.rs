@@ -83,6 +83,20 @@ fn instances_share_one_pipe() {
     assert_eq!(until_done(&mut b, Call::fd_read, &[0, 1], b"")[4..], *b"b");
 }
 
+#[test]
+fn asking_again_while_the_pipe_is_read_finds_nothing_yet() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut guest = Guest::reading(Pipe::new(reader));
+    writer.write_all(b"first").unwrap();
+    assert_eq!(until_done(&mut guest, Call::fd_read, &[0, 9], b"")[4..], *b"first");
+    for _ in 0..20 {
+        assert_eq!(guest.try_call(Call::fd_read, &[0, 9], b""), NOT_YET);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    writer.write_all(b"then").unwrap();
+    assert_eq!(until_done(&mut guest, Call::fd_read, &[0, 9], b"")[4..], *b"then");
+}
+
 fn fifo(guest: &Guest, name: &str) {
     let path = guest.host(name);
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
