@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::compile::Compiled;
 use crate::error::Error;
 use crate::value::{Value, ValueType};
-use gpu_run_abi::layout::{CELL, field};
+use gpu_run_abi::layout::{WORD, field};
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_device::{Device, Module};
 use gpu_run_wasi::Context;
@@ -140,7 +140,7 @@ impl Program {
             batch.set_up(count)?;
             for slot in 0..count {
                 for (i, word) in words.iter().enumerate() {
-                    batch.write_word(slot, self.compiled.slots.arguments + CELL * i as u64, *word)?;
+                    batch.write_word(slot, self.compiled.slots.arguments + WORD * i as u64, *word)?;
                 }
             }
             stats.setup += began.elapsed();
@@ -188,7 +188,7 @@ impl Compiled {
         let types = self.entries.get(selector as usize).map_or(&[][..], |e| &e.ty.results);
         let mut results = Vec::with_capacity(types.len());
         for (i, ty) in types.iter().enumerate() {
-            results.push(Value::from_word(*ty, batch.read_word(slot, self.slots.arguments + CELL * i as u64)?));
+            results.push(Value::from_word(*ty, batch.read_word(slot, self.slots.arguments + WORD * i as u64)?));
         }
         Ok(Outcome { end: End::Returned, results })
     }
