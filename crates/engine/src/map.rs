@@ -61,11 +61,11 @@ impl std::fmt::Debug for Mapper {
 impl Mapper {
     /// Sets aside room for `capacity` instances at once, or for as many as the device has memory for. Each calls `_start`.
     pub fn new(program: Arc<Program>, capacity: usize, max_memory: Option<u64>) -> Result<Self, Error> {
+        // A power of two: for other numbers the bus counts less memory than its ports, rounded to lines, take.
+        let capacity = capacity.max(1).next_power_of_two();
         let waves = match program.compiled().initial.trap {
             Some(_) => None,
-            None => {
-                Some(fitting(capacity.max(1), |capacity| Waves::new(&program, capacity, max_memory, "_start", &[]))?)
-            }
+            None => Some(fitting(capacity, |capacity| Waves::new(&program, capacity, max_memory, "_start", &[]))?),
         };
         Ok(Self { program, waves, pool: POOL })
     }
