@@ -121,6 +121,18 @@ pub struct Header {
     pub port_left: u64,
     /// Device address of the module's constant data: passive segments, one after the other.
     pub constants: u64,
+    /// Device address of the launch's [`crate::Launch`].
+    pub launch: u64,
+    /// What the device answers by itself: [`crate::launch::local`].
+    pub local: u64,
+    /// Device address and length of what is left of stdin.
+    pub stdin: u64,
+    pub stdin_left: u64,
+    /// Device address of this slot's outbox, and how many of its bytes are in use.
+    pub outbox: u64,
+    pub outbox_used: u64,
+    /// Random words drawn.
+    pub drawn: u64,
 }
 
 impl Header {
@@ -143,6 +155,8 @@ pub mod field {
         MEMORY_BYTES = memory_bytes, MEMORY_FAST = memory_fast, MEMORY_LIMIT = memory_limit, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
         PORT = port, RING = ring, RING_TICKET = ring_ticket, RING_MASK = ring_mask, PORT_PAYLOAD = port_payload,
         PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, CONSTANTS = constants,
+        LAUNCH = launch, LOCAL = local, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used,
+        DRAWN = drawn,
     }
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 }

@@ -1,13 +1,14 @@
 //! Slots on a device: room for a number of instances, set up, run and read back together.
 
-use crate::bus::Bus;
+use crate::bus::{Bus, Guests};
 use crate::compile::Compiled;
 use crate::error::Error;
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
-use gpu_run_abi::{Header, Layout};
+use gpu_run_abi::launch::Ending;
+use gpu_run_abi::{Header, Launch, Layout};
 use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties};
 use gpu_run_wasi::Context;
-use gpu_run_wasm::KERNEL;
+use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,11 +27,35 @@ pub(crate) struct Batch {
     memory_limit: u64,
     slot_bytes: u64,
     slots: Buffer,
-    constants: Option<Buffer>,
+    /// Kept for the addresses in the image.
+    _constants: Option<Buffer>,
+    /// What fresh instances are made of, and where in it the arguments are.
+    image: Image,
+    launch: Buffer,
+    endings: Buffer,
     ticket: Buffer,
     bus: Bus,
     stack_bytes: u32,
     processors: u64,
+}
+
+/// The image of `abi::launch`.
+struct Image {
+    buffer: Buffer,
+    pieces: u64,
+    arguments: u64,
+}
+
+/// What a launch does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Position of the entry; past the last one: none.
+    pub(crate) selector: u32,
+    /// Make the slots fresh instances first.
+    pub(crate) fresh: bool,
+    /// Call the module's start function first.
+    pub(crate) start: bool,
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// What an instance's memory may grow to, in bytes, if `count` of them are to fit on the device.
@@ -71,26 +96,40 @@ impl Batch {
         let slots = device.allocate(compiled.layout.slots(capacity) * slot_bytes)?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
-            false => {
-                let buffer = device.allocate(compiled.initial.constants.len() as u64)?;
-                buffer.write(0, &compiled.initial.constants)?;
-                Some(buffer)
-            }
+            false => Some(filled(device, &compiled.initial.constants)?),
         };
         let (ticket, bus) = (device.allocate(WORD)?, Bus::new(device, capacity)?);
-        let (stack_bytes, processors) = (properties.stack_bytes, u64::from(properties.processors));
+        let memory_bytes = compiled.memory.map_or(0, |m| m.minimum * PAGE);
+        let header = Header {
+            memory_bytes,
+            memory_fast: memory_bytes.saturating_sub(GUARD),
+            memory_limit,
+            stop: bus.stop_address(),
+            ring: bus.ring_address(),
+            ring_ticket: ticket.address(),
+            ring_mask: bus.ring_mask(),
+            port_payload: bus.payload(),
+            constants: constants.as_ref().map_or(0, Buffer::address),
+            ..Header::default()
+        };
+        let image = image(device, &compiled, &header)?;
+        let results = compiled.entries.iter().map(|e| e.ty.results.len()).max().unwrap_or(0);
+        let endings = device.allocate(capacity * (size_of::<Ending>() as u64 + WORD * results as u64))?;
         Ok(Self {
             module,
-            compiled,
             capacity,
             memory_limit,
             slot_bytes,
             slots,
-            constants,
+            _constants: constants,
+            image,
+            launch: device.allocate(Launch::BYTES)?,
+            endings,
             ticket,
             bus,
-            stack_bytes,
-            processors,
+            stack_bytes: properties.stack_bytes,
+            processors: u64::from(properties.processors),
+            compiled,
         })
     }
 
@@ -98,124 +137,81 @@ impl Batch {
         self.slots.len()
     }
 
-    /// Makes slots 0 to `count` fresh instances.
-    pub(crate) fn set_up(&self, count: u64) -> Result<(), Error> {
-        let memory_bytes = self.compiled.memory.map_or(0, |m| m.minimum * PAGE);
-        let mut fresh = Header {
-            memory_bytes,
-            memory_fast: memory_bytes.saturating_sub(GUARD),
-            memory_limit: self.memory_limit,
-            stop: self.bus.stop_address(),
-            ring: self.bus.ring_address(),
-            ring_ticket: self.ticket.address(),
-            ring_mask: self.bus.ring_mask(),
-            port_payload: self.bus.payload(),
-            constants: self.constants.as_ref().map_or(0, Buffer::address),
-            ..Header::default()
-        };
-        let initial = &self.compiled.initial;
-        let group = self.group();
-        for first in (0..count).step_by(group as usize) {
-            let lanes = group.min(count - first);
-            let mut words = vec![vec![0u64; (self.compiled.slots.end / WORD) as usize]; lanes as usize];
-            for (lane, words) in words.iter_mut().enumerate() {
-                let slot = first + lane as u64;
-                fresh.index = slot;
-                fresh.port = self.bus.port_address(slot);
-                words[..fresh.words().len()].copy_from_slice(fresh.words());
-                for (at, word) in &initial.words {
-                    words[(at / WORD) as usize] = *word;
-                }
-                for (place, elements) in self.compiled.slots.tables.iter().zip(&initial.tables) {
-                    words[(place.length / WORD) as usize] = elements.len() as u64;
-                }
-            }
-            self.write_words(first, 0, &words)?;
-            for (place, elements) in self.compiled.slots.tables.iter().zip(&initial.tables) {
-                self.write_same(first, lanes, place.at, elements)?;
-            }
-            for (at, words) in &initial.memory {
-                self.write_same(first, lanes, self.compiled.slots.memory + at, words)?;
-            }
+    /// The arguments of the entry, for instances made from now on.
+    pub(crate) fn set_arguments(&self, words: &[u64]) -> Result<(), Error> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        match bytes.is_empty() {
+            true => Ok(()),
+            false => Ok(self.image.buffer.write(self.image.arguments, &bytes)?),
         }
-        Ok(())
     }
 
-    /// Gives memory and tables back to the device as zeros, for the next instances.
-    pub(crate) fn wipe(&self) -> Result<(), Error> {
-        Ok(self.slots.zero(0, self.slots.len())?)
-    }
-
-    /// Calls an entry (a selector past the last one: none) in slots 0 to `contexts.len()`, after the start function if
-    /// `start`. Gives back the contexts, and the number of host calls.
-    pub(crate) fn launch(
-        &mut self,
-        selector: u32,
-        start: bool,
-        contexts: Vec<Context>,
-        deadline: Option<Instant>,
-    ) -> Result<(Vec<Context>, u64), Error> {
-        let count = contexts.len() as u64;
+    /// Runs the instances in slots from 0 on. `local` is what the device does by itself, if anything. Gives back the contexts, and the number of host
+    /// calls.
+    pub(crate) fn launch(&mut self, run: Run, guests: Guests, local: Launch) -> Result<(Vec<Context>, u64), Error> {
+        let count = guests.count() as u64;
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
         self.ticket.write(0, &[0; WORD as usize])?;
-        self.bus.begin(contexts, deadline);
+        let (ports, port_bytes) = (self.bus.ports_address(), self.bus.port_bytes());
+        let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
+        self.launch.write(0, Launch { image, pieces, ports, port_bytes, ..local }.bytes())?;
+        self.bus.begin(guests, run.deadline);
+        let flags = if run.fresh { FRESH } else { 0 } | if run.start && self.compiled.has_start { START } else { 0 };
+        let args = [
+            Arg::U64(self.slots.address()),
+            Arg::U64(self.slot_bytes),
+            Arg::U32(count as u32),
+            Arg::U32(run.selector),
+            Arg::U32(flags),
+            Arg::U32(self.stack_bytes - self.stack_bytes / STACK_RESERVE),
+            Arg::U64(self.launch.address()),
+        ];
+        let bus = &self.bus;
+        let result = self.module.run(KERNEL, self.grid(count), &args, &|| bus.service());
+        let ended = self.bus.end();
+        result?;
+        Ok(ended)
+    }
+
+    /// One thread for each of the first slots.
+    fn grid(&self, count: u64) -> Grid {
         // Few instances spread over the processors; interleaved ones stay with their warp.
         let threads = match self.compiled.layout {
             Layout::Linear => (count / self.processors.max(1)).clamp(1, BLOCK),
             Layout::Interleaved => WARP,
         };
-        let grid =
-            Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes };
+        Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes }
+    }
+
+    /// How the instances of the first slots ended, each with so many words of results.
+    pub(crate) fn endings(&self, count: u64, results: usize) -> Result<Vec<(Ending, Vec<u64>)>, Error> {
         let args = [
             Arg::U64(self.slots.address()),
             Arg::U64(self.slot_bytes),
             Arg::U32(count as u32),
-            Arg::U32(selector),
-            Arg::U32(u32::from(start && self.compiled.has_start)),
-            Arg::U32(self.stack_bytes - self.stack_bytes / STACK_RESERVE),
+            Arg::U64(self.endings.address()),
+            Arg::U32(results as u32),
         ];
-        let bus = &self.bus;
-        let result = self.module.run(KERNEL, grid, &args, &|| bus.service());
-        let ended = self.bus.end();
-        result?;
-        Ok(ended)
+        self.module.run(ENDINGS, self.grid(count), &args, &|| false)?;
+        let record = size_of::<Ending>() + results * WORD as usize;
+        let mut bytes = vec![0; record * count as usize];
+        self.endings.read(0, &mut bytes)?;
+        let words = |bytes: &[u8]| bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect::<Vec<_>>();
+        Ok(bytes
+            .chunks(record)
+            .map(|record| {
+                let words = words(record);
+                (Ending { status: words[0], trap: words[1], exit_code: words[2] }, words[3..].to_vec())
+            })
+            .collect())
     }
 
     pub(crate) fn stopped(&self) -> bool {
         self.bus.stopped()
     }
 
-    /// Slots written together: a warp's where they interleave.
-    fn group(&self) -> u64 {
-        match self.compiled.layout {
-            Layout::Linear => 1,
-            Layout::Interleaved => WARP,
-        }
-    }
-
     fn offset(&self, slot: u64, at: u64) -> u64 {
         self.compiled.layout.slot(slot, self.slot_bytes) + self.compiled.layout.offset(at)
-    }
-
-    /// Writes words of neighbouring slots, from offset `at` on. Where slots interleave, `first` is a warp's first.
-    fn write_words(&self, first: u64, at: u64, words: &[Vec<u64>]) -> Result<(), Error> {
-        let (cell, spread) = (self.compiled.layout.cell() as usize, self.compiled.layout.spread() as usize);
-        let length = words.first().map_or(0, Vec::len);
-        let mut bytes = vec![0u8; length * spread * WORD as usize];
-        for (lane, words) in words.iter().enumerate() {
-            let cells = words.iter().flat_map(|word| word.to_le_bytes());
-            for (i, byte) in cells.enumerate() {
-                bytes[(i / cell * spread + lane) * cell + i % cell] = byte;
-            }
-        }
-        Ok(self.slots.write(self.offset(first, at), &bytes)?)
-    }
-
-    fn write_same(&self, first: u64, lanes: u64, at: u64, words: &[u64]) -> Result<(), Error> {
-        match words.is_empty() {
-            true => Ok(()),
-            false => self.write_words(first, at, &vec![words.to_vec(); lanes as usize]),
-        }
     }
 
     pub(crate) fn write_word(&self, slot: u64, at: u64, word: u64) -> Result<(), Error> {
@@ -251,4 +247,31 @@ impl Batch {
         self.read(slot, self.compiled.slots.memory, &mut memory)?;
         Ok(memory)
     }
+}
+
+/// Device memory with these bytes.
+pub(crate) fn filled(device: &dyn Device, bytes: &[u8]) -> Result<Buffer, Error> {
+    let buffer = device.allocate(bytes.len() as u64)?;
+    buffer.write(0, bytes)?;
+    Ok(buffer)
+}
+
+/// What a fresh instance holds, in pieces: where in the slot, how many words, the words.
+fn image(device: &dyn Device, compiled: &Compiled, header: &Header) -> Result<Image, Error> {
+    let (initial, slots) = (&compiled.initial, &compiled.slots);
+    let mut fixed = vec![0u64; (slots.end / WORD) as usize];
+    fixed[..header.words().len()].copy_from_slice(header.words());
+    for (at, word) in &initial.words {
+        fixed[(at / WORD) as usize] = *word;
+    }
+    for (place, elements) in slots.tables.iter().zip(&initial.tables) {
+        fixed[(place.length / WORD) as usize] = elements.len() as u64;
+    }
+    let tables = slots.tables.iter().zip(&initial.tables).map(|(place, elements)| (place.at, elements));
+    let memory = initial.memory.iter().map(|(at, words)| (slots.memory + at, words));
+    let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memory).collect();
+    let words = pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    // The fixed part is the first piece, behind its own two words.
+    Ok(Image { buffer: filled(device, &bytes)?, pieces: pieces.len() as u64, arguments: 2 * WORD + slots.arguments })
 }

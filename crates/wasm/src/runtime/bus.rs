@@ -7,6 +7,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Type, Value, types};
 use gpu_run_abi::bus::{RingEntry, offset, op, reply};
 use gpu_run_abi::intrinsic::{Intrinsic, region};
+use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::field;
 use gpu_run_abi::{Status, TrapCode};
 
@@ -50,6 +51,9 @@ pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
             code.intrinsic(Intrinsic::NanoSleep, &[nap]);
         },
     );
+    // The host has emptied the outbox.
+    let head = code.i64(local::OUTBOX_HEAD as i64);
+    code.set_header(head, field::OUTBOX_USED);
     let errno = port_load(code, offset::REPLY_ERRNO);
     let exits = code.ins().icmp_imm_u(IntCC::Equal, errno, i64::from(reply::EXIT));
     code.if_then(exits, true, |code| {
@@ -163,7 +167,8 @@ pub(super) fn receive(code: &mut Code<'_>, _: &Env<'_>) {
 pub(super) fn io_total(code: &mut Code<'_>, _: &Env<'_>) {
     let zero = code.i64(0);
     let total = code.variable(types::I64, zero);
-    each_vector(code, |code, _, length| {
+    let (iovs, count) = (code.param(1), code.param(2));
+    each_vector(code, iovs, count, |code, _, length| {
         let length = code.ins().uextend(types::I64, length);
         let sum = code.b.use_var(total);
         let sum = code.ins().iadd(sum, length);
@@ -179,7 +184,8 @@ pub(super) fn io_total(code: &mut Code<'_>, _: &Env<'_>) {
 pub(super) fn io_send(code: &mut Code<'_>, _: &Env<'_>) {
     let limit = code.param(3);
     let limit = code.variable(types::I32, limit);
-    each_vector(code, |code, pointer, length| {
+    let (iovs, count) = (code.param(1), code.param(2));
+    each_vector(code, iovs, count, |code, pointer, length| {
         let left = code.b.use_var(limit);
         if let Some(left) = code.call_helper(Helper::BusSend, &[pointer, length, left]) {
             code.b.def_var(limit, left);
@@ -190,16 +196,21 @@ pub(super) fn io_send(code: &mut Code<'_>, _: &Env<'_>) {
 
 /// (iovs, count)
 pub(super) fn io_receive(code: &mut Code<'_>, _: &Env<'_>) {
-    each_vector(code, |code, pointer, length| {
+    let (iovs, count) = (code.param(1), code.param(2));
+    each_vector(code, iovs, count, |code, pointer, length| {
         code.call_helper(Helper::BusReceive, &[pointer, length]);
     });
     code.ins().return_(&[]);
 }
 
-/// Runs `body` with the pointer and the length of each of the io-vectors in parameters 1 and 2.
-fn each_vector(code: &mut Code<'_>, body: impl FnOnce(&mut Code<'_>, Value, Value)) {
+/// Runs `body` with the pointer and the length of each of `count` io-vectors.
+pub(super) fn each_vector(
+    code: &mut Code<'_>,
+    at: Value,
+    count: Value,
+    body: impl FnOnce(&mut Code<'_>, Value, Value),
+) {
     const VECTOR: i64 = 8;
-    let (at, count) = (code.param(1), code.param(2));
     let wide = code.ins().uextend(types::I64, count);
     let bytes = code.ins().imul_imm_u(wide, VECTOR);
     let most = code.i64(u32::MAX.into());

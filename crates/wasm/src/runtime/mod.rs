@@ -4,9 +4,11 @@
 mod bulk;
 mod bus;
 mod kernel;
+mod local;
+mod setup;
 mod stub;
 
-pub use kernel::KERNEL;
+pub use kernel::{ENDINGS, FRESH, KERNEL, START};
 
 use crate::code::{Code, signature};
 use crate::translate::{Env, Function, FunctionKind, clif_signature};
@@ -50,6 +52,10 @@ helpers! {
     WordsFill(I64, I64, I32) -> () = bulk::words_fill;
     /// Words that lie one after the other to words of a slot: (to, from, count).
     WordsInit(I64, I64, I32) -> () = bulk::words_init;
+    /// Makes the slot a fresh instance: (launch, index).
+    SetUp(I64, I32) -> () = setup::set_up;
+    /// 64 random bits.
+    RandomWord() -> (I64) = local::random_word;
     /// Sends the packet in the port and waits for the reply: (op) -> errno.
     BusPost(I32) -> (I32) = bus::post;
     /// Appends guest bytes to the call's input, at most `limit`: (from, length, limit) -> what is left of the limit.
@@ -66,8 +72,9 @@ helpers! {
 
 /// Index in the runtime's namespace of the function that calls the entry the host selected.
 const ENTRY: u32 = Helper::ALL.len() as u32;
-/// Index of the kernel.
+/// Indices of the kernels.
 const BATCH: u32 = ENTRY + 1;
+const COLLECT: u32 = BATCH + 1;
 
 /// All runtime functions of a program. What is not called is not emitted.
 pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) -> Vec<Function> {
@@ -101,15 +108,13 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
     all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, "entry".into(), &mut |code| {
         kernel::entry(code, env, entries)
     }));
+    let none = TrapRecord::NO_FUNCTION;
     let name = UserFuncName::user(namespace::RUNTIME, BATCH);
-    all.push(make(
-        name,
-        kernel::signature(),
-        TrapRecord::NO_FUNCTION,
-        FunctionKind::Kernel,
-        KERNEL.into(),
-        &mut kernel::batch,
-    ));
+    let ty = kernel::batch_signature();
+    all.push(make(name, ty, none, FunctionKind::Kernel, KERNEL.into(), &mut kernel::batch));
+    let name = UserFuncName::user(namespace::RUNTIME, COLLECT);
+    let ty = kernel::collect_signature();
+    all.push(make(name, ty, none, FunctionKind::Kernel, ENDINGS.into(), &mut |code| kernel::collect(code, env)));
     all
 }
 

@@ -17,6 +17,7 @@ const ERRNO_TOO_LONG: i64 = 37;
 
 pub(super) fn build(code: &mut Code<'_>, call: Call) {
     let row = call.function();
+    super::local::answer(code, call);
     let start = code.i32(0);
     code.set_header(start, field::PORT_CURSOR);
     let mut at = offset::REQUEST_ARGS;
