@@ -15,14 +15,15 @@ static void check(cudaError_t status, const char* what) {
     }
 }
 
-// The number of instances, from the command line.
+// The number of instances, from the command line `INSTANCES [DEVICE]`; takes that device.
 static unsigned instances_of(int argc, char** argv) {
     char* end = nullptr;
-    unsigned long count = argc == 2 ? std::strtoul(argv[1], &end, 10) : 0;
+    const unsigned long count = argc == 2 || argc == 3 ? std::strtoul(argv[1], &end, 10) : 0;
     if (end == nullptr || *end != '\0' || count == 0 || count > 0x7fffffffUL) {
-        std::fprintf(stderr, "usage: %s INSTANCES\n", argv[0]);
+        std::fprintf(stderr, "usage: %s INSTANCES [DEVICE]\n", argv[0]);
         std::exit(2);
     }
+    check(cudaSetDevice(argc == 3 ? std::atoi(argv[2]) : 0), "cudaSetDevice");
     return static_cast<unsigned>(count);
 }
 

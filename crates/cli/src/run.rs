@@ -154,7 +154,7 @@ fn strings(args: &[OsString]) -> Result<Vec<String>> {
     args.iter().enumerate().map(string).collect()
 }
 
-fn is_gpu(device: &dyn Device) -> bool {
+pub(crate) fn is_gpu(device: &dyn Device) -> bool {
     device.properties().id != "cpu"
 }
 
