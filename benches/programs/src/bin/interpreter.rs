@@ -164,7 +164,7 @@ fn binary(stack: &mut Vec<u64>, operation: impl Fn(u64, u64) -> u64) -> Option<(
 
 fn main() -> ExitCode {
     let first = 1000 + u64::from(instance());
-    let text = COLLATZ.replace("FIRST", &first.to_string()).replace("LAST", &(first + 19).to_string());
+    let text = COLLATZ.replace("FIRST", &first.to_string()).replace("LAST", &(first + 59).to_string());
     let (program, variables) = match assemble(&text) {
         Ok(assembled) => assembled,
         Err(line) => {

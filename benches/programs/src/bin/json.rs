@@ -1,4 +1,4 @@
-//! Makes a JSON document of some 4 KB, parses it, adds up what is in it and writes it anew.
+//! Makes JSON documents of some 4 KB, parses them, adds up what is in them and writes them anew: two of them.
 
 use bench_programs::{Random, checksum, instance};
 use serde_json::Value;
@@ -37,14 +37,13 @@ fn add<'a>(values: impl Iterator<Item = &'a Value>) -> (f64, usize) {
 }
 
 fn main() -> Result<(), serde_json::Error> {
-    let document = document(&mut Random::new(instance()));
-    let value: Value = serde_json::from_str(&document)?;
-    let (total, count) = sum(&value);
-    let written = serde_json::to_string(&value)?;
-    println!(
-        "{} bytes, {count} values, sum {total:.6}, written as {:08x}",
-        document.len(),
-        checksum(written.as_bytes())
-    );
+    let mut random = Random::new(instance());
+    for _ in 0..2 {
+        let document = document(&mut random);
+        let value: Value = serde_json::from_str(&document)?;
+        let (total, count) = sum(&value);
+        let written = checksum(serde_json::to_string(&value)?.as_bytes());
+        println!("{} bytes, {count} values, sum {total:.6}, written as {written:08x}", document.len());
+    }
     Ok(())
 }

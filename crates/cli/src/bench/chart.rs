@@ -3,7 +3,7 @@
 //! An SVG file of its own, in light colours or dark ones as the reader's system has it. No text is measured: columns are
 //! wide enough for what can come.
 
-use super::{Report, describe, show_count, show_ratio};
+use super::{Report, describe, show_count, show_grouped, show_ratio};
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 960.0;
@@ -12,6 +12,8 @@ const ROW: f64 = 28.0;
 const BAR: f64 = 16.0;
 /// Where names end and bars can begin.
 const LEFT: f64 = 150.0;
+/// Characters of a name at most.
+const NAME: usize = 19;
 /// Where bars end; behind it is room for a ratio.
 const RIGHT: f64 = 680.0;
 /// Right edges of the two columns of rates.
@@ -38,7 +40,7 @@ pub(super) fn svg(report: &Report) -> String {
     chart.grid(bottom);
     let mut y = TOP;
     for row in &report.rows {
-        chart.text(LEFT - 12.0, y + 19.0, "text end", &row.name);
+        chart.text(LEFT - 12.0, y + 19.0, "text end", &short(&row.name));
         match &row.figures {
             Ok(figures) => {
                 chart.bar(y, figures.ratio(), "bar");
@@ -76,8 +78,8 @@ struct Scale {
 impl Scale {
     fn new(ratios: &[f64]) -> Self {
         let decades = || ratios.iter().map(|ratio| ratio.log10()).filter(|decade| decade.is_finite());
-        // A ratio is of two measured rates: more than twelve decades are a mistake, and would only be drawn badly.
-        let bound = |decade: f64| decade.clamp(-12.0, 12.0) as i32;
+        // A ratio is of two measured rates: more than nine decades are a mistake, and would only be drawn badly.
+        let bound = |decade: f64| decade.clamp(-9.0, 9.0) as i32;
         Self { first: bound(decades().fold(0.0, f64::min).floor()), last: bound(decades().fold(1.0, f64::max).ceil()) }
     }
 
@@ -102,18 +104,18 @@ impl Chart {
             self.text(x, TOP - 12.0, "quiet small end", title);
         }
         if report.measured().any(|(_, figures)| figures.handwritten_rate.is_some()) {
-            self.rect(COLUMNS[1] - 250.0, 46.0, 4.0, 12.0, "cuda");
-            self.text(COLUMNS[1], 56.0, "quiet small end", "the same by hand in CUDA, kernel only");
+            self.rect(COLUMNS[1] - 250.0, 24.0, 4.0, 12.0, "cuda");
+            self.text(COLUMNS[1], 34.0, "quiet small end", "the same by hand in CUDA, kernel only");
         }
     }
 
     /// A line for each decade, with its ratio above.
     fn grid(&mut self, bottom: f64) {
         for decade in self.scale.first..=self.scale.last {
-            let ratio = 10f64.powi(decade);
-            let x = self.scale.x(ratio);
+            let x = self.scale.x(10f64.powi(decade));
             self.line(x, TOP - 6.0, x, bottom, if decade == 0 { "one" } else { "grid" });
-            let label = if decade < 0 { format!("1/{}×", 10f64.powi(-decade)) } else { format!("{ratio}×") };
+            let power = show_grouped(10u32.saturating_pow(decade.unsigned_abs()));
+            let label = if decade < 0 { format!("1/{power}×") } else { format!("{power}×") };
             self.text(x, TOP - 12.0, "quiet small middle", &label);
         }
     }
@@ -154,6 +156,11 @@ impl Chart {
             self.body
         )
     }
+}
+
+/// What of a name fits beside the bars.
+fn short(name: &str) -> String {
+    if name.chars().count() <= NAME { name.to_owned() } else { name.chars().take(NAME - 1).chain(['…']).collect() }
 }
 
 /// Names come from files and may hold anything; XML may not.

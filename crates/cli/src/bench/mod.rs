@@ -208,7 +208,8 @@ fn three_digits(value: f64) -> String {
     let decimals = match value {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,
-        _ => 2,
+        v if v >= 0.0995 => 2,
+        _ => 3,
     };
     format!("{value:.decimals$}")
 }

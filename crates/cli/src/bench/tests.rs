@@ -56,7 +56,7 @@ fn columns_of_the_table_line_up() {
     let column = |line: &str, text: &str| line[..line.find(text).unwrap() + text.len()].chars().count();
     assert_eq!(column(titles, "Wasmtime/s"), column(&fast, "1.00 k"));
     assert_eq!(column(titles, "ratio"), column(&fast, "1000×"));
-    assert_eq!(column(titles, "ratio"), column(&slow, "0.01×"));
+    assert_eq!(column(titles, "ratio"), column(&slow, "0.010×"));
     assert_eq!(column(titles, "of it"), column(&fast, "20 %"));
     assert_eq!(broken, "broken          failed: on the device, instance 3: unreachable\n");
     assert!(table.footing(&report).contains("3.16×"));
@@ -66,7 +66,7 @@ fn columns_of_the_table_line_up() {
 fn the_picture_shows_every_program_and_is_xml() {
     let svg = chart::svg(&report());
     for part in
-        ["fast", "slow", "broken", "failed", "1000×", "0.01×", "1/100×", "3.16×", "NVIDIA &lt;Card&gt; &amp; Co"]
+        ["fast", "slow", "broken", "failed", "1000×", "0.010×", "1/100×", "3.16×", "NVIDIA &lt;Card&gt; &amp; Co"]
     {
         assert!(svg.contains(&format!("{part}")), "{part} is not in:\n{svg}");
     }
@@ -75,8 +75,12 @@ fn the_picture_shows_every_program_and_is_xml() {
 
 #[test]
 fn a_picture_of_nothing_can_still_be_drawn() {
-    let svg = chart::svg(&Report { rows: vec![row("a\u{1}b", Err("no".into()))], ..report() });
-    assert!(svg.contains("a?b") && svg.contains("10×") && !svg.contains("NaN"), "{svg}");
+    let rows = vec![row("a\u{1}b", Err("no".into())), row(&"long".repeat(9), Err("no".into()))];
+    let svg = chart::svg(&Report { rows, ..report() });
+    assert!(
+        svg.contains("a?b") && svg.contains("longlonglonglonglo…<") && svg.contains("10×") && !svg.contains("NaN"),
+        "{svg}"
+    );
 }
 
 #[test]
@@ -98,6 +102,7 @@ fn numbers_have_three_digits_that_matter() {
         [0.4, 12.34, 999.4, 999.6, 887_123.0, 1.234e6, 2e9].map(show_count),
         ["0.40", "12.3", "999", "1.00 k", "887 k", "1.23 M", "2.00 G"]
     );
+    assert_eq!([0.0754, 0.42, 6.54, 215.4, 1234.0].map(show_ratio), ["0.075×", "0.42×", "6.54×", "215×", "1234×"]);
     assert_eq!([1, 999, 1000, 65_536, 1_000_000].map(show_grouped), ["1", "999", "1,000", "65,536", "1,000,000"]);
 }
 
