@@ -3,6 +3,7 @@
 //! `gpu-run FILE ARGS…` is the command people use; everything after FILE is the guest's, whatever it looks like. The
 //! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
 
+use crate::map::MapArgs;
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
@@ -20,6 +21,7 @@ Examples:
   gpu-run --dir=data::/in app.wasm       the guest sees `data` as `/in`, nothing else
   gpu-run --env RUST_LOG --env N=3 app.wasm
   gpu-run --instances 64 app.wasm        64 at once
+  gpu-run map app.wasm < in.txt          once for each line; see `gpu-run map --help`
   gpu-run --invoke add math.wat 2 3      calls one exported function
   gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
   gpu-run compile app.wasm -o app.ptx
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     /// Runs FILE: the same as without `run`, for files named like a command
     #[command(override_usage = "gpu-run run [OPTIONS] FILE [ARGS]...")]
     Run(RunArgs),
+    /// Runs FILE once for each line, row, JSON value or file of an input, and writes what each run prints, in order
+    Map(MapArgs),
     /// Writes the PTX or the CLIF that FILE compiles to
     Compile(CompileArgs),
     /// Shows functions as wasm, as CLIF and as PTX
@@ -83,21 +87,9 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "FILE [ARGS]", required = true, trailing_var_arg = true)]
     pub(crate) file_and_args: Vec<OsString>,
 
-    /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
-    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
-    pub(crate) dirs: Vec<Preopen>,
-
-    /// Sets a variable in the guest's environment; without a value, passes ours on; repeatable [default: none]
-    #[arg(long = "env", value_name = "NAME[=VALUE]")]
-    pub(crate) env: Vec<Variable>,
-
     /// Calls this exported function instead of `_start`; ARGS are its parameters, results go to stdout
     #[arg(long, value_name = "FUNC")]
     pub(crate) invoke: Option<String>,
-
-    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
 
     /// How many copies run at once; each finds its number, from 0, in GPU_RUN_INSTANCE
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
@@ -106,6 +98,25 @@ pub(crate) struct RunArgs {
     /// Writes lines of all instances as they come, not instance after instance
     #[arg(long)]
     pub(crate) unordered: bool,
+
+    #[command(flatten)]
+    pub(crate) launch: LaunchArgs,
+}
+
+/// What every command that runs guests takes.
+#[derive(Debug, Args)]
+pub(crate) struct LaunchArgs {
+    /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
+    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    pub(crate) dirs: Vec<Preopen>,
+
+    /// Sets a variable in the guest's environment; without a value, passes ours on; repeatable [default: none]
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<Variable>,
+
+    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
 
     /// Ends what still runs after this long; `us`, `ms`, `s`, `m`, `h`, a plain number is seconds. Compiling does not count
     /// [default: no limit]
@@ -347,6 +358,7 @@ mod tests {
         let cli =
             parse("-vv --dir=. --dir a::/b --env A --env B=c=d --stats=json --timeout 2m --max-memory 1G a.wasm -v");
         let run = cli.unwrap().run;
+        let run = run.launch;
         assert_eq!(run.codegen.verbose, 2);
         assert_eq!(run.dirs[0], Preopen { host: ".".into(), guest: ".".into() });
         assert_eq!(run.dirs[1], Preopen { host: "a".into(), guest: "/b".into() });

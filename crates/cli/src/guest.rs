@@ -47,6 +47,17 @@ impl Guest {
         Ok(self.builder.clone().env(INSTANCE, number.as_bytes())?.build(stdio))
     }
 
+    /// What the instance with this number is given, with these arguments after the common ones.
+    pub(crate) fn record(
+        &self,
+        number: u64,
+        args: impl Iterator<Item = Vec<u8>>,
+    ) -> Result<Builder, gpu_run_wasi::Error> {
+        let mut builder = self.builder.clone();
+        builder.args(args)?.env(INSTANCE, number.to_string())?;
+        Ok(builder)
+    }
+
     /// One context with our own standard streams.
     pub(crate) fn alone(&self) -> Result<Context> {
         let stdio = Stdio {
@@ -116,7 +127,7 @@ impl<T: Output> Output for Quiet<T> {
 }
 
 /// The variables of `--env`; of one given twice, the last counts.
-fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
+pub(crate) fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
     let mut environment: Vec<(&str, OsString)> = Vec::new();
     for Variable { name, value } in variables {
         // As Wasmtime has it: a variable we do not have, the guest does not have.

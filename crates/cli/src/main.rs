@@ -17,6 +17,7 @@ mod failure;
 mod guest;
 mod input;
 mod invoke;
+mod map;
 mod output;
 mod progress;
 mod report;
@@ -45,12 +46,16 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<u8> {
     match cli.command {
         None => {
-            start_tracing(cli.run.codegen.verbose);
+            start_tracing(cli.run.launch.codegen.verbose);
             run::run(&cli.run)
         }
         Some(Command::Run(args)) => {
-            start_tracing(args.codegen.verbose);
+            start_tracing(args.launch.codegen.verbose);
             run::run(&args)
+        }
+        Some(Command::Map(args)) => {
+            start_tracing(args.launch.codegen.verbose);
+            map::map(&args)
         }
         Some(Command::Compile(args)) => {
             start_tracing(args.codegen.verbose);

@@ -1,5 +1,6 @@
 //! What became of the instances, and where the time went: for stderr.
 
+use crate::args::StatsFormat;
 use crate::failure::exit;
 use crate::units::{count, show_duration, show_size};
 use gpu_run_abi::{Layout, TrapCode};
@@ -10,58 +11,58 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Counts of how instances ended.
-#[derive(Debug)]
-pub(crate) struct Tally<'a> {
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
     instances: u64,
+    /// Whether there was a deadline: without it, an interruption is a trap like any other.
+    deadline: bool,
     /// By exit code; returning is exiting with 0.
     exits: BTreeMap<u32, u64>,
-    traps: Ended<'a>,
-    timeouts: Ended<'a>,
+    traps: Ended,
+    timeouts: Ended,
     exit_code: u8,
 }
 
 /// Instances that were ended, and the first of them.
 #[derive(Debug, Default)]
-struct Ended<'a> {
+struct Ended {
     count: u64,
-    first: Option<(usize, &'a Trap)>,
+    first: Option<(u64, Trap)>,
 }
 
-impl<'a> Ended<'a> {
-    fn add(&mut self, instance: usize, trap: &'a Trap) {
+impl Ended {
+    fn add(&mut self, instance: u64, trap: &Trap) {
         self.count += 1;
-        self.first.get_or_insert((instance, trap));
+        self.first.get_or_insert_with(|| (instance, trap.clone()));
     }
 }
 
-impl<'a> Tally<'a> {
-    /// `deadline` says whether there was one: without it, an interruption is a trap like any other.
-    pub(crate) fn new(outcomes: &'a [Outcome], deadline: bool) -> Self {
-        let mut tally = Self {
-            instances: outcomes.len() as u64,
-            exits: BTreeMap::new(),
-            traps: Ended::default(),
-            timeouts: Ended::default(),
-            exit_code: 0,
-        };
-        for (instance, outcome) in outcomes.iter().enumerate() {
-            let code = match &outcome.end {
-                End::Returned => tally.exited(0),
-                End::Exited(code) => tally.exited(*code),
-                End::Trapped(trap) if deadline && trap.code == TrapCode::Interrupted => {
-                    tally.timeouts.add(instance, trap);
-                    exit::TIMEOUT
-                }
-                End::Trapped(trap) => {
-                    tally.traps.add(instance, trap);
-                    exit::TRAP
-                }
-            };
-            if tally.exit_code == 0 {
-                tally.exit_code = code;
-            }
-        }
+impl Tally {
+    pub(crate) fn new(outcomes: &[Outcome], deadline: bool) -> Self {
+        let mut tally = Self { deadline, ..Self::default() };
+        outcomes.iter().for_each(|outcome| tally.add(&outcome.end));
         tally
+    }
+
+    /// One more instance has ended.
+    pub(crate) fn add(&mut self, end: &End) {
+        let instance = self.instances;
+        self.instances += 1;
+        let code = match end {
+            End::Returned => self.exited(0),
+            End::Exited(code) => self.exited(*code),
+            End::Trapped(trap) if self.deadline && trap.code == TrapCode::Interrupted => {
+                self.timeouts.add(instance, trap);
+                exit::TIMEOUT
+            }
+            End::Trapped(trap) => {
+                self.traps.add(instance, trap);
+                exit::TRAP
+            }
+        };
+        if self.exit_code == 0 {
+            self.exit_code = code;
+        }
     }
 
     fn exited(&mut self, code: u32) -> u8 {
@@ -81,14 +82,14 @@ impl<'a> Tally<'a> {
     /// The first trap, and of several instances a summary.
     pub(crate) fn report(&self, file: &str, timeout: Option<Duration>, summary_always: bool) -> String {
         let mut text = String::new();
-        let who = |instance: usize| match self.instances {
+        let who = |instance: &u64| match self.instances {
             1 => file.to_owned(),
             _ => format!("{file}, instance {instance},"),
         };
-        if let Some((instance, trap)) = self.traps.first {
+        if let Some((instance, trap)) = &self.traps.first {
             text += &format!("error: {} trapped: {trap}\n", who(instance));
         }
-        if let (Some((instance, trap)), Some(timeout)) = (self.timeouts.first, timeout) {
+        if let (Some((instance, trap)), Some(timeout)) = (&self.timeouts.first, timeout) {
             let limit = show_duration(timeout);
             // What the trap calls itself, "interrupted", is said better here; its place is kept.
             let place: String = trap.to_string().lines().skip(1).map(|line| format!("{line}\n")).collect();
@@ -103,11 +104,11 @@ impl<'a> Tally<'a> {
     /// `64 instances: 62 exited 0, 1 exited 3, 1 trapped (first: instance 17: unreachable)`
     fn summary(&self) -> String {
         let mut parts: Vec<_> = self.exits.iter().map(|(code, count)| format!("{count} exited {code}")).collect();
-        if let Some((instance, trap)) = self.traps.first {
+        if let Some((instance, trap)) = &self.traps.first {
             let count = self.traps.count;
             parts.push(format!("{count} trapped (first: instance {instance}: {})", trap.code.message()));
         }
-        if let Some((instance, _)) = self.timeouts.first {
+        if let Some((instance, _)) = &self.timeouts.first {
             parts.push(format!("{} timed out (first: instance {instance})", self.timeouts.count));
         }
         format!("{}: {}", count(self.instances, "instance"), parts.join(", "))
@@ -125,7 +126,14 @@ pub(crate) struct Stats<'a> {
 }
 
 impl Stats<'_> {
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn show(&self, format: StatsFormat, tally: &Tally) -> String {
+        match format {
+            StatsFormat::Text => self.text(),
+            StatsFormat::Json => self.json(tally),
+        }
+    }
+
+    fn text(&self) -> String {
         let compile: Vec<_> =
             self.timings.iter().map(|(step, time)| format!("{step} {}", show_duration(*time))).collect();
         let run = self.run;
@@ -149,7 +157,7 @@ impl Stats<'_> {
     }
 
     /// One object on one line; times are seconds.
-    pub(crate) fn json(&self, tally: &Tally<'_>) -> String {
+    fn json(&self, tally: &Tally) -> String {
         let compile: Map<_, _> =
             self.timings.iter().map(|(s, time)| (s.to_string(), time.as_secs_f64().into())).collect();
         let exits: Map<_, _> = tally.exits.iter().map(|(code, count)| (code.to_string(), (*count).into())).collect();

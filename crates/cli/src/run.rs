@@ -8,10 +8,11 @@ use crate::invoke;
 use crate::output::{Order, Standard};
 use crate::progress::Progress;
 use crate::report::{Stats, Tally};
-use crate::source;
+use crate::source::{self, Source};
 use crate::surface::Surface;
 use crate::units::show_duration;
 use anyhow::Result;
+use gpu_run_abi::Layout;
 use gpu_run_device::Device;
 use gpu_run_engine::{CompileOptions, Compiled, End, Entry, Outcome, Program, RunOptions, RunStats, Value};
 use std::ffi::OsString;
@@ -26,42 +27,72 @@ pub(crate) const DEFAULT_TARGET: u32 = 75;
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (file, rest) = args.file_and_args.split_first().ok_or_else(|| Failure::usage("no FILE was given"))?;
-    let source = source::load(Path::new(file), args.codegen.bin.as_deref())?;
+    let source = source::load(Path::new(file), args.launch.codegen.bin.as_deref())?;
     let name = &source.name;
 
     // Mistakes that can be seen without compiling are told before it.
     let surface = Surface::read(&source.wasm, name)?;
     surface.check_imports(name)?;
-    surface.check_memory(name, args.max_memory)?;
+    surface.check_memory(name, args.launch.max_memory)?;
     let call = Call::new(args, &surface, name, rest)?;
-    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.env, &args.dirs)?;
+    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, &args.launch.dirs)?;
 
-    let device = devices::open(args.device)?;
-    let instances = args.instances.get();
-    let layout = args.codegen.layout.resolve(is_gpu(&*device), instances);
-    let sm = args.codegen.target.unwrap_or(DEFAULT_TARGET);
-    let options = CompileOptions { layout, sm, entry: call.entry.clone() };
-    let progress = Progress::start(format!("compiling {name}"));
-    let compiled = Compiled::new(&source.wasm, &options).map_err(|error| Failure::engine(name, error))?;
-    let compiled = Arc::new(compiled);
-    let started = Instant::now();
-    let program = Program::load(device.clone(), compiled.clone()).map_err(|error| Failure::engine(name, error))?;
-    let load = started.elapsed();
-    drop(progress);
-
-    let (outcomes, run) = launch(&program, &call, &guest, args, name)?;
+    let device = devices::open(args.launch.device)?;
+    let loaded = Loaded::new(device, &source, call.entry.clone(), args.instances.get(), &args.launch.codegen)?;
+    let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
-    let tally = Tally::new(&outcomes, args.timeout.is_some());
-    let mut report = tally.report(name, args.timeout, args.stats == Some(StatsFormat::Text));
-    if let Some(format) = args.stats {
-        let stats = Stats { device: device.properties(), layout, timings: compiled.timings(), load, run: &run };
-        report += &match format {
-            StatsFormat::Text => stats.text(),
-            StatsFormat::Json => stats.json(&tally),
-        };
+    let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
+    let mut report = tally.report(name, args.launch.timeout, args.launch.stats == Some(StatsFormat::Text));
+    if let Some(format) = args.launch.stats {
+        report += &loaded.stats(&run).show(format, &tally);
     }
     let _ = io::stderr().write_all(report.as_bytes());
     Ok(tally.exit_code())
+}
+
+/// A program that was compiled, on the device it was compiled for.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) compiled: Arc<Compiled>,
+    pub(crate) program: Arc<Program>,
+    layout: Layout,
+    load: Duration,
+}
+
+impl Loaded {
+    /// Compiles for so many instances at once, and loads.
+    pub(crate) fn new(
+        device: Arc<dyn Device>,
+        source: &Source,
+        entry: Entry,
+        instances: u32,
+        codegen: &CodegenArgs,
+    ) -> Result<Self> {
+        let name = &source.name;
+        let layout = codegen.layout.resolve(is_gpu(&*device), instances);
+        let options = CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry };
+        let _progress = Progress::start(format!("compiling {name}"));
+        let compiled = Compiled::new(&source.wasm, &options).map_err(|error| Failure::engine(name, error))?;
+        let compiled = Arc::new(compiled);
+        let started = Instant::now();
+        let program = Program::load(device.clone(), compiled.clone()).map_err(|error| Failure::engine(name, error))?;
+        Ok(Self { device, compiled, program: Arc::new(program), layout, load: started.elapsed() })
+    }
+
+    /// The same program on a device that is opened once nothing is left of this one.
+    pub(crate) fn reload(self, open: impl FnOnce() -> Result<Arc<dyn Device>>, name: &str) -> Result<Self> {
+        let Self { device, program, compiled, layout, load } = self;
+        drop((program, device));
+        let device = open()?;
+        let program = Program::load(device.clone(), compiled.clone()).map_err(|error| Failure::engine(name, error))?;
+        Ok(Self { device, program: Arc::new(program), compiled, layout, load })
+    }
+
+    pub(crate) fn stats<'a>(&'a self, run: &'a RunStats) -> Stats<'a> {
+        let (layout, load) = (self.layout, self.load);
+        Stats { device: self.device.properties(), layout, timings: self.compiled.timings(), load, run }
+    }
 }
 
 /// Which function is called, and with what.
@@ -97,9 +128,9 @@ fn launch(
         1 => (vec![guest.alone()?], None),
         instances => guest.batch(instances as usize, order).map(|(contexts, streams)| (contexts, Some(streams)))?,
     };
-    let deadline = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let options = RunOptions { deadline, max_memory: args.max_memory };
-    let watchdog = args.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned()));
+    let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let options = RunOptions { deadline, max_memory: args.launch.max_memory };
+    let watchdog = args.launch.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned(), || ()));
     let result = program.run(&call.function, &call.arguments, contexts, &options);
     drop(watchdog);
     // What the instances have written is theirs, whatever became of the run.
@@ -112,7 +143,7 @@ fn launch(
 /// Ends the process when a run outlives its deadline by far: a device that hangs, or a stream that nobody reads. The
 /// engine's own deadline comes first and says more.
 #[derive(Debug)]
-struct Watchdog {
+pub(crate) struct Watchdog {
     _end: mpsc::Sender<()>,
 }
 
@@ -120,10 +151,12 @@ impl Watchdog {
     /// How much later than the engine it acts.
     const GRACE: Duration = Duration::from_secs(2);
 
-    fn start(timeout: Duration, file: String) -> Self {
+    /// `last` is done before the process ends.
+    pub(crate) fn start(timeout: Duration, file: String, last: impl FnOnce() + Send + 'static) -> Self {
         let (end, ended) = mpsc::channel::<()>();
         std::thread::spawn(move || {
             if ended.recv_timeout(timeout.saturating_add(Self::GRACE)) == Err(RecvTimeoutError::Timeout) {
+                last();
                 let timeout = show_duration(timeout);
                 let _ = writeln!(io::stderr(), "error: {file} did not end within {timeout}, nor when it was told to");
                 std::process::exit(exit::TIMEOUT.into());

@@ -3,18 +3,16 @@
 use crate::bus::Bus;
 use crate::compile::Compiled;
 use crate::error::Error;
-use gpu_run_abi::layout::{CELL, MAX_PAGES, PAGE, SLOT_ALIGN, WARP, field};
+use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
 use gpu_run_abi::{Header, Layout};
 use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties};
 use gpu_run_wasi::Context;
-use gpu_run_wasm::{KERNEL, Table};
+use gpu_run_wasm::KERNEL;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// What part of a thread's stack is kept for frames that do not look how much is left.
 const STACK_RESERVE: u32 = 16;
-/// Elements a table may get beyond those it begins with, if it has no maximum of its own.
-const TABLE_GROWTH: u64 = 1 << 16;
 /// Address space that a batch may take on a device whose memory costs nothing until it is touched.
 const RESERVATION: u64 = 1 << 42;
 /// Threads of a block at most.
@@ -24,43 +22,15 @@ pub(crate) struct Batch {
     module: Arc<dyn Module>,
     compiled: Arc<Compiled>,
     capacity: u64,
-    place: Place,
+    /// Bytes an instance's memory may grow to.
+    memory_limit: u64,
+    slot_bytes: u64,
     slots: Buffer,
     constants: Option<Buffer>,
     ticket: Buffer,
     bus: Bus,
     stack_bytes: u32,
     processors: u64,
-}
-
-/// Where in a slot tables and memory are.
-#[derive(Clone, Debug)]
-struct Place {
-    /// Offset and capacity of each table.
-    tables: Vec<(u64, u64)>,
-    memory: u64,
-    /// Bytes the memory may grow to.
-    memory_limit: u64,
-    slot_bytes: u64,
-}
-
-impl Place {
-    fn new(compiled: &Compiled, memory_limit: u64) -> Self {
-        let mut at = compiled.slots.end;
-        let mut tables = Vec::new();
-        for table in &compiled.tables {
-            let capacity = table_capacity(table, compiled.grows_tables);
-            tables.push((at, capacity));
-            at += capacity * CELL;
-        }
-        // One cell past the end can always be read: a misaligned load looks at two.
-        Self { tables, memory: at, memory_limit, slot_bytes: (at + memory_limit + CELL).next_multiple_of(SLOT_ALIGN) }
-    }
-}
-
-fn table_capacity(table: &Table, grows: bool) -> u64 {
-    let most = if grows { table.minimum + TABLE_GROWTH } else { table.minimum };
-    most.min(table.maximum.unwrap_or(u64::MAX)).max(table.minimum)
 }
 
 /// What an instance's memory may grow to, in bytes, if `count` of them are to fit on the device.
@@ -96,8 +66,9 @@ impl Batch {
         max_memory: Option<u64>,
     ) -> Result<Self, Error> {
         let properties = device.properties();
-        let place = Place::new(&compiled, memory_limit(&compiled, properties, capacity, max_memory)?);
-        let slots = device.allocate(compiled.layout.slots(capacity) * place.slot_bytes)?;
+        let memory_limit = memory_limit(&compiled, properties, capacity, max_memory)?;
+        let slot_bytes = (compiled.slots.memory + memory_limit + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
+        let slots = device.allocate(compiled.layout.slots(capacity) * slot_bytes)?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
             false => {
@@ -106,9 +77,21 @@ impl Batch {
                 Some(buffer)
             }
         };
-        let (ticket, bus) = (device.allocate(CELL)?, Bus::new(device, capacity)?);
+        let (ticket, bus) = (device.allocate(WORD)?, Bus::new(device, capacity)?);
         let (stack_bytes, processors) = (properties.stack_bytes, u64::from(properties.processors));
-        Ok(Self { module, compiled, capacity, place, slots, constants, ticket, bus, stack_bytes, processors })
+        Ok(Self {
+            module,
+            compiled,
+            capacity,
+            memory_limit,
+            slot_bytes,
+            slots,
+            constants,
+            ticket,
+            bus,
+            stack_bytes,
+            processors,
+        })
     }
 
     pub(crate) fn device_bytes(&self) -> u64 {
@@ -117,9 +100,11 @@ impl Batch {
 
     /// Makes slots 0 to `count` fresh instances.
     pub(crate) fn set_up(&self, count: u64) -> Result<(), Error> {
+        let memory_bytes = self.compiled.memory.map_or(0, |m| m.minimum * PAGE);
         let mut fresh = Header {
-            memory_bytes: self.compiled.memory.map_or(0, |m| m.minimum * PAGE),
-            memory_limit: self.place.memory_limit,
+            memory_bytes,
+            memory_fast: memory_bytes.saturating_sub(GUARD),
+            memory_limit: self.memory_limit,
             stop: self.bus.stop_address(),
             ring: self.bus.ring_address(),
             ring_ticket: self.ticket.address(),
@@ -132,30 +117,25 @@ impl Batch {
         let group = self.group();
         for first in (0..count).step_by(group as usize) {
             let lanes = group.min(count - first);
-            let mut cells = vec![vec![0u64; (self.compiled.slots.end / CELL) as usize]; lanes as usize];
-            for (lane, cells) in cells.iter_mut().enumerate() {
+            let mut words = vec![vec![0u64; (self.compiled.slots.end / WORD) as usize]; lanes as usize];
+            for (lane, words) in words.iter_mut().enumerate() {
                 let slot = first + lane as u64;
                 fresh.index = slot;
-                fresh.memory_base = self.address(slot, self.place.memory);
                 fresh.port = self.bus.port_address(slot);
-                cells[..fresh.cells().len()].copy_from_slice(fresh.cells());
+                words[..fresh.words().len()].copy_from_slice(fresh.words());
                 for (at, word) in &initial.words {
-                    cells[(at / CELL) as usize] = *word;
+                    words[(at / WORD) as usize] = *word;
                 }
-                for ((at, capacity), (described, elements)) in
-                    self.place.tables.iter().zip(self.compiled.slots.tables.iter().zip(&initial.tables))
-                {
-                    cells[(described.base / CELL) as usize] = self.address(slot, *at);
-                    cells[(described.length / CELL) as usize] = elements.len() as u64;
-                    cells[(described.limit / CELL) as usize] = *capacity;
+                for (place, elements) in self.compiled.slots.tables.iter().zip(&initial.tables) {
+                    words[(place.length / WORD) as usize] = elements.len() as u64;
                 }
             }
-            self.write_cells(first, 0, &cells)?;
-            for ((at, _), elements) in self.place.tables.iter().zip(&initial.tables) {
-                self.write_same(first, lanes, *at, elements)?;
+            self.write_words(first, 0, &words)?;
+            for (place, elements) in self.compiled.slots.tables.iter().zip(&initial.tables) {
+                self.write_same(first, lanes, place.at, elements)?;
             }
             for (at, words) in &initial.memory {
-                self.write_same(first, lanes, self.place.memory + at, words)?;
+                self.write_same(first, lanes, self.compiled.slots.memory + at, words)?;
             }
         }
         Ok(())
@@ -177,7 +157,7 @@ impl Batch {
     ) -> Result<(Vec<Context>, u64), Error> {
         let count = contexts.len() as u64;
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
-        self.ticket.write(0, &[0; CELL as usize])?;
+        self.ticket.write(0, &[0; WORD as usize])?;
         self.bus.begin(contexts, deadline);
         // Few instances spread over the processors; interleaved ones stay with their warp.
         let threads = match self.compiled.layout {
@@ -188,7 +168,7 @@ impl Batch {
             Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes };
         let args = [
             Arg::U64(self.slots.address()),
-            Arg::U64(self.place.slot_bytes),
+            Arg::U64(self.slot_bytes),
             Arg::U32(count as u32),
             Arg::U32(selector),
             Arg::U32(u32::from(start && self.compiled.has_start)),
@@ -214,21 +194,18 @@ impl Batch {
     }
 
     fn offset(&self, slot: u64, at: u64) -> u64 {
-        self.compiled.layout.slot(slot, self.place.slot_bytes) + self.compiled.layout.offset(at)
+        self.compiled.layout.slot(slot, self.slot_bytes) + self.compiled.layout.offset(at)
     }
 
-    fn address(&self, slot: u64, at: u64) -> u64 {
-        self.slots.address() + self.offset(slot, at)
-    }
-
-    /// Writes cells of neighbouring slots, from offset `at` on. Where slots interleave, `first` is a warp's first.
-    fn write_cells(&self, first: u64, at: u64, cells: &[Vec<u64>]) -> Result<(), Error> {
-        let width = (self.compiled.layout.stride() / CELL) as usize;
-        let length = cells.first().map_or(0, Vec::len);
-        let mut bytes = vec![0u8; length * width * CELL as usize];
-        for (lane, cells) in cells.iter().enumerate() {
-            for (i, word) in cells.iter().enumerate() {
-                bytes[(i * width + lane) * CELL as usize..][..CELL as usize].copy_from_slice(&word.to_le_bytes());
+    /// Writes words of neighbouring slots, from offset `at` on. Where slots interleave, `first` is a warp's first.
+    fn write_words(&self, first: u64, at: u64, words: &[Vec<u64>]) -> Result<(), Error> {
+        let (cell, spread) = (self.compiled.layout.cell() as usize, self.compiled.layout.spread() as usize);
+        let length = words.first().map_or(0, Vec::len);
+        let mut bytes = vec![0u8; length * spread * WORD as usize];
+        for (lane, words) in words.iter().enumerate() {
+            let cells = words.iter().flat_map(|word| word.to_le_bytes());
+            for (i, byte) in cells.enumerate() {
+                bytes[(i / cell * spread + lane) * cell + i % cell] = byte;
             }
         }
         Ok(self.slots.write(self.offset(first, at), &bytes)?)
@@ -237,33 +214,41 @@ impl Batch {
     fn write_same(&self, first: u64, lanes: u64, at: u64, words: &[u64]) -> Result<(), Error> {
         match words.is_empty() {
             true => Ok(()),
-            false => self.write_cells(first, at, &vec![words.to_vec(); lanes as usize]),
+            false => self.write_words(first, at, &vec![words.to_vec(); lanes as usize]),
         }
     }
 
     pub(crate) fn write_word(&self, slot: u64, at: u64, word: u64) -> Result<(), Error> {
-        Ok(self.slots.write(self.offset(slot, at), &word.to_le_bytes())?)
+        let cell = self.compiled.layout.cell();
+        for (at, bytes) in (at..).step_by(cell as usize).zip(word.to_le_bytes().chunks(cell as usize)) {
+            self.slots.write(self.offset(slot, at), bytes)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn read_word(&self, slot: u64, at: u64) -> Result<u64, Error> {
-        let mut bytes = [0; CELL as usize];
-        self.slots.read(self.offset(slot, at), &mut bytes)?;
+        let mut bytes = [0; WORD as usize];
+        self.read(slot, at, &mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Bytes of a slot, from the beginning of a cell on.
+    fn read(&self, slot: u64, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let layout = self.compiled.layout;
+        if layout.spread() == 1 {
+            return Ok(self.slots.read(self.offset(slot, at), bytes)?);
+        }
+        for (at, cell) in (at..).step_by(layout.cell() as usize).zip(bytes.chunks_mut(layout.cell() as usize)) {
+            self.slots.read(self.offset(slot, at), cell)?;
+        }
+        Ok(())
     }
 
     /// The memory of the instance in `slot`, as far as it reaches now.
     pub(crate) fn read_memory(&self, slot: u64) -> Result<Vec<u8>, Error> {
-        let length = self.read_word(slot, field::MEMORY_BYTES)?.min(self.place.memory_limit);
+        let length = self.read_word(slot, field::MEMORY_BYTES)?.min(self.memory_limit);
         let mut memory = vec![0; length as usize];
-        match self.compiled.layout {
-            Layout::Linear => self.slots.read(self.offset(slot, self.place.memory), &mut memory)?,
-            Layout::Interleaved => {
-                for (i, cell) in memory.chunks_mut(CELL as usize).enumerate() {
-                    let word = self.read_word(slot, self.place.memory + i as u64 * CELL)?;
-                    cell.copy_from_slice(&word.to_le_bytes()[..cell.len()]);
-                }
-            }
-        }
+        self.read(slot, self.compiled.slots.memory, &mut memory)?;
         Ok(memory)
     }
 }

@@ -5,7 +5,7 @@
 
 use gpu_run_abi::bus::{ARGS, Port, RingEntry, offset, op, reply};
 use gpu_run_abi::hostcall::{Call, Move};
-use gpu_run_abi::layout::CELL;
+use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Device, Result, Shared};
 use gpu_run_wasi::{Context, Errno, Out, Reply};
 use std::sync::Mutex;
@@ -62,7 +62,7 @@ impl Bus {
     pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
         let ring_entries = slots.next_power_of_two();
         // One instance has room for a whole buffered write; many share what a few hold.
-        let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(CELL - 1);
+        let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
         let bytes = RING_AT + ring_entries * RingEntry::BYTES + 64 + slots * (size_of::<Port>() as u64 + payload);
         let shared = device.share(bytes)?;
         Ok(Self {
@@ -260,7 +260,7 @@ fn pad_results(call: Call, bytes: &[u8], padded: &mut Vec<u8>) {
         if let Move::Result { bytes, .. } = step {
             let (result, after) = rest.split_at((*bytes as usize).min(rest.len()));
             padded.extend_from_slice(result);
-            padded.resize(padded.len().next_multiple_of(CELL as usize), 0);
+            padded.resize(padded.len().next_multiple_of(WORD as usize), 0);
             rest = after;
         }
     }

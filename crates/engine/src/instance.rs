@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::error::Error;
 use crate::program::{End, Outcome, Program, Trap};
 use crate::value::Value;
-use gpu_run_abi::layout::{CELL, field};
+use gpu_run_abi::layout::{WORD, field};
 use gpu_run_wasi::Context;
 use std::sync::Arc;
 use std::time::Instant;
@@ -42,7 +42,7 @@ impl Instance {
     pub fn invoke(&mut self, function: &str, args: &[Value], deadline: Option<Instant>) -> Result<Outcome, Error> {
         let (selector, words) = self.program.compiled().arguments(function, args)?;
         for (i, word) in words.into_iter().enumerate() {
-            self.batch.write_word(0, self.program.compiled().slots.arguments + CELL * i as u64, word)?;
+            self.batch.write_word(0, self.program.compiled().slots.arguments + WORD * i as u64, word)?;
         }
         self.launch(selector, false, deadline)
     }

@@ -13,15 +13,18 @@ mod error;
 mod explain;
 mod initial;
 mod instance;
+mod map;
 mod program;
 mod symbols;
 mod value;
 pub mod wast;
+mod wave;
 
 pub use compile::{CompileOptions, Compiled, Entry};
 pub use error::Error;
 pub use explain::{Explained, explain};
 pub use gpu_run_wasm::WasmFeatures;
 pub use instance::Instance;
+pub use map::{Done, Job, Mapper, POOL as STDOUT_POOL};
 pub use program::{End, Outcome, Program, RunOptions, RunStats, Trap};
 pub use value::{Value, ValueType};

@@ -4,7 +4,8 @@ use crate::batch::Batch;
 use crate::compile::Compiled;
 use crate::error::Error;
 use crate::value::{Value, ValueType};
-use gpu_run_abi::layout::{CELL, field};
+use crate::wave::{Waves, stillborn};
+use gpu_run_abi::layout::{WORD, field};
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_device::{Device, Module};
 use gpu_run_wasi::Context;
@@ -90,6 +91,18 @@ pub struct RunStats {
     pub run: Duration,
 }
 
+impl RunStats {
+    /// Counts another run in.
+    pub fn add(&mut self, other: &RunStats) {
+        self.instances += other.instances;
+        self.launches += other.launches;
+        self.hostcalls += other.hostcalls;
+        self.device_bytes = self.device_bytes.max(other.device_bytes);
+        self.setup += other.setup;
+        self.run += other.run;
+    }
+}
+
 impl Program {
     /// Compiles the PTX for a device.
     pub fn load(device: Arc<dyn Device>, compiled: Arc<Compiled>) -> Result<Self, Error> {
@@ -119,40 +132,18 @@ impl Program {
         contexts: Vec<Context>,
         options: &RunOptions,
     ) -> Result<(Vec<Outcome>, RunStats), Error> {
-        let (selector, words) = self.compiled.arguments(function, args)?;
-        let mut stats = RunStats { instances: contexts.len() as u64, ..RunStats::default() };
-        let mut outcomes = Vec::with_capacity(contexts.len());
         if let Some(code) = self.compiled.initial.trap {
-            let end = End::Trapped(Trap { code, function: None, name: None, offset: 0, source: None });
-            outcomes.resize(contexts.len(), Outcome { end, results: Vec::new() });
-            return Ok((outcomes, stats));
+            self.compiled.arguments(function, args)?;
+            let stats = RunStats { instances: contexts.len() as u64, ..RunStats::default() };
+            return Ok((vec![stillborn(code); contexts.len()], stats));
         }
-        let mut batch = self.batch(contexts.len().min(WAVE) as u64, options.max_memory)?;
-        stats.device_bytes = batch.device_bytes();
+        let mut stats = RunStats::default();
+        let mut outcomes = Vec::with_capacity(contexts.len());
+        let mut waves = Waves::new(self, contexts.len().min(WAVE), options.max_memory, function, args)?;
         let mut contexts = contexts.into_iter().peekable();
         while contexts.peek().is_some() {
-            let wave: Vec<_> = contexts.by_ref().take(WAVE).collect();
-            let count = wave.len() as u64;
-            let began = Instant::now();
-            if stats.launches > 0 {
-                batch.wipe()?;
-            }
-            batch.set_up(count)?;
-            for slot in 0..count {
-                for (i, word) in words.iter().enumerate() {
-                    batch.write_word(slot, self.compiled.slots.arguments + CELL * i as u64, *word)?;
-                }
-            }
-            stats.setup += began.elapsed();
-            let began = Instant::now();
-            let (_, calls) = batch.launch(selector, true, wave, options.deadline)?;
-            stats.run += began.elapsed();
-            stats.launches += 1;
-            stats.hostcalls += calls;
-            for slot in 0..count {
-                outcomes.push(self.compiled.outcome(&batch, slot, selector)?);
-            }
-            tracing::debug!(count, stopped = batch.stopped(), "wave done");
+            let wave = contexts.by_ref().take(WAVE).collect();
+            outcomes.extend(waves.run(self, wave, options.deadline, &mut stats)?);
         }
         Ok((outcomes, stats))
     }
@@ -188,7 +179,7 @@ impl Compiled {
         let types = self.entries.get(selector as usize).map_or(&[][..], |e| &e.ty.results);
         let mut results = Vec::with_capacity(types.len());
         for (i, ty) in types.iter().enumerate() {
-            results.push(Value::from_word(*ty, batch.read_word(slot, self.slots.arguments + CELL * i as u64)?));
+            results.push(Value::from_word(*ty, batch.read_word(slot, self.slots.arguments + WORD * i as u64)?));
         }
         Ok(Outcome { end: End::Returned, results })
     }

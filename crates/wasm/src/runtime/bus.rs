@@ -2,6 +2,7 @@
 
 use super::Helper;
 use crate::code::Code;
+use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Type, Value, types};
 use gpu_run_abi::bus::{RingEntry, offset, op, reply};
@@ -24,7 +25,7 @@ fn port_load(code: &mut Code<'_>, at: u64) -> Value {
 }
 
 /// (op) -> errno. The packet's length is the cursor; afterwards the cursor stands at the reply's first byte.
-pub(super) fn post(code: &mut Code<'_>) {
+pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     let operation = code.param(1);
     port_store(code, operation, offset::REQUEST_OP);
     let length = code.header(types::I32, field::PORT_CURSOR);
@@ -91,7 +92,7 @@ fn enter_ring(code: &mut Code<'_>) {
 }
 
 /// (from, length, limit) -> what is left of the limit.
-pub(super) fn send(code: &mut Code<'_>) {
+pub(super) fn send(code: &mut Code<'_>, _: &Env<'_>) {
     let (from, length, limit) = (code.param(1), code.param(2), code.param(3));
     code.check_range(from, length);
     let length = code.ins().umin(length, limit);
@@ -121,7 +122,7 @@ pub(super) fn send(code: &mut Code<'_>) {
 }
 
 /// (to, length): as much of the output as there is, at most `length`.
-pub(super) fn receive(code: &mut Code<'_>) {
+pub(super) fn receive(code: &mut Code<'_>, _: &Env<'_>) {
     let (to, length) = (code.param(1), code.param(2));
     let (to, wanted) = (code.variable(types::I32, to), code.variable(types::I32, length));
     code.while_loop(
@@ -159,7 +160,7 @@ pub(super) fn receive(code: &mut Code<'_>) {
 }
 
 /// (iovs, count) -> bytes.
-pub(super) fn io_total(code: &mut Code<'_>) {
+pub(super) fn io_total(code: &mut Code<'_>, _: &Env<'_>) {
     let zero = code.i64(0);
     let total = code.variable(types::I64, zero);
     each_vector(code, |code, _, length| {
@@ -175,7 +176,7 @@ pub(super) fn io_total(code: &mut Code<'_>) {
 }
 
 /// (iovs, count, limit)
-pub(super) fn io_send(code: &mut Code<'_>) {
+pub(super) fn io_send(code: &mut Code<'_>, _: &Env<'_>) {
     let limit = code.param(3);
     let limit = code.variable(types::I32, limit);
     each_vector(code, |code, pointer, length| {
@@ -188,7 +189,7 @@ pub(super) fn io_send(code: &mut Code<'_>) {
 }
 
 /// (iovs, count)
-pub(super) fn io_receive(code: &mut Code<'_>) {
+pub(super) fn io_receive(code: &mut Code<'_>, _: &Env<'_>) {
     each_vector(code, |code, pointer, length| {
         code.call_helper(Helper::BusReceive, &[pointer, length]);
     });
@@ -224,8 +225,8 @@ fn each_vector(code: &mut Code<'_>, body: impl FnOnce(&mut Code<'_>, Value, Valu
 
 fn guest_load(code: &mut Code<'_>, ty: Type, at: Value, offset: u64) -> Value {
     let flags = code.guest_flags(true);
-    let (address, offset) = code.guest_address(at, offset);
-    code.ins().load(ty, flags, address, offset)
+    let address = code.ins().uextend(types::I64, at);
+    code.ins().load(ty, flags, address, offset as i32)
 }
 
 fn room_in_port(code: &mut Code<'_>) -> Value {

@@ -6,7 +6,7 @@ use crate::translate::{Env, clif_signature};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockCall, InstBuilder, JumpTableData, Signature, Value, types};
 use gpu_run_abi::intrinsic::{Intrinsic, namespace, region};
-use gpu_run_abi::layout::{CELL, WARP, field};
+use gpu_run_abi::layout::{WARP, WORD, field};
 use gpu_run_abi::{Layout, Status};
 
 /// The kernel's name. Its parameters: address of slot 0, bytes of a slot, number of instances, selector of the entry function
@@ -60,7 +60,8 @@ fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> V
             let first = code.ins().band_imm_s(index, -(WARP as i64));
             let warp = code.ins().imul(first, slot_bytes);
             let lane = code.ins().band_imm_u(index, WARP as i64 - 1);
-            let lane = code.ins().imul_imm_u(lane, CELL as i64);
+            let cell = code.layout.cell() as i64;
+            let lane = code.ins().imul_imm_u(lane, cell);
             code.ins().iadd(warp, lane)
         }
     };
@@ -96,12 +97,12 @@ pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
         let callee = code.function(namespace::WASM, *function, || clif_signature(ty));
         let mut args = vec![code.instance];
         for (i, param) in ty.params.iter().enumerate() {
-            args.push(code.slot_load(param.clif(), region::HEADER, env.slots.arguments + CELL * i as u64));
+            args.push(code.slot_load(param.clif(), region::HEADER, env.slots.arguments + WORD * i as u64));
         }
         let call = code.ins().call(callee, &args);
         let results = code.b.inst_results(call).to_vec();
         for (i, result) in results.into_iter().enumerate() {
-            code.slot_store(result, region::HEADER, env.slots.arguments + CELL * i as u64);
+            code.slot_store(result, region::HEADER, env.slots.arguments + WORD * i as u64);
         }
         code.ins().return_(&[]);
     }

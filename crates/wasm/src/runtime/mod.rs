@@ -28,8 +28,8 @@ macro_rules! helpers {
             fn signature(self) -> (&'static [Type], &'static [Type]) {
                 match self { $(Helper::$name => (&[types::I64, $(types::$param),*], &[$(types::$result),*])),* }
             }
-            fn build(self, code: &mut Code<'_>) {
-                match self { $(Helper::$name => $build(code)),* }
+            fn build(self, code: &mut Code<'_>, env: &Env<'_>) {
+                match self { $(Helper::$name => $build(code, env)),* }
             }
         }
     };
@@ -44,12 +44,12 @@ helpers! {
     GuestWrite(I32, I64, I32) -> () = bulk::guest_write;
     /// Bytes of guest memory to a device address: (to, from, length). Bounds were checked.
     GuestRead(I64, I32, I32) -> () = bulk::guest_read;
-    /// Cells of a slot to others: (to, from, count), addresses of cells.
-    CellsCopy(I64, I64, I32) -> () = bulk::cells_copy;
+    /// Words of a slot to others: (to, from, count), device addresses.
+    WordsCopy(I64, I64, I32) -> () = bulk::words_copy;
     /// (to, value, count)
-    CellsFill(I64, I64, I32) -> () = bulk::cells_fill;
-    /// Words that lie one after the other to cells of a slot: (to, from, count).
-    CellsInit(I64, I64, I32) -> () = bulk::cells_init;
+    WordsFill(I64, I64, I32) -> () = bulk::words_fill;
+    /// Words that lie one after the other to words of a slot: (to, from, count).
+    WordsInit(I64, I64, I32) -> () = bulk::words_init;
     /// Sends the packet in the port and waits for the reply: (op) -> errno.
     BusPost(I32) -> (I32) = bus::post;
     /// Appends guest bytes to the call's input, at most `limit`: (from, length, limit) -> what is left of the limit.
@@ -86,7 +86,7 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
         let ty = signature(params.iter().copied(), results.iter().copied());
         let name = UserFuncName::user(namespace::RUNTIME, *helper as u32);
         all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, format!("{helper:?}"), &mut |code| {
-            helper.build(code)
+            helper.build(code, env)
         }));
     }
     for (i, call) in env.module.imports.iter().enumerate() {

@@ -1,0 +1,131 @@
+//! The options of `gpu-run map`.
+
+use crate::args::LaunchArgs;
+use crate::failure::Failure;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+Examples:
+  gpu-run map upper.wasm < in.txt > out.txt            each line is one run's stdin
+  gpu-run map score.wasm -i big.jsonl -o out.txt       Ctrl-C it; the same with --resume goes on
+  gpu-run map row.wasm -i table.csv --split csv        each run reads the header and one row
+  gpu-run map thumb.wasm -i photos -o thumbs           each file of a folder, and one output file for each
+  gpu-run map fetch.wasm -i names.txt -- --user={}     each line as an argument
+  gpu-run map app.wasm -i in.txt --timeout 10s --max-memory 64MiB --fail-fast
+
+Each record is a run of its own: its stdin is the record, GPU_RUN_INSTANCE its number from 0, and {} in ARGS the
+record without its newline, or the file's path. Nothing is left of one when the next begins.
+
+Each run's stdout is one record of the output, in the order of the input. For lines, JSON and CSV a newline is added if
+it does not end with one, so that a program which prints one line, or nothing, keeps the lines aligned.
+
+A record fails if it traps, exits with another code than 0, takes too long, or is not what --split says. The first ten
+failures are told on stderr, with the line and what the run wrote to its stderr; then they are counted. The output of a run
+that exited is kept, whatever its code; any other failure leaves an empty record, in a folder no file.
+
+Exit codes: 0 if all records were fine, 1 if some failed, 130 after Ctrl-C, 2 for a usage error.";
+
+#[derive(Debug, Args)]
+#[command(override_usage = "gpu-run map FILE [OPTIONS] [--] [ARGS]...", after_help = HELP)]
+pub(crate) struct MapArgs {
+    /// A .wasm, .wat or .rs file, or a Cargo package's folder
+    pub(crate) file: PathBuf,
+
+    /// The guest's arguments, the same for each record but for {}; after `--` if one begins with a hyphen
+    #[arg(value_name = "ARGS", trailing_var_arg = true)]
+    pub(crate) args: Vec<OsString>,
+
+    /// What to read: a file, a folder, or `-` for stdin
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    pub(crate) input: PathBuf,
+
+    /// What a record is [default: files for a folder, else lines]
+    #[arg(long, value_name = "HOW")]
+    split: Option<Split>,
+
+    /// Where to write: a file, or with --split files a folder [default: stdout]
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Records that run at once; the last results may be that many records old [default: 65536 on a GPU, 1024 on cpu]
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<NonZeroU32>,
+
+    /// Stops before the first record that fails
+    #[arg(long)]
+    pub(crate) fail_fast: bool,
+
+    /// Goes on with an unfinished --output: nothing is lost, nothing is there twice
+    #[arg(long, requires = "output", conflicts_with = "force")]
+    pub(crate) resume: bool,
+
+    /// Begins anew though --output is unfinished
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) launch: LaunchArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Split {
+    /// Each line
+    Lines,
+    /// Each file of a folder and the folders in it, by name
+    Files,
+    /// Each line, which must be JSON
+    Jsonl,
+    /// Each row, with the header before it; quoted newlines do not end a row
+    Csv,
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+impl MapArgs {
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.input == Path::new("-")
+    }
+
+    /// Mistakes that nothing need be opened for.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.reads_stdin() && self.file == Path::new("-") {
+            return Err(Failure::usage("program and input cannot both come from stdin")
+                .hint("name the input's file with --input")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// What `--split` says, or what the input is.
+    pub(crate) fn split(&self) -> Result<Split> {
+        let input = self.input.display();
+        let is_folder = !self.reads_stdin()
+            && match self.input.metadata() {
+                Ok(metadata) => metadata.is_dir(),
+                Err(error) => return Err(Failure::usage(format!("--input {input}: {error}")).into()),
+            };
+        match (self.split, is_folder) {
+            (Some(Split::Files), false) => {
+                Err(Failure::usage(format!("--split files needs a folder, and {input} is none"))
+                    .hint("give the folder the files lie in: --input FOLDER")
+                    .into())
+            }
+            (None | Some(Split::Files), true) => Ok(Split::Files),
+            (Some(split), true) => {
+                Err(Failure::usage(format!("--split {split} needs a file, and {input} is a folder"))
+                    .hint(format!("cat {input}/* | gpu-run map … --split {split}"))
+                    .into())
+            }
+            (split, false) => Ok(split.unwrap_or(Split::Lines)),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The input, read ahead: records, numbered and gathered into batches.
+//!
+//! A batch has a number of records and of bytes at most, whichever is reached first. It also goes out half full when the
+//! device has nothing to do and the input comes slowly: a pipe that gives a line a second gets a line a second back.
+
+use super::split::{self, LONGEST, Position, Records, Rule, Source, trimmed};
+use super::walk::Walk;
+use crate::failure::Failure;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::time::{Duration, Instant};
+
+/// Bytes of input in a batch, a single record that is larger aside.
+const BATCH_BYTES: usize = 64 << 20;
+/// What a record costs besides its bytes.
+const RECORD_BYTES: usize = 512;
+/// How old a batch gets before it is offered half full.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// One record: an instance to be.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) place: Place,
+    pub(crate) stdin: Arc<[u8]>,
+    /// Bytes of `stdin` before the record itself: CSV's header.
+    lead: usize,
+    /// Why it cannot be run.
+    pub(crate) flaw: Option<String>,
+}
+
+impl Record {
+    /// What `{}` stands for.
+    pub(crate) fn text(&self) -> &[u8] {
+        match &self.place {
+            Place::Line(_) => trimmed(&self.stdin[self.lead..]),
+            Place::File(path) => path.as_os_str().as_bytes(),
+        }
+    }
+}
+
+/// Where a record is in the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The line it begins in, from 1.
+    Line(u64),
+    /// A path, from the input folder on.
+    File(PathBuf),
+}
+
+/// How far the input has been read: between two records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) records: u64,
+    pub(crate) offset: u64,
+    pub(crate) line: u64,
+    /// What the input so far hashes to, where it is no file that can be known by its size and time.
+    pub(crate) seen: Option<String>,
+}
+
+/// Records that run together.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// The number of its first record, from 0.
+    pub(crate) first: u64,
+    pub(crate) records: Vec<Record>,
+    /// Behind its last.
+    pub(crate) mark: Mark,
+}
+
+/// The input as records.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    feed: Feed,
+    records: u64,
+}
+
+#[derive(Debug)]
+enum Feed {
+    Stream(Box<Records>),
+    Files { root: PathBuf, walk: Walk, seen: Box<blake3::Hasher> },
+}
+
+impl Reader {
+    pub(crate) fn stream(source: Source, rule: Rule) -> Result<Self> {
+        let records = Records::new(source, rule, LONGEST).context("cannot read the input")?;
+        Ok(Self { feed: Feed::Stream(Box::new(records)), records: 0 })
+    }
+
+    pub(crate) fn folder(root: &Path) -> Result<Self> {
+        let (root, walk) = (root.to_owned(), Walk::new(root)?);
+        Ok(Self { feed: Feed::Files { root, walk, seen: Box::default() }, records: 0 })
+    }
+
+    /// Goes on from where an earlier run was, if the input up to there is what it was then.
+    pub(crate) fn skip_to(&mut self, mark: &Mark) -> Result<()> {
+        match &mut self.feed {
+            Feed::Stream(records) => {
+                let to = Position { offset: mark.offset, line: mark.line };
+                let there = records.skip_to(to).context("cannot read the input")?;
+                if !there || records.seen() != mark.seen {
+                    return Err(changed());
+                }
+            }
+            Feed::Files { root, walk, seen } => {
+                for _ in 0..mark.records {
+                    let path = walk.next()?.ok_or_else(changed)?;
+                    note(seen, root, &path);
+                }
+                if Some(seen.finalize().to_hex().as_str()) != mark.seen.as_deref() {
+                    return Err(changed());
+                }
+            }
+        }
+        self.records = mark.records;
+        Ok(())
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        match &self.feed {
+            Feed::Stream(records) => {
+                let Position { offset, line } = records.position();
+                Mark { records: self.records, offset, line, seen: records.seen() }
+            }
+            Feed::Files { seen, .. } => {
+                Mark { records: self.records, seen: Some(seen.finalize().to_hex().to_string()), ..Mark::default() }
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Record>> {
+        let record = match &mut self.feed {
+            Feed::Stream(records) => records.next().map_err(unreadable)?.map(|piece| {
+                let header = records.header();
+                let stdin = if header.is_empty() { piece.bytes.into() } else { [header, &piece.bytes].concat().into() };
+                Record { place: Place::Line(piece.line), stdin, lead: header.len(), flaw: piece.flaw }
+            }),
+            Feed::Files { root, walk, seen } => walk.next()?.map(|path| {
+                note(seen, root, &path);
+                let (stdin, flaw) = match content(&root.join(&path)) {
+                    Ok(bytes) => (bytes.into(), None),
+                    Err(flaw) => (Arc::default(), Some(flaw)),
+                };
+                Record { place: Place::File(path), stdin, lead: 0, flaw }
+            }),
+        };
+        self.records += u64::from(record.is_some());
+        Ok(record)
+    }
+
+    /// Sends batches until the input ends, or nobody takes them any more. What was read before an error is sent.
+    pub(crate) fn run(mut self, most: usize, send: &SyncSender<Batch>) -> Result<()> {
+        let mut gathered = Gathered::new(self.records);
+        let ended = loop {
+            match self.next() {
+                Ok(Some(record)) => gathered.add(record),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            let full = gathered.records.len() >= most || gathered.bytes >= BATCH_BYTES;
+            if !full && gathered.since.elapsed() < PATIENCE {
+                continue;
+            }
+            let batch = gathered.take(self.mark());
+            if full {
+                if send.send(batch).is_err() {
+                    return Ok(());
+                }
+                continue;
+            }
+            match send.try_send(batch) {
+                Ok(()) => {}
+                Err(TrySendError::Full(batch)) => gathered.put_back(batch),
+                Err(TrySendError::Disconnected(_)) => return Ok(()),
+            }
+        };
+        if !gathered.records.is_empty() {
+            let _ = send.send(gathered.take(self.mark()));
+        }
+        ended
+    }
+}
+
+/// A batch in the making.
+struct Gathered {
+    first: u64,
+    records: Vec<Record>,
+    bytes: usize,
+    /// When it was begun, or offered last.
+    since: Instant,
+}
+
+impl Gathered {
+    fn new(first: u64) -> Self {
+        Self { first, records: Vec::new(), bytes: 0, since: Instant::now() }
+    }
+
+    fn add(&mut self, record: Record) {
+        self.bytes += record.stdin.len() + RECORD_BYTES;
+        self.records.push(record);
+    }
+
+    fn take(&mut self, mark: Mark) -> Batch {
+        let taken = std::mem::replace(self, Self::new(mark.records));
+        Batch { first: taken.first, records: taken.records, mark }
+    }
+
+    fn put_back(&mut self, batch: Batch) {
+        *self = Self::new(batch.first);
+        batch.records.into_iter().for_each(|record| self.add(record));
+    }
+}
+
+fn content(path: &Path) -> Result<Vec<u8>, String> {
+    let cannot = |error| format!("cannot be read: {error}");
+    // Asked before it is opened: opening a FIFO would wait for someone to write to it.
+    let metadata = fs::metadata(path).map_err(cannot)?;
+    if !metadata.is_file() {
+        return Err("cannot be read: it is no regular file".into());
+    }
+    if metadata.len() > LONGEST as u64 {
+        return Err(format!("is longer than {LONGEST} bytes"));
+    }
+    fs::read(path).map_err(cannot)
+}
+
+/// Hashes what tells a file from another, without reading it.
+fn note(seen: &mut blake3::Hasher, root: &Path, path: &Path) {
+    let state = fs::metadata(root.join(path)).map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
+    seen.update(path.as_os_str().as_bytes());
+    seen.update(format!("\0{state:?}\0").as_bytes());
+}
+
+fn unreadable(error: split::Error) -> anyhow::Error {
+    match error {
+        split::Error::Read(error) => anyhow::Error::from(error).context("cannot read the input"),
+        long => Failure::usage(format!("cannot read on: {long}")).into(),
+    }
+}
+
+pub(crate) fn changed() -> anyhow::Error {
+    Failure::usage("--resume: the input is not the one that the unfinished output was made from")
+        .hint("resume with the same input, or begin anew with --force")
+        .into()
+}
+
+/// A file, to be read from its beginning.
+pub(crate) fn open(path: &Path) -> Result<Source> {
+    let file = File::open(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+    let regular = file.metadata().is_ok_and(|m| m.is_file());
+    Ok(if regular { Source::File(file) } else { Source::Stream(Box::new(file)) })
+}

@@ -1,0 +1,271 @@
+//! A stream of bytes becomes records: lines, JSON values one a line, or rows of CSV.
+//!
+//! Bytes are passed on as they are. Nothing depends on how they arrive: any cutting of the stream into reads gives the
+//! same records. Memory holds one record at a time, and a record has a limit, so that a file without newlines or a quote
+//! that is never closed ends with a message and not with an exhausted machine.
+//!
+//! CSV is RFC 4180 as far as records need it: a field that begins with a quote ends with one that is not doubled, and newlines
+//! in between belong to it; a quote anywhere else is a character like others. What separates fields is the first
+//! of `,` `;` tab `|` in the header. Empty lines are no rows, as every reader of CSV has it.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+
+/// Bytes of one record at most.
+pub(crate) const LONGEST: usize = 1 << 30;
+const BUFFER: usize = 256 << 10;
+
+/// How a stream is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    Lines,
+    Jsonl,
+    Csv,
+}
+
+/// Between two records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Bytes before it.
+    pub(crate) offset: u64,
+    /// Lines before it.
+    pub(crate) line: u64,
+}
+
+/// One record as it stands in the stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The line it begins in, from 1.
+    pub(crate) line: u64,
+    /// With a newline at its end, also if the stream's last line has none.
+    pub(crate) bytes: Vec<u8>,
+    /// Why it is not what the rule asks for.
+    pub(crate) flaw: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    #[error("the record in line {line} is longer than {limit} bytes{}", if *.csv { ": is a quote never closed?" } else { "" })]
+    TooLong { line: u64, limit: usize, csv: bool },
+}
+
+/// What records are read from.
+pub(crate) enum Source {
+    /// Can be sought.
+    File(File),
+    /// Comes once, in order. What was read is hashed, so that it can be known again.
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(buffer),
+            Self::Stream(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Seek for Source {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.seek(to),
+            Self::Stream(_) => Err(io::ErrorKind::NotSeekable.into()),
+        }
+    }
+}
+
+/// The records of a stream, one after the other.
+pub(crate) struct Records {
+    source: BufReader<Source>,
+    rule: Rule,
+    at: Position,
+    limit: usize,
+    /// Of the bytes before `at`, where the source is a stream.
+    hasher: Option<blake3::Hasher>,
+    /// CSV's first row.
+    header: Vec<u8>,
+    separator: u8,
+}
+
+impl Records {
+    /// Begins; of CSV, the header is read.
+    pub(crate) fn new(source: Source, rule: Rule, limit: usize) -> Result<Self, Error> {
+        let hasher = matches!(source, Source::Stream(_)).then(blake3::Hasher::new);
+        let source = BufReader::with_capacity(BUFFER, source);
+        let at = Position::default();
+        let mut records = Self { source, rule, at, limit, hasher, header: Vec::new(), separator: b',' };
+        if rule == Rule::Csv {
+            // While the separator is not known, quotes that open a field are found behind any of them.
+            records.separator = ANY;
+            records.header = records.row()?.map_or_else(Vec::new, |piece| piece.bytes);
+            records.separator = separator(&records.header);
+        }
+        Ok(records)
+    }
+
+    /// What every row of CSV comes after; empty for the others.
+    pub(crate) fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    pub(crate) fn position(&self) -> Position {
+        self.at
+    }
+
+    /// What a stream's bytes so far hash to.
+    pub(crate) fn seen(&self) -> Option<String> {
+        self.hasher.as_ref().map(|hasher| hasher.finalize().to_hex().to_string())
+    }
+
+    /// Goes on from where another has been. Says whether there is that much.
+    pub(crate) fn skip_to(&mut self, to: Position) -> io::Result<bool> {
+        let Some(missing) = to.offset.checked_sub(self.at.offset) else { return Ok(false) };
+        let skipped = match &mut self.hasher {
+            None => self.source.seek(SeekFrom::Start(to.offset)).map(|_| missing)?,
+            Some(hasher) => io::copy(&mut self.source.by_ref().take(missing), &mut HashedBy(hasher))?,
+        };
+        self.at = to;
+        Ok(skipped == missing)
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Piece>, Error> {
+        match self.rule {
+            Rule::Lines => self.line(),
+            Rule::Jsonl => Ok(self.line()?.map(|mut piece| {
+                let json = serde_json::from_slice::<serde::de::IgnoredAny>(&piece.bytes);
+                piece.flaw = json.err().map(|error| format!("is not JSON: {}", json_error(&error)));
+                piece
+            })),
+            Rule::Csv => self.row(),
+        }
+    }
+
+    fn line(&mut self) -> Result<Option<Piece>, Error> {
+        let (line, mut bytes) = (self.at.line + 1, Vec::new());
+        if self.read_line(&mut bytes, line)? == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Piece { line, bytes: ended(bytes), flaw: None }))
+    }
+
+    fn row(&mut self) -> Result<Option<Piece>, Error> {
+        let (mut line, mut bytes, mut scan) = (self.at.line + 1, Vec::new(), Scan::FieldStart);
+        loop {
+            let before = bytes.len();
+            let read = self.read_line(&mut bytes, line)?;
+            scan = bytes[before..].iter().fold(scan, |scan, byte| scan.step(*byte, self.separator));
+            if read == 0 || scan != Scan::Quoted {
+                if !bytes.is_empty() && trimmed(&bytes).is_empty() {
+                    // An empty line between rows.
+                    (line, scan) = (self.at.line + 1, Scan::FieldStart);
+                    bytes.clear();
+                    continue;
+                }
+                let flaw = (scan == Scan::Quoted).then(|| "has a quoted field that is never closed".to_owned());
+                return Ok((!bytes.is_empty()).then(|| Piece { line, bytes: ended(bytes), flaw }));
+            }
+        }
+    }
+
+    /// Reads on to the next newline or the end, behind what is there. Says how much that was.
+    fn read_line(&mut self, bytes: &mut Vec<u8>, line: u64) -> Result<usize, Error> {
+        let before = bytes.len();
+        let room = (self.limit - before) as u64 + 1;
+        let read = self.source.by_ref().take(room).read_until(b'\n', bytes)?;
+        if bytes.len() > self.limit {
+            return Err(Error::TooLong { line, limit: self.limit, csv: self.rule == Rule::Csv });
+        }
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&bytes[before..]);
+        }
+        self.at.offset += read as u64;
+        self.at.line += u64::from(read > 0);
+        Ok(read)
+    }
+}
+
+/// A record without the newline at its end.
+pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    bytes.strip_suffix(b"\r").unwrap_or(bytes)
+}
+
+fn ended(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.last().is_some_and(|last| *last != b'\n') {
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// The message, without a line number that is always 1.
+fn json_error(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" at line ") {
+        Some((what, _)) if error.column() > 0 => format!("{what} at column {}", error.column()),
+        Some((what, _)) => what.to_owned(),
+        None => text,
+    }
+}
+
+const SEPARATORS: &[u8] = b",;\t|";
+/// Stands for every one of [`SEPARATORS`]; no separator itself.
+const ANY: u8 = 0;
+
+/// The first separator in a header that is not in quotes.
+fn separator(header: &[u8]) -> u8 {
+    let mut scan = Scan::FieldStart;
+    for byte in header {
+        if scan != Scan::Quoted && SEPARATORS.contains(byte) {
+            return *byte;
+        }
+        scan = scan.step(*byte, ANY);
+    }
+    b','
+}
+
+/// Where in a row of CSV we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scan {
+    FieldStart,
+    Bare,
+    Quoted,
+    /// Behind a quote that ends the field, or is the first of a doubled one.
+    Quote,
+}
+
+impl Scan {
+    fn step(self, byte: u8, separator: u8) -> Self {
+        let separates = byte == separator || separator == ANY && SEPARATORS.contains(&byte);
+        match (self, byte) {
+            (Self::Quoted, b'"') => Self::Quote,
+            (Self::Quoted, _) | (Self::FieldStart | Self::Quote, b'"') => Self::Quoted,
+            _ if separates => Self::FieldStart,
+            _ => Self::Bare,
+        }
+    }
+}
+
+struct HashedBy<'a>(&'a mut blake3::Hasher);
+
+impl Write for HashedBy<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Records {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Records").field("rule", &self.rule).field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+//! What records gave becomes output, in order, and what went wrong is told.
+//!
+//! An output record is the guest's stdout as it is. Where the input is lines, JSON or CSV it ends with a newline, which is
+//! added if it is missing, so that a program which prints one line, or nothing, keeps line *n* of the output for record *n*. A
+//! record that exited with another code than 0 has said what it had to say, and that is kept; of one that was
+//! cut off (a trap, the time limit, too much output) or could not be run nothing is kept: its record is empty, in a
+//! folder it has no file.
+
+use super::journal::Progress;
+use super::progress::Bar;
+use super::reader::Place;
+use super::runner::{Outcome, Ran};
+use super::target::Target;
+use crate::report::Tally;
+use crate::units::{count, show_duration, show_size};
+use anyhow::Result;
+use gpu_run_abi::TrapCode;
+use gpu_run_engine::{Done, End, STDOUT_POOL, Trap};
+use std::path::Path;
+use std::time::Duration;
+
+/// Failures that are told one by one.
+const TOLD: u64 = 10;
+/// Characters of a record's stderr that are shown.
+const STDERR_SHOWN: usize = 1000;
+
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// Whether each record ends with a newline.
+    pub(crate) lines: bool,
+    pub(crate) fail_fast: bool,
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    GoOn,
+    /// A record failed and `--fail-fast` was given.
+    Stop,
+}
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    target: Target,
+    rules: Rules,
+    bar: Bar,
+    tally: Tally,
+    /// Behind the last batch that was written whole.
+    done: Progress,
+    /// What an earlier run did.
+    before: u64,
+    /// Failures that were told.
+    told: u64,
+    finished: bool,
+}
+
+impl Writer {
+    /// The target has begun, at `from`.
+    pub(crate) fn new(target: Target, rules: Rules, bar: Bar, from: Progress) -> Self {
+        let tally = Tally::new(&[], rules.timeout.is_some());
+        let before = from.mark.records;
+        Self { target, rules, bar, tally, done: from, before, told: 0, finished: false }
+    }
+
+    /// Writes a batch. After an error no part of a record is left in a file.
+    pub(crate) fn write(&mut self, ran: Ran) -> Result<Flow> {
+        let written = self.write_batch(ran);
+        if written.is_err() {
+            self.target.cut_back();
+        }
+        written
+    }
+
+    fn write_batch(&mut self, ran: Ran) -> Result<Flow> {
+        let failures: Vec<_> = ran.records.iter().map(|(_, outcome)| self.failure(outcome)).collect();
+        let first = failures.iter().position(Option::is_some).filter(|_| self.rules.fail_fast);
+        if first.is_some() {
+            // What comes now is part of a batch, and done again by whoever goes on.
+            self.target.checkpoint(self.done.clone(), true)?;
+        }
+        let whole = first.unwrap_or(ran.records.len());
+        for ((place, outcome), failure) in ran.records.iter().zip(&failures).take(whole) {
+            self.put(place, outcome, failure.is_some())?;
+        }
+        let told = ran.records.iter().zip(&failures).enumerate().take(first.map_or(whole, |at| at + 1));
+        for (at, ((place, outcome), failure)) in told {
+            if let Outcome::Done(done) = outcome {
+                self.tally.add(&done.end);
+            }
+            if let Some(what) = failure {
+                self.done.failed += 1;
+                self.tell(ran.first + at as u64, place, what, outcome);
+            }
+        }
+        self.target.deliver()?;
+        if let Some(at) = first {
+            self.done.mark.records = ran.first + at as u64;
+            return Ok(Flow::Stop);
+        }
+        self.done.mark = ran.mark;
+        self.bar.update(&self.done.mark, self.done.failed);
+        self.target.checkpoint(self.done.clone(), false)?;
+        Ok(Flow::GoOn)
+    }
+
+    fn put(&mut self, place: &Place, outcome: &Outcome, failed: bool) -> Result<()> {
+        let kept = match outcome {
+            Outcome::Done(done) if !failed || exited(done) => Some(&*done.stdout),
+            _ => None,
+        };
+        match place {
+            Place::File(path) => self.target.put(path, kept),
+            Place::Line(_) => self.target.put(Path::new(""), kept),
+        }?;
+        let missing = self.rules.lines && !kept.is_some_and(|bytes| bytes.ends_with(b"\n"));
+        if missing { self.target.put(Path::new(""), Some(b"\n")) } else { Ok(()) }
+    }
+
+    /// What went wrong with a record.
+    fn failure(&self, outcome: &Outcome) -> Option<String> {
+        let done = match outcome {
+            Outcome::Flawed(why) => return Some(why.clone()),
+            Outcome::Done(done) => done,
+        };
+        if done.cut {
+            let most = show_size(STDOUT_POOL as u64);
+            return Some(format!("printed too much: a batch may print {most}; a smaller --batch leaves more for each"));
+        }
+        match (&done.end, self.rules.timeout) {
+            (End::Returned | End::Exited(0), _) => None,
+            (End::Exited(code), _) => Some(format!("exited with {code}")),
+            (End::Trapped(trap), Some(limit)) if trap.code == TrapCode::Interrupted => {
+                Some(format!("did not end within {}{}", show_duration(limit), place_of(trap)))
+            }
+            (End::Trapped(trap), _) => Some(format!("trapped: {trap}")),
+        }
+    }
+
+    fn tell(&mut self, number: u64, place: &Place, what: &str, outcome: &Outcome) {
+        self.told += 1;
+        if self.told > TOLD {
+            if self.told == TOLD + 1 {
+                self.bar.say("gpu-run: more records fail; from here on they are only counted\n");
+            }
+            return;
+        }
+        let place = match place {
+            Place::Line(line) => format!("line {line}"),
+            Place::File(path) => path.display().to_string(),
+        };
+        let stderr = match outcome {
+            Outcome::Done(done) => shown(&done.stderr),
+            Outcome::Flawed(_) => String::new(),
+        };
+        self.bar.say(&format!("gpu-run: {place} (record {number}) {what}\n{stderr}"));
+    }
+
+    /// All records are written: the output is finished.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.target.checkpoint(self.done.clone(), true)?;
+        self.target.finish()?;
+        self.finished = true;
+        self.bar.clear();
+        self.bar.say(&format!("gpu-run: {}\n", self.summary()));
+        Ok(())
+    }
+
+    /// It ends here, before the input does: what is written is made safe, and the way on is told.
+    pub(crate) fn stop(&mut self, why: &str) {
+        if self.finished {
+            return;
+        }
+        self.finished = true;
+        self.bar.clear();
+        // `write` has made a checkpoint where only a part of a batch was written.
+        let whole = if why == FAILED { Ok(()) } else { self.target.checkpoint(self.done.clone(), true) };
+        if let Err(error) = whole {
+            self.bar.say(&format!("gpu-run: {error:#}\n"));
+        }
+        let way = match (self.target.can_resume(), self.target.safe()) {
+            (true, safe) => format!("the same command with --resume goes on at record {safe}"),
+            (false, _) => "with --output FILE, --resume could go on from here".to_owned(),
+        };
+        self.bar.say(&format!("gpu-run: {why}: {}; {way}\n", self.summary()));
+    }
+
+    /// Whether all records were fine, those of an earlier run too.
+    pub(crate) fn all_fine(&self) -> bool {
+        self.done.failed == 0
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// `1000 records, 2 failed, in 1.23 s (811 records/s)`
+    fn summary(&self) -> String {
+        let records = self.done.mark.records;
+        let before = if self.before > 0 { format!(" ({} by earlier runs)", self.before) } else { String::new() };
+        let (time, rate) = (show_duration(self.bar.elapsed()), self.bar.rate(records));
+        format!("{}{before}, {} failed, in {time} ({rate} records/s)", count(records, "record"), self.done.failed)
+    }
+}
+
+/// Why `--fail-fast` ends a run.
+pub(crate) const FAILED: &str = "stopped at the first failure";
+
+fn exited(done: &Done) -> bool {
+    !done.cut && matches!(done.end, End::Returned | End::Exited(_))
+}
+
+/// The lines of a trap that say where it was.
+fn place_of(trap: &Trap) -> String {
+    trap.to_string().lines().skip(1).map(|line| format!("\n{line}")).collect()
+}
+
+/// The end of a record's stderr, indented.
+fn shown(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let skip = text.chars().count().saturating_sub(STDERR_SHOWN);
+    let text: String = text.chars().skip(skip).filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let dots = if skip > 0 { "…" } else { "" };
+    format!("{dots}{text}").lines().map(|line| format!("    {line}\n")).collect()
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+use super::super::journal::{Identity, Journal, Task};
+use super::super::reader::Mark;
+use super::*;
+use std::fs;
+
+fn task() -> Task {
+    let text = String::new;
+    let (args, dirs) = (Vec::new(), Vec::new());
+    Task { program: text(), input: Identity::Stream, split: text(), args, dirs, env: text(), max_memory: None }
+}
+
+fn writer(path: &Path, fail_fast: bool) -> Writer {
+    let mut target = Target::file(path, Journal::beside(path, task())).unwrap();
+    target.begin(Progress::default()).unwrap();
+    let bar = Bar::new(None, &Mark::default(), true);
+    Writer::new(target, Rules { lines: true, fail_fast, timeout: None }, bar, Progress::default())
+}
+
+fn done(stdout: &str, end: End) -> Outcome {
+    Outcome::Done(Done { end, stdout: stdout.into(), stderr: Vec::new(), cut: false })
+}
+
+fn trap() -> End {
+    End::Trapped(Trap { code: TrapCode::Unreachable, function: None, name: None, offset: 0, source: None })
+}
+
+fn ran(first: u64, outcomes: Vec<Outcome>) -> Ran {
+    let mark = Mark { records: first + outcomes.len() as u64, ..Mark::default() };
+    let records = (first + 1..).map(Place::Line).zip(outcomes).collect();
+    Ran { first, records, mark }
+}
+
+#[test]
+fn what_is_kept_of_a_failure_depends_on_who_ended_it() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("out");
+    let mut writer = writer(&path, false);
+    let mut cut = done("much", End::Returned);
+    if let Outcome::Done(done) = &mut cut {
+        done.cut = true;
+    }
+    let outcomes = vec![
+        done("a\nb\n", End::Returned),
+        done("left", End::Exited(3)),
+        done("half", trap()),
+        Outcome::Flawed("is not JSON".into()),
+        cut,
+        done("", End::Exited(0)),
+    ];
+    assert_eq!(writer.write(ran(0, outcomes)).unwrap(), Flow::GoOn);
+    writer.finish().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\nleft\n\n\n\n\n");
+    assert_eq!((writer.done.failed, writer.all_fine()), (4, false));
+}
+
+#[test]
+fn after_a_stop_the_journal_speaks_of_whole_batches() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("out");
+    let mut writer = writer(&path, true);
+    let fine = |text: &str| done(text, End::Returned);
+    assert_eq!(writer.write(ran(0, vec![fine("a"), fine("b")])).unwrap(), Flow::GoOn);
+    assert_eq!(writer.write(ran(2, vec![fine("c"), done("d", trap()), fine("e")])).unwrap(), Flow::Stop);
+    writer.stop(FAILED);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\nc\n", "whole records, up to the failure");
+    let progress = Journal::beside(&path, task()).read().unwrap().unwrap();
+    assert_eq!((progress.mark.records, progress.output, progress.failed), (2, 4, 0));
+}
+
+#[test]
+fn stopped_after_the_end_it_says_nothing_and_writes_no_journal() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("out");
+    let mut writer = writer(&path, false);
+    writer.write(ran(0, vec![done("a", End::Returned)])).unwrap();
+    writer.finish().unwrap();
+    writer.stop("interrupted");
+    assert!(!Journal::beside(&path, task()).exists());
+}
+
+#[test]
+fn stderr_is_shown_indented_short_and_without_control_characters() {
+    assert_eq!(shown(b"one\n\x1b[31mtwo\n"), "    one\n    [31mtwo\n");
+    let long = shown("x".repeat(5000).as_bytes());
+    assert_eq!(long.chars().filter(|c| *c == 'x').count(), STDERR_SHOWN);
+    assert!(long.starts_with("    …x"));
+    assert_eq!(shown(b""), "");
+}

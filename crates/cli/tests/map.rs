@@ -1,0 +1,614 @@
+//! `gpu-run map`, the real binary: order and count, failures, every way of splitting, and what is left after an interruption.
+#![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A folder of its own, with the guests in it.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        for (name, body) in
+            [("echo", ECHO), ("cat", CAT), ("args", ARGS), ("number", NUMBER), ("slow", &slow()), ("stuck", STUCK)]
+        {
+            place.write(&format!("{name}.wat"), guest(body));
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    #[track_caller]
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// Everything after `map`; always on the cpu, and never for ever.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+        let (program, rest) = line.split_once(' ').unwrap_or((line, ""));
+        command.args(["map", program, "--device", "cpu"]).args(rest.split_whitespace());
+        command.current_dir(self.0.path()).env_remove("GPU_RUN_LOG").stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, line: &str) -> Ran {
+        self.command(line).output().unwrap().into()
+    }
+
+    fn run_with_input(&self, line: &str, input: &[u8]) -> Ran {
+        let mut child = self.start(line, Stdio::piped());
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let ran = child.wait_with_output().unwrap().into();
+        feeder.join().unwrap();
+        ran
+    }
+
+    fn start(&self, line: &str, stdin: Stdio) -> Child {
+        self.command(line).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+#[derive(Debug)]
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    fn gives(self, code: i32, stdout: &str) -> Self {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(code), stdout), "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        self
+    }
+
+    #[track_caller]
+    fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not in:\n{}", self.stderr);
+        }
+        self
+    }
+}
+
+// ---- the guests ---------------------------------------------------------------------------------
+
+/// A command with WASI's functions, a few of our own, and this body for `_start`.
+fn guest(body: &str) -> String {
+    format!(
+        r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_get" (func $environ_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ_sizes_get (param i32 i32) (result i32)))
+  (memory (export "memory") 3)
+  (data (i32.const 512) "half an answer")
+  (data (i32.const 544) "it went wrong\n")
+  ;; writes `length` bytes at `at` to `fd`
+  (func $write (param $fd i32) (param $at i32) (param $length i32)
+    (i32.store (i32.const 0) (local.get $at))
+    (i32.store (i32.const 4) (local.get $length))
+    (drop (call $fd_write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8))))
+  ;; reads up to 64 KiB of stdin to 65536, and says how much
+  (func $read (result i32)
+    (i32.store (i32.const 0) (i32.const 65536))
+    (i32.store (i32.const 4) (i32.const 65536))
+    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (i32.load (i32.const 8)))
+  (func $begins (param $with i32) (result i32) (i32.eq (i32.load8_u (i32.const 65536)) (local.get $with)))
+  (func (export "_start") (local $n i32) {body}))"#
+    )
+}
+
+/// Writes its stdin, unless it begins with `t` (writes half of it and traps), `e` (exits with 3) or `q` (writes nothing).
+const ECHO: &str = r#"
+  (local.set $n (call $read))
+  (if (call $begins (i32.const 0x71)) (then return))
+  (if (call $begins (i32.const 0x74)) (then
+    (call $write (i32.const 1) (i32.const 512) (i32.const 14))
+    (call $write (i32.const 2) (i32.const 544) (i32.const 14))
+    unreachable))
+  (call $write (i32.const 1) (i32.const 65536) (local.get $n))
+  (if (call $begins (i32.const 0x65)) (then (call $proc_exit (i32.const 3))))"#;
+
+/// Copies stdin of any length.
+const CAT: &str = r#"
+  (loop $again
+    (if (local.tee $n (call $read)) (then
+      (call $write (i32.const 1) (i32.const 65536) (local.get $n))
+      (br $again))))"#;
+
+/// Writes its arguments, each ended by a NUL.
+const ARGS: &str = r#"
+  (drop (call $args_sizes_get (i32.const 16) (i32.const 20)))
+  (drop (call $args_get (i32.const 1024) (i32.const 65536)))
+  (call $write (i32.const 1) (i32.const 65536) (i32.load (i32.const 20)))"#;
+
+/// Writes its environment, each variable ended by a NUL.
+const NUMBER: &str = r#"
+  (drop (call $environ_sizes_get (i32.const 16) (i32.const 20)))
+  (drop (call $environ_get (i32.const 1024) (i32.const 65536)))
+  (call $write (i32.const 1) (i32.const 65536) (i32.load (i32.const 20)))"#;
+
+const STUCK: &str = "(if (i32.eq (call $read) (i32.const 2)) (then (loop $again (br $again))))";
+
+/// The same as `ECHO`, after some milliseconds of work.
+fn slow() -> String {
+    format!(
+        "(local.set $n (i32.const 3000000)) (loop $work (br_if $work (local.tee $n (i32.sub (local.get $n) (i32.const 1))))) {ECHO}"
+    )
+}
+
+fn lines(count: usize) -> String {
+    (0..count).fold(String::new(), |mut text, i| {
+        writeln!(text, "line {i} {}", "x".repeat(i * 7919 % 50)).unwrap();
+        text
+    })
+}
+
+// ---- order, count, forms of input and output ----------------------------------------------------
+
+#[test]
+fn every_line_gives_one_record_in_order_whatever_the_batch() {
+    let place = Place::new();
+    let text = lines(300);
+    place.write("in.txt", &text);
+    for batch in ["", "--batch 1", "--batch 7", "--batch 299", "--batch 300", "--batch 100000"] {
+        place.run(&format!("echo.wat --input in.txt {batch}")).gives(0, &text).says(&["300 records, 0 failed"]);
+    }
+    place.run("echo.wat -i in.txt -o out.txt --batch 64").gives(0, "");
+    assert_eq!(place.read("out.txt"), text);
+    assert!(!place.has("out.txt.gpu-run-map"), "a finished output has no journal");
+    place.run_with_input("echo.wat --layout interleaved --batch 40 -i -", text.as_bytes()).gives(0, &text);
+}
+
+#[test]
+fn a_newline_is_added_where_it_is_missing_and_nothing_else() {
+    let place = Place::new();
+    place
+        .run_with_input("echo.wat", b"a\nq\n\nb\r\nlast")
+        .gives(0, "a\n\n\nb\r\nlast\n")
+        .says(&["5 records, 0 failed"]);
+    place.run_with_input("args.wat {}", b"x y\r\n\nz").gives(0, "args.wat\0x y\0\nargs.wat\0\0\nargs.wat\0z\0\n");
+}
+
+#[test]
+fn an_empty_input_gives_an_empty_output() {
+    let place = Place::new();
+    place.write("empty", "");
+    fs::create_dir(place.path("folder")).unwrap();
+    place.run_with_input("echo.wat", b"").gives(0, "").says(&["0 records, 0 failed"]);
+    place.run("echo.wat -i empty -o out").gives(0, "");
+    assert_eq!(place.read("out"), "");
+    place.run("echo.wat -i empty --split csv").gives(0, "");
+    place.run("echo.wat -i folder -o outs").gives(0, "");
+    assert!(place.path("outs").is_dir());
+}
+
+#[test]
+fn numbers_are_counted_over_the_whole_input() {
+    let place = Place::new();
+    let expected: String = (0..25).map(|i| format!("A=b\0GPU_RUN_INSTANCE={i}\0\n")).collect();
+    place.run_with_input("number.wat --batch 4 --env A=b", &[b'\n'; 25]).gives(0, &expected);
+}
+
+#[test]
+fn braces_in_arguments_are_the_record_and_the_rest_is_the_guests() {
+    let place = Place::new();
+    place
+        .run_with_input("args.wat --batch 1 one --x={}", b"a\nb\n")
+        .gives(0, "args.wat\0one\0--x=a\0\nargs.wat\0one\0--x=b\0\n");
+    place.run_with_input("args.wat -- --batch {}{}", b"a\n").gives(0, "args.wat\0--batch\0aa\0\n");
+    place.run_with_input("args.wat same", b"a\nb\n").gives(0, "args.wat\0same\0\nargs.wat\0same\0\n");
+    let ran = place.run_with_input("args.wat {}", b"a\nb\0c\nd\n");
+    ran.gives(1, "args.wat\0a\0\n\nargs.wat\0d\0\n").says(&["line 2 (record 1)", "NUL", "3 records, 1 failed"]);
+}
+
+#[test]
+fn a_huge_record_goes_through_with_small_ones() {
+    let place = Place::new();
+    let huge = "x".repeat(70 << 20);
+    let text = format!("a\n{huge}\nb\n");
+    place.write("in", &text);
+    place.run("cat.wat -i in -o out").gives(0, "").says(&["3 records, 0 failed"]);
+    assert!(place.read("out") == text, "70 MiB in one line");
+}
+
+// ---- failures -----------------------------------------------------------------------------------
+
+#[test]
+fn failures_are_told_with_line_and_stderr_and_the_run_goes_on() {
+    let place = Place::new();
+    let ran = place.run_with_input("echo.wat --batch 2", b"a\ntrap\nb\nexit\nc\n");
+    ran.gives(1, "a\n\nb\nexit\nc\n").says(&[
+        "gpu-run: line 2 (record 1) trapped: unreachable\n",
+        "at offset 0x",
+        "    it went wrong\n",
+        "gpu-run: line 4 (record 3) exited with 3\n",
+        "gpu-run: 5 records, 2 failed, in ",
+        "records/s)",
+    ]);
+}
+
+#[test]
+fn a_flood_of_failures_is_counted_not_told() {
+    let place = Place::new();
+    let ran = place.run_with_input("echo.wat --batch 16", "t\n".repeat(500).as_bytes());
+    assert_eq!(ran.stderr.matches("trapped").count(), 10, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("only counted").count(), 1);
+    ran.gives(1, &"\n".repeat(500)).says(&["500 records, 500 failed"]);
+}
+
+#[test]
+fn fail_fast_stops_before_the_first_failure() {
+    let place = Place::new();
+    let input = format!("{}trap\nt\n{}", lines(40), lines(4000));
+    place.write("in", &input);
+    let ran = place.run("echo.wat -i in --fail-fast --batch 16").gives(1, &lines(40));
+    let ran = ran.says(&["line 41 (record 40) trapped", "stopped at the first failure: 40 records, 1 failed"]);
+    assert_eq!(ran.stderr.matches("trapped").count(), 1);
+    // With a file, it can be gone on with, the failure included.
+    place.run("echo.wat -i in -o out --fail-fast --batch 16").gives(1, "").says(&["--resume goes on at record 32"]);
+    assert_eq!(place.read("out"), lines(40));
+    place.run("echo.wat -i in -o out --resume").gives(1, "").says(&["4042 records (32 by earlier runs), 2 failed"]);
+    assert_eq!(place.read("out"), input.replace("trap\nt\n", "\n\n"));
+}
+
+#[test]
+fn a_time_limit_ends_one_batch_and_the_next_one_runs() {
+    let place = Place::new();
+    let began = Instant::now();
+    let ran = place.run_with_input("stuck.wat --batch 1 --timeout 300ms", b"aa\nb\ncc\n");
+    ran.gives(1, "\n\n\n").says(&["line 2 (record 1) did not end within 300 ms", "3 records, 1 failed"]);
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn mistakes_are_named_before_anything_is_written() {
+    let place = Place::new();
+    place.write("in", "a\n");
+    place.write("folder/a", "a");
+    place.write("bad.wat", "(module (func (export \"f\")))");
+    for (line, parts) in [
+        ("echo.wat -i nope", &["--input nope", "No such file"][..]),
+        ("echo.wat -i in --split files", &["--split files needs a folder"]),
+        ("echo.wat -i folder --split lines", &["--split lines needs a file", "cat folder/*"]),
+        ("echo.wat -i in --split words", &["--split", "jsonl"]),
+        ("echo.wat -i in --batch 0", &["--batch"]),
+        ("echo.wat -i in --resume", &["--output"]),
+        ("echo.wat -i in -o out --resume --force", &["--force"]),
+        ("echo.wat -i in -o in", &["in each other's way"]),
+        ("echo.wat -i in -o ./folder/../in", &["in each other's way"]),
+        ("echo.wat -i folder -o folder", &["in each other's way"]),
+        ("echo.wat -i folder -o folder/out", &["in each other's way"]),
+        ("echo.wat -i folder -o .", &["in each other's way"]),
+        ("echo.wat -i folder -o in", &["--output in is a file"]),
+        ("echo.wat -i in -o folder", &["--output folder is a folder"]),
+        ("echo.wat --nonsense", &["--nonsense"]),
+        ("bad.wat -i in -o out", &["no function `_start`"]),
+        ("- -i -", &["cannot both come from stdin"]),
+        ("echo.wat -i in --dir nope", &["--dir nope: no such folder"]),
+    ] {
+        place.run(line).gives(2, "").says(parts);
+    }
+    assert_eq!((place.read("in"), place.has("out")), ("a\n".into(), false));
+    place.run("echo.wat -i in -o no/such/folder/out").gives(1, "").says(&["cannot write no/such/folder/out"]);
+    place.run("echo.wat -i in -o /dev/full").gives(1, "").says(&["cannot write", "No space left"]);
+    place.run("echo.wat -i in -o /dev/null").gives(0, "").says(&["1 record, 0 failed"]);
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run_quietly() {
+    let place = Place::new();
+    place.write("in", lines(20_000));
+    let mut child = place.start("echo.wat -i in", Stdio::null());
+    drop(child.stdout.take());
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(141), ""));
+}
+
+#[test]
+fn help_teaches_and_stats_are_counted() {
+    let place = Place::new();
+    let help = place.run("--help");
+    for part in ["--resume", "GPU_RUN_INSTANCE", "Exit codes", "--split csv", "[default: stdout]"] {
+        assert!(help.stdout.contains(part), "{part} is not in:\n{}", help.stdout);
+    }
+    let ran = place.run_with_input("echo.wat --stats=json --batch 2", b"a\nt\ne\n");
+    let last = ran.stderr.lines().last().unwrap();
+    let object: serde_json::Value = serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {last}"));
+    assert_eq!((&object["instances"], &object["launches"], &object["trapped"]), (&3.into(), &2.into(), &1.into()));
+    assert_eq!((&object["exits"]["0"], &object["exits"]["3"]), (&1.into(), &1.into()));
+}
+
+// ---- other ways of splitting --------------------------------------------------------------------
+
+#[test]
+fn csv_rows_come_with_their_header_and_quoted_newlines() {
+    let place = Place::new();
+    place.write("in.csv", "name,\"no\nte\"\r\nana,\"x\ny\"\r\n\r\nbob,\"say \"\"hi\"\"\"\neve,5\" disk");
+    let header = "name,\"no\nte\"\r\n";
+    let expected = format!("{header}ana,\"x\ny\"\r\n{header}bob,\"say \"\"hi\"\"\"\n{header}eve,5\" disk\n");
+    place.run("echo.wat -i in.csv --split csv").gives(0, &expected).says(&["3 records, 0 failed"]);
+    let ran = place.run("args.wat -i in.csv --split csv {}");
+    ran.gives(0, "args.wat\0ana,\"x\ny\"\0\nargs.wat\0bob,\"say \"\"hi\"\"\"\0\nargs.wat\0eve,5\" disk\0\n");
+    let ran = place.run_with_input("echo.wat --split csv", b"a\n1\n\"2\n3\n");
+    ran.gives(1, "a\n1\n\n").says(&["line 3 (record 1) has a quoted field that is never closed"]);
+}
+
+#[test]
+fn a_line_that_is_no_json_is_told_and_keeps_its_place() {
+    let place = Place::new();
+    let ran = place.run_with_input("echo.wat --split jsonl", b"{\"a\":1}\n{\"a\":\n[2]\nnull");
+    ran.gives(1, "{\"a\":1}\n\n[2]\nnull\n").says(&["line 2 (record 1) is not JSON: EOF", "4 records, 1 failed"]);
+}
+
+#[test]
+fn files_of_a_folder_become_files_of_the_same_names() {
+    let place = Place::new();
+    for (name, content) in [("b.txt", "bee"), ("a/x", "x\n"), ("a/y", ""), ("c", "trap"), ("d", "exit")] {
+        place.write(&format!("in/{name}"), content);
+    }
+    place.write("out/c", "from an earlier time");
+    let ran = place.run("echo.wat -i in -o out/ --batch 2").gives(1, "");
+    ran.says(&["c (record 3) trapped", "d (record 4) exited with 3", "5 records, 2 failed"]);
+    let read = |name: &str| place.read(&format!("out/{name}"));
+    assert_eq!([read("b.txt"), read("a/x"), read("a/y"), read("d")], ["bee", "x\n", "", "exit"]);
+    assert!(!place.has("out/c") && !place.has("out.gpu-run-map"));
+    assert_eq!(fs::read_dir(place.path("out")).unwrap().count(), 3, "nothing but the output is left there");
+    place.run("echo.wat -i in").gives(1, "x\nbeeexit");
+    place.run("args.wat -i in -o names {}").gives(0, "");
+    assert_eq!(place.read("names/a/x"), "args.wat\0a/x\0");
+}
+
+#[test]
+fn a_slow_pipe_gets_its_results_before_it_ends() {
+    use std::io::{BufRead, BufReader};
+    let place = Place::new();
+    let mut child = place.start("echo.wat", Stdio::piped());
+    let mut stdin = child.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || {
+        // Until the other side has seen a result, the input does not end.
+        for i in 0.. {
+            if stdin.write_all(format!("{i}\n").as_bytes()).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(60));
+        }
+    });
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "0\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    feeder.join().unwrap();
+}
+
+// ---- interruptions ------------------------------------------------------------------------------
+
+/// Numbers that differ from run to run: where a kill strikes should.
+fn random(below: u64) -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish() % below
+}
+
+/// Starts, kills after a random time, goes on, until it finishes. Says how often it was killed.
+fn finish_with_kills(place: &Place, line: &str, input: Option<&str>, signal: Signal) -> usize {
+    for kills in 0..200 {
+        let resume = if kills > 0 { "--resume" } else { "" };
+        let stdin = input.map_or(Stdio::null(), |name| fs::File::open(place.path(name)).unwrap().into());
+        let mut child = place.start(&format!("{line} {resume}"), stdin);
+        let until = Instant::now() + Duration::from_millis(100 + random(700));
+        while Instant::now() < until && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let _ = kill_process(Pid::from_child(&child), signal);
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        let finished = ran.code == Some(0);
+        // Killed between the last step and the end of the process: all is done, but for the exit code.
+        let done = !place.has("out.gpu-run-map") && place.has("out");
+        if finished || done {
+            return kills;
+        }
+        assert!(ran.code.is_none() || ran.code == Some(130), "{ran:?}");
+        if ran.code == Some(130) {
+            assert!(ran.stderr.contains("--resume goes on at record"), "{ran:?}");
+        }
+    }
+    panic!("200 runs did not finish it");
+}
+
+fn whole_lines(output: &str, of: &str) -> bool {
+    of.starts_with(output) && (output.is_empty() || output.ends_with('\n'))
+}
+
+#[test]
+fn killed_at_any_moment_it_goes_on_and_gives_the_same_bytes() {
+    let place = Place::new();
+    let text = lines(400);
+    place.write("in", &text);
+    let kills = finish_with_kills(&place, "slow.wat -i in -o out --batch 9", None, Signal::KILL);
+    assert!(kills > 0, "too fast to be killed: the test shows nothing");
+    assert_eq!(place.read("out"), text);
+    assert!(!place.has("out.gpu-run-map") && !place.has("out.gpu-run-map.new"));
+}
+
+#[test]
+fn interrupted_it_leaves_whole_records_and_goes_on() {
+    let place = Place::new();
+    let text = lines(400);
+    place.write("in", &text);
+    let kills = finish_with_kills(&place, "slow.wat -i in -o out --batch 9", None, Signal::INT);
+    assert!(kills > 0, "too fast to be interrupted: the test shows nothing");
+    assert_eq!(place.read("out"), text);
+}
+
+#[test]
+fn stdin_can_be_gone_on_with_too_and_folders() {
+    let place = Place::new();
+    let text = format!("head,er\n{}", lines(150));
+    place.write("in", &text);
+    finish_with_kills(&place, "slow.wat -o out --batch 9 --split csv", Some("in"), Signal::KILL);
+    let expected: String = lines(150).lines().map(|line| format!("head,er\n{line}\n")).collect();
+    assert_eq!(place.read("out"), expected);
+
+    let place = Place::new();
+    for i in 0..150 {
+        place.write(&format!("in/{}/{i}", i % 7), format!("file {i}"));
+    }
+    finish_with_kills(&place, "slow.wat -i in -o out --batch 9", None, Signal::KILL);
+    for i in 0..150 {
+        assert_eq!(place.read(&format!("out/{}/{i}", i % 7)), format!("file {i}"));
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_whole_records_on_stdout() {
+    let place = Place::new();
+    let text = lines(3000);
+    place.write("in", &text);
+    let child = place.start("slow.wat -i in --batch 9", Stdio::null());
+    std::thread::sleep(Duration::from_millis(700));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    assert!(whole_lines(&ran.stdout, &text));
+    let ran = ran.says(&["interrupted: "]);
+    let count = ran.stdout.lines().count();
+    ran.says(&[&format!("{count} record")]);
+}
+
+/// An output that was interrupted in the middle, with its journal.
+fn unfinished(place: &Place) -> String {
+    let text = lines(3000);
+    place.write("in", &text);
+    let mut child = place.start("slow.wat -i in -o out --batch 5", Stdio::null());
+    let began = Instant::now();
+    while fs::metadata(place.path("out")).map_or(0, |m| m.len()) == 0 && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(place.has("out.gpu-run-map"));
+    let output = place.read("out");
+    assert!(text.starts_with(&output) && output.len() < text.len());
+    text
+}
+
+#[test]
+fn an_unfinished_output_is_not_destroyed_unless_that_is_asked_for() {
+    let place = Place::new();
+    unfinished(&place);
+    let before = place.read("out");
+    place.run("slow.wat -i in -o out").gives(2, "").says(&["out is unfinished", "--resume", "--force"]);
+    assert_eq!(place.read("out"), before);
+    place.write("in", lines(5));
+    place.run("slow.wat -i in -o out --force").gives(0, "");
+    assert_eq!(place.read("out"), lines(5));
+    place.write("in", lines(6));
+    place.run("echo.wat -i in -o out").gives(0, "");
+    assert_eq!(place.read("out"), lines(6), "a finished output is overwritten, as by other programs");
+}
+
+#[test]
+fn what_has_changed_since_is_named_and_nothing_is_written() {
+    let place = Place::new();
+    let text = unfinished(&place);
+    let before = place.read("out");
+    for (line, what) in [
+        ("echo.wat -i in -o out --resume", "the program has changed"),
+        ("slow.wat -i in -o out --resume --split jsonl", "--split has changed"),
+        ("slow.wat -i in -o out --resume --env A=1", "--env has changed"),
+        ("slow.wat -i in -o out --resume arg", "ARGS have changed"),
+    ] {
+        place.run(line).gives(2, "").says(&[what, "--force"]);
+    }
+    place.write("in", format!("{text}more\n"));
+    place.run("slow.wat -i in -o out --resume").gives(2, "").says(&["the input has changed"]);
+    assert_eq!(place.read("out"), before);
+    assert!(place.has("out.gpu-run-map"));
+}
+
+#[test]
+fn another_stdin_is_not_taken_for_the_same() {
+    let place = Place::new();
+    let text = lines(3000);
+    let mut child = place.start("slow.wat -o out --batch 5", Stdio::piped());
+    let mut stdin = child.stdin.take().unwrap();
+    let feed = text.clone();
+    let feeder = std::thread::spawn(move || drop(stdin.write_all(feed.as_bytes())));
+    while fs::metadata(place.path("out")).map_or(0, |m| m.len()) == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    feeder.join().unwrap();
+    let other = text.replacen("line 0", "LINE 0", 1);
+    let ran = place.run_with_input("slow.wat -o out --resume", other.as_bytes());
+    ran.gives(2, "").says(&["the input is not the one"]);
+    let ran = place.run_with_input("slow.wat -o out --resume", b"line 0 \n");
+    ran.gives(2, "").says(&["the input is not the one"]);
+}
+
+#[test]
+fn there_must_be_something_to_resume_or_nothing_at_all() {
+    let place = Place::new();
+    place.write("in", lines(3));
+    place.run("echo.wat -i in -o out --resume").gives(0, "");
+    assert_eq!(place.read("out"), lines(3), "nothing was there: it begins");
+    place.run("echo.wat -i in -o out --resume").gives(2, "").says(&["out is not unfinished"]);
+    unfinished(&place);
+    fs::write(place.path("out"), "").unwrap();
+    place.run("slow.wat -i in -o out --resume").gives(2, "").says(&["out is shorter than it was"]);
+    fs::write(place.path("out.gpu-run-map"), "{").unwrap();
+    place.run("slow.wat -i in -o out --resume").gives(2, "").says(&["no journal"]);
+}
+
+#[test]
+fn two_runs_do_not_write_the_same_output() {
+    let place = Place::new();
+    place.write("in", lines(3000));
+    let mut child = place.start("slow.wat -i in -o out --batch 5", Stdio::null());
+    while !Path::exists(&place.path("out.gpu-run-map")) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    place.run("slow.wat -i in -o out --force").gives(1, "").says(&["another gpu-run writes to out"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

@@ -1,0 +1,119 @@
+#![allow(clippy::unwrap_used)] // in a test, that is an assertion
+
+use super::*;
+use crate::{CompileOptions, Compiled, Entry};
+use gpu_run_abi::{Layout, TrapCode};
+
+fn mapper(wat: &str, capacity: usize, layout: Layout) -> Mapper {
+    let options = CompileOptions { layout, sm: 75, entry: Entry::Start };
+    let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
+    let program = Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap();
+    Mapper::new(Arc::new(program), capacity, None).unwrap()
+}
+
+fn jobs(stdin: &[&str]) -> Vec<Job> {
+    stdin.iter().map(|text| Job { context: Builder::new(), stdin: text.as_bytes().into() }).collect()
+}
+
+const IMPORTS: &str = r#"
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)"#;
+
+/// Counts in memory how often it ran there, then copies stdin behind the count; traps if stdin begins with `!`.
+fn echo() -> String {
+    format!(
+        r#"(module {IMPORTS} (func (export "_start")
+          (i32.store8 (i32.const 99) (i32.add (i32.const 49) (i32.load8_u (i32.const 98))))
+          (i32.store8 (i32.const 98) (i32.const 1))
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1000))
+          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (i32.store (i32.const 0) (i32.const 99)) (i32.store (i32.const 4) (i32.add (i32.const 1) (i32.load (i32.const 8))))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (if (i32.eq (i32.load8_u (i32.const 100)) (i32.const 33)) (then unreachable))))"#
+    )
+}
+
+#[test]
+fn every_batch_and_every_wave_finds_fresh_instances() {
+    for layout in [Layout::Linear, Layout::Interleaved] {
+        let mut mapper = mapper(&echo(), 2, layout);
+        for batch in [&["a", "b", "c", "d", "e"][..], &["f"], &[], &["g", "h", "i"]] {
+            let (done, stats) = mapper.run(&jobs(batch), None).unwrap();
+            let expected: Vec<_> = batch.iter().map(|text| format!("1{text}").into_bytes()).collect();
+            assert_eq!(done.into_iter().map(|d| d.stdout).collect::<Vec<_>>(), expected);
+            assert_eq!((stats.instances, stats.launches), (batch.len() as u64, batch.len().div_ceil(2) as u64));
+        }
+    }
+}
+
+#[test]
+fn a_trap_ends_one_record_and_keeps_what_it_wrote() {
+    let (done, _) = mapper(&echo(), 4, Layout::Linear).run(&jobs(&["a", "!b", "c"]), None).unwrap();
+    assert_eq!((&done[0].end, &done[2].end), (&End::Returned, &End::Returned));
+    assert!(matches!(&done[1].end, End::Trapped(trap) if trap.code == TrapCode::Unreachable));
+    assert_eq!(done[1].stdout, b"1!b");
+}
+
+/// Writes 1000 bytes at a time to a descriptor until that fails.
+fn endless(fd: u32) -> String {
+    format!(
+        r#"(module {IMPORTS} (func (export "_start")
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1000))
+          (loop $again (br_if $again (i32.eqz (call $fd_write (i32.const {fd}) (i32.const 0) (i32.const 1) (i32.const 8)))))))"#
+    )
+}
+
+#[test]
+fn output_without_end_ends_when_the_pool_is_empty_and_leaves_the_others_their_share() {
+    let mut mapper = mapper(&endless(1), 4, Layout::Linear);
+    mapper.pool = 100_000;
+    for _ in 0..2 {
+        let (done, _) = mapper.run(&jobs(&["", "", "", ""]), None).unwrap();
+        assert!(done.iter().all(|d| d.cut && d.stdout.len() >= SHARE / 1000 * 1000), "{:?}", done[0].stdout.len());
+        assert!(done.iter().map(|d| d.stdout.len()).sum::<usize>() <= 4 * SHARE + 100_000);
+    }
+}
+
+#[test]
+fn of_stderr_the_end_is_kept() {
+    let mut stderr = Stderr::default();
+    for i in 0..5000 {
+        assert_eq!(stderr.write(format!("{i:04}\n").as_bytes()).unwrap(), 5);
+    }
+    let kept = stderr.take();
+    assert_eq!(kept.len(), STDERR_KEPT);
+    assert!(kept.ends_with(b"4998\n4999\n"));
+    stderr.write(&[b'x'; 100_000]).unwrap();
+    assert_eq!(stderr.take().len(), STDERR_KEPT);
+}
+
+#[test]
+fn the_deadline_ends_a_batch_and_the_next_one_runs() {
+    let mut mapper = mapper(&endless(2), 2, Layout::Linear);
+    for _ in 0..2 {
+        let deadline = Instant::now() + std::time::Duration::from_millis(50);
+        let (done, _) = mapper.run(&jobs(&["", ""]), Some(deadline)).unwrap();
+        assert!(done.iter().all(|d| matches!(&d.end, End::Trapped(trap) if trap.code == TrapCode::Interrupted)));
+    }
+}
+
+#[test]
+fn a_module_whose_segments_do_not_fit_traps_in_every_record() {
+    let wat = r#"(module (memory 1) (data (i32.const 65536) "x") (func (export "_start")))"#;
+    let (done, stats) = mapper(wat, 4, Layout::Linear).run(&jobs(&["a", "b"]), None).unwrap();
+    assert_eq!((done.len(), stats.launches), (2, 0));
+    assert!(done.iter().all(|d| matches!(&d.end, End::Trapped(_))));
+}
+
+#[test]
+fn room_is_halved_until_the_device_has_the_memory() {
+    let mut asked = Vec::new();
+    let made = fitting(100, |room| {
+        asked.push(room);
+        if room > 20 { Err(DeviceError::OutOfMemory { wanted: 1 }.into()) } else { Ok(room) }
+    });
+    assert_eq!((made.unwrap(), asked), (13, vec![100, 50, 25, 13]));
+    let none: Result<(), _> = fitting(2, |_| Err(DeviceError::OutOfMemory { wanted: 1 }.into()));
+    assert!(none.is_err());
+}
