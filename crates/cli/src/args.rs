@@ -38,10 +38,12 @@ Exit codes:
 Only the guest's bytes go to stdout.";
 
 const BENCH_EXPLAINED: &str = "\
-Every instance finds its number in GPU_RUN_INSTANCE. Instances a second, best of three rounds in which the sides take turns:
-on the device everything from the set-up of instances to their outcomes, the program being loaded; under Wasmtime a store
-and an instance of its own for each (pooling allocator), on all cores. Outputs of a sample of instances are compared.
-Where there is nvcc (in PATH or CUDA_HOME), sha256 and n-body are measured as hand-written CUDA kernels too: kernel time only.
+Every instance finds its number in GPU_RUN_INSTANCE. Rates are the best of three rounds, in which the sides take turns. \
+On the device a round is everything from the set-up of the instances to their outcomes, the program being loaded; under Wasmtime \
+it is a store and an instance of its own for each (pooling allocator), on all cores. What a sample of the instances prints is compared.
+
+Where there is nvcc, in PATH or CUDA_HOME, sha256 and n-body are measured as hand-written CUDA kernels too: kernel time only.
+
 Exit code 1 if a program failed.";
 
 #[derive(Debug, Parser)]
@@ -190,7 +192,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
 
-    /// What one round of one side may take, about: Wasmtime stops there, the device has no further round
+    /// What a round of one side may take: Wasmtime runs fewer instances then, the device fewer rounds
     #[arg(long, value_name = "S", default_value = "2", value_parser = units::duration, allow_hyphen_values = true)]
     pub(crate) seconds: Duration,
 

@@ -101,6 +101,31 @@ mod tests {
         assert!(rate_of("Segmentation fault", b"").is_err());
     }
 
+    /// Takes `-o PROGRAM … SOURCE` as nvcc does; what it makes prints a line as the kernels do.
+    const NVCC: &str = r#"#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+grep -q __global__ "$3" && [ -f "$(dirname "$3")/timing.cuh" ] || exit 1
+printf '#!/bin/sh\necho "{\\"per_second\\": $1, \\"check\\": \\"device $2\\"}"\n' >"$2" && chmod +x "$2"
+"#;
+
+    #[test]
+    fn a_kernel_is_compiled_and_run_with_the_number_of_instances_on_the_right_device() {
+        let folder = TempDir::new().unwrap();
+        let nvcc = folder.path().join("nvcc");
+        // By another process: one that had it open for writing could not run it.
+        let made = Command::new("sh")
+            .args(["-c", "printf %s \"$1\" >\"$2\" && chmod +x \"$2\"", "sh", NVCC])
+            .arg(&nvcc)
+            .status();
+        assert!(made.unwrap().success());
+        let handwritten = Handwritten { nvcc, sm: 90, ordinal: "1".into() };
+        assert_eq!(handwritten.rate("sha256", 4096, b"device 1\n").unwrap(), Some(4096.0));
+        assert!(handwritten.rate("n-body", 4096, b"device 0\n").is_err());
+        assert_eq!(handwritten.rate("json", 4096, b"").unwrap(), None);
+        let missing = Handwritten { nvcc: folder.path().join("none"), ..handwritten };
+        assert_eq!(missing.rate("sha256", 4096, b"").unwrap(), None);
+    }
+
     #[test]
     fn every_kernels_source_is_there() {
         for (_, file) in KERNELS {

@@ -100,9 +100,13 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
             device = reopen(args.device, device);
         }
         report.rows.push(row);
+        // What was measured is kept, should one of the others never end.
+        write_files(args, &report)?;
     }
     out.write_all(table.footing(&report).as_bytes())?;
-    write_files(args, &report)?;
+    if json_on_stdout(args) {
+        Standard::stdout()?.write_all(json::text(&report).as_bytes())?;
+    }
     Ok(tell_failures(&report))
 }
 
@@ -120,18 +124,21 @@ fn reopen(choice: DeviceChoice, old: Arc<dyn Device>) -> Arc<dyn Device> {
 
 /// Where the table goes: JSON on stdout leaves no room there.
 fn table_stream(args: &BenchArgs) -> io::Result<Standard> {
-    if args.json.as_deref() == Some(Path::new("-")) { Standard::stderr() } else { Standard::stdout() }
+    if json_on_stdout(args) { Standard::stderr() } else { Standard::stdout() }
+}
+
+fn json_on_stdout(args: &BenchArgs) -> bool {
+    args.json.as_deref() == Some(Path::new("-"))
 }
 
 fn write_files(args: &BenchArgs, report: &Report) -> Result<()> {
-    let write = |path: &Path, text: &str| {
+    let write = |path: &Path, text: String| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
-    write(&args.svg, &chart::svg(report))?;
-    match args.json.as_deref() {
-        Some(path) if path == Path::new("-") => Ok(Standard::stdout()?.write_all(json::text(report).as_bytes())?),
-        Some(path) => write(path, &json::text(report)),
-        None => Ok(()),
+    write(&args.svg, chart::svg(report))?;
+    match &args.json {
+        Some(path) if !json_on_stdout(args) => write(path, json::text(report)),
+        _ => Ok(()),
     }
 }
 

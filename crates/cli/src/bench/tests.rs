@@ -68,7 +68,7 @@ fn the_picture_shows_every_program_and_is_xml() {
     for part in
         ["fast", "slow", "broken", "failed", "1000×", "0.010×", "1/100×", "3.16×", "NVIDIA &lt;Card&gt; &amp; Co"]
     {
-        assert!(svg.contains(&format!("{part}")), "{part} is not in:\n{svg}");
+        assert!(svg.contains(part), "{part} is not in:\n{svg}");
     }
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }
