@@ -37,6 +37,15 @@ Exit codes:
   124 when --timeout ended it; 134 for a trap; 1 for everything else that fails
 Only the guest's bytes go to stdout.";
 
+const BENCH_EXPLAINED: &str = "\
+Every instance finds its number in GPU_RUN_INSTANCE. Rates are the best of three rounds, in which the sides take turns. \
+On the device a round is everything from the set-up of the instances to their outcomes, the program being loaded; under Wasmtime \
+it is a store and an instance of its own for each (pooling allocator), on all cores. What a sample of the instances prints is compared.
+
+Where there is nvcc, in PATH or CUDA_HOME, sha256 and n-body are measured as hand-written CUDA kernels too: kernel time only.
+
+Exit code 1 if a program failed.";
+
 #[derive(Debug, Parser)]
 #[command(
     name = "gpu-run",
@@ -66,6 +75,8 @@ pub(crate) enum Command {
     Compile(CompileArgs),
     /// Shows functions as wasm, as CLIF and as PTX
     Explain(ExplainArgs),
+    /// Measures programs on the device and under Wasmtime on all cores, side by side
+    Bench(BenchArgs),
     /// Lists the devices there are, and says why others are missing
     Devices,
     /// Prints a completion script for a shell
@@ -151,6 +162,47 @@ pub(crate) struct ExplainArgs {
 
     /// Which functions: an index, a name, or a part of one [default: all]
     pub(crate) func: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) codegen: CodegenArgs,
+}
+
+/// Nothing of it is looked at in a gpu-run without `bench`.
+#[cfg_attr(not(feature = "bench"), allow(dead_code))]
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_EXPLAINED)]
+pub(crate) struct BenchArgs {
+    /// Programs to measure [default: all of the set]
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) programs: Vec<PathBuf>,
+
+    /// The folder with the set's .wasm files [default: GPU_RUN_BENCHES, or what scripts/build-benches made here or above]
+    #[arg(long, value_name = "DIR", conflicts_with = "programs")]
+    pub(crate) set: Option<PathBuf>,
+
+    /// Only programs whose name contains this
+    #[arg(long, value_name = "NAME")]
+    pub(crate) filter: Option<String>,
+
+    /// How many copies run at once on the device [default: 65536 on a GPU, 1024 on cpu]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) instances: Option<NonZeroU32>,
+
+    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+
+    /// What a round of one side may take: Wasmtime runs fewer instances then, the device fewer rounds
+    #[arg(long, value_name = "S", default_value = "2", value_parser = units::duration, allow_hyphen_values = true)]
+    pub(crate) seconds: Duration,
+
+    /// Writes all figures as JSON; `-` is stdout, the table then goes to stderr
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Where to write the picture
+    #[arg(long, value_name = "FILE", default_value = "gpu-run-bench.svg")]
+    pub(crate) svg: PathBuf,
 
     #[command(flatten)]
     pub(crate) codegen: CodegenArgs,

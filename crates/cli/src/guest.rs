@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 
 /// The variable that holds an instance's number.
-const INSTANCE: &str = "GPU_RUN_INSTANCE";
+pub(crate) const INSTANCE: &str = "GPU_RUN_INSTANCE";
 
 #[derive(Debug)]
 pub(crate) struct Guest {

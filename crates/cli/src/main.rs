@@ -5,6 +5,11 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
 
 mod args;
+#[cfg(feature = "bench")]
+mod bench;
+#[cfg(not(feature = "bench"))]
+#[path = "bench/missing.rs"]
+mod bench;
 mod compile;
 mod devices;
 mod explain;
@@ -59,6 +64,10 @@ fn dispatch(cli: Cli) -> Result<u8> {
         Some(Command::Explain(args)) => {
             start_tracing(args.codegen.verbose);
             explain::explain(&args)
+        }
+        Some(Command::Bench(args)) => {
+            start_tracing(args.codegen.verbose);
+            bench::bench(&args)
         }
         Some(Command::Devices) => devices::list(),
         Some(Command::Completion { shell }) => {

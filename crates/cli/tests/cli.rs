@@ -415,3 +415,9 @@ fn a_rust_file_and_a_package_are_built_and_run() {
     place.run("--bin c pkg").gives(2, "").says(&["no binary `c`"]);
     place.run("--bin b pkg --bin a").gives(0, "[\"b.wasm\", \"--bin\", \"a\"]\n");
 }
+
+#[cfg(not(feature = "bench"))]
+#[test]
+fn bench_left_out_of_the_build_says_how_to_have_it() {
+    Place::new().run("bench").gives(1, "").says(&["built without `bench`", "--features bench"]);
+}

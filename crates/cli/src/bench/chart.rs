@@ -1,0 +1,179 @@
+//! The picture: how many times Wasmtime's rate each program reaches, as bars on a logarithmic scale from 1×.
+//!
+//! An SVG file of its own, in light colours or dark ones as the reader's system has it. No text is measured: columns are
+//! wide enough for what can come.
+
+use super::{Report, describe, show_count, show_grouped, show_ratio};
+use std::fmt::Write as _;
+
+const WIDTH: f64 = 960.0;
+const TOP: f64 = 128.0;
+const ROW: f64 = 28.0;
+const BAR: f64 = 16.0;
+/// Where names end and bars can begin.
+const LEFT: f64 = 150.0;
+/// Characters of a name at most.
+const NAME: usize = 19;
+/// Where bars end; behind it is room for a ratio.
+const RIGHT: f64 = 680.0;
+/// Right edges of the two columns of rates.
+const COLUMNS: [f64; 2] = [842.0, 936.0];
+
+const STYLE: &str = "\
+  .back { fill: #ffffff } .text { fill: #1f2328 } .quiet { fill: #59636e } .grid { stroke: #d8dee4 } .one { stroke: #59636e }
+  .bar { fill: #2f81d7 } .mean { fill: #1f2328 } .cuda { fill: #bc4c00 }
+  @media (prefers-color-scheme: dark) {
+    .back { fill: #0d1117 } .text { fill: #e6edf3 } .quiet { fill: #9198a1 } .grid { stroke: #30363d } .one { stroke: #9198a1 }
+    .bar { fill: #4493f8 } .mean { fill: #e6edf3 } .cuda { fill: #f0883e }
+  }
+  text { font: 13px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif }
+  .small { font-size: 12px } .title { font-size: 18px; font-weight: 600 }
+  .end { text-anchor: end } .middle { text-anchor: middle }";
+
+pub(super) fn svg(report: &Report) -> String {
+    let scale = Scale::new(&ratios(report));
+    let mean = report.geometric_mean();
+    let rows = report.rows.len() + usize::from(mean.is_some());
+    let bottom = TOP + ROW * rows as f64;
+    let mut chart = Chart { scale, body: String::new() };
+    chart.heading(report);
+    chart.grid(bottom);
+    let mut y = TOP;
+    for row in &report.rows {
+        chart.text(LEFT - 12.0, y + 19.0, "text end", &short(&row.name));
+        match &row.figures {
+            Ok(figures) => {
+                chart.bar(y, figures.ratio(), "bar");
+                chart.rates(y, [figures.device_rate, figures.wasmtime_rate]);
+                if let Some(rate) = figures.handwritten_rate {
+                    let x = chart.scale.x(rate / figures.wasmtime_rate);
+                    chart.rect(x - 2.0, y + 3.0, 4.0, ROW - 6.0, "cuda");
+                }
+            }
+            Err(_) => chart.text(chart.scale.x(1.0) + 8.0, y + 19.0, "quiet", "failed"),
+        }
+        y += ROW;
+    }
+    if let Some(mean) = mean {
+        chart.line(LEFT, y, COLUMNS[1], y, "grid");
+        chart.text(LEFT - 12.0, y + 19.0, "text end", "geometric mean");
+        chart.bar(y, mean, "mean");
+    }
+    chart.finish(bottom + 16.0)
+}
+
+/// All that is drawn on the scale.
+fn ratios(report: &Report) -> Vec<f64> {
+    let handwritten =
+        report.measured().filter_map(|(_, figures)| Some(figures.handwritten_rate? / figures.wasmtime_rate));
+    report.measured().map(|(_, figures)| figures.ratio()).chain(handwritten).collect()
+}
+
+/// Whole decades, 1× and 10× among them.
+struct Scale {
+    first: i32,
+    last: i32,
+}
+
+impl Scale {
+    fn new(ratios: &[f64]) -> Self {
+        let decades = || ratios.iter().map(|ratio| ratio.log10()).filter(|decade| decade.is_finite());
+        // A ratio is of two measured rates: more than nine decades are a mistake, and would only be drawn badly.
+        let bound = |decade: f64| decade.clamp(-9.0, 9.0) as i32;
+        Self { first: bound(decades().fold(0.0, f64::min).floor()), last: bound(decades().fold(1.0, f64::max).ceil()) }
+    }
+
+    fn x(&self, ratio: f64) -> f64 {
+        let part = (ratio.log10() - f64::from(self.first)) / f64::from(self.last - self.first);
+        LEFT + part.clamp(0.0, 1.0) * (RIGHT - LEFT)
+    }
+}
+
+struct Chart {
+    scale: Scale,
+    body: String,
+}
+
+impl Chart {
+    fn heading(&mut self, report: &Report) {
+        self.text(24.0, 34.0, "text title", "Instances a second, against Wasmtime on all cores");
+        for (line, y) in describe(&report.setting).iter().zip([56.0, 74.0]) {
+            self.text(24.0, y, "quiet small", line);
+        }
+        for (title, x) in ["gpu-run", "Wasmtime"].iter().zip(COLUMNS) {
+            self.text(x, TOP - 12.0, "quiet small end", title);
+        }
+        if report.measured().any(|(_, figures)| figures.handwritten_rate.is_some()) {
+            self.rect(COLUMNS[1] - 250.0, 24.0, 4.0, 12.0, "cuda");
+            self.text(COLUMNS[1], 34.0, "quiet small end", "the same by hand in CUDA, kernel only");
+        }
+    }
+
+    /// A line for each decade, with its ratio above.
+    fn grid(&mut self, bottom: f64) {
+        for decade in self.scale.first..=self.scale.last {
+            let x = self.scale.x(10f64.powi(decade));
+            self.line(x, TOP - 6.0, x, bottom, if decade == 0 { "one" } else { "grid" });
+            let power = show_grouped(10u32.saturating_pow(decade.unsigned_abs()));
+            let label = if decade < 0 { format!("1/{power}×") } else { format!("{power}×") };
+            self.text(x, TOP - 12.0, "quiet small middle", &label);
+        }
+    }
+
+    /// From 1× to the ratio, on whichever side it lies, the number to the right of both.
+    fn bar(&mut self, y: f64, ratio: f64, class: &str) {
+        let (one, end) = (self.scale.x(1.0), self.scale.x(ratio));
+        let (from, to) = if end < one { (end, one) } else { (one, end) };
+        self.rect(from, y + (ROW - BAR) / 2.0, (to - from).max(1.0), BAR, class);
+        self.text(to + 8.0, y + 19.0, "text small", &show_ratio(ratio));
+    }
+
+    fn rates(&mut self, y: f64, rates: [f64; 2]) {
+        for (rate, x) in rates.iter().zip(COLUMNS) {
+            self.text(x, y + 19.0, "text small end", &format!("{}/s", show_count(*rate)));
+        }
+    }
+
+    // Writing to a `String` cannot fail.
+    fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+        let _ = writeln!(self.body, r#"<text x="{x:.1}" y="{y:.1}" class="{class}">{}</text>"#, escape(text));
+    }
+
+    fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, class: &str) {
+        let size = format!(r#"width="{width:.1}" height="{height:.1}""#);
+        let _ = writeln!(self.body, r#"<rect x="{x:.1}" y="{y:.1}" {size} rx="2" class="{class}"/>"#);
+    }
+
+    fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, class: &str) {
+        let _ = writeln!(self.body, r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" class="{class}"/>"#);
+    }
+
+    fn finish(self, height: f64) -> String {
+        let size = format!(r#"width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}""#);
+        let back = format!(r#"<rect width="{WIDTH}" height="{height}" class="back"/>"#);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" {size}>\n<style>\n{STYLE}\n</style>\n{back}\n{}</svg>\n",
+            self.body
+        )
+    }
+}
+
+/// What of a name fits beside the bars.
+fn short(name: &str) -> String {
+    if name.chars().count() <= NAME { name.to_owned() } else { name.chars().take(NAME - 1).chain(['…']).collect() }
+}
+
+/// Names come from files and may hold anything; XML may not.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

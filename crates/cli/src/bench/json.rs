@@ -1,0 +1,36 @@
+//! The figures for programs: seconds, bytes and instances a second, `null` where there is none.
+
+use super::{Report, Row, on_wasmtime, seconds};
+use serde_json::{Value, json};
+
+pub(super) fn text(report: &Report) -> String {
+    let setting = &report.setting;
+    let value = json!({
+        "gpu_run": env!("CARGO_PKG_VERSION"),
+        "device": { "id": setting.device, "name": setting.device_name, "driver": setting.driver },
+        "host": { "name": setting.host, "threads": setting.threads, "wasmtime": on_wasmtime::VERSION },
+        "instances": setting.instances,
+        "programs": report.rows.iter().map(row).collect::<Vec<_>>(),
+        "geometric_mean": report.geometric_mean(),
+    });
+    format!("{value:#}\n")
+}
+
+fn row(row: &Row) -> Value {
+    let figures = row.figures.as_ref().ok();
+    json!({
+        "name": row.name,
+        "error": row.figures.as_ref().err(),
+        "wasm_bytes": row.wasm_bytes,
+        "device_per_second": figures.map(|f| f.device_rate),
+        "wasmtime_per_second": figures.map(|f| f.wasmtime_rate),
+        "ratio": figures.map(|f| f.ratio()),
+        "handwritten_cuda_per_second": figures.and_then(|f| f.handwritten_rate),
+        "device_latency_seconds": figures.map(|f| seconds(f.device_latency)),
+        "wasmtime_latency_seconds": figures.map(|f| seconds(f.wasmtime_latency)),
+        "to_ptx_seconds": figures.map(|f| seconds(f.to_ptx)),
+        "ptx_bytes": figures.map(|f| f.ptx_bytes),
+        "load_seconds": figures.map(|f| seconds(f.load)),
+        "warm_start_seconds": figures.and_then(|f| f.warm_start).map(seconds),
+    })
+}

@@ -1,0 +1,201 @@
+//! One program's figures. The sides take turns, so that both see the same machine, and the best round of each counts;
+//! what they print is compared before anything is believed.
+
+use super::handwritten::Handwritten;
+use super::on_device::{self, Build, Loaded, run_device};
+use super::on_wasmtime::OnWasmtime;
+use crate::progress::Progress;
+use crate::source::Source;
+use anyhow::{Context as _, Result, bail};
+use gpu_run_device::Device;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const ROUNDS: u32 = 3;
+/// Instances whose outputs are compared.
+const SAMPLE: u32 = 16;
+/// Runs of one instance alone, whose median counts; fewer if they are long.
+const SINGLE_RUNS: usize = 15;
+
+/// How everything is measured.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) instances: u32,
+    /// For a round of one side.
+    pub(super) budget: Duration,
+    pub(super) build: Build,
+    pub(super) threads: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Figures {
+    /// Instances a second.
+    pub(super) device_rate: f64,
+    pub(super) wasmtime_rate: f64,
+    /// The same work as a CUDA kernel written by hand.
+    pub(super) handwritten_rate: Option<f64>,
+    /// One instance alone.
+    pub(super) device_latency: Duration,
+    pub(super) wasmtime_latency: Duration,
+    /// wasm to PTX.
+    pub(super) to_ptx: Duration,
+    /// PTX to a program on the device.
+    pub(super) load: Duration,
+    pub(super) ptx_bytes: usize,
+    /// A second load.
+    pub(super) warm_start: Option<Duration>,
+}
+
+impl Figures {
+    pub(super) fn ratio(&self) -> f64 {
+        self.device_rate / self.wasmtime_rate
+    }
+}
+
+/// Measures a program; `place` says on a terminal how far it has come.
+pub(super) fn measure(
+    place: &str,
+    device: &Arc<dyn Device>,
+    source: &Source,
+    name: &str,
+    plan: &Plan,
+    handwritten: Option<&Handwritten>,
+) -> Result<Figures> {
+    let progress = Progress::start(format!("{place}: compiling"));
+    let loaded = on_device::load(device, source, plan.build, plan.instances)?;
+    // What one instance takes is what `gpu-run FILE` would take, which compiles for one.
+    let alone = match plan.build.differs(&**device, plan.instances) {
+        true => Some(on_device::load(device, source, plan.build, 1)?),
+        false => None,
+    };
+    let wasmtime = OnWasmtime::new(source, plan.threads)?;
+    drop(progress);
+
+    let progress = Progress::start(format!("{place}: one instance"));
+    // The device first: it has a limit for programs that do not end.
+    let device_latency = device_latency(alone.as_ref().unwrap_or(&loaded), plan.budget)?;
+    let wasmtime_latency = median(plan.budget, || {
+        let began = Instant::now();
+        wasmtime.run(0).map(|_| began.elapsed())
+    })?;
+    drop(progress);
+
+    let progress = Progress::start(format!("{place}: {} instances", plan.instances));
+    let sample = sample(plan.instances);
+    let expected = wasmtime.outputs(&sample)?;
+    let (device_rate, wasmtime_rate) = rates(&loaded, &wasmtime, plan, &sample, &expected)?;
+    drop(progress);
+
+    let progress = Progress::start(format!("{place}: hand-written CUDA"));
+    let handwritten_rate = match handwritten {
+        Some(handwritten) => handwritten.rate(name, plan.instances, &expected[0])?,
+        None => None,
+    };
+    drop(progress);
+    Ok(Figures {
+        device_rate,
+        wasmtime_rate,
+        handwritten_rate,
+        device_latency,
+        wasmtime_latency,
+        to_ptx: loaded.to_ptx,
+        load: loaded.load,
+        ptx_bytes: loaded.ptx_bytes,
+        warm_start: None, // Nothing is cached yet: a second load is as cold as the first.
+    })
+}
+
+/// The best round of each side, instances a second.
+fn rates(
+    loaded: &Loaded,
+    wasmtime: &OnWasmtime,
+    plan: &Plan,
+    sample: &[u32],
+    expected: &[Vec<u8>],
+) -> Result<(f64, f64)> {
+    let (mut ours, mut theirs, mut spent) = (0.0f64, 0.0f64, Duration::ZERO);
+    for _ in 0..ROUNDS {
+        let (outputs, took) = run_device(loaded, plan.instances, sample)?;
+        compare(sample, &outputs, expected)?;
+        ours = ours.max(f64::from(plan.instances) / took.as_secs_f64());
+        theirs = theirs.max(wasmtime.rate(plan.instances, plan.budget)?);
+        spent += took;
+        // A round on the device cannot be cut short.
+        if spent > plan.budget * ROUNDS {
+            break;
+        }
+    }
+    Ok((ours, theirs))
+}
+
+fn device_latency(loaded: &Loaded, budget: Duration) -> Result<Duration> {
+    run_device(loaded, 1, &[]).context("one instance alone")?; // sets up what stays
+    median(budget, || run_device(loaded, 1, &[]).map(|(_, took)| took))
+}
+
+/// The median of several runs, which together take no more than a part of the budget; one at least.
+fn median(budget: Duration, mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
+    let began = Instant::now();
+    let mut times = vec![run()?];
+    while times.len() < SINGLE_RUNS && began.elapsed() < budget / 4 {
+        times.push(run()?);
+    }
+    times.sort();
+    Ok(times[times.len() / 2])
+}
+
+/// The first instance, the last and some between.
+pub(super) fn sample(instances: u32) -> Vec<u32> {
+    let last = u64::from(instances.max(1) - 1);
+    let steps = u64::from(SAMPLE - 1);
+    let mut sample: Vec<u32> = (0..=steps).map(|step| (last * step / steps) as u32).collect();
+    sample.dedup();
+    sample
+}
+
+/// Both sides printed the same.
+fn compare(sample: &[u32], ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Result<()> {
+    for ((instance, ours), theirs) in sample.iter().zip(ours).zip(theirs) {
+        if ours != theirs {
+            let [ours, theirs] = [ours, theirs].map(|bytes| excerpt(bytes, ours, theirs));
+            bail!(
+                "instance {instance} prints something else than under Wasmtime\n  device:   {ours}\n  Wasmtime: {theirs}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The part of an output where the two differ.
+fn excerpt(bytes: &[u8], one: &[u8], other: &[u8]) -> String {
+    const SHOWN: usize = 60;
+    let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let from = same.saturating_sub(SHOWN / 2).min(bytes.len());
+    let part = &bytes[from..bytes.len().min(from + SHOWN)];
+    let dots = if from > 0 { "…" } else { "" };
+    format!("{dots}{:?} ({} bytes)", String::from_utf8_lossy(part), bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_the_first_and_the_last_and_none_twice() {
+        assert_eq!(sample(1), [0]);
+        assert_eq!(sample(3), [0, 1, 2]);
+        let many = sample(65_536);
+        assert_eq!((many.len(), many[0], many[15]), (16, 0, 65_535));
+        assert!(many.windows(2).all(|pair| pair[0] < pair[1]), "{many:?}");
+        assert_eq!(sample(u32::MAX).last(), Some(&(u32::MAX - 1)));
+    }
+
+    #[test]
+    fn a_difference_names_the_instance_and_shows_where() {
+        let [ours, theirs] = ["x".repeat(100) + "ours", "x".repeat(100) + "theirs"].map(String::into_bytes);
+        let same = b"same".to_vec();
+        assert!(compare(&[0], std::slice::from_ref(&same), std::slice::from_ref(&same)).is_ok());
+        let error = compare(&[0, 7], &[same.clone(), ours], &[same, theirs]).unwrap_err().to_string();
+        assert!(error.contains("instance 7") && error.contains("xours\"") && error.contains("xtheirs\""), "{error}");
+    }
+}

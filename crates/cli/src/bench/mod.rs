@@ -1,0 +1,259 @@
+//! `gpu-run bench`: what running on the device gains over Wasmtime on all cores, measured in one run.
+//!
+//! ```text
+//! set          which programs
+//! on_device    ours: compile, load, run so many instances
+//! on_wasmtime  theirs: the same instances, a store for each, on all cores
+//! handwritten  the same work as a CUDA kernel, where there is one and nvcc is installed
+//! measure      the sides take turns; outputs are compared; figures come out
+//! table, json, chart   what is made of the figures
+//! ```
+//!
+//! A program that fails has a row that says so, and the others go on.
+
+mod chart;
+mod handwritten;
+mod json;
+mod measure;
+mod on_device;
+mod on_wasmtime;
+mod set;
+mod table;
+
+use crate::args::{BenchArgs, DeviceChoice};
+use crate::devices;
+use crate::failure::exit;
+use crate::output::Standard;
+use crate::run::{DEFAULT_TARGET, is_gpu};
+use anyhow::{Context as _, Result};
+use gpu_run_device::Device;
+use handwritten::Handwritten;
+use measure::{Figures, Plan};
+use on_device::Build;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Instances where the user does not say how many: enough to fill the device.
+const INSTANCES_GPU: u32 = 65_536;
+const INSTANCES_CPU: u32 = 1024;
+
+/// All that was found out.
+#[derive(Debug)]
+struct Report {
+    setting: Setting,
+    rows: Vec<Row>,
+}
+
+/// What the figures were measured on.
+#[derive(Debug)]
+struct Setting {
+    /// `cuda:0`
+    device: String,
+    /// `NVIDIA H200`
+    device_name: String,
+    /// Of a GPU.
+    driver: Option<String>,
+    host: String,
+    threads: usize,
+    instances: u32,
+}
+
+#[derive(Debug)]
+struct Row {
+    name: String,
+    wasm_bytes: usize,
+    /// The error is one that names the place.
+    figures: Result<Figures, String>,
+}
+
+pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
+    let programs = set::find(args)?;
+    let mut device = devices::open(args.device)?;
+    let setting = Setting::new(&*device, args);
+    let plan = Plan {
+        instances: setting.instances,
+        budget: args.seconds,
+        threads: setting.threads,
+        build: Build { layout: args.codegen.layout, sm: args.codegen.target.unwrap_or(DEFAULT_TARGET) },
+    };
+    let handwritten = if is_gpu(&*device) { Handwritten::find(device.properties()) } else { None };
+
+    let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
+    let mut report = Report { setting, rows: Vec::new() };
+    let mut out = table_stream(args)?;
+    let table = table::Table::new(&report.setting, &names, handwritten.is_some());
+    out.write_all(table.heading().as_bytes())?;
+    for (at, program) in programs.iter().enumerate() {
+        let place = format!("{} ({} of {})", program.name, at + 1, programs.len());
+        let row = match set::load(program, &args.codegen) {
+            Ok(source) => {
+                let figures = measure::measure(&place, &device, &source, &program.name, &plan, handwritten.as_ref());
+                Row { name: program.name.clone(), wasm_bytes: source.wasm.len(), figures: figures.map_err(message) }
+            }
+            Err(error) => Row { name: program.name.clone(), wasm_bytes: 0, figures: Err(message(error)) },
+        };
+        out.write_all(table.row(&row).as_bytes())?;
+        if row.figures.is_err() {
+            // A kernel that faulted has taken its context with it.
+            device = reopen(args.device, device);
+        }
+        report.rows.push(row);
+        // What was measured is kept, should one of the others never end.
+        write_files(args, &report)?;
+    }
+    out.write_all(table.footing(&report).as_bytes())?;
+    if json_on_stdout(args) {
+        Standard::stdout()?.write_all(json::text(&report).as_bytes())?;
+    }
+    Ok(tell_failures(&report))
+}
+
+fn message(error: anyhow::Error) -> String {
+    format!("{error:#}")
+}
+
+/// The device anew; if it cannot be had, the old one will say why.
+fn reopen(choice: DeviceChoice, old: Arc<dyn Device>) -> Arc<dyn Device> {
+    if !is_gpu(&*old) {
+        return old;
+    }
+    devices::open(choice).ok().filter(|new| is_gpu(&**new)).unwrap_or(old)
+}
+
+/// Where the table goes: JSON on stdout leaves no room there.
+fn table_stream(args: &BenchArgs) -> io::Result<Standard> {
+    if json_on_stdout(args) { Standard::stderr() } else { Standard::stdout() }
+}
+
+fn json_on_stdout(args: &BenchArgs) -> bool {
+    args.json.as_deref() == Some(Path::new("-"))
+}
+
+fn write_files(args: &BenchArgs, report: &Report) -> Result<()> {
+    let write = |path: &Path, text: String| {
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    write(&args.svg, chart::svg(report))?;
+    match &args.json {
+        Some(path) if !json_on_stdout(args) => write(path, json::text(report)),
+        _ => Ok(()),
+    }
+}
+
+/// Says in full what went wrong, where the table had one line for it; returns the exit code.
+fn tell_failures(report: &Report) -> u8 {
+    let mut code = 0;
+    for row in &report.rows {
+        if let Err(error) = &row.figures {
+            let _ = writeln!(io::stderr(), "error: {}: {error}", row.name);
+            code = exit::FAILURE;
+        }
+    }
+    code
+}
+
+impl Setting {
+    fn new(device: &dyn Device, args: &BenchArgs) -> Self {
+        let gpu = is_gpu(device);
+        let properties = device.properties();
+        let default = if gpu { INSTANCES_GPU } else { INSTANCES_CPU };
+        Self {
+            device: properties.id.clone(),
+            device_name: properties.name.clone(),
+            driver: if gpu { driver_version("/proc/driver/nvidia/version") } else { None },
+            host: processor("/proc/cpuinfo").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            threads: std::thread::available_parallelism().map_or(1, |count| count.get()),
+            instances: args.instances.map_or(default, |count| count.get()),
+        }
+    }
+}
+
+/// `580.159.04` out of `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build`.
+fn driver_version(file: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let is_version = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    text.lines().next()?.split_whitespace().find(is_version).map(str::to_owned)
+}
+
+fn processor(file: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+impl Report {
+    fn measured(&self) -> impl Iterator<Item = (&str, &Figures)> {
+        self.rows.iter().filter_map(|row| Some((row.name.as_str(), row.figures.as_ref().ok()?)))
+    }
+
+    /// Of the ratios to Wasmtime; `None` where nothing was measured.
+    fn geometric_mean(&self) -> Option<f64> {
+        let logarithms: Vec<f64> = self.measured().map(|(_, figures)| figures.ratio().ln()).collect();
+        (!logarithms.is_empty()).then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+    }
+}
+
+/// `887 k`, `1.23 M`: three digits that matter.
+fn show_count(count: f64) -> String {
+    let (value, unit) = match count {
+        c if c >= 999.5e6 => (c / 1e9, " G"),
+        c if c >= 999.5e3 => (c / 1e6, " M"),
+        c if c >= 999.5 => (c / 1e3, " k"),
+        c => (c, ""),
+    };
+    format!("{}{unit}", three_digits(value))
+}
+
+/// `215×`, `6.54×`, `0.42×`
+fn show_ratio(ratio: f64) -> String {
+    format!("{}×", three_digits(ratio))
+}
+
+fn three_digits(value: f64) -> String {
+    let decimals = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.0995 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// `65,536`
+fn show_grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What the table and the picture say of where it ran: ours, then theirs.
+fn describe(setting: &Setting) -> [String; 2] {
+    let driver = setting.driver.as_ref().map_or(String::new(), |driver| format!(", driver {driver}"));
+    let instances = show_grouped(setting.instances);
+    [
+        format!(
+            "gpu-run {} on {} ({}{driver}), {instances} instances",
+            env!("CARGO_PKG_VERSION"),
+            setting.device_name,
+            setting.device
+        ),
+        format!("Wasmtime {} on {}, {} threads", on_wasmtime::VERSION, setting.host, setting.threads),
+    ]
+}
+
+/// Seconds for JSON.
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+//! Which programs are measured: files the user names, or the benchmark set.
+
+use crate::args::{BenchArgs, CodegenArgs};
+use crate::failure::Failure;
+use crate::source::{self, Source};
+use crate::surface::Surface;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// Where `scripts/build-benches` leaves the set, from the repository's root.
+const BUILT: &str = "benches/programs/target/wasm32-wasip1/release";
+/// Names the folder of the set where it lies elsewhere.
+const VARIABLE: &str = "GPU_RUN_BENCHES";
+
+/// A program to be measured.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The file's name without folders and extension.
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+}
+
+/// The programs of `args`, in alphabetical order if they are a folder's.
+pub(super) fn find(args: &BenchArgs) -> Result<Vec<Entry>> {
+    let all = if args.programs.is_empty() {
+        folder(&set_folder(args)?)?
+    } else {
+        args.programs.iter().map(|path| entry(path.clone())).collect()
+    };
+    let wanted = args.filter.as_deref().unwrap_or("");
+    let known: Vec<String> = all.iter().map(|entry| entry.name.clone()).collect();
+    let chosen: Vec<Entry> = all.into_iter().filter(|entry| entry.name.contains(wanted)).collect();
+    if chosen.is_empty() {
+        return Err(Failure::usage(format!("no program's name contains `{wanted}`"))
+            .hint(format!("there are {}", known.join(", ")))
+            .into());
+    }
+    Ok(chosen)
+}
+
+/// The program's bytes, looked at so that what cannot run is told as `gpu-run FILE` would.
+pub(super) fn load(entry: &Entry, codegen: &CodegenArgs) -> Result<Source> {
+    let source = source::load(&entry.path, codegen.bin.as_deref())?;
+    let surface = Surface::read(&source.wasm, &source.name)?;
+    surface.check_imports(&source.name)?;
+    surface.check_command(&source.name)?;
+    Ok(source)
+}
+
+fn set_folder(args: &BenchArgs) -> Result<PathBuf> {
+    if let Some(folder) = args.set.clone().or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from)) {
+        return Ok(folder);
+    }
+    let here = std::env::current_dir()?;
+    let built = here.ancestors().map(|folder| folder.join(BUILT)).find(|folder| folder.is_dir());
+    built.ok_or_else(|| {
+        Failure::usage(format!("the benchmark set is not built: there is no {BUILT} here or above"))
+            .hint(format!(
+                "scripts/build-benches builds it; --set DIR or {VARIABLE} says where else it is; or name .wasm files"
+            ))
+            .into()
+    })
+}
+
+/// All modules of a folder.
+fn folder(folder: &Path) -> Result<Vec<Entry>> {
+    let unreadable = |error| Failure::usage(format!("cannot read the folder {}: {error}", folder.display()));
+    let mut entries = Vec::new();
+    for file in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = file.map_err(unreadable)?.path();
+        if path.is_file() && path.extension().is_some_and(|extension| extension == "wasm" || extension == "wat") {
+            entries.push(entry(path));
+        }
+    }
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    if entries.is_empty() {
+        return Err(Failure::usage(format!("{} holds no .wasm or .wat files", folder.display())).into());
+    }
+    Ok(entries)
+}
+
+fn entry(path: PathBuf) -> Entry {
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Entry { name, path }
+}

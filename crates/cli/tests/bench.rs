@@ -1,0 +1,183 @@
+//! `gpu-run bench`, from the command line to the table, the JSON and the picture. Built with the feature `bench` only.
+#![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// Prints its environment: the number of the instance.
+const NUMBER: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $sizes (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_get" (func $get (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "_start")
+    (drop (call $sizes (i32.const 0) (i32.const 20)))
+    (drop (call $get (i32.const 32) (i32.const 64)))
+    (i32.store (i32.const 16) (i32.const 64))
+    (drop (call $fd_write (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 8)))))"#;
+
+/// Prints the sum of the numbers below a thousand, one byte of it.
+const SUM: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 8) "\00\00\00\00\04\00\00\00")
+  (func (export "_start") (local $i i32) (local $sum i32)
+    (loop $again
+      (local.set $sum (i32.add (local.get $sum) (local.get $i)))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $again (i32.lt_u (local.get $i) (i32.const 1000))))
+    (i32.store (i32.const 0) (local.get $sum))
+    (drop (call $fd_write (i32.const 1) (i32.const 8) (i32.const 1) (i32.const 16)))))"#;
+
+/// Prints random bytes: no two runs are the same.
+const RANDOM: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\40\00\00\00\10\00\00\00")
+  (func (export "_start")
+    (drop (call $random (i32.const 64) (i32.const 16)))
+    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16)))))"#;
+
+const TRAP: &str = r#"(module (memory (export "memory") 1) (func (export "_start") unreachable))"#;
+
+/// A folder with programs, and what gpu-run makes of them there.
+struct Place(TempDir);
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Place {
+    fn with(programs: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("set")).unwrap();
+        for (name, text) in programs {
+            std::fs::write(folder.path().join("set").join(name), text).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn bench(&self, line: &str) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+        command.arg("bench").args(line.split_whitespace()).current_dir(self.0.path()).stdin(Stdio::null());
+        let output = command.env_remove("GPU_RUN_BENCHES").output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    fn read(&self, file: impl AsRef<Path>) -> String {
+        std::fs::read_to_string(self.0.path().join(file)).unwrap()
+    }
+}
+
+#[test]
+fn two_programs_give_a_table_json_and_a_picture() {
+    let place = Place::with(&[("number.wat", NUMBER), ("sum.wat", SUM), ("notes.txt", "not a program")]);
+    let ran = place.bench("--set set --device cpu --instances 40 --seconds 0.2 --json out.json");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.stderr, "");
+
+    let rows: Vec<&str> = ran.stdout.lines().filter(|line| line.contains('×')).collect();
+    let [number, sum, mean] = rows.as_slice() else { panic!("{}", ran.stdout) };
+    assert!(number.starts_with("number ") && sum.starts_with("sum ") && mean.starts_with("geometric mean "));
+    assert!(ran.stdout.contains("40 instances"), "{}", ran.stdout);
+
+    let json: Value = serde_json::from_str(&place.read("out.json")).unwrap();
+    assert_eq!((&json["instances"], &json["device"]["id"]), (&40.into(), &"cpu".into()));
+    let positive = |value: &Value| value.as_f64().is_some_and(|value| value > 0.0);
+    assert!(positive(&json["geometric_mean"]) && positive(&json["host"]["threads"]), "{json}");
+    let programs = json["programs"].as_array().unwrap();
+    assert_eq!(programs.iter().map(|program| program["name"].as_str().unwrap()).collect::<Vec<_>>(), ["number", "sum"]);
+    for program in programs {
+        for field in ["wasm_bytes", "device_per_second", "wasmtime_per_second", "ratio", "device_latency_seconds"] {
+            assert!(positive(&program[field]), "{field}: {program}");
+        }
+        for field in ["wasmtime_latency_seconds", "to_ptx_seconds", "ptx_bytes", "load_seconds"] {
+            assert!(positive(&program[field]), "{field}: {program}");
+        }
+        assert!(program["error"].is_null() && program["warm_start_seconds"].is_null(), "{program}");
+        assert!(program["handwritten_cuda_per_second"].is_null(), "{program}");
+    }
+
+    let svg = place.read("gpu-run-bench.svg");
+    well_formed(&svg);
+    assert!(svg.contains(">number</text>") && svg.contains(">sum</text>") && svg.contains("geometric mean"), "{svg}");
+}
+
+#[test]
+fn a_program_that_differs_is_an_error_that_names_it_and_the_others_go_on() {
+    let place = Place::with(&[("random.wat", RANDOM), ("sum.wat", SUM), ("trap.wat", TRAP)]);
+    let ran = place.bench("--set set --device cpu --instances 8 --seconds 0.1 --json - --svg picture.svg");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    for part in [
+        "error: random: instance 0 prints something else than under Wasmtime",
+        "error: trap: one instance alone: on the device, instance 0: unreachable",
+        "geometric mean",
+    ] {
+        assert!(ran.stderr.contains(part), "{part:?} is not in:\n{}", ran.stderr);
+    }
+    // With JSON on stdout nothing else is there.
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let programs = json["programs"].as_array().unwrap();
+    assert!(programs[0]["error"].as_str().unwrap().contains("instance 0"), "{json}");
+    assert!(programs[1]["ratio"].as_f64().is_some(), "{json}");
+    assert!(programs[2]["error"].as_str().unwrap().contains("unreachable"), "{json}");
+    let svg = place.read("picture.svg");
+    well_formed(&svg);
+    assert_eq!(svg.matches(">failed</text>").count(), 2, "{svg}");
+}
+
+#[test]
+fn files_can_be_named_and_filtered() {
+    let place = Place::with(&[("sum.wat", SUM), ("other.wat", SUM)]);
+    let ran = place.bench("set/sum.wat set/other.wat --filter um --device cpu --instances 2 --seconds 0.1");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\nsum ") && !ran.stdout.contains("other"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_missing_set_says_how_to_build_it() {
+    let place = Place::with(&[]);
+    for (line, parts) in [
+        ("", ["is not built", "scripts/build-benches"]),
+        ("--set set", ["set holds no .wasm", ""]),
+        ("--set nowhere", ["nowhere", "No such file"]),
+    ] {
+        let ran = place.bench(line);
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.stderr);
+        assert!(parts.iter().all(|part| ran.stderr.contains(part)), "{line}: {}", ran.stderr);
+    }
+}
+
+/// Every element is closed in its turn, and nothing but entities begins with an ampersand.
+#[track_caller]
+fn well_formed(svg: &str) {
+    let mut open = Vec::new();
+    let mut rest = svg;
+    while let Some(begin) = rest.find('<') {
+        assert!(
+            !rest[..begin].contains('>') || open.last() == Some(&"style"),
+            "a stray > before {:.40}",
+            &rest[begin..]
+        );
+        let end = begin + rest[begin..].find('>').unwrap();
+        let tag = &rest[begin + 1..end];
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "in {svg}");
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+        assert_eq!(tag.matches('"').count() % 2, 0, "quotes in <{tag}>");
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{open:?} is not closed");
+    for (at, _) in svg.match_indices('&') {
+        assert!(["&amp;", "&lt;", "&gt;"].iter().any(|entity| svg[at..].starts_with(entity)), "{:.20}", &svg[at..]);
+    }
+}
