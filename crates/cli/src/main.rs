@@ -20,6 +20,7 @@ mod source;
 mod surface;
 mod toolchain;
 mod units;
+mod wast;
 
 use anyhow::Result;
 use args::{Cli, Command};
@@ -54,6 +55,10 @@ fn dispatch(cli: Cli) -> Result<u8> {
         Some(Command::Explain(args)) => {
             start_tracing(args.codegen.verbose);
             explain::explain(&args)
+        }
+        Some(Command::Wast(args)) => {
+            start_tracing(args.verbose);
+            wast::wast(&args)
         }
         Some(Command::Devices) => devices::list(),
         Some(Command::Completion { shell }) => {
