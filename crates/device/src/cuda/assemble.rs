@@ -26,7 +26,7 @@ const LOG_LINES: usize = 12;
 
 /// PTX shorter than this is given to the driver first: starting two processes takes longer than the work. To be measured
 /// again where the driver or the tools change.
-const SMALL: usize = 256 << 10;
+const SMALL: usize = 64 << 10;
 
 /// One of the two ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
