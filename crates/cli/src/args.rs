@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Measures programs on the device and under Wasmtime on all cores, side by side
     Bench(BenchArgs),
+    /// Runs scripts of the WebAssembly test suite and says what passed
+    Wast(WastArgs),
     /// Lists the devices there are, and says why others are missing
     Devices,
     /// Prints a completion script for a shell
@@ -206,6 +208,36 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(crate) codegen: CodegenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WastArgs {
+    /// Scripts; of a folder, all .wast files in it and below
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+
+    /// How instances lie in memory; `both` runs each script twice
+    #[arg(long, value_name = "LAYOUT", default_value = "both")]
+    pub(crate) layout: WastLayout,
+
+    /// Scripts that run side by side at most [default: one for each core, and as the device has room]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroU32>,
+
+    /// Shows every problem, what is not supported, and times; -vv says more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WastLayout {
+    Linear,
+    Interleaved,
+    Both,
 }
 
 /// What every command that compiles takes.

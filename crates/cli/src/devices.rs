@@ -6,17 +6,20 @@ use crate::output::Standard;
 use crate::units::show_size;
 use anyhow::Result;
 use gpu_run_device::{Device, Properties, cpu, cuda};
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Opens the device `--device` names. `auto` is the first GPU; where there is none that can be used, one line says why and it is `cpu`.
+/// Opens the device `--device` names. `auto` is the first GPU that can be used; where none can, it is `cpu`, and one line says
+/// why, unless the machine has nothing of NVIDIA's at all: then nobody expects one.
 pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
     match choice {
         DeviceChoice::Cpu => Ok(cpu::open()),
-        DeviceChoice::Auto if !driver_installed() => Ok(cpu::open()),
-        DeviceChoice::Auto => Ok(cuda::open(0).unwrap_or_else(|error| {
-            eprintln!("gpu-run: running on cpu: {error}");
+        DeviceChoice::Auto => Ok(cuda::first().unwrap_or_else(|error| {
+            let line = format!("running on cpu: {}", error.to_string().replace('\n', " "));
+            match cuda::is_expected() {
+                true => drop(writeln!(io::stderr(), "gpu-run: {line}")),
+                false => tracing::info!("{line}"),
+            }
             cpu::open()
         })),
         DeviceChoice::Cuda(index) => cuda::open(index as usize).map_err(|error| {
@@ -27,9 +30,11 @@ pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
     }
 }
 
-/// Without a driver nobody expects a GPU, and nothing is said about it.
-fn driver_installed() -> bool {
-    Path::new("/proc/driver/nvidia/version").exists()
+/// The same device with nothing on it, when it was lost.
+pub(crate) fn reopen(device: &dyn Device) -> Result<Arc<dyn Device>> {
+    let id = &device.properties().id;
+    gpu_run_device::open(id)
+        .map_err(|error| Failure::environment(format!("{id} was lost and cannot be opened again: {error}")).into())
 }
 
 /// `gpu-run devices`

@@ -26,6 +26,7 @@ mod source;
 mod surface;
 mod toolchain;
 mod units;
+mod wast;
 
 use anyhow::Result;
 use args::{Cli, Command};
@@ -68,6 +69,10 @@ fn dispatch(cli: Cli) -> Result<u8> {
         Some(Command::Bench(args)) => {
             start_tracing(args.codegen.verbose);
             bench::bench(&args)
+        }
+        Some(Command::Wast(args)) => {
+            start_tracing(args.verbose);
+            wast::wast(&args)
         }
         Some(Command::Devices) => devices::list(),
         Some(Command::Completion { shell }) => {

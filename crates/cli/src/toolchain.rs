@@ -166,7 +166,7 @@ fn flags_for(source: &Path) -> Result<Flags> {
     if rustc_has_target()? {
         return Ok(own);
     }
-    match beside_a_project(source) {
+    match beside_a_project(source, &rustc_version()?) {
         Some(sysroot) => Ok(with(&sysroot)),
         None => Err(Failure::environment(format!("this Rust toolchain has no std for {TARGET}"))
             .hint(format!("type: rustup target add {TARGET}"))
@@ -183,19 +183,26 @@ fn rustc_has_target() -> Result<bool> {
     Ok(output.status.success() && holds_std(Path::new(String::from_utf8_lossy(&output.stdout).trim())))
 }
 
+/// `rustc 1.95.0 (59807616e 2026-04-14)`
+fn rustc_version() -> Result<String> {
+    let output = Command::new(rustc()).arg("-V").output().map_err(|error| not_started("rustc", &error))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
 /// A sysroot in `.tools`, or in a folder of it, upwards from the source, from here, or from where gpu-run lies.
-fn beside_a_project(source: &Path) -> Option<PathBuf> {
+fn beside_a_project(source: &Path, version: &str) -> Option<PathBuf> {
     let starts = [source.canonicalize().ok(), env::current_dir().ok(), env::current_exe().ok()];
     let projects =
         starts.iter().flatten().flat_map(|start| start.ancestors()).filter(|p| p.join("Cargo.toml").is_file());
-    projects.map(|project| project.join(".tools")).find_map(|tools| sysroot_in(&tools))
+    projects.map(|project| project.join(".tools")).find_map(|tools| sysroot_in(&tools, version))
 }
 
-fn sysroot_in(tools: &Path) -> Option<PathBuf> {
+/// One that this very compiler made: another's libraries are of no use to it.
+fn sysroot_in(tools: &Path, version: &str) -> Option<PathBuf> {
     let folders = std::fs::read_dir(tools).ok()?.flatten().map(|entry| entry.path());
     let mut candidates: Vec<_> = folders.flat_map(|folder| [folder.join("sysroot"), folder]).collect();
     candidates.sort();
-    candidates.into_iter().find(|sysroot| holds_std(&libdir(sysroot)))
+    candidates.into_iter().find(|sysroot| std_in(&libdir(sysroot)).is_some_and(|std| made_by(&std, version)))
 }
 
 fn libdir(sysroot: &Path) -> PathBuf {
@@ -203,8 +210,19 @@ fn libdir(sysroot: &Path) -> PathBuf {
 }
 
 fn holds_std(libdir: &Path) -> bool {
+    std_in(libdir).is_some()
+}
+
+fn std_in(libdir: &Path) -> Option<PathBuf> {
     let is_std = |name: &str| name.starts_with("libstd-") && name.ends_with(".rlib");
-    std::fs::read_dir(libdir).is_ok_and(|entries| entries.flatten().any(|e| e.file_name().to_str().is_some_and(is_std)))
+    let mut entries = std::fs::read_dir(libdir).ok()?.flatten();
+    entries.find(|e| e.file_name().to_str().is_some_and(is_std)).map(|e| e.path())
+}
+
+/// A library's metadata begins with the version of the compiler that made it, as `rustc -V` prints it.
+fn made_by(library: &Path, version: &str) -> bool {
+    let bytes = std::fs::read(library).unwrap_or_default();
+    !version.is_empty() && bytes.windows(version.len()).any(|part| part == version.as_bytes())
 }
 
 /// A file's name as rustc accepts it for a crate.
@@ -292,13 +310,26 @@ mod tests {
     }
 
     #[test]
-    fn a_sysroot_is_found_under_tools() {
+    fn a_sysroot_of_this_compiler_is_found_under_tools() {
         let tools = tempfile::tempdir().unwrap();
+        let version = "rustc 1.95.0 (59807616e 2026-04-14)";
+        let sysroot_in = |tools| sysroot_in(tools, version);
         assert_eq!(sysroot_in(tools.path()), None);
         let sysroot = tools.path().join("wasm/sysroot");
         std::fs::create_dir_all(libdir(&sysroot)).unwrap();
         assert_eq!(sysroot_in(tools.path()), None, "an empty one does not count");
-        std::fs::write(libdir(&sysroot).join("libstd-1234.rlib"), "").unwrap();
+        let std = libdir(&sysroot).join("libstd-1234.rlib");
+        std::fs::write(&std, "!<arch> rustc 1.94.1 (0123456 2026-03-01)").unwrap();
+        assert_eq!(sysroot_in(tools.path()), None, "another compiler's does not count");
+        std::fs::write(&std, format!("!<arch>\0{version}\0")).unwrap();
         assert_eq!(sysroot_in(tools.path()), Some(sysroot));
+    }
+
+    #[test]
+    fn the_compiler_knows_its_own_library_by_the_version_in_it() {
+        let sysroot = Command::new(rustc()).args(["--print", "target-libdir"]).output().unwrap();
+        let std = std_in(Path::new(String::from_utf8_lossy(&sysroot.stdout).trim())).unwrap();
+        assert!(made_by(&std, &rustc_version().unwrap()));
+        assert!(!made_by(&std, "rustc 1.0.0 (a59de37e9 2015-05-13)"));
     }
 }

@@ -1,80 +1,11 @@
 //! The real binary, from the command line to the exit code.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+mod support;
+
+use std::process::Stdio;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
-
-/// A folder of its own, with gpu-run working in it.
-struct Place(TempDir);
-
-impl Place {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
-        let path = self.0.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
-        self
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
-        command.args(line.split_whitespace()).current_dir(self.path()).stdin(Stdio::null());
-        command.env_remove("GPU_RUN_LOG");
-        command
-    }
-
-    fn run(&self, line: &str) -> Ran {
-        Ran::from(self.command(line).output().unwrap())
-    }
-
-    fn run_with_input(&self, line: &str, input: &[u8]) -> Ran {
-        let mut command = self.command(line);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input).unwrap();
-        Ran::from(child.wait_with_output().unwrap())
-    }
-}
-
-#[derive(Debug)]
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
-    }
-}
-
-impl Ran {
-    #[track_caller]
-    fn gives(self, code: i32, stdout: &str) -> Self {
-        assert_eq!((self.code, self.stdout.as_str()), (Some(code), stdout), "{}", self.stderr);
-        self
-    }
-
-    #[track_caller]
-    fn says(self, parts: &[&str]) -> Self {
-        for part in parts {
-            assert!(self.stderr.contains(part), "{part:?} is not in:\n{}", self.stderr);
-        }
-        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
-        self
-    }
-}
+use support::{Place, Ran};
 
 const WASI: &str = r#"
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))

@@ -5,6 +5,9 @@
 //! - `programs::NAME::assembles`: NVIDIA's assembler takes the PTX.
 //! - `real::NAME::equals_wasmtime`: a program from crates.io against Wasmtime.
 //!
+//! `GPU_RUN_TEST_DEVICE=cuda:0` does the first two on a GPU, which is what `scripts/gpu-test` is for; an instance alone is then
+//! still one on `cpu`.
+//!
 //! `scripts/build-examples` and `scripts/real-programs` build the programs. A test whose program is not there is reported as ignored, never as
 //! passed; with `CI` set in the environment it fails.
 
@@ -123,8 +126,9 @@ fn check_trap(program: &Program, ours: &Observed) -> Result<(), Failed> {
 
 /// The command line for one instance.
 fn gpu_run(program: &Program, input: &Input, dir: Option<&Path>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
-    command.args(["--device", "cpu", "--timeout", "120s"]);
+    let built = || env!("CARGO_BIN_EXE_gpu-run").into();
+    let mut command = Command::new(std::env::var_os("GPU_RUN_TEST_BIN").unwrap_or_else(built));
+    command.args(["--device", &device::tested(), "--timeout", "120s"]);
     if let Some(dir) = dir {
         command.arg("--dir").arg(format!("{}::.", dir.display()));
     }
@@ -176,7 +180,7 @@ fn interleaved(program: &Program) -> Result<(), Failed> {
     }
 }
 
-/// One instance on its own, linear.
+/// One instance on its own, linear, on `cpu`.
 fn alone(program: &Program, input: &Input, dir: Option<&Path>) -> Result<Observed, Failed> {
     let loaded = device::load(&program.wasm(), Layout::Linear)?;
     let (mut observed, _) = device::run(&loaded.1, &program.name, std::slice::from_ref(input), dir)?;

@@ -12,6 +12,7 @@
 
 pub mod cpu;
 pub mod cuda;
+mod fault;
 mod memory;
 
 pub use memory::{Buffer, Shared};
@@ -38,6 +39,13 @@ pub enum Error {
     Codegen(String),
 }
 
+impl Error {
+    /// Whether nothing on this device works any more. [`open`] gives a new one.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Fault(_))
+    }
+}
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What a device is.
@@ -58,6 +66,15 @@ pub struct Properties {
     pub block_threads: u32,
     /// Stack a thread should be given, in bytes: a GPU sets it aside for every thread it can hold.
     pub stack_bytes: u32,
+}
+
+/// Opens a device by its [`Properties::id`], with nothing on it: what to do when [`Error::is_lost`].
+pub fn open(id: &str) -> Result<Arc<dyn Device>> {
+    match id.strip_prefix("cuda:").map(str::parse) {
+        _ if id == "cpu" => Ok(cpu::open()),
+        Some(Ok(ordinal)) => cuda::open(ordinal),
+        _ => Err(Error::Unavailable(format!("there is no device `{id}`: devices are `cpu` and `cuda:N`"))),
+    }
 }
 
 /// One argument of a kernel.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use gpu_run_device::cuda::{Assembler, Options, open, open_with, probe};
-use gpu_run_device::{Arg, Buffer, Device, Error, Grid, Module, Shared};
+use gpu_run_device::{Arg, Buffer, Device, Error, Grid, Module, Shared, open as open_by_id};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -107,7 +107,7 @@ fn main() {
     if let Err(error) = &ready {
         eprintln!("ignored: {error}");
     }
-    let tests: [(&str, fn()); 15] = [
+    let tests: [(&str, fn()); 17] = [
         ("probe::lists_what_opens", lists_what_opens),
         ("memory::is_zeroed_and_keeps_what_is_written", memory_round_trip),
         ("memory::refuses_what_the_card_has_not", refuses_too_much_memory),
@@ -121,6 +121,8 @@ fn main() {
         ("ptx::errors_name_the_line", ptx_errors),
         ("fault::illegal_address_loses_one_context_only", || faults(0x10, "ILLEGAL_ADDRESS")),
         ("fault::misaligned_address", misaligned),
+        ("fault::on_purpose_and_the_device_opened_again", lost_on_purpose),
+        ("service::loads_beside_a_kernel_that_asks", load_beside),
         ("service::answers_while_the_kernel_runs", service),
         ("service::two_kernels_at_once", two_at_once),
     ];
@@ -214,8 +216,11 @@ fn shared_from_both_sides() {
 }
 
 fn fill(assembler: Assembler) {
-    let device = open_with(0, Options { assembler }).unwrap();
-    let module = load(&device, FILL);
+    fill_with(&open_with(0, Options { assembler }).unwrap());
+}
+
+fn fill_with(device: &Arc<dyn Device>) {
+    let module = load(device, FILL);
     let buffer = device.allocate(1000 * 128 * 8).unwrap();
     for offset in [1 << 40, 7] {
         let args = [Arg::U64(buffer.address()), Arg::U32(3), Arg::U64(offset)];
@@ -295,6 +300,56 @@ fn misaligned() {
     let buffer = device.allocate(64).unwrap();
     let result = load(&device, POKE).run("poke", grid(1, 1), &[Arg::U64(buffer.address() + 4)], &|| false);
     assert!(matches!(&result, Err(Error::Fault(message)) if message.contains("MISALIGNED_ADDRESS")), "{result:?}");
+}
+
+/// The variable is read once and counts the launches of a process: the test starts another one.
+fn lost_on_purpose() {
+    const VARIABLE: &str = "GPU_RUN_TEST_FAULT";
+    if std::env::var_os(VARIABLE).is_none() {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "fault::on_purpose_and_the_device_opened_again"]).env(VARIABLE, "launch:2");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let run = |device: &Arc<dyn Device>| {
+        let buffer = device.allocate(8)?;
+        load(device, POKE).run("poke", grid(1, 1), &[Arg::U64(buffer.address())], &|| false)
+    };
+    let first = device();
+    let buffer = first.allocate(8).unwrap();
+    run(&first).unwrap();
+    let error = run(&first).unwrap_err();
+    assert!(error.is_lost() && error.to_string().contains("ILLEGAL_ADDRESS"), "{error}");
+    assert!(buffer.write(0, &[1]).is_err_and(|error| error.is_lost()));
+    run(&open_by_id(&first.properties().id).unwrap()).unwrap();
+}
+
+/// A kernel that waits for the host, while others load modules and free memory: neither may wait for ever.
+fn load_beside() {
+    let device = device();
+    let module = load(&device, ASK);
+    let (bus, out) = (device.share(4096).unwrap(), device.allocate(8).unwrap());
+    let (answered, started) = (AtomicU32::new(0), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            while started.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            drop(device.allocate(1 << 20).unwrap());
+            drop(device.share(1 << 20).unwrap());
+            fill_with(&device);
+        });
+        let serve = || {
+            started.store(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_micros(100));
+            answer(&bus, &answered)
+        };
+        let args = [Arg::U64(bus.address()), Arg::U64(out.address()), Arg::U32(1000)];
+        module.run("ask", grid(1, 1), &args, &serve).unwrap();
+        other.join().unwrap();
+    });
+    assert_eq!(words(&out, 1), [3 * 1000 * 1001 / 2]);
 }
 
 /// Answers what `ASK` asks: three times the number.

@@ -3,8 +3,8 @@
 use crate::bus::{Bus, Guests};
 use crate::compile::Compiled;
 use crate::error::Error;
-use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
 use gpu_run_abi::launch::Ending;
+use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch, Layout};
 use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties};
 use gpu_run_wasi::Context;
@@ -270,7 +270,8 @@ fn image(device: &dyn Device, compiled: &Compiled, header: &Header) -> Result<Im
     let tables = slots.tables.iter().zip(&initial.tables).map(|(place, elements)| (place.at, elements));
     let memory = initial.memory.iter().map(|(at, words)| (slots.memory + at, words));
     let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memory).collect();
-    let words = pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));
+    let words =
+        pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));
     let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
     // The fixed part is the first piece, behind its own two words.
     Ok(Image { buffer: filled(device, &bytes)?, pieces: pieces.len() as u64, arguments: 2 * WORD + slots.arguments })

@@ -8,8 +8,8 @@ use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Device, Result, Shared};
 use gpu_run_wasi::{Context, Errno, Out, Reply};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Shared memory: the stop word, then the ring, then a port for each slot.

@@ -4,7 +4,7 @@
 pub enum Error {
     /// Not a module, an invalid one, or one that uses what is not supported yet: what, and at which offset of the file.
     #[error("{0}")]
-    Module(String),
+    Module(gpu_run_wasm::Error),
     #[error("{0}")]
     Device(#[from] gpu_run_device::Error),
     /// A missing export, a wrong number of arguments: what was asked does not fit the module.
@@ -17,12 +17,19 @@ pub enum Error {
     Internal(String),
 }
 
+impl Error {
+    /// Whether the device is lost with all that was on it. `gpu_run_device::open` gives a new one.
+    pub fn is_device_lost(&self) -> bool {
+        matches!(self, Self::Device(error) if error.is_lost())
+    }
+}
+
 impl From<gpu_run_wasm::Error> for Error {
     fn from(e: gpu_run_wasm::Error) -> Self {
         match e {
             gpu_run_wasm::Error::Internal { .. } => Self::Internal(e.to_string()),
             gpu_run_wasm::Error::Limit(message) => Self::Limit(message),
-            other => Self::Module(other.to_string()),
+            other => Self::Module(other),
         }
     }
 }

@@ -7,7 +7,7 @@ mod support;
 use gpu_run_abi::Layout;
 use gpu_run_device::cpu;
 use gpu_run_engine::WasmFeatures;
-use gpu_run_engine::wast::{Inspect, Options, run};
+use gpu_run_engine::wast::{Inspect, Options, Report, run};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -45,9 +45,10 @@ fn main() {
                 // Layouts differ in addresses only: assembling one of them judges the syntax of both.
                 let inspect: Option<Inspect<'_>> =
                     if layout == Layout::Interleaved { Some(&support::assemble) } else { None };
-                let options = Options { device, layout, features: WasmFeatures::WASM2, inspect };
-                let report = run(raw, &options).map_err(Failed::from)?;
-                judge(&name, &report.failures, entries.get(name.as_str()).map_or(&[][..], Vec::as_slice))
+                let options = Options { device, layout, features: WasmFeatures::WASM2, max_memory: None, inspect };
+                let Report { failures, unsupported, .. } = run(raw, &options).map_err(Failed::from)?;
+                let problems: Vec<_> = failures.into_iter().chain(unsupported).collect();
+                judge(&name, &problems, entries.get(name.as_str()).map_or(&[][..], Vec::as_slice))
             }));
         }
     }

@@ -3,7 +3,7 @@
 use crate::manifest::Input;
 use crate::observed::{Ending, Observed};
 use gpu_run_abi::Layout;
-use gpu_run_device::cpu;
+use gpu_run_device::{Device, cpu};
 use gpu_run_engine::{CompileOptions, Compiled, End, Entry, Program, RunOptions, RunStats};
 use gpu_run_wasi::stdio::{Buffer, Bytes};
 use gpu_run_wasi::{Builder, Context, Stdio};
@@ -17,18 +17,33 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What a run may take at most: far more than it does, so that a hang is told as one.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// What an instance may have at most, so that many fit on a device that sets memory aside.
+const MEMORY: u64 = 64 << 20;
+
 type Loaded = Arc<(Arc<Compiled>, Program)>;
 static PROGRAMS: LazyLock<Mutex<HashMap<(PathBuf, Layout), Loaded>>> = LazyLock::new(Mutex::default);
+static CPU: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
+static TESTED: LazyLock<Result<Arc<dyn Device>, String>> =
+    LazyLock::new(|| gpu_run_device::open(&tested()).map_err(|error| error.to_string()));
 
-/// Compiles a file and loads it on `cpu`, once for each layout.
+/// The device under test, by its id: `cpu`, or what `GPU_RUN_TEST_DEVICE` says.
+pub(crate) fn tested() -> String {
+    std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())
+}
+
+/// Compiles a file and loads it, once for each layout: interleaved on the device under test, linear on `cpu`.
 pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
     let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (wasm.to_owned(), layout);
     if let Some(loaded) = programs.get(&key) {
         return Ok(loaded.clone());
     }
+    let device = match layout {
+        Layout::Linear => CPU.clone(),
+        Layout::Interleaved => TESTED.clone()?,
+    };
     let compiled = Arc::new(compile(&std::fs::read(wasm)?, layout)?);
-    let loaded = Arc::new((compiled.clone(), Program::load(cpu::open(), compiled)?));
+    let loaded = Arc::new((compiled.clone(), Program::load(device, compiled)?));
     programs.insert(key, loaded.clone());
     Ok(loaded)
 }
@@ -51,7 +66,7 @@ pub(crate) fn run(
         contexts.push(context(name, input, dir, &stdout, &stderr)?);
         streams.push((stdout, stderr));
     }
-    let options = RunOptions { deadline: Some(Instant::now() + LIMIT), max_memory: None };
+    let options = RunOptions { deadline: Some(Instant::now() + LIMIT), max_memory: Some(MEMORY) };
     let (outcomes, stats) = program.run("_start", &[], contexts, &options)?;
     let observed = outcomes.into_iter().zip(streams).map(|(outcome, (stdout, stderr))| {
         let ending = match outcome.end {

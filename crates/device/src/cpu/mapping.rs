@@ -1,9 +1,11 @@
 //! Pages from the system: device memory, code, stacks.
 
+use crate::fault::Lost;
 use crate::memory::Backing;
 use crate::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 
 const PAGE: usize = 4096;
 /// From this length on, zeroing gives pages back to the system instead of writing to them.
@@ -94,6 +96,7 @@ pub(super) unsafe fn discard(at: usize, len: usize) -> bool {
 pub(super) struct DeviceMemory {
     pub(super) mapping: Mapping,
     pub(super) len: u64,
+    pub(super) lost: Arc<Lost>,
 }
 
 impl Backing for DeviceMemory {
@@ -104,6 +107,7 @@ impl Backing for DeviceMemory {
         self.len
     }
     fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.lost.check()?;
         // SAFETY: `at + bytes.len() <= len`, which the mapping covers.
         unsafe {
             self.mapping.base.add(at as usize).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len())
@@ -111,6 +115,7 @@ impl Backing for DeviceMemory {
         Ok(())
     }
     fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        self.lost.check()?;
         // SAFETY: `at + bytes.len() <= len`, which the mapping covers.
         unsafe {
             self.mapping.base.add(at as usize).copy_to_nonoverlapping(NonNull::from(&mut *bytes).cast(), bytes.len())
@@ -118,6 +123,7 @@ impl Backing for DeviceMemory {
         Ok(())
     }
     fn zero(&self, at: u64, len: u64) -> Result<()> {
+        self.lost.check()?;
         let start = self.mapping.base.as_ptr() as usize + at as usize;
         let end = start + len as usize;
         let (first, last) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);

@@ -23,6 +23,7 @@ mod pool;
 mod schedule;
 mod stack;
 
+use crate::fault::{self, Lost};
 use crate::{Arg, Buffer, Device, Error, Grid, Module, Properties, Result, Service, Shared};
 use compile::{Kernel, Program};
 use launch::Launch;
@@ -67,7 +68,7 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
         stack_bytes: STACK_BYTES,
     };
     let options = compile::Options { strict: options.strict };
-    Arc::new(Cpu { properties, options, pool: Arc::new(Pool::new(workers)) })
+    Arc::new(Cpu { properties, options, pool: Arc::new(Pool::new(workers)), lost: Arc::default() })
 }
 
 /// What the machine has.
@@ -81,6 +82,7 @@ struct Cpu {
     properties: Properties,
     options: compile::Options,
     pool: Arc<Pool>,
+    lost: Arc<Lost>,
 }
 
 impl Device for Cpu {
@@ -89,26 +91,30 @@ impl Device for Cpu {
     }
 
     fn allocate(&self, bytes: u64) -> Result<Buffer> {
-        Ok(Buffer::new(DeviceMemory { mapping: Mapping::new(bytes)?, len: bytes }))
+        self.lost.check()?;
+        Ok(Buffer::new(DeviceMemory { mapping: Mapping::new(bytes)?, len: bytes, lost: self.lost.clone() }))
     }
 
     fn share(&self, bytes: u64) -> Result<Shared> {
+        self.lost.check()?;
         let mapping = Mapping::new(bytes)?;
         // SAFETY: the mapping is at least that long, page-aligned, moves along as the owner, and no reference into it exists.
         Ok(unsafe { Shared::new(mapping.base(), bytes, mapping.address(), mapping) })
     }
 
     fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
+        self.lost.check()?;
         let start = Instant::now();
         let program = compile::compile(ptx, self.options)?;
         tracing::debug!(bytes = ptx.len(), kernels = program.kernels.len(), time = ?start.elapsed(), "PTX compiled");
-        Ok(Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone() }))
+        Ok(Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone(), lost: self.lost.clone() }))
     }
 }
 
 struct Loaded {
     program: Arc<Program>,
     pool: Arc<Pool>,
+    lost: Arc<Lost>,
 }
 
 impl fmt::Debug for Loaded {
@@ -127,6 +133,10 @@ impl Module for Loaded {
             return Err(Error::Unavailable(message));
         }
         let parameters = parameters(kernel, found, args)?;
+        self.lost.check()?;
+        if fault::due() {
+            return Err(self.lost.lose());
+        }
         // SAFETY: the compiler gave every kernel this signature.
         let entry = unsafe { std::mem::transmute::<usize, fiber::Entry>(found.address) };
         let helpers = self.pool.helpers(grid.blocks);

@@ -2,8 +2,9 @@
 //!
 //! Whole programs are given to the assembler with `-c`, as if there were more to link: functions then keep to the calling
 //! convention instead of being fitted to each other, which is five times as fast for hundreds of them. NVIDIA's tools do it,
-//! on all cores, where they are installed; the driver has the same assembler, on one core, and is always there. Tools can be
-//! older than the card or newer than the driver, so what they cannot do is tried with the driver too.
+//! on all cores, where they are installed; the driver has the same assembler, on one core, and is always there. Short texts go
+//! to the driver at once. Tools can be older than the card or newer than the driver, and a driver can come without its
+//! assembler, so what one cannot do is tried with the other.
 
 use super::Assembler;
 use super::context::Context;
@@ -23,7 +24,29 @@ const LOG_BYTES: usize = 16 << 10;
 /// Lines of a log that an error shows.
 const LOG_LINES: usize = 12;
 
-/// Makes a cubin of PTX and gives it to `load`, until one way works.
+/// PTX shorter than this is given to the driver first: starting two processes takes longer than the work. To be measured
+/// again where the driver or the tools change.
+const SMALL: usize = 64 << 10;
+
+/// One of the two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Tools,
+    Driver,
+}
+
+/// What is tried, in order.
+fn ways(which: Assembler, ptx_bytes: usize) -> &'static [Way] {
+    match which {
+        Assembler::Any if ptx_bytes < SMALL => &[Way::Driver, Way::Tools],
+        Assembler::Any => &[Way::Tools, Way::Driver],
+        Assembler::Tools => &[Way::Tools],
+        Assembler::Driver => &[Way::Driver],
+    }
+}
+
+/// Makes a cubin of PTX and gives it to `load`, until one way works. If none does, the first one's complaint counts: where
+/// there are no tools, the driver's.
 pub(super) fn assemble<T>(
     context: &Context,
     which: Assembler,
@@ -31,35 +54,29 @@ pub(super) fn assemble<T>(
     ptx: &str,
     load: impl Fn(&[u8]) -> Result<T>,
 ) -> Result<T> {
-    let start = Instant::now();
-    let tools = if which == Assembler::Driver { None } else { Tools::find() };
-    let first = match tools {
-        Some(tools) => match tools.assemble(ptx, target).and_then(|cubin| load(&cubin)) {
+    let mut first: Option<Error> = None;
+    for way in ways(which, ptx.len()) {
+        let start = Instant::now();
+        let cubin = match (way, Tools::find()) {
+            (Way::Driver, _) => link(context, ptx),
+            (Way::Tools, Some(tools)) => tools.assemble(ptx, target),
+            (Way::Tools, None) => continue,
+        };
+        match cubin.and_then(|cubin| load(&cubin)) {
             Ok(loaded) => {
-                tracing::debug!(bytes = ptx.len(), tools = ?tools.folder, time = ?start.elapsed(), "PTX assembled");
+                tracing::debug!(bytes = ptx.len(), ?way, time = ?start.elapsed(), "PTX assembled");
+                if let Some(error) = first {
+                    tracing::warn!("PTX was assembled by the {way:?} only: {error}");
+                }
                 return Ok(loaded);
             }
-            Err(error) => Some(error),
-        },
-        None => None,
-    };
-    match (which, first) {
-        (Assembler::Tools, None) => {
-            let message = "no folder of CUDA_HOME, CUDA_PATH or PATH has both `ptxas` and `nvlink`";
-            Err(Error::Unavailable(message.into()))
-        }
-        (Assembler::Tools, Some(error)) => Err(error),
-        (_, first) => {
-            let result = link(context, ptx).and_then(|cubin| load(&cubin));
-            match (&result, first) {
-                (Ok(_), Some(error)) => tracing::warn!("the installed ptxas and nvlink were of no use: {error}"),
-                (Err(_), Some(error)) => return Err(error),
-                _ => {}
-            }
-            tracing::debug!(bytes = ptx.len(), time = ?start.elapsed(), "PTX assembled by the driver");
-            result
+            Err(error) if error.is_lost() => return Err(error),
+            Err(error) => first = first.or(Some(error)),
         }
     }
+    let no_tools =
+        || Error::Unavailable("no folder of CUDA_HOME, CUDA_PATH or PATH has both `ptxas` and `nvlink`".into());
+    Err(first.unwrap_or_else(no_tools))
 }
 
 /// `ptxas` and `nvlink` of one release.
@@ -184,6 +201,14 @@ fn failed(what: &str, error: std::io::Error) -> Error {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_texts_start_no_processes() {
+        assert_eq!(ways(Assembler::Any, SMALL - 1), [Way::Driver, Way::Tools]);
+        assert_eq!(ways(Assembler::Any, SMALL), [Way::Tools, Way::Driver]);
+        assert_eq!(ways(Assembler::Tools, 1), [Way::Tools]);
+        assert_eq!(ways(Assembler::Driver, SMALL), [Way::Driver]);
+    }
 
     #[test]
     fn an_assemblers_complaint_becomes_an_error_of_its_line() {

@@ -4,13 +4,17 @@
 //! in goes through [`Context::enter`], which makes it current and hands out the driver; a call that needs a context cannot be
 //! written without it.
 //!
+//! Some of what the driver does waits until no kernel runs, and lets nobody else into the context meanwhile, not even to
+//! ask whether a kernel is done. A kernel that waits for the host would wait for ever. So whatever does that waits outside the
+//! driver, in [`Context::alone`], until no launch is [`Context::running`].
+//!
 //! Kernels run on streams that wait for nobody, one for each launch at a time. Memory is copied and cleared on a stream of
 //! its own and waited for there: the copies neither wait for a kernel nor overtake one.
 
 use super::driver::{Code, Driver, Failure, Handle, LIMIT_STACK_SIZE, Ordinal, STREAM_NON_BLOCKING};
 use crate::{Error, Result};
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, Once, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The least stack that is still worth a launch.
 const LEAST_STACK: u32 = 1 << 10;
@@ -24,6 +28,8 @@ pub(super) struct Context {
     /// Streams that no launch uses now.
     idle: Mutex<Vec<Handle>>,
     stack: Mutex<Stack>,
+    /// Read by launches, written by what waits for them. Who has `stack` may wait for it, not the other way round.
+    gate: RwLock<()>,
 }
 
 // SAFETY: handles of the driver may be used from any thread, from several at once too.
@@ -43,8 +49,14 @@ impl Context {
         let mut handle = null_mut();
         // SAFETY: `device` is one of the driver's; one handle is written, and the context becomes current.
         unsafe { driver.cuCtxCreate_v2(&mut handle, 0, device) }?;
-        let mut context =
-            Self { driver, handle, transfers: null_mut(), idle: Mutex::default(), stack: Mutex::default() };
+        let mut context = Self {
+            driver,
+            handle,
+            transfers: null_mut(),
+            idle: Mutex::default(),
+            stack: Mutex::default(),
+            gate: RwLock::default(),
+        };
         context.transfers = context.new_stream()?;
         Ok(context)
     }
@@ -54,6 +66,16 @@ impl Context {
         // SAFETY: the context lives until `drop`.
         unsafe { self.driver.cuCtxSetCurrent(self.handle) }?;
         Ok(self.driver)
+    }
+
+    /// A launch runs while the guard is held.
+    pub(super) fn running(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// No launch runs while the guard is held.
+    pub(super) fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(|e| e.into_inner())
     }
 
     fn new_stream(&self) -> Result<Handle> {
@@ -84,6 +106,7 @@ impl Context {
         if stack.wanted == wanted {
             return Ok(stack);
         }
+        let _alone = self.alone();
         let driver = self.enter()?;
         let mut given = wanted.max(LEAST_STACK);
         // SAFETY: entered; takes no pointer.
@@ -94,7 +117,12 @@ impl Context {
             given /= 2;
         }
         if given < wanted {
-            tracing::warn!(wanted, given, "the GPU has less stack for each thread than was asked for");
+            static SAID: Once = Once::new();
+            SAID.call_once(|| {
+                tracing::warn!(
+                    "a thread of this GPU gets {given} bytes of stack instead of {wanted}: deep recursion ends earlier"
+                );
+            });
         }
         *stack = Stack { wanted, given };
         Ok(stack)

@@ -204,6 +204,11 @@ impl Driver {
         DRIVER.get_or_init(Self::open).as_ref().map_err(|message| Error::Unavailable(message.clone()))
     }
 
+    /// Whether the library is there, whatever it can do.
+    pub(super) fn is_installed() -> bool {
+        library().is_ok()
+    }
+
     fn open() -> Result<Self, String> {
         let driver = Self::resolve(library()?).map_err(|e| format!("the NVIDIA driver is too old for gpu-run: {e}"))?;
         let mut version = 0;

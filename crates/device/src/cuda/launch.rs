@@ -4,12 +4,12 @@ use super::context::{Context, Stream};
 use super::driver::{FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
 use super::entry::{Entry, entries};
 use super::{Assembler, assemble};
-use crate::{Arg, Error, Grid, Module, Properties, Result, Service};
+use crate::{Arg, Error, Grid, Module, Properties, Result, Service, fault};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::{Arc, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// Rounds of service between two looks at the stream, while there is something to serve.
@@ -20,7 +20,7 @@ pub(super) struct Loaded {
     context: Arc<Context>,
     image: Image,
     kernels: HashMap<String, Kernel>,
-    id: String,
+    properties: Properties,
     /// Threads that can be on the GPU at once.
     resident: u64,
 }
@@ -45,6 +45,7 @@ unsafe impl Sync for Loaded {}
 
 impl Drop for Image {
     fn drop(&mut self) {
+        let _alone = self.context.alone();
         if let Ok(driver) = self.context.enter() {
             // SAFETY: entered; loaded once and unloaded only here, when no `run` borrows it. A failure leaks.
             let _ = unsafe { driver.cuModuleUnload(self.handle) };
@@ -54,6 +55,7 @@ impl Drop for Image {
 
 impl Image {
     fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self> {
+        let _alone = context.alone();
         let mut handle = null_mut();
         // SAFETY: entered; `cubin` is whole, as an assembler made it, and says in its header how long it is.
         unsafe { context.enter()?.cuModuleLoadData(&mut handle, cubin.as_ptr().cast()) }?;
@@ -85,12 +87,20 @@ impl Loaded {
         let image = assemble::assemble(context, which, properties.target, ptx, load)?;
         let kernel = |entry: Entry| Ok((entry.name.clone(), image.kernel(entry)?));
         let kernels = declared.into_iter().map(kernel).collect::<Result<_>>()?;
-        Ok(Self { context: context.clone(), image, kernels, id: properties.id.clone(), resident })
+        Ok(Self { context: context.clone(), image, kernels, properties: properties.clone(), resident })
     }
 
-    fn launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: &Stream<'_>) -> Result<()> {
+    /// The kernel runs while the guard is held.
+    fn launch(
+        &self,
+        kernel: &Kernel,
+        grid: Grid,
+        cells: &mut [u64],
+        stream: &Stream<'_>,
+    ) -> Result<RwLockReadGuard<'_, ()>> {
         let mut parameters: Vec<*mut c_void> = cells.iter_mut().map(|cell| (&raw mut *cell).cast()).collect();
         let stack = self.context.stack(grid.stack_bytes)?;
+        let running = self.context.running();
         let driver = self.context.enter()?;
         // SAFETY: entered; `Entry::cells` made as many cells as the kernel takes, of eight bytes, where a 32-bit value is at the
         // start (both ends are little-endian). The driver copies them before it returns. `image` keeps the function loaded.
@@ -109,25 +119,58 @@ impl Loaded {
                 null_mut(),
             )
         }
-        .map_err(|e| e.taking(u64::from(stack.given) * self.resident))
+        .map_err(|e| e.taking(u64::from(stack.given) * self.resident))?;
+        Ok(running)
     }
 }
 
 impl Module for Loaded {
     fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        if fault::due() {
+            return self.lose(grid);
+        }
+        self.execute(kernel, grid, args, service)
+    }
+}
+
+impl Loaded {
+    fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
         let Some(kernel) = self.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
         if grid.blocks == 0 || grid.threads == 0 || grid.threads > kernel.threads {
-            let (name, id, most) = (&kernel.entry.name, &self.id, kernel.threads);
+            let (name, id, most) = (&kernel.entry.name, &self.properties.id, kernel.threads);
             let message =
                 format!("{grid:?}: a launch of `{name}` on {id} has blocks of 1 to {most} threads, at least one");
             return Err(Error::Unavailable(message));
         }
         let mut cells = kernel.entry.cells(args)?;
         let mut stream = self.context.stream()?;
-        self.launch(kernel, grid, &mut cells, &stream)?;
+        let _running = self.launch(kernel, grid, &mut cells, &stream)?;
         wait(&mut stream, service)
     }
+
+    /// Loses the context: a kernel stores where it must not. See `crate::fault`.
+    fn lose(&self, grid: Grid) -> Result<()> {
+        let broken = Self::new(&self.context, Assembler::Driver, &self.properties, self.resident, POKE)?;
+        let grid = Grid { blocks: 1, threads: 1, ..grid };
+        broken.execute("poke", grid, &[Arg::U64(NOWHERE)], &|| false)?;
+        Err(Error::Unavailable("a kernel that stores where nothing is was expected to fault, and did not".into()))
+    }
 }
+
+/// An address that is nobody's.
+const NOWHERE: u64 = 0x10;
+/// Stores a word to the address it is given.
+const POKE: &str = ".version 7.8
+.target sm_75
+.address_size 64
+.visible .entry poke (.param .u64 at)
+{
+    .reg .b64 %d<1>;
+    ld.param.u64 %d0, [at];
+    st.global.u64 [%d0], %d0;
+    ret;
+}
+";
 
 /// Serves until the stream is done.
 fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
@@ -182,6 +225,6 @@ impl fmt::Debug for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut kernels: Vec<_> = self.kernels.keys().collect();
         kernels.sort();
-        write!(f, "Module({kernels:?} on {}, {:?})", self.id, self.image.handle)
+        write!(f, "Module({kernels:?} on {}, {:?})", self.properties.id, self.image.handle)
     }
 }

@@ -60,6 +60,7 @@ impl Backing for DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
+        let _alone = self.context.alone();
         if let Ok(driver) = self.context.enter() {
             // SAFETY: entered; allocated in `new` and freed only here. After a fault it fails, and goes with the context.
             let _ = unsafe { driver.cuMemFree_v2(self.address) };
@@ -81,6 +82,7 @@ unsafe impl Sync for HostMemory {}
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
+        let _alone = self.context.alone();
         if let Ok(driver) = self.context.enter() {
             // SAFETY: entered; allocated in `share` and freed only here.
             let _ = unsafe { driver.cuMemFreeHost(self.pointer.as_ptr().cast()) };

@@ -33,6 +33,7 @@ use launch::Loaded;
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
+const NO_GPU: &str = "the NVIDIA driver finds no GPU";
 /// The oldest card: before it, the threads of a warp could not wait for each other.
 const OLDEST: u32 = 70;
 /// The least and the most stack a thread is given, in bytes. The most is also what recursion may need on a card with much memory.
@@ -42,7 +43,7 @@ const MOST_STACK: u64 = 128 << 10;
 /// Who makes machine code of PTX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Assembler {
-    /// NVIDIA's tools if they are installed and can, else the driver.
+    /// NVIDIA's tools if they are installed and can, else the driver; the other way round for little PTX.
     #[default]
     Any,
     /// `ptxas` and `nvlink` only: on all cores.
@@ -57,9 +58,14 @@ pub struct Options {
     pub assembler: Assembler,
 }
 
-/// The GPU that the driver counts as `ordinal`, with a context of its own.
+/// The GPU that the driver counts as `ordinal`, with a context of its own. `GPU_RUN_ASSEMBLER` can be `tools` or `driver`.
 pub fn open(ordinal: usize) -> Result<Arc<dyn Device>> {
-    open_with(ordinal, Options::default())
+    let assembler = match std::env::var("GPU_RUN_ASSEMBLER").as_deref() {
+        Ok("tools") => Assembler::Tools,
+        Ok("driver") => Assembler::Driver,
+        _ => Assembler::Any,
+    };
+    open_with(ordinal, Options { assembler })
 }
 
 pub fn open_with(ordinal: usize, options: Options) -> Result<Arc<dyn Device>> {
@@ -67,17 +73,37 @@ pub fn open_with(ordinal: usize, options: Options) -> Result<Arc<dyn Device>> {
     let count = driver.count()?;
     if ordinal >= count {
         let there = match count {
-            0 => "the driver finds no GPU".to_owned(),
+            0 => NO_GPU.to_owned(),
             1 => "there is one GPU, cuda:0".to_owned(),
             _ => format!("there are {count} GPUs, cuda:0 to cuda:{}", count - 1),
         };
         return Err(Error::Unavailable(format!("no device cuda:{ordinal}: {there}")));
     }
-    let card = Card::find(driver, ordinal)?;
+    let mut card = Card::find(driver, ordinal)?;
     card.supported()?;
     let context = Arc::new(Context::new(driver, card.device)?);
+    // What a launch is told it has, it must have: a guest that goes by a larger stack would lose the context.
+    card.properties.stack_bytes = context.stack(card.properties.stack_bytes)?.given;
     tracing::debug!(id = card.properties.id, name = card.properties.name, "GPU opened");
     Ok(Arc::new(Cuda { card, options, context }))
+}
+
+/// The first GPU that can be used; if there is none, the first reason counts.
+pub fn first() -> Result<Arc<dyn Device>> {
+    let mut reason = None;
+    for ordinal in 0..Driver::get()?.count()? {
+        match open(ordinal) {
+            Ok(device) => return Ok(device),
+            Err(error) => reason = reason.or(Some(error)),
+        }
+    }
+    Err(reason.unwrap_or_else(|| Error::Unavailable(NO_GPU.into())))
+}
+
+/// Whether anything of NVIDIA's is on this machine, a driver or a card: if so, somebody expects it to be used.
+pub fn is_expected() -> bool {
+    const CARDS: [&str; 2] = ["/dev/nvidia0", "/proc/driver/nvidia"];
+    CARDS.iter().any(|path| std::path::Path::new(path).exists()) || Driver::is_installed()
 }
 
 /// All GPUs that [`open`] would take.

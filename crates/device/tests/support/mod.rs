@@ -1,6 +1,9 @@
 //! What the tests of the `cpu` device share: a device, launches without a host, and NVIDIA's assembler as a judge where there is one.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+#[path = "../../../engine/tests/support/mod.rs"]
+mod ptxas;
+
 use gpu_run_device::cpu::{Options, open_with};
 use gpu_run_device::{Arg, Buffer, Device, Error, Grid, Module};
 use std::sync::Arc;
@@ -48,26 +51,9 @@ pub fn buffer_of(device: &Arc<dyn Device>, words: &[u64]) -> Buffer {
     buffer
 }
 
-/// `GPU_RUN_PTXAS`, or `ptxas` where the shell would find it.
-pub fn ptxas() -> Option<std::path::PathBuf> {
-    if let Some(path) = std::env::var_os("GPU_RUN_PTXAS") {
-        return Some(path.into());
-    }
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|p| p.join("ptxas")).find(|p| p.is_file())
-}
-
 /// What the tests run has to be PTX to NVIDIA too.
 fn assemble(ptx: &str) {
-    use std::hash::{BuildHasher, RandomState};
-    let Some(ptxas) = ptxas() else { return };
-    let name = format!("gpu-run-test-{}-{:x}.ptx", std::process::id(), RandomState::new().hash_one(ptx));
-    let file = std::env::temp_dir().join(name);
-    std::fs::write(&file, ptx).unwrap();
-    let output = std::process::Command::new(ptxas)
-        .args(["-arch=sm_75", "-c", "-o", "/dev/null"])
-        .arg(&file)
-        .output()
-        .expect("ptxas runs");
-    std::fs::remove_file(&file).unwrap();
-    assert!(output.status.success(), "{}\n{ptx}", String::from_utf8_lossy(&output.stderr));
+    if let Err(message) = ptxas::assemble(ptx) {
+        panic!("{message}\n{ptx}");
+    }
 }

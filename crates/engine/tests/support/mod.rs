@@ -1,11 +1,13 @@
 //! What several test binaries need: NVIDIA's assembler as a judge of every PTX module.
 
+#![allow(unreachable_pub)] // tests of several crates include this file
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
 /// NVIDIA's ptxas: `GPU_RUN_PTXAS`, or the one in `PATH`.
-pub(crate) fn ptxas() -> Option<PathBuf> {
+pub fn ptxas() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("GPU_RUN_PTXAS") {
         return Some(path.into());
     }
@@ -14,7 +16,7 @@ pub(crate) fn ptxas() -> Option<PathBuf> {
 }
 
 /// Assembles a module with ptxas; says what ptxas said if it refused. Without ptxas nothing is checked: the tests say so once, as ignored.
-pub(crate) fn assemble(ptx: &str) -> Result<(), String> {
+pub fn assemble(ptx: &str) -> Result<(), String> {
     let Some(ptxas) = ptxas() else { return Ok(()) };
     let mut file = tempfile::Builder::new().suffix(".ptx").tempfile().map_err(|e| e.to_string())?;
     file.write_all(ptx.as_bytes()).map_err(|e| e.to_string())?;

@@ -91,47 +91,29 @@ fn patch_word(bytes: &mut [u8], at: usize, mask: u32, bits: u32) {
 
 /// What Cranelift calls where the machine has no instruction for it.
 fn library(call: LibCall) -> Option<usize> {
-    extern "C" fn ceil32(x: f32) -> f32 {
-        x.ceil()
+    macro_rules! table {
+        ($($call:ident($($arg:ident),*: $float:ty) => $value:expr,)*) => {
+            match call {
+                $(LibCall::$call => {
+                    extern "C" fn function($($arg: $float),*) -> $float {
+                        $value
+                    }
+                    Some(function as *const () as usize)
+                })*
+                _ => None,
+            }
+        };
     }
-    extern "C" fn ceil64(x: f64) -> f64 {
-        x.ceil()
+    table! {
+        CeilF32(x: f32) => x.ceil(),
+        CeilF64(x: f64) => x.ceil(),
+        FloorF32(x: f32) => x.floor(),
+        FloorF64(x: f64) => x.floor(),
+        TruncF32(x: f32) => x.trunc(),
+        TruncF64(x: f64) => x.trunc(),
+        NearestF32(x: f32) => x.round_ties_even(),
+        NearestF64(x: f64) => x.round_ties_even(),
+        FmaF32(a, b, c: f32) => a.mul_add(b, c),
+        FmaF64(a, b, c: f64) => a.mul_add(b, c),
     }
-    extern "C" fn floor32(x: f32) -> f32 {
-        x.floor()
-    }
-    extern "C" fn floor64(x: f64) -> f64 {
-        x.floor()
-    }
-    extern "C" fn trunc32(x: f32) -> f32 {
-        x.trunc()
-    }
-    extern "C" fn trunc64(x: f64) -> f64 {
-        x.trunc()
-    }
-    extern "C" fn nearest32(x: f32) -> f32 {
-        x.round_ties_even()
-    }
-    extern "C" fn nearest64(x: f64) -> f64 {
-        x.round_ties_even()
-    }
-    extern "C" fn fma32(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
-    }
-    extern "C" fn fma64(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
-    }
-    Some(match call {
-        LibCall::CeilF32 => ceil32 as *const () as usize,
-        LibCall::CeilF64 => ceil64 as *const () as usize,
-        LibCall::FloorF32 => floor32 as *const () as usize,
-        LibCall::FloorF64 => floor64 as *const () as usize,
-        LibCall::TruncF32 => trunc32 as *const () as usize,
-        LibCall::TruncF64 => trunc64 as *const () as usize,
-        LibCall::NearestF32 => nearest32 as *const () as usize,
-        LibCall::NearestF64 => nearest64 as *const () as usize,
-        LibCall::FmaF32 => fma32 as *const () as usize,
-        LibCall::FmaF64 => fma64 as *const () as usize,
-        _ => return None,
-    })
 }

@@ -1,0 +1,299 @@
+//! `gpu-run wast FILE…`: runs scripts of the official test suite's kind on a device and says what passed.
+//!
+//! Scripts run side by side, each with its own modules, and their modules are assembled on all cores: for a GPU that is
+//! where the time goes. Where a script loses the device, those beside it lose it too; so the ones that did are run again
+//! afterwards, one at a time on a fresh device, and only the one that does it is blamed.
+
+use crate::args::{WastArgs, WastLayout};
+use crate::devices;
+use crate::failure::{Failure, exit};
+use crate::output::Standard;
+use crate::units::show_duration;
+use anyhow::{Context, Result};
+use gpu_run_abi::Layout;
+use gpu_run_device::Device;
+use gpu_run_engine::WasmFeatures;
+use gpu_run_engine::wast::{self, Options, Report};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// Problems of a file that are shown without `-v`.
+const SHOWN: usize = 20;
+
+pub(crate) fn wast(args: &WastArgs) -> Result<u8> {
+    let scripts = scripts(&args.files)?;
+    let jobs = jobs(args.jobs);
+    // It is on these threads that the engine loads modules.
+    rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().context("cannot start threads")?;
+    let device = devices::open(args.device)?;
+    let layouts: &[Layout] = match args.layout {
+        WastLayout::Linear => &[Layout::Linear],
+        WastLayout::Interleaved => &[Layout::Interleaved],
+        WastLayout::Both => &[Layout::Linear, Layout::Interleaved],
+    };
+    let mut bench = Bench { device, layouts, jobs };
+    let mut table = Table::new(&scripts, args.verbose > 0);
+    let lost = bench.run(&scripts, &mut table)?;
+    for script in lost {
+        bench.device = devices::reopen(&*bench.device)?;
+        table.add(script, bench.script(&scripts[script]))?;
+    }
+    table.finish()
+}
+
+fn jobs(wanted: Option<NonZeroU32>) -> usize {
+    match wanted {
+        Some(jobs) => jobs.get() as usize,
+        None => std::thread::available_parallelism().map_or(1, |n| n.get()),
+    }
+}
+
+/// A file to run.
+#[derive(Debug)]
+struct Script {
+    path: PathBuf,
+    text: String,
+}
+
+/// Reads every file, and every `.wast` file below a folder, in the order given; those of a folder by name.
+fn scripts(files: &[PathBuf]) -> Result<Vec<Script>> {
+    let mut paths = Vec::new();
+    for file in files {
+        let unreadable = |error: io::Error| Failure::usage(format!("{}: {error}", file.display()));
+        if !std::fs::metadata(file).map_err(unreadable)?.is_dir() {
+            paths.push(file.clone());
+            continue;
+        }
+        let before = paths.len();
+        collect(file, &mut paths).map_err(unreadable)?;
+        if paths.len() == before {
+            return Err(Failure::usage(format!("{} holds no .wast file", file.display())).into());
+        }
+    }
+    let read = |path: PathBuf| {
+        let bytes = std::fs::read(&path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Failure::usage(format!("{} is not a script: it is not UTF-8 at offset {at:#x}", path.display()))
+        })?;
+        Ok(Script { path, text })
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(|entry| entry.file_name());
+    for entry in entries {
+        let path = entry.path();
+        // Not through links: they can lead back up.
+        if entry.file_type()?.is_dir() {
+            collect(&path, paths)?;
+        } else if path.extension().is_some_and(|extension| extension == "wast") {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// What became of a file, in each layout. `Err`: it could not be parsed.
+type Verdict = Result<Vec<(Layout, Report)>, String>;
+
+/// Where scripts are run.
+#[derive(Debug)]
+struct Bench<'a> {
+    device: Arc<dyn Device>,
+    layouts: &'a [Layout],
+    jobs: usize,
+}
+
+impl Bench<'_> {
+    /// Runs all scripts, and tells the table of those that did not lose the device; the others are given back.
+    fn run(&self, scripts: &[Script], table: &mut Table<'_>) -> Result<Vec<usize>> {
+        let room = self.layouts.iter().map(|layout| Options::room(&*self.device, *layout).1).min().unwrap_or(1);
+        let next = AtomicUsize::new(0);
+        let (done, results) = mpsc::channel();
+        let work = |done: mpsc::Sender<(usize, Timed)>| {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(script) = scripts.get(index) else { return };
+                if done.send((index, self.script(script))).is_err() {
+                    return;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.min(room).min(scripts.len()) {
+                let (work, done) = (&work, done.clone());
+                scope.spawn(move || work(done));
+            }
+            drop(done);
+            let mut lost = Vec::new();
+            for (script, timed) in results {
+                match timed.lost() {
+                    true => lost.push(script),
+                    false => table.add(script, timed)?,
+                }
+            }
+            lost.sort_unstable();
+            Ok(lost)
+        })
+    }
+
+    fn script(&self, script: &Script) -> Timed {
+        let began = Instant::now();
+        let run = |layout: &Layout| {
+            let (max_memory, _) = Options::room(&*self.device, *layout);
+            let features = WasmFeatures::WASM2;
+            let options = Options { device: self.device.clone(), layout: *layout, features, max_memory, inspect: None };
+            wast::run(&script.text, &options).map(|report| (*layout, report))
+        };
+        Timed { verdict: self.layouts.iter().map(run).collect(), time: began.elapsed() }
+    }
+}
+
+/// A script's verdict, and how long it took.
+#[derive(Debug)]
+struct Timed {
+    verdict: Verdict,
+    time: Duration,
+}
+
+impl Timed {
+    fn lost(&self) -> bool {
+        self.verdict.iter().flatten().any(|(_, report)| report.lost.is_some())
+    }
+}
+
+/// What is printed: a line for each file in the order of the files, as soon as those before it are done, then the sums.
+#[derive(Debug)]
+struct Table<'a> {
+    scripts: &'a [Script],
+    verbose: bool,
+    width: usize,
+    /// Done, and waiting for their turn.
+    waiting: BTreeMap<usize, Timed>,
+    printed: usize,
+    total: Count,
+    unparsed: usize,
+}
+
+/// What passed, failed and was not supported, by what it needed.
+#[derive(Debug, Default)]
+struct Count {
+    passed: usize,
+    failed: usize,
+    unsupported: BTreeMap<String, usize>,
+}
+
+impl Count {
+    fn add(&mut self, report: &Report) {
+        self.passed += report.passed;
+        self.failed += report.failures.len();
+        for (_, what) in &report.unsupported {
+            *self.unsupported.entry(what.clone()).or_default() += 1;
+        }
+    }
+
+    fn add_all(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        for (what, count) in other.unsupported {
+            *self.unsupported.entry(what).or_default() += count;
+        }
+    }
+
+    /// `12 passed, 1 failed, 3 not supported (linking between instances: 3)`
+    fn show(&self) -> String {
+        let mut text = format!("{} passed, {} failed", self.passed, self.failed);
+        let reasons: Vec<_> = self.unsupported.iter().map(|(what, count)| format!("{what}: {count}")).collect();
+        if !reasons.is_empty() {
+            let count: usize = self.unsupported.values().sum();
+            let _ = write!(text, ", {count} not supported ({})", reasons.join(", "));
+        }
+        text
+    }
+}
+
+impl<'a> Table<'a> {
+    fn new(scripts: &'a [Script], verbose: bool) -> Self {
+        let width = scripts.iter().map(|script| script.path.display().to_string().chars().count()).max().unwrap_or(0);
+        let (waiting, total) = (BTreeMap::new(), Count::default());
+        Self { scripts, verbose, width, waiting, printed: 0, total, unparsed: 0 }
+    }
+
+    fn add(&mut self, script: usize, timed: Timed) -> Result<()> {
+        self.waiting.insert(script, timed);
+        while let Some(timed) = self.waiting.remove(&self.printed) {
+            let script = &self.scripts[self.printed];
+            self.printed += 1;
+            self.print(script, timed)?;
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, script: &Script, Timed { verdict, time }: Timed) -> Result<()> {
+        let (name, width) = (script.path.display().to_string(), self.width);
+        let reports = match verdict {
+            Ok(reports) => reports,
+            Err(message) => {
+                self.unparsed += 1;
+                // The parser says at which line, below its message.
+                let _ = writeln!(io::stderr(), "error: {name} is not a script: {}", message.trim_end());
+                return line(&format!("{name:width$}  cannot be parsed"));
+            }
+        };
+        let mut count = Count::default();
+        let mut problems = String::new();
+        for (layout, report) in &reports {
+            count.add(report);
+            problems += &self.problems(&name, *layout, report);
+        }
+        let time = if self.verbose { format!(" in {}", show_duration(time)) } else { String::new() };
+        line(&format!("{name:width$}  {}{time}", count.show()))?;
+        self.total.add_all(count);
+        let _ = io::stderr().write_all(problems.as_bytes());
+        Ok(())
+    }
+
+    /// `FILE:LINE (layout): what went wrong`, and with `-v` what was not supported.
+    fn problems(&self, name: &str, layout: Layout, report: &Report) -> String {
+        let layout = format!("{layout:?}").to_lowercase();
+        let shown = if self.verbose { usize::MAX } else { SHOWN };
+        let mut text = String::new();
+        for (at, message) in report.failures.iter().take(shown) {
+            let _ = writeln!(text, "{name}:{at} ({layout}): {}", message.replace('\n', "\n  "));
+        }
+        if report.failures.len() > shown {
+            let _ = writeln!(text, "{name} ({layout}): and {} more; -v shows them", report.failures.len() - shown);
+        }
+        if report.lost.is_some() {
+            let _ = writeln!(text, "{name} ({layout}): the device was lost there; the rest of the file was not run");
+        }
+        for (at, what) in report.unsupported.iter().filter(|_| self.verbose) {
+            let _ = writeln!(text, "{name}:{at} ({layout}): not supported: {what}");
+        }
+        text
+    }
+
+    /// The sums, and the exit code.
+    fn finish(self) -> Result<u8> {
+        let files = crate::units::count(self.scripts.len() as u64, "file");
+        line(&format!("{files}: {}", self.total.show()))?;
+        Ok(match (self.unparsed, self.total.failed) {
+            (0, 0) => 0,
+            (0, _) => exit::FAILURE,
+            _ => exit::USAGE,
+        })
+    }
+}
+
+fn line(text: &str) -> Result<()> {
+    Ok(Standard::stdout()?.write_all(format!("{text}\n").as_bytes())?)
+}

@@ -1,0 +1,70 @@
+//! A `libcuda.so.1` that knows how to say what it is, and nothing else: `devices.rs` compiles it and puts it in the real one's
+//! place. `FAKE_VERSION`, `FAKE_GPUS` and `FAKE_SM` say what it pretends to be.
+#![allow(non_snake_case)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+fn number(variable: &str) -> c_int {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// # Safety
+/// What is written to is one `int`.
+unsafe fn put(to: *mut c_int, value: c_int) -> c_uint {
+    unsafe { to.write(value) };
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuInit(_: c_uint) -> c_uint {
+    0
+}
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> c_uint {
+    unsafe { put(version, number("FAKE_VERSION")) }
+}
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> c_uint {
+    unsafe { put(count, number("FAKE_GPUS")) }
+}
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> c_uint {
+    unsafe { put(device, ordinal) }
+}
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, _: c_int, _: c_int) -> c_uint {
+    unsafe { name.copy_from(c"Test card".as_ptr(), 10) };
+    0
+}
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _: c_int) -> c_uint {
+    let sm = number("FAKE_SM");
+    unsafe { put(value, match attribute { 75 => sm / 10, 76 => sm % 10, _ => 1024 }) }
+}
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, _: c_int) -> c_uint {
+    unsafe { bytes.write(8 << 30) };
+    0
+}
+#[unsafe(no_mangle)]
+extern "C" fn cuGetErrorName(_: c_uint, _: *mut *const c_char) -> c_uint {
+    1
+}
+#[unsafe(no_mangle)]
+extern "C" fn cuGetErrorString(_: c_uint, _: *mut *const c_char) -> c_uint {
+    1
+}
+
+/// Everything else fails.
+macro_rules! absent {
+    ($($name:ident)*) => { $(#[unsafe(no_mangle)] extern "C" fn $name(_: *mut c_void) -> c_uint { 999 })* };
+}
+
+absent! {
+    cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxSetCurrent cuCtxSetLimit
+    cuMemAlloc_v2 cuMemFree_v2 cuMemsetD8Async cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2
+    cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemFreeHost
+    cuLinkCreate_v2 cuLinkAddData_v2 cuLinkComplete cuLinkDestroy
+    cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncGetAttribute
+    cuStreamCreate cuStreamDestroy_v2 cuStreamQuery cuStreamSynchronize cuLaunchKernel
+}

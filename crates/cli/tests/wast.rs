@@ -1,0 +1,112 @@
+//! `gpu-run wast`: what it counts, what it prints, how it ends.
+#![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
+
+mod support;
+
+use support::Place;
+
+const GOOD: &str = r#"
+(module (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+        (func (export "trap") unreachable))
+(assert_return (invoke "add" (i32.const 1) (i32.const 2)) (i32.const 3))
+(assert_trap (invoke "trap") "unreachable")
+(assert_invalid (module (func (result i32))) "type mismatch")
+"#;
+
+/// The third line is wrong.
+const BAD: &str = r#"(module (func (export "one") (result i32) (i32.const 1)))
+(assert_return (invoke "one") (i32.const 1))
+(assert_return (invoke "one") (i32.const 2))
+(assert_return (invoke "two") (i32.const 2))
+"#;
+
+/// A registered module, one that imports it, one with SIMD, and a thread.
+const BEYOND: &str = r#"
+(module $a (func (export "one") (result i32) (i32.const 1)) (table (export "t") 1 funcref)
+  (func (export "null") (result i32) (ref.is_null (table.get 0 (i32.const 0)))))
+(register "a" $a)
+(module $b (import "a" "t" (table 1 funcref)) (func $f) (elem (i32.const 0) $f) (func (export "two") (result i32) (i32.const 2)))
+(assert_return (invoke "two") (i32.const 2))
+(assert_return (invoke $a "null") (i32.const 0))
+(assert_return (invoke $a "one") (i32.const 1))
+(module (func (export "v") (drop (v128.const i32x4 0 0 0 0))))
+(invoke "v")
+(thread $t (invoke $a "one"))
+"#;
+
+#[test]
+fn a_passing_script_is_counted_in_each_layout() {
+    let place = Place::new().with("good.wast", GOOD);
+    let both = "good.wast  8 passed, 0 failed\n1 file: 8 passed, 0 failed\n";
+    place.run("wast --device cpu good.wast").gives(0, both);
+    for layout in ["linear", "interleaved"] {
+        let one = both.replace('8', "4");
+        let ran = place.run(&format!("wast --device cpu --layout {layout} good.wast"));
+        ran.gives(0, &one);
+    }
+}
+
+#[test]
+fn a_failing_assertion_is_named_with_its_line_and_layout() {
+    let place = Place::new().with("bad.wast", BAD);
+    let ran = place.run("wast --device cpu --layout linear bad.wast");
+    let ran = ran.gives(1, "bad.wast  2 passed, 2 failed\n1 file: 2 passed, 2 failed\n");
+    ran.says(&["bad.wast:3 (linear): expected", "got [I32(1)]", "bad.wast:4 (linear): ", "`two`"]);
+}
+
+#[test]
+fn what_is_not_supported_is_counted_apart_with_its_reason() {
+    let place = Place::new().with("beyond.wast", BEYOND);
+    let ran = place.run("wast --device cpu --layout linear -v beyond.wast");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let reasons = "7 not supported (SIMD: 2, linking between instances: 4, the directive Thread: 1)";
+    assert!(ran.stdout.contains(&format!("2 passed, 0 failed, {reasons}")), "{}", ran.stdout);
+    // What the module that could not be linked would have done to `$a` is not `$a`'s fault.
+    ran.says(&["beyond.wast:7 (linear): not supported: linking between instances"]);
+}
+
+#[test]
+fn a_script_that_cannot_be_parsed_is_named_and_the_others_run() {
+    let place = Place::new().with("good.wast", GOOD).with("malformed.wast", "(module\n(func (i32.const )\n");
+    let ran = place.run("wast --device cpu --layout linear malformed.wast good.wast");
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stdout.contains("malformed.wast  cannot be parsed\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("good.wast       4 passed, 0 failed\n"), "{}", ran.stdout);
+    ran.says(&["malformed.wast is not a script", ":2:"]);
+}
+
+#[test]
+fn a_folder_is_all_scripts_below_it_by_name() {
+    let place = Place::new()
+        .with("s/b.wast", GOOD)
+        .with("s/a/x.wast", GOOD)
+        .with("s/c.wat", "not one")
+        .with("z.wast", "(module)");
+    let ran = place.run("wast --device cpu --layout linear --jobs 3 s z.wast");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let names: Vec<_> = ran.stdout.lines().map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(names, ["s/a/x.wast", "s/b.wast", "z.wast", "3 files: 9 passed, 0 failed"]);
+}
+
+#[test]
+fn files_that_cannot_be_read_end_with_2() {
+    let place = Place::new().with("empty/readme", "").with("bytes.wast", [0xff, 0xfe]);
+    place.run("wast --device cpu missing.wast").gives(2, "").says(&["missing.wast: No such file"]);
+    place.run("wast --device cpu empty").gives(2, "").says(&["empty holds no .wast file"]);
+    place.run("wast --device cpu bytes.wast").gives(2, "").says(&["bytes.wast is not a script", "UTF-8"]);
+    assert_eq!(place.run("wast").code, Some(2));
+    assert_eq!(place.run("wast --jobs 0 a.wast").code, Some(2));
+}
+
+#[test]
+fn a_script_that_loses_the_device_is_blamed_and_the_others_are_not() {
+    let place = Place::new().with("a.wast", GOOD).with("b.wast", GOOD).with("c.wast", GOOD);
+    // Two launches each. The third loses the device for `b` and `c`; run again, each on a fresh one, `b` has the fifth.
+    let mut command = place.command("wast --device cpu --layout linear --jobs 1 a.wast b.wast c.wast");
+    let ran = support::Ran::from(command.env("GPU_RUN_TEST_FAULT", "launch:3,5").output().unwrap());
+    let ran = ran.gives(
+        1,
+        "a.wast  4 passed, 0 failed\nb.wast  2 passed, 1 failed\nc.wast  4 passed, 0 failed\n3 files: 10 passed, 1 failed\n",
+    );
+    ran.says(&["b.wast:5 (linear): ", "GPU_RUN_TEST_FAULT", "the rest of the file was not run"]);
+}
