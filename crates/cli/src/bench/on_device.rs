@@ -2,14 +2,13 @@
 
 use crate::args::LayoutChoice;
 use crate::failure::Failure;
-use crate::guest::INSTANCE;
 use crate::run::is_gpu;
 use crate::source::Source;
 use anyhow::{Result, bail};
 use gpu_run_device::Device;
-use gpu_run_engine::{CompileOptions, Compiled, End, Entry, Program, RunOptions};
-use gpu_run_wasi::stdio::{Buffer, Null, Output};
-use gpu_run_wasi::{Builder, Context, Stdio};
+use gpu_run_engine::{CompileOptions, Compiled, Done, End, Entry, Job, Mapper, Program};
+use gpu_run_wasi::Builder;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,9 +32,10 @@ impl Build {
 /// A program that is ready to run.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    program: Program,
+    /// With room for as many instances as it is to run at once.
+    mapper: RefCell<Mapper>,
     /// What all instances have.
-    guest: Builder,
+    guest: Arc<Builder>,
     pub(super) to_ptx: Duration,
     pub(super) load: Duration,
     pub(super) ptx_bytes: usize,
@@ -53,41 +53,33 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     let began = Instant::now();
     let program = Program::load(device.clone(), compiled).map_err(failed)?;
     let load = began.elapsed();
+    let mapper = Mapper::new(Arc::new(program), instances as usize, None).map_err(failed)?;
     let mut guest = Builder::new();
     guest.arg(&source.argv0)?;
-    Ok(Loaded { program, guest, to_ptx, load, ptx_bytes })
+    Ok(Loaded { mapper: RefCell::new(mapper), guest: Arc::new(guest), to_ptx, load, ptx_bytes })
 }
 
-/// Runs that many instances, from the first context to the last outcome: what those of `sample` wrote to stdout, and how
+/// Runs that many instances, from the first job to the last outcome: what those of `sample` wrote to stdout, and how
 /// long it took. The only place that touches the engine's way to run.
 pub(super) fn run_device(loaded: &Loaded, instances: u32, sample: &[u32]) -> Result<(Vec<Vec<u8>>, Duration)> {
     let began = Instant::now();
-    let mut outputs = Vec::with_capacity(instances as usize);
-    let mut contexts = Vec::with_capacity(instances as usize);
-    for instance in 0..instances {
-        let stdout = Buffer::new();
-        contexts.push(context(&loaded.guest, instance, stdout.clone())?);
-        outputs.push(stdout);
-    }
-    let options = RunOptions { deadline: began.checked_add(LIMIT), max_memory: None };
-    let (outcomes, _) = loaded.program.run("_start", &[], contexts, &options)?;
+    let stdin: Arc<[u8]> = Arc::default();
+    let job = |number| Job { context: loaded.guest.clone(), number, stdin: stdin.clone() };
+    let jobs: Vec<_> = (0..u64::from(instances)).map(job).collect();
+    let (mut done, stats) = loaded.mapper.borrow_mut().run(&jobs, began.checked_add(LIMIT))?;
     let took = began.elapsed();
-    for (instance, outcome) in outcomes.iter().enumerate() {
-        check_end(&outcome.end).map_err(|what| what.context(format!("on the device, instance {instance}")))?;
+    tracing::debug!(?stats, ?took, "ran");
+    for (instance, done) in done.iter().enumerate() {
+        check_end(done).map_err(|what| what.context(format!("on the device, instance {instance}")))?;
     }
-    Ok((sample.iter().map(|instance| outputs[*instance as usize].take()).collect(), took))
-}
-
-fn context(guest: &Builder, instance: u32, stdout: impl Output + 'static) -> Result<Context> {
-    let stdio = Stdio { stdin: Box::new(Null), stdout: Box::new(stdout), stderr: Box::new(Null) };
-    Ok(guest.clone().env(INSTANCE, instance.to_string())?.build(stdio))
+    Ok((sample.iter().map(|instance| std::mem::take(&mut done[*instance as usize].stdout)).collect(), took))
 }
 
 /// A program that is to be measured ends well.
-fn check_end(end: &End) -> Result<()> {
-    match end {
+fn check_end(done: &Done) -> Result<()> {
+    match &done.end {
         End::Returned | End::Exited(0) => Ok(()),
-        End::Exited(code) => bail!("exited {code}"),
+        End::Exited(code) => bail!("exited {code}: {}", String::from_utf8_lossy(&done.stderr)),
         End::Trapped(trap) => bail!("{trap}"),
     }
 }
