@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::fmt;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
@@ -52,9 +51,9 @@ pub(crate) struct MapArgs {
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Records that run at once; the last results may be that many records old [default: 65536 on a GPU, 1024 on cpu]
-    #[arg(long, value_name = "N")]
-    pub(crate) batch: Option<NonZeroU32>,
+    /// Records that run at once, at most 1048576 [default: 65536 on a GPU, 1024 on cpu]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(crate) batch: Option<u32>,
 
     /// Stops before the first record that fails
     #[arg(long)]

@@ -54,8 +54,8 @@ use target::Target;
 use writer::{FAILED, Flow, Rules, Writer};
 
 /// Records in a batch, unless the user says otherwise.
-const GPU_BATCH: usize = 65_536;
-const CPU_BATCH: usize = 1024;
+const GPU_BATCH: u32 = 65_536;
+const CPU_BATCH: u32 = 1024;
 
 pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     args.check()?;
@@ -76,18 +76,17 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let (reader, length) = open_reader(args, split, &from)?;
 
     let device = devices::open(args.launch.device)?;
-    let most = args.batch.map_or(if is_gpu(&*device) { GPU_BATCH } else { CPU_BATCH }, |batch| batch.get() as usize);
-    let instances = u32::try_from(most).unwrap_or(u32::MAX);
-    let loaded = Loaded::new(device, &source, Entry::Start, instances, &args.launch.codegen)?;
+    let most = args.batch.unwrap_or(if is_gpu(&*device) { GPU_BATCH } else { CPU_BATCH });
+    let loaded = Loaded::new(device, &source, Entry::Start, most, &args.launch.codegen)?;
 
     target.begin(from.clone())?;
     let quiet = args.output.is_none() && io::stdout().is_terminal();
     let bar = Bar::new(length, &from.mark, quiet);
     let rules = Rules { lines: split != Split::Files, fail_fast: args.fail_fast, timeout: args.launch.timeout };
     let writer = Shared::new(Writer::new(target, rules, bar, from));
-    let engine = OnDevice::new(loaded, most, &args.launch, name.clone(), writer.clone());
+    let engine = OnDevice::new(loaded, most as usize, &args.launch, name.clone(), writer.clone());
     let runner = Runner::new(engine, guest, own.to_vec(), name.clone());
-    run(reader, runner, most, &writer, args)
+    run(reader, runner, most as usize, &writer, args)
 }
 
 /// The writer, and who else may end the run.
@@ -231,7 +230,7 @@ fn open_reader(args: &MapArgs, split: Split, from: &Progress) -> Result<(Reader,
 /// Opens the output, unless that would destroy the input.
 fn open_target(args: &MapArgs, split: Split, program: &Program) -> Result<Target> {
     let Some(output) = &args.output else { return Target::stdout() };
-    let journal = Journal::beside(output, task(args, split, program)?);
+    let task = task(args, split, program)?;
     if !args.reads_stdin() {
         check_apart(&args.input, output)?;
     }
@@ -242,12 +241,12 @@ fn open_target(args: &MapArgs, split: Split, program: &Program) -> Result<Target
                 .hint("leave --output out and redirect stdout to have all output in one file")
                 .into())
         }
-        Split::Files => Target::folder(output, journal),
+        Split::Files => Target::folder(output, Journal::within(output, task)),
         _ if is_folder => {
             Err(Failure::usage(format!("--output {} is a folder; only --split files writes one", output.display()))
                 .into())
         }
-        _ => Target::file(output, journal),
+        _ => Target::file(output, Journal::beside(output, task)),
     }
 }
 
