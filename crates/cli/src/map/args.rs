@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 Examples:
-  gpu-run map upper.wasm < in.txt > out.txt            each line is one run's stdin
-  gpu-run map score.wasm -i big.jsonl -o out.txt       Ctrl-C it; the same with --resume goes on
-  gpu-run map row.wasm -i table.csv --split csv        each run reads the header and one row
-  gpu-run map thumb.wasm -i photos -o thumbs           each file of a folder, and one output file for each
-  gpu-run map fetch.wasm -i names.txt -- --user={}     each line as an argument
-  gpu-run map app.wasm -i in.txt --timeout 10s --max-memory 64MiB --fail-fast
+  gpu-run map upper.wasm < in.txt > out.txt       each line is one run's stdin
+  gpu-run map score.wasm -i big.jsonl -o out.txt  Ctrl-C it: the same with --resume goes on
+  gpu-run map row.wasm -i table.csv --split csv   each run reads the header and one row
+  gpu-run map thumb.wasm -i photos -o thumbs      each file of a folder becomes one file
+  gpu-run map user.wasm -i names.txt -- --name={}
 
-Each record is a run of its own: its stdin is the record, GPU_RUN_INSTANCE its number from 0, and {} in ARGS the
-record without its newline, or the file's path. Nothing is left of one when the next begins.
+Records: each is a run of its own. Its stdin is the record, GPU_RUN_INSTANCE its number from 0, and {} in ARGS the record \
+without its newline, or the file's path. --timeout is for the records that run at once, a batch.
 
-Each run's stdout is one record of the output, in the order of the input. For lines, JSON and CSV a newline is added if
-it does not end with one, so that a program which prints one line, or nothing, keeps the lines aligned.
+Output: each run's stdout is one record, in the order of the input. For lines, jsonl and csv a newline is added if it does not end \
+with one, so that a program that prints one line, or nothing, keeps the lines aligned. A file that is there is overwritten; \
+one that is unfinished is not, without --resume or --force.
 
-A record fails if it traps, exits with another code than 0, takes too long, or is not what --split says. The first ten
-failures are told on stderr, with the line and what the run wrote to its stderr; then they are counted. The output of a run
-that exited is kept, whatever its code; any other failure leaves an empty record, in a folder no file.
+Failures: a record fails if it traps, exits with another code than 0, takes too long, or is not what --split says. The first ten are \
+told on stderr, with the line and the end of the run's own stderr; the others are counted. What a run has printed is kept if \
+it exited, whatever its code; any other failure leaves an empty record, in a folder no file.
 
-Exit codes: 0 if all records were fine, 1 if some failed, 130 after Ctrl-C, 2 for a usage error.";
+Exit codes: 0 if all records were fine; 1 if some failed, or something else did; 2 for a usage error; 130 after Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(override_usage = "gpu-run map FILE [OPTIONS] [--] [ARGS]...", after_help = HELP)]

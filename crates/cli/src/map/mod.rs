@@ -51,7 +51,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use target::Target;
-use writer::{FAILED, Flow, Rules, Writer};
+use writer::{Flow, Rules, Writer};
 
 /// Records in a batch, unless the user says otherwise.
 const GPU_BATCH: u32 = 65_536;
@@ -102,14 +102,24 @@ impl Shared {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the run between two batches: when this returns, none will be written any more.
-    pub(crate) fn end(&self, why: &str) {
+    /// Ends the run between two batches: when this returns, none will be written any more. Says whether it had not ended before.
+    pub(crate) fn end(&self, why: &str) -> bool {
         self.0.1.store(true, Ordering::SeqCst);
-        self.lock().stop(why);
+        self.lock().stop(why)
     }
 
-    fn is_ended(&self) -> bool {
-        self.0.1.load(Ordering::SeqCst)
+    /// For the thread that writes: the writer, if nobody has ended the run. Who has ends the process, and is waited for.
+    fn writing(&self) -> MutexGuard<'_, Writer> {
+        while self.0.1.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        let mut writer = self.lock();
+        while writer.is_finished() {
+            drop(writer);
+            thread::park();
+            writer = self.lock();
+        }
+        writer
     }
 }
 
@@ -125,7 +135,7 @@ fn run(reader: Reader, runner: Runner<OnDevice>, most: usize, writer: &Shared, a
         Ok(Flow::GoOn) => {}
         // The others are not waited for: they may be reading from a pipe, or running for long.
         Ok(Flow::Stop) => {
-            writer.end(FAILED);
+            writer.end("stopped at the first failure");
             return Ok(exit::FAILURE);
         }
         Err(error) => {
@@ -134,8 +144,10 @@ fn run(reader: Reader, runner: Runner<OnDevice>, most: usize, writer: &Shared, a
         }
     }
     let ended = join(running).and_then(|ended| join(reading).map(|()| ended));
-    let (engine, stats) = ended.inspect_err(|_| writer.end("could not go on"))?;
-    let mut writer = writer.lock();
+    let (engine, stats) = ended.inspect_err(|_| {
+        writer.end("could not go on");
+    })?;
+    let mut writer = writer.writing();
     writer.finish()?;
     if let Some(format) = args.launch.stats {
         let text = engine.loaded().map_or_else(String::new, |loaded| loaded.stats(&stats).show(format, writer.tally()));
@@ -159,11 +171,7 @@ fn run_all(
 
 fn write_all(ran: &Receiver<Ran>, writer: &Shared) -> Result<Flow> {
     for batch in ran {
-        // Whoever has ended the run ends the process.
-        while writer.is_ended() {
-            thread::park();
-        }
-        if writer.lock().write(batch)? == Flow::Stop {
+        if writer.writing().write(batch)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
@@ -181,8 +189,10 @@ fn watch_signals(writer: Shared) -> Result<()> {
             }
             let writer = writer.clone();
             thread::spawn(move || {
-                writer.end("interrupted");
-                std::process::exit(code);
+                // A run that has just ended has an exit code of its own, and is about to give it.
+                if writer.end("interrupted") {
+                    std::process::exit(code);
+                }
             });
         }
     })?;
