@@ -315,6 +315,7 @@ fn mistakes_are_named_before_anything_is_written() {
         ("echo.wat -i in -o ./folder/../in", &["in each other's way"]),
         ("echo.wat -i folder -o folder", &["in each other's way"]),
         ("echo.wat -i folder -o folder/out", &["in each other's way"]),
+        ("echo.wat -i folder -o folder/new/deep", &["in each other's way"]),
         ("echo.wat -i folder -o .", &["in each other's way"]),
         ("echo.wat -i folder -o in", &["--output in is a file"]),
         ("echo.wat -i in -o folder", &["--output folder is a folder"]),
@@ -328,6 +329,9 @@ fn mistakes_are_named_before_anything_is_written() {
     assert_eq!((place.read("in"), place.has("out")), ("a\n".into(), false));
     place.run("echo.wat -i in -o no/such/folder/out").gives(1, "").says(&["cannot write no/such/folder/out"]);
     place.run("echo.wat -i in -o /dev/full").gives(1, "").says(&["cannot write", "No space left"]);
+    place.run("echo.wat -i in -o -").gives(0, "a\n");
+    place.run("echo.wat -i in -o /dev/stdout").gives(0, "a\n");
+    place.run("echo.wat -i in -o - --resume").gives(2, "").says(&["--resume needs --output"]);
     place.run("echo.wat -i in -o /dev/null").gives(0, "").says(&["1 record, 0 failed"]);
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct MapArgs {
     /// A .wasm, .wat or .rs file, or a Cargo package's folder
     pub(crate) file: PathBuf,
 
-    /// The guest's arguments, the same for each record but for {}; after `--` if one begins with a hyphen
+    /// The guest's arguments, the same for each record but for {}; after `--` if the first begins with a hyphen
     #[arg(value_name = "ARGS", trailing_var_arg = true)]
     pub(crate) args: Vec<OsString>,
 
@@ -47,9 +47,9 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "HOW")]
     split: Option<Split>,
 
-    /// Where to write: a file, or with --split files a folder [default: stdout]
+    /// Where to write: a file, `-` for stdout, or with --split files a folder [default: stdout]
     #[arg(short, long, value_name = "PATH")]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
 
     /// Records that run at once, at most 1048576 [default: 65536 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -92,6 +92,11 @@ impl fmt::Display for Split {
 impl MapArgs {
     pub(crate) fn reads_stdin(&self) -> bool {
         self.input == Path::new("-")
+    }
+
+    /// `None`: stdout.
+    pub(crate) fn output(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|output| *output != Path::new("-"))
     }
 
     /// Mistakes that nothing need be opened for.

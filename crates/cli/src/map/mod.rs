@@ -80,7 +80,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let loaded = Loaded::new(device, &source, Entry::Start, most, &args.launch.codegen)?;
 
     target.begin(from.clone())?;
-    let quiet = args.output.is_none() && io::stdout().is_terminal();
+    let quiet = args.output().is_none() && io::stdout().is_terminal();
     let bar = Bar::new(length, &from.mark, quiet);
     let rules = Rules { lines: split != Split::Files, fail_fast: args.fail_fast, timeout: args.launch.timeout };
     let writer = Shared::new(Writer::new(target, rules, bar, from));
@@ -239,7 +239,7 @@ fn open_reader(args: &MapArgs, split: Split, from: &Progress) -> Result<(Reader,
 
 /// Opens the output, unless that would destroy the input.
 fn open_target(args: &MapArgs, split: Split, program: &Program) -> Result<Target> {
-    let Some(output) = &args.output else { return Target::stdout() };
+    let Some(output) = args.output() else { return Target::stdout() };
     let task = task(args, split, program)?;
     if !args.reads_stdin() {
         check_apart(&args.input, output)?;
@@ -285,14 +285,10 @@ fn hash(bytes: &[u8]) -> String {
 
 /// Refuses an output that is the input, or within it, or around it.
 fn check_apart(input: &Path, output: &Path) -> Result<()> {
-    // What does not exist yet is where its folder is.
-    let real = |path: &Path| match (fs::canonicalize(path), path.parent(), path.file_name()) {
-        (Ok(real), ..) => Some(real),
-        (Err(_), Some(folder), Some(name)) => {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            fs::canonicalize(folder).ok().map(|folder| folder.join(name))
-        }
-        _ => None,
+    // What does not exist yet will be where the nearest folder is that does.
+    let real = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        path.ancestors().find_map(|there| Some(fs::canonicalize(there).ok()?.join(path.strip_prefix(there).ok()?)))
     };
     let (Some(from), Some(to)) = (real(input), real(output)) else { return Ok(()) };
     let within = from.is_dir() && (to.starts_with(&from) || to.is_dir() && from.starts_with(&to));

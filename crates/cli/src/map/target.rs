@@ -66,7 +66,8 @@ impl Target {
     pub(crate) fn file(path: &Path, journal: Journal) -> Result<Self> {
         let unwritable = |error| Failure::environment(format!("cannot write {}: {error}", path.display()));
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(unwritable)?;
-        if !file.metadata().map_err(unwritable)?.is_file() {
+        // `/dev/stdout` may be a regular file, but a journal has no place beside it.
+        if !file.metadata().map_err(unwritable)?.is_file() || path.starts_with("/dev") {
             return Ok(Self::stream(Box::new(file)));
         }
         lock(&file, path)?;
