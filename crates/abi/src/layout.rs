@@ -1,19 +1,21 @@
 //! How instances lie in device memory.
 //!
 //! An instance is one *slot*: a [`Header`], then what its module declares (globals, arguments, tables), then its linear
-//! memory, all of it in 8-byte *cells*. The layout says where cell `n` of a slot is:
+//! memory. Up to the memory it is made of 8-byte *words*. The layout says where byte `a` of a slot is:
 //!
-//! - `linear`: cell after cell. For few instances, and for threads that share a memory.
-//! - `interleaved`: the slots of a warp's 32 lanes interleave cell by cell, so that lanes in step make one
-//!   coalesced access: byte `a` of lane `l` is at `(a / 8) * 256 + l * 8 + a % 8`.
+//! - `linear`: one after the other. For few instances, and for threads that share a memory.
+//! - `interleaved`: the slots of a warp's 32 lanes interleave in *cells* of 4 bytes, so that lanes in step make one
+//!   coalesced access: byte `a` of lane `l` is at `(a / 4) * 128 + l * 4 + a % 4`. Four bytes, because most of what a
+//!   32-bit program touches is words of that size: they then fill whole sectors, their address is one multiplication, and
+//!   a wider value is two accesses that lie as well.
 //!
-//! The *instance pointer*, the first parameter of every compiled function, is the device address of the slot's cell 0. Every
+//! The *instance pointer*, the first parameter of every compiled function, is the device address of the slot's byte 0. Every
 //! other address is that plus [`Layout::offset`]; nothing but this file knows the formula.
 
 /// Lanes in a warp, on every NVIDIA GPU and on the `cpu` device.
 pub const WARP: u64 = 32;
-/// The unit of interleaving: no naturally aligned access up to 64 bits crosses a cell.
-pub const CELL: u64 = 8;
+/// Bytes of a header's field, a global, an argument, a table's element.
+pub const WORD: u64 = 8;
 /// A wasm page.
 pub const PAGE: u64 = 65536;
 /// Pages an instance's memory can have at most. One less than wasm's 65,536, so that a length in bytes fits 32 bits,
@@ -21,6 +23,10 @@ pub const PAGE: u64 = 65536;
 pub const MAX_PAGES: u64 = 65535;
 /// Slots begin at multiples of this, so that the low bits of an instance pointer are the lane's alone.
 pub const SLOT_ALIGN: u64 = 256;
+/// How far behind a checked guest address an access may lie without a check of its own.
+pub const GUARD: u64 = 4096;
+/// Bytes past a memory's end that a slot has: a misaligned load looks at the cells around its value.
+pub const MEMORY_TAIL: u64 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
@@ -29,24 +35,38 @@ pub enum Layout {
 }
 
 impl Layout {
+    /// The widest naturally aligned access that does not cross to another place.
+    pub const fn cell(self) -> u64 {
+        match self {
+            Layout::Linear => 8,
+            Layout::Interleaved => 4,
+        }
+    }
+
+    /// How far bytes spread: an aligned cell's bytes lie together, and cells `spread` times as far from each other as in a
+    /// slot alone.
+    pub const fn spread(self) -> u64 {
+        match self {
+            Layout::Linear => 1,
+            Layout::Interleaved => WARP,
+        }
+    }
+
     /// Bytes from one cell of a slot to the next.
     pub const fn stride(self) -> u64 {
-        match self {
-            Layout::Linear => CELL,
-            Layout::Interleaved => CELL * WARP,
-        }
+        self.cell() * self.spread()
     }
 
     /// Where byte `at` of a slot is, counted from the instance pointer.
     pub const fn offset(self, at: u64) -> u64 {
-        (at / CELL) * self.stride() + at % CELL
+        (at / self.cell()) * self.stride() + at % self.cell()
     }
 
     /// The instance pointer of slot `index`, counted from the first slot's; `slot_bytes` is a multiple of [`SLOT_ALIGN`].
     pub const fn slot(self, index: u64, slot_bytes: u64) -> u64 {
         match self {
             Layout::Linear => index * slot_bytes,
-            Layout::Interleaved => (index / WARP) * WARP * slot_bytes + (index % WARP) * CELL,
+            Layout::Interleaved => (index / WARP) * WARP * slot_bytes + (index % WARP) * self.cell(),
         }
     }
 
@@ -59,7 +79,7 @@ impl Layout {
     }
 }
 
-/// The fixed part of a slot. Every field is one cell, so that the header interleaves like everything else.
+/// The fixed part of a slot: one word a field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Header {
@@ -71,10 +91,10 @@ pub struct Header {
     pub exit_code: u64,
     /// Which instance this is, from 0.
     pub index: u64,
-    /// Device address of memory 0's first cell (an interleaved address in that layout).
-    pub memory_base: u64,
     /// Memory 0's length in bytes.
     pub memory_bytes: u64,
+    /// Guest addresses below this have [`GUARD`] bytes of memory behind them: `memory_bytes` less that, or 0.
+    pub memory_fast: u64,
     /// What memory 0 may grow to, in bytes: the slot's capacity.
     pub memory_limit: u64,
     /// The lowest value the stack pointer may take (32 bits); written by the kernel's entry.
@@ -101,11 +121,23 @@ pub struct Header {
     pub port_left: u64,
     /// Device address of the module's constant data: passive segments, one after the other.
     pub constants: u64,
+    /// Device address of the launch's [`crate::Launch`].
+    pub launch: u64,
+    /// What the device answers by itself: [`crate::launch::local`].
+    pub local: u64,
+    /// Device address and length of what is left of stdin.
+    pub stdin: u64,
+    pub stdin_left: u64,
+    /// Device address of this slot's outbox, and how many of its bytes are in use.
+    pub outbox: u64,
+    pub outbox_used: u64,
+    /// Random words drawn.
+    pub drawn: u64,
 }
 
 impl Header {
-    /// The header's cells, in order.
-    pub fn cells(&self) -> &[u64] {
+    /// The header's words, in order.
+    pub fn words(&self) -> &[u64] {
         bytemuck::cast_slice(std::slice::from_ref(self))
     }
 }
@@ -119,12 +151,14 @@ pub mod field {
         ($($name:ident = $field:ident),* $(,)?) => { $(pub const $name: u64 = offset_of!(Header, $field) as u64;)* };
     }
     fields! {
-        STATUS = status, TRAP = trap, EXIT_CODE = exit_code, INDEX = index, MEMORY_BASE = memory_base,
-        MEMORY_BYTES = memory_bytes, MEMORY_LIMIT = memory_limit, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
+        STATUS = status, TRAP = trap, EXIT_CODE = exit_code, INDEX = index,
+        MEMORY_BYTES = memory_bytes, MEMORY_FAST = memory_fast, MEMORY_LIMIT = memory_limit, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
         PORT = port, RING = ring, RING_TICKET = ring_ticket, RING_MASK = ring_mask, PORT_PAYLOAD = port_payload,
         PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, CONSTANTS = constants,
+        LAUNCH = launch, LOCAL = local, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used,
+        DRAWN = drawn,
     }
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 }
 
-const _: () = assert!(size_of::<Header>().is_multiple_of(CELL as usize) && field::STATUS == 0);
+const _: () = assert!(size_of::<Header>().is_multiple_of(WORD as usize) && field::STATUS == 0);

@@ -1,7 +1,7 @@
 //! What host and device agree on, written once.
 //!
 //! Everything that crosses from one side to the other is described here and nowhere else: how an instance
-//! lies in device memory ([`layout`]), why it stopped ([`trap`]), how it asks the host for something ([`bus`]),
+//! lies in device memory ([`layout`]), what a launch gives its instances ([`launch`]), why it stopped ([`trap`]), how it asks the host for something ([`bus`]),
 //! which calls there are to ask for ([`hostcall`]), and which operations of the device a compiled
 //! function may name ([`intrinsic`]). The compiler takes its offsets from these structs, the host its views.
 //!
@@ -10,8 +10,10 @@
 pub mod bus;
 pub mod hostcall;
 pub mod intrinsic;
+pub mod launch;
 pub mod layout;
 pub mod trap;
 
+pub use launch::Launch;
 pub use layout::{Header, Layout};
 pub use trap::{Status, TrapCode, TrapRecord};

@@ -47,14 +47,10 @@ impl Guest {
         Ok(self.builder.clone().env(INSTANCE, number.as_bytes())?.build(stdio))
     }
 
-    /// What the instance with this number is given, with these arguments after the common ones.
-    pub(crate) fn record(
-        &self,
-        number: u64,
-        args: impl Iterator<Item = Vec<u8>>,
-    ) -> Result<Builder, gpu_run_wasi::Error> {
+    /// What a record's instance is given besides its number, with these arguments after the common ones.
+    pub(crate) fn record(&self, args: impl Iterator<Item = Vec<u8>>) -> Result<Builder, gpu_run_wasi::Error> {
         let mut builder = self.builder.clone();
-        builder.args(args)?.env(INSTANCE, number.to_string())?;
+        builder.args(args)?;
         Ok(builder)
     }
 

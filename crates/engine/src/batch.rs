@@ -1,20 +1,19 @@
 //! Slots on a device: room for a number of instances, set up, run and read back together.
 
-use crate::bus::Bus;
+use crate::bus::{Bus, Guests};
 use crate::compile::Compiled;
 use crate::error::Error;
-use gpu_run_abi::layout::{CELL, MAX_PAGES, PAGE, SLOT_ALIGN, WARP, field};
-use gpu_run_abi::{Header, Layout};
+use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
+use gpu_run_abi::launch::Ending;
+use gpu_run_abi::{Header, Launch, Layout};
 use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties};
 use gpu_run_wasi::Context;
-use gpu_run_wasm::{KERNEL, Table};
+use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// What part of a thread's stack is kept for frames that do not look how much is left.
 const STACK_RESERVE: u32 = 16;
-/// Elements a table may get beyond those it begins with, if it has no maximum of its own.
-const TABLE_GROWTH: u64 = 1 << 16;
 /// Address space that a batch may take on a device whose memory costs nothing until it is touched.
 const RESERVATION: u64 = 1 << 42;
 /// Threads of a block at most.
@@ -24,43 +23,39 @@ pub(crate) struct Batch {
     module: Arc<dyn Module>,
     compiled: Arc<Compiled>,
     capacity: u64,
-    place: Place,
+    /// Bytes an instance's memory may grow to.
+    memory_limit: u64,
+    slot_bytes: u64,
     slots: Buffer,
-    constants: Option<Buffer>,
+    /// Kept for the addresses in the image.
+    _constants: Option<Buffer>,
+    /// What fresh instances are made of, and where in it the arguments are.
+    image: Image,
+    launch: Buffer,
+    endings: Buffer,
     ticket: Buffer,
     bus: Bus,
     stack_bytes: u32,
     processors: u64,
 }
 
-/// Where in a slot tables and memory are.
-#[derive(Clone, Debug)]
-struct Place {
-    /// Offset and capacity of each table.
-    tables: Vec<(u64, u64)>,
-    memory: u64,
-    /// Bytes the memory may grow to.
-    memory_limit: u64,
-    slot_bytes: u64,
+/// The image of `abi::launch`.
+struct Image {
+    buffer: Buffer,
+    pieces: u64,
+    arguments: u64,
 }
 
-impl Place {
-    fn new(compiled: &Compiled, memory_limit: u64) -> Self {
-        let mut at = compiled.slots.end;
-        let mut tables = Vec::new();
-        for table in &compiled.tables {
-            let capacity = table_capacity(table, compiled.grows_tables);
-            tables.push((at, capacity));
-            at += capacity * CELL;
-        }
-        // One cell past the end can always be read: a misaligned load looks at two.
-        Self { tables, memory: at, memory_limit, slot_bytes: (at + memory_limit + CELL).next_multiple_of(SLOT_ALIGN) }
-    }
-}
-
-fn table_capacity(table: &Table, grows: bool) -> u64 {
-    let most = if grows { table.minimum + TABLE_GROWTH } else { table.minimum };
-    most.min(table.maximum.unwrap_or(u64::MAX)).max(table.minimum)
+/// What a launch does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Position of the entry; past the last one: none.
+    pub(crate) selector: u32,
+    /// Make the slots fresh instances first.
+    pub(crate) fresh: bool,
+    /// Call the module's start function first.
+    pub(crate) start: bool,
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// What an instance's memory may grow to, in bytes, if `count` of them are to fit on the device.
@@ -96,174 +91,187 @@ impl Batch {
         max_memory: Option<u64>,
     ) -> Result<Self, Error> {
         let properties = device.properties();
-        let place = Place::new(&compiled, memory_limit(&compiled, properties, capacity, max_memory)?);
-        let slots = device.allocate(compiled.layout.slots(capacity) * place.slot_bytes)?;
+        let memory_limit = memory_limit(&compiled, properties, capacity, max_memory)?;
+        let slot_bytes = (compiled.slots.memory + memory_limit + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
+        let slots = device.allocate(compiled.layout.slots(capacity) * slot_bytes)?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
-            false => {
-                let buffer = device.allocate(compiled.initial.constants.len() as u64)?;
-                buffer.write(0, &compiled.initial.constants)?;
-                Some(buffer)
-            }
+            false => Some(filled(device, &compiled.initial.constants)?),
         };
-        let (ticket, bus) = (device.allocate(CELL)?, Bus::new(device, capacity)?);
-        let (stack_bytes, processors) = (properties.stack_bytes, u64::from(properties.processors));
-        Ok(Self { module, compiled, capacity, place, slots, constants, ticket, bus, stack_bytes, processors })
+        let (ticket, bus) = (device.allocate(WORD)?, Bus::new(device, capacity)?);
+        let memory_bytes = compiled.memory.map_or(0, |m| m.minimum * PAGE);
+        let header = Header {
+            memory_bytes,
+            memory_fast: memory_bytes.saturating_sub(GUARD),
+            memory_limit,
+            stop: bus.stop_address(),
+            ring: bus.ring_address(),
+            ring_ticket: ticket.address(),
+            ring_mask: bus.ring_mask(),
+            port_payload: bus.payload(),
+            constants: constants.as_ref().map_or(0, Buffer::address),
+            ..Header::default()
+        };
+        let image = image(device, &compiled, &header)?;
+        let results = compiled.entries.iter().map(|e| e.ty.results.len()).max().unwrap_or(0);
+        let endings = device.allocate(capacity * (size_of::<Ending>() as u64 + WORD * results as u64))?;
+        Ok(Self {
+            module,
+            capacity,
+            memory_limit,
+            slot_bytes,
+            slots,
+            _constants: constants,
+            image,
+            launch: device.allocate(Launch::BYTES)?,
+            endings,
+            ticket,
+            bus,
+            stack_bytes: properties.stack_bytes,
+            processors: u64::from(properties.processors),
+            compiled,
+        })
     }
 
     pub(crate) fn device_bytes(&self) -> u64 {
         self.slots.len()
     }
 
-    /// Makes slots 0 to `count` fresh instances.
-    pub(crate) fn set_up(&self, count: u64) -> Result<(), Error> {
-        let mut fresh = Header {
-            memory_bytes: self.compiled.memory.map_or(0, |m| m.minimum * PAGE),
-            memory_limit: self.place.memory_limit,
-            stop: self.bus.stop_address(),
-            ring: self.bus.ring_address(),
-            ring_ticket: self.ticket.address(),
-            ring_mask: self.bus.ring_mask(),
-            port_payload: self.bus.payload(),
-            constants: self.constants.as_ref().map_or(0, Buffer::address),
-            ..Header::default()
-        };
-        let initial = &self.compiled.initial;
-        let group = self.group();
-        for first in (0..count).step_by(group as usize) {
-            let lanes = group.min(count - first);
-            let mut cells = vec![vec![0u64; (self.compiled.slots.end / CELL) as usize]; lanes as usize];
-            for (lane, cells) in cells.iter_mut().enumerate() {
-                let slot = first + lane as u64;
-                fresh.index = slot;
-                fresh.memory_base = self.address(slot, self.place.memory);
-                fresh.port = self.bus.port_address(slot);
-                cells[..fresh.cells().len()].copy_from_slice(fresh.cells());
-                for (at, word) in &initial.words {
-                    cells[(at / CELL) as usize] = *word;
-                }
-                for ((at, capacity), (described, elements)) in
-                    self.place.tables.iter().zip(self.compiled.slots.tables.iter().zip(&initial.tables))
-                {
-                    cells[(described.base / CELL) as usize] = self.address(slot, *at);
-                    cells[(described.length / CELL) as usize] = elements.len() as u64;
-                    cells[(described.limit / CELL) as usize] = *capacity;
-                }
-            }
-            self.write_cells(first, 0, &cells)?;
-            for ((at, _), elements) in self.place.tables.iter().zip(&initial.tables) {
-                self.write_same(first, lanes, *at, elements)?;
-            }
-            for (at, words) in &initial.memory {
-                self.write_same(first, lanes, self.place.memory + at, words)?;
-            }
+    /// The arguments of the entry, for instances made from now on.
+    pub(crate) fn set_arguments(&self, words: &[u64]) -> Result<(), Error> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        match bytes.is_empty() {
+            true => Ok(()),
+            false => Ok(self.image.buffer.write(self.image.arguments, &bytes)?),
         }
-        Ok(())
     }
 
-    /// Gives memory and tables back to the device as zeros, for the next instances.
-    pub(crate) fn wipe(&self) -> Result<(), Error> {
-        Ok(self.slots.zero(0, self.slots.len())?)
-    }
-
-    /// Calls an entry (a selector past the last one: none) in slots 0 to `contexts.len()`, after the start function if
-    /// `start`. Gives back the contexts, and the number of host calls.
-    pub(crate) fn launch(
-        &mut self,
-        selector: u32,
-        start: bool,
-        contexts: Vec<Context>,
-        deadline: Option<Instant>,
-    ) -> Result<(Vec<Context>, u64), Error> {
-        let count = contexts.len() as u64;
+    /// Runs the instances in slots from 0 on. `local` is what the device does by itself, if anything. Gives back the contexts, and the number of host
+    /// calls.
+    pub(crate) fn launch(&mut self, run: Run, guests: Guests, local: Launch) -> Result<(Vec<Context>, u64), Error> {
+        let count = guests.count() as u64;
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
-        self.ticket.write(0, &[0; CELL as usize])?;
-        self.bus.begin(contexts, deadline);
+        self.ticket.write(0, &[0; WORD as usize])?;
+        let (ports, port_bytes) = (self.bus.ports_address(), self.bus.port_bytes());
+        let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
+        self.launch.write(0, Launch { image, pieces, ports, port_bytes, ..local }.bytes())?;
+        self.bus.begin(guests, run.deadline);
+        let flags = if run.fresh { FRESH } else { 0 } | if run.start && self.compiled.has_start { START } else { 0 };
+        let args = [
+            Arg::U64(self.slots.address()),
+            Arg::U64(self.slot_bytes),
+            Arg::U32(count as u32),
+            Arg::U32(run.selector),
+            Arg::U32(flags),
+            Arg::U32(self.stack_bytes - self.stack_bytes / STACK_RESERVE),
+            Arg::U64(self.launch.address()),
+        ];
+        let bus = &self.bus;
+        let result = self.module.run(KERNEL, self.grid(count), &args, &|| bus.service());
+        let ended = self.bus.end();
+        result?;
+        Ok(ended)
+    }
+
+    /// One thread for each of the first slots.
+    fn grid(&self, count: u64) -> Grid {
         // Few instances spread over the processors; interleaved ones stay with their warp.
         let threads = match self.compiled.layout {
             Layout::Linear => (count / self.processors.max(1)).clamp(1, BLOCK),
             Layout::Interleaved => WARP,
         };
-        let grid =
-            Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes };
+        Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes }
+    }
+
+    /// How the instances of the first slots ended, each with so many words of results.
+    pub(crate) fn endings(&self, count: u64, results: usize) -> Result<Vec<(Ending, Vec<u64>)>, Error> {
         let args = [
             Arg::U64(self.slots.address()),
-            Arg::U64(self.place.slot_bytes),
+            Arg::U64(self.slot_bytes),
             Arg::U32(count as u32),
-            Arg::U32(selector),
-            Arg::U32(u32::from(start && self.compiled.has_start)),
-            Arg::U32(self.stack_bytes - self.stack_bytes / STACK_RESERVE),
+            Arg::U64(self.endings.address()),
+            Arg::U32(results as u32),
         ];
-        let bus = &self.bus;
-        let result = self.module.run(KERNEL, grid, &args, &|| bus.service());
-        let ended = self.bus.end();
-        result?;
-        Ok(ended)
+        self.module.run(ENDINGS, self.grid(count), &args, &|| false)?;
+        let record = size_of::<Ending>() + results * WORD as usize;
+        let mut bytes = vec![0; record * count as usize];
+        self.endings.read(0, &mut bytes)?;
+        let words = |bytes: &[u8]| bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect::<Vec<_>>();
+        Ok(bytes
+            .chunks(record)
+            .map(|record| {
+                let words = words(record);
+                (Ending { status: words[0], trap: words[1], exit_code: words[2] }, words[3..].to_vec())
+            })
+            .collect())
     }
 
     pub(crate) fn stopped(&self) -> bool {
         self.bus.stopped()
     }
 
-    /// Slots written together: a warp's where they interleave.
-    fn group(&self) -> u64 {
-        match self.compiled.layout {
-            Layout::Linear => 1,
-            Layout::Interleaved => WARP,
-        }
-    }
-
     fn offset(&self, slot: u64, at: u64) -> u64 {
-        self.compiled.layout.slot(slot, self.place.slot_bytes) + self.compiled.layout.offset(at)
-    }
-
-    fn address(&self, slot: u64, at: u64) -> u64 {
-        self.slots.address() + self.offset(slot, at)
-    }
-
-    /// Writes cells of neighbouring slots, from offset `at` on. Where slots interleave, `first` is a warp's first.
-    fn write_cells(&self, first: u64, at: u64, cells: &[Vec<u64>]) -> Result<(), Error> {
-        let width = (self.compiled.layout.stride() / CELL) as usize;
-        let length = cells.first().map_or(0, Vec::len);
-        let mut bytes = vec![0u8; length * width * CELL as usize];
-        for (lane, cells) in cells.iter().enumerate() {
-            for (i, word) in cells.iter().enumerate() {
-                bytes[(i * width + lane) * CELL as usize..][..CELL as usize].copy_from_slice(&word.to_le_bytes());
-            }
-        }
-        Ok(self.slots.write(self.offset(first, at), &bytes)?)
-    }
-
-    fn write_same(&self, first: u64, lanes: u64, at: u64, words: &[u64]) -> Result<(), Error> {
-        match words.is_empty() {
-            true => Ok(()),
-            false => self.write_cells(first, at, &vec![words.to_vec(); lanes as usize]),
-        }
+        self.compiled.layout.slot(slot, self.slot_bytes) + self.compiled.layout.offset(at)
     }
 
     pub(crate) fn write_word(&self, slot: u64, at: u64, word: u64) -> Result<(), Error> {
-        Ok(self.slots.write(self.offset(slot, at), &word.to_le_bytes())?)
+        let cell = self.compiled.layout.cell();
+        for (at, bytes) in (at..).step_by(cell as usize).zip(word.to_le_bytes().chunks(cell as usize)) {
+            self.slots.write(self.offset(slot, at), bytes)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn read_word(&self, slot: u64, at: u64) -> Result<u64, Error> {
-        let mut bytes = [0; CELL as usize];
-        self.slots.read(self.offset(slot, at), &mut bytes)?;
+        let mut bytes = [0; WORD as usize];
+        self.read(slot, at, &mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Bytes of a slot, from the beginning of a cell on.
+    fn read(&self, slot: u64, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let layout = self.compiled.layout;
+        if layout.spread() == 1 {
+            return Ok(self.slots.read(self.offset(slot, at), bytes)?);
+        }
+        for (at, cell) in (at..).step_by(layout.cell() as usize).zip(bytes.chunks_mut(layout.cell() as usize)) {
+            self.slots.read(self.offset(slot, at), cell)?;
+        }
+        Ok(())
     }
 
     /// The memory of the instance in `slot`, as far as it reaches now.
     pub(crate) fn read_memory(&self, slot: u64) -> Result<Vec<u8>, Error> {
-        let length = self.read_word(slot, field::MEMORY_BYTES)?.min(self.place.memory_limit);
+        let length = self.read_word(slot, field::MEMORY_BYTES)?.min(self.memory_limit);
         let mut memory = vec![0; length as usize];
-        match self.compiled.layout {
-            Layout::Linear => self.slots.read(self.offset(slot, self.place.memory), &mut memory)?,
-            Layout::Interleaved => {
-                for (i, cell) in memory.chunks_mut(CELL as usize).enumerate() {
-                    let word = self.read_word(slot, self.place.memory + i as u64 * CELL)?;
-                    cell.copy_from_slice(&word.to_le_bytes()[..cell.len()]);
-                }
-            }
-        }
+        self.read(slot, self.compiled.slots.memory, &mut memory)?;
         Ok(memory)
     }
+}
+
+/// Device memory with these bytes.
+pub(crate) fn filled(device: &dyn Device, bytes: &[u8]) -> Result<Buffer, Error> {
+    let buffer = device.allocate(bytes.len() as u64)?;
+    buffer.write(0, bytes)?;
+    Ok(buffer)
+}
+
+/// What a fresh instance holds, in pieces: where in the slot, how many words, the words.
+fn image(device: &dyn Device, compiled: &Compiled, header: &Header) -> Result<Image, Error> {
+    let (initial, slots) = (&compiled.initial, &compiled.slots);
+    let mut fixed = vec![0u64; (slots.end / WORD) as usize];
+    fixed[..header.words().len()].copy_from_slice(header.words());
+    for (at, word) in &initial.words {
+        fixed[(at / WORD) as usize] = *word;
+    }
+    for (place, elements) in slots.tables.iter().zip(&initial.tables) {
+        fixed[(place.length / WORD) as usize] = elements.len() as u64;
+    }
+    let tables = slots.tables.iter().zip(&initial.tables).map(|(place, elements)| (place.at, elements));
+    let memory = initial.memory.iter().map(|(at, words)| (slots.memory + at, words));
+    let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memory).collect();
+    let words = pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    // The fixed part is the first piece, behind its own two words.
+    Ok(Image { buffer: filled(device, &bytes)?, pieces: pieces.len() as u64, arguments: 2 * WORD + slots.arguments })
 }

@@ -5,15 +5,14 @@
 
 use gpu_run_abi::bus::{ARGS, Port, RingEntry, offset, op, reply};
 use gpu_run_abi::hostcall::{Call, Move};
-use gpu_run_abi::layout::CELL;
+use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Device, Result, Shared};
 use gpu_run_wasi::{Context, Errno, Out, Reply};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Shared memory: the stop word, then the ring, then a port for each slot.
-#[derive(Debug)]
 pub(crate) struct Bus {
     shared: Shared,
     ring_entries: u64,
@@ -27,9 +26,25 @@ pub(crate) struct Bus {
 const STOP_AT: u64 = 0;
 const RING_AT: u64 = 64;
 
-#[derive(Debug, Default)]
+/// Who calls: instances with their contexts, or so many quiet ones.
+pub(crate) enum Guests {
+    Contexts(Vec<Context>),
+    Quiet(usize, Arc<dyn Quiet>),
+}
+
+impl Guests {
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Guests::Contexts(contexts) => contexts.len(),
+            Guests::Quiet(count, _) => *count,
+        }
+    }
+}
+
+#[derive(Default)]
 struct State {
     lanes: Vec<Lane>,
+    quiet: Option<Arc<dyn Quiet>>,
     /// Where in the ring the next entry is expected: the ticket it will carry.
     next: u32,
     /// Slots whose call could not be answered yet.
@@ -38,10 +53,24 @@ struct State {
     out: Out,
 }
 
+/// A port and its payload, in whole lines.
+fn port_bytes(payload: u64) -> u64 {
+    (size_of::<Port>() as u64 + payload).next_multiple_of(64)
+}
+
+/// Instances that the host hears of only when they ask for what the device has no answer to.
+pub(crate) trait Quiet: Send + Sync {
+    /// The instance in `slot` calls: what it did by itself until now comes first.
+    fn heard(&self, slot: u32);
+    /// What it sees of the host, for its first call.
+    fn context(&self, slot: u32) -> Context;
+}
+
 /// One instance as the bus sees it.
 struct Lane {
     /// Gone once the instance has exited: what it held open is closed, and whoever waits for the end of its output knows.
     context: Option<Context>,
+    exited: bool,
     sequence: u32,
     /// Input of the call that is coming in.
     input: Vec<u8>,
@@ -52,18 +81,12 @@ struct Lane {
     pending: Option<(Call, [u64; ARGS], Option<Instant>)>,
 }
 
-impl std::fmt::Debug for Lane {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lane").field("sequence", &self.sequence).field("pending", &self.pending).finish_non_exhaustive()
-    }
-}
-
 impl Bus {
     pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
         let ring_entries = slots.next_power_of_two();
         // One instance has room for a whole buffered write; many share what a few hold.
-        let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(CELL - 1);
-        let bytes = RING_AT + ring_entries * RingEntry::BYTES + 64 + slots * (size_of::<Port>() as u64 + payload);
+        let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
+        let bytes = RING_AT + ring_entries * RingEntry::BYTES + 64 + slots * port_bytes(payload);
         let shared = device.share(bytes)?;
         Ok(Self {
             shared,
@@ -89,16 +112,24 @@ impl Bus {
     pub(crate) fn payload(&self) -> u64 {
         self.payload
     }
-    pub(crate) fn port_address(&self, slot: u64) -> u64 {
-        self.shared.address() + self.port(slot)
+    /// The address of slot 0's port.
+    pub(crate) fn ports_address(&self) -> u64 {
+        self.shared.address() + self.port(0)
+    }
+    pub(crate) fn port_bytes(&self) -> u64 {
+        port_bytes(self.payload)
     }
     fn port(&self, slot: u64) -> u64 {
         let ports = (RING_AT + self.ring_entries * RingEntry::BYTES).next_multiple_of(64);
-        ports + slot * (size_of::<Port>() as u64 + self.payload).next_multiple_of(64)
+        ports + slot * self.port_bytes()
     }
 
     /// Gets ready for a run of these instances, in slots from 0. The ring's ticket counter on the device must be 0 again.
-    pub(crate) fn begin(&mut self, contexts: Vec<Context>, deadline: Option<Instant>) {
+    pub(crate) fn begin(&mut self, guests: Guests, deadline: Option<Instant>) {
+        let (contexts, quiet) = match guests {
+            Guests::Contexts(contexts) => (contexts.into_iter().map(Some).collect(), None),
+            Guests::Quiet(count, quiet) => ((0..count).map(|_| None).collect::<Vec<_>>(), Some(quiet)),
+        };
         for entry in 0..self.ring_entries {
             self.shared.store_u64(RING_AT + entry * RingEntry::BYTES, 0);
         }
@@ -109,14 +140,15 @@ impl Bus {
         self.stopped = AtomicBool::new(false);
         self.deadline = deadline;
         let lane = |context| Lane {
-            context: Some(context),
+            context,
+            exited: false,
             sequence: 0,
             input: Vec::new(),
             output: Vec::new(),
             sent: 0,
             pending: None,
         };
-        self.state = Mutex::new(State { lanes: contexts.into_iter().map(lane).collect(), ..State::default() });
+        self.state = Mutex::new(State { lanes: contexts.into_iter().map(lane).collect(), quiet, ..State::default() });
     }
 
     /// Ends a run: gives the contexts back, and says how many calls there were.
@@ -199,6 +231,12 @@ impl Bus {
         let port = self.port(slot.into());
         let lane = &mut state.lanes[slot as usize];
         let count = call.function().moves.iter().filter(|m| m.has_word()).count();
+        if let Some(quiet) = &state.quiet {
+            quiet.heard(slot);
+            if lane.context.is_none() && !lane.exited {
+                lane.context = Some(quiet.context(slot));
+            }
+        }
         let Some(context) = &mut lane.context else { return self.deliver(lane, port, reply::TRAP, 0) };
         let answer = context.call(call, &words[..count], &lane.input, &mut state.out);
         if let Reply::Again { at } = answer {
@@ -217,6 +255,7 @@ impl Bus {
             Reply::Done(errno) => self.deliver(lane, port, errno as u32, 0),
             Reply::Exit(code) => {
                 lane.context = None;
+                lane.exited = true;
                 self.deliver(lane, port, reply::EXIT, code);
             }
             Reply::Again { .. } => unreachable!("handled above"),
@@ -260,7 +299,7 @@ fn pad_results(call: Call, bytes: &[u8], padded: &mut Vec<u8>) {
         if let Move::Result { bytes, .. } = step {
             let (result, after) = rest.split_at((*bytes as usize).min(rest.len()));
             padded.extend_from_slice(result);
-            padded.resize(padded.len().next_multiple_of(CELL as usize), 0);
+            padded.resize(padded.len().next_multiple_of(WORD as usize), 0);
             rest = after;
         }
     }

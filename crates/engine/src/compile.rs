@@ -6,7 +6,7 @@ use crate::symbols::Symbols;
 use gpu_run_abi::Layout;
 use gpu_run_ptx as ptx;
 use gpu_run_wasm::slot::SlotLayout;
-use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Table, ValType, WasmFeatures};
+use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures};
 use std::time::{Duration, Instant};
 
 /// Which functions of the module the host will call.
@@ -37,8 +37,6 @@ pub struct Compiled {
     pub(crate) initial: Initial,
     pub(crate) memory: Option<Memory>,
     pub(crate) grows_memory: bool,
-    pub(crate) tables: Vec<Table>,
-    pub(crate) grows_tables: bool,
     pub(crate) has_start: bool,
     /// Functions the kernel can call, in the order of its selectors.
     pub(crate) entries: Vec<EntryFunction>,
@@ -92,8 +90,6 @@ impl Compiled {
             slots,
             memory: module.memory,
             grows_memory: module.grows_memory(),
-            tables: module.tables.clone(),
-            grows_tables: module.grows_tables(),
             has_start: module.start.is_some(),
             entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             globals: globals.collect(),
@@ -164,8 +160,9 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 /// The CLIF program in the form the back end takes.
 pub(crate) fn ptx_program(program: wasm::Program, layout: Layout) -> ptx::Program {
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
+    let memory = ptx::Memory { at: program.slots.memory, least: program.least_memory };
     let functions = program.functions.into_iter().map(ptx_function).collect();
-    ptx::Program { functions, layout, function_table }
+    ptx::Program { functions, layout, function_table, memory }
 }
 
 fn ptx_function(function: wasm::Function) -> ptx::Function {

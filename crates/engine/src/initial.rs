@@ -4,7 +4,7 @@
 //! memory or table, in which case every instance traps before it begins.
 
 use gpu_run_abi::TrapCode;
-use gpu_run_abi::layout::{CELL, PAGE};
+use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_wasm::slot::SlotLayout;
 use gpu_run_wasm::{Constant, ElementKind, Module, function_reference};
 
@@ -94,7 +94,7 @@ fn word(module: &Module<'_>, globals: &[u64], constant: Constant) -> u64 {
 
 /// Pieces of bytes, later ones over earlier ones, as disjoint pieces of whole cells in ascending order.
 fn in_cells(pieces: &[(u64, &[u8])]) -> Vec<(u64, Vec<u64>)> {
-    let ends = |at: u64, len: usize| (at / CELL, (at + len as u64).div_ceil(CELL));
+    let ends = |at: u64, len: usize| (at / WORD, (at + len as u64).div_ceil(WORD));
     let mut spans: Vec<(u64, u64)> =
         pieces.iter().filter(|p| !p.1.is_empty()).map(|(at, bytes)| ends(*at, bytes.len())).collect();
     spans.sort_unstable();
@@ -106,7 +106,7 @@ fn in_cells(pieces: &[(u64, &[u8])]) -> Vec<(u64, Vec<u64>)> {
         }
     }
     let mut result: Vec<(u64, Vec<u8>)> =
-        merged.iter().map(|(s, e)| (s * CELL, vec![0; ((e - s) * CELL) as usize])).collect();
+        merged.iter().map(|(s, e)| (s * WORD, vec![0; ((e - s) * WORD) as usize])).collect();
     for (at, bytes) in pieces.iter().filter(|p| !p.1.is_empty()) {
         let index = result.partition_point(|(start, _)| start <= at) - 1;
         let (start, room) = &mut result[index];

@@ -1,10 +1,12 @@
 //! One instance that stays: instantiated once, called as often as one likes. What the official test suite and the fuzzer need.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Run};
+use crate::bus::Guests;
 use crate::error::Error;
 use crate::program::{End, Outcome, Program, Trap};
 use crate::value::Value;
-use gpu_run_abi::layout::{CELL, field};
+use gpu_run_abi::layout::{WORD, field};
+use gpu_run_abi::Launch;
 use gpu_run_wasi::Context;
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,11 +30,9 @@ impl Instance {
             return Ok(Err(Trap { code, function: None, name: None, offset: 0, source: None }));
         }
         let batch = program.batch(1, max_memory)?;
-        batch.set_up(1)?;
         let mut this = Self { batch, program, context: Some(context) };
-        if this.program.compiled().has_start
-            && let End::Trapped(trap) = this.launch(u32::MAX, true, None)?.end
-        {
+        let run = Run { selector: u32::MAX, fresh: true, start: true, deadline: None };
+        if let End::Trapped(trap) = this.launch(run)?.end {
             return Ok(Err(trap));
         }
         Ok(Ok(this))
@@ -42,19 +42,20 @@ impl Instance {
     pub fn invoke(&mut self, function: &str, args: &[Value], deadline: Option<Instant>) -> Result<Outcome, Error> {
         let (selector, words) = self.program.compiled().arguments(function, args)?;
         for (i, word) in words.into_iter().enumerate() {
-            self.batch.write_word(0, self.program.compiled().slots.arguments + CELL * i as u64, word)?;
+            self.batch.write_word(0, self.program.compiled().slots.arguments + WORD * i as u64, word)?;
         }
-        self.launch(selector, false, deadline)
-    }
-
-    fn launch(&mut self, selector: u32, start: bool, deadline: Option<Instant>) -> Result<Outcome, Error> {
         for at in [field::STATUS, field::TRAP, field::PORT_SEQUENCE] {
             self.batch.write_word(0, at, 0)?;
         }
+        self.launch(Run { selector, fresh: false, start: false, deadline })
+    }
+
+    fn launch(&mut self, run: Run) -> Result<Outcome, Error> {
         let context = self.context.take().ok_or_else(|| Error::Internal("the instance's last run failed".into()))?;
-        let (contexts, _) = self.batch.launch(selector, start, vec![context], deadline)?;
+        let (contexts, _) = self.batch.launch(run, Guests::Contexts(vec![context]), Launch::default())?;
         self.context = contexts.into_iter().next();
-        self.program.compiled().outcome(&self.batch, 0, selector)
+        let outcome = self.program.compiled().outcomes(&self.batch, 1, run.selector)?.pop();
+        outcome.ok_or_else(|| Error::Internal("a launch without an ending".into()))
     }
 
     /// The value of an exported global.

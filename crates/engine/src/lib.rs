@@ -14,6 +14,7 @@ mod explain;
 mod initial;
 mod instance;
 mod map;
+mod outbox;
 mod program;
 mod symbols;
 mod value;

@@ -12,7 +12,9 @@ fn mapper(wat: &str, capacity: usize, layout: Layout) -> Mapper {
 }
 
 fn jobs(stdin: &[&str]) -> Vec<Job> {
-    stdin.iter().map(|text| Job { context: Builder::new(), stdin: text.as_bytes().into() }).collect()
+    let context = Arc::new(Builder::new());
+    let job = |(number, text): (u64, &&str)| Job { context: context.clone(), number, stdin: text.as_bytes().into() };
+    (0..).zip(stdin).map(job).collect()
 }
 
 const IMPORTS: &str = r#"

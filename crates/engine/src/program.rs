@@ -1,12 +1,13 @@
 //! A compiled module on a device, and what became of the instances that ran.
 
 use crate::batch::Batch;
+use crate::bus::Guests;
 use crate::compile::Compiled;
 use crate::error::Error;
 use crate::value::{Value, ValueType};
 use crate::wave::{Waves, stillborn};
-use gpu_run_abi::layout::{CELL, field};
-use gpu_run_abi::{Status, TrapCode, TrapRecord};
+use gpu_run_abi::launch::Ending;
+use gpu_run_abi::{Launch, Status, TrapCode, TrapRecord};
 use gpu_run_device::{Device, Module};
 use gpu_run_wasi::Context;
 use std::fmt;
@@ -85,7 +86,7 @@ pub struct RunStats {
     pub hostcalls: u64,
     /// Bytes of device memory set aside for instances.
     pub device_bytes: u64,
-    /// Setting slots up.
+    /// Reading what became of instances.
     pub setup: Duration,
     /// The kernel.
     pub run: Duration,
@@ -113,6 +114,10 @@ impl Program {
     /// Parameters and results of an exported function.
     pub fn signature(&self, function: &str) -> Option<(Vec<ValueType>, Vec<ValueType>)> {
         self.compiled.entry(function).map(|(_, ty)| (ty.params.clone(), ty.results.clone()))
+    }
+
+    pub(crate) fn device(&self) -> &dyn Device {
+        &*self.device
     }
 
     pub(crate) fn compiled(&self) -> &Arc<Compiled> {
@@ -143,7 +148,8 @@ impl Program {
         let mut contexts = contexts.into_iter().peekable();
         while contexts.peek().is_some() {
             let wave = contexts.by_ref().take(WAVE).collect();
-            outcomes.extend(waves.run(self, wave, options.deadline, &mut stats)?);
+            let wave = Guests::Contexts(wave);
+            outcomes.extend(waves.run(self, wave, Launch::default(), options.deadline, &mut stats)?);
         }
         Ok((outcomes, stats))
     }
@@ -163,24 +169,24 @@ impl Compiled {
         Ok((selector, args.iter().map(|a| a.word(reference)).collect()))
     }
 
-    /// What the slot's header says of how its instance ended.
-    pub(crate) fn outcome(&self, batch: &Batch, slot: u64, selector: u32) -> Result<Outcome, Error> {
-        if let Some(record) = TrapRecord::unpack(batch.read_word(slot, field::TRAP)?) {
+    /// How the instances of the first slots ended.
+    pub(crate) fn outcomes(&self, batch: &Batch, count: u64, selector: u32) -> Result<Vec<Outcome>, Error> {
+        let types = self.entries.get(selector as usize).map_or(&[][..], |e| &e.ty.results);
+        let endings = batch.endings(count, types.len())?;
+        endings.iter().enumerate().map(|(slot, (ending, words))| self.outcome(slot, ending, types, words)).collect()
+    }
+
+    fn outcome(&self, slot: usize, ending: &Ending, types: &[ValueType], words: &[u64]) -> Result<Outcome, Error> {
+        if let Some(record) = TrapRecord::unpack(ending.trap) {
             return Ok(Outcome { end: End::Trapped(self.trap(record)), results: Vec::new() });
         }
-        let status = batch.read_word(slot, field::STATUS)?;
-        if status == Status::Exited as u64 {
-            let code = batch.read_word(slot, field::EXIT_CODE)? as u32;
-            return Ok(Outcome { end: End::Exited(code), results: Vec::new() });
+        if ending.status == Status::Exited as u64 {
+            return Ok(Outcome { end: End::Exited(ending.exit_code as u32), results: Vec::new() });
         }
-        if status != Status::Returned as u64 {
+        if ending.status != Status::Returned as u64 {
             return Err(Error::Internal(format!("instance {slot} ended without saying how")));
         }
-        let types = self.entries.get(selector as usize).map_or(&[][..], |e| &e.ty.results);
-        let mut results = Vec::with_capacity(types.len());
-        for (i, ty) in types.iter().enumerate() {
-            results.push(Value::from_word(*ty, batch.read_word(slot, self.slots.arguments + CELL * i as u64)?));
-        }
+        let results = types.iter().zip(words).map(|(ty, word)| Value::from_word(*ty, *word)).collect();
         Ok(Outcome { end: End::Returned, results })
     }
 

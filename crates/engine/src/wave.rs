@@ -1,12 +1,11 @@
 //! Instances in waves: however many there are, they go through the same slots, one launch after the other.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Run};
+use crate::bus::Guests;
 use crate::error::Error;
 use crate::program::{End, Outcome, Program, RunStats, Trap};
 use crate::value::Value;
-use gpu_run_abi::TrapCode;
-use gpu_run_abi::layout::CELL;
-use gpu_run_wasi::Context;
+use gpu_run_abi::{Launch, TrapCode};
 use std::time::Instant;
 
 /// The slots, and what every wave calls in them.
@@ -14,10 +13,6 @@ pub(crate) struct Waves {
     batch: Batch,
     capacity: usize,
     selector: u32,
-    /// The words of the entry's arguments.
-    words: Vec<u64>,
-    /// Instances of an earlier wave have left their memory behind.
-    used: bool,
 }
 
 impl Waves {
@@ -31,48 +26,38 @@ impl Waves {
     ) -> Result<Self, Error> {
         let (selector, words) = program.compiled().arguments(function, args)?;
         let batch = program.batch(capacity as u64, max_memory)?;
-        Ok(Self { batch, capacity, selector, words, used: false })
+        batch.set_arguments(&words)?;
+        Ok(Self { batch, capacity, selector })
     }
 
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    pub(crate) fn device_bytes(&self) -> u64 {
-        self.batch.device_bytes()
-    }
-
-    /// Runs one fresh instance for each context, at most as many as there is room for, and says what became of each.
+    /// Runs a fresh instance for each guest, at most as many as there is room for, and says what became of each. `local` is what the
+    /// device does by itself.
     pub(crate) fn run(
         &mut self,
         program: &Program,
-        contexts: Vec<Context>,
+        guests: Guests,
+        local: Launch,
         deadline: Option<Instant>,
         stats: &mut RunStats,
     ) -> Result<Vec<Outcome>, Error> {
-        let compiled = program.compiled();
-        let count = contexts.len() as u64;
+        let count = guests.count() as u64;
         let began = Instant::now();
-        if self.used {
-            self.batch.wipe()?;
-        }
-        self.used = true;
-        self.batch.set_up(count)?;
-        for slot in 0..count {
-            for (i, word) in self.words.iter().enumerate() {
-                self.batch.write_word(slot, compiled.slots.arguments + CELL * i as u64, *word)?;
-            }
-        }
-        stats.setup += began.elapsed();
-        let began = Instant::now();
-        let (_, calls) = self.batch.launch(self.selector, true, contexts, deadline)?;
+        let run = Run { selector: self.selector, fresh: true, start: true, deadline };
+        let (_, calls) = self.batch.launch(run, guests, local)?;
         stats.run += began.elapsed();
+        let began = Instant::now();
+        let outcomes = program.compiled().outcomes(&self.batch, count, self.selector)?;
+        stats.setup += began.elapsed();
         stats.instances += count;
         stats.launches += 1;
         stats.hostcalls += calls;
-        stats.device_bytes = self.device_bytes();
+        stats.device_bytes = self.batch.device_bytes();
         tracing::debug!(count, stopped = self.batch.stopped(), "wave done");
-        (0..count).map(|slot| compiled.outcome(&self.batch, slot, self.selector)).collect()
+        Ok(outcomes)
     }
 }
 

@@ -87,6 +87,39 @@ impl Body {
         self.end();
     }
 
+    /// `mov.b64 result, {low, high};`
+    pub(crate) fn pack(&mut self, result: Reg, low: Operand, high: Operand) {
+        self.begin("mov", ".b64");
+        push_reg(&mut self.out, result);
+        self.out.push_str(", {");
+        push_operand(&mut self.out, low);
+        self.out.push_str(", ");
+        push_operand(&mut self.out, high);
+        self.out.push('}');
+        self.end();
+    }
+
+    /// The low and the high half of 64 bits.
+    pub(crate) fn unpack(&mut self, value: Operand) -> [Operand; 2] {
+        let halves = |bits: u64| [bits as u32, (bits >> 32) as u32].map(|half| i64::from(half as i32).into());
+        match value {
+            Operand::Int(n) => halves(n as u64),
+            Operand::F64(bits) => halves(bits),
+            value => {
+                let (low, high) = (self.temp(Class::B32), self.temp(Class::B32));
+                self.begin("mov", ".b64");
+                self.out.push('{');
+                push_reg(&mut self.out, low);
+                self.out.push_str(", ");
+                push_reg(&mut self.out, high);
+                self.out.push_str("}, ");
+                push_operand(&mut self.out, value);
+                self.end();
+                [low.into(), high.into()]
+            }
+        }
+    }
+
     pub(crate) fn local(&mut self) -> Label {
         self.locals += 1;
         Label::Local(self.locals - 1)

@@ -175,6 +175,7 @@ impl Emitter<'_> {
     }
 
     fn call(&mut self, callee: &Callee<'_>, arguments: &[Value], results: &[Reg], types: &[AbiParam]) {
+        self.guest_call();
         let arguments: SmallVec<[Operand; 16]> = arguments.iter().map(|&a| self.number(a)).collect();
         if results.len() < 2 {
             return push_call(&mut self.body, results, false, callee, &arguments);

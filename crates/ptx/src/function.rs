@@ -6,12 +6,13 @@
 
 use crate::body::{Body, Label};
 use crate::call::Prototypes;
+use crate::cold::Cold;
+use crate::guest::Guest;
 use crate::moves::{Source, Step};
 use crate::operand::sign_extend;
 use crate::regs::{Class, Operand, Reg, unsigned};
 use crate::symbols::Symbols;
 use crate::trap::Traps;
-use crate::unaligned::Helpers;
 use crate::{Error, Function, Kind, table};
 use cranelift_codegen::ir::{self, AliasRegion, Block, Inst, InstructionData, Opcode, Type, Value, types};
 use cranelift_entity::SecondaryMap;
@@ -22,7 +23,7 @@ use smallvec::SmallVec;
 #[derive(Debug)]
 pub(crate) struct Emitted {
     pub(crate) text: String,
-    pub(crate) helpers: Helpers,
+    pub(crate) cold: Cold,
     /// Byte positions in `text` from which lines belong to a source offset.
     pub(crate) marks: Vec<(usize, u32)>,
 }
@@ -38,9 +39,10 @@ pub(crate) struct Emitter<'a> {
     uses: SecondaryMap<Value, u32>,
     pub(crate) traps: Traps,
     pub(crate) prototypes: Prototypes,
-    pub(crate) helpers: Helpers,
-    /// The alias region of the guest's memory, whose accesses may be misaligned.
-    pub(crate) guest: Option<AliasRegion>,
+    pub(crate) cold: Cold,
+    /// The alias region of the guest's memory.
+    pub(crate) guest_region: Option<AliasRegion>,
+    pub(crate) guest: Guest,
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
     /// Values a `trapz` of this block has already looked at.
@@ -66,8 +68,9 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         uses: SecondaryMap::new(),
         traps: Traps::default(),
         prototypes: Prototypes::default(),
-        helpers: Helpers::default(),
-        guest: func.dfg.alias_regions.get(region::GUEST),
+        cold: Cold::default(),
+        guest_region: func.dfg.alias_regions.get(region::GUEST),
+        guest: Guest::default(),
         next: None,
         known_nonzero: SmallVec::new(),
         ended: false,
@@ -151,6 +154,18 @@ impl Emitter<'_> {
         }
         // What an operand is folded from is used in its place.
         let data = &func.dfg.insts[inst];
+        if let Some(access) = self.guest_access(inst) {
+            let at = match *data {
+                InstructionData::Load { arg, .. } => arg,
+                InstructionData::Store { args: [_, at], .. } => at,
+                _ => return,
+            };
+            self.uses[func.dfg.resolve_aliases(at)] -= 1;
+            if let Some(root) = self.guest_root(&access) {
+                self.uses[root] += 1;
+            }
+            return;
+        }
         let (value, instead) = match *data {
             InstructionData::Load { arg, offset, .. } => (arg, self.address(arg, offset.into()).0),
             InstructionData::Store { args: [_, at], offset, .. } => (at, self.address(at, offset.into()).0),
@@ -179,10 +194,12 @@ impl Emitter<'_> {
             self.next = order.get(i + 1).copied();
             if i == 0 {
                 self.load_kernel_parameters(block);
+                self.guest_prologue()?;
             }
             self.body.place(Label::Block(block.as_u32()));
             self.ended = false;
             self.known_nonzero.clear();
+            self.guest_block(block);
             for inst in layout.block_insts(block) {
                 if self.is_dead(inst) {
                     continue;
@@ -250,7 +267,7 @@ impl Emitter<'_> {
         marks.iter_mut().for_each(|(at, _)| *at += text.len());
         text.push_str(&self.body.out);
         text.push_str("}\n");
-        Ok(Emitted { text, helpers: self.helpers, marks })
+        Ok(Emitted { text, cold: self.cold, marks })
     }
 
     pub(crate) fn unsupported(&self, inst: Inst) -> Error {
@@ -264,9 +281,10 @@ impl Emitter<'_> {
     }
 
     /// What `write` writes goes behind the last block.
-    pub(crate) fn out_of_line(&mut self, write: impl FnOnce(&mut Self)) {
+    pub(crate) fn out_of_line<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
         std::mem::swap(&mut self.body.out, &mut self.tail);
-        write(self);
+        let result = write(self);
         std::mem::swap(&mut self.body.out, &mut self.tail);
+        result
     }
 }

@@ -176,6 +176,32 @@ pub(crate) fn low_word(e: &mut Emitter<'_>, value: Value) -> Operand {
     }
 }
 
+/// Two halves of 64 bits, and back.
+pub(crate) fn concatenate(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let (result, [low, high]) = (e.result(inst)?, two(e, inst)?);
+    if result.class != Class::B64 {
+        return Err(e.unsupported(inst));
+    }
+    let (low, high) = (e.number(low), e.number(high));
+    e.body.pack(result, low, high);
+    Ok(())
+}
+
+pub(crate) fn split(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let arg = one(e, inst)?;
+    let &[low, high] = e.func.dfg.inst_results(inst) else { return Err(e.unsupported(inst)) };
+    if e.ty(arg) != types::I64 {
+        return Err(e.unsupported(inst));
+    }
+    let value = e.number(arg);
+    let halves = e.body.unpack(value);
+    for (result, half) in [low, high].into_iter().zip(halves) {
+        let result = e.value(result);
+        e.body.op("mov", ".b32", &[result, half]);
+    }
+    Ok(())
+}
+
 pub(crate) fn shift_left(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let (result, [x, n]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(x);

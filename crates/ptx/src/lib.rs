@@ -9,15 +9,18 @@
 //! words for is an [`Error`] that names the function and the instruction; there is no panic on any input that Cranelift's
 //! verifier accepts.
 //!
-//! Guest memory is whatever lies in the alias region [`gpu_run_abi::intrinsic::region::GUEST`]. Only there can
-//! an access be misaligned; the CLIF flag `aligned` means that it is expected not to be.
+//! Accesses in the alias region [`gpu_run_abi::intrinsic::region::GUEST`] are the guest's, and their addresses are the guest's own: bounds, alignment and
+//! the device's address are this crate's business ([`guest`]). The CLIF flag `aligned` means that it is expected to be. All other addresses are the
+//! device's, aligned and checked.
 
 mod body;
 mod call;
+mod cold;
 mod control;
 mod error;
 mod float;
 mod function;
+mod guest;
 mod integer;
 mod memory;
 mod moves;
@@ -26,16 +29,16 @@ mod regs;
 mod symbols;
 mod table;
 mod trap;
-mod unaligned;
 mod writer;
 
 pub use error::Error;
 
+use cold::Cold;
 use cranelift_codegen::ir;
 use gpu_run_abi::Layout;
+pub use guest::Memory;
 use rayon::prelude::*;
 use symbols::Symbols;
-use unaligned::Helpers;
 
 /// The name of the address table in PTX.
 const FUNCTION_TABLE: &str = "function_table";
@@ -47,6 +50,7 @@ pub struct Program {
     pub layout: Layout,
     /// Indices of wasm functions (namespace `WASM`) that may be called by address.
     pub function_table: Vec<Option<u32>>,
+    pub memory: Memory,
 }
 
 #[derive(Debug)]
@@ -110,12 +114,12 @@ pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
         .par_iter()
         .map(|&position| function::emit(&symbols, &program.functions[position], false))
         .collect::<Result<_, _>>()?;
-    let helpers = emitted.iter().fold(Helpers::default(), |all, one| all.join(one.helpers));
+    let cold = emitted.iter().fold(Cold::default(), |all, one| all.join(one.cold));
 
     let size: usize = emitted.iter().map(|e| e.text.len() + 128).sum();
     let mut out = String::with_capacity(size + 8192);
     push_module_header(&mut out, target);
-    helpers.declare(&mut out);
+    cold.declare(&mut out);
     for function in functions().filter(|f| f.kind == Kind::Device) {
         call::push_header(&mut out, function)?;
         out.push_str(";\n");
@@ -123,7 +127,7 @@ pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
     if reachable.table {
         push_function_table(&mut out, &symbols);
     }
-    helpers.define(&mut out, program.layout);
+    cold.define(&mut out, program.layout, program.memory);
     for function in &emitted {
         out.push('\n');
         out.push_str(&function.text);

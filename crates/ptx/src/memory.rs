@@ -1,7 +1,7 @@
 //! Loads, stores and atomics.
 //!
-//! All memory is `.global`. Only accesses in the guest's alias region can be misaligned, see [`crate::unaligned`]; the rest
-//! are one instruction each, the address's sum folded into it.
+//! All memory is `.global`. Accesses of the guest are [`crate::guest`]'s; the rest are one instruction each, the
+//! address's sum folded into it.
 
 use crate::Error;
 use crate::function::Emitter;
@@ -61,7 +61,7 @@ impl Read {
     }
 }
 
-/// Where an access goes, and whether it may be misaligned.
+/// Where an access goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) base: Reg,
@@ -74,22 +74,12 @@ impl Emitter<'_> {
         Place { base: self.in_register(base), offset }
     }
 
-    /// Whether the access needs a check of its alignment, and if so whether it is expected to pass.
-    fn alignment(&self, inst: Inst, flags: MemFlags, bytes: u32) -> Result<Alignment, Error> {
-        let flags = self.func.dfg.mem_flags[flags];
-        if flags.explicit_endianness() == Some(Endianness::Big) {
-            return Err(self.unsupported(inst));
+    /// An access's flags must not ask for what is not done.
+    fn check_flags(&self, inst: Inst, flags: MemFlags) -> Done {
+        match self.func.dfg.mem_flags[flags].explicit_endianness() {
+            Some(Endianness::Big) => Err(self.unsupported(inst)),
+            _ => Ok(()),
         }
-        Ok(match flags.alias_region() {
-            Some(region) if Some(region) == self.guest && bytes > 1 => {
-                if flags.aligned() {
-                    Alignment::Expected
-                } else {
-                    Alignment::Doubtful
-                }
-            }
-            _ => Alignment::Certain,
-        })
     }
 
     pub(crate) fn plain_load(&mut self, read: Read, result: Reg, place: Place) {
@@ -104,28 +94,18 @@ impl Emitter<'_> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alignment {
-    /// Nothing to check.
-    Certain,
-    /// The check nearly always passes: the other path is a call, out of line.
-    Expected,
-    /// The check fails often: both paths are inline.
-    Doubtful,
-}
-
 pub(crate) fn load(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let InstructionData::Load { opcode, arg, flags, offset } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
     let result = e.result(inst)?;
     let read = Read::of(opcode, e.func.dfg.ctrl_typevar(inst));
-    let alignment = e.alignment(inst, flags, read.bytes)?;
-    let place = e.place(arg, offset.into());
-    match alignment {
-        Alignment::Certain => e.plain_load(read, result, place),
-        _ => e.checked_load(read, result, place, alignment),
+    e.check_flags(inst, flags)?;
+    if let Some(access) = e.guest_access(inst) {
+        return e.guest_load(inst, read, result, &access);
     }
+    let place = e.place(arg, offset.into());
+    e.plain_load(read, result, place);
     Ok(())
 }
 
@@ -140,8 +120,7 @@ pub(crate) fn store(e: &mut Emitter<'_>, inst: Inst) -> Done {
         Opcode::Istore32 => 4,
         _ => ty.bytes(),
     };
-    let alignment = e.alignment(inst, flags, bytes)?;
-    let place = e.place(at, offset.into());
+    e.check_flags(inst, flags)?;
     let operand = if bytes < 8 && ty == types::I64 { low_word(e, value) } else { e.number(value) };
     let suffix = match (ty, bytes) {
         (types::F32, _) => ".f32",
@@ -151,10 +130,11 @@ pub(crate) fn store(e: &mut Emitter<'_>, inst: Inst) -> Done {
         (_, 4) => ".u32",
         _ => ".u64",
     };
-    match alignment {
-        Alignment::Certain => e.body.store("st.global", suffix, place.base, place.offset, operand),
-        _ => e.checked_store(bytes, suffix, place, operand, alignment),
+    if let Some(access) = e.guest_access(inst) {
+        return e.guest_store(inst, suffix, operand, &access);
     }
+    let place = e.place(at, offset.into());
+    e.body.store("st.global", suffix, place.base, place.offset, operand);
     Ok(())
 }
 

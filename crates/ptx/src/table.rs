@@ -79,6 +79,8 @@ fn row(opcode: Opcode) -> Row {
         Opcode::Uextend => Special(i::extend_unsigned),
         Opcode::Sextend => Special(i::extend_signed),
         Opcode::Ireduce => Special(i::reduce),
+        Opcode::Iconcat => Special(i::concatenate),
+        Opcode::Isplit  => Special(i::split),
 
         Opcode::Icmp   => Special(icmp),
         Opcode::Fcmp   => Special(fcmp),

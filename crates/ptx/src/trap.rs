@@ -81,14 +81,13 @@ impl Emitter<'_> {
         if records.len() > 1 {
             self.body.place(Label::TrapTail);
         }
-        let at = self.symbols.layout().offset(field::TRAP) as i64;
-        self.body.store("st.global", ".u64", instance, at, word.into());
+        crate::cold::store_word(&mut self.body, self.symbols.layout(), instance, field::TRAP, word.into());
         self.body.op("exit", "", &[]);
         Ok(())
     }
 
     /// The register with the instance pointer: every function's first parameter.
-    fn instance(&self) -> Result<Reg, Error> {
+    pub(crate) fn instance(&self) -> Result<Reg, Error> {
         let error = || Error::NoInstance { function: self.function.symbol.clone() };
         match self.func.signature.params.first() {
             Some(param) if param.value_type == types::I64 => {}

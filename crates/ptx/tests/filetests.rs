@@ -87,8 +87,9 @@ fn read(path: &Path) -> Outcome<Case> {
         .filter(|name| name.namespace == namespace::WASM)
         .flat_map(|name| [Some(name.index), None])
         .collect();
+    let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20 };
     let is_module = has("module");
-    Ok(Case { input, expected, program: Program { functions, layout, function_table }, is_module })
+    Ok(Case { input, expected, program: Program { functions, layout, function_table, memory }, is_module })
 }
 
 fn compare(path: &Path) -> Outcome {

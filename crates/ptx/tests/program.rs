@@ -15,7 +15,12 @@ fn program(clif: &str) -> Program {
         let symbol = format!("{}{}", if name.namespace == 2 { "k" } else { "f" }, name.index);
         Function { symbol, trap_id: name.index, clif, kind, comment: "a\ncomment".to_string() }
     });
-    Program { functions: functions.collect(), layout: Layout::Linear, function_table: vec![Some(0), None] }
+    Program {
+        functions: functions.collect(),
+        layout: Layout::Linear,
+        function_table: vec![Some(0), None],
+        memory: gpu_run_ptx::Memory::default(),
+    }
 }
 
 fn message(clif: &str) -> String {

@@ -89,6 +89,16 @@ impl Builder {
         Ok(self)
     }
 
+    /// The arguments as the guest gets them: where each starts, and all of them, each ended by a NUL.
+    pub fn arg_strings(&self) -> (&[u32], &[u8]) {
+        (&self.args.starts, &self.args.buffer)
+    }
+
+    /// The environment likewise.
+    pub fn env_strings(&self) -> (&[u32], &[u8]) {
+        (&self.env.starts, &self.env.buffer)
+    }
+
     /// An instance's view of the host.
     pub fn build(&self, stdio: Stdio) -> Context {
         let mut table = Table::with_capacity(3 + self.preopens.len() + self.sockets.len());

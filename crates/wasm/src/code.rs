@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder, Variable};
 use gpu_run_abi::intrinsic::{self, Intrinsic, namespace, region};
-use gpu_run_abi::layout::{CELL, field};
+use gpu_run_abi::layout::field;
 use gpu_run_abi::{Layout, TrapCode};
 use std::collections::HashMap;
 
@@ -87,23 +87,21 @@ impl<'b> Code<'b> {
     pub(crate) fn trusted(&mut self, id: u32) -> MemFlagsData {
         MemFlagsData::trusted().with_alias_region(Some(self.region(id)))
     }
-    /// Flags of an access to the guest's memory whose bounds were checked; `aligned` is only what to expect.
+    /// Flags of an access to the guest's memory by a guest address; `aligned` is only what to expect.
     pub(crate) fn guest_flags(&mut self, aligned: bool) -> MemFlagsData {
-        let flags = MemFlagsData::new().with_notrap().with_alias_region(Some(self.region(region::GUEST)));
+        let flags = MemFlagsData::new().with_alias_region(Some(self.region(region::GUEST)));
         if aligned { flags.with_aligned() } else { flags }
     }
 
     // The slot.
 
     pub(crate) fn slot_load(&mut self, ty: Type, id: u32, at: u64) -> Value {
-        let (flags, offset) = (self.trusted(id), self.layout.offset(at) as i32);
-        let instance = self.instance;
-        self.ins().load(ty, flags, instance, offset)
+        let (flags, instance) = (self.trusted(id), self.instance);
+        self.word_load(ty, flags, instance, at)
     }
     pub(crate) fn slot_store(&mut self, value: Value, id: u32, at: u64) {
-        let (flags, offset) = (self.trusted(id), self.layout.offset(at) as i32);
-        let instance = self.instance;
-        self.ins().store(flags, value, instance, offset);
+        let (flags, instance) = (self.trusted(id), self.instance);
+        self.word_store(value, flags, instance, at);
     }
     pub(crate) fn header(&mut self, ty: Type, field: u64) -> Value {
         self.slot_load(ty, region::HEADER, field)
@@ -114,46 +112,60 @@ impl<'b> Code<'b> {
     /// A word of the slot that does not change while the instance runs: loaded once, wherever it is used.
     pub(crate) fn fixed(&mut self, at: u64) -> Value {
         let flags = self.trusted(region::CONSTANT).with_readonly().with_can_move();
-        let (offset, instance) = (self.layout.offset(at) as i32, self.instance);
-        self.ins().load(types::I64, flags, instance, offset)
+        let instance = self.instance;
+        self.word_load(types::I64, flags, instance, at)
+    }
+    /// The device address of byte `at` of the slot.
+    pub(crate) fn slot_address(&mut self, at: u64) -> Value {
+        let (instance, offset) = (self.instance, self.layout.offset(at) as i64);
+        self.ins().iadd_imm_s(instance, offset)
+    }
+
+    /// A word of a slot, `at` bytes further than `base`: two halves where cells have half its size.
+    pub(crate) fn word_load(&mut self, ty: Type, flags: MemFlagsData, base: Value, at: u64) -> Value {
+        let offset = |at| self.layout.offset(at) as i32;
+        let (low_at, high_at) = (offset(at), offset(at + u64::from(types::I32.bytes())));
+        if u64::from(ty.bytes()) <= self.layout.cell() {
+            return self.ins().load(ty, flags, base, low_at);
+        }
+        let low = self.ins().load(types::I32, flags, base, low_at);
+        let high = self.ins().load(types::I32, flags, base, high_at);
+        let word = self.ins().iconcat(low, high);
+        if ty == types::F64 { self.ins().bitcast(ty, MemFlagsData::new(), word) } else { word }
+    }
+
+    pub(crate) fn word_store(&mut self, value: Value, flags: MemFlagsData, base: Value, at: u64) {
+        let offset = |at| self.layout.offset(at) as i32;
+        let (low_at, high_at) = (offset(at), offset(at + u64::from(types::I32.bytes())));
+        let ty = self.b.func.dfg.value_type(value);
+        if u64::from(ty.bytes()) <= self.layout.cell() {
+            self.ins().store(flags, value, base, low_at);
+            return;
+        }
+        let word = if ty == types::F64 { self.ins().bitcast(types::I64, MemFlagsData::new(), value) } else { value };
+        let (low, high) = self.ins().isplit(word);
+        self.ins().store(flags, low, base, low_at);
+        self.ins().store(flags, high, base, high_at);
     }
 
     // Guest memory.
 
-    /// The device address of guest byte `at + offset`, as a register and an immediate, for an access that was checked.
-    pub(crate) fn guest_address(&mut self, at: Value, offset: u64) -> (Value, i32) {
-        let base = self.fixed(field::MEMORY_BASE);
-        match self.layout {
-            Layout::Linear => {
-                let wide = self.ins().uextend(types::I64, at);
-                let address = self.ins().iadd(base, wide);
-                self.with_offset(address, offset)
-            }
-            // (a >> 3) * 256 + (a & 7), the lane's part being in the base. A static offset of whole cells can be added afterwards.
-            Layout::Interleaved => {
-                let (at, offset) = if offset.is_multiple_of(CELL) {
-                    (at, offset)
-                } else {
-                    (self.ins().iadd_imm_s(at, offset as i32 as i64), 0)
-                };
-                let cells = self.ins().band_imm_s(at, -(CELL as i64));
-                let cells = self.ins().uextend(types::I64, cells);
-                let shift = (self.layout.stride() / CELL).trailing_zeros();
-                let cells = self.ins().ishl_imm_u(cells, i64::from(shift));
-                let address = self.ins().iadd(base, cells);
-                let byte = self.ins().band_imm_u(at, CELL as i64 - 1);
-                let byte = self.ins().uextend(types::I64, byte);
-                let address = self.ins().bor(address, byte);
-                self.with_offset(address, self.layout.offset(offset))
-            }
+    /// The device address of guest byte `at`, which was checked. For copies, which go by cells; everything else leaves address,
+    /// bounds and alignment to `crates/ptx`: [`Code::guest_flags`].
+    pub(crate) fn guest_address(&mut self, at: Value, memory: Value) -> Value {
+        let cell = self.layout.cell() as i64;
+        if self.layout.spread() == 1 {
+            let wide = self.ins().uextend(types::I64, at);
+            return self.ins().iadd(memory, wide);
         }
-    }
-
-    fn with_offset(&mut self, address: Value, offset: u64) -> (Value, i32) {
-        match i32::try_from(offset) {
-            Ok(offset) => (address, offset),
-            Err(_) => (self.ins().iadd_imm_s(address, offset as i64), 0),
-        }
+        let cells = self.ins().band_imm_s(at, -cell);
+        let cells = self.ins().uextend(types::I64, cells);
+        let spread = self.layout.spread() as i64;
+        let cells = self.ins().imul_imm_u(cells, spread);
+        let address = self.ins().iadd(memory, cells);
+        let byte = self.ins().band_imm_u(at, cell - 1);
+        let byte = self.ins().uextend(types::I64, byte);
+        self.ins().bor(address, byte)
     }
 
     /// Traps unless the `length` (i32) bytes at `at` (i32) are inside the memory.

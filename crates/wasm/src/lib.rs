@@ -24,7 +24,7 @@ pub use decode::{
     Constant, DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Memory, Module, Table, decode,
 };
 pub use error::Error;
-pub use runtime::KERNEL;
+pub use runtime::{ENDINGS, FRESH, KERNEL, START};
 pub use translate::function_reference;
 pub use translate::{Function, FunctionKind, Options, Program, translate};
 pub use types::{FuncType, ValType};

@@ -9,9 +9,11 @@ use crate::guest::Guest;
 use anyhow::{Context, Result};
 use gpu_run_device::Error as DeviceError;
 use gpu_run_engine::{Done, Error as EngineError, Job, RunStats};
+use gpu_run_wasi::Builder;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 /// What `{}` is called in ARGS.
 const RECORD: &[u8] = b"{}";
@@ -44,6 +46,8 @@ pub(crate) struct Runner<E> {
     guest: Guest,
     /// The guest's arguments after its name, if `{}` is in them; else they are in `guest`.
     args: Vec<OsString>,
+    /// What all records' instances are given, where their arguments do not differ.
+    alike: Option<Arc<Builder>>,
     file: String,
     stats: RunStats,
 }
@@ -55,7 +59,7 @@ pub(crate) fn differ(args: &[OsString]) -> bool {
 
 impl<E: Engine> Runner<E> {
     pub(crate) fn new(engine: E, guest: Guest, args: Vec<OsString>, file: String) -> Self {
-        Self { engine, guest, args, file, stats: RunStats::default() }
+        Self { engine, guest, args, alike: None, file, stats: RunStats::default() }
     }
 
     pub(crate) fn stats(self) -> (E, RunStats) {
@@ -84,13 +88,23 @@ impl<E: Engine> Runner<E> {
         Ok(Ran { first: batch.first, records, mark: batch.mark })
     }
 
-    fn job(&self, number: u64, record: &Record) -> Result<Job, String> {
+    fn job(&mut self, number: u64, record: &Record) -> Result<Job, String> {
         if let Some(flaw) = &record.flaw {
             return Err(flaw.clone());
         }
-        let args = self.args.iter().map(|arg| replace(arg.as_bytes(), record.text()));
-        let context = self.guest.record(number, args).map_err(|error| format!("cannot be an argument: {error}"))?;
-        Ok(Job { context, stdin: record.stdin.clone() })
+        let context = match &self.alike {
+            Some(context) => context.clone(),
+            None => {
+                let args = self.args.iter().map(|arg| replace(arg.as_bytes(), record.text()));
+                let context = self.guest.record(args).map_err(|error| format!("cannot be an argument: {error}"))?;
+                let context = Arc::new(context);
+                if !differ(&self.args) {
+                    self.alike = Some(context.clone());
+                }
+                context
+            }
+        };
+        Ok(Job { context, number, stdin: record.stdin.clone() })
     }
 
     /// Runs the jobs, a second time if the device was lost.

@@ -214,6 +214,9 @@ pub(crate) enum Vote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opcode {
     Mov(Type),
+    /// `mov.b64 d, {low, high}`, and `mov.b64 {low, high}, a`.
+    Pack,
+    Unpack,
     Binary(Binary, Type),
     Unary(Unary, Type),
     MulWide,

@@ -1,84 +1,106 @@
-//! Copies and fills. Bytes move a cell at a time wherever source and destination lie the same way in their cells; the rest goes byte by byte.
+//! Copies and fills.
+//!
+//! Bytes go one by one until the destination is at a cell's border, then cell by cell, then the rest one by one. Where source and
+//! destination lie differently in their cells, each cell that is written is shifted together from two that are read.
 
 use crate::code::Code;
+use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use cranelift_frontend::Variable;
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::layout::CELL;
+use gpu_run_abi::layout::WORD;
 
-/// One side of a copy.
+/// Cells moved in one round of a long copy: as many loads are under way at once.
+const ROUND: i64 = 4;
+
+/// One side of a copy: an address that moves.
 #[derive(Clone, Copy)]
 enum Side {
-    /// Guest memory, by guest address (i32).
-    Guest(Variable),
+    /// Guest memory, by guest address (i32), with the device address of the memory.
+    Guest(Variable, Value),
     /// Plain bytes, by device address (i64).
     Plain(Variable),
 }
 
 impl Side {
+    fn guest(code: &mut Code<'_>, env: &Env<'_>, param: usize) -> Self {
+        let (at, memory) = (parameter(code, param), code.slot_address(env.slots.memory));
+        Side::Guest(at, memory)
+    }
+    fn plain(code: &mut Code<'_>, param: usize) -> Self {
+        Side::Plain(parameter(code, param))
+    }
     fn variable(self) -> Variable {
         match self {
-            Side::Guest(v) | Side::Plain(v) => v,
+            Side::Guest(at, _) | Side::Plain(at) => at,
         }
     }
-    /// The address as an i32 whose low bits tell the place in the cell.
-    fn low_bits(self, code: &mut Code<'_>) -> Value {
+    /// The place in its cell (i32).
+    fn in_cell(self, code: &mut Code<'_>) -> Value {
         let value = code.b.use_var(self.variable());
-        match self {
-            Side::Guest(_) => value,
+        let low = match self {
+            Side::Guest(..) => value,
             Side::Plain(_) => code.ins().ireduce(types::I32, value),
-        }
+        };
+        let cell = code.layout.cell() as i64;
+        code.ins().band_imm_u(low, cell - 1)
     }
-    fn load(self, code: &mut Code<'_>, bytes: u64) -> Value {
+    /// The device address.
+    fn device(self, code: &mut Code<'_>) -> Value {
         let at = code.b.use_var(self.variable());
-        let (flags, address, offset) = self.access(code, at, bytes);
-        if bytes == 1 {
-            code.ins().uload8(types::I32, flags, address, offset)
-        } else {
-            code.ins().load(types::I64, flags, address, offset)
-        }
-    }
-    fn store(self, code: &mut Code<'_>, value: Value, bytes: u64) {
-        let at = code.b.use_var(self.variable());
-        let (flags, address, offset) = self.access(code, at, bytes);
-        if bytes == 1 {
-            code.ins().istore8(flags, value, address, offset);
-        } else {
-            code.ins().store(flags, value, address, offset);
-        }
-    }
-    /// Cells are only touched where they begin: no access here is misaligned, and none needs the check guest accesses get.
-    fn access(self, code: &mut Code<'_>, at: Value, _bytes: u64) -> (cranelift_codegen::ir::MemFlagsData, Value, i32) {
-        let flags = code.trusted(region::BUS);
         match self {
-            Side::Guest(_) => {
-                let (address, offset) = code.guest_address(at, 0);
-                (flags, address, offset)
-            }
-            Side::Plain(_) => (flags, at, 0),
+            Side::Guest(_, memory) => code.guest_address(at, memory),
+            Side::Plain(_) => at,
         }
+    }
+    /// Device bytes from one cell to the next.
+    fn stride(self, code: &Code<'_>) -> i64 {
+        match self {
+            Side::Guest(..) => code.layout.stride() as i64,
+            Side::Plain(_) => code.layout.cell() as i64,
+        }
+    }
+    fn load_byte(self, code: &mut Code<'_>) -> Value {
+        let (address, flags) = (self.device(code), code.trusted(region::BUS));
+        code.ins().uload8(types::I32, flags, address, 0)
+    }
+    fn store_byte(self, code: &mut Code<'_>, value: Value) {
+        let (address, flags) = (self.device(code), code.trusted(region::BUS));
+        code.ins().istore8(flags, value, address, 0);
     }
     fn advance(self, code: &mut Code<'_>, by: i64) {
+        add(code, self.variable(), by);
+    }
+    fn advance_by(self, code: &mut Code<'_>, by: Value) {
         let at = code.b.use_var(self.variable());
-        let at = code.ins().iadd_imm_s(at, by);
+        let by = match self {
+            Side::Guest(..) => by,
+            Side::Plain(_) => code.ins().uextend(types::I64, by),
+        };
+        let at = code.ins().iadd(at, by);
         code.b.def_var(self.variable(), at);
     }
 }
 
-pub(super) fn guest_write(code: &mut Code<'_>) {
-    let (to, from) = (guest(code, 1), plain(code, 2));
-    copy_forward(code, to, from, 3);
+/// The type of a cell's content.
+fn cell_type(code: &Code<'_>) -> Type {
+    if code.layout.cell() == 8 { types::I64 } else { types::I32 }
+}
+
+pub(super) fn guest_write(code: &mut Code<'_>, env: &Env<'_>) {
+    let (to, from) = (Side::guest(code, env, 1), Side::plain(code, 2));
+    copy_forward(code, to, from);
     code.ins().return_(&[]);
 }
 
-pub(super) fn guest_read(code: &mut Code<'_>) {
-    let (to, from) = (plain(code, 1), guest(code, 2));
-    copy_forward(code, to, from, 3);
+pub(super) fn guest_read(code: &mut Code<'_>, env: &Env<'_>) {
+    let (to, from) = (Side::plain(code, 1), Side::guest(code, env, 2));
+    copy_forward(code, to, from);
     code.ins().return_(&[]);
 }
 
-pub(super) fn guest_copy(code: &mut Code<'_>) {
+pub(super) fn guest_copy(code: &mut Code<'_>, env: &Env<'_>) {
     // Going forward is right unless the destination begins inside the source: then every byte must be read before it is written.
     let (to, from, length) = (code.param(1), code.param(2), code.param(3));
     let distance = code.ins().isub(to, from);
@@ -86,186 +108,283 @@ pub(super) fn guest_copy(code: &mut Code<'_>) {
     let (backward, forward) = (code.b.create_block(), code.b.create_block());
     code.ins().brif(inside, backward, &[], forward, &[]);
     code.open(forward);
-    let (to, from) = (guest(code, 1), guest(code, 2));
-    copy_forward(code, to, from, 3);
+    let (to, from) = (Side::guest(code, env, 1), Side::guest(code, env, 2));
+    copy_forward(code, to, from);
     code.ins().return_(&[]);
     code.open(backward);
-    copy_backward(code);
+    let (to, from) = (Side::guest(code, env, 1), Side::guest(code, env, 2));
+    copy_backward(code, to, from);
     code.ins().return_(&[]);
 }
 
-pub(super) fn guest_fill(code: &mut Code<'_>) {
-    let to = guest(code, 1);
+/// Copies upwards, as many bytes as parameter 3 says.
+fn copy_forward(code: &mut Code<'_>, to: Side, from: Side) {
     let left = parameter(code, 3);
-    let byte = code.param(2);
-    let pattern = code.ins().band_imm_u(byte, 0xff);
-    let pattern = code.ins().uextend(types::I64, pattern);
-    let pattern = code.ins().imul_imm_s(pattern, 0x0101_0101_0101_0101);
-    let step = move |code: &mut Code<'_>, bytes: u64| {
-        to.store(code, if bytes == 1 { byte } else { pattern }, bytes);
-        to.advance(code, bytes as i64);
-        count_down(code, left, bytes);
+    let byte = move |code: &mut Code<'_>| {
+        let value = from.load_byte(code);
+        to.store_byte(code, value);
+        from.advance(code, 1);
+        to.advance(code, 1);
+        add(code, left, -1);
     };
-    bytes_to_cell(code, to, left, step);
-    whole_cells(code, left, step);
-    remaining_bytes(code, left, step);
-    code.ins().return_(&[]);
+    bytes_to_cell(code, to, left, byte);
+    let many = at_least(code, left, code.layout.cell() as i64);
+    code.if_then(many, false, |code| {
+        // Whole cells, then the sides move on by as much.
+        let bytes = whole_cells(code, left);
+        let (target, source, skip) = (to.device(code), from.device(code), from.in_cell(code));
+        let (target, source) = (code.variable(types::I64, target), code.variable(types::I64, source));
+        let rest = code.variable(types::I32, bytes);
+        let (alike, differ, done) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
+        code.ins().brif(skip, differ, &[], alike, &[]);
+        code.open(alike);
+        cells_forward(code, (target, to.stride(code)), (source, from.stride(code)), rest);
+        code.ins().jump(done, &[]);
+        code.open(differ);
+        shifted_cells(code, (target, to.stride(code)), (source, from.stride(code)), skip, rest);
+        code.ins().jump(done, &[]);
+        code.open(done);
+        to.advance_by(code, bytes);
+        from.advance_by(code, bytes);
+        let all = code.b.use_var(left);
+        let none = code.ins().isub(all, bytes);
+        code.b.def_var(left, none);
+    });
+    while_any(code, left, byte);
 }
 
-pub(super) fn cells_copy(code: &mut Code<'_>) {
-    let (to, from, count) = (code.param(1), code.param(2), code.param(3));
-    let stride = code.layout.stride() as i64;
-    let wide = code.ins().uextend(types::I64, count);
-    let bytes = code.ins().ishl_imm_u(wide, i64::from(stride.trailing_zeros()));
-    let distance = code.ins().isub(to, from);
-    let inside = code.ins().icmp(IntCC::UnsignedLessThan, distance, bytes);
-    // From the far end if the destination begins inside the source.
-    let last = code.ins().iadd_imm_s(bytes, -stride);
-    let zero = code.i64(0);
-    let start = code.ins().select(inside, last, zero);
-    let (back, forth) = (code.i64(-stride), code.i64(stride));
-    let step = code.ins().select(inside, back, forth);
-    let (to, from) = (code.ins().iadd(to, start), code.ins().iadd(from, start));
-    cells(code, to, from, step, step);
+/// A device address that moves, and how far a cell is from the next.
+type Cells = (Variable, i64);
+
+/// Copies `left` bytes, whole cells between addresses of cells.
+fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
+    let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
+    for count in [ROUND, 1] {
+        code.while_loop(
+            |code| at_least(code, left, count * cell),
+            |code| {
+                let flags = code.trusted(region::BUS);
+                let (target, source) = (code.b.use_var(to.0), code.b.use_var(from.0));
+                let values: Vec<_> =
+                    (0..count).map(|i| code.ins().load(ty, flags, source, (i * from.1) as i32)).collect();
+                for (i, value) in (0..count).zip(values) {
+                    code.ins().store(flags, value, target, (i * to.1) as i32);
+                }
+                add(code, to.0, count * to.1);
+                add(code, from.0, count * from.1);
+                add(code, left, -count * cell);
+            },
+        );
+    }
 }
 
-pub(super) fn cells_fill(code: &mut Code<'_>) {
-    let (to, value) = (code.param(1), code.param(2));
-    let step = code.i64(code.layout.stride() as i64);
-    let to = code.variable(types::I64, to);
-    let left = parameter(code, 3);
-    let flags = code.trusted(region::TABLE);
+/// The same where the source begins `skip` (i32, not 0) bytes into its cell: each cell is made of parts of two. A cell that is read holds a byte
+/// that is wanted.
+fn shifted_cells(code: &mut Code<'_>, to: Cells, from: Cells, skip: Value, left: Variable) {
+    let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
+    let flags = code.trusted(region::BUS);
+    let inside = code.b.use_var(from.0);
+    let first = code.ins().band_imm_s(inside, -cell);
+    code.b.def_var(from.0, first);
+    let value = code.ins().load(ty, flags, first, 0);
+    let before = code.variable(ty, value);
+    let down = code.ins().imul_imm_s(skip, 8);
+    let full = code.i32(cell * 8);
+    let up = code.ins().isub(full, down);
     code.while_loop(
         |code| code.b.use_var(left),
         |code| {
-            let at = code.b.use_var(to);
-            code.ins().store(flags, value, at, 0);
-            let next = code.ins().iadd(at, step);
-            code.b.def_var(to, next);
-            count_down(code, left, 1);
+            add(code, from.0, from.1);
+            let (source, target, low) = (code.b.use_var(from.0), code.b.use_var(to.0), code.b.use_var(before));
+            let high = code.ins().load(ty, flags, source, 0);
+            code.b.def_var(before, high);
+            let (low, high) = (code.ins().ushr(low, down), code.ins().ishl(high, up));
+            let value = code.ins().bor(low, high);
+            code.ins().store(flags, value, target, 0);
+            add(code, to.0, to.1);
+            add(code, left, -cell);
         },
     );
+}
+
+/// Copies downwards: by cells where both sides lie the same way in theirs, else by bytes.
+fn copy_backward(code: &mut Code<'_>, to: Side, from: Side) {
+    let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
+    let (left, length) = (parameter(code, 3), code.param(3));
+    for side in [to, from] {
+        side.advance_by(code, length);
+    }
+    let byte = move |code: &mut Code<'_>| {
+        from.advance(code, -1);
+        to.advance(code, -1);
+        let value = from.load_byte(code);
+        to.store_byte(code, value);
+        add(code, left, -1);
+    };
+    let (a, b) = (to.in_cell(code), from.in_cell(code));
+    let alike = code.ins().icmp(IntCC::Equal, a, b);
+    code.if_then(alike, false, |code| {
+        bytes_to_cell(code, to, left, byte);
+        code.while_loop(
+            |code| at_least(code, left, cell),
+            |code| {
+                from.advance(code, -cell);
+                to.advance(code, -cell);
+                let flags = code.trusted(region::BUS);
+                let (source, target) = (from.device(code), to.device(code));
+                let value = code.ins().load(ty, flags, source, 0);
+                code.ins().store(flags, value, target, 0);
+                add(code, left, -cell);
+            },
+        );
+    });
+    while_any(code, left, byte);
+}
+
+pub(super) fn guest_fill(code: &mut Code<'_>, env: &Env<'_>) {
+    let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
+    let to = Side::guest(code, env, 1);
+    let left = parameter(code, 3);
+    let value = code.param(2);
+    let byte = move |code: &mut Code<'_>| {
+        to.store_byte(code, value);
+        to.advance(code, 1);
+        add(code, left, -1);
+    };
+    bytes_to_cell(code, to, left, byte);
+    let pattern = code.ins().band_imm_u(value, 0xff);
+    let pattern = if ty == types::I64 { code.ins().uextend(ty, pattern) } else { pattern };
+    let ones = if ty == types::I64 { 0x0101_0101_0101_0101 } else { 0x0101_0101 };
+    let pattern = code.ins().imul_imm_s(pattern, ones);
+    let many = at_least(code, left, cell);
+    code.if_then(many, false, |code| {
+        let bytes = whole_cells(code, left);
+        let target = to.device(code);
+        let (target, rest) = (code.variable(types::I64, target), code.variable(types::I32, bytes));
+        let stride = to.stride(code);
+        for count in [ROUND, 1] {
+            code.while_loop(
+                |code| at_least(code, rest, count * cell),
+                |code| {
+                    let (flags, at) = (code.trusted(region::BUS), code.b.use_var(target));
+                    for i in 0..count {
+                        code.ins().store(flags, pattern, at, (i * stride) as i32);
+                    }
+                    add(code, target, count * stride);
+                    add(code, rest, -count * cell);
+                },
+            );
+        }
+        to.advance_by(code, bytes);
+        let all = code.b.use_var(left);
+        let none = code.ins().isub(all, bytes);
+        code.b.def_var(left, none);
+    });
+    while_any(code, left, byte);
     code.ins().return_(&[]);
 }
 
-pub(super) fn cells_init(code: &mut Code<'_>) {
-    let (to, from) = (code.param(1), code.param(2));
-    let (to_step, from_step) = (code.i64(code.layout.stride() as i64), code.i64(CELL as i64));
-    cells(code, to, from, to_step, from_step);
+pub(super) fn words_copy(code: &mut Code<'_>, _: &Env<'_>) {
+    let (to, from, count) = (code.param(1), code.param(2), code.param(3));
+    let step = word_step(code);
+    let wide = code.ins().uextend(types::I64, count);
+    let bytes = code.ins().imul_imm_u(wide, step);
+    let distance = code.ins().isub(to, from);
+    let inside = code.ins().icmp(IntCC::UnsignedLessThan, distance, bytes);
+    // From the far end if the destination begins inside the source.
+    let last = code.ins().iadd_imm_s(bytes, -step);
+    let zero = code.i64(0);
+    let start = code.ins().select(inside, last, zero);
+    let (back, forth) = (code.i64(-step), code.i64(step));
+    let step = code.ins().select(inside, back, forth);
+    let (to, from) = (code.ins().iadd(to, start), code.ins().iadd(from, start));
+    let flags = code.trusted(region::TABLE);
+    words(code, (to, step), (from, step), |code, from| code.word_load(types::I64, flags, from, 0));
 }
 
-/// Copies as many words as parameter 3 says, stepping both addresses, and returns.
-fn cells(code: &mut Code<'_>, to: Value, from: Value, to_step: Value, from_step: Value) {
-    let to = code.variable(types::I64, to);
-    let from = code.variable(types::I64, from);
+pub(super) fn words_fill(code: &mut Code<'_>, _: &Env<'_>) {
+    let (to, value) = (code.param(1), code.param(2));
+    let step = word_step(code);
+    let step = code.i64(step);
+    words(code, (to, step), (to, step), |_, _| value);
+}
+
+pub(super) fn words_init(code: &mut Code<'_>, _: &Env<'_>) {
+    let (to, from) = (code.param(1), code.param(2));
+    let step = word_step(code);
+    let (to_step, from_step) = (code.i64(step), code.i64(WORD as i64));
+    let flags = code.trusted(region::CONSTANT);
+    words(code, (to, to_step), (from, from_step), |code, from| code.ins().load(types::I64, flags, from, 0));
+}
+
+/// Device bytes from one word of a slot to the next.
+fn word_step(code: &Code<'_>) -> i64 {
+    (WORD * code.layout.spread()) as i64
+}
+
+/// Writes as many words as parameter 3 says, stepping both addresses, and returns.
+fn words(
+    code: &mut Code<'_>,
+    (to, to_step): (Value, Value),
+    (from, from_step): (Value, Value),
+    mut value: impl FnMut(&mut Code<'_>, Value) -> Value,
+) {
+    let (to, from) = (code.variable(types::I64, to), code.variable(types::I64, from));
     let left = parameter(code, 3);
     let flags = code.trusted(region::TABLE);
     code.while_loop(
         |code| code.b.use_var(left),
         |code| {
             let (source, target) = (code.b.use_var(from), code.b.use_var(to));
-            let value = code.ins().load(types::I64, flags, source, 0);
-            code.ins().store(flags, value, target, 0);
+            let word = value(code, source);
+            code.word_store(word, flags, target, 0);
             for (variable, at, step) in [(from, source, from_step), (to, target, to_step)] {
                 let next = code.ins().iadd(at, step);
                 code.b.def_var(variable, next);
             }
-            count_down(code, left, 1);
+            add(code, left, -1);
         },
     );
     code.ins().return_(&[]);
 }
 
-fn guest(code: &mut Code<'_>, param: usize) -> Side {
-    let value = code.param(param);
-    Side::Guest(code.variable(types::I32, value))
-}
-fn plain(code: &mut Code<'_>, param: usize) -> Side {
-    let value = code.param(param);
-    Side::Plain(code.variable(types::I64, value))
-}
 fn parameter(code: &mut Code<'_>, param: usize) -> Variable {
     let value = code.param(param);
-    code.variable(types::I32, value)
+    let ty = code.b.func.dfg.value_type(value);
+    code.variable(ty, value)
 }
 
-/// Copies upwards; `length` is the parameter that says how much.
-fn copy_forward(code: &mut Code<'_>, to: Side, from: Side, length: usize) {
-    let left = parameter(code, length);
-    let step = move |code: &mut Code<'_>, bytes: u64| {
-        let value = from.load(code, bytes);
-        to.store(code, value, bytes);
-        from.advance(code, bytes as i64);
-        to.advance(code, bytes as i64);
-        count_down(code, left, bytes);
-    };
-    copy_by(code, to, from, left, step);
+fn add(code: &mut Code<'_>, variable: Variable, by: i64) {
+    let value = code.b.use_var(variable);
+    let value = code.ins().iadd_imm_s(value, by);
+    code.b.def_var(variable, value);
 }
 
-/// Copies downwards, parameters as [`super::Helper::GuestCopy`]'s.
-fn copy_backward(code: &mut Code<'_>) {
-    let (to, from) = (guest(code, 1), guest(code, 2));
-    let left = parameter(code, 3);
-    let length = code.param(3);
-    for side in [to, from] {
-        let at = code.b.use_var(side.variable());
-        let end = code.ins().iadd(at, length);
-        code.b.def_var(side.variable(), end);
-    }
-    let step = move |code: &mut Code<'_>, bytes: u64| {
-        from.advance(code, -(bytes as i64));
-        to.advance(code, -(bytes as i64));
-        let value = from.load(code, bytes);
-        to.store(code, value, bytes);
-        count_down(code, left, bytes);
-    };
-    copy_by(code, to, from, left, step);
+fn at_least(code: &mut Code<'_>, left: Variable, bytes: i64) -> Value {
+    let value = code.b.use_var(left);
+    code.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, value, bytes)
 }
 
-/// Repeats `step` until nothing is left: by cells where both sides lie the same way in theirs, else by bytes.
-fn copy_by(code: &mut Code<'_>, to: Side, from: Side, left: Variable, step: impl Fn(&mut Code<'_>, u64) + Copy) {
-    let (a, b) = (to.low_bits(code), from.low_bits(code));
-    let differ = code.ins().bxor(a, b);
-    let differ = code.ins().band_imm_u(differ, CELL as i64 - 1);
-    let alike = code.ins().icmp_imm_s(IntCC::Equal, differ, 0);
-    code.if_then(alike, false, |code| {
-        bytes_to_cell(code, to, left, step);
-        whole_cells(code, left, step);
-    });
-    remaining_bytes(code, left, step);
+/// How much of what is left is whole cells, in bytes.
+fn whole_cells(code: &mut Code<'_>, left: Variable) -> Value {
+    let (value, cell) = (code.b.use_var(left), code.layout.cell() as i64);
+    code.ins().band_imm_s(value, -cell)
 }
 
 /// Steps by bytes until `side` is at a cell's border.
-fn bytes_to_cell(code: &mut Code<'_>, side: Side, left: Variable, step: impl FnOnce(&mut Code<'_>, u64)) {
+fn bytes_to_cell(code: &mut Code<'_>, side: Side, left: Variable, byte: impl FnOnce(&mut Code<'_>)) {
     code.while_loop(
         |code| {
-            let bits = side.low_bits(code);
-            let inside = code.ins().band_imm_u(bits, CELL as i64 - 1);
+            let inside = side.in_cell(code);
             let inside = code.ins().icmp_imm_s(IntCC::NotEqual, inside, 0);
             let more = code.b.use_var(left);
             let more = code.ins().icmp_imm_s(IntCC::NotEqual, more, 0);
             code.ins().band(inside, more)
         },
-        |code| step(code, 1),
+        byte,
     );
 }
 
-fn whole_cells(code: &mut Code<'_>, left: Variable, step: impl FnOnce(&mut Code<'_>, u64)) {
-    code.while_loop(
-        |code| {
-            let more = code.b.use_var(left);
-            code.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, more, CELL as i64)
-        },
-        |code| step(code, CELL),
-    );
-}
-
-fn remaining_bytes(code: &mut Code<'_>, left: Variable, step: impl FnOnce(&mut Code<'_>, u64)) {
-    code.while_loop(|code| code.b.use_var(left), |code| step(code, 1));
-}
-
-fn count_down(code: &mut Code<'_>, left: Variable, by: u64) {
-    let value = code.b.use_var(left);
-    let value = code.ins().iadd_imm_s(value, -(by as i64));
-    code.b.def_var(left, value);
+fn while_any(code: &mut Code<'_>, left: Variable, byte: impl FnOnce(&mut Code<'_>)) {
+    code.while_loop(|code| code.b.use_var(left), byte);
 }

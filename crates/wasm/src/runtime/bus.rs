@@ -2,10 +2,12 @@
 
 use super::Helper;
 use crate::code::Code;
+use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Type, Value, types};
 use gpu_run_abi::bus::{RingEntry, offset, op, reply};
 use gpu_run_abi::intrinsic::{Intrinsic, region};
+use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::field;
 use gpu_run_abi::{Status, TrapCode};
 
@@ -24,7 +26,7 @@ fn port_load(code: &mut Code<'_>, at: u64) -> Value {
 }
 
 /// (op) -> errno. The packet's length is the cursor; afterwards the cursor stands at the reply's first byte.
-pub(super) fn post(code: &mut Code<'_>) {
+pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     let operation = code.param(1);
     port_store(code, operation, offset::REQUEST_OP);
     let length = code.header(types::I32, field::PORT_CURSOR);
@@ -49,6 +51,9 @@ pub(super) fn post(code: &mut Code<'_>) {
             code.intrinsic(Intrinsic::NanoSleep, &[nap]);
         },
     );
+    // The host has emptied the outbox.
+    let head = code.i64(local::OUTBOX_HEAD as i64);
+    code.set_header(head, field::OUTBOX_USED);
     let errno = port_load(code, offset::REPLY_ERRNO);
     let exits = code.ins().icmp_imm_u(IntCC::Equal, errno, i64::from(reply::EXIT));
     code.if_then(exits, true, |code| {
@@ -91,7 +96,7 @@ fn enter_ring(code: &mut Code<'_>) {
 }
 
 /// (from, length, limit) -> what is left of the limit.
-pub(super) fn send(code: &mut Code<'_>) {
+pub(super) fn send(code: &mut Code<'_>, _: &Env<'_>) {
     let (from, length, limit) = (code.param(1), code.param(2), code.param(3));
     code.check_range(from, length);
     let length = code.ins().umin(length, limit);
@@ -121,7 +126,7 @@ pub(super) fn send(code: &mut Code<'_>) {
 }
 
 /// (to, length): as much of the output as there is, at most `length`.
-pub(super) fn receive(code: &mut Code<'_>) {
+pub(super) fn receive(code: &mut Code<'_>, _: &Env<'_>) {
     let (to, length) = (code.param(1), code.param(2));
     let (to, wanted) = (code.variable(types::I32, to), code.variable(types::I32, length));
     code.while_loop(
@@ -159,10 +164,11 @@ pub(super) fn receive(code: &mut Code<'_>) {
 }
 
 /// (iovs, count) -> bytes.
-pub(super) fn io_total(code: &mut Code<'_>) {
+pub(super) fn io_total(code: &mut Code<'_>, _: &Env<'_>) {
     let zero = code.i64(0);
     let total = code.variable(types::I64, zero);
-    each_vector(code, |code, _, length| {
+    let (iovs, count) = (code.param(1), code.param(2));
+    each_vector(code, iovs, count, |code, _, length| {
         let length = code.ins().uextend(types::I64, length);
         let sum = code.b.use_var(total);
         let sum = code.ins().iadd(sum, length);
@@ -175,10 +181,11 @@ pub(super) fn io_total(code: &mut Code<'_>) {
 }
 
 /// (iovs, count, limit)
-pub(super) fn io_send(code: &mut Code<'_>) {
+pub(super) fn io_send(code: &mut Code<'_>, _: &Env<'_>) {
     let limit = code.param(3);
     let limit = code.variable(types::I32, limit);
-    each_vector(code, |code, pointer, length| {
+    let (iovs, count) = (code.param(1), code.param(2));
+    each_vector(code, iovs, count, |code, pointer, length| {
         let left = code.b.use_var(limit);
         if let Some(left) = code.call_helper(Helper::BusSend, &[pointer, length, left]) {
             code.b.def_var(limit, left);
@@ -188,17 +195,22 @@ pub(super) fn io_send(code: &mut Code<'_>) {
 }
 
 /// (iovs, count)
-pub(super) fn io_receive(code: &mut Code<'_>) {
-    each_vector(code, |code, pointer, length| {
+pub(super) fn io_receive(code: &mut Code<'_>, _: &Env<'_>) {
+    let (iovs, count) = (code.param(1), code.param(2));
+    each_vector(code, iovs, count, |code, pointer, length| {
         code.call_helper(Helper::BusReceive, &[pointer, length]);
     });
     code.ins().return_(&[]);
 }
 
-/// Runs `body` with the pointer and the length of each of the io-vectors in parameters 1 and 2.
-fn each_vector(code: &mut Code<'_>, body: impl FnOnce(&mut Code<'_>, Value, Value)) {
+/// Runs `body` with the pointer and the length of each of `count` io-vectors.
+pub(super) fn each_vector(
+    code: &mut Code<'_>,
+    at: Value,
+    count: Value,
+    body: impl FnOnce(&mut Code<'_>, Value, Value),
+) {
     const VECTOR: i64 = 8;
-    let (at, count) = (code.param(1), code.param(2));
     let wide = code.ins().uextend(types::I64, count);
     let bytes = code.ins().imul_imm_u(wide, VECTOR);
     let most = code.i64(u32::MAX.into());
@@ -224,8 +236,8 @@ fn each_vector(code: &mut Code<'_>, body: impl FnOnce(&mut Code<'_>, Value, Valu
 
 fn guest_load(code: &mut Code<'_>, ty: Type, at: Value, offset: u64) -> Value {
     let flags = code.guest_flags(true);
-    let (address, offset) = code.guest_address(at, offset);
-    code.ins().load(ty, flags, address, offset)
+    let address = code.ins().uextend(types::I64, at);
+    code.ins().load(ty, flags, address, offset as i32)
 }
 
 fn room_in_port(code: &mut Code<'_>) -> Value {

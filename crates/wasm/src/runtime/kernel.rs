@@ -1,32 +1,40 @@
 //! Where the device begins: thread `i` runs the instance in slot `i`.
 
-use super::ENTRY;
+use super::{ENTRY, Helper};
 use crate::code::{self, Code, STOP_INTERVAL};
 use crate::translate::{Env, clif_signature};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{BlockCall, InstBuilder, JumpTableData, Signature, Value, types};
+use cranelift_codegen::ir::{Block, BlockCall, InstBuilder, JumpTableData, Signature, Value, types};
 use gpu_run_abi::intrinsic::{Intrinsic, namespace, region};
-use gpu_run_abi::layout::{CELL, WARP, field};
+use gpu_run_abi::layout::{WARP, WORD, field};
 use gpu_run_abi::{Layout, Status};
 
-/// The kernel's name. Its parameters: address of slot 0, bytes of a slot, number of instances, selector of the entry function
-/// (a position in `Options::entries`), whether the module's start function runs first, bytes of stack a thread may use.
+/// The kernel that runs instances. Its parameters: address of slot 0, bytes of a slot, number of instances, selector of the entry function
+/// (a position in `Options::entries`), [`START`] and [`FRESH`] or neither, bytes of stack a thread may use, address of the
+/// `abi::Launch`.
 pub const KERNEL: &str = "batch";
+/// The kernel that gathers how instances ended. Its parameters: address of slot 0, bytes of a slot, number of instances, where to
+/// write: for each an `abi::launch::Ending` and `results` words of results, and that number.
+pub const ENDINGS: &str = "endings";
 
-pub(super) fn signature() -> Signature {
+/// The module's start function runs first.
+pub const START: u32 = 1;
+/// The slots become fresh instances first.
+pub const FRESH: u32 = 2;
+
+pub(super) fn batch_signature() -> Signature {
     use types::{I32, I64};
-    code::signature([I64, I64, I32, I32, I32, I32], [])
+    code::signature([I64, I64, I32, I32, I32, I32, I64], [])
 }
 
 pub(super) fn batch(code: &mut Code<'_>) {
-    let (slots, slot_bytes, count) = (code.param(0), code.param(1), code.param(2));
-    let (selector, start, stack) = (code.param(3), code.param(4), code.param(5));
-    let thread = thread_number(code);
-    let (run, done) = (code.b.create_block(), code.b.create_block());
-    let mine = code.ins().icmp(IntCC::UnsignedLessThan, thread, count);
-    code.ins().brif(mine, run, &[], done, &[]);
-    code.open(run);
-    code.instance = slot(code, slots, slot_bytes, thread);
+    let (selector, flags, stack, launch) = (code.param(3), code.param(4), code.param(5), code.param(6));
+    let (thread, done) = own_slot(code);
+    let fresh = code.ins().band_imm_u(flags, i64::from(FRESH));
+    code.if_then(fresh, false, |code| {
+        code.call_helper(Helper::SetUp, &[launch, thread]);
+    });
+    let start = code.ins().band_imm_u(flags, i64::from(START));
     let pointer = code.ins().get_stack_pointer(types::I64);
     let pointer = code.ins().ireduce(types::I32, pointer);
     let floor = code.ins().isub(pointer, stack);
@@ -41,6 +49,59 @@ pub(super) fn batch(code: &mut Code<'_>) {
     code.ins().jump(done, &[]);
     code.open(done);
     code.ins().return_(&[]);
+}
+
+pub(super) fn collect_signature() -> Signature {
+    use types::{I32, I64};
+    code::signature([I64, I64, I32, I64, I32], [])
+}
+
+pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
+    let (out, results) = (code.param(3), code.param(4));
+    let (thread, done) = own_slot(code);
+    let fixed = [field::STATUS, field::TRAP, field::EXIT_CODE];
+    let words = code.ins().iadd_imm_s(results, fixed.len() as i64);
+    let (thread, words) = (code.ins().uextend(types::I64, thread), code.ins().uextend(types::I64, words));
+    let offset = code.ins().imul(thread, words);
+    let offset = code.ins().imul_imm_u(offset, WORD as i64);
+    let mut to = code.ins().iadd(out, offset);
+    let flags = code.trusted(region::BUS);
+    for at in fixed {
+        let word = code.header(types::I64, at);
+        code.ins().store(flags, word, to, 0);
+        to = code.ins().iadd_imm_s(to, WORD as i64);
+    }
+    let (to, left) = (code.variable(types::I64, to), code.variable(types::I32, results));
+    let from = code.slot_address(env.slots.arguments);
+    let from = code.variable(types::I64, from);
+    let step = (WORD * code.layout.spread()) as i64;
+    code.while_loop(
+        |code| code.b.use_var(left),
+        |code| {
+            let (source, target, rest) = (code.b.use_var(from), code.b.use_var(to), code.b.use_var(left));
+            let word = code.word_load(types::I64, flags, source, 0);
+            code.ins().store(flags, word, target, 0);
+            for (variable, value, by) in [(from, source, step), (to, target, WORD as i64), (left, rest, -1)] {
+                let next = code.ins().iadd_imm_s(value, by);
+                code.b.def_var(variable, next);
+            }
+        },
+    );
+    code.ins().jump(done, &[]);
+    code.open(done);
+    code.ins().return_(&[]);
+}
+
+/// The thread's number, with `code.instance` its slot, if there are that many (parameters: first slot, bytes of a slot, count); else it goes to the block.
+fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
+    let (slots, slot_bytes, count) = (code.param(0), code.param(1), code.param(2));
+    let thread = thread_number(code);
+    let (run, done) = (code.b.create_block(), code.b.create_block());
+    let mine = code.ins().icmp(IntCC::UnsignedLessThan, thread, count);
+    code.ins().brif(mine, run, &[], done, &[]);
+    code.open(run);
+    code.instance = slot(code, slots, slot_bytes, thread);
+    (thread, done)
 }
 
 fn thread_number(code: &mut Code<'_>) -> Value {
@@ -60,7 +121,8 @@ fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> V
             let first = code.ins().band_imm_s(index, -(WARP as i64));
             let warp = code.ins().imul(first, slot_bytes);
             let lane = code.ins().band_imm_u(index, WARP as i64 - 1);
-            let lane = code.ins().imul_imm_u(lane, CELL as i64);
+            let cell = code.layout.cell() as i64;
+            let lane = code.ins().imul_imm_u(lane, cell);
             code.ins().iadd(warp, lane)
         }
     };
@@ -96,12 +158,12 @@ pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
         let callee = code.function(namespace::WASM, *function, || clif_signature(ty));
         let mut args = vec![code.instance];
         for (i, param) in ty.params.iter().enumerate() {
-            args.push(code.slot_load(param.clif(), region::HEADER, env.slots.arguments + CELL * i as u64));
+            args.push(code.slot_load(param.clif(), region::HEADER, env.slots.arguments + WORD * i as u64));
         }
         let call = code.ins().call(callee, &args);
         let results = code.b.inst_results(call).to_vec();
         for (i, result) in results.into_iter().enumerate() {
-            code.slot_store(result, region::HEADER, env.slots.arguments + CELL * i as u64);
+            code.slot_store(result, region::HEADER, env.slots.arguments + WORD * i as u64);
         }
         code.ins().return_(&[]);
     }

@@ -4,9 +4,11 @@
 mod bulk;
 mod bus;
 mod kernel;
+mod local;
+mod setup;
 mod stub;
 
-pub use kernel::KERNEL;
+pub use kernel::{ENDINGS, FRESH, KERNEL, START};
 
 use crate::code::{Code, signature};
 use crate::translate::{Env, Function, FunctionKind, clif_signature};
@@ -28,8 +30,8 @@ macro_rules! helpers {
             fn signature(self) -> (&'static [Type], &'static [Type]) {
                 match self { $(Helper::$name => (&[types::I64, $(types::$param),*], &[$(types::$result),*])),* }
             }
-            fn build(self, code: &mut Code<'_>) {
-                match self { $(Helper::$name => $build(code)),* }
+            fn build(self, code: &mut Code<'_>, env: &Env<'_>) {
+                match self { $(Helper::$name => $build(code, env)),* }
             }
         }
     };
@@ -44,12 +46,16 @@ helpers! {
     GuestWrite(I32, I64, I32) -> () = bulk::guest_write;
     /// Bytes of guest memory to a device address: (to, from, length). Bounds were checked.
     GuestRead(I64, I32, I32) -> () = bulk::guest_read;
-    /// Cells of a slot to others: (to, from, count), addresses of cells.
-    CellsCopy(I64, I64, I32) -> () = bulk::cells_copy;
+    /// Words of a slot to others: (to, from, count), device addresses.
+    WordsCopy(I64, I64, I32) -> () = bulk::words_copy;
     /// (to, value, count)
-    CellsFill(I64, I64, I32) -> () = bulk::cells_fill;
-    /// Words that lie one after the other to cells of a slot: (to, from, count).
-    CellsInit(I64, I64, I32) -> () = bulk::cells_init;
+    WordsFill(I64, I64, I32) -> () = bulk::words_fill;
+    /// Words that lie one after the other to words of a slot: (to, from, count).
+    WordsInit(I64, I64, I32) -> () = bulk::words_init;
+    /// Makes the slot a fresh instance: (launch, index).
+    SetUp(I64, I32) -> () = setup::set_up;
+    /// 64 random bits.
+    RandomWord() -> (I64) = local::random_word;
     /// Sends the packet in the port and waits for the reply: (op) -> errno.
     BusPost(I32) -> (I32) = bus::post;
     /// Appends guest bytes to the call's input, at most `limit`: (from, length, limit) -> what is left of the limit.
@@ -66,8 +72,9 @@ helpers! {
 
 /// Index in the runtime's namespace of the function that calls the entry the host selected.
 const ENTRY: u32 = Helper::ALL.len() as u32;
-/// Index of the kernel.
+/// Indices of the kernels.
 const BATCH: u32 = ENTRY + 1;
+const COLLECT: u32 = BATCH + 1;
 
 /// All runtime functions of a program. What is not called is not emitted.
 pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) -> Vec<Function> {
@@ -86,7 +93,7 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
         let ty = signature(params.iter().copied(), results.iter().copied());
         let name = UserFuncName::user(namespace::RUNTIME, *helper as u32);
         all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, format!("{helper:?}"), &mut |code| {
-            helper.build(code)
+            helper.build(code, env)
         }));
     }
     for (i, call) in env.module.imports.iter().enumerate() {
@@ -101,15 +108,13 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
     all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, "entry".into(), &mut |code| {
         kernel::entry(code, env, entries)
     }));
+    let none = TrapRecord::NO_FUNCTION;
     let name = UserFuncName::user(namespace::RUNTIME, BATCH);
-    all.push(make(
-        name,
-        kernel::signature(),
-        TrapRecord::NO_FUNCTION,
-        FunctionKind::Kernel,
-        KERNEL.into(),
-        &mut kernel::batch,
-    ));
+    let ty = kernel::batch_signature();
+    all.push(make(name, ty, none, FunctionKind::Kernel, KERNEL.into(), &mut kernel::batch));
+    let name = UserFuncName::user(namespace::RUNTIME, COLLECT);
+    let ty = kernel::collect_signature();
+    all.push(make(name, ty, none, FunctionKind::Kernel, ENDINGS.into(), &mut |code| kernel::collect(code, env)));
     all
 }
 

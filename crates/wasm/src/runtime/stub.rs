@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::bus::offset;
 use gpu_run_abi::hostcall::{Call, Move};
-use gpu_run_abi::layout::{CELL, field};
+use gpu_run_abi::layout::{WORD, field};
 
 /// Bytes one call sends at most: a write beyond is a short write, any other input beyond is refused. Bounds what the host holds for an instance.
 const INPUT_LIMIT: i64 = 1 << 20;
@@ -17,13 +17,14 @@ const ERRNO_TOO_LONG: i64 = 37;
 
 pub(super) fn build(code: &mut Code<'_>, call: Call) {
     let row = call.function();
+    super::local::answer(code, call);
     let start = code.i32(0);
     code.set_header(start, field::PORT_CURSOR);
     let mut at = offset::REQUEST_ARGS;
     for step in row.moves {
         if let Some(word) = word(code, *step) {
             port_store(code, word, at);
-            at += CELL;
+            at += WORD;
         }
     }
     for step in row.moves {
@@ -132,12 +133,12 @@ fn send(code: &mut Code<'_>, step: Move) {
     }
 }
 
-/// A result of fixed size. The host pads each to whole cells, so that what follows begins at a cell's border.
+/// A result of fixed size. The host pads each to whole words, so that what follows begins at a word's border.
 fn result(code: &mut Code<'_>, ptr: u8, bytes: u32) {
     let (pointer, length) = (parameter(code, ptr), code.i32(bytes.into()));
     code.check_range(pointer, length);
     code.call_helper(Helper::BusReceive, &[pointer, length]);
-    let padding = u64::from(bytes).next_multiple_of(CELL) as i64 - i64::from(bytes);
+    let padding = u64::from(bytes).next_multiple_of(WORD) as i64 - i64::from(bytes);
     if padding > 0 {
         let by = code.i32(padding);
         move_cursor(code, by);

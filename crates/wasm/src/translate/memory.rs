@@ -1,7 +1,7 @@
 //! Linear memory: loads, stores, size, growth, bulk operations.
 //!
-//! Every access is checked before it is made. Where the static offset lies inside what the memory has at least, the check is one 32-bit comparison with
-//! `bytes - (offset + size)`, which cannot wrap; else it is done in 64 bits.
+//! An access names the guest's address and nothing else: where that is on the device, whether it is inside the memory and whether it is aligned, is decided
+//! where the instruction is printed (`crates/ptx`, region `GUEST`), which sees all accesses of a block together.
 
 use super::Translator;
 use crate::runtime::Helper;
@@ -10,7 +10,7 @@ use cranelift_codegen::ir::{Inst, InstBuilder, MemFlagsData, Type, Value, types}
 use cranelift_frontend::FuncInstBuilder;
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::layout::{PAGE, field};
+use gpu_run_abi::layout::{GUARD, PAGE, field};
 use wasmparser::{MemArg, Operator as Op};
 
 /// Translates `op` if it is about linear memory.
@@ -91,32 +91,23 @@ impl<'b> Translator<'_, 'b> {
         make(self.code.ins(), flags, value, address, offset);
     }
 
-    /// Checks an access and gives the device address for it.
+    /// The guest address of an access, as CLIF wants it, and what to expect of its alignment.
     fn access(&mut self, at: Value, memarg: MemArg, size: u64) -> (MemFlagsData, Value, i32) {
-        self.check_bounds(at, memarg.offset + size);
-        let flags = self.code.guest_flags(memarg.align == memarg.max_align);
-        let (address, offset) = self.code.guest_address(at, memarg.offset);
-        (flags, address, offset)
-    }
-
-    /// Traps unless `at + end` is at most the memory's length.
-    fn check_bounds(&mut self, at: Value, end: u64) {
-        let outside = if end <= self.env.least_memory {
-            let limit = match self.env.constant_memory {
-                Some(bytes) => self.code.i32((bytes - end) as i64),
-                None => {
-                    let bytes = self.code.header(types::I32, field::MEMORY_BYTES);
-                    self.code.ins().iadd_imm_s(bytes, -(end as i64))
-                }
-            };
-            self.code.ins().icmp(IntCC::UnsignedGreaterThan, at, limit)
-        } else {
-            let at = self.code.ins().uextend(types::I64, at);
-            let end = self.code.ins().iadd_imm_s(at, end as i64);
-            let bytes = self.code.header(types::I64, field::MEMORY_BYTES);
-            self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes)
-        };
-        self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        let needed = size.min(self.env.layout.cell()).trailing_zeros();
+        let flags = self.code.guest_flags(u32::from(memarg.align) >= needed);
+        let address = self.code.ins().uextend(types::I64, at);
+        match i32::try_from(memarg.offset) {
+            Ok(offset) => (flags, address, offset),
+            // Too far for an offset: checked here, so that the sum is an address again.
+            Err(_) => {
+                let address = self.code.ins().iadd_imm_s(address, memarg.offset as i64);
+                let end = self.code.ins().iadd_imm_s(address, size as i64);
+                let bytes = self.code.header(types::I64, field::MEMORY_BYTES);
+                let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
+                self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+                (flags, address, 0)
+            }
+        }
     }
 
     fn pages(&mut self, bytes: Value) -> Value {
@@ -134,6 +125,11 @@ impl<'b> Translator<'_, 'b> {
         let limit = self.code.header(types::I64, field::MEMORY_LIMIT);
         let (new, result) = self.grow(old, wanted, limit);
         self.code.set_header(new, field::MEMORY_BYTES);
+        // A page is more than the guard, and a memory of none stays below it.
+        let guard = self.code.i64(GUARD as i64);
+        let most = self.code.ins().umax(new, guard);
+        let fast = self.code.ins().isub(most, guard);
+        self.code.set_header(fast, field::MEMORY_FAST);
         let pages = self.pages(result);
         self.push(pages);
     }

@@ -26,7 +26,7 @@ use cranelift_codegen::{Context, isa};
 use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use gpu_run_abi::intrinsic::{namespace, region};
-use gpu_run_abi::layout::field;
+use gpu_run_abi::layout::{PAGE, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -65,6 +65,8 @@ pub struct Function {
 pub struct Program {
     pub functions: Vec<Function>,
     pub slots: SlotLayout,
+    /// Bytes memory 0 never has fewer of.
+    pub least_memory: u64,
     /// By function index: whether it needs a code address.
     pub address_taken: Vec<bool>,
 }
@@ -74,24 +76,13 @@ pub(crate) struct Env<'a> {
     pub(crate) module: &'a Module<'a>,
     pub(crate) slots: &'a SlotLayout,
     pub(crate) layout: Layout,
-    /// Memory 0 never has fewer bytes than this.
-    pub(crate) least_memory: u64,
-    /// Its length if that never changes.
-    pub(crate) constant_memory: Option<u64>,
 }
 
 /// Translates and optimises every function, in parallel.
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
     let isa = optimizer()?;
     let slots = SlotLayout::new(module);
-    let least_memory = module.memory.map_or(0, |m| m.minimum * gpu_run_abi::layout::PAGE);
-    let env = Env {
-        module,
-        slots: &slots,
-        layout: options.layout,
-        least_memory,
-        constant_memory: (!module.grows_memory()).then_some(least_memory),
-    };
+    let env = Env { module, slots: &slots, layout: options.layout };
     let mut functions = runtime::functions(&env, &options.entries, &isa);
     let imports = module.imports.len() as u32;
     let bodies: Vec<_> = module
@@ -111,7 +102,8 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
     if options.optimize {
         functions.par_iter_mut().try_for_each(|function| optimize(function, &isa))?;
     }
-    Ok(Program { functions, slots, address_taken: module.address_taken.clone() })
+    let least_memory = module.memory.map_or(0, |m| m.minimum * PAGE);
+    Ok(Program { functions, slots, least_memory, address_taken: module.address_taken.clone() })
 }
 
 /// Cranelift's optimiser wants a target; this one is the same on every host, so that the same module always gives the same CLIF.

@@ -1,4 +1,4 @@
-//! Tables and references. An element is one cell of the slot, holding a reference as [`crate::types::ValType::clif`] describes.
+//! Tables and references. An element is one word of the slot, holding a reference as [`crate::types::ValType::clif`] describes.
 
 use super::Translator;
 use crate::decode::Module;
@@ -7,7 +7,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::layout::{CELL, field};
+use gpu_run_abi::layout::{WORD, field};
 use wasmparser::Operator as Op;
 
 /// Translates `op` if it is about tables or references.
@@ -35,7 +35,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             let (value, index) = (t.pop(), t.pop());
             let address = t.element_address(table, index, TrapCode::TableOutOfBounds);
             let flags = t.code.trusted(region::TABLE);
-            t.code.ins().store(flags, value, address, 0);
+            t.code.word_store(value, flags, address, 0);
         }
         Op::TableSize { table } => {
             let length = t.table_length(table);
@@ -48,7 +48,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             let length = t.table_length(table);
             t.check_end(from, count, length, TrapCode::TableOutOfBounds);
             let to = t.unchecked_element(table, from);
-            t.code.call_helper(Helper::CellsFill, &[to, value, count]);
+            t.code.call_helper(Helper::WordsFill, &[to, value, count]);
         }
         Op::TableCopy { dst_table, src_table } => {
             let (count, from, to) = (t.pop(), t.pop(), t.pop());
@@ -57,7 +57,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
                 t.check_end(at, count, length, TrapCode::TableOutOfBounds);
             }
             let (to, from) = (t.unchecked_element(dst_table, to), t.unchecked_element(src_table, from));
-            t.code.call_helper(Helper::CellsCopy, &[to, from, count]);
+            t.code.call_helper(Helper::WordsCopy, &[to, from, count]);
         }
         Op::TableInit { elem_index, table } => {
             let (count, from, to) = (t.pop(), t.pop(), t.pop());
@@ -68,10 +68,10 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             let to = t.unchecked_element(table, to);
             let constants = t.code.fixed(field::CONSTANTS);
             let from = t.code.ins().uextend(types::I64, from);
-            let from = t.code.ins().ishl_imm_u(from, i64::from(CELL.trailing_zeros()));
+            let from = t.code.ins().ishl_imm_u(from, i64::from(WORD.trailing_zeros()));
             let from = t.code.ins().iadd(constants, from);
             let from = t.code.ins().iadd_imm_s(from, segment.at as i64);
-            t.code.call_helper(Helper::CellsInit, &[to, from, count]);
+            t.code.call_helper(Helper::WordsInit, &[to, from, count]);
         }
         Op::ElemDrop { elem_index } => {
             let none = t.code.i64(0);
@@ -95,7 +95,7 @@ impl Translator<'_, '_> {
     pub(super) fn table_element(&mut self, table: u32, index: Value, code: TrapCode) -> Value {
         let address = self.element_address(table, index, code);
         let flags = self.code.trusted(region::TABLE);
-        self.code.ins().load(types::I64, flags, address, 0)
+        self.code.word_load(types::I64, flags, address, 0)
     }
 
     fn element_address(&mut self, table: u32, index: Value, code: TrapCode) -> Value {
@@ -106,25 +106,26 @@ impl Translator<'_, '_> {
     }
 
     fn unchecked_element(&mut self, table: u32, index: Value) -> Value {
-        let base = self.code.fixed(self.env.slots.tables[table as usize].base);
+        let first = self.code.slot_address(self.env.slots.tables[table as usize].at);
         let index = self.code.ins().uextend(types::I64, index);
-        let offset = self.code.ins().ishl_imm_u(index, i64::from(self.env.layout.stride().trailing_zeros()));
-        self.code.ins().iadd(base, offset)
+        let step = (WORD * self.env.layout.spread()).trailing_zeros();
+        let offset = self.code.ins().ishl_imm_u(index, i64::from(step));
+        self.code.ins().iadd(first, offset)
     }
 
     fn table_grow(&mut self, table: u32) {
         let (delta, value) = (self.pop(), self.pop());
-        let cells = self.env.slots.tables[table as usize];
+        let place = self.env.slots.tables[table as usize];
         let wide = self.code.ins().uextend(types::I64, delta);
         let old = self.table_length(table);
         let wanted = self.code.ins().iadd(old, wide);
-        let limit = self.code.header(types::I64, cells.limit);
+        let limit = self.code.i64(place.capacity as i64);
         let (new, result) = self.grow(old, wanted, limit);
-        self.code.slot_store(new, region::HEADER, cells.length);
+        self.code.slot_store(new, region::HEADER, place.length);
         let (from, to) = (self.code.ins().ireduce(types::I32, old), self.code.ins().ireduce(types::I32, new));
         let added = self.code.ins().isub(to, from);
         let at = self.unchecked_element(table, from);
-        self.code.call_helper(Helper::CellsFill, &[at, value, added]);
+        self.code.call_helper(Helper::WordsFill, &[at, value, added]);
         let result = self.code.ins().ireduce(types::I32, result);
         self.push(result);
     }

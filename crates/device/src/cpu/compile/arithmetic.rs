@@ -69,6 +69,33 @@ impl<'u> Translator<'u, '_> {
         }
     }
 
+    // Halves.
+
+    pub(super) fn pack(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        let (low, high) = (self.read(o[1], Type::B32)?, self.read(o[2], Type::B32)?);
+        let value = self.both(low, high);
+        self.write(o[0], Type::B64, value)
+    }
+
+    pub(super) fn unpack(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        let value = self.read(o[2], Type::B64)?;
+        let low = self.b.ins().ireduce(types::I32, value);
+        let half = self.int(types::I64, 32);
+        let high = self.b.ins().ushr(value, half);
+        let high = self.b.ins().ireduce(types::I32, high);
+        self.write(o[0], Type::B32, low)?;
+        self.write(o[1], Type::B32, high)
+    }
+
+    /// Two words side by side.
+    fn both(&mut self, low: Value, high: Value) -> Value {
+        let low = self.b.ins().uextend(types::I64, low);
+        let high = self.b.ins().uextend(types::I64, high);
+        let half = self.int(types::I64, 32);
+        let high = self.b.ins().ishl(high, half);
+        self.b.ins().bor(high, low)
+    }
+
     // Shifts.
 
     /// Whether the amount is surely below the width.
@@ -124,12 +151,9 @@ impl<'u> Translator<'u, '_> {
                     false => self.b.ins().umin(amount, limit),
                 };
             }
-            let low = self.b.ins().uextend(types::I64, low);
-            let high = self.b.ins().uextend(types::I64, high);
-            let half = self.int(types::I64, 32);
-            let high = self.b.ins().ishl(high, half);
-            let both = self.b.ins().bor(high, low);
+            let both = self.both(low, high);
             let kept = if left {
+                let half = self.int(types::I64, 32);
                 let shifted = self.b.ins().ishl(both, amount);
                 self.b.ins().ushr(shifted, half)
             } else {

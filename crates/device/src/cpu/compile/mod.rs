@@ -141,10 +141,10 @@ impl Unit<'_> {
     }
 }
 
-/// Whether a function is there for cases that are expected never to happen: misaligned accesses, one after each load and store. Were a
-/// call of it an ordinary one, nothing could stay in a register across any access.
+/// Whether a function is there for cases that hardly ever happen: one after each load and store. Were a call of it an ordinary one, nothing
+/// could stay in a register across any access.
 fn is_cold(name: &str) -> bool {
-    name.starts_with("load_unaligned_") || name.starts_with("store_unaligned_")
+    name.starts_with("cold_")
 }
 
 /// What holds a value of this type: narrow integers live in 32 bits.

@@ -137,6 +137,8 @@ impl<'u> Translator<'u, '_> {
                 let value = self.moved(ty, o[0], o[1])?;
                 self.set(o[0], value)
             }
+            Opcode::Pack => self.pack(o),
+            Opcode::Unpack => self.unpack(o),
             Opcode::Binary(op, ty) => self.binary(op, ty, o),
             Opcode::Unary(op, ty) => self.unary(op, ty, o),
             Opcode::MulWide => self.multiply_wide(o, None),

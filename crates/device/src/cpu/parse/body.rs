@@ -7,7 +7,7 @@ use super::{prototype, register_type};
 use crate::Result;
 use crate::cpu::ast::{
     Action, Body, Call, CallResult, Callee, Function, Guard, Label, LabelUse, Opcode, Operand, Register, Returns,
-    Special, Statement,
+    Special, Statement, Type,
 };
 
 /// Reads the text between a function's braces.
@@ -123,6 +123,7 @@ impl<'a> Parser<'a> {
             }
             Opcode::BranchTable => self.branch_table()?,
             Opcode::Call => self.call()?,
+            Opcode::Mov(Type::B64) => self.halves(word)?,
             _ => self.operands(word, opcode)?,
         };
         self.text.expect(b';')?;
@@ -143,6 +144,29 @@ impl<'a> Parser<'a> {
         Ok(opcode)
     }
 
+    /// `mov.b64`, where either operand may be two halves in braces.
+    fn halves(&mut self, word: &str) -> Result<Action<'a>> {
+        let first = self.body.operands.len();
+        let mut opcode = Opcode::Mov(Type::B64);
+        for (place, braces) in [Opcode::Unpack, Opcode::Pack].into_iter().enumerate() {
+            if place > 0 {
+                self.text.expect(b',')?;
+            }
+            if opcode == Opcode::Mov(Type::B64) && self.text.accept(b'{') {
+                opcode = braces;
+                for end in [b',', b'}'] {
+                    let half = self.operand()?;
+                    self.body.operands.push(half);
+                    self.text.expect(end)?;
+                }
+            } else {
+                let operand = self.operand()?;
+                self.body.operands.push(operand);
+            }
+        }
+        self.counted(word, opcode, first)
+    }
+
     fn operands(&mut self, word: &str, opcode: Opcode) -> Result<Action<'a>> {
         let first = self.body.operands.len();
         while self.text.peek() != b';' {
@@ -153,6 +177,11 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
+        self.counted(word, opcode, first)
+    }
+
+    /// The instruction whose operands are the last ones read, from `first` on, if there are as many as it takes.
+    fn counted(&self, word: &str, opcode: Opcode, first: usize) -> Result<Action<'a>> {
         let count = self.body.operands.len() - first;
         let wanted = mnemonic::operands(opcode);
         if !wanted.contains(&count) {

@@ -126,7 +126,13 @@ pub(super) fn operands(opcode: Opcode) -> std::ops::RangeInclusive<usize> {
         | Opcode::Store(..)
         | Opcode::LoadParam(_)
         | Opcode::StoreParam(_) => 2..=2,
-        Opcode::Binary(..) | Opcode::MulWide | Opcode::Compare(..) | Opcode::Atomic(..) | Opcode::Vote(_) => 3..=3,
+        Opcode::Pack
+        | Opcode::Unpack
+        | Opcode::Binary(..)
+        | Opcode::MulWide
+        | Opcode::Compare(..)
+        | Opcode::Atomic(..)
+        | Opcode::Vote(_) => 3..=3,
         Opcode::MadLow(_)
         | Opcode::MadWide
         | Opcode::Fma(_)

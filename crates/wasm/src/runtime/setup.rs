@@ -1,0 +1,81 @@
+//! How a slot becomes a fresh instance, by the thread that will run it: lanes in step write side by side.
+
+use super::Helper;
+use crate::code::Code;
+use crate::translate::Env;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use gpu_run_abi::intrinsic::region;
+use gpu_run_abi::launch::{local, offset};
+use gpu_run_abi::layout::{WORD, field};
+
+/// (launch, index): clears what the last instance had, copies the image, and fills in what is the slot's own.
+pub(super) fn set_up(code: &mut Code<'_>, _: &Env<'_>) {
+    let (launch, index) = (code.param(1), code.param(2));
+    // A slot that was never used says 0.
+    let used = code.header(types::I32, field::MEMORY_BYTES);
+    let zero = code.i32(0);
+    code.call_helper(Helper::GuestFill, &[zero, zero, used]);
+    copy_image(code, launch);
+    code.set_header(launch, field::LAUNCH);
+    let index = code.ins().uextend(types::I64, index);
+    code.set_header(index, field::INDEX);
+    let port = place(code, launch, index, offset::PORTS, offset::PORT_BYTES);
+    code.set_header(port, field::PORT);
+    let flags = read(code, launch, offset::LOCAL);
+    code.set_header(flags, field::LOCAL);
+    code.if_then(flags, false, |code| {
+        let outbox = place(code, launch, index, offset::OUTBOX, offset::OUTBOX_BYTES);
+        code.set_header(outbox, field::OUTBOX);
+        let head = code.i64(local::OUTBOX_HEAD as i64);
+        code.set_header(head, field::OUTBOX_USED);
+        let stdin = read(code, launch, offset::STDIN);
+        let pair = code.ins().imul_imm_u(index, 2 * WORD as i64);
+        let stdin = code.ins().iadd(stdin, pair);
+        let (at, length) = (read(code, stdin, 0), read(code, stdin, WORD));
+        code.set_header(at, field::STDIN);
+        code.set_header(length, field::STDIN_LEFT);
+        let bus = code.trusted(region::BUS);
+        let (head, left) = (code.i32(local::OUTBOX_HEAD as i64), code.ins().ireduce(types::I32, length));
+        code.ins().store(bus, head, outbox, local::OUTBOX_USED as i32);
+        code.ins().store(bus, left, outbox, local::OUTBOX_STDIN_LEFT as i32);
+    });
+    code.ins().return_(&[]);
+}
+
+fn read(code: &mut Code<'_>, base: Value, at: u64) -> Value {
+    let flags = code.trusted(region::CONSTANT);
+    code.ins().load(types::I64, flags, base, at as i32)
+}
+
+/// Where the slot's own of an array begins.
+fn place(code: &mut Code<'_>, launch: Value, index: Value, first: u64, bytes: u64) -> Value {
+    let (first, bytes) = (read(code, launch, first), read(code, launch, bytes));
+    let offset = code.ins().imul(index, bytes);
+    code.ins().iadd(first, offset)
+}
+
+/// Pieces: place in the slot, number of words, words.
+fn copy_image(code: &mut Code<'_>, launch: Value) {
+    let (image, pieces) = (read(code, launch, offset::IMAGE), read(code, launch, offset::PIECES));
+    let (from, left) = (code.variable(types::I64, image), code.variable(types::I64, pieces));
+    code.while_loop(
+        |code| code.b.use_var(left),
+        |code| {
+            let piece = code.b.use_var(from);
+            let (at, words) = (read(code, piece, 0), read(code, piece, WORD));
+            let spread = code.layout.spread() as i64;
+            let to = code.ins().imul_imm_u(at, spread);
+            let instance = code.instance;
+            let to = code.ins().iadd(instance, to);
+            let source = code.ins().iadd_imm_s(piece, 2 * WORD as i64);
+            let count = code.ins().ireduce(types::I32, words);
+            code.call_helper(Helper::WordsInit, &[to, source, count]);
+            let bytes = code.ins().imul_imm_u(words, WORD as i64);
+            let next = code.ins().iadd(source, bytes);
+            code.b.def_var(from, next);
+            let rest = code.b.use_var(left);
+            let rest = code.ins().iadd_imm_s(rest, -1);
+            code.b.def_var(left, rest);
+        },
+    );
+}
