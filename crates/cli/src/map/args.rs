@@ -6,29 +6,28 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::fmt;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 Examples:
-  gpu-run map upper.wasm < in.txt > out.txt            each line is one run's stdin
-  gpu-run map score.wasm -i big.jsonl -o out.txt       Ctrl-C it; the same with --resume goes on
-  gpu-run map row.wasm -i table.csv --split csv        each run reads the header and one row
-  gpu-run map thumb.wasm -i photos -o thumbs           each file of a folder, and one output file for each
-  gpu-run map fetch.wasm -i names.txt -- --user={}     each line as an argument
-  gpu-run map app.wasm -i in.txt --timeout 10s --max-memory 64MiB --fail-fast
+  gpu-run map upper.wasm < in.txt > out.txt       each line is one run's stdin
+  gpu-run map score.wasm -i big.jsonl -o out.txt  Ctrl-C it: the same with --resume goes on
+  gpu-run map row.wasm -i table.csv --split csv   each run reads the header and one row
+  gpu-run map thumb.wasm -i photos -o thumbs      each file of a folder becomes one file
+  gpu-run map user.wasm -i names.txt -- --name={}
 
-Each record is a run of its own: its stdin is the record, GPU_RUN_INSTANCE its number from 0, and {} in ARGS the
-record without its newline, or the file's path. Nothing is left of one when the next begins.
+Records: each is a run of its own. Its stdin is the record, GPU_RUN_INSTANCE its number from 0, and {} in ARGS the record \
+without its newline, or the file's path. --timeout is for the records that run at once, a batch.
 
-Each run's stdout is one record of the output, in the order of the input. For lines, JSON and CSV a newline is added if
-it does not end with one, so that a program which prints one line, or nothing, keeps the lines aligned.
+Output: each run's stdout is one record, in the order of the input. For lines, jsonl and csv a newline is added if it does not end \
+with one, so that a program that prints one line, or nothing, keeps the lines aligned. A file that is there is overwritten; \
+one that is unfinished is not, without --resume or --force.
 
-A record fails if it traps, exits with another code than 0, takes too long, or is not what --split says. The first ten
-failures are told on stderr, with the line and what the run wrote to its stderr; then they are counted. The output of a run
-that exited is kept, whatever its code; any other failure leaves an empty record, in a folder no file.
+Failures: a record fails if it traps, exits with another code than 0, takes too long, or is not what --split says. The first ten are \
+told on stderr, with the line and the end of the run's own stderr; the others are counted. What a run has printed is kept if \
+it exited, whatever its code; any other failure leaves an empty record, in a folder no file.
 
-Exit codes: 0 if all records were fine, 1 if some failed, 130 after Ctrl-C, 2 for a usage error.";
+Exit codes: 0 if all records were fine; 1 if some failed, or something else did; 2 for a usage error; 130 after Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(override_usage = "gpu-run map FILE [OPTIONS] [--] [ARGS]...", after_help = HELP)]
@@ -36,7 +35,7 @@ pub(crate) struct MapArgs {
     /// A .wasm, .wat or .rs file, or a Cargo package's folder
     pub(crate) file: PathBuf,
 
-    /// The guest's arguments, the same for each record but for {}; after `--` if one begins with a hyphen
+    /// The guest's arguments, the same for each record but for {}; after `--` if the first begins with a hyphen
     #[arg(value_name = "ARGS", trailing_var_arg = true)]
     pub(crate) args: Vec<OsString>,
 
@@ -48,13 +47,13 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "HOW")]
     split: Option<Split>,
 
-    /// Where to write: a file, or with --split files a folder [default: stdout]
+    /// Where to write: a file, `-` for stdout, or with --split files a folder [default: stdout]
     #[arg(short, long, value_name = "PATH")]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
 
-    /// Records that run at once; the last results may be that many records old [default: 65536 on a GPU, 1024 on cpu]
-    #[arg(long, value_name = "N")]
-    pub(crate) batch: Option<NonZeroU32>,
+    /// Records that run at once, at most 1048576 [default: 65536 on a GPU, 1024 on cpu]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(crate) batch: Option<u32>,
 
     /// Stops before the first record that fails
     #[arg(long)]
@@ -93,6 +92,11 @@ impl fmt::Display for Split {
 impl MapArgs {
     pub(crate) fn reads_stdin(&self) -> bool {
         self.input == Path::new("-")
+    }
+
+    /// `None`: stdout.
+    pub(crate) fn output(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|output| *output != Path::new("-"))
     }
 
     /// Mistakes that nothing need be opened for.

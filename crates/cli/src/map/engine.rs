@@ -55,7 +55,9 @@ impl Engine for OnDevice {
     fn run(&mut self, jobs: &[Job]) -> Result<(Vec<Done>, RunStats), Error> {
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let writer = self.writer.clone();
-        let hang = move || writer.end("the device hangs");
+        let hang = move || {
+            writer.end("the device hangs");
+        };
         let _watchdog = self.timeout.map(|timeout| Watchdog::start(timeout, self.file.clone(), hang));
         self.mapper(jobs.len())?.run(jobs, deadline)
     }

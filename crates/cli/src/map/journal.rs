@@ -1,4 +1,4 @@
-//! What an unfinished output needs to be finished: a small file beside it.
+//! What an unfinished output needs to be finished: a small file beside it, or in it if it is a folder.
 //!
 //! The journal says what was being done (program, input, options) and how far it is safely on disk: so many records,
 //! so many bytes of output. It is there before the first byte of output and gone after the last, and each version of it
@@ -16,8 +16,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Behind the output's name.
-const SUFFIX: &str = ".gpu-run-map";
+/// Behind the output's name. In a folder, every name that begins so is ours.
+pub(crate) const SUFFIX: &str = ".gpu-run-map";
 const VERSION: u32 = 1;
 
 /// What is being done. Two runs with the same task give the same output, whatever the device and the size of batches.
@@ -80,12 +80,15 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn beside(output: &Path, task: Task) -> Self {
-        // Not `with_extension`: a folder may be named with a slash at its end.
-        let clean: PathBuf = output.components().collect();
-        let mut path = OsString::from(clean);
+    pub(crate) fn beside(file: &Path, task: Task) -> Self {
+        let mut path = OsString::from(file);
         path.push(SUFFIX);
         Self { path: path.into(), task }
+    }
+
+    /// Not beside it: the folder may be all that we can write to.
+    pub(crate) fn within(folder: &Path, task: Task) -> Self {
+        Self { path: folder.join(SUFFIX), task }
     }
 
     pub(crate) fn exists(&self) -> bool {
@@ -178,7 +181,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_then_gone() {
         let place = tempfile::tempdir().unwrap();
-        let journal = Journal::beside(&place.path().join("out/"), task());
+        let journal = Journal::beside(&place.path().join("out"), task());
         assert_eq!(journal.path, place.path().join("out.gpu-run-map"));
         assert_eq!(journal.read().unwrap(), None);
         journal.write(&Progress::default()).unwrap();

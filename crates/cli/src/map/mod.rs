@@ -51,11 +51,11 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use target::Target;
-use writer::{FAILED, Flow, Rules, Writer};
+use writer::{Flow, Rules, Writer};
 
 /// Records in a batch, unless the user says otherwise.
-const GPU_BATCH: usize = 65_536;
-const CPU_BATCH: usize = 1024;
+const GPU_BATCH: u32 = 65_536;
+const CPU_BATCH: u32 = 1024;
 
 pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     args.check()?;
@@ -76,18 +76,17 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let (reader, length) = open_reader(args, split, &from)?;
 
     let device = devices::open(args.launch.device)?;
-    let most = args.batch.map_or(if is_gpu(&*device) { GPU_BATCH } else { CPU_BATCH }, |batch| batch.get() as usize);
-    let instances = u32::try_from(most).unwrap_or(u32::MAX);
-    let loaded = Loaded::new(device, &source, Entry::Start, instances, &args.launch.codegen)?;
+    let most = args.batch.unwrap_or(if is_gpu(&*device) { GPU_BATCH } else { CPU_BATCH });
+    let loaded = Loaded::new(device, &source, Entry::Start, most, &args.launch.codegen)?;
 
     target.begin(from.clone())?;
-    let quiet = args.output.is_none() && io::stdout().is_terminal();
+    let quiet = args.output().is_none() && io::stdout().is_terminal();
     let bar = Bar::new(length, &from.mark, quiet);
     let rules = Rules { lines: split != Split::Files, fail_fast: args.fail_fast, timeout: args.launch.timeout };
     let writer = Shared::new(Writer::new(target, rules, bar, from));
-    let engine = OnDevice::new(loaded, most, &args.launch, name.clone(), writer.clone());
+    let engine = OnDevice::new(loaded, most as usize, &args.launch, name.clone(), writer.clone());
     let runner = Runner::new(engine, guest, own.to_vec(), name.clone());
-    run(reader, runner, most, &writer, args)
+    run(reader, runner, most as usize, &writer, args)
 }
 
 /// The writer, and who else may end the run.
@@ -103,14 +102,24 @@ impl Shared {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the run between two batches: when this returns, none will be written any more.
-    pub(crate) fn end(&self, why: &str) {
+    /// Ends the run between two batches: when this returns, none will be written any more. Says whether it had not ended before.
+    pub(crate) fn end(&self, why: &str) -> bool {
         self.0.1.store(true, Ordering::SeqCst);
-        self.lock().stop(why);
+        self.lock().stop(why)
     }
 
-    fn is_ended(&self) -> bool {
-        self.0.1.load(Ordering::SeqCst)
+    /// For the thread that writes: the writer, if nobody has ended the run. Who has ends the process, and is waited for.
+    fn writing(&self) -> MutexGuard<'_, Writer> {
+        while self.0.1.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        let mut writer = self.lock();
+        while writer.is_finished() {
+            drop(writer);
+            thread::park();
+            writer = self.lock();
+        }
+        writer
     }
 }
 
@@ -126,7 +135,7 @@ fn run(reader: Reader, runner: Runner<OnDevice>, most: usize, writer: &Shared, a
         Ok(Flow::GoOn) => {}
         // The others are not waited for: they may be reading from a pipe, or running for long.
         Ok(Flow::Stop) => {
-            writer.end(FAILED);
+            writer.end("stopped at the first failure");
             return Ok(exit::FAILURE);
         }
         Err(error) => {
@@ -135,8 +144,10 @@ fn run(reader: Reader, runner: Runner<OnDevice>, most: usize, writer: &Shared, a
         }
     }
     let ended = join(running).and_then(|ended| join(reading).map(|()| ended));
-    let (engine, stats) = ended.inspect_err(|_| writer.end("could not go on"))?;
-    let mut writer = writer.lock();
+    let (engine, stats) = ended.inspect_err(|_| {
+        writer.end("could not go on");
+    })?;
+    let mut writer = writer.writing();
     writer.finish()?;
     if let Some(format) = args.launch.stats {
         let text = engine.loaded().map_or_else(String::new, |loaded| loaded.stats(&stats).show(format, writer.tally()));
@@ -160,11 +171,7 @@ fn run_all(
 
 fn write_all(ran: &Receiver<Ran>, writer: &Shared) -> Result<Flow> {
     for batch in ran {
-        // Whoever has ended the run ends the process.
-        while writer.is_ended() {
-            thread::park();
-        }
-        if writer.lock().write(batch)? == Flow::Stop {
+        if writer.writing().write(batch)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
@@ -182,8 +189,10 @@ fn watch_signals(writer: Shared) -> Result<()> {
             }
             let writer = writer.clone();
             thread::spawn(move || {
-                writer.end("interrupted");
-                std::process::exit(code);
+                // A run that has just ended has an exit code of its own, and is about to give it.
+                if writer.end("interrupted") {
+                    std::process::exit(code);
+                }
             });
         }
     })?;
@@ -230,8 +239,8 @@ fn open_reader(args: &MapArgs, split: Split, from: &Progress) -> Result<(Reader,
 
 /// Opens the output, unless that would destroy the input.
 fn open_target(args: &MapArgs, split: Split, program: &Program) -> Result<Target> {
-    let Some(output) = &args.output else { return Target::stdout() };
-    let journal = Journal::beside(output, task(args, split, program)?);
+    let Some(output) = args.output() else { return Target::stdout() };
+    let task = task(args, split, program)?;
     if !args.reads_stdin() {
         check_apart(&args.input, output)?;
     }
@@ -242,12 +251,12 @@ fn open_target(args: &MapArgs, split: Split, program: &Program) -> Result<Target
                 .hint("leave --output out and redirect stdout to have all output in one file")
                 .into())
         }
-        Split::Files => Target::folder(output, journal),
+        Split::Files => Target::folder(output, Journal::within(output, task)),
         _ if is_folder => {
             Err(Failure::usage(format!("--output {} is a folder; only --split files writes one", output.display()))
                 .into())
         }
-        _ => Target::file(output, journal),
+        _ => Target::file(output, Journal::beside(output, task)),
     }
 }
 
@@ -276,14 +285,10 @@ fn hash(bytes: &[u8]) -> String {
 
 /// Refuses an output that is the input, or within it, or around it.
 fn check_apart(input: &Path, output: &Path) -> Result<()> {
-    // What does not exist yet is where its folder is.
-    let real = |path: &Path| match (fs::canonicalize(path), path.parent(), path.file_name()) {
-        (Ok(real), ..) => Some(real),
-        (Err(_), Some(folder), Some(name)) => {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            fs::canonicalize(folder).ok().map(|folder| folder.join(name))
-        }
-        _ => None,
+    // What does not exist yet will be where the nearest folder is that does.
+    let real = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        path.ancestors().find_map(|there| Some(fs::canonicalize(there).ok()?.join(path.strip_prefix(there).ok()?)))
     };
     let (Some(from), Some(to)) = (real(input), real(output)) else { return Ok(()) };
     let within = from.is_dir() && (to.starts_with(&from) || to.is_dir() && from.starts_with(&to));

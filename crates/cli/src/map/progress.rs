@@ -29,6 +29,7 @@ impl Bar {
         }
         bar.set_position(from.offset);
         bar.reset_eta();
+        bar.set_message(format!("{} records", from.records));
         if show {
             bar.enable_steady_tick(Duration::from_millis(200));
         }

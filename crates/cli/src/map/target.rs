@@ -16,6 +16,8 @@ use std::time::Instant;
 /// How many times as long as a checkpoint took no other one is made: a twentieth of the time goes into them at most.
 const SPACING: u32 = 20;
 const BUFFER: usize = 1 << 20;
+/// What a file of an output folder is called until it is whole.
+const FRESH: &str = ".gpu-run-map.file";
 
 pub(crate) struct Target {
     sink: Sink,
@@ -64,7 +66,8 @@ impl Target {
     pub(crate) fn file(path: &Path, journal: Journal) -> Result<Self> {
         let unwritable = |error| Failure::environment(format!("cannot write {}: {error}", path.display()));
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(unwritable)?;
-        if !file.metadata().map_err(unwritable)?.is_file() {
+        // `/dev/stdout` may be a regular file, but a journal has no place beside it.
+        if !file.metadata().map_err(unwritable)?.is_file() || path.starts_with("/dev") {
             return Ok(Self::stream(Box::new(file)));
         }
         lock(&file, path)?;
@@ -126,6 +129,10 @@ impl Target {
         let Some(journal) = &self.journal else { return Ok(()) };
         // First: an output that was cut must not look like a finished one.
         journal.write(&from)?;
+        if let Sink::Folder { root, .. } = &self.sink {
+            // A run that was killed has left one.
+            let _ = fs::remove_file(root.join(FRESH));
+        }
         if let Sink::File { file, bytes, path } = &mut self.sink {
             let cut = |file: &mut File| file.set_len(from.output).and_then(|()| file.seek(SeekFrom::End(0)));
             *bytes = cut(&mut file.to).with_context(|| format!("cannot write {}", path.display()))?;
@@ -145,7 +152,7 @@ impl Target {
             }
             Sink::Folder { root, .. } => {
                 let path = root.join(name);
-                put_file(&path, record).with_context(|| format!("cannot write {}", path.display()))
+                put_file(&path, &root.join(FRESH), record).with_context(|| format!("cannot write {}", path.display()))
             }
         }
     }
@@ -230,23 +237,21 @@ impl<W: Write> Buffered<W> {
 }
 
 /// The file is whole or not there: a reader never sees half of one.
-fn put_file(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
+fn put_file(path: &Path, fresh: &Path, content: Option<&[u8]>) -> io::Result<()> {
     let Some(content) = content else {
         return match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         };
     };
-    let fresh = path.with_added_extension("gpu-run-new");
-    let write = || fs::write(&fresh, content);
-    match (write(), path.parent()) {
+    fs::write(fresh, content)?;
+    match (fs::rename(fresh, path), path.parent()) {
         (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
             fs::create_dir_all(folder)?;
-            write()?;
+            fs::rename(fresh, path)
         }
-        (result, _) => result?,
+        (result, _) => result,
     }
-    fs::rename(&fresh, path)
 }
 
 fn lock(file: &File, path: &Path) -> Result<()> {

@@ -1,11 +1,14 @@
 //! The files of a folder, and of the folders in it, in an order that stays: by name, folder by folder.
 //!
 //! Memory holds the names of the folders on the way, not of the whole tree. Links to files are files; links to folders are
-//! not followed, so that no ring of links is walked for ever. What is neither (sockets, devices) is passed over.
+//! not followed, so that no ring of links is walked for ever. What is neither (sockets, devices) is passed over, and so is
+//! what an earlier map into that folder has left of its own.
 
+use super::journal::SUFFIX;
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::fs::{self, FileType};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
@@ -45,7 +48,9 @@ impl Walk {
         let mut names = Vec::new();
         for entry in fs::read_dir(&path).with_context(unreadable)? {
             let entry = entry.with_context(unreadable)?;
-            names.push((entry.file_name(), entry.file_type().with_context(unreadable)?));
+            if !entry.file_name().as_bytes().starts_with(SUFFIX.as_bytes()) {
+                names.push((entry.file_name(), entry.file_type().with_context(unreadable)?));
+            }
         }
         names.sort_by(|(a, _), (b, _)| b.cmp(a));
         self.pending.push((folder, names));
@@ -62,7 +67,7 @@ mod tests {
     fn files_come_by_name_and_rings_of_links_end() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path();
-        for file in ["b", "a/z", "a/y", "c/d/e", ".hidden"] {
+        for file in ["b", "a/z", "a/y", "c/d/e", ".hidden", ".gpu-run-map"] {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), "").unwrap();
         }

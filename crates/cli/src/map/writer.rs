@@ -49,6 +49,10 @@ pub(crate) struct Writer {
     done: Progress,
     /// What an earlier run did.
     before: u64,
+    /// Records of a batch that is not whole, behind `done`.
+    beyond: u64,
+    /// Whether the output ends where `done` says. If not, no checkpoint may be made any more.
+    whole: bool,
     /// Failures that were told.
     told: u64,
     finished: bool,
@@ -59,7 +63,7 @@ impl Writer {
     pub(crate) fn new(target: Target, rules: Rules, bar: Bar, from: Progress) -> Self {
         let tally = Tally::new(&[], rules.timeout.is_some());
         let before = from.mark.records;
-        Self { target, rules, bar, tally, done: from, before, told: 0, finished: false }
+        Self { target, rules, bar, tally, done: from, before, beyond: 0, whole: true, told: 0, finished: false }
     }
 
     /// Writes a batch. After an error no part of a record is left in a file.
@@ -78,11 +82,12 @@ impl Writer {
             // What comes now is part of a batch, and done again by whoever goes on.
             self.target.checkpoint(self.done.clone(), true)?;
         }
-        let whole = first.unwrap_or(ran.records.len());
-        for ((place, outcome), failure) in ran.records.iter().zip(&failures).take(whole) {
+        let count = first.unwrap_or(ran.records.len());
+        self.whole = false;
+        for ((place, outcome), failure) in ran.records.iter().zip(&failures).take(count) {
             self.put(place, outcome, failure.is_some())?;
         }
-        let told = ran.records.iter().zip(&failures).enumerate().take(first.map_or(whole, |at| at + 1));
+        let told = ran.records.iter().zip(&failures).enumerate().take(first.map_or(count, |at| at + 1));
         for (at, ((place, outcome), failure)) in told {
             if let Outcome::Done(done) = outcome {
                 self.tally.add(&done.end);
@@ -93,11 +98,12 @@ impl Writer {
             }
         }
         self.target.deliver()?;
-        if let Some(at) = first {
-            self.done.mark.records = ran.first + at as u64;
+        if first.is_some() {
+            self.beyond = count as u64;
             return Ok(Flow::Stop);
         }
         self.done.mark = ran.mark;
+        self.whole = true;
         self.bar.update(&self.done.mark, self.done.failed);
         self.target.checkpoint(self.done.clone(), false)?;
         Ok(Flow::GoOn)
@@ -165,16 +171,17 @@ impl Writer {
         Ok(())
     }
 
-    /// It ends here, before the input does: what is written is made safe, and the way on is told.
-    pub(crate) fn stop(&mut self, why: &str) {
+    /// It ends here, before the input does: what is written is made safe, and the way on is told. Says whether that was so: it
+    /// may have ended already.
+    pub(crate) fn stop(&mut self, why: &str) -> bool {
         if self.finished {
-            return;
+            return false;
         }
         self.finished = true;
         self.bar.clear();
-        // `write` has made a checkpoint where only a part of a batch was written.
-        let whole = if why == FAILED { Ok(()) } else { self.target.checkpoint(self.done.clone(), true) };
-        if let Err(error) = whole {
+        if self.whole
+            && let Err(error) = self.target.checkpoint(self.done.clone(), true)
+        {
             self.bar.say(&format!("gpu-run: {error:#}\n"));
         }
         let way = match (self.target.can_resume(), self.target.safe()) {
@@ -182,6 +189,11 @@ impl Writer {
             (false, _) => "with --output FILE, --resume could go on from here".to_owned(),
         };
         self.bar.say(&format!("gpu-run: {why}: {}; {way}\n", self.summary()));
+        true
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
     }
 
     /// Whether all records were fine, those of an earlier run too.
@@ -195,15 +207,12 @@ impl Writer {
 
     /// `1000 records, 2 failed, in 1.23 s (811 records/s)`
     fn summary(&self) -> String {
-        let records = self.done.mark.records;
+        let records = self.done.mark.records + self.beyond;
         let before = if self.before > 0 { format!(" ({} by earlier runs)", self.before) } else { String::new() };
         let (time, rate) = (show_duration(self.bar.elapsed()), self.bar.rate(records));
         format!("{}{before}, {} failed, in {time} ({rate} records/s)", count(records, "record"), self.done.failed)
     }
 }
-
-/// Why `--fail-fast` ends a run.
-pub(crate) const FAILED: &str = "stopped at the first failure";
 
 fn exited(done: &Done) -> bool {
     !done.cut && matches!(done.end, End::Returned | End::Exited(_))

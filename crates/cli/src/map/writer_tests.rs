@@ -61,7 +61,7 @@ fn after_a_stop_the_journal_speaks_of_whole_batches() {
     let fine = |text: &str| done(text, End::Returned);
     assert_eq!(writer.write(ran(0, vec![fine("a"), fine("b")])).unwrap(), Flow::GoOn);
     assert_eq!(writer.write(ran(2, vec![fine("c"), done("d", trap()), fine("e")])).unwrap(), Flow::Stop);
-    writer.stop(FAILED);
+    assert!(writer.stop("stopped at the first failure"));
     assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\nc\n", "whole records, up to the failure");
     let progress = Journal::beside(&path, task()).read().unwrap().unwrap();
     assert_eq!((progress.mark.records, progress.output, progress.failed), (2, 4, 0));
@@ -74,7 +74,7 @@ fn stopped_after_the_end_it_says_nothing_and_writes_no_journal() {
     let mut writer = writer(&path, false);
     writer.write(ran(0, vec![done("a", End::Returned)])).unwrap();
     writer.finish().unwrap();
-    writer.stop("interrupted");
+    assert!(!writer.stop("interrupted"));
     assert!(!Journal::beside(&path, task()).exists());
 }
 
