@@ -15,7 +15,7 @@ const PROGRAM: &str = r#"(module (func (export "_start")))"#;
 /// A folder with `libcuda.so.1`.
 static DRIVER: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/devices/driver.rs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../device/tests/driver/fake.rs");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(rustc);
     command.args(["--edition", "2024", "--crate-type", "cdylib", "--crate-name", "driver", "-o"]);

@@ -1,5 +1,7 @@
-//! A `libcuda.so.1` that knows how to say what it is, and nothing else: `devices.rs` compiles it and puts it in the real one's
-//! place. `FAKE_VERSION`, `FAKE_GPUS` and `FAKE_SM` say what it pretends to be.
+//! A `libcuda.so.1` that knows how to say what it is, and nothing else: the command line's test `devices` compiles it and puts it
+//! in the real one's place. `FAKE_VERSION`, `FAKE_GPUS` and `FAKE_SM` say what it pretends to be.
+//!
+//! What is unsafe here is writing to where a caller points; `cuda.h` says that the pointer is to one value, or to a name's room.
 #![allow(non_snake_case)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -9,8 +11,9 @@ fn number(variable: &str) -> c_int {
 }
 
 /// # Safety
-/// What is written to is one `int`.
+/// `to` points to one `int`.
 unsafe fn put(to: *mut c_int, value: c_int) -> c_uint {
+    // SAFETY: the caller's.
     unsafe { to.write(value) };
     0
 }
@@ -21,28 +24,43 @@ extern "C" fn cuInit(_: c_uint) -> c_uint {
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> c_uint {
+    // SAFETY: as `cuda.h` says.
     unsafe { put(version, number("FAKE_VERSION")) }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> c_uint {
+    // SAFETY: as `cuda.h` says.
     unsafe { put(count, number("FAKE_GPUS")) }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> c_uint {
+    // SAFETY: as `cuda.h` says.
     unsafe { put(device, ordinal) }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, _: c_int, _: c_int) -> c_uint {
+    // SAFETY: as `cuda.h` says; there is room for 256 bytes.
     unsafe { name.copy_from(c"Test card".as_ptr(), 10) };
     0
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _: c_int) -> c_uint {
     let sm = number("FAKE_SM");
-    unsafe { put(value, match attribute { 75 => sm / 10, 76 => sm % 10, _ => 1024 }) }
+    // SAFETY: as `cuda.h` says.
+    unsafe {
+        put(
+            value,
+            match attribute {
+                75 => sm / 10,
+                76 => sm % 10,
+                _ => 1024,
+            },
+        )
+    }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, _: c_int) -> c_uint {
+    // SAFETY: as `cuda.h` says.
     unsafe { bytes.write(8 << 30) };
     0
 }
