@@ -20,10 +20,12 @@ pub enum TrapCode {
     NullReference = 12,
     /// An indirect call through an index outside the table.
     UndefinedElement = 13,
+    /// Not a guest's: quick checks ended an instance that cannot be run again. Never in a record, see [`Status::Inexact`].
+    Inexact = 14,
 }
 
 impl TrapCode {
-    pub const ALL: [TrapCode; 13] = [
+    pub const ALL: [TrapCode; 14] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -37,6 +39,7 @@ impl TrapCode {
         Self::HostCall,
         Self::NullReference,
         Self::UndefinedElement,
+        Self::Inexact,
     ];
 
     pub fn from_u8(code: u8) -> Option<Self> {
@@ -59,6 +62,7 @@ impl TrapCode {
             Self::HostCall => "host call failed",
             Self::NullReference => "null reference",
             Self::UndefinedElement => "undefined element",
+            Self::Inexact => "it needs exact checks of memory, and quick ones were made: run it with --checks exact",
         }
     }
 }
@@ -97,6 +101,8 @@ pub enum Status {
     Returned = 1,
     /// `proc_exit`: the header's `exit_code` holds.
     Exited = 2,
+    /// Ended by a build with quick checks, before an access it could not be sure of: to be run again with exact ones.
+    Inexact = 3,
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::units::show_duration;
 use anyhow::Result;
 use gpu_run_abi::Layout;
 use gpu_run_device::Device;
-use gpu_run_engine::{CompileOptions, Compiled, End, Entry, Outcome, Program, RunOptions, RunStats, Value};
+use gpu_run_engine::{Checks, CompileOptions, Compiled, End, Entry, Outcome, Program, RunOptions, RunStats, Value};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,7 +38,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, &args.launch.dirs)?;
 
     let device = devices::open(args.launch.device)?;
-    let loaded = Loaded::new(device, &source, call.entry.clone(), args.instances.get(), &args.launch.codegen)?;
+    let (entry, codegen) = (call.entry.clone(), &args.launch.codegen);
+    let loaded = Loaded::new(device, &source, entry, args.instances.get(), codegen, Checks::Exact)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
@@ -68,10 +69,11 @@ impl Loaded {
         entry: Entry,
         instances: u32,
         codegen: &CodegenArgs,
+        checks: Checks,
     ) -> Result<Self> {
         let name = &source.name;
         let layout = codegen.layout.resolve(is_gpu(&*device), instances);
-        let options = CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry };
+        let options = CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, checks };
         let _progress = Progress::start(format!("compiling {name}"));
         let compiled = Compiled::new(&source.wasm, &options).map_err(|error| Failure::engine(name, error))?;
         let compiled = Arc::new(compiled);
@@ -194,5 +196,5 @@ pub(crate) fn is_gpu(device: &dyn Device) -> bool {
 /// What `compile` and `explain` compile with: no device is asked, PTX is made for one to come.
 pub(crate) fn offline_options(codegen: &CodegenArgs, entry: Entry) -> CompileOptions {
     let layout = codegen.layout.resolve(false, 1);
-    CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry }
+    CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, checks: Checks::Exact }
 }

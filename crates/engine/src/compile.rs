@@ -4,9 +4,10 @@ use crate::error::Error;
 use crate::initial::Initial;
 use crate::symbols::Symbols;
 use gpu_run_abi::Layout;
-use gpu_run_ptx as ptx;
+use gpu_run_ptx::{self as ptx, Checks};
 use gpu_run_wasm::slot::SlotLayout;
 use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Which functions of the module the host will call.
@@ -26,11 +27,17 @@ pub struct CompileOptions {
     /// PTX target, as in `sm_75`: 75.
     pub sm: u32,
     pub entry: Entry,
+    /// [`Checks::Fast`] is for batches, which run an instance again that turns out to need exact ones; interleaved only.
+    pub checks: Checks,
 }
 
 /// A module compiled to PTX; knows nothing of devices yet.
 #[derive(Debug)]
 pub struct Compiled {
+    /// What it was made of, for a build with other checks.
+    wasm: Arc<[u8]>,
+    options: CompileOptions,
+    features: WasmFeatures,
     pub(crate) ptx: String,
     pub(crate) layout: Layout,
     pub(crate) slots: SlotLayout,
@@ -77,13 +84,16 @@ impl Compiled {
             wasm::translate(&module, &wasm::Options { layout: options.layout, entries: functions, optimize: true })?;
         timed.lap("translate");
         let slots = clif.slots.clone();
-        let ptx = ptx::emit(&ptx_program(clif, options.layout), &ptx::Target::for_sm(options.sm))?;
+        let ptx = ptx::emit(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm))?;
         timed.lap("emit");
         let globals = module.exports.iter().filter_map(|e| match e.kind {
             ExportKind::Global(index) => Some((e.name.to_owned(), index, module.globals[index as usize].ty)),
             _ => None,
         });
         Ok(Self {
+            wasm: bytes.into(),
+            options: options.clone(),
+            features,
             ptx,
             layout: options.layout,
             initial: Initial::new(&module, &slots),
@@ -97,6 +107,12 @@ impl Compiled {
             symbols: Symbols::new(&module),
             timings,
         })
+    }
+
+    /// The same with exact checks.
+    pub(crate) fn exact(&self) -> Result<Self, Error> {
+        let options = CompileOptions { checks: Checks::Exact, ..self.options.clone() };
+        Self::with_features(&self.wasm, &options, self.features)
     }
 
     pub fn ptx(&self) -> &str {
@@ -158,11 +174,14 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 }
 
 /// The CLIF program in the form the back end takes.
-pub(crate) fn ptx_program(program: wasm::Program, layout: Layout) -> ptx::Program {
+pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
+    let CompileOptions { layout, checks, .. } = *options;
+    // Quick checks are made for cells.
+    let checks = if layout == Layout::Interleaved { checks } else { Checks::Exact };
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
     let memory = ptx::Memory { at: program.slots.memory, least: program.least_memory };
     let functions = program.functions.into_iter().map(ptx_function).collect();
-    ptx::Program { functions, layout, function_table, memory }
+    ptx::Program { functions, layout, function_table, memory, checks }
 }
 
 fn ptx_function(function: wasm::Function) -> ptx::Function {

@@ -31,7 +31,7 @@ pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> 
         .filter(|(_, f)| f.kind == FunctionKind::Wasm && matches(f, filter))
         .map(|(i, f)| (i, f.index, demangle(&f.name), f.clif.display().to_string()))
         .collect();
-    let program = ptx_program(program, options.layout);
+    let program = ptx_program(program, options);
     let explain = |(i, index, name, clif): (usize, u32, String, String)| {
         let wasm = module.operators(index).into_iter().map(|(at, op)| (at as u32, text(&op))).collect();
         Ok(Explained { index, name, wasm, clif, ptx: ptx::emit_function(&program, i)?.text })

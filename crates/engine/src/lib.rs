@@ -24,6 +24,7 @@ mod wave;
 pub use compile::{CompileOptions, Compiled, Entry};
 pub use error::Error;
 pub use explain::{Explained, explain};
+pub use gpu_run_ptx::Checks;
 pub use gpu_run_wasm::WasmFeatures;
 pub use instance::Instance;
 pub use map::{Done, Job, Mapper, POOL as STDOUT_POOL};

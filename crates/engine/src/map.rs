@@ -13,15 +13,15 @@ use crate::error::Error;
 use crate::outbox::Outboxes;
 use crate::program::{End, Program, RunStats};
 use crate::wave::{Waves, stillborn};
-use gpu_run_abi::Launch;
 use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::WORD;
+use gpu_run_abi::{Launch, TrapCode};
 use gpu_run_device::{Buffer, Device, Error as DeviceError};
 use gpu_run_wasi::stdio::{Input, Output};
 use gpu_run_wasi::{Builder, Context, Stdio};
 use rayon::prelude::*;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -67,7 +67,12 @@ pub struct Mapper {
     /// Stdin of all instances; grows.
     inputs: Buffer,
     pool: usize,
+    /// The same with exact checks, for the instances that need them.
+    exact: Option<Box<Mapper>>,
 }
+
+/// Instances that run again at once: few are expected.
+const AGAIN: usize = 1024;
 
 impl std::fmt::Debug for Mapper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -86,7 +91,7 @@ impl Mapper {
         let room = waves.as_ref().map_or(1, Waves::capacity) as u64;
         let outboxes = Arc::new(Outboxes::new(program.device(), room)?);
         let inputs = program.device().allocate(room * 2 * WORD)?;
-        Ok(Self { program, waves, outboxes, strings: None, inputs, pool: POOL })
+        Ok(Self { program, waves, outboxes, strings: None, inputs, pool: POOL, exact: None })
     }
 
     /// How many instances run at once. A batch may have more: they go one launch after the other.
@@ -115,10 +120,45 @@ impl Mapper {
             let guests = Guests::Quiet(wave.len(), quiet.clone());
             let outcomes = waves.run(&self.program, guests, local, deadline, &mut stats)?;
             let began = Instant::now();
+            let first = done.len();
             done.par_extend(outcomes.into_par_iter().enumerate().map(|(slot, outcome)| quiet.done(slot, outcome.end)));
             stats.setup += began.elapsed();
+            self.again(wave, &quiet, &mut done[first..], deadline, &mut stats)?;
         }
         Ok((done, stats))
+    }
+
+    /// Runs those again, with exact checks, that quick ones ended: if nobody but the device heard of them, nothing of what they did is left.
+    fn again(
+        &mut self,
+        wave: &[Job],
+        quiet: &Wave,
+        done: &mut [Done],
+        deadline: Option<Instant>,
+        stats: &mut RunStats,
+    ) -> Result<(), Error> {
+        let inexact = stillborn(TrapCode::Inexact).end;
+        let ended = |slot: &usize| done[*slot].end == inexact && !quiet.called[*slot].load(Ordering::Relaxed);
+        let slots: Vec<usize> = (0..done.len()).filter(ended).collect();
+        if slots.is_empty() {
+            return Ok(());
+        }
+        tracing::debug!(count = slots.len(), "run again with exact checks");
+        let exact = match self.exact.take() {
+            Some(exact) => exact,
+            None => Box::new(Mapper::new(Arc::new(self.program.exact()?), AGAIN, None)?),
+        };
+        let exact = self.exact.insert(exact);
+        let jobs: Vec<_> = slots.iter().map(|slot| wave[*slot].clone()).collect();
+        let (results, more) = exact.run(&jobs, deadline)?;
+        stats.launches += more.launches;
+        stats.hostcalls += more.hostcalls;
+        stats.run += more.run;
+        stats.again += jobs.len() as u64;
+        for (slot, result) in slots.into_iter().zip(results) {
+            done[slot] = result;
+        }
+        Ok(())
     }
 
     /// What the device needs to answer by itself.
@@ -210,6 +250,8 @@ struct Wave {
     jobs: Vec<Job>,
     outboxes: Arc<Outboxes>,
     kept: Vec<OnceLock<Kept>>,
+    /// Who has asked the host for something.
+    called: Vec<AtomicBool>,
     pool: Arc<AtomicUsize>,
 }
 
@@ -224,7 +266,8 @@ struct Kept {
 impl Wave {
     fn new(jobs: Vec<Job>, outboxes: Arc<Outboxes>, pool: Arc<AtomicUsize>) -> Self {
         let kept = jobs.iter().map(|_| OnceLock::new()).collect();
-        Self { jobs, outboxes, kept, pool }
+        let called = jobs.iter().map(|_| AtomicBool::new(false)).collect();
+        Self { jobs, outboxes, kept, called, pool }
     }
 
     fn kept(&self, slot: usize) -> &Kept {
@@ -261,6 +304,7 @@ impl Quiet for Wave {
 
     fn context(&self, slot: u32) -> Context {
         let (job, kept) = (&self.jobs[slot as usize], self.kept(slot as usize));
+        self.called[slot as usize].store(true, Ordering::Relaxed);
         self.heard(slot);
         let stdin = Stdin { bytes: job.stdin.clone(), taken: kept.taken.clone() };
         let stdio = Stdio {

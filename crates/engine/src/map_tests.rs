@@ -1,11 +1,15 @@
 #![allow(clippy::unwrap_used)] // in a test, that is an assertion
 
 use super::*;
-use crate::{CompileOptions, Compiled, Entry};
+use crate::{Checks, CompileOptions, Compiled, Entry};
 use gpu_run_abi::{Layout, TrapCode};
 
 fn mapper(wat: &str, capacity: usize, layout: Layout) -> Mapper {
-    let options = CompileOptions { layout, sm: 75, entry: Entry::Start };
+    checked_mapper(wat, capacity, layout, Checks::Exact)
+}
+
+fn checked_mapper(wat: &str, capacity: usize, layout: Layout, checks: Checks) -> Mapper {
+    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks };
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
     let program = Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap();
     Mapper::new(Arc::new(program), capacity, None).unwrap()
@@ -55,6 +59,44 @@ fn a_trap_ends_one_record_and_keeps_what_it_wrote() {
     assert_eq!((&done[0].end, &done[2].end), (&End::Returned, &End::Returned));
     assert!(matches!(&done[1].end, End::Trapped(trap) if trap.code == TrapCode::Unreachable));
     assert_eq!(done[1].stdout, b"1!b");
+}
+
+/// Stores and loads where the instructions' promise of alignment is broken if stdin has an odd length, and past the memory's end if it begins with `!`.
+fn careless() -> String {
+    format!(
+        r#"(module {IMPORTS} (func (export "_start") (local $n i32)
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1000))
+          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (local.set $n (i32.load (i32.const 8)))
+          (if (i32.eq (i32.load8_u (i32.const 100)) (i32.const 33)) (then (i32.store (i32.const 65533) (i32.const 1))))
+          (i32.store align=4 (i32.add (i32.const 2000) (local.get $n)) (i32.const 0x64636261))
+          (i64.store align=1 (i32.add (i32.const 2005) (local.get $n)) (i64.load align=1 (i32.add (i32.const 2000) (local.get $n))))
+          (i32.store16 align=1 (i32.add (i32.const 2015) (local.get $n)) (i32.const 0x7978))
+          (i32.store (i32.const 0) (i32.add (i32.const 2000) (local.get $n))) (i32.store (i32.const 4) (i32.const 20))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    )
+}
+
+#[test]
+fn what_quick_checks_end_runs_again_with_exact_ones() {
+    let inputs = ["", "a", "ab", "abc", "abcd", "!", "abcde"];
+    let (exact, _) = mapper(&careless(), 8, Layout::Interleaved).run(&jobs(&inputs), None).unwrap();
+    let mut fast = checked_mapper(&careless(), 8, Layout::Interleaved, Checks::Fast);
+    for _ in 0..2 {
+        let (done, stats) = fast.run(&jobs(&inputs), None).unwrap();
+        assert_eq!(done, exact);
+        assert_eq!((stats.again, stats.instances), (5, 7));
+    }
+    assert_eq!(exact[0].stdout, b"abcd\0abcd\0\0\0\0\0\0xy\0\0\0");
+    assert!(matches!(&exact[5].end, End::Trapped(trap) if trap.code == TrapCode::MemoryOutOfBounds));
+}
+
+#[test]
+fn quick_checks_give_what_exact_ones_give() {
+    let (exact, _) = mapper(&echo(), 4, Layout::Interleaved).run(&jobs(&["a", "!b", "c"]), None).unwrap();
+    let mut fast = checked_mapper(&echo(), 4, Layout::Interleaved, Checks::Fast);
+    let (done, stats) = fast.run(&jobs(&["a", "!b", "c"]), None).unwrap();
+    assert_eq!((done, stats.again), (exact, 0));
 }
 
 /// Writes 1000 bytes at a time to a descriptor until that fails.

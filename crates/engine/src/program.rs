@@ -84,6 +84,8 @@ pub struct RunStats {
     pub instances: u64,
     pub launches: u64,
     pub hostcalls: u64,
+    /// Instances that ran a second time, with exact checks.
+    pub again: u64,
     /// Bytes of device memory set aside for instances.
     pub device_bytes: u64,
     /// Reading what became of instances.
@@ -98,6 +100,7 @@ impl RunStats {
         self.instances += other.instances;
         self.launches += other.launches;
         self.hostcalls += other.hostcalls;
+        self.again += other.again;
         self.device_bytes = self.device_bytes.max(other.device_bytes);
         self.setup += other.setup;
         self.run += other.run;
@@ -109,6 +112,11 @@ impl Program {
     pub fn load(device: Arc<dyn Device>, compiled: Arc<Compiled>) -> Result<Self, Error> {
         let module = device.load(compiled.ptx())?;
         Ok(Self { device, module, compiled })
+    }
+
+    /// The same program on the same device, with exact checks.
+    pub(crate) fn exact(&self) -> Result<Self, Error> {
+        Self::load(self.device.clone(), Arc::new(self.compiled.exact()?))
     }
 
     /// Parameters and results of an exported function.
@@ -182,6 +190,9 @@ impl Compiled {
         }
         if ending.status == Status::Exited as u64 {
             return Ok(Outcome { end: End::Exited(ending.exit_code as u32), results: Vec::new() });
+        }
+        if ending.status == Status::Inexact as u64 {
+            return Ok(stillborn(TrapCode::Inexact));
         }
         if ending.status != Status::Returned as u64 {
             return Err(Error::Internal(format!("instance {slot} ended without saying how")));

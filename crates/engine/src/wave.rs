@@ -61,7 +61,7 @@ impl Waves {
     }
 }
 
-/// What becomes of every instance of a module whose segments do not fit: nothing of it runs.
+/// What became of an instance that has no place to name: of every one whose module's segments do not fit, for instance.
 pub(crate) fn stillborn(code: TrapCode) -> Outcome {
     let end = End::Trapped(Trap { code, function: None, name: None, offset: 0, source: None });
     Outcome { end, results: Vec::new() }

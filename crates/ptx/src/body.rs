@@ -16,6 +16,8 @@ pub(crate) enum Label {
     Trap(u32),
     /// Where all traps of the function end.
     TrapTail,
+    /// Where the instance ends because a quick check failed.
+    Inexact,
 }
 
 /// A value of [`Body::branch_if`]'s predicate.
@@ -131,6 +133,7 @@ impl Body {
             Label::Local(n) => ("$L", n),
             Label::Trap(n) => ("$X", n),
             Label::TrapTail => return self.out.push_str("$TRAP"),
+            Label::Inexact => return self.out.push_str("$INEXACT"),
         };
         self.out.push_str(letter);
         push_unsigned(&mut self.out, u64::from(number));

@@ -249,7 +249,7 @@ pub(crate) fn call(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let func = e.func;
     let results: SmallVec<[Reg; 4]> = func.dfg.inst_results(inst).iter().filter_map(|&r| e.register(r)).collect();
     e.call(&callee, args, &results, &func.dfg.signatures[signature].returns);
-    Ok(())
+    e.fast_length()
 }
 
 /// `return_call`, `return_call_indirect`: a call, then a return. The stack grows where CLIF's would not.

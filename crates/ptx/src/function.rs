@@ -7,6 +7,7 @@
 use crate::body::{Body, Label};
 use crate::call::Prototypes;
 use crate::cold::Cold;
+use crate::fast::Plan;
 use crate::guest::Guest;
 use crate::moves::{Source, Step};
 use crate::operand::sign_extend;
@@ -43,6 +44,7 @@ pub(crate) struct Emitter<'a> {
     /// The alias region of the guest's memory.
     pub(crate) guest_region: Option<AliasRegion>,
     pub(crate) guest: Guest,
+    pub(crate) plan: Plan,
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
     /// Values a `trapz` of this block has already looked at.
@@ -71,6 +73,7 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         cold: Cold::default(),
         guest_region: func.dfg.alias_regions.get(region::GUEST),
         guest: Guest::default(),
+        plan: Plan::default(),
         next: None,
         known_nonzero: SmallVec::new(),
         ended: false,
@@ -256,6 +259,7 @@ impl Emitter<'_> {
         self.body.out.push_str(&self.tail);
         let end = self.body.out.len();
         self.trap_blocks()?;
+        self.fast_end()?;
         let mut text = String::with_capacity(self.body.out.len() + 512);
         crate::push_comment(&mut text, &self.function.comment);
         crate::call::push_header(&mut text, self.function)?;

@@ -19,6 +19,7 @@
 //! cheaper than lanes that part.
 
 use crate::body::{Label, When};
+use crate::fast::Checks;
 use crate::function::Emitter;
 use crate::integer::low_word;
 use crate::memory::Read;
@@ -39,7 +40,7 @@ pub struct Memory {
 
 /// What an access's address is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Root {
+pub(crate) enum Root {
     Constant(u32),
     /// An i32, or an i64 that is one zero-extended.
     Value(Value),
@@ -48,19 +49,19 @@ enum Root {
 /// An access, before it is known where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    root: Root,
+    pub(crate) root: Root,
     /// Added to the root by the guest, in 32 bits.
     folded: u32,
     /// The instruction's own offset.
     offset: u32,
-    bytes: u32,
+    pub(crate) bytes: u32,
     /// Whether it is expected to be aligned.
-    expected: bool,
+    pub(crate) expected: bool,
 }
 
 impl Access {
     /// From the root to the first byte.
-    fn displacement(&self) -> u64 {
+    pub(crate) fn displacement(&self) -> u64 {
         u64::from(self.folded) + u64::from(self.offset)
     }
 }
@@ -78,7 +79,7 @@ enum Way {
 /// What a function's guest accesses share.
 #[derive(Debug, Default)]
 pub(crate) struct Guest {
-    memory: Option<Reg>,
+    pub(crate) memory: Option<Reg>,
     /// By how many bits it is shifted: the limit of roots.
     limits: [Option<Reg>; 4],
     /// Alignment that a root's accesses need in this block, as a power of two.
@@ -118,8 +119,9 @@ impl Emitter<'_> {
         };
         // An offset is a u32 that the front end keeps below 2^31.
         let offset = i32::from(offset) as u32;
-        // A store that is misaligned goes byte by byte, in the cold, whatever was expected.
-        let expected = opcode.can_store() || self.func.dfg.mem_flags[flags].aligned();
+        // A store that is misaligned goes byte by byte, in the cold, whatever was expected; quick checks have no such way.
+        let has_cold = self.symbols.checks() == Checks::Exact;
+        let expected = self.func.dfg.mem_flags[flags].aligned() || (has_cold && opcode.can_store());
         let (root, folded) = self.root(at, u64::from(offset) + u64::from(bytes));
         Some(Access { root, folded, offset, bytes, expected })
     }
@@ -168,6 +170,9 @@ impl Emitter<'_> {
 
     /// Loads what the function's accesses share.
     pub(crate) fn guest_prologue(&mut self) -> Result<(), crate::Error> {
+        if self.symbols.checks() == Checks::Fast {
+            return self.fast_plan();
+        }
         let layout = &self.func.layout;
         let mut any = false;
         let mut shifts = [false; 4];
@@ -248,7 +253,7 @@ impl Emitter<'_> {
     }
 
     /// The size of one access to the device for a value of so many bytes.
-    fn unit(&self, bytes: u32) -> u64 {
+    pub(crate) fn unit(&self, bytes: u32) -> u64 {
         u64::from(bytes).min(self.symbols.layout().cell())
     }
 
@@ -268,7 +273,7 @@ impl Emitter<'_> {
     }
 
     /// How many low bits of a value are certainly 0.
-    fn trailing_zeros(&self, value: Value, depth: u32) -> u32 {
+    pub(crate) fn trailing_zeros(&self, value: Value, depth: u32) -> u32 {
         let dfg = &self.func.dfg;
         let value = dfg.resolve_aliases(value);
         if let Some(constant) = self.constant(value) {
@@ -296,7 +301,7 @@ impl Emitter<'_> {
     }
 
     /// The root in a 32-bit register.
-    fn root_word(&mut self, root: Value) -> Reg {
+    pub(crate) fn root_word(&mut self, root: Value) -> Reg {
         if self.ty(root) == types::I32 {
             return self.in_register(root);
         }
@@ -341,7 +346,7 @@ impl Emitter<'_> {
     }
 
     /// The memory's address, and an offset that PTX takes.
-    fn displaced(&mut self, offset: u64) -> (Reg, i64) {
+    pub(crate) fn displaced(&mut self, offset: u64) -> (Reg, i64) {
         let memory = self.memory_register();
         match i32::try_from(offset) {
             Ok(offset) => (memory, offset.into()),
@@ -399,18 +404,28 @@ impl Emitter<'_> {
 
     /// The address of a byte by its cell; where the value may lie in two cells, the cell's and the low bits.
     fn split_address(&mut self, word: Reg, cells: u64, is_around: bool) -> Way {
-        let layout = self.symbols.layout();
-        let (cell, spread) = (layout.cell() as i64, layout.spread() as i64);
-        let memory = self.memory_register();
-        let first = self.body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), (-cell).into()]);
-        let base = self.body.op_to_temp(Class::B64, "mad.wide", ".u32", &[first.into(), spread.into(), memory.into()]);
-        let offset = layout.offset(cells) as i64;
-        if is_around {
-            return Way::Around(base, offset, word);
+        let (base, offset) = self.cell_of(word, cells);
+        match is_around {
+            true => Way::Around(base, offset, word),
+            false => Way::Plain(self.byte_in(base, word), offset),
         }
-        let byte = self.body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), (cell - 1).into()]);
+    }
+
+    /// The address of the cell a guest address is in, and the offset of one that is so many bytes further.
+    pub(crate) fn cell_of(&mut self, word: Reg, cells: u64) -> (Reg, i64) {
+        let layout = self.symbols.layout();
+        let (memory, mask) = (self.memory_register(), -(layout.cell() as i64));
+        let first = self.body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), mask.into()]);
+        let operands = [first.into(), (layout.spread() as i64).into(), memory.into()];
+        (self.body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands), layout.offset(cells) as i64)
+    }
+
+    /// The address of a byte in its cell.
+    pub(crate) fn byte_in(&mut self, cell: Reg, word: Reg) -> Reg {
+        let mask = self.symbols.layout().cell() as i64 - 1;
+        let byte = self.body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), mask.into()]);
         let byte = self.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[byte.into()]);
-        Way::Plain(self.body.op_to_temp(Class::B64, "or", ".b64", &[base.into(), byte.into()]), offset)
+        self.body.op_to_temp(Class::B64, "or", ".b64", &[cell.into(), byte.into()])
     }
 
     fn linear_address(&mut self, root: Value) -> Reg {
@@ -424,7 +439,7 @@ impl Emitter<'_> {
         address
     }
 
-    fn cells_address(&mut self, root: Value) -> Reg {
+    pub(crate) fn cells_address(&mut self, root: Value) -> Reg {
         if let Some(known) = find(&self.guest.addresses, root) {
             return known;
         }
@@ -477,6 +492,10 @@ impl Emitter<'_> {
         result: Reg,
         access: &Access,
     ) -> Result<(), crate::Error> {
+        if self.symbols.checks() == Checks::Fast {
+            self.fast_load(inst, read, result, access);
+            return Ok(());
+        }
         let (way, exact) = self.guest_way(access);
         let done = self.body.local();
         match way {
@@ -497,7 +516,7 @@ impl Emitter<'_> {
     }
 
     /// A value in one cell, or in two whole ones.
-    fn load_cells(&mut self, read: Read, result: Reg, base: Reg, offset: i64) {
+    pub(crate) fn load_cells(&mut self, read: Read, result: Reg, base: Reg, offset: i64) {
         let layout = self.symbols.layout();
         if u64::from(read.bytes) <= layout.cell() {
             return self.plain_load(read, result, crate::memory::Place { base, offset });
@@ -509,7 +528,7 @@ impl Emitter<'_> {
     }
 
     /// A value that begins anywhere in a cell of 4 bytes: that and the next ones, shifted together.
-    fn load_around(&mut self, read: Read, result: Reg, base: Reg, offset: i64, word: Reg) {
+    pub(crate) fn load_around(&mut self, read: Read, result: Reg, base: Reg, offset: i64, word: Reg) {
         let stride = self.symbols.layout().stride() as i64;
         let shift = self.body.op_to_temp(Class::B32, "shl", ".b32", &[word.into(), 3.into()]);
         let count = if read.bytes == 8 { 3 } else { 2 };
@@ -562,6 +581,10 @@ impl Emitter<'_> {
         value: Operand,
         access: &Access,
     ) -> Result<(), crate::Error> {
+        if self.symbols.checks() == Checks::Fast {
+            self.fast_store(inst, suffix, value, access);
+            return Ok(());
+        }
         let (way, exact) = self.guest_way(access);
         let done = self.body.local();
         match way {
@@ -573,7 +596,7 @@ impl Emitter<'_> {
         self.cold_path(exact, done, |e| e.exact_store(inst, value, access))
     }
 
-    fn store_cells(&mut self, bytes: u32, suffix: &str, base: Reg, offset: i64, value: Operand) {
+    pub(crate) fn store_cells(&mut self, bytes: u32, suffix: &str, base: Reg, offset: i64, value: Operand) {
         let layout = self.symbols.layout();
         if u64::from(bytes) <= layout.cell() {
             return self.body.store("st.global", suffix, base, offset, value);
@@ -661,7 +684,7 @@ impl Emitter<'_> {
     }
 
     /// A float's bits; an integer as it is.
-    fn bits_of(&mut self, value: Operand) -> Operand {
+    pub(crate) fn bits_of(&mut self, value: Operand) -> Operand {
         match value {
             Operand::F32(bits) => i64::from(bits as i32).into(),
             Operand::F64(bits) => (bits as i64).into(),

@@ -18,6 +18,7 @@ mod call;
 mod cold;
 mod control;
 mod error;
+mod fast;
 mod float;
 mod function;
 mod guest;
@@ -35,6 +36,7 @@ pub use error::Error;
 
 use cold::Cold;
 use cranelift_codegen::ir;
+pub use fast::Checks;
 use gpu_run_abi::Layout;
 pub use guest::Memory;
 use rayon::prelude::*;
@@ -51,6 +53,7 @@ pub struct Program {
     /// Indices of wasm functions (namespace `WASM`) that may be called by address.
     pub function_table: Vec<Option<u32>>,
     pub memory: Memory,
+    pub checks: Checks,
 }
 
 #[derive(Debug)]

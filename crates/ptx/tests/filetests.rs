@@ -88,8 +88,9 @@ fn read(path: &Path) -> Outcome<Case> {
         .flat_map(|name| [Some(name.index), None])
         .collect();
     let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20 };
+    let checks = if has("checks = fast") { gpu_run_ptx::Checks::Fast } else { gpu_run_ptx::Checks::Exact };
     let is_module = has("module");
-    Ok(Case { input, expected, program: Program { functions, layout, function_table, memory }, is_module })
+    Ok(Case { input, expected, program: Program { functions, layout, function_table, memory, checks }, is_module })
 }
 
 fn compare(path: &Path) -> Outcome {

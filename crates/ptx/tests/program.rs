@@ -20,6 +20,7 @@ fn program(clif: &str) -> Program {
         layout: Layout::Linear,
         function_table: vec![Some(0), None],
         memory: gpu_run_ptx::Memory::default(),
+        checks: gpu_run_ptx::Checks::Exact,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::run::is_gpu;
 use crate::source::Source;
 use anyhow::{Result, bail};
 use gpu_run_device::Device;
-use gpu_run_engine::{CompileOptions, Compiled, Done, End, Entry, Job, Mapper, Program};
+use gpu_run_engine::{Checks, CompileOptions, Compiled, Done, End, Entry, Job, Mapper, Program};
 use gpu_run_wasi::Builder;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -46,7 +46,10 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     let layout = build.layout.resolve(is_gpu(&**device), instances);
     let failed = |error| Failure::engine(&source.name, error);
     let began = Instant::now();
-    let compiled = Compiled::new(&source.wasm, &CompileOptions { layout, sm: build.sm, entry: Entry::Start });
+    let compiled = Compiled::new(
+        &source.wasm,
+        &CompileOptions { layout, sm: build.sm, entry: Entry::Start, checks: Checks::Fast },
+    );
     let compiled = Arc::new(compiled.map_err(failed)?);
     let to_ptx = began.elapsed();
     let ptx_bytes = compiled.ptx().len();

@@ -4,6 +4,7 @@ use crate::args::LaunchArgs;
 use crate::failure::Failure;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use gpu_run_engine::Checks;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -67,8 +68,28 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
+    /// How accesses to memory are checked, where records lie interleaved: `fast` ones run a record again, exactly, that
+    /// they end
+    #[arg(long, value_name = "HOW", default_value = "fast")]
+    pub(crate) checks: ChecksChoice,
+
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChecksChoice {
+    Fast,
+    Exact,
+}
+
+impl From<ChecksChoice> for Checks {
+    fn from(choice: ChecksChoice) -> Checks {
+        match choice {
+            ChecksChoice::Fast => Checks::Fast,
+            ChecksChoice::Exact => Checks::Exact,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,0 +1,325 @@
+//! Guest memory without a way back: for batches, where an instance that must be run again can be.
+//!
+//! [`crate::guest`]'s exact way joins the quick one again, so nothing is known behind an access, and an assembler lays
+//! calls, saved registers and meeting points around each. Here what fails a test ends the instance with
+//! [`Status::Inexact`]; the host runs it once more with the exact build. So a test's outcome holds for everything it dominates: memory never
+//! shrinks, alignment never changes. One test of a stack pointer is enough for a function, one of a loop's base for the loop.
+//!
+//! A test asks for all that its root's accesses need: as far as any that it dominates reaches, and aligned as the strictest in its own block
+//! wants (another block may be there because the address is *not* aligned).
+//!
+//! Where nothing promises alignment, loads and stores go by whole cells and shifts, without a branch. Interleaved layout only.
+
+use crate::body::{Label, When};
+use crate::function::Emitter;
+use crate::guest::{Access, Root};
+use crate::memory::Read;
+use crate::regs::{Class, Operand, Reg};
+use cranelift_codegen::dominator_tree::DominatorTree;
+use cranelift_codegen::flowgraph::ControlFlowGraph;
+use cranelift_codegen::ir::{Block, Inst, Value};
+use gpu_run_abi::Status;
+use gpu_run_abi::layout::field;
+use std::collections::HashMap;
+
+/// How guest accesses are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Checks {
+    /// To the byte, any alignment; see [`crate::guest`].
+    #[default]
+    Exact,
+    /// What is not certainly in order ends the instance with [`Status::Inexact`].
+    Fast,
+}
+
+/// What is known of a root, or asked: aligned to a power of two, and so many bytes from it inside the memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fact {
+    aligned: u32,
+    end: u64,
+}
+
+impl Fact {
+    fn covers(self, other: Fact) -> bool {
+        self.aligned >= other.aligned && self.end >= other.end
+    }
+    fn join(self, other: Fact) -> Fact {
+        Fact { aligned: self.aligned.max(other.aligned), end: self.end.max(other.end) }
+    }
+}
+
+/// The tests of a function, by the access they come before.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    tests: HashMap<Inst, Fact>,
+    /// Memory's length: read at the function's entry and after each call.
+    length: Option<Reg>,
+    /// Some test or access ends the instance.
+    pub(crate) ends: bool,
+}
+
+/// How far beyond an access a test may look ahead, so that an object near the memory's end is not asked for more than it has.
+const AHEAD: u64 = 256;
+
+impl Emitter<'_> {
+    /// Finds where tests are needed.
+    pub(crate) fn fast_plan(&mut self) -> Result<(), crate::Error> {
+        let func = self.func;
+        let accesses: Vec<(Block, Inst, Access)> = func
+            .layout
+            .blocks()
+            .flat_map(|block| func.layout.block_insts(block).map(move |inst| (block, inst)))
+            .filter_map(|(block, inst)| Some((block, inst, self.guest_access(inst)?)))
+            .collect();
+        if accesses.is_empty() {
+            return Ok(());
+        }
+        let cfg = ControlFlowGraph::with_function(func);
+        let tree = DominatorTree::with_function(func, &cfg);
+        let mut by_root: HashMap<Value, Vec<(Block, Fact)>> = HashMap::new();
+        for (block, _, access) in &accesses {
+            if let Root::Value(root) = access.root {
+                by_root.entry(root).or_default().push((*block, self.needed(access)));
+            }
+        }
+        let mut in_block: HashMap<Block, Vec<(Inst, Access)>> = HashMap::new();
+        for (block, inst, access) in accesses {
+            in_block.entry(block).or_default().push((inst, access));
+        }
+        // Facts found on the way down the tree; what was added in a block is forgotten when leaving it.
+        let mut facts: HashMap<Value, Fact> = HashMap::new();
+        let mut work: Vec<Step> = func.layout.entry_block().map(Step::Enter).into_iter().collect();
+        while let Some(step) = work.pop() {
+            let block = match step {
+                Step::Enter(block) => block,
+                Step::Leave(root, before) => {
+                    match before {
+                        Some(fact) => facts.insert(root, fact),
+                        None => facts.remove(&root),
+                    };
+                    continue;
+                }
+            };
+            let mut undo = Vec::new();
+            for (inst, access) in in_block.get(&block).into_iter().flatten() {
+                let Root::Value(root) = access.root else { continue };
+                let needed = self.needed(access);
+                let known = facts.get(&root).copied();
+                if known.unwrap_or_default().covers(needed) {
+                    continue;
+                }
+                let ahead = by_root[&root]
+                    .iter()
+                    .filter(|(other, fact)| tree.block_dominates(block, *other) && fact.end <= needed.end + AHEAD);
+                let asked = ahead.fold(needed, |all, (other, fact)| {
+                    let aligned = if *other == block { fact.aligned } else { 0 };
+                    all.join(Fact { aligned, end: fact.end })
+                });
+                let asked = asked.join(known.unwrap_or_default());
+                self.plan.tests.insert(*inst, asked);
+                undo.push((root, facts.insert(root, asked)));
+            }
+            // Last pushed, first popped: the children come before what undoes this block.
+            work.extend(undo.into_iter().map(|(root, before)| Step::Leave(root, before)));
+            work.extend(tree.children(block).map(Step::Enter));
+        }
+        let at = self.symbols.layout().offset(self.symbols.memory().at) as i64;
+        let instance = self.instance()?;
+        self.guest.memory = Some(self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]));
+        if !self.plan.tests.is_empty() {
+            self.plan.length = Some(self.body.temp(Class::B32));
+        }
+        self.fast_length()
+    }
+
+    /// Reads the memory's length, at first or again.
+    pub(crate) fn fast_length(&mut self) -> Result<(), crate::Error> {
+        let Some(length) = self.plan.length else { return Ok(()) };
+        let (instance, at) = (self.instance()?, self.symbols.layout().offset(field::MEMORY_BYTES) as i64);
+        self.body.load("ld.global", ".u32", length, instance, at);
+        Ok(())
+    }
+
+    fn needed(&self, access: &Access) -> Fact {
+        let end = access.displacement() + u64::from(access.bytes);
+        let size = self.unit(access.bytes);
+        // What does not keep its root's alignment is made by shifts.
+        let is_plain = access.expected && access.displacement().is_multiple_of(size);
+        let need = if is_plain { size.trailing_zeros() } else { 0 };
+        Fact { aligned: need, end }
+    }
+
+    /// Makes sure of an access. Where it can never be inside, the instance ends, and nothing follows.
+    fn fast_test(&mut self, inst: Inst, access: &Access) -> bool {
+        let least = self.symbols.memory().least;
+        let end = access.displacement() + u64::from(access.bytes);
+        let root = match access.root {
+            Root::Constant(root) => {
+                let inside = u64::from(root) + end <= least;
+                if !inside {
+                    self.plan.ends = true;
+                    self.body.branch(Label::Inexact);
+                }
+                return inside;
+            }
+            Root::Value(root) => root,
+        };
+        let Some(&Fact { aligned, end }) = self.plan.tests.get(&inst) else { return true };
+        self.plan.ends = true;
+        if end > least {
+            self.body.branch(Label::Inexact);
+            return false;
+        }
+        let Some(length) = self.plan.length else { return true };
+        let shift = if self.trailing_zeros(root, 4) >= aligned { 0 } else { aligned };
+        let word = self.root_word(root);
+        let mut most = self.body.op_to_temp(Class::B32, "sub", ".u32", &[length.into(), (end as i32 as i64).into()]);
+        let mut turned = word;
+        if shift > 0 {
+            let by = Operand::Int(shift.into());
+            turned = self.body.op_to_temp(Class::B32, "shf.r.wrap", ".b32", &[word.into(), word.into(), by]);
+            most = self.body.op_to_temp(Class::B32, "shr", ".u32", &[most.into(), by]);
+        }
+        let fails = self.body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[turned.into(), most.into()]);
+        self.body.branch_if(fails, When::True, Label::Inexact);
+        true
+    }
+
+    /// Whether the access goes by whole, aligned cells (or is within one, as a byte is).
+    fn is_plain(&self, access: &Access) -> bool {
+        let size = self.unit(access.bytes);
+        let known = match access.root {
+            Root::Constant(root) => (u64::from(root) + access.displacement()).trailing_zeros(),
+            Root::Value(root) => {
+                if access.expected && access.displacement().is_multiple_of(size) {
+                    return true;
+                }
+                self.trailing_zeros(root, 4).min(access.displacement().trailing_zeros())
+            }
+        };
+        1u64 << known.min(3) >= size
+    }
+
+    /// The access's address: a register and an offset, and the guest's address where its low bits matter.
+    fn fast_address(&mut self, access: &Access) -> (Reg, i64, Option<Reg>) {
+        let layout = self.symbols.layout();
+        let by = access.displacement();
+        let root = match access.root {
+            Root::Constant(root) => {
+                let at = u64::from(root) + by;
+                let (base, offset) = self.displaced(layout.offset(at / layout.cell() * layout.cell()));
+                if self.is_plain(access) {
+                    return (base, offset + (at % layout.cell()) as i64, None);
+                }
+                let low = Operand::Int((at % layout.cell()) as i64);
+                return (base, offset, Some(self.body.op_to_temp(Class::B32, "mov", ".b32", &[low])));
+            }
+            Root::Value(root) => root,
+        };
+        let known = self.trailing_zeros(root, 4);
+        let has_cells = 1u64 << known.min(3) >= layout.cell()
+            || (access.expected && self.unit(access.bytes) == layout.cell() && self.is_plain(access));
+        if has_cells && self.is_plain(access) {
+            let (base, offset) = (self.cells_address(root), layout.offset(by));
+            return match i32::try_from(offset) {
+                Ok(offset) => (base, offset.into(), None),
+                Err(_) => {
+                    let offset = Operand::Int(offset as i64);
+                    (self.body.op_to_temp(Class::B64, "add", ".u64", &[base.into(), offset]), 0, None)
+                }
+            };
+        }
+        let word = self.root_word(root);
+        let (word, cells) = match by {
+            by if by.is_multiple_of(layout.cell()) && layout.offset(by) <= i32::MAX as u64 => (word, by),
+            by => (self.body.op_to_temp(Class::B32, "add", ".u32", &[word.into(), (by as i32 as i64).into()]), 0),
+        };
+        let (base, offset) = self.cell_of(word, cells);
+        if !self.is_plain(access) {
+            return (base, offset, Some(word));
+        }
+        let byte = self.byte_in(base, word);
+        (byte, offset, None)
+    }
+
+    pub(crate) fn fast_load(&mut self, inst: Inst, read: Read, result: Reg, access: &Access) {
+        if !self.fast_test(inst, access) {
+            self.ended = true;
+            return;
+        }
+        match self.fast_address(access) {
+            (base, offset, None) => self.load_cells(read, result, base, offset),
+            (base, offset, Some(word)) => self.load_around(read, result, base, offset, word),
+        }
+    }
+
+    pub(crate) fn fast_store(&mut self, inst: Inst, suffix: &str, value: Operand, access: &Access) {
+        if !self.fast_test(inst, access) {
+            self.ended = true;
+            return;
+        }
+        match self.fast_address(access) {
+            (base, offset, None) => self.store_cells(access.bytes, suffix, base, offset, value),
+            (base, offset, Some(word)) => self.store_around(access.bytes, base, offset, word, value),
+        }
+    }
+
+    /// A value that begins anywhere in a cell: the cells it touches are read, changed and written. No other thread has this memory.
+    fn store_around(&mut self, bytes: u32, base: Reg, offset: i64, word: Reg, value: Operand) {
+        let stride = self.symbols.layout().stride() as i64;
+        let bits = self.bits_of(value);
+        let ones = Operand::Int(if bytes == 2 { 0xffff } else { -1 });
+        let (first, last) = match bytes {
+            8 => {
+                let [low, high] = self.body.unpack(bits);
+                (low, high)
+            }
+            2 => {
+                let word = self.body.op_to_temp(Class::B32, "and", ".b32", &[bits, ones]);
+                (word.into(), word.into())
+            }
+            _ => (bits, bits),
+        };
+        let shift = self.body.op_to_temp(Class::B32, "shl", ".b32", &[word.into(), 3.into()]);
+        let shift = self.body.op_to_temp(Class::B32, "and", ".b32", &[shift.into(), 24.into()]);
+        let low = self.body.op_to_temp(Class::B32, "shl", ".b32", &[first, shift.into()]);
+        let low_mask = self.body.op_to_temp(Class::B32, "shl", ".b32", &[ones, shift.into()]);
+        self.merge(base, offset, low, low_mask);
+        if bytes == 8 {
+            let middle = self.body.op_to_temp(Class::B32, "shf.l.wrap", ".b32", &[first, last, shift.into()]);
+            self.body.store("st.global", ".u32", base, offset + stride, middle.into());
+        }
+        let end = if bytes == 8 { 2 * stride } else { stride };
+        let high = self.body.op_to_temp(Class::B32, "shf.l.wrap", ".b32", &[last, 0.into(), shift.into()]);
+        let high_mask = self.body.op_to_temp(Class::B32, "shf.l.wrap", ".b32", &[ones, 0.into(), shift.into()]);
+        self.merge(base, offset + end, high, high_mask);
+    }
+
+    /// Puts the bits of the mask into a cell.
+    fn merge(&mut self, base: Reg, offset: i64, bits: Reg, mask: Reg) {
+        let old = self.body.temp(Class::B32);
+        self.body.load("ld.global", ".u32", old, base, offset);
+        let keep = self.body.op_to_temp(Class::B32, "not", ".b32", &[mask.into()]);
+        let kept = self.body.op_to_temp(Class::B32, "and", ".b32", &[old.into(), keep.into()]);
+        let new = self.body.op_to_temp(Class::B32, "or", ".b32", &[kept.into(), bits.into()]);
+        self.body.store("st.global", ".u32", base, offset, new.into());
+    }
+
+    /// Where the instance ends.
+    pub(crate) fn fast_end(&mut self) -> Result<(), crate::Error> {
+        if self.plan.ends {
+            let instance = self.instance()?;
+            self.body.place(Label::Inexact);
+            let status = Operand::Int(Status::Inexact as i64);
+            crate::cold::store_word(&mut self.body, self.symbols.layout(), instance, field::STATUS, status);
+            self.body.op("exit", "", &[]);
+        }
+        Ok(())
+    }
+}
+
+/// What is left to do of the walk.
+enum Step {
+    Enter(Block),
+    Leave(Value, Option<Fact>),
+}
