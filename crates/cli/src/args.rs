@@ -7,6 +7,7 @@ use crate::map::MapArgs;
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
+use gpu_run_engine::Checks;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -153,6 +154,10 @@ pub(crate) struct CompileArgs {
     #[arg(long, value_name = "FORM")]
     pub(crate) emit: Option<Emit>,
 
+    /// How accesses to memory are checked in an interleaved layout: `fast` is what `gpu-run map` takes
+    #[arg(long, value_name = "HOW", default_value = "exact")]
+    pub(crate) checks: ChecksChoice,
+
     #[command(flatten)]
     pub(crate) codegen: CodegenArgs,
 }
@@ -238,6 +243,21 @@ pub(crate) enum WastLayout {
     Linear,
     Interleaved,
     Both,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChecksChoice {
+    Fast,
+    Exact,
+}
+
+impl From<ChecksChoice> for Checks {
+    fn from(choice: ChecksChoice) -> Checks {
+        match choice {
+            ChecksChoice::Fast => Checks::Fast,
+            ChecksChoice::Exact => Checks::Exact,
+        }
+    }
 }
 
 /// What every command that compiles takes.

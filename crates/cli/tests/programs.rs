@@ -26,9 +26,11 @@ mod support;
 
 use directory::Directory;
 use gpu_run_abi::Layout;
+use gpu_run_engine::Checks;
 use libtest_mimic::{Arguments, Failed, Trial};
 use manifest::{Aspect, Input, Program, Vary};
 use observed::{Ending, Observed, difference};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -47,21 +49,26 @@ fn main() {
         trials.push(trial("programs", "interleaved_64", &program, &[program.wasm()], interleaved));
         trials.push(assembling(trial("programs", "assembles", &program, &[program.wasm()], assembles)));
     }
+    let mut assembled = HashSet::new();
     for program in Program::all(&manifest::root().join("tests/programs/real.toml")) {
         let program = Arc::new(program);
         trials.push(trial("real", "equals_wasmtime", &program, &[program.wasm()], equals_wasmtime));
         if program.spec.vary != Vary::None {
             trials.push(trial("real", "interleaved_64", &program, &[program.wasm()], interleaved));
         }
-        if ASSEMBLED.contains(&program.name.as_str()) {
-            trials.push(assembling(trial("real", "assembles", &program, &[program.wasm()], assembles)));
+        // Of several tests of a program one; ptxas -O0 takes a minute or two for each (17 to 65 MB of PTX).
+        if assembled.insert(program.wasm()) {
+            let builds = [
+                ("assembles_linear", assembles_linear as fn(&Program) -> Result<(), Failed>),
+                ("assembles_interleaved", assembles_interleaved),
+            ];
+            for (what, test) in builds {
+                trials.push(assembling(trial("real", what, &program, &[program.wasm()], test)));
+            }
         }
     }
     libtest_mimic::run(&args, trials).exit();
 }
-
-/// The real programs whose PTX is assembled: of the modules one. ptxas -O0 takes a minute or two for each (20 to 70 MB of PTX).
-const ASSEMBLED: &[&str] = &["hexyl"];
 
 /// A test of a program; ignored if one of the files it needs is not there.
 fn trial(
@@ -187,9 +194,24 @@ fn alone(program: &Program, input: &Input, dir: Option<&Path>) -> Result<Observe
     observed.pop().ok_or_else(|| "no outcome".into())
 }
 
+/// Every build there is of it.
 fn assembles(program: &Program) -> Result<(), Failed> {
-    let loaded = device::load(&program.wasm(), Layout::Interleaved)?;
-    Ok(support::assemble(loaded.0.ptx())?)
+    assembles_linear(program)?;
+    assembles_interleaved(program)?;
+    assembles_as(program, Layout::Interleaved, Checks::Fast)
+}
+
+fn assembles_linear(program: &Program) -> Result<(), Failed> {
+    assembles_as(program, Layout::Linear, Checks::Exact)
+}
+
+fn assembles_interleaved(program: &Program) -> Result<(), Failed> {
+    assembles_as(program, Layout::Interleaved, Checks::Exact)
+}
+
+fn assembles_as(program: &Program, layout: Layout, checks: Checks) -> Result<(), Failed> {
+    let compiled = device::compile(&std::fs::read(program.wasm())?, layout, checks)?;
+    Ok(support::assemble(compiled.ptx()).map_err(|message| format!("{layout:?}, {checks:?}: {message}"))?)
 }
 
 /// Does something in a fresh copy of the program's directory, and adds what is there afterwards.

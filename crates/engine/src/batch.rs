@@ -183,8 +183,8 @@ impl Batch {
         Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes }
     }
 
-    /// How the instances of the first slots ended, each with so many words of results.
-    pub(crate) fn endings(&self, count: u64, results: usize) -> Result<Vec<(Ending, Vec<u64>)>, Error> {
+    /// How the instances of the first slots ended: for each the words of an [`Ending`], then so many of results.
+    pub(crate) fn endings(&self, count: u64, results: usize) -> Result<Vec<u64>, Error> {
         let args = [
             Arg::U64(self.slots.address()),
             Arg::U64(self.slot_bytes),
@@ -196,14 +196,7 @@ impl Batch {
         let record = size_of::<Ending>() + results * WORD as usize;
         let mut bytes = vec![0; record * count as usize];
         self.endings.read(0, &mut bytes)?;
-        let words = |bytes: &[u8]| bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect::<Vec<_>>();
-        Ok(bytes
-            .chunks(record)
-            .map(|record| {
-                let words = words(record);
-                (Ending { status: words[0], trap: words[1], exit_code: words[2] }, words[3..].to_vec())
-            })
-            .collect())
+        Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
     pub(crate) fn stopped(&self) -> bool {

@@ -43,7 +43,8 @@ impl Guests {
 
 #[derive(Default)]
 struct State {
-    lanes: Vec<Lane>,
+    /// By slot; a quiet instance has none until it calls.
+    lanes: Vec<Option<Box<Lane>>>,
     quiet: Option<Arc<dyn Quiet>>,
     /// Where in the ring the next entry is expected: the ticket it will carry.
     next: u32,
@@ -79,6 +80,20 @@ struct Lane {
     sent: usize,
     /// The call that waits, and until when.
     pending: Option<(Call, [u64; ARGS], Option<Instant>)>,
+}
+
+impl Lane {
+    fn new(context: Option<Context>) -> Box<Self> {
+        Box::new(Lane {
+            context,
+            exited: false,
+            sequence: 0,
+            input: Vec::new(),
+            output: Vec::new(),
+            sent: 0,
+            pending: None,
+        })
+    }
 }
 
 impl Bus {
@@ -126,35 +141,30 @@ impl Bus {
 
     /// Gets ready for a run of these instances, in slots from 0. The ring's ticket counter on the device must be 0 again.
     pub(crate) fn begin(&mut self, guests: Guests, deadline: Option<Instant>) {
-        let (contexts, quiet) = match guests {
-            Guests::Contexts(contexts) => (contexts.into_iter().map(Some).collect(), None),
-            Guests::Quiet(count, quiet) => ((0..count).map(|_| None).collect::<Vec<_>>(), Some(quiet)),
-        };
-        for entry in 0..self.ring_entries {
-            self.shared.store_u64(RING_AT + entry * RingEntry::BYTES, 0);
-        }
-        for slot in 0..contexts.len() as u64 {
-            self.shared.store_u32(self.port(slot) + offset::REPLY_SEQUENCE, 0);
-        }
         self.shared.store_u32(STOP_AT, 0);
         self.stopped = AtomicBool::new(false);
         self.deadline = deadline;
-        let lane = |context| Lane {
-            context,
-            exited: false,
-            sequence: 0,
-            input: Vec::new(),
-            output: Vec::new(),
-            sent: 0,
-            pending: None,
+        let (lanes, quiet) = match guests {
+            Guests::Contexts(contexts) => (contexts.into_iter().map(|c| Some(Lane::new(Some(c)))).collect(), None),
+            Guests::Quiet(count, quiet) => ((0..count).map(|_| None).collect(), Some(quiet)),
         };
-        self.state = Mutex::new(State { lanes: contexts.into_iter().map(lane).collect(), quiet, ..State::default() });
+        self.state = Mutex::new(State { lanes, quiet, ..State::default() });
     }
 
-    /// Ends a run: gives the contexts back, and says how many calls there were.
+    /// Ends a run: gives the contexts back, and says how many calls there were. What was used of the shared memory is as it was before, so that a run costs
+    /// nothing for instances that never call.
     pub(crate) fn end(&mut self) -> (Vec<Context>, u64) {
         let state = std::mem::take(&mut *self.lock());
-        (state.lanes.into_iter().filter_map(|lane| lane.context).collect(), state.calls)
+        for entry in 0..u64::from(state.next).min(self.ring_entries) {
+            self.shared.store_u64(RING_AT + entry * RingEntry::BYTES, 0);
+        }
+        let mut contexts = Vec::new();
+        for (slot, lane) in (0..).zip(state.lanes) {
+            let Some(lane) = lane else { continue };
+            self.shared.store_u32(self.port(slot) + offset::REPLY_SEQUENCE, 0);
+            contexts.extend(lane.context);
+        }
+        (contexts, state.calls)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -201,7 +211,7 @@ impl Bus {
 
     fn packet(&self, state: &mut State, slot: u32) {
         let port = self.port(slot.into());
-        let lane = &mut state.lanes[slot as usize];
+        let lane = state.lanes[slot as usize].get_or_insert_with(|| Lane::new(None));
         lane.sequence = lane.sequence.wrapping_add(1);
         let operation = self.shared.load_u32(port + offset::REQUEST_OP);
         if operation & op::PULL != 0 {
@@ -229,7 +239,7 @@ impl Bus {
     /// Makes a call for the first time or again.
     fn perform(&self, state: &mut State, slot: u32, call: Call, words: [u64; ARGS]) {
         let port = self.port(slot.into());
-        let lane = &mut state.lanes[slot as usize];
+        let Some(lane) = &mut state.lanes[slot as usize] else { return };
         let count = call.function().moves.iter().filter(|m| m.has_word()).count();
         if let Some(quiet) = &state.quiet {
             quiet.heard(slot);
@@ -266,7 +276,7 @@ impl Bus {
     fn retry(&self, state: &mut State) -> bool {
         let before = state.waiting.len();
         for slot in std::mem::take(&mut state.waiting) {
-            match state.lanes[slot as usize].pending.take() {
+            match state.lanes[slot as usize].as_mut().and_then(|lane| lane.pending.take()) {
                 Some((call, words, at)) => {
                     tracing::trace!(slot, call = call.function().name, ?at, "tried again");
                     self.perform(state, slot, call, words);

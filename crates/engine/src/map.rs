@@ -279,10 +279,17 @@ impl Wave {
     }
 
     fn done(&self, slot: usize, end: End) -> Done {
-        self.heard(slot as u32);
         let Some(kept) = self.kept[slot].get() else {
-            return Done { end, stdout: Vec::new(), stderr: Vec::new(), cut: false };
+            // Nothing was written but what is in the outbox, which is less than anyone's share.
+            let mut done = Done { end, stdout: Vec::new(), stderr: Vec::new(), cut: false };
+            self.outboxes.empty(slot as u64, |is_stderr, bytes| {
+                let kept = if is_stderr { &mut done.stderr } else { &mut done.stdout };
+                kept.extend_from_slice(bytes);
+            });
+            forget(&mut done.stderr);
+            return done;
         };
+        self.heard(slot as u32);
         let (stdout, cut) = kept.stdout.take();
         Done { end, stdout, stderr: kept.stderr.take(), cut }
     }

@@ -15,7 +15,7 @@ const TOTAL: u64 = 64 << 20;
 
 impl Outboxes {
     pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
-        let bytes = (TOTAL / slots.max(1)).clamp(512, 64 << 10) & !63;
+        let bytes = (TOTAL / slots.max(1)).clamp(512, 16 << 10) & !63;
         Ok(Self { shared: device.share(slots * bytes)?, bytes })
     }
 

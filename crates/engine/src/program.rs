@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::value::{Value, ValueType};
 use crate::wave::{Waves, stillborn};
 use gpu_run_abi::launch::Ending;
+use gpu_run_abi::layout::WORD;
 use gpu_run_abi::{Launch, Status, TrapCode, TrapRecord};
 use gpu_run_device::{Device, Module};
 use gpu_run_wasi::Context;
@@ -180,11 +181,14 @@ impl Compiled {
     /// How the instances of the first slots ended.
     pub(crate) fn outcomes(&self, batch: &Batch, count: u64, selector: u32) -> Result<Vec<Outcome>, Error> {
         let types = self.entries.get(selector as usize).map_or(&[][..], |e| &e.ty.results);
-        let endings = batch.endings(count, types.len())?;
-        endings.iter().enumerate().map(|(slot, (ending, words))| self.outcome(slot, ending, types, words)).collect()
+        let words = batch.endings(count, types.len())?;
+        let ending = size_of::<Ending>() / WORD as usize;
+        let records = words.chunks(ending + types.len()).enumerate();
+        records.map(|(slot, record)| self.outcome(slot, &record[..ending], types, &record[ending..])).collect()
     }
 
-    fn outcome(&self, slot: usize, ending: &Ending, types: &[ValueType], words: &[u64]) -> Result<Outcome, Error> {
+    fn outcome(&self, slot: usize, ending: &[u64], types: &[ValueType], words: &[u64]) -> Result<Outcome, Error> {
+        let ending: &Ending = bytemuck::from_bytes(bytemuck::cast_slice(ending));
         if let Some(record) = TrapRecord::unpack(ending.trap) {
             return Ok(Outcome { end: End::Trapped(self.trap(record)), results: Vec::new() });
         }

@@ -15,13 +15,20 @@ mod random;
 #[path = "fuzz/smith.rs"]
 mod smith;
 
+mod support;
+
 use case::Generator;
 use differential::Compared;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
 
-/// Seeds for each generator: about a minute on two cores.
+/// Seeds for each generator: a minute or two on two cores.
 const SEEDS: u64 = 500;
+
+/// Every module's PTX must assemble, where there is an assembler.
+fn judge(ptx: &str) -> Result<(), String> {
+    support::assemble(ptx)
+}
 
 fn main() {
     let args = Arguments::from_args();

@@ -42,9 +42,7 @@ fn main() {
             let (device, name, raw) = (device.clone(), name.clone(), test.raw());
             let suffix = if layout == Layout::Linear { "linear" } else { "interleaved" };
             trials.push(Trial::test(format!("spec::{name}::{suffix}"), move || {
-                // Layouts differ in addresses only: assembling one of them judges the syntax of both.
-                let inspect: Option<Inspect<'_>> =
-                    if layout == Layout::Interleaved { Some(&support::assemble) } else { None };
+                let inspect: Option<Inspect<'_>> = Some(&support::assemble);
                 let options = Options { device, layout, features: WasmFeatures::WASM2, max_memory: None, inspect };
                 let Report { failures, unsupported, .. } = run(raw, &options).map_err(Failed::from)?;
                 let problems: Vec<_> = failures.into_iter().chain(unsupported).collect();

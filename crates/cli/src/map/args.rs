@@ -1,10 +1,9 @@
 //! The options of `gpu-run map`.
 
-use crate::args::LaunchArgs;
+use crate::args::{ChecksChoice, LaunchArgs};
 use crate::failure::Failure;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use gpu_run_engine::Checks;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -75,21 +74,6 @@ pub(crate) struct MapArgs {
 
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ChecksChoice {
-    Fast,
-    Exact,
-}
-
-impl From<ChecksChoice> for Checks {
-    fn from(choice: ChecksChoice) -> Checks {
-        match choice {
-            ChecksChoice::Fast => Checks::Fast,
-            ChecksChoice::Exact => Checks::Exact,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,7 @@ use crate::manifest::Input;
 use crate::observed::{Ending, Observed};
 use gpu_run_abi::Layout;
 use gpu_run_device::{Device, cpu};
-use gpu_run_engine::{CompileOptions, Compiled, End, Entry, Program, RunOptions, RunStats};
+use gpu_run_engine::{Checks, CompileOptions, Compiled, End, Entry, Program, RunOptions, RunStats};
 use gpu_run_wasi::stdio::{Buffer, Bytes};
 use gpu_run_wasi::{Builder, Context, Stdio};
 use std::collections::HashMap;
@@ -42,17 +42,14 @@ pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
         Layout::Linear => CPU.clone(),
         Layout::Interleaved => TESTED.clone()?,
     };
-    let compiled = Arc::new(compile(&std::fs::read(wasm)?, layout)?);
+    let compiled = Arc::new(compile(&std::fs::read(wasm)?, layout, Checks::Exact)?);
     let loaded = Arc::new((compiled.clone(), Program::load(device, compiled)?));
     programs.insert(key, loaded.clone());
     Ok(loaded)
 }
 
-pub(crate) fn compile(wasm: &[u8], layout: Layout) -> Result<Compiled, Failure> {
-    Ok(Compiled::new(
-        wasm,
-        &CompileOptions { layout, sm: 75, entry: Entry::Start, checks: gpu_run_engine::Checks::Exact },
-    )?)
+pub(crate) fn compile(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Compiled, Failure> {
+    Ok(Compiled::new(wasm, &CompileOptions { layout, sm: 75, entry: Entry::Start, checks })?)
 }
 
 /// Runs an instance for each input, all at once and in the same directory.
