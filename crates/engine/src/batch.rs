@@ -76,7 +76,7 @@ fn memory_limit(
     let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
     // Memory that is really taken is shared fairly, and some is left for stacks and code.
     let room = if properties.overcommits { RESERVATION } else { properties.memory_bytes / 4 * 3 };
-    let fair = room / compiled.layout.slots(count.max(1)) / PAGE * PAGE;
+    let fair = room / compiled.layout.slots(count.max(1)) / PAGE * PAGE + compiled.slots.low;
     let wanted = max_memory.map_or(u64::MAX, |most| most / PAGE * PAGE).min(declared);
     Ok(wanted.min(fair).max(least))
 }
@@ -92,7 +92,8 @@ impl Batch {
     ) -> Result<Self, Error> {
         let properties = device.properties();
         let memory_limit = memory_limit(&compiled, properties, capacity, max_memory)?;
-        let slot_bytes = (compiled.slots.memory + memory_limit + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
+        let memory_bytes = memory_limit.saturating_sub(compiled.slots.low);
+        let slot_bytes = (compiled.slots.memory + memory_bytes + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
         let slots = device.allocate(compiled.layout.slots(capacity) * slot_bytes)?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
@@ -237,7 +238,8 @@ impl Batch {
     pub(crate) fn read_memory(&self, slot: u64) -> Result<Vec<u8>, Error> {
         let length = self.read_word(slot, field::MEMORY_BYTES)?.min(self.memory_limit);
         let mut memory = vec![0; length as usize];
-        self.read(slot, self.compiled.slots.memory, &mut memory)?;
+        let low = self.compiled.slots.low.min(length) as usize;
+        self.read(slot, self.compiled.slots.memory, &mut memory[low..])?;
         Ok(memory)
     }
 }
@@ -261,7 +263,7 @@ fn image(device: &dyn Device, compiled: &Compiled, header: &Header) -> Result<Im
         fixed[(place.length / WORD) as usize] = elements.len() as u64;
     }
     let tables = slots.tables.iter().zip(&initial.tables).map(|(place, elements)| (place.at, elements));
-    let memory = initial.memory.iter().map(|(at, words)| (slots.memory + at, words));
+    let memory = initial.memory.iter().map(|(at, words)| (slots.memory + at - slots.low, words));
     let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memory).collect();
     let words =
         pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));

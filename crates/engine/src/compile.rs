@@ -31,6 +31,13 @@ pub struct CompileOptions {
     pub checks: Checks,
 }
 
+impl CompileOptions {
+    /// Quick checks are made for cells.
+    fn checks(&self) -> Checks {
+        if self.layout == Layout::Interleaved { self.checks } else { Checks::Exact }
+    }
+}
+
 /// A module compiled to PTX; knows nothing of devices yet.
 #[derive(Debug)]
 pub struct Compiled {
@@ -80,8 +87,11 @@ impl Compiled {
         timed.lap("decode");
         let entries = entries(&module, &options.entry)?;
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
-        let clif =
-            wasm::translate(&module, &wasm::Options { layout: options.layout, entries: functions, optimize: true })?;
+        let trims = options.checks() == Checks::Fast;
+        let clif = wasm::translate(
+            &module,
+            &wasm::Options { layout: options.layout, entries: functions, trims, optimize: true },
+        )?;
         timed.lap("translate");
         let slots = clif.slots.clone();
         let ptx = ptx::emit(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm))?;
@@ -175,11 +185,9 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 
 /// The CLIF program in the form the back end takes.
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
-    let CompileOptions { layout, checks, .. } = *options;
-    // Quick checks are made for cells.
-    let checks = if layout == Layout::Interleaved { checks } else { Checks::Exact };
+    let (layout, checks) = (options.layout, options.checks());
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
-    let memory = ptx::Memory { at: program.slots.memory, least: program.least_memory };
+    let memory = ptx::Memory { at: program.slots.memory, least: program.least_memory, low: program.slots.low };
     let functions = program.functions.into_iter().map(ptx_function).collect();
     ptx::Program { functions, layout, function_table, memory, checks }
 }

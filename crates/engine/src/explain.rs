@@ -22,8 +22,10 @@ pub struct Explained {
 pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> Result<Vec<Explained>, Error> {
     let module = wasm::decode(bytes, default_features())?;
     let functions = entries(&module, &options.entry)?.into_iter().map(|(index, _)| index).collect();
-    let program =
-        wasm::translate(&module, &wasm::Options { layout: options.layout, entries: functions, optimize: true })?;
+    let program = wasm::translate(
+        &module,
+        &wasm::Options { layout: options.layout, entries: functions, trims: false, optimize: true },
+    )?;
     let shown: Vec<_> = program
         .functions
         .iter()

@@ -91,6 +91,40 @@ fn what_quick_checks_end_runs_again_with_exact_ones() {
     assert!(matches!(&exact[5].end, End::Trapped(trap) if trap.code == TrapCode::MemoryOutOfBounds));
 }
 
+/// A stack of a megabyte below the data. It writes one byte as far below the stack's top as stdin's first says (times 64 KiB), then prints the 8 bytes
+/// around that and a byte of the data; if stdin has a second, it does the first by `memory.fill`.
+fn deep() -> String {
+    let imports = IMPORTS.replace("1)", "17)");
+    format!(
+        r#"(module {imports} (global $stack (mut i32) (i32.const 1048576)) (data (i32.const 1048580) "data")
+          (func (export "_start") (local $at i32)
+          (i32.store (i32.const 1048576) (i32.const 1048600)) (i32.store (i32.const 1048580) (i32.const 1000))
+          (drop (call $fd_read (i32.const 0) (i32.const 1048576) (i32.const 1) (i32.const 1048584)))
+          (local.set $at (i32.sub (global.get $stack)
+            (i32.mul (i32.const 65536) (i32.sub (i32.load8_u (i32.const 1048600)) (i32.const 48)))))
+          (if (i32.eq (i32.load (i32.const 1048584)) (i32.const 2))
+            (then (memory.fill (local.get $at) (i32.const 120) (i32.const 3)))
+            (else (i32.store8 (local.get $at) (i32.const 121))))
+          (i32.store (i32.const 1048576) (i32.sub (local.get $at) (i32.const 4))) (i32.store (i32.const 1048580) (i32.const 8))
+          (drop (call $fd_write (i32.const 1) (i32.const 1048576) (i32.const 1) (i32.const 1048584)))))"#
+    )
+}
+
+#[test]
+fn a_stack_deeper_than_what_has_a_place_runs_again() {
+    let inputs = ["1", "2", "3", "4", "8", "9", "2x", "9x"];
+    let (exact, _) = mapper(&deep(), 8, Layout::Interleaved).run(&jobs(&inputs), None).unwrap();
+    assert_eq!(exact[0].stdout, b"\0\0\0\0y\0\0\0");
+    assert_eq!(exact[7].stdout, b"\0\0\0\0xxx\0");
+    let mut fast = checked_mapper(&deep(), 8, Layout::Interleaved, Checks::Fast);
+    for _ in 0..2 {
+        let (done, stats) = fast.run(&jobs(&inputs), None).unwrap();
+        assert_eq!(done, exact);
+        // 256 KiB of stack have a place; the fourth writes its first byte, and prints from before it.
+        assert_eq!(stats.again, 4);
+    }
+}
+
 #[test]
 fn quick_checks_give_what_exact_ones_give() {
     let (exact, _) = mapper(&echo(), 4, Layout::Interleaved).run(&jobs(&["a", "!b", "c"]), None).unwrap();

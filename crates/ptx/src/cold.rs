@@ -115,7 +115,7 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
     let length = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[length.into()]);
     let outside = body.op_to_temp(Class::Pred, "setp.gt", ".u64", &[end.into(), length.into()]);
     body.branch_if(outside, When::True, Label::TrapTail);
-    let start = layout.offset(memory.at) as i64;
+    let start = memory.offset(layout);
     let memory = body.op_to_temp(Class::B64, "add", ".u64", &[INSTANCE.into(), start.into()]);
     let guest = body.op_to_temp(Class::B32, "cvt", ".u32.u64", &[first.into()]);
     match kind {

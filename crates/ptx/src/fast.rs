@@ -12,7 +12,7 @@
 
 use crate::body::{Label, When};
 use crate::function::Emitter;
-use crate::guest::{Access, Root};
+use crate::guest::{Access, Memory, Root};
 use crate::memory::Read;
 use crate::regs::{Class, Operand, Reg};
 use cranelift_codegen::dominator_tree::DominatorTree;
@@ -123,7 +123,7 @@ impl Emitter<'_> {
             work.extend(undo.into_iter().map(|(root, before)| Step::Leave(root, before)));
             work.extend(tree.children(block).map(Step::Enter));
         }
-        let at = self.symbols.layout().offset(self.symbols.memory().at) as i64;
+        let at = self.symbols.memory().offset(self.symbols.layout());
         let instance = self.instance()?;
         self.guest.memory = Some(self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]));
         if !self.plan.tests.is_empty() {
@@ -151,11 +151,11 @@ impl Emitter<'_> {
 
     /// Makes sure of an access. Where it can never be inside, the instance ends, and nothing follows.
     fn fast_test(&mut self, inst: Inst, access: &Access) -> bool {
-        let least = self.symbols.memory().least;
+        let Memory { least, low, .. } = self.symbols.memory();
         let end = access.displacement() + u64::from(access.bytes);
         let root = match access.root {
             Root::Constant(root) => {
-                let inside = u64::from(root) + end <= least;
+                let inside = u64::from(root) + access.displacement() >= low && u64::from(root) + end <= least;
                 if !inside {
                     self.plan.ends = true;
                     self.body.branch(Label::Inexact);
@@ -166,18 +166,22 @@ impl Emitter<'_> {
         };
         let Some(&Fact { aligned, end }) = self.plan.tests.get(&inst) else { return true };
         self.plan.ends = true;
-        if end > least {
+        if end + low > least {
             self.body.branch(Label::Inexact);
             return false;
         }
         let Some(length) = self.plan.length else { return true };
         let shift = if self.trailing_zeros(root, 4) >= aligned { 0 } else { aligned };
-        let word = self.root_word(root);
-        let mut most = self.body.op_to_temp(Class::B32, "sub", ".u32", &[length.into(), (end as i32 as i64).into()]);
-        let mut turned = word;
+        // Counted from the lowest address that has a place: what is below that becomes huge.
+        let mut turned = self.root_word(root);
+        if low > 0 {
+            turned = self.body.op_to_temp(Class::B32, "sub", ".u32", &[turned.into(), (low as i64).into()]);
+        }
+        let used = ((end + low) as i32).into();
+        let mut most = self.body.op_to_temp(Class::B32, "sub", ".u32", &[length.into(), Operand::Int(used)]);
         if shift > 0 {
             let by = Operand::Int(shift.into());
-            turned = self.body.op_to_temp(Class::B32, "shf.r.wrap", ".b32", &[word.into(), word.into(), by]);
+            turned = self.body.op_to_temp(Class::B32, "shf.r.wrap", ".b32", &[turned.into(), turned.into(), by]);
             most = self.body.op_to_temp(Class::B32, "shr", ".u32", &[most.into(), by]);
         }
         let fails = self.body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[turned.into(), most.into()]);

@@ -26,7 +26,7 @@ use crate::memory::Read;
 use crate::regs::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, MemFlags, Opcode, Value, ValueDef, types};
 use gpu_run_abi::layout::{GUARD, field};
-use gpu_run_abi::{TrapCode, TrapRecord};
+use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 use smallvec::SmallVec;
 
 /// What is known of the memory when it is compiled for.
@@ -36,6 +36,15 @@ pub struct Memory {
     pub at: u64,
     /// Bytes it never has fewer of.
     pub least: u64,
+    /// The guest address that has this place; what is below has none. 0 with exact checks.
+    pub low: u64,
+}
+
+impl Memory {
+    /// From the instance to guest byte 0.
+    pub(crate) fn offset(&self, layout: Layout) -> i64 {
+        layout.offset(self.at) as i64 - (self.low * layout.spread()) as i64
+    }
 }
 
 /// What an access's address is made of.
@@ -192,7 +201,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         let instance = self.instance()?;
-        let at = self.symbols.layout().offset(self.symbols.memory().at) as i64;
+        let at = self.symbols.memory().offset(self.symbols.layout());
         self.guest.memory = Some(self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]));
         for (shift, _) in shifts.iter().enumerate().filter(|(_, used)| **used) {
             self.guest.limits[shift] = Some(self.body.temp(Class::B32));

@@ -47,6 +47,10 @@ fn abi_code(code: ir::TrapCode) -> Option<TrapCode> {
 impl Emitter<'_> {
     fn trap_label(&mut self, code: ir::TrapCode, inst: Inst) -> Result<Label, Error> {
         let code = abi_code(code).ok_or_else(|| Error::TrapCode { function: self.function.symbol.clone(), code })?;
+        if code == TrapCode::Inexact {
+            self.plan.ends = true;
+            return Ok(Label::Inexact);
+        }
         let at = self.func.srcloc(inst);
         let offset = if at.is_default() { 0 } else { at.bits() };
         let record = TrapRecord { code, function: self.function.trap_id, offset };

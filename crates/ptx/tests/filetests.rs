@@ -87,7 +87,7 @@ fn read(path: &Path) -> Outcome<Case> {
         .filter(|name| name.namespace == namespace::WASM)
         .flat_map(|name| [Some(name.index), None])
         .collect();
-    let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20 };
+    let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20, low: 0 };
     let checks = if has("checks = fast") { gpu_run_ptx::Checks::Fast } else { gpu_run_ptx::Checks::Exact };
     let is_module = has("module");
     Ok(Case { input, expected, program: Program { functions, layout, function_table, memory, checks }, is_module })

@@ -1,6 +1,7 @@
 //! The few things all generated code does, whether it comes from wasm or from the runtime: it reaches its instance's slot, turns
 //! guest addresses into device addresses, and traps.
 
+use crate::slot::SlotLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, AliasRegion, AliasRegionData, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder,
@@ -22,6 +23,8 @@ pub(crate) const CONVENTION: CallConv = CallConv::SystemV;
 pub(crate) struct Code<'b> {
     pub(crate) b: FunctionBuilder<'b>,
     pub(crate) layout: Layout,
+    /// Guest addresses below this have no place in the slot.
+    low: u64,
     /// The instance pointer: the function's first parameter.
     pub(crate) instance: Value,
     params: Vec<Value>,
@@ -42,13 +45,13 @@ pub(crate) fn block_args(values: &[Value]) -> Vec<BlockArg> {
 
 impl<'b> Code<'b> {
     /// Opens the function's entry block; `instance` is its first parameter.
-    pub(crate) fn new(mut b: FunctionBuilder<'b>, layout: Layout) -> Self {
+    pub(crate) fn new(mut b: FunctionBuilder<'b>, layout: Layout, slots: &SlotLayout) -> Self {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
-        Self { b, layout, instance: params[0], params, functions: HashMap::new() }
+        Self { b, layout, low: slots.low, instance: params[0], params, functions: HashMap::new() }
     }
 
     pub(crate) fn ins(&mut self) -> FuncInstBuilder<'_, 'b> {
@@ -175,6 +178,20 @@ impl<'b> Code<'b> {
         let bytes = self.header(types::I64, field::MEMORY_BYTES);
         let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
         self.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        if self.low > 0 {
+            let low = self.low as i64;
+            let below = self.ins().icmp_imm_u(IntCC::UnsignedLessThan, at, low);
+            let any = self.ins().icmp_imm_s(IntCC::NotEqual, length, 0);
+            let missing = self.ins().band(below, any);
+            self.trap_if(missing, TrapCode::Inexact);
+        }
+    }
+
+    /// The device address of guest byte 0, for addresses that have a place.
+    pub(crate) fn memory_address(&mut self, slots: &SlotLayout) -> Value {
+        let first = self.slot_address(slots.memory);
+        let below = (slots.low * self.layout.spread()) as i64;
+        self.ins().iadd_imm_s(first, -below)
     }
 
     // Traps and stops.

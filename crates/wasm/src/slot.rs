@@ -4,11 +4,15 @@
 //! grow, so the memory comes last. Offsets are in bytes of the slot and multiples of a word, before
 //! [`gpu_run_abi::Layout::offset`] is applied.
 
-use crate::decode::{ElementKind, Module, Table};
-use gpu_run_abi::layout::{WORD, field};
+use crate::decode::{Constant, ElementKind, Global, Module, Table};
+use crate::types::ValType;
+use gpu_run_abi::layout::{PAGE, WORD, field};
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
+
+/// Bytes of stack that have a place in a slot that is trimmed.
+const STACK_KEPT: u64 = 256 << 10;
 
 /// One table: where it is, and the words that describe it.
 #[derive(Clone, Copy, Debug)]
@@ -42,14 +46,17 @@ pub struct SlotLayout {
     pub arguments: u64,
     /// Where the fixed part ends; the tables' elements follow.
     pub end: u64,
-    /// The memory's first byte.
+    /// Where the memory begins, with the byte at guest address `low`.
     pub memory: u64,
+    /// Guest addresses below this have no place in the slot: a stack's far end, which hardly any program reaches.
+    pub low: u64,
     /// Bytes of constants.
     pub constants: u64,
 }
 
 impl SlotLayout {
-    pub fn new(module: &Module<'_>) -> Self {
+    /// `trims` leaves out what lies below the stack that is kept, see [`SlotLayout::low`].
+    pub fn new(module: &Module<'_>, trims: bool) -> Self {
         let mut at = field::HEADER_BYTES;
         let mut word = || {
             at += WORD;
@@ -84,7 +91,23 @@ impl SlotLayout {
             TablePlace { at, capacity, length }
         };
         let tables = module.tables.iter().zip(lengths).map(place).collect();
-        Self { globals, tables, data, elements, arguments, end, memory, constants }
+        let low = if trims { low(module) } else { 0 };
+        Self { globals, tables, data, elements, arguments, end, memory, low, constants }
+    }
+}
+
+/// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.
+fn low(module: &Module<'_>) -> u64 {
+    let address = |constant: Constant| match constant {
+        Constant::Bits(bits) => bits,
+        _ => 0,
+    };
+    let Some(Global { init: Constant::Bits(top), ty: ValType::I32, .. }) = module.globals.first() else { return 0 };
+    let first_data = module.data.iter().filter_map(|segment| segment.offset.map(address)).min();
+    let least = module.memory.map_or(0, |m| m.minimum * PAGE);
+    match *top <= first_data.unwrap_or(least) && *top <= least {
+        true => top.saturating_sub(STACK_KEPT) / PAGE * PAGE,
+        false => 0,
     }
 }
 

@@ -25,7 +25,7 @@ enum Side {
 
 impl Side {
     fn guest(code: &mut Code<'_>, env: &Env<'_>, param: usize) -> Self {
-        let (at, memory) = (parameter(code, param), code.slot_address(env.slots.memory));
+        let (at, memory) = (parameter(code, param), code.memory_address(env.slots));
         Side::Guest(at, memory)
     }
     fn plain(code: &mut Code<'_>, param: usize) -> Self {

@@ -82,7 +82,7 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
     let mut make =
         |name: UserFuncName, ty: ir::Signature, index, kind, label: String, build: &mut dyn FnMut(&mut Code<'_>)| {
             let mut clif = ir::Function::with_name_signature(name, ty);
-            let mut code = Code::new(FunctionBuilder::new(&mut clif, &mut context), env.layout);
+            let mut code = Code::new(FunctionBuilder::new(&mut clif, &mut context), env.layout, env.slots);
             build(&mut code);
             code.b.finalize(isa.frontend_config());
             Function { index, kind, name: label, clif }

@@ -9,12 +9,14 @@ use gpu_run_abi::launch::{local, offset};
 use gpu_run_abi::layout::{WORD, field};
 
 /// (launch, index): clears what the last instance had, copies the image, and fills in what is the slot's own.
-pub(super) fn set_up(code: &mut Code<'_>, _: &Env<'_>) {
+pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     let (launch, index) = (code.param(1), code.param(2));
     // A slot that was never used says 0.
-    let used = code.header(types::I32, field::MEMORY_BYTES);
-    let zero = code.i32(0);
-    code.call_helper(Helper::GuestFill, &[zero, zero, used]);
+    let (used, zero, low) = (code.header(types::I32, field::MEMORY_BYTES), code.i32(0), env.slots.low as i64);
+    let length = code.ins().iadd_imm_s(used, -low);
+    let length = code.ins().select(used, length, zero);
+    let first = code.i32(low);
+    code.call_helper(Helper::GuestFill, &[first, zero, length]);
     copy_image(code, launch);
     code.set_header(launch, field::LAUNCH);
     let index = code.ins().uextend(types::I64, index);

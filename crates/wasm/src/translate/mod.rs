@@ -37,6 +37,8 @@ pub struct Options {
     pub layout: Layout,
     /// Exported functions the host may call, by function index, in the order of the kernel's selectors.
     pub entries: Vec<u32>,
+    /// Leave out of slots what hardly any instance touches: only for builds whose instances can be run again.
+    pub trims: bool,
     /// Run Cranelift's optimiser. Without it the CLIF is what the operators say, for people to read.
     pub optimize: bool,
 }
@@ -81,7 +83,7 @@ pub(crate) struct Env<'a> {
 /// Translates and optimises every function, in parallel.
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
     let isa = optimizer()?;
-    let slots = SlotLayout::new(module);
+    let slots = SlotLayout::new(module, options.trims);
     let env = Env { module, slots: &slots, layout: options.layout };
     let mut functions = runtime::functions(&env, &options.entries, &isa);
     let imports = module.imports.len() as u32;
@@ -160,7 +162,7 @@ fn translate_function(
     let ty = env.module.function_type(index);
     let name = UserFuncName::user(namespace::WASM, index);
     let mut function = ir::Function::with_name_signature(name, clif_signature(ty));
-    let code = Code::new(FunctionBuilder::new(&mut function, context), env.layout);
+    let code = Code::new(FunctionBuilder::new(&mut function, context), env.layout, env.slots);
     let mut translator = Translator {
         env,
         index,
