@@ -101,9 +101,10 @@ fn files_that_cannot_be_read_end_with_2() {
 #[test]
 fn a_script_that_loses_the_device_is_blamed_and_the_others_are_not() {
     let place = Place::new().with("a.wast", GOOD).with("b.wast", GOOD).with("c.wast", GOOD);
-    // Two launches each. The third loses the device for `b` and `c`; run again, each on a fresh one, `b` has the fifth.
+    // Six launches each: the module and two calls, each with a second one that asks how it ended. The ninth loses the device
+    // for `b` and `c`; run again, each on a fresh one, `b` has the fourteenth, its second call.
     let mut command = place.command("wast --device cpu --layout linear --jobs 1 a.wast b.wast c.wast");
-    let ran = support::Ran::from(command.env("GPU_RUN_TEST_FAULT", "launch:3,5").output().unwrap());
+    let ran = support::Ran::from(command.env("GPU_RUN_TEST_FAULT", "launch:9,14").output().unwrap());
     let ran = ran.gives(
         1,
         "a.wast  4 passed, 0 failed\nb.wast  2 passed, 1 failed\nc.wast  4 passed, 0 failed\n3 files: 10 passed, 1 failed\n",

@@ -134,6 +134,10 @@ impl Batch {
         })
     }
 
+    pub(crate) fn memory_limit(&self) -> u64 {
+        self.memory_limit
+    }
+
     pub(crate) fn device_bytes(&self) -> u64 {
         self.slots.len()
     }

@@ -146,7 +146,11 @@ impl Mapper {
         tracing::debug!(count = slots.len(), "run again with exact checks");
         let exact = match self.exact.take() {
             Some(exact) => exact,
-            None => Box::new(Mapper::new(Arc::new(self.program.exact()?), AGAIN, None)?),
+            // It may have as much memory as here, so that it does the same.
+            None => {
+                let most = self.waves.as_ref().map(Waves::memory_limit);
+                Box::new(Mapper::new(Arc::new(self.program.exact()?), AGAIN, most)?)
+            }
         };
         let exact = self.exact.insert(exact);
         let jobs: Vec<_> = slots.iter().map(|slot| wave[*slot].clone()).collect();

@@ -30,6 +30,11 @@ impl Waves {
         Ok(Self { batch, capacity, selector })
     }
 
+    /// Bytes an instance's memory may grow to.
+    pub(crate) fn memory_limit(&self) -> u64 {
+        self.batch.memory_limit()
+    }
+
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }

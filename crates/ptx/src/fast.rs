@@ -32,19 +32,26 @@ pub enum Checks {
     Fast,
 }
 
-/// What is known of a root, or asked: aligned to a power of two, and so many bytes from it inside the memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is known of a root, or asked: aligned to a power of two, and the bytes from `start` to `end` behind it have a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact {
     aligned: u32,
+    start: u64,
     end: u64,
 }
 
 impl Fact {
+    const NOTHING: Fact = Fact { aligned: 0, start: u64::MAX, end: 0 };
+
     fn covers(self, other: Fact) -> bool {
-        self.aligned >= other.aligned && self.end >= other.end
+        self.join(other) == self
     }
     fn join(self, other: Fact) -> Fact {
-        Fact { aligned: self.aligned.max(other.aligned), end: self.end.max(other.end) }
+        Fact {
+            aligned: self.aligned.max(other.aligned),
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 }
 
@@ -57,6 +64,9 @@ pub(crate) struct Plan {
     /// Some test or access ends the instance.
     pub(crate) ends: bool,
 }
+
+/// The strictest alignment of an access.
+const MOST_ALIGNED: u64 = 8;
 
 /// How far beyond an access a test may look ahead, so that an object near the memory's end is not asked for more than it has.
 const AHEAD: u64 = 256;
@@ -105,7 +115,7 @@ impl Emitter<'_> {
                 let Root::Value(root) = access.root else { continue };
                 let needed = self.needed(access);
                 let known = facts.get(&root).copied();
-                if known.unwrap_or_default().covers(needed) {
+                if known.unwrap_or(Fact::NOTHING).covers(needed) {
                     continue;
                 }
                 let ahead = by_root[&root]
@@ -113,9 +123,9 @@ impl Emitter<'_> {
                     .filter(|(other, fact)| tree.block_dominates(block, *other) && fact.end <= needed.end + AHEAD);
                 let asked = ahead.fold(needed, |all, (other, fact)| {
                     let aligned = if *other == block { fact.aligned } else { 0 };
-                    all.join(Fact { aligned, end: fact.end })
+                    all.join(Fact { aligned, ..*fact })
                 });
-                let asked = asked.join(known.unwrap_or_default());
+                let asked = asked.join(known.unwrap_or(Fact::NOTHING));
                 self.plan.tests.insert(*inst, asked);
                 undo.push((root, facts.insert(root, asked)));
             }
@@ -146,7 +156,7 @@ impl Emitter<'_> {
         // What does not keep its root's alignment is made by shifts.
         let is_plain = access.expected && access.displacement().is_multiple_of(size);
         let need = if is_plain { size.trailing_zeros() } else { 0 };
-        Fact { aligned: need, end }
+        Fact { aligned: need, start: access.displacement(), end }
     }
 
     /// Makes sure of an access. Where it can never be inside, the instance ends, and nothing follows.
@@ -164,20 +174,22 @@ impl Emitter<'_> {
             }
             Root::Value(root) => root,
         };
-        let Some(&Fact { aligned, end }) = self.plan.tests.get(&inst) else { return true };
+        let Some(&Fact { aligned, start, end }) = self.plan.tests.get(&inst) else { return true };
         self.plan.ends = true;
-        if end + low > least {
+        // The lowest the root may be; a little more than that where alignment wants it.
+        let first = low.saturating_sub(start).next_multiple_of(MOST_ALIGNED);
+        if end + first > least {
             self.body.branch(Label::Inexact);
             return false;
         }
         let Some(length) = self.plan.length else { return true };
         let shift = if self.trailing_zeros(root, 4) >= aligned { 0 } else { aligned };
-        // Counted from the lowest address that has a place: what is below that becomes huge.
+        // Counted from there: what is below becomes huge.
         let mut turned = self.root_word(root);
-        if low > 0 {
-            turned = self.body.op_to_temp(Class::B32, "sub", ".u32", &[turned.into(), (low as i64).into()]);
+        if first > 0 {
+            turned = self.body.op_to_temp(Class::B32, "sub", ".u32", &[turned.into(), (first as i64).into()]);
         }
-        let used = ((end + low) as i32).into();
+        let used = ((end + first) as i32).into();
         let mut most = self.body.op_to_temp(Class::B32, "sub", ".u32", &[length.into(), Operand::Int(used)]);
         if shift > 0 {
             let by = Operand::Int(shift.into());
