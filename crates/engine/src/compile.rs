@@ -55,8 +55,6 @@ pub struct Compiled {
     /// Functions the kernel can call, in the order of its selectors.
     pub(crate) entries: Vec<EntryFunction>,
     pub(crate) globals: Vec<(String, u32, ValType)>,
-    /// Signature number of each function, for references the host makes.
-    pub(crate) signatures: Vec<u32>,
     pub(crate) symbols: Symbols,
     timings: Vec<(&'static str, Duration)>,
 }
@@ -113,7 +111,6 @@ impl Compiled {
             has_start: module.start.is_some(),
             entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             globals: globals.collect(),
-            signatures: (0..module.functions.len()).map(|f| module.signature_of(f as u32)).collect(),
             symbols: Symbols::new(&module),
             timings,
         })

@@ -19,6 +19,8 @@ pub(crate) struct Initial {
     pub(crate) memory: Vec<(u64, Vec<u64>)>,
     /// Passive segments, for `memory.init` and `table.init`.
     pub(crate) constants: Vec<u8>,
+    /// What a reference to each function looks like, for those the host passes.
+    pub(crate) references: Vec<u64>,
     pub(crate) trap: Option<TrapCode>,
 }
 
@@ -33,6 +35,7 @@ impl Initial {
         for table in &module.tables {
             this.tables.push(vec![word(module, &globals, table.init); table.minimum as usize]);
         }
+        this.references = (0..module.functions.len() as u32).map(|f| function_reference(module, f)).collect();
         this.elements(module, slots, &globals);
         this.data(module, slots, &globals);
         this

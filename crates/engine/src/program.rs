@@ -174,8 +174,12 @@ impl Compiled {
             let given: Vec<_> = args.iter().map(|a| a.ty().to_string()).collect();
             return Err(Error::Usage(format!("`{function}` has type {ty}, and was given ({})", given.join(", "))));
         }
-        let reference = |index: u32| (u64::from(self.signatures[index as usize]) << 32) | (u64::from(index) + 1);
-        Ok((selector, args.iter().map(|a| a.word(reference)).collect()))
+        let references = &self.initial.references;
+        let unknown = |index: &u32| *index as usize >= references.len();
+        if let Some(index) = args.iter().find_map(|a| a.function().filter(unknown)) {
+            return Err(Error::Usage(format!("there is no function {index} to refer to")));
+        }
+        Ok((selector, args.iter().map(|a| a.word(|index| references[index as usize])).collect()))
     }
 
     /// How the instances of the first slots ended.

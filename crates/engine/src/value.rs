@@ -30,6 +30,14 @@ impl Value {
         }
     }
 
+    /// The function it refers to.
+    pub(crate) fn function(self) -> Option<u32> {
+        match self {
+            Value::FuncRef(index) => index,
+            _ => None,
+        }
+    }
+
     /// The word in the slot. A function reference needs its signature besides; see `gpu_run_wasm::function_reference`.
     pub(crate) fn word(self, reference: impl FnOnce(u32) -> u64) -> u64 {
         match self {
