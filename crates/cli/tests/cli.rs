@@ -352,3 +352,23 @@ fn a_rust_file_and_a_package_are_built_and_run() {
 fn bench_left_out_of_the_build_says_how_to_have_it() {
     Place::new().run("bench").gives(1, "").says(&["built without `bench`", "--features bench"]);
 }
+
+#[test]
+fn a_reactor_is_initialized_before_it_is_called() {
+    let module = |initialize: &str| {
+        format!(
+            r#"(module (global $n (mut i32) (i32.const 1)) (func (export "get") (result i32) (global.get $n))
+                 (func $i (export "_initialize") {initialize}) )"#
+        )
+    };
+    let place = Place::new()
+        .with("a.wat", module("(global.set $n (i32.add (global.get $n) (i32.const 41)))"))
+        .with("trap.wat", module("unreachable"))
+        .with("both.wat", module("nop) (start $i"))
+        .with("takes.wat", module("(param i32)"));
+    place.run("--invoke get --instances 2 a.wat").gives(0, "42\n42\n");
+    place.run("--invoke _initialize a.wat").gives(0, "");
+    place.run("--invoke get trap.wat").gives(134, "").says(&["unreachable", "in i (function 1)"]);
+    place.run("--invoke get both.wat").gives(2, "").says(&["a start function and an `_initialize`"]);
+    place.run("--invoke get takes.wat").gives(2, "").says(&["`_initialize` has type (i32) -> ()"]);
+}

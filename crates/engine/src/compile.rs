@@ -81,8 +81,11 @@ impl Compiled {
     pub fn with_features(bytes: &[u8], options: &CompileOptions, features: WasmFeatures) -> Result<Self, Error> {
         let mut timings = Vec::new();
         let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
-        let module = wasm::decode(bytes, features)?;
+        let mut module = wasm::decode(bytes, features)?;
         timed.lap("decode");
+        if let Entry::Function(name) = &options.entry {
+            initialize_first(&mut module, name)?;
+        }
         let entries = entries(&module, &options.entry)?;
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
         let trims = options.checks() == Checks::Fast;
@@ -147,6 +150,29 @@ impl Stopwatch<'_> {
         self.timings.push((what, self.since.elapsed()));
         self.since = Instant::now();
     }
+}
+
+/// The function a reactor wants called before any other.
+const INITIALIZE: &str = "_initialize";
+
+/// Makes a reactor's `_initialize` its start function: both run once, before anything else in the instance does.
+fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> {
+    let function = module.exports.iter().find_map(|export| match export.kind {
+        ExportKind::Function(index) if export.name == INITIALIZE && called != INITIALIZE => Some(index),
+        _ => None,
+    });
+    let Some(function) = function else { return Ok(()) };
+    let ty = module.function_type(function);
+    if *ty != FuncType::default() {
+        return Err(Error::Usage(format!("its `{INITIALIZE}` has type {ty}; it can take and return nothing")));
+    }
+    if module.start.is_some() {
+        return Err(Error::Usage(format!(
+            "it has a start function and an `{INITIALIZE}`; gpu-run calls one of the two"
+        )));
+    }
+    module.start = Some(function);
+    Ok(())
 }
 
 /// The functions an [`Entry`] means, with their indices.
