@@ -1,4 +1,4 @@
-//! The exact way to the guest's memory: bounds to the byte, any alignment. [`crate::guest`] takes it where its quick test fails.
+//! The exact way to the guest's memory: bounds to the byte, any alignment. [`crate::exact`] takes it where its quick test fails.
 //!
 //! One function a size, each once in a module: `(instance, address, offset, record)` and, for a store, the value. Outside
 //! the memory the record becomes the instance's trap and the thread ends. A load takes the cells its value can

@@ -1,6 +1,6 @@
 //! Guest memory without a way back: for batches, where an instance that must be run again can be.
 //!
-//! [`crate::guest`]'s exact way joins the quick one again, so nothing is known behind an access, and an assembler lays
+//! The cold way of [`crate::exact`] joins the quick one again, so nothing is known behind an access, and an assembler lays
 //! calls, saved registers and meeting points around each. Here what fails a test ends the instance with
 //! [`Status::Inexact`]; the host runs it once more with the exact build. So a test's outcome holds for everything it dominates: memory never
 //! shrinks, alignment never changes. One test of a stack pointer is enough for a function, one of a loop's base for the loop.
@@ -25,7 +25,7 @@ use std::collections::HashMap;
 /// How guest accesses are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Checks {
-    /// To the byte, any alignment; see [`crate::guest`].
+    /// To the byte, any alignment; see [`crate::exact`].
     #[default]
     Exact,
     /// What is not certainly in order ends the instance with [`Status::Inexact`].

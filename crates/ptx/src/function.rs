@@ -7,6 +7,7 @@
 use crate::body::{Body, Label};
 use crate::call::Prototypes;
 use crate::cold::Cold;
+use crate::exact::Exact;
 use crate::fast::Plan;
 use crate::guest::Guest;
 use crate::moves::{Source, Step};
@@ -44,6 +45,7 @@ pub(crate) struct Emitter<'a> {
     /// The alias region of the guest's memory.
     pub(crate) guest_region: Option<AliasRegion>,
     pub(crate) guest: Guest,
+    pub(crate) exact: Exact,
     pub(crate) plan: Plan,
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
@@ -73,6 +75,7 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         cold: Cold::default(),
         guest_region: func.dfg.alias_regions.get(region::GUEST),
         guest: Guest::default(),
+        exact: Exact::default(),
         plan: Plan::default(),
         next: None,
         known_nonzero: SmallVec::new(),

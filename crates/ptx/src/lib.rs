@@ -15,9 +15,11 @@
 
 mod body;
 mod call;
+mod cells;
 mod cold;
 mod control;
 mod error;
+mod exact;
 mod fast;
 mod float;
 mod function;
