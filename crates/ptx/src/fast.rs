@@ -59,6 +59,8 @@ impl Fact {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     tests: HashMap<Inst, Fact>,
+    /// Alignment of an access's root that is certain there, as a power of two; only where it is any.
+    aligned: HashMap<Inst, u32>,
     /// Memory's length: read at the function's entry and after each call.
     length: Option<Reg>,
     /// Some test or access ends the instance.
@@ -115,7 +117,8 @@ impl Emitter<'_> {
                 let Root::Value(root) = access.root else { continue };
                 let needed = self.needed(access);
                 let known = facts.get(&root).copied();
-                if known.unwrap_or(Fact::NOTHING).covers(needed) {
+                if let Some(fact) = known.filter(|fact| fact.covers(needed)) {
+                    self.certain(*inst, fact);
                     continue;
                 }
                 let ahead = by_root[&root]
@@ -127,6 +130,7 @@ impl Emitter<'_> {
                 });
                 let asked = asked.join(known.unwrap_or(Fact::NOTHING));
                 self.plan.tests.insert(*inst, asked);
+                self.certain(*inst, asked);
                 undo.push((root, facts.insert(root, asked)));
             }
             // Last pushed, first popped: the children come before what undoes this block.
@@ -140,6 +144,17 @@ impl Emitter<'_> {
             self.plan.length = Some(self.body.temp(Class::B32));
         }
         self.fast_length()
+    }
+
+    fn certain(&mut self, inst: Inst, fact: Fact) {
+        if fact.aligned > 0 {
+            self.plan.aligned.insert(inst, fact.aligned);
+        }
+    }
+
+    /// How many low bits of an access's root are 0, by what it is or by what was tested.
+    fn known_zeros(&self, inst: Inst, root: Value) -> u32 {
+        self.trailing_zeros(root, 4).max(self.plan.aligned.get(&inst).copied().unwrap_or(0))
     }
 
     /// Reads the memory's length, at first or again.
@@ -202,29 +217,23 @@ impl Emitter<'_> {
     }
 
     /// Whether the access goes by whole, aligned cells (or is within one, as a byte is).
-    fn is_plain(&self, access: &Access) -> bool {
-        let size = self.unit(access.bytes);
+    fn is_plain(&self, inst: Inst, access: &Access) -> bool {
         let known = match access.root {
             Root::Constant(root) => (u64::from(root) + access.displacement()).trailing_zeros(),
-            Root::Value(root) => {
-                if access.expected && access.displacement().is_multiple_of(size) {
-                    return true;
-                }
-                self.trailing_zeros(root, 4).min(access.displacement().trailing_zeros())
-            }
+            Root::Value(root) => self.known_zeros(inst, root).min(access.displacement().trailing_zeros()),
         };
-        1u64 << known.min(3) >= size
+        1u64 << known.min(3) >= self.unit(access.bytes)
     }
 
     /// The access's address: a register and an offset, and the guest's address where its low bits matter.
-    fn fast_address(&mut self, access: &Access) -> (Reg, i64, Option<Reg>) {
+    fn fast_address(&mut self, inst: Inst, access: &Access) -> (Reg, i64, Option<Reg>) {
         let layout = self.symbols.layout();
         let by = access.displacement();
         let root = match access.root {
             Root::Constant(root) => {
                 let at = u64::from(root) + by;
                 let (base, offset) = self.displaced(layout.offset(at / layout.cell() * layout.cell()));
-                if self.is_plain(access) {
+                if self.is_plain(inst, access) {
                     return (base, offset + (at % layout.cell()) as i64, None);
                 }
                 let low = Operand::Int((at % layout.cell()) as i64);
@@ -232,10 +241,8 @@ impl Emitter<'_> {
             }
             Root::Value(root) => root,
         };
-        let known = self.trailing_zeros(root, 4);
-        let has_cells = 1u64 << known.min(3) >= layout.cell()
-            || (access.expected && self.unit(access.bytes) == layout.cell() && self.is_plain(access));
-        if has_cells && self.is_plain(access) {
+        let is_plain = self.is_plain(inst, access);
+        if is_plain && 1u64 << self.known_zeros(inst, root).min(3) >= layout.cell() {
             let (base, offset) = (self.cells_address(root), layout.offset(by));
             return match i32::try_from(offset) {
                 Ok(offset) => (base, offset.into(), None),
@@ -251,7 +258,7 @@ impl Emitter<'_> {
             by => (self.body.op_to_temp(Class::B32, "add", ".u32", &[word.into(), (by as i32 as i64).into()]), 0),
         };
         let (base, offset) = self.cell_of(word, cells);
-        if !self.is_plain(access) {
+        if !is_plain {
             return (base, offset, Some(word));
         }
         let byte = self.byte_in(base, word);
@@ -263,7 +270,7 @@ impl Emitter<'_> {
             self.ended = true;
             return;
         }
-        match self.fast_address(access) {
+        match self.fast_address(inst, access) {
             (base, offset, None) => self.load_cells(read, result, base, offset),
             (base, offset, Some(word)) => self.load_around(read, result, base, offset, word),
         }
@@ -274,7 +281,7 @@ impl Emitter<'_> {
             self.ended = true;
             return;
         }
-        match self.fast_address(access) {
+        match self.fast_address(inst, access) {
             (base, offset, None) => self.store_cells(access.bytes, suffix, base, offset, value),
             (base, offset, Some(word)) => self.store_around(access.bytes, base, offset, word, value),
         }
