@@ -23,6 +23,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+/// NVIDIA's assembler judges in the tests: it would take most of the time here.
+fn judge(_: &str) -> Result<(), String> {
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let first = match std::env::args().nth(1) {
         None => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64),
