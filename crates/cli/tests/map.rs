@@ -1,13 +1,16 @@
 //! `gpu-run map`, the real binary: order and count, failures, every way of splitting, and what is left after an interruption.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
+mod support;
+
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use support::Ran;
 use tempfile::TempDir;
 
 /// A folder of its own, with the guests in it.
@@ -68,37 +71,6 @@ impl Place {
 
     fn start(&self, line: &str, stdin: Stdio) -> Child {
         self.command(line).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    }
-}
-
-#[derive(Debug)]
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
-    }
-}
-
-impl Ran {
-    #[track_caller]
-    fn gives(self, code: i32, stdout: &str) -> Self {
-        assert_eq!((self.code, self.stdout.as_str()), (Some(code), stdout), "{}", self.stderr);
-        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
-        self
-    }
-
-    #[track_caller]
-    fn says(self, parts: &[&str]) -> Self {
-        for part in parts {
-            assert!(self.stderr.contains(part), "{part:?} is not in:\n{}", self.stderr);
-        }
-        self
     }
 }
 

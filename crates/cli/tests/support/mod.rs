@@ -62,6 +62,7 @@ impl Ran {
     #[track_caller]
     pub(crate) fn gives(self, code: i32, stdout: &str) -> Self {
         assert_eq!((self.code, self.stdout.as_str()), (Some(code), stdout), "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
         self
     }
 
