@@ -83,4 +83,8 @@ intrinsics! {
     Barrier() -> ();
     /// `activemask.b32`
     ActiveMask() -> (I32);
+    /// `ld.global.L1::no_allocate.u32`: a word that the host may change at any time, as it is now or was a moment ago. Nothing is
+    /// ordered by it: a load that orders things empties a cache, and where an assembler finds one in a loop (or one that is volatile) it
+    /// has the lanes of a warp take turns there, until none of them is in step with another.
+    Glance(I64) -> (I32);
 }

@@ -312,6 +312,11 @@ fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -> Done {
             let result = e.result(inst)?;
             e.body.op("activemask.b32", "", &[result.into()]);
         }
+        Intrinsic::Glance => {
+            let [address] = *e.func.dfg.inst_args(inst) else { return Err(e.unsupported(inst)) };
+            let (result, address) = (e.result(inst)?, e.in_register(address));
+            e.body.load("ld.global.L1::no_allocate", ".u32", result, address, 0);
+        }
     }
     Ok(())
 }

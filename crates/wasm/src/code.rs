@@ -207,9 +207,8 @@ impl<'b> Code<'b> {
     }
     /// Traps if the host asked for the end.
     pub(crate) fn check_stop(&mut self) {
-        let flags = self.trusted(region::BUS);
         let stop = self.fixed(field::STOP);
-        let stop = self.ins().atomic_load(types::I32, flags, stop);
+        let stop = self.intrinsic(Intrinsic::Glance, &[stop]).expect("it has a result");
         self.trap_if(stop, TrapCode::Interrupted);
     }
 

@@ -98,8 +98,15 @@ impl<'a> Cursor<'a> {
     pub(super) fn word(&mut self) -> &'a str {
         self.skip();
         let from = self.at;
-        while self.at < self.end && WORD[self.text.as_bytes()[self.at] as usize] {
-            self.at += 1;
+        loop {
+            while self.at < self.end && WORD[self.text.as_bytes()[self.at] as usize] {
+                self.at += 1;
+            }
+            // `.L1::no_allocate`; one colon alone ends a label.
+            match self.rest().starts_with(b"::") {
+                true => self.at += 2,
+                false => break,
+            }
         }
         &self.text[from..self.at] // words are ASCII: both ends are character boundaries
     }
