@@ -221,6 +221,23 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Whether an instruction calls a function, and is no intrinsic that looks as if it did.
+    pub(crate) fn calls(&self, inst: Inst) -> bool {
+        match self.func.dfg.insts[inst] {
+            InstructionData::Call { func_ref, .. } => matches!(self.symbol(func_ref), Ok(Name::Function(_))),
+            ref data => data.opcode().is_call(),
+        }
+    }
+
+    pub(crate) fn is_glance(&self, inst: Inst) -> bool {
+        match self.func.dfg.insts[inst] {
+            InstructionData::Call { func_ref, .. } => {
+                matches!(self.symbol(func_ref), Ok(Name::Intrinsic(Intrinsic::Glance)))
+            }
+            _ => false,
+        }
+    }
+
     /// What a call instruction calls, with which arguments and signature; `None` for an intrinsic, which is then done.
     fn callee(&mut self, inst: Inst) -> Result<Option<Call<'a>>, Error> {
         let func = self.func;

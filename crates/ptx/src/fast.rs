@@ -15,9 +15,8 @@ use crate::function::Emitter;
 use crate::guest::{Access, Memory, Root};
 use crate::memory::Read;
 use crate::regs::{Class, Operand, Reg};
-use cranelift_codegen::dominator_tree::DominatorTree;
-use cranelift_codegen::flowgraph::ControlFlowGraph;
-use cranelift_codegen::ir::{Block, Inst, Value};
+use crate::range::Shape;
+use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Value, ValueDef, types};
 use gpu_run_abi::Status;
 use gpu_run_abi::layout::field;
 use std::collections::HashMap;
@@ -36,12 +35,12 @@ pub enum Checks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact {
     aligned: u32,
-    start: u64,
-    end: u64,
+    start: i64,
+    end: i64,
 }
 
 impl Fact {
-    const NOTHING: Fact = Fact { aligned: 0, start: u64::MAX, end: 0 };
+    const NOTHING: Fact = Fact { aligned: 0, start: i64::MAX, end: i64::MIN };
 
     fn covers(self, other: Fact) -> bool {
         self.join(other) == self
@@ -55,10 +54,27 @@ impl Fact {
     }
 }
 
+/// What an access needs.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    /// The value a test looks at: the access's root, or what that is made of.
+    of: Value,
+    fact: Fact,
+    /// How many low bits the rest of the root has that are 0.
+    zeros: u32,
+}
+
+enum Need {
+    Test(Asked),
+    /// It is in order in any case, and this is known of its root.
+    Nothing(Fact),
+}
+
 /// The tests of a function, by the access they come before.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    tests: HashMap<Inst, Fact>,
+    /// What is asked, and of which value.
+    tests: HashMap<Inst, (Value, Fact)>,
     /// Alignment of an access's root that is certain there, as a power of two; only where it is any.
     aligned: HashMap<Inst, u32>,
     /// Memory's length: read at the function's entry and after each call.
@@ -71,7 +87,10 @@ pub(crate) struct Plan {
 const MOST_ALIGNED: u64 = 8;
 
 /// How far beyond an access a test may look ahead, so that an object near the memory's end is not asked for more than it has.
-const AHEAD: u64 = 256;
+const AHEAD: i64 = 256;
+
+/// How far apart the places may be that a test asks for at once, where a loop goes from one to the next.
+const SPAN: i64 = 64 << 10;
 
 impl Emitter<'_> {
     /// Finds where tests are needed.
@@ -86,17 +105,18 @@ impl Emitter<'_> {
         if accesses.is_empty() {
             return Ok(());
         }
-        let cfg = ControlFlowGraph::with_function(func);
-        let tree = DominatorTree::with_function(func, &cfg);
+        let Some(shape) = self.shape.take() else { return Ok(()) };
+        let tree = &shape.tree;
         let mut by_root: HashMap<Value, Vec<(Block, Fact)>> = HashMap::new();
-        for (block, _, access) in &accesses {
-            if let Root::Value(root) = access.root {
-                by_root.entry(root).or_default().push((*block, self.needed(access)));
-            }
-        }
-        let mut in_block: HashMap<Block, Vec<(Inst, Access)>> = HashMap::new();
+        let mut in_block: HashMap<Block, Vec<(Inst, Asked)>> = HashMap::new();
         for (block, inst, access) in accesses {
-            in_block.entry(block).or_default().push((inst, access));
+            match self.asked(&shape, &access) {
+                Need::Test(asked) => {
+                    by_root.entry(asked.of).or_default().push((block, asked.fact));
+                    in_block.entry(block).or_default().push((inst, asked));
+                }
+                Need::Nothing(fact) => self.certain(inst, fact, u32::MAX),
+            }
         }
         // Facts found on the way down the tree; what was added in a block is forgotten when leaving it.
         let mut facts: HashMap<Value, Fact> = HashMap::new();
@@ -113,12 +133,10 @@ impl Emitter<'_> {
                 }
             };
             let mut undo = Vec::new();
-            for (inst, access) in in_block.get(&block).into_iter().flatten() {
-                let Root::Value(root) = access.root else { continue };
-                let needed = self.needed(access);
+            for (inst, Asked { of: root, fact: needed, zeros }) in in_block.get(&block).into_iter().flatten().copied() {
                 let known = facts.get(&root).copied();
                 if let Some(fact) = known.filter(|fact| fact.covers(needed)) {
-                    self.certain(*inst, fact);
+                    self.certain(inst, fact, zeros);
                     continue;
                 }
                 let ahead = by_root[&root]
@@ -129,14 +147,15 @@ impl Emitter<'_> {
                     all.join(Fact { aligned, ..*fact })
                 });
                 let asked = asked.join(known.unwrap_or(Fact::NOTHING));
-                self.plan.tests.insert(*inst, asked);
-                self.certain(*inst, asked);
+                self.plan.tests.insert(inst, (root, asked));
+                self.certain(inst, asked, zeros);
                 undo.push((root, facts.insert(root, asked)));
             }
             // Last pushed, first popped: the children come before what undoes this block.
             work.extend(undo.into_iter().map(|(root, before)| Step::Leave(root, before)));
             work.extend(tree.children(block).map(Step::Enter));
         }
+        self.shape = Some(shape);
         let at = self.symbols.memory().offset(self.symbols.layout());
         let instance = self.instance()?;
         self.guest.memory = Some(self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]));
@@ -146,10 +165,39 @@ impl Emitter<'_> {
         self.fast_length()
     }
 
-    fn certain(&mut self, inst: Inst, fact: Fact) {
-        if fact.aligned > 0 {
-            self.plan.aligned.insert(inst, fact.aligned);
+    fn certain(&mut self, inst: Inst, fact: Fact, zeros: u32) {
+        let aligned = fact.aligned.min(zeros);
+        if aligned > 0 {
+            self.plan.aligned.insert(inst, aligned);
         }
+    }
+
+    /// What must hold for an access.
+    fn asked(&self, shape: &Shape, access: &Access) -> Need {
+        let (needed, Memory { least, low, .. }) = (self.needed(access), self.symbols.memory());
+        let Root::Value(root) = access.root else { return Need::Nothing(Fact::NOTHING) };
+        let plain = Need::Test(Asked { of: root, fact: needed, zeros: u32::MAX });
+        if self.ty(root) != types::I32 {
+            return plain;
+        }
+        if let Some(range) = self.range(shape, root) {
+            let places = range.low + needed.start >= low as i64 && range.high + needed.end <= least as i64;
+            let aligned = range.zeros.max(self.trailing_zeros(root, 4));
+            let inside = range.low >= 0 && places && aligned >= needed.aligned;
+            return if inside { Need::Nothing(Fact { aligned, ..needed }) } else { plain };
+        }
+        let ValueDef::Result(inst, _) = self.func.dfg.value_def(root) else { return plain };
+        let InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } = self.func.dfg.insts[inst] else {
+            return plain;
+        };
+        // Of a sum, what is known says which places the rest must have.
+        let beside = |of: Value, by: Value| {
+            let by = self.range(shape, by).filter(|by| by.high - by.low <= SPAN && by.zeros >= needed.aligned)?;
+            // The sum itself must not be below 0, either.
+            let fact = Fact { aligned: needed.aligned, start: by.low, end: needed.end + by.high };
+            Some(Need::Test(Asked { of: self.func.dfg.resolve_aliases(of), fact, zeros: by.zeros }))
+        };
+        beside(a, b).or_else(|| beside(b, a)).unwrap_or(plain)
     }
 
     /// How many low bits of an access's root are 0, by what it is or by what was tested.
@@ -166,34 +214,31 @@ impl Emitter<'_> {
     }
 
     fn needed(&self, access: &Access) -> Fact {
-        let end = access.displacement() + u64::from(access.bytes);
+        let start = access.displacement() as i64;
         let size = self.unit(access.bytes);
         // What does not keep its root's alignment is made by shifts.
         let is_plain = access.expected && access.displacement().is_multiple_of(size);
         let need = if is_plain { size.trailing_zeros() } else { 0 };
-        Fact { aligned: need, start: access.displacement(), end }
+        Fact { aligned: need, start, end: start + i64::from(access.bytes) }
     }
 
     /// Makes sure of an access. Where it can never be inside, the instance ends, and nothing follows.
     fn fast_test(&mut self, inst: Inst, access: &Access) -> bool {
         let Memory { least, low, .. } = self.symbols.memory();
         let end = access.displacement() + u64::from(access.bytes);
-        let root = match access.root {
-            Root::Constant(root) => {
-                let inside = u64::from(root) + access.displacement() >= low && u64::from(root) + end <= least;
-                if !inside {
-                    self.plan.ends = true;
-                    self.body.branch(Label::Inexact);
-                }
-                return inside;
+        if let Root::Constant(root) = access.root {
+            let inside = u64::from(root) + access.displacement() >= low && u64::from(root) + end <= least;
+            if !inside {
+                self.plan.ends = true;
+                self.body.branch(Label::Inexact);
             }
-            Root::Value(root) => root,
-        };
-        let Some(&Fact { aligned, start, end }) = self.plan.tests.get(&inst) else { return true };
+            return inside;
+        }
+        let Some(&(root, Fact { aligned, start, end })) = self.plan.tests.get(&inst) else { return true };
         self.plan.ends = true;
         // The lowest the root may be; a little more than that where alignment wants it.
-        let first = low.saturating_sub(start).next_multiple_of(MOST_ALIGNED);
-        if end + first > least {
+        let first = ((low as i64 - start).max(0) as u64).next_multiple_of(MOST_ALIGNED) as i64;
+        if end + first > least as i64 {
             self.body.branch(Label::Inexact);
             return false;
         }
@@ -202,7 +247,7 @@ impl Emitter<'_> {
         // Counted from there: what is below becomes huge.
         let mut turned = self.root_word(root);
         if first > 0 {
-            turned = self.body.op_to_temp(Class::B32, "sub", ".u32", &[turned.into(), (first as i64).into()]);
+            turned = self.body.op_to_temp(Class::B32, "sub", ".u32", &[turned.into(), first.into()]);
         }
         let used = ((end + first) as i32).into();
         let mut most = self.body.op_to_temp(Class::B32, "sub", ".u32", &[length.into(), Operand::Int(used)]);

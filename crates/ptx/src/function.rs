@@ -12,6 +12,7 @@ use crate::fast::Plan;
 use crate::guest::Guest;
 use crate::moves::{Source, Step};
 use crate::operand::sign_extend;
+use crate::range::Shape;
 use crate::regs::{Class, Operand, Reg, unsigned};
 use crate::symbols::Symbols;
 use crate::trap::Traps;
@@ -47,6 +48,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) guest: Guest,
     pub(crate) exact: Exact,
     pub(crate) plan: Plan,
+    pub(crate) shape: Option<Shape>,
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
     /// Values a `trapz` of this block has already looked at.
@@ -77,6 +79,7 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         guest: Guest::default(),
         exact: Exact::default(),
         plan: Plan::default(),
+        shape: None,
         next: None,
         known_nonzero: SmallVec::new(),
         ended: false,
@@ -200,6 +203,7 @@ impl Emitter<'_> {
             self.next = order.get(i + 1).copied();
             if i == 0 {
                 self.load_kernel_parameters(block);
+                self.find_shape();
                 self.guest_prologue()?;
             }
             self.body.place(Label::Block(block.as_u32()));

@@ -28,6 +28,7 @@ mod integer;
 mod memory;
 mod moves;
 mod operand;
+mod range;
 mod regs;
 mod symbols;
 mod table;
