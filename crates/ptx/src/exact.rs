@@ -70,9 +70,7 @@ impl Emitter<'_> {
         if !any {
             return Ok(());
         }
-        let instance = self.instance()?;
-        let at = self.symbols.memory().offset(self.symbols.layout());
-        self.guest.memory = Some(self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]));
+        self.find_memory()?;
         for (shift, _) in shifts.iter().enumerate().filter(|(_, used)| **used) {
             self.exact.limits[shift] = Some(self.body.temp(Class::B32));
         }

@@ -156,9 +156,7 @@ impl Emitter<'_> {
             work.extend(tree.children(block).map(Step::Enter));
         }
         self.shape = Some(shape);
-        let at = self.symbols.memory().offset(self.symbols.layout());
-        let instance = self.instance()?;
-        self.guest.memory = Some(self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]));
+        self.find_memory()?;
         if !self.plan.tests.is_empty() {
             self.plan.length = Some(self.body.temp(Class::B32));
         }

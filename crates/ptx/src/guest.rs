@@ -33,6 +33,9 @@ impl Memory {
     }
 }
 
+/// Offsets of a GPU's loads and stores have 24 bits.
+const FARTHEST: i64 = 1 << 23;
+
 /// What an access's address is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
@@ -81,6 +84,24 @@ impl Emitter<'_> {
             Checks::Exact => self.exact_plan(),
             Checks::Fast => self.fast_plan(),
         }
+    }
+
+    /// Where guest byte 0 is, or would be.
+    pub(crate) fn find_memory(&mut self) -> Result<(), Error> {
+        let at = self.symbols.memory().offset(self.symbols.layout());
+        let instance = self.instance()?;
+        let memory = match at > -FARTHEST {
+            true => self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]),
+            // A constant would be added to every address anew, for what an instruction's offset cannot take of it. The number of blocks in the
+            // second dimension is 1, and no assembler knows.
+            false => {
+                let one = self.body.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%nctaid.y")]);
+                let below = self.body.op_to_temp(Class::B64, "mul.wide", ".u32", &[one.into(), (-at).into()]);
+                self.body.op_to_temp(Class::B64, "sub", ".u64", &[instance.into(), below.into()])
+            }
+        };
+        self.guest.memory = Some(memory);
+        Ok(())
     }
 
     /// A new block: nothing is kept from the last.
