@@ -48,6 +48,8 @@ struct State {
     quiet: Option<Arc<dyn Quiet>>,
     /// Where in the ring the next entry is expected: the ticket it will carry.
     next: u32,
+    /// Slots whose port was used.
+    touched: Vec<u32>,
     /// Slots whose call could not be answered yet.
     waiting: Vec<u32>,
     calls: u64,
@@ -139,7 +141,7 @@ impl Bus {
         ports + slot * self.port_bytes()
     }
 
-    /// Gets ready for a run of these instances, in slots from 0. The ring's ticket counter on the device must be 0 again.
+    /// Gets ready for a run of these instances, in slots from 0. The ring goes on where the last run left it.
     pub(crate) fn begin(&mut self, guests: Guests, deadline: Option<Instant>) {
         self.shared.store_u32(STOP_AT, 0);
         self.stopped = AtomicBool::new(false);
@@ -148,23 +150,24 @@ impl Bus {
             Guests::Contexts(contexts) => (contexts.into_iter().map(|c| Some(Lane::new(Some(c)))).collect(), None),
             Guests::Quiet(count, quiet) => ((0..count).map(|_| None).collect(), Some(quiet)),
         };
-        self.state = Mutex::new(State { lanes, quiet, ..State::default() });
+        let mut state = self.lock();
+        (state.lanes, state.quiet) = (lanes, quiet);
     }
 
     /// Ends a run: gives the contexts back, and says how many calls there were. What was used of the shared memory is as it was before, so that a run costs
     /// nothing for instances that never call.
     pub(crate) fn end(&mut self) -> (Vec<Context>, u64) {
-        let state = std::mem::take(&mut *self.lock());
-        for entry in 0..u64::from(state.next).min(self.ring_entries) {
-            self.shared.store_u64(RING_AT + entry * RingEntry::BYTES, 0);
+        // Every entry must be taken out of the ring, also that of an instance that was stopped since.
+        self.service();
+        let mut state = self.lock();
+        let State { lanes, touched, .. } = &mut *state;
+        for slot in touched.drain(..) {
+            self.shared.store_u32(self.port(slot.into()) + offset::REPLY_SEQUENCE, 0);
         }
-        let mut contexts = Vec::new();
-        for (slot, lane) in (0..).zip(state.lanes) {
-            let Some(lane) = lane else { continue };
-            self.shared.store_u32(self.port(slot) + offset::REPLY_SEQUENCE, 0);
-            contexts.extend(lane.context);
-        }
-        (contexts, state.calls)
+        let contexts = std::mem::take(lanes).into_iter().flatten().filter_map(|lane| lane.context).collect();
+        state.waiting.clear();
+        state.quiet = None;
+        (contexts, std::mem::take(&mut state.calls))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -212,6 +215,9 @@ impl Bus {
     fn packet(&self, state: &mut State, slot: u32) {
         let port = self.port(slot.into());
         let lane = state.lanes[slot as usize].get_or_insert_with(|| Lane::new(None));
+        if lane.sequence == 0 {
+            state.touched.push(slot);
+        }
         lane.sequence = lane.sequence.wrapping_add(1);
         let operation = self.shared.load_u32(port + offset::REQUEST_OP);
         if operation & op::PULL != 0 {
