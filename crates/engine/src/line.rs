@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::inputs::Strings;
 use crate::outbox::Outboxes;
 use gpu_run_device::Buffer;
+use rustix::time::{ClockId, clock_gettime};
 use std::any::Any;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -50,6 +51,8 @@ struct Order {
 pub(crate) struct Report {
     pub(crate) hostcalls: u64,
     pub(crate) run: Duration,
+    /// What of a processor that took, on this thread.
+    pub(crate) service: Duration,
 }
 
 /// A launch that was ordered.
@@ -115,15 +118,25 @@ fn launch_all(mut batch: Batch, orders: &Receiver<Order>) {
     for order in orders {
         let Order { desk, count, guests, selector, timeout, watch, reply } = order;
         let watched = watch.map(|watch| watch());
-        let began = Instant::now();
+        let (began, busy) = (Instant::now(), processor_time());
         let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
         let result = batch.launch(Run::fresh(selector, deadline), guests, &desk.buffers);
         drop(watched);
-        let result = result.map(|(_, hostcalls)| Report { hostcalls, run: began.elapsed() });
+        let result = result.map(|(_, hostcalls)| Report {
+            hostcalls,
+            run: began.elapsed(),
+            service: processor_time().saturating_sub(busy),
+        });
         tracing::debug!(count, stopped = batch.stopped(), "launch done");
         // Nobody may care any more.
         let _ = reply.send((desk, result));
     }
+}
+
+/// What this thread has had of a processor.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// The desks that no launch is made on.

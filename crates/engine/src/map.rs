@@ -271,6 +271,7 @@ impl Pending {
         self.stats.launches += 1;
         self.stats.hostcalls += report.hostcalls;
         self.stats.run += report.run;
+        self.stats.service += report.service;
         let Some(desk) = desk else { return Err(Error::Internal("a launch without its buffers".into())) };
         let began = Instant::now();
         let endings = desk.buffers.endings(wave.jobs().len(), 0)?;

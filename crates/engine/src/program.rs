@@ -91,6 +91,8 @@ pub struct RunStats {
     pub prepare: Duration,
     /// From launch to end, one launch after the other.
     pub run: Duration,
+    /// Of mapped batches: what of a processor the thread had that launches and answers calls, while they ran. On `cpu` it also computes.
+    pub service: Duration,
     /// On the host, after launches: how instances ended, and what they wrote.
     pub collect: Duration,
 }
@@ -105,6 +107,7 @@ impl RunStats {
         self.device_bytes = self.device_bytes.max(other.device_bytes);
         self.prepare += other.prepare;
         self.run += other.run;
+        self.service += other.service;
         self.collect += other.collect;
     }
 }

@@ -101,6 +101,13 @@ pub(super) fn run_one(loaded: &Loaded) -> Result<Duration> {
     Ok(took)
 }
 
+/// One batch: what its instances printed, and what it took.
+pub(super) fn run(loaded: &Loaded, instances: u32) -> Result<(Results, RunStats)> {
+    let (results, stats) = begin(loaded, instances)?.finish()?;
+    check_all(&results)?;
+    Ok((results, stats))
+}
+
 fn begin(loaded: &Loaded, instances: u32) -> Result<Pending> {
     let stdin: Arc<[u8]> = Arc::default();
     let job = |number| Job { context: loaded.guest.clone(), number, stdin: stdin.clone() };

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn it_depends_on_the_bytes_alone_and_goes_on_from_an_anchor() {
-        let bytes: Vec<u8> = (0..3 * BLOCK as u32 + 12_345).map(|i| (i * 31 >> 7) as u8).collect();
+        let bytes: Vec<u8> = (0..3 * BLOCK as u32 + 12_345).map(|i| ((i * 31) >> 7) as u8).collect();
         let mut whole = Chain::new();
         whole.update(&bytes);
         let mut pieces = Chain::new();

@@ -69,20 +69,20 @@ pub(crate) struct Spent {
     launches: u64,
     hostcalls: u64,
     again: u64,
-    times: [Duration; 3],
+    times: [Duration; 4],
 }
 
 impl From<&RunStats> for Spent {
     fn from(stats: &RunStats) -> Self {
-        let RunStats { instances, launches, hostcalls, again, prepare, run, collect, .. } = *stats;
-        Self { instances, launches, hostcalls, again, times: [prepare, run, collect] }
+        let RunStats { instances, launches, hostcalls, again, prepare, run, service, collect, .. } = *stats;
+        Self { instances, launches, hostcalls, again, times: [prepare, run, service, collect] }
     }
 }
 
 impl From<Spent> for RunStats {
     fn from(spent: Spent) -> Self {
-        let Spent { instances, launches, hostcalls, again, times: [prepare, run, collect] } = spent;
-        Self { instances, launches, hostcalls, again, prepare, run, collect, ..Self::default() }
+        let Spent { instances, launches, hostcalls, again, times: [prepare, run, service, collect] } = spent;
+        Self { instances, launches, hostcalls, again, prepare, run, service, collect, ..Self::default() }
     }
 }
 
