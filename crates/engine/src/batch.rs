@@ -163,16 +163,6 @@ impl Batch {
         }
     }
 
-    pub(crate) fn buffers(&self, device: &dyn Device) -> Result<LaunchBuffers, Error> {
-        let results = self.compiled.entries.iter().map(|e| e.ty.results.len()).max().unwrap_or(0);
-        let bytes = self.capacity * ending_bytes(results);
-        Ok(LaunchBuffers {
-            launch: device.allocate(Launch::BYTES)?,
-            endings: device.allocate(bytes)?,
-            seen: device.share(bytes)?,
-        })
-    }
-
     /// What all launches here have in common, and what the device is to do by itself in this one.
     pub(crate) fn describe(&self, local: Launch) -> Launch {
         let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
@@ -270,6 +260,14 @@ impl Batch {
 }
 
 impl LaunchBuffers {
+    /// For launches of so many instances.
+    pub(crate) fn new(device: &dyn Device, compiled: &Compiled, capacity: usize) -> Result<Self, Error> {
+        let results = compiled.entries.iter().map(|e| e.ty.results.len()).max().unwrap_or(0);
+        let bytes = capacity as u64 * ending_bytes(results);
+        let (launch, endings) = (device.allocate(Launch::BYTES)?, device.allocate(bytes)?);
+        Ok(Self { launch, endings, seen: device.share(bytes)? })
+    }
+
     pub(crate) fn write(&self, launch: &Launch) -> Result<(), Error> {
         Ok(self.launch.write(0, launch.bytes())?)
     }

@@ -31,7 +31,7 @@ impl Instance {
             return Ok(Err(Trap { code, function: None, name: None, offset: 0, source: None }));
         }
         let batch = program.batch(1, max_memory)?;
-        let buffers = batch.buffers(program.device())?;
+        let buffers = LaunchBuffers::new(program.device(), program.compiled(), 1)?;
         buffers.write(&batch.describe(Launch::default()))?;
         let mut this = Self { batch, buffers, program, context: Some(context) };
         if let End::Trapped(trap) = this.launch(Run::fresh(u32::MAX, None))?.end {

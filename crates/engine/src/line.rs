@@ -139,41 +139,56 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The desks that no launch is made on.
+/// The desks there are; made when they are needed, so that one batch alone costs one.
+#[derive(Default)]
 pub(crate) struct Desks {
     state: Mutex<Free>,
     returned: Condvar,
-    all: usize,
 }
 
+/// How many there can be.
+const MOST: usize = 2;
+
+#[derive(Default)]
 #[allow(clippy::vec_box)] // a desk is boxed everywhere: it travels through channels and errors
 struct Free {
+    /// Those that no launch is made on.
     desks: Vec<Box<Desk>>,
+    made: usize,
     /// Those that never come back.
     lost: usize,
 }
 
 impl Desks {
-    #[allow(clippy::vec_box)] // as above
-    pub(crate) fn new(desks: Vec<Box<Desk>>) -> Self {
-        Self { all: desks.len(), state: Mutex::new(Free { desks, lost: 0 }), returned: Condvar::new() }
-    }
-
     /// One of them; waits until there is one.
-    pub(crate) fn take(&self) -> Result<Box<Desk>, Error> {
-        let mut free = self.lock();
-        loop {
-            match free.desks.pop() {
-                Some(desk) => return Ok(desk),
-                None if free.lost > 0 => return Err(gone()),
-                None => free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
+    pub(crate) fn take(&self, make: impl FnOnce() -> Result<Desk, Error>) -> Result<Box<Desk>, Error> {
+        let none = |free: &mut Free| free.desks.is_empty() && free.made == MOST && free.lost == 0;
+        let state = self.returned.wait_while(self.lock(), none).unwrap_or_else(PoisonError::into_inner);
+        self.take_from(state, make).unwrap_or_else(|| Err(gone()))
     }
 
     /// One, if there is one now.
-    pub(crate) fn take_now(&self) -> Option<Box<Desk>> {
-        self.lock().desks.pop()
+    pub(crate) fn take_now(&self, make: impl FnOnce() -> Result<Desk, Error>) -> Option<Result<Box<Desk>, Error>> {
+        self.take_from(self.lock(), make)
+    }
+
+    fn take_from(
+        &self,
+        mut free: MutexGuard<'_, Free>,
+        make: impl FnOnce() -> Result<Desk, Error>,
+    ) -> Option<Result<Box<Desk>, Error>> {
+        if let Some(desk) = free.desks.pop() {
+            return Some(Ok(desk));
+        }
+        if free.made == MOST {
+            return None;
+        }
+        free.made += 1;
+        drop(free);
+        Some(make().map(Box::new).inspect_err(|_| {
+            self.lock().made -= 1;
+            self.returned.notify_all();
+        }))
     }
 
     /// Brings one back; `None` is one that went with its thread.
@@ -187,10 +202,8 @@ impl Desks {
 
     /// Waits until all are back.
     pub(crate) fn wait_for_all(&self) {
-        let mut free = self.lock();
-        while free.desks.len() + free.lost < self.all {
-            free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
+        let away = |free: &mut Free| free.desks.len() + free.lost < free.made;
+        drop(self.returned.wait_while(self.lock(), away));
     }
 
     fn lock(&self) -> MutexGuard<'_, Free> {

@@ -12,6 +12,7 @@
 //!
 //! Two batches can be under way: while one runs, the host makes the next ready and reads the results of the last.
 
+use crate::batch::LaunchBuffers;
 use crate::bus::Guests;
 use crate::error::Error;
 use crate::inputs::Inputs;
@@ -43,8 +44,6 @@ pub struct Job {
 
 /// The variable that tells an instance which it is.
 pub(crate) const NUMBER: &str = "GPU_RUN_INSTANCE";
-/// Batches that can be under way.
-const DESKS: usize = 2;
 /// Instances that run again at once: few are expected.
 const AGAIN: usize = 1024;
 
@@ -136,12 +135,13 @@ impl Mapper {
         if let Some(room) = &self.inner.room
             && !pending.left.is_empty()
         {
-            pending.launch(room, room.desks.take()?)?;
+            let make = || room.desk(&self.inner.program);
+            pending.launch(room, room.desks.take(make)?)?;
             // Of a large batch, two launches can be under way; to wait for a desk here could be for ever.
             while !pending.left.is_empty()
-                && let Some(desk) = room.desks.take_now()
+                && let Some(desk) = room.desks.take_now(make)
             {
-                pending.launch(room, desk)?;
+                pending.launch(room, desk?)?;
             }
         }
         Ok(pending)
@@ -168,17 +168,23 @@ impl Room {
     fn new(program: &Program, capacity: usize, max_memory: Option<u64>) -> Result<Self, Error> {
         let (selector, _) = program.compiled().arguments("_start", &[])?;
         let (capacity, batch) = fitting(capacity, |capacity| program.batch(capacity as u64, max_memory))?;
-        let desk = |_| -> Result<Box<Desk>, Error> {
-            let device = program.device();
-            let outboxes = Arc::new(Outboxes::new(device, capacity as u64)?);
-            let inputs = device.allocate(capacity as u64 * 2 * WORD)?;
-            Ok(Box::new(Desk { buffers: batch.buffers(device)?, inputs, strings: None, outboxes }))
-        };
-        let desks = Desks::new((0..DESKS).map(desk).collect::<Result<_, _>>()?);
         let launch = batch.describe(Launch::default());
         let (memory_limit, device_bytes) = (batch.memory_limit(), batch.device_bytes());
-        let (line, inputs) = (Line::new(batch)?, Mutex::default());
-        Ok(Self { line, desks, inputs, launch, selector, capacity, memory_limit, device_bytes })
+        let (line, desks, inputs) = (Line::new(batch)?, Desks::default(), Mutex::default());
+        let room = Self { line, desks, inputs, launch, selector, capacity, memory_limit, device_bytes };
+        // The first is always needed: if there is no memory for it, that is told now.
+        room.desks.put(Some(room.desks.take(|| room.desk(program))?));
+        Ok(room)
+    }
+
+    fn desk(&self, program: &Program) -> Result<Desk, Error> {
+        let (device, slots) = (program.device(), self.capacity as u64);
+        Ok(Desk {
+            buffers: LaunchBuffers::new(device, program.compiled(), self.capacity)?,
+            inputs: device.allocate(slots * 2 * WORD)?,
+            strings: None,
+            outboxes: Arc::new(Outboxes::new(device, slots)?),
+        })
     }
 }
 

@@ -28,7 +28,7 @@ impl Waves {
         let (selector, words) = program.compiled().arguments(function, args)?;
         let batch = program.batch(capacity as u64, max_memory)?;
         batch.set_arguments(&words)?;
-        let buffers = batch.buffers(program.device())?;
+        let buffers = LaunchBuffers::new(program.device(), program.compiled(), capacity)?;
         buffers.write(&batch.describe(Launch::default()))?;
         Ok(Self { batch, buffers, selector })
     }
