@@ -27,6 +27,8 @@ pub(crate) struct Bus {
 
 const STOP_AT: u64 = 0;
 const RING_AT: u64 = 64;
+/// Bytes that travel together, on both sides.
+const LINE: u64 = 128;
 /// Calls that are answered by one core: to wake others up would take longer.
 const FEW: usize = 256;
 /// Calls that a core takes at a time.
@@ -97,7 +99,8 @@ struct Lane {
 
 impl Bus {
     pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
-        let ring_entries = slots.next_power_of_two();
+        // The ring and the reply words share no line: one side writes the one, the other the other.
+        let ring_entries = slots.next_power_of_two().max(LINE / RingEntry::BYTES);
         // One instance has room for a whole buffered write; many share what a few hold.
         let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
         const { assert!(64 << 10 <= ReplyWord::PAYLOAD_MOST) };

@@ -236,6 +236,18 @@ fn what_is_begun_while_another_batch_runs_gives_its_own_results() {
 }
 
 #[test]
+fn a_batch_is_made_ready_while_another_one_runs() {
+    let mapper = mapper(&endless(2), 1, Layout::Linear);
+    let (began, limit) = (Instant::now(), Duration::from_secs(1));
+    let first = mapper.begin(jobs(&[""]), Some(limit)).unwrap();
+    let second = mapper.begin(jobs(&[""]), Some(limit)).unwrap();
+    assert!(began.elapsed() < limit, "the second waited for the first");
+    first.finish().unwrap();
+    let (_, stats) = second.finish().unwrap();
+    assert!(stats.run >= limit && began.elapsed() >= 2 * limit, "each has its own time");
+}
+
+#[test]
 fn a_third_batch_waits_until_another_thread_has_finished_one() {
     let mapper = mapper(&echo(), 2, Layout::Linear);
     let (send, receive) = std::sync::mpsc::channel::<Pending>();
