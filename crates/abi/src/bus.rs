@@ -1,23 +1,26 @@
 //! The bus: how an instance on the device asks the host for something.
 //!
-//! All of it lies in memory that both sides see. Each instance has a *port*; the device writes a request into it, then
-//! takes a ticket (an atomic add in device memory) and writes the instance's number into the *ring* at that ticket. The
-//! host reads the ring in order, which is one cache line however many instances there are. It answers in
-//! the port, the reply's sequence number last. Lanes that call together get neighbouring tickets, so their ring
-//! entries share a line and their ports are neighbours: they travel together without a lock or a vote.
+//! All of it lies in memory that both sides see, and every look of the device at it is a journey over PCIe. Each instance has a *port*; the device
+//! writes a request into it, takes a ticket (an atomic add in device memory) and writes the instance's number into the
+//! *ring* at that ticket. The host reads the ring in order, which is one cache line however many instances there are. It answers with
+//! one word, in an array of [`ReplyWord`]s behind the ring: what comes with it in the port was written before. So one look tells that the reply is there,
+//! how the call ended and how much to fetch; and the words of a warp's lanes share two lines. Lanes that call together get neighbouring
+//! tickets, so their ring entries share a line and their ports are neighbours: they travel together without a lock or a
+//! vote.
 //!
 //! ```text
 //! device                                         host
 //!   port.request = op, arguments                    │
 //!   port.payload = bytes of in-buffers              │
 //!   ring[ticket & mask] = (ticket / size + 1, port) ─▶ sees the entry at its own position
-//!   sleeps, looks at port.reply.sequence            │  performs the call
-//!   ◀─ port.payload = bytes for out-buffers, port.reply = errno, lengths, then sequence
+//!   sleeps, looks at its reply word                 │  performs the call
+//!   ◀─ port.payload = bytes for out-buffers, then the word: sequence, errno, lengths
 //! ```
 //!
 //! A call whose input is longer than the payload goes in several packets, all but the last marked [`op::MORE`] and
-//! answered at once; output that is longer is fetched with [`op::PULL`] while `reply.remaining` is not 0. An
-//! instance has at most one packet under way, so a ring with an entry per instance never overflows.
+//! answered at once; output that is longer is fetched with [`op::PULL`] while the reply says [`ReplyWord::MORE`]. An
+//! instance has at most one packet under way, so a ring with an entry per instance never overflows. Tickets are counted on from launch to
+//! launch.
 
 use core::mem::offset_of;
 
@@ -35,21 +38,41 @@ pub struct Request {
     pub args: [u64; ARGS],
 }
 
-/// Host to device: one 64-byte line. `sequence` is written last; everything else is valid once it is.
+/// Host to device: one 64-byte line of what few replies have.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reply {
-    /// Equal to the header's `port_sequence` once this reply is there.
-    pub sequence: u32,
-    /// The WASI errno, or one of [`reply`]'s words.
-    pub errno: u32,
-    /// Bytes of payload in this packet.
-    pub payload: u32,
-    /// Bytes of output still to be fetched after this packet.
-    pub remaining: u32,
-    /// Length of the output's first answer, where the host sets lengths ([`crate::hostcall::Move::Answer`]).
+    /// Length of the output's first answer, where the host sets lengths ([`crate::hostcall::Move::Answer`]); the code of an [`ReplyWord::EXIT`].
     pub split: u32,
-    pub reserved: [u32; 11],
+    pub reserved: [u32; 15],
+}
+
+/// Host to device: one word, written last; what belongs to it is valid once it is there.
+///
+/// The low half is the sequence number, equal to the header's `port_sequence` once this reply is there. The high half says how the call ended:
+/// 8 bits of errno, three flags, and from [`ReplyWord::PAYLOAD_SHIFT`] on the bytes of payload in this packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyWord {
+    pub sequence: u32,
+    pub status: u32,
+}
+
+impl ReplyWord {
+    pub const BYTES: u64 = 8;
+    pub const ERRNO: u32 = 0xff;
+    /// The instance ends here; its exit code is in [`Reply::split`].
+    pub const EXIT: u32 = 1 << 8;
+    /// The call cannot be answered: the instance traps with `TrapCode::HostCall`.
+    pub const TRAP: u32 = 1 << 9;
+    /// There is more output to be fetched after this packet.
+    pub const MORE: u32 = 1 << 10;
+    pub const PAYLOAD_SHIFT: u32 = 12;
+    /// Bytes of payload in a packet at most.
+    pub const PAYLOAD_MOST: u64 = (1 << (32 - Self::PAYLOAD_SHIFT)) - 1;
+
+    pub const fn pack(self) -> u64 {
+        ((self.status as u64) << 32) | self.sequence as u64
+    }
 }
 
 /// What a port begins with; `payload` bytes follow.
@@ -87,26 +110,15 @@ pub mod op {
     pub const NUMBER: u32 = (1 << 16) - 1;
 }
 
-/// Values of `Reply::errno` that are not WASI errnos (which end at 76).
-pub mod reply {
-    /// The instance ends here; its `exit_code` is in `Reply::split`.
-    pub const EXIT: u32 = 0x1_0000;
-    /// The call cannot be answered: the instance traps with `TrapCode::HostCall`.
-    pub const TRAP: u32 = 0x1_0001;
-}
-
 pub mod offset {
     use super::*;
     pub const REQUEST_OP: u64 = (offset_of!(Port, request) + offset_of!(Request, op)) as u64;
     pub const REQUEST_PAYLOAD: u64 = (offset_of!(Port, request) + offset_of!(Request, payload)) as u64;
     pub const REQUEST_ARGS: u64 = (offset_of!(Port, request) + offset_of!(Request, args)) as u64;
-    pub const REPLY_SEQUENCE: u64 = (offset_of!(Port, reply) + offset_of!(Reply, sequence)) as u64;
-    pub const REPLY_ERRNO: u64 = (offset_of!(Port, reply) + offset_of!(Reply, errno)) as u64;
-    pub const REPLY_PAYLOAD: u64 = (offset_of!(Port, reply) + offset_of!(Reply, payload)) as u64;
-    pub const REPLY_REMAINING: u64 = (offset_of!(Port, reply) + offset_of!(Reply, remaining)) as u64;
     pub const REPLY_SPLIT: u64 = (offset_of!(Port, reply) + offset_of!(Reply, split)) as u64;
     pub const PAYLOAD: u64 = size_of::<Port>() as u64;
 }
 
 const _: () = assert!(size_of::<Request>() == 64 && size_of::<Reply>() == 64 && size_of::<Port>() == 128);
-const _: () = assert!(offset_of!(Reply, sequence) == 0 && offset_of!(Request, args) == 8);
+const _: () =
+    assert!(offset_of!(Request, op) == 0 && offset_of!(Request, payload) == 4 && offset_of!(Request, args) == 8);

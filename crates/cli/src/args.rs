@@ -179,7 +179,7 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXPLAINED)]
 pub(crate) struct BenchArgs {
-    /// Programs to measure [default: all of the set]
+    /// Programs to measure; `hostcalls` is what asking the host takes [default: all of the set, and hostcalls]
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<PathBuf>,
 

@@ -6,6 +6,7 @@ use crate::units::{count, show_duration, show_size};
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_device::Properties;
 use gpu_run_engine::{End, Outcome, RunStats, Trap};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,6 +22,15 @@ pub(crate) struct Tally {
     traps: Ended,
     timeouts: Ended,
     exit_code: u8,
+}
+
+/// What a [`Tally`] has counted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Counts {
+    instances: u64,
+    exits: BTreeMap<u32, u64>,
+    trapped: u64,
+    timed_out: u64,
 }
 
 /// Instances that were ended, and the first of them.
@@ -42,6 +52,18 @@ impl Tally {
         let mut tally = Self { deadline, ..Self::default() };
         outcomes.iter().for_each(|outcome| tally.add(&outcome.end));
         tally
+    }
+
+    /// Goes on where another was. What the first trap was, is not known any more.
+    pub(crate) fn continued(counts: &Counts, deadline: bool) -> Self {
+        let Counts { instances, exits, trapped, timed_out } = counts.clone();
+        let (traps, timeouts) = (Ended { count: trapped, first: None }, Ended { count: timed_out, first: None });
+        Self { instances, deadline, exits, traps, timeouts, exit_code: 0 }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let (trapped, timed_out) = (self.traps.count, self.timeouts.count);
+        Counts { instances: self.instances, exits: self.exits.clone(), trapped, timed_out }
     }
 
     /// One more instance has ended.
@@ -141,7 +163,7 @@ impl Stats<'_> {
             "gpu-run: device   {} ({}), {} layout\n\
              gpu-run: compile  {}\n\
              gpu-run: load     {}\n\
-             gpu-run: run      {} in {}, {}, {} of device memory; setup {}, kernel {}\n",
+             gpu-run: run      {} in {}, {}, {} of device memory; host before {}, device {}, host after {}\n",
             self.device.id,
             self.device.name,
             layout_name(self.layout),
@@ -151,8 +173,9 @@ impl Stats<'_> {
             count(run.launches, "launch"),
             count(run.hostcalls, "host call"),
             show_size(run.device_bytes),
-            show_duration(run.setup),
+            show_duration(run.prepare),
             show_duration(run.run),
+            show_duration(run.collect),
         )
     }
 
@@ -167,8 +190,9 @@ impl Stats<'_> {
             "layout": layout_name(self.layout),
             "compile_seconds": compile,
             "load_seconds": self.load.as_secs_f64(),
-            "setup_seconds": self.run.setup.as_secs_f64(),
+            "prepare_seconds": self.run.prepare.as_secs_f64(),
             "run_seconds": self.run.run.as_secs_f64(),
+            "collect_seconds": self.run.collect.as_secs_f64(),
             "instances": self.run.instances,
             "launches": self.run.launches,
             "host_calls": self.run.hostcalls,

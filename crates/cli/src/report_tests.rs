@@ -1,7 +1,13 @@
 use super::*;
 
 fn trap(code: TrapCode) -> End {
-    End::Trapped(Trap { code, function: Some(3), name: Some("app::work".into()), offset: 0x1a2, source: None })
+    End::Trapped(Box::new(Trap {
+        code,
+        function: Some(3),
+        name: Some("app::work".into()),
+        offset: 0x1a2,
+        source: None,
+    }))
 }
 
 fn outcomes(ends: impl IntoIterator<Item = End>) -> Vec<Outcome> {

@@ -82,15 +82,6 @@ impl Loaded {
         Ok(Self { device, compiled, program: Arc::new(program), layout, load: started.elapsed() })
     }
 
-    /// The same program on a device that is opened once nothing is left of this one.
-    pub(crate) fn reload(self, open: impl FnOnce() -> Result<Arc<dyn Device>>, name: &str) -> Result<Self> {
-        let Self { device, program, compiled, layout, load } = self;
-        drop((program, device));
-        let device = open()?;
-        let program = Program::load(device.clone(), compiled.clone()).map_err(|error| Failure::engine(name, error))?;
-        Ok(Self { device, program: Arc::new(program), compiled, layout, load })
-    }
-
     pub(crate) fn stats<'a>(&'a self, run: &'a RunStats) -> Stats<'a> {
         let (layout, load) = (self.layout, self.load);
         Stats { device: self.device.properties(), layout, timings: self.compiled.timings(), load, run }

@@ -181,3 +181,16 @@ fn well_formed(svg: &str) {
         assert!(["&amp;", "&lt;", "&gt;"].iter().any(|entity| svg[at..].starts_with(entity)), "{:.20}", &svg[at..]);
     }
 }
+
+#[test]
+fn host_calls_are_measured_alone() {
+    let place = Place::with(&[]);
+    let ran = place.bench("hostcalls --device cpu --instances 300 --json calls.json");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("host calls: ") && !ran.stdout.contains("Wasmtime"), "{}", ran.stdout);
+    let value: Value = serde_json::from_str(&place.read("calls.json")).unwrap();
+    let calls = &value["host_calls"];
+    assert_eq!((&calls["instances"], &calls["round_trips_measured"]), (&300.into(), &319_968.into()));
+    assert!(calls["per_second"].as_f64().unwrap() > 0.0);
+    assert!(calls["round_trip_p50_seconds"].as_f64().unwrap() <= calls["round_trip_p99_seconds"].as_f64().unwrap());
+}

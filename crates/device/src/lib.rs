@@ -15,6 +15,7 @@ pub mod cuda;
 mod fault;
 mod memory;
 
+pub use fault::planned_faults;
 pub use memory::{Buffer, Shared};
 
 use std::fmt;
@@ -40,7 +41,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether nothing on this device works any more. [`open`] gives a new one.
+    /// Whether nothing on this device works any more. In this process a GPU may stay lost: the driver then refuses to open it again.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Fault(_))
     }
@@ -68,7 +69,7 @@ pub struct Properties {
     pub stack_bytes: u32,
 }
 
-/// Opens a device by its [`Properties::id`], with nothing on it: what to do when [`Error::is_lost`].
+/// Opens a device by its [`Properties::id`], with nothing on it.
 pub fn open(id: &str) -> Result<Arc<dyn Device>> {
     match id.strip_prefix("cuda:").map(str::parse) {
         _ if id == "cpu" => Ok(cpu::open()),

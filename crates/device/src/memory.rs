@@ -13,10 +13,16 @@ pub(crate) trait Backing: Send + Sync {
     /// The address a kernel uses for byte 0.
     fn address(&self) -> u64;
     fn len(&self) -> u64;
-    /// `at + bytes.len() <= len()` holds.
-    fn write(&self, at: u64, bytes: &[u8]) -> Result<()>;
-    /// `at + bytes.len() <= len()` holds.
-    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()>;
+    /// Copies from memory of the host.
+    ///
+    /// # Safety
+    /// `at + len <= len()` holds, and `from` is valid for reads of `len` bytes until this returns.
+    unsafe fn write(&self, at: u64, from: *const u8, len: usize) -> Result<()>;
+    /// Copies to memory of the host.
+    ///
+    /// # Safety
+    /// `at + len <= len()` holds, and `to` is valid for writes of `len` bytes until this returns.
+    unsafe fn read(&self, at: u64, to: *mut u8, len: usize) -> Result<()>;
     /// `at + len <= len()` holds.
     fn zero(&self, at: u64, len: u64) -> Result<()>;
 }
@@ -44,13 +50,36 @@ impl Buffer {
     /// If the range is not inside the buffer.
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.check(at, bytes.len() as u64);
-        self.backing.write(at, bytes)
+        // SAFETY: checked; the slice is borrowed until this returns.
+        unsafe { self.backing.write(at, bytes.as_ptr(), bytes.len()) }
+    }
+    /// The same from shared memory, which a GPU fetches by itself: the fastest way in.
+    ///
+    /// # Panics
+    /// If one of the ranges is not inside its memory.
+    pub fn write_from(&self, at: u64, shared: &Shared, from: u64, len: u64) -> Result<()> {
+        self.check(at, len);
+        shared.check(from, len, 1);
+        // SAFETY: both ranges were checked; `shared` is borrowed until this returns. Copying is no reference: what a kernel writes meanwhile
+        // may or may not be in the copy.
+        unsafe { self.backing.write(at, shared.pointer.as_ptr().add(from as usize), len as usize) }
     }
     /// # Panics
     /// If the range is not inside the buffer.
     pub fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
         self.check(at, bytes.len() as u64);
-        self.backing.read(at, bytes)
+        // SAFETY: checked; the slice is borrowed until this returns.
+        unsafe { self.backing.read(at, bytes.as_mut_ptr(), bytes.len()) }
+    }
+    /// The same to shared memory, where a GPU puts it by itself: the fastest way out.
+    ///
+    /// # Panics
+    /// If one of the ranges is not inside its memory.
+    pub fn read_to(&self, at: u64, shared: &Shared, to: u64, len: u64) -> Result<()> {
+        self.check(at, len);
+        shared.check(to, len, 1);
+        // SAFETY: both ranges were checked; `shared` is borrowed until this returns, and there are no references into it.
+        unsafe { self.backing.read(at, shared.pointer.as_ptr().add(to as usize), len as usize) }
     }
     /// # Panics
     /// If the range is not inside the buffer.
@@ -139,7 +168,9 @@ impl Shared {
         let words = if at.is_multiple_of(8) { bytes.len() / 8 } else { 0 };
         let (whole, rest) = bytes.split_at_mut(words * 8);
         for (word, chunk) in (at..).step_by(8).zip(whole.chunks_exact_mut(8)) {
-            chunk.copy_from_slice(&self.word64(word).load(Ordering::Relaxed).to_ne_bytes());
+            // SAFETY: the range was checked, and `word` is a multiple of 8 in it with 8 bytes behind.
+            let word = unsafe { AtomicU64::from_ptr(self.pointer.as_ptr().add(word as usize).cast()) };
+            chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
         }
         for (byte, slot) in (at + words as u64 * 8..).zip(rest) {
             *slot = self.byte(byte).load(Ordering::Relaxed);
@@ -156,7 +187,9 @@ impl Shared {
         let mut chunk = [0; 8];
         for (word, from) in (at..).step_by(8).zip(whole.chunks_exact(8)) {
             chunk.copy_from_slice(from);
-            self.word64(word).store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
+            // SAFETY: the range was checked, and `word` is a multiple of 8 in it with 8 bytes behind.
+            let word = unsafe { AtomicU64::from_ptr(self.pointer.as_ptr().add(word as usize).cast()) };
+            word.store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
         }
         for (byte, value) in (at + words as u64 * 8..).zip(rest) {
             self.byte(byte).store(*value, Ordering::Relaxed);

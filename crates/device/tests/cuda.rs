@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use gpu_run_device::cuda::{Assembler, Options, open, open_with, probe};
-use gpu_run_device::{Arg, Buffer, Device, Error, Grid, Module, Shared, open as open_by_id};
+use gpu_run_device::{Arg, Buffer, Device, Error, Grid, Module, Shared};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -119,9 +119,9 @@ fn main() {
         ("kernel::wrong_launches_are_refused", wrong_launches),
         ("kernel::more_stack_than_there_is", too_much_stack),
         ("ptx::errors_name_the_line", ptx_errors),
-        ("fault::illegal_address_loses_one_context_only", || faults(0x10, "ILLEGAL_ADDRESS")),
-        ("fault::misaligned_address", misaligned),
-        ("fault::on_purpose_and_the_device_opened_again", lost_on_purpose),
+        ("fault::illegal_address", || apart("fault::illegal_address", &[], illegal)),
+        ("fault::misaligned_address", || apart("fault::misaligned_address", &[], misaligned)),
+        ("fault::on_purpose", || apart("fault::on_purpose", &[("GPU_RUN_TEST_FAULT", "launch:2")], lost_on_purpose)),
         ("service::loads_beside_a_kernel_that_asks", load_beside),
         ("service::answers_while_the_kernel_runs", service),
         ("service::two_kernels_at_once", two_at_once),
@@ -280,49 +280,50 @@ fn ptx_errors() {
     }
 }
 
-fn faults(address: u64, name: &str) {
-    let (lost, other) = (device(), device());
-    let module = load(&lost, POKE);
-    let buffer = lost.allocate(64).unwrap();
-    match module.run("poke", grid(1, 1), &[Arg::U64(address)], &|| false) {
-        Err(Error::Fault(message)) => assert!(message.contains(name), "{message}"),
-        result => panic!("{result:?}"),
+/// A fault is the process's: the driver refuses to make anything new there. So a test that provokes one runs in a process of its own, and
+/// this one goes on with the card.
+fn apart(test: &str, environment: &[(&str, &str)], body: fn()) {
+    const CHILD: &str = "GPU_RUN_TEST_CHILD";
+    if std::env::var_os(CHILD).is_some() {
+        return body();
     }
-    // The context is lost and goes on saying so; another one on the same card is not.
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test]).env(CHILD, "1").envs(environment.iter().copied());
+    let output = command.output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    fill_with(&device());
+}
+
+fn poke(device: &Arc<dyn Device>, address: u64) -> Result<(), Error> {
+    load(device, POKE).run("poke", grid(1, 1), &[Arg::U64(address)], &|| false)
+}
+
+fn illegal() {
+    let device = device();
+    let buffer = device.allocate(64).unwrap();
+    let result = poke(&device, 0x10);
+    assert!(matches!(&result, Err(Error::Fault(message)) if message.contains("ILLEGAL_ADDRESS")), "{result:?}");
+    // The context is lost and goes on saying so.
     assert!(matches!(buffer.write(0, &[1]), Err(Error::Fault(_))));
-    let kept = other.allocate(8).unwrap();
-    load(&other, POKE).run("poke", grid(1, 1), &[Arg::U64(kept.address())], &|| false).unwrap();
-    assert_eq!(words(&kept, 1), [kept.address()]);
+    assert!(device.allocate(8).is_err_and(|error| error.is_lost()));
 }
 
 fn misaligned() {
     let device = device();
     let buffer = device.allocate(64).unwrap();
-    let result = load(&device, POKE).run("poke", grid(1, 1), &[Arg::U64(buffer.address() + 4)], &|| false);
+    let result = poke(&device, buffer.address() + 4);
     assert!(matches!(&result, Err(Error::Fault(message)) if message.contains("MISALIGNED_ADDRESS")), "{result:?}");
 }
 
-/// The variable is read once and counts the launches of a process: the test starts another one.
 fn lost_on_purpose() {
-    const VARIABLE: &str = "GPU_RUN_TEST_FAULT";
-    if std::env::var_os(VARIABLE).is_none() {
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "fault::on_purpose_and_the_device_opened_again"]).env(VARIABLE, "launch:2");
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        return;
-    }
-    let run = |device: &Arc<dyn Device>| {
-        let buffer = device.allocate(8)?;
-        load(device, POKE).run("poke", grid(1, 1), &[Arg::U64(buffer.address())], &|| false)
-    };
-    let first = device();
-    let buffer = first.allocate(8).unwrap();
-    run(&first).unwrap();
-    let error = run(&first).unwrap_err();
+    let device = device();
+    let buffer = device.allocate(8).unwrap();
+    poke(&device, buffer.address()).unwrap();
+    let error = poke(&device, buffer.address()).unwrap_err();
     assert!(error.is_lost() && error.to_string().contains("ILLEGAL_ADDRESS"), "{error}");
     assert!(buffer.write(0, &[1]).is_err_and(|error| error.is_lost()));
-    run(&open_by_id(&first.properties().id).unwrap()).unwrap();
+    assert_eq!(gpu_run_device::planned_faults(), Some(("GPU_RUN_TEST_FAULT", String::new())));
 }
 
 /// A kernel that waits for the host, while others load modules and free memory: neither may wait for ever.

@@ -6,9 +6,10 @@ use crate::error::Error;
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch, Layout};
-use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties};
+use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START};
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -31,12 +32,20 @@ pub(crate) struct Batch {
     _constants: Option<Buffer>,
     /// What fresh instances are made of, and where in it the arguments are.
     image: Image,
-    launch: Buffer,
-    endings: Buffer,
-    ticket: Buffer,
+    /// Kept for its address in the image: the ring's counter, which goes on from launch to launch.
+    _ticket: Buffer,
     bus: Bus,
     stack_bytes: u32,
     processors: u64,
+}
+
+/// What a launch has to itself: with two of these, the next is made ready while the results of the last are read.
+pub(crate) struct LaunchBuffers {
+    /// The `abi::Launch`.
+    launch: Buffer,
+    endings: Buffer,
+    /// The endings again, where the host can read them.
+    seen: Shared,
 }
 
 /// The image of `abi::launch`.
@@ -56,6 +65,13 @@ pub(crate) struct Run {
     /// Call the module's start function first.
     pub(crate) start: bool,
     pub(crate) deadline: Option<Instant>,
+}
+
+impl Run {
+    /// Fresh instances that call the entry.
+    pub(crate) fn fresh(selector: u32, deadline: Option<Instant>) -> Self {
+        Self { selector, fresh: true, start: true, deadline }
+    }
 }
 
 /// What an instance's memory may grow to, in bytes, if `count` of them are to fit on the device.
@@ -114,8 +130,6 @@ impl Batch {
             ..Header::default()
         };
         let image = image(device, &compiled, &header)?;
-        let results = compiled.entries.iter().map(|e| e.ty.results.len()).max().unwrap_or(0);
-        let endings = device.allocate(capacity * (size_of::<Ending>() as u64 + WORD * results as u64))?;
         Ok(Self {
             module,
             capacity,
@@ -124,9 +138,7 @@ impl Batch {
             slots,
             _constants: constants,
             image,
-            launch: device.allocate(Launch::BYTES)?,
-            endings,
-            ticket,
+            _ticket: ticket,
             bus,
             stack_bytes: properties.stack_bytes,
             processors: u64::from(properties.processors),
@@ -151,15 +163,22 @@ impl Batch {
         }
     }
 
-    /// Runs the instances in slots from 0 on. `local` is what the device does by itself, if anything. Gives back the contexts, and the number of host
+    /// What all launches here have in common, and what the device is to do by itself in this one.
+    pub(crate) fn describe(&self, local: Launch) -> Launch {
+        let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
+        Launch { image, pieces, ports: self.bus.ports_address(), port_bytes: self.bus.port_bytes(), ..local }
+    }
+
+    /// Runs the instances in slots from 0 on, and gathers how they ended. `buffers` were told what to do. Gives back the contexts, and the number of host
     /// calls.
-    pub(crate) fn launch(&mut self, run: Run, guests: Guests, local: Launch) -> Result<(Vec<Context>, u64), Error> {
+    pub(crate) fn launch(
+        &mut self,
+        run: Run,
+        guests: Guests,
+        buffers: &LaunchBuffers,
+    ) -> Result<(Vec<Context>, u64), Error> {
         let count = guests.count() as u64;
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
-        self.ticket.write(0, &[0; WORD as usize])?;
-        let (ports, port_bytes) = (self.bus.ports_address(), self.bus.port_bytes());
-        let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
-        self.launch.write(0, Launch { image, pieces, ports, port_bytes, ..local }.bytes())?;
         self.bus.begin(guests, run.deadline);
         let flags = if run.fresh { FRESH } else { 0 } | if run.start && self.compiled.has_start { START } else { 0 };
         let args = [
@@ -169,12 +188,20 @@ impl Batch {
             Arg::U32(run.selector),
             Arg::U32(flags),
             Arg::U32(self.stack_bytes - self.stack_bytes / STACK_RESERVE),
-            Arg::U64(self.launch.address()),
+            Arg::U64(buffers.launch.address()),
         ];
         let bus = &self.bus;
         let result = self.module.run(KERNEL, self.grid(count), &args, &|| bus.service());
         let ended = self.bus.end();
         result?;
+        let args = [
+            Arg::U64(self.slots.address()),
+            Arg::U64(self.slot_bytes),
+            Arg::U32(count as u32),
+            Arg::U64(buffers.endings.address()),
+            Arg::U32(self.compiled.results(run.selector).len() as u32),
+        ];
+        self.module.run(ENDINGS, self.grid(count), &args, &|| false)?;
         Ok(ended)
     }
 
@@ -186,22 +213,6 @@ impl Batch {
             Layout::Interleaved => WARP,
         };
         Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes }
-    }
-
-    /// How the instances of the first slots ended: for each the words of an [`Ending`], then so many of results.
-    pub(crate) fn endings(&self, count: u64, results: usize) -> Result<Vec<u64>, Error> {
-        let args = [
-            Arg::U64(self.slots.address()),
-            Arg::U64(self.slot_bytes),
-            Arg::U32(count as u32),
-            Arg::U64(self.endings.address()),
-            Arg::U32(results as u32),
-        ];
-        self.module.run(ENDINGS, self.grid(count), &args, &|| false)?;
-        let record = size_of::<Ending>() + results * WORD as usize;
-        let mut bytes = vec![0; record * count as usize];
-        self.endings.read(0, &mut bytes)?;
-        Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
     pub(crate) fn stopped(&self) -> bool {
@@ -245,6 +256,53 @@ impl Batch {
         let low = self.compiled.slots.low.min(length) as usize;
         self.read(slot, self.compiled.slots.memory, &mut memory[low..])?;
         Ok(memory)
+    }
+}
+
+impl LaunchBuffers {
+    /// For launches of so many instances.
+    pub(crate) fn new(device: &dyn Device, compiled: &Compiled, capacity: usize) -> Result<Self, Error> {
+        let results = compiled.entries.iter().map(|e| e.ty.results.len()).max().unwrap_or(0);
+        let bytes = capacity as u64 * ending_bytes(results);
+        let (launch, endings) = (device.allocate(Launch::BYTES)?, device.allocate(bytes)?);
+        Ok(Self { launch, endings, seen: device.share(bytes)? })
+    }
+
+    pub(crate) fn write(&self, launch: &Launch) -> Result<(), Error> {
+        Ok(self.launch.write(0, launch.bytes())?)
+    }
+
+    /// How the instances of the first slots ended, once their launch has: each with so many words of results.
+    pub(crate) fn endings(&self, count: usize, results: usize) -> Result<Endings<'_>, Error> {
+        self.endings.read_to(0, &self.seen, 0, count as u64 * ending_bytes(results))?;
+        Ok(Endings { seen: &self.seen, bytes: ending_bytes(results) })
+    }
+}
+
+/// Bytes of an ending with so many words of results.
+fn ending_bytes(results: usize) -> u64 {
+    size_of::<Ending>() as u64 + WORD * results as u64
+}
+
+/// How instances ended, slot by slot.
+pub(crate) struct Endings<'a> {
+    seen: &'a Shared,
+    bytes: u64,
+}
+
+impl Endings<'_> {
+    pub(crate) fn get(&self, slot: usize) -> Ending {
+        let word = |at: usize| self.seen.load_u64(slot as u64 * self.bytes + at as u64);
+        Ending {
+            status: word(offset_of!(Ending, status)),
+            trap: word(offset_of!(Ending, trap)),
+            exit_code: word(offset_of!(Ending, exit_code)),
+        }
+    }
+
+    /// A word of the entry's results.
+    pub(crate) fn result(&self, slot: usize, index: usize) -> u64 {
+        self.seen.load_u64(slot as u64 * self.bytes + ending_bytes(index))
     }
 }
 

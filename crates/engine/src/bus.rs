@@ -1,18 +1,20 @@
 //! The host side of the bus; `abi::bus` describes the protocol.
 //!
 //! [`Bus::service`] reads the ring from where it stopped, performs the calls it finds and answers them. It may be called from any thread at any time: one
-//! caller at a time does the work, the others are told there is nothing to do. A call that would block is put aside and tried again; nothing here ever waits.
+//! caller at a time does the work, the others are told there is nothing to do. Where many instances have called, all cores answer them. A call that would
+//! block is put aside and tried again; nothing here ever waits.
 
-use gpu_run_abi::bus::{ARGS, Port, RingEntry, offset, op, reply};
+use gpu_run_abi::bus::{ARGS, Port, ReplyWord, RingEntry, offset, op};
 use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Device, Result, Shared};
 use gpu_run_wasi::{Context, Errno, Out, Reply};
-use std::sync::atomic::{AtomicBool, Ordering};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Shared memory: the stop word, then the ring, then a port for each slot.
+/// Shared memory: the stop word, then the ring, the reply words, and a port for each slot.
 pub(crate) struct Bus {
     shared: Shared,
     ring_entries: u64,
@@ -25,6 +27,14 @@ pub(crate) struct Bus {
 
 const STOP_AT: u64 = 0;
 const RING_AT: u64 = 64;
+/// Bytes that travel together, on both sides.
+const LINE: u64 = 128;
+/// Calls that are answered by one core: to wake others up would take longer.
+const FEW: usize = 256;
+/// Calls that a core takes at a time.
+const CHUNK: usize = 64;
+/// Calls that are taken out of the ring at once.
+const MOST: usize = 16 << 10;
 
 /// Who calls: instances with their contexts, or so many quiet ones.
 pub(crate) enum Guests {
@@ -48,6 +58,10 @@ struct State {
     quiet: Option<Arc<dyn Quiet>>,
     /// Where in the ring the next entry is expected: the ticket it will carry.
     next: u32,
+    /// Slots whose calls are being answered.
+    ready: Vec<u32>,
+    /// Slots whose port was used.
+    touched: Vec<u32>,
     /// Slots whose call could not be answered yet.
     waiting: Vec<u32>,
     calls: u64,
@@ -68,6 +82,7 @@ pub(crate) trait Quiet: Send + Sync {
 }
 
 /// One instance as the bus sees it.
+#[derive(Default)]
 struct Lane {
     /// Gone once the instance has exited: what it held open is closed, and whoever waits for the end of its output knows.
     context: Option<Context>,
@@ -78,39 +93,21 @@ struct Lane {
     /// Output of the last call, and how much of it was sent.
     output: Vec<u8>,
     sent: usize,
-    /// The call that waits, and until when.
-    pending: Option<(Call, [u64; ARGS], Option<Instant>)>,
-}
-
-impl Lane {
-    fn new(context: Option<Context>) -> Box<Self> {
-        Box::new(Lane {
-            context,
-            exited: false,
-            sequence: 0,
-            input: Vec::new(),
-            output: Vec::new(),
-            sent: 0,
-            pending: None,
-        })
-    }
+    /// The call that waits.
+    pending: Option<(Call, [u64; ARGS])>,
 }
 
 impl Bus {
     pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
-        let ring_entries = slots.next_power_of_two();
+        // The ring and the reply words share no line: one side writes the one, the other the other.
+        let ring_entries = slots.next_power_of_two().max(LINE / RingEntry::BYTES);
         // One instance has room for a whole buffered write; many share what a few hold.
         let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
-        let bytes = RING_AT + ring_entries * RingEntry::BYTES + 64 + slots * port_bytes(payload);
+        const { assert!(64 << 10 <= ReplyWord::PAYLOAD_MOST) };
+        let bytes = RING_AT + ring_entries * (RingEntry::BYTES + ReplyWord::BYTES) + 64 + slots * port_bytes(payload);
         let shared = device.share(bytes)?;
-        Ok(Self {
-            shared,
-            ring_entries,
-            payload,
-            deadline: None,
-            stopped: AtomicBool::new(false),
-            state: Mutex::default(),
-        })
+        let (deadline, stopped, state) = (None, AtomicBool::new(false), Mutex::default());
+        Ok(Self { shared, ring_entries, payload, deadline, stopped, state })
     }
 
     // What the slots' headers say of the bus.
@@ -135,36 +132,47 @@ impl Bus {
         port_bytes(self.payload)
     }
     fn port(&self, slot: u64) -> u64 {
-        let ports = (RING_AT + self.ring_entries * RingEntry::BYTES).next_multiple_of(64);
+        let ports = (RING_AT + self.ring_entries * (RingEntry::BYTES + ReplyWord::BYTES)).next_multiple_of(64);
         ports + slot * self.port_bytes()
     }
+    fn reply_word(&self, slot: u32) -> u64 {
+        RING_AT + self.ring_entries * RingEntry::BYTES + u64::from(slot) * ReplyWord::BYTES
+    }
 
-    /// Gets ready for a run of these instances, in slots from 0. The ring's ticket counter on the device must be 0 again.
+    /// Gets ready for a run of these instances, in slots from 0. The ring goes on where the last run left it.
     pub(crate) fn begin(&mut self, guests: Guests, deadline: Option<Instant>) {
         self.shared.store_u32(STOP_AT, 0);
         self.stopped = AtomicBool::new(false);
         self.deadline = deadline;
+        let lane = |context| Some(Box::new(Lane { context: Some(context), ..Lane::default() }));
         let (lanes, quiet) = match guests {
-            Guests::Contexts(contexts) => (contexts.into_iter().map(|c| Some(Lane::new(Some(c)))).collect(), None),
+            Guests::Contexts(contexts) => (contexts.into_iter().map(lane).collect(), None),
             Guests::Quiet(count, quiet) => ((0..count).map(|_| None).collect(), Some(quiet)),
         };
-        self.state = Mutex::new(State { lanes, quiet, ..State::default() });
+        let mut state = self.lock();
+        (state.lanes, state.quiet) = (lanes, quiet);
     }
 
     /// Ends a run: gives the contexts back, and says how many calls there were. What was used of the shared memory is as it was before, so that a run costs
     /// nothing for instances that never call.
     pub(crate) fn end(&mut self) -> (Vec<Context>, u64) {
-        let state = std::mem::take(&mut *self.lock());
-        for entry in 0..u64::from(state.next).min(self.ring_entries) {
-            self.shared.store_u64(RING_AT + entry * RingEntry::BYTES, 0);
+        // Every entry must be taken out of the ring, also that of an instance that was stopped since.
+        self.service();
+        let mut state = self.lock();
+        let quiet = state.quiet.take().is_some();
+        let State { lanes, touched, .. } = &mut *state;
+        for slot in touched.drain(..) {
+            self.shared.store_u64(self.reply_word(slot), 0);
         }
-        let mut contexts = Vec::new();
-        for (slot, lane) in (0..).zip(state.lanes) {
-            let Some(lane) = lane else { continue };
-            self.shared.store_u32(self.port(slot) + offset::REPLY_SEQUENCE, 0);
-            contexts.extend(lane.context);
+        let lanes = std::mem::take(lanes);
+        state.waiting.clear();
+        let calls = std::mem::take(&mut state.calls);
+        if quiet {
+            // Nobody wants their contexts back; there may be many.
+            lanes.into_par_iter().with_min_len(1024).for_each(drop);
+            return (Vec::new(), calls);
         }
-        (contexts, state.calls)
+        (lanes.into_iter().flatten().filter_map(|lane| lane.context).collect(), calls)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -186,9 +194,12 @@ impl Bus {
         let Ok(mut state) = self.state.try_lock() else { return false };
         let state = &mut *state;
         let mut busy = false;
-        while let Some(slot) = self.next_entry(state) {
-            self.packet(state, slot);
+        while self.take_entries(state) {
             busy = true;
+            match state.ready.len() {
+                ..FEW => self.answer(state),
+                _ => self.answer_many(state),
+            }
         }
         if !state.waiting.is_empty() {
             busy |= self.retry(state);
@@ -196,62 +207,106 @@ impl Bus {
         busy
     }
 
-    /// The slot that wrote the next entry of the ring, if it is there.
-    fn next_entry(&self, state: &mut State) -> Option<u32> {
-        let place = u64::from(state.next) & self.ring_mask();
-        let entry = RingEntry::unpack(self.shared.load_u64(RING_AT + place * RingEntry::BYTES));
-        let lap = (state.next >> self.ring_mask().count_ones()).wrapping_add(1);
-        if entry.lap != lap {
-            return None;
+    /// Takes what is in the ring, up to a limit. Says whether there was anything.
+    fn take_entries(&self, state: &mut State) -> bool {
+        let before = state.next;
+        while state.ready.len() < MOST {
+            let place = u64::from(state.next) & self.ring_mask();
+            let entry = RingEntry::unpack(self.shared.load_u64(RING_AT + place * RingEntry::BYTES));
+            let lap = (state.next >> self.ring_mask().count_ones()).wrapping_add(1);
+            if entry.lap != lap {
+                break;
+            }
+            state.next = state.next.wrapping_add(1);
+            // A slot number comes from the device: it is checked like everything else.
+            if (entry.slot as usize) < state.lanes.len() {
+                state.ready.push(entry.slot);
+            }
         }
-        state.next = state.next.wrapping_add(1);
-        // A slot number comes from the device: it is checked like everything else.
-        ((entry.slot as usize) < state.lanes.len()).then_some(entry.slot)
+        state.next != before
     }
 
-    fn packet(&self, state: &mut State, slot: u32) {
-        let port = self.port(slot.into());
-        let lane = state.lanes[slot as usize].get_or_insert_with(|| Lane::new(None));
-        lane.sequence = lane.sequence.wrapping_add(1);
-        let operation = self.shared.load_u32(port + offset::REQUEST_OP);
-        if operation & op::PULL != 0 {
-            return self.deliver(lane, port, 0, 0);
+    fn answer(&self, state: &mut State) {
+        let State { lanes, quiet, ready, touched, waiting, calls, out, .. } = state;
+        for slot in ready.drain(..) {
+            let lane = lanes[slot as usize].get_or_insert_default();
+            if lane.sequence == 0 {
+                touched.push(slot);
+            }
+            *calls += u64::from(self.packet(quiet.as_deref(), slot, lane, out));
+            if lane.pending.is_some() {
+                waiting.push(slot);
+            }
         }
-        let length = u64::from(self.shared.load_u32(port + offset::REQUEST_PAYLOAD)).min(self.payload) as usize;
-        let start = lane.input.len();
-        lane.input.resize(start + length, 0);
-        self.shared.read(port + offset::PAYLOAD, &mut lane.input[start..]);
+    }
+
+    /// The same on all cores: for that, the lanes leave their places for a while.
+    fn answer_many(&self, state: &mut State) {
+        let State { lanes, quiet, ready, touched, waiting, calls, .. } = state;
+        // An instance that breaks the protocol could be there twice; the second time, it has no lane.
+        let mut taken: Vec<(u32, Box<Lane>)> =
+            ready.drain(..).map(|slot| (slot, lanes[slot as usize].take().unwrap_or_default())).collect();
+        touched.extend(taken.iter().filter(|(_, lane)| lane.sequence == 0).map(|(slot, _)| *slot));
+        let (quiet, count) = (quiet.as_deref(), AtomicU64::new(0));
+        taken.par_chunks_mut(CHUNK).for_each_init(Out::default, |out, chunk| {
+            let calls = chunk.iter_mut().filter_map(|(slot, lane)| self.packet(quiet, *slot, lane, out).then_some(()));
+            count.fetch_add(calls.count() as u64, Ordering::Relaxed);
+        });
+        *calls += count.into_inner();
+        for (slot, lane) in taken {
+            if lane.pending.is_some() {
+                waiting.push(slot);
+            }
+            lanes[slot as usize] = Some(lane);
+        }
+    }
+
+    /// Deals with a packet. Says whether it was a call.
+    fn packet(&self, quiet: Option<&dyn Quiet>, slot: u32, lane: &mut Lane, out: &mut Out) -> bool {
+        let port = self.port(slot.into());
+        lane.sequence = lane.sequence.wrapping_add(1);
+        let request = self.shared.load_u64(port + offset::REQUEST_OP);
+        let (operation, length) = (request as u32, request >> 32);
+        if operation & op::PULL != 0 {
+            self.deliver(lane, slot, 0, None);
+            return false;
+        }
+        let length = length.min(self.payload) as usize;
+        if length > 0 {
+            let start = lane.input.len();
+            lane.input.resize(start + length, 0);
+            self.shared.read(port + offset::PAYLOAD, &mut lane.input[start..]);
+        }
         if operation & op::MORE != 0 {
             lane.output.clear();
-            return self.deliver(lane, port, 0, 0);
+            self.deliver(lane, slot, 0, None);
+            return false;
         }
         let Some(call) = Call::from_number(operation & op::NUMBER) else {
-            return self.deliver(lane, port, reply::TRAP, 0);
+            self.deliver(lane, slot, ReplyWord::TRAP, None);
+            return false;
         };
         let mut words = [0; ARGS];
-        for (i, word) in words.iter_mut().enumerate() {
+        for (i, word) in words.iter_mut().take(count_words(call)).enumerate() {
             *word = self.shared.load_u64(port + offset::REQUEST_ARGS + i as u64 * 8);
         }
-        state.calls += 1;
-        self.perform(state, slot, call, words);
-    }
-
-    /// Makes a call for the first time or again.
-    fn perform(&self, state: &mut State, slot: u32, call: Call, words: [u64; ARGS]) {
-        let port = self.port(slot.into());
-        let Some(lane) = &mut state.lanes[slot as usize] else { return };
-        let count = call.function().moves.iter().filter(|m| m.has_word()).count();
-        if let Some(quiet) = &state.quiet {
+        if let Some(quiet) = quiet {
             quiet.heard(slot);
             if lane.context.is_none() && !lane.exited {
                 lane.context = Some(quiet.context(slot));
             }
         }
-        let Some(context) = &mut lane.context else { return self.deliver(lane, port, reply::TRAP, 0) };
-        let answer = context.call(call, &words[..count], &lane.input, &mut state.out);
+        self.perform(lane, slot, call, words, out);
+        true
+    }
+
+    /// Makes a call for the first time or again.
+    fn perform(&self, lane: &mut Lane, slot: u32, call: Call, words: [u64; ARGS], out: &mut Out) {
+        let Some(context) = &mut lane.context else { return self.deliver(lane, slot, ReplyWord::TRAP, None) };
+        let answer = context.call(call, &words[..count_words(call)], &lane.input, out);
         if let Reply::Again { at } = answer {
-            lane.pending = Some((call, words, at));
-            state.waiting.push(slot);
+            tracing::trace!(slot, call = call.function().name, ?at, "put aside");
+            lane.pending = Some((call, words));
             return;
         }
         lane.input.clear();
@@ -259,14 +314,15 @@ impl Bus {
         lane.sent = 0;
         match answer {
             Reply::Done(Errno::Success) => {
-                pad_results(call, &state.out.bytes, &mut lane.output);
-                self.deliver(lane, port, 0, state.out.split);
+                pad_results(call, &out.bytes, &mut lane.output);
+                let answers = call.function().moves.iter().any(|step| matches!(step, Move::Answer { .. }));
+                self.deliver(lane, slot, 0, answers.then_some(out.split));
             }
-            Reply::Done(errno) => self.deliver(lane, port, errno as u32, 0),
+            Reply::Done(errno) => self.deliver(lane, slot, errno as u32 & ReplyWord::ERRNO, None),
             Reply::Exit(code) => {
                 lane.context = None;
                 lane.exited = true;
-                self.deliver(lane, port, reply::EXIT, code);
+                self.deliver(lane, slot, ReplyWord::EXIT, Some(code));
             }
             Reply::Again { .. } => unreachable!("handled above"),
         }
@@ -276,30 +332,36 @@ impl Bus {
     fn retry(&self, state: &mut State) -> bool {
         let before = state.waiting.len();
         for slot in std::mem::take(&mut state.waiting) {
-            match state.lanes[slot as usize].as_mut().and_then(|lane| lane.pending.take()) {
-                Some((call, words, at)) => {
-                    tracing::trace!(slot, call = call.function().name, ?at, "tried again");
-                    self.perform(state, slot, call, words);
-                }
-                None => debug_assert!(false, "slot {slot} waits for nothing"),
+            let Some(lane) = &mut state.lanes[slot as usize] else { continue };
+            let Some((call, words)) = lane.pending.take() else { continue };
+            self.perform(lane, slot, call, words, &mut state.out);
+            if lane.pending.is_some() {
+                state.waiting.push(slot);
             }
         }
         state.waiting.len() < before
     }
 
     /// Sends a reply with as much of the output as fits.
-    fn deliver(&self, lane: &mut Lane, port: u64, errno: u32, split: u32) {
-        let rest = &lane.output[lane.sent..];
+    fn deliver(&self, lane: &mut Lane, slot: u32, status: u32, split: Option<u32>) {
+        let port = self.port(slot.into());
+        let rest = &lane.output[lane.sent.min(lane.output.len())..];
         let chunk = &rest[..rest.len().min(self.payload as usize)];
+        let more = if rest.len() > chunk.len() { ReplyWord::MORE } else { 0 };
         self.shared.write(port + offset::PAYLOAD, chunk);
-        self.shared.store_u32(port + offset::REPLY_ERRNO, errno);
-        self.shared.store_u32(port + offset::REPLY_PAYLOAD, chunk.len() as u32);
-        self.shared.store_u32(port + offset::REPLY_REMAINING, (rest.len() - chunk.len()) as u32);
-        self.shared.store_u32(port + offset::REPLY_SPLIT, split);
+        if let Some(split) = split {
+            self.shared.store_u32(port + offset::REPLY_SPLIT, split);
+        }
         lane.sent += chunk.len();
+        let status = status | more | (chunk.len() as u32) << ReplyWord::PAYLOAD_SHIFT;
         // Last: the instance may go on as soon as it sees this.
-        self.shared.store_u32(port + offset::REPLY_SEQUENCE, lane.sequence);
+        self.shared.store_u64(self.reply_word(slot), ReplyWord { sequence: lane.sequence, status }.pack());
     }
+}
+
+/// Argument words of a call.
+fn count_words(call: Call) -> usize {
+    call.function().moves.iter().filter(|m| m.has_word()).count().min(ARGS)
 }
 
 /// Results are padded to whole cells on the bus, so that what follows them begins at a cell's border.
@@ -315,3 +377,7 @@ fn pad_results(call: Call, bytes: &[u8], padded: &mut Vec<u8>) {
     }
     padded.extend_from_slice(rest);
 }
+
+#[cfg(test)]
+#[path = "bus_tests.rs"]
+mod tests;

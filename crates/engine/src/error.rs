@@ -18,7 +18,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the device is lost with all that was on it. `gpu_run_device::open` gives a new one.
+    /// Whether the device is lost with all that was on it: see `gpu_run_device::Error::is_lost`.
     pub fn is_device_lost(&self) -> bool {
         matches!(self, Self::Device(error) if error.is_lost())
     }

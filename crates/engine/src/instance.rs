@@ -1,6 +1,6 @@
 //! One instance that stays: instantiated once, called as often as one likes. What the official test suite and the fuzzer need.
 
-use crate::batch::{Batch, Run};
+use crate::batch::{Batch, LaunchBuffers, Run};
 use crate::bus::Guests;
 use crate::error::Error;
 use crate::program::{End, Outcome, Program, Trap};
@@ -13,6 +13,7 @@ use std::time::Instant;
 
 pub struct Instance {
     batch: Batch,
+    buffers: LaunchBuffers,
     program: Arc<Program>,
     context: Option<Context>,
 }
@@ -30,10 +31,11 @@ impl Instance {
             return Ok(Err(Trap { code, function: None, name: None, offset: 0, source: None }));
         }
         let batch = program.batch(1, max_memory)?;
-        let mut this = Self { batch, program, context: Some(context) };
-        let run = Run { selector: u32::MAX, fresh: true, start: true, deadline: None };
-        if let End::Trapped(trap) = this.launch(run)?.end {
-            return Ok(Err(trap));
+        let buffers = LaunchBuffers::new(program.device(), program.compiled(), 1)?;
+        buffers.write(&batch.describe(Launch::default()))?;
+        let mut this = Self { batch, buffers, program, context: Some(context) };
+        if let End::Trapped(trap) = this.launch(Run::fresh(u32::MAX, None))?.end {
+            return Ok(Err(*trap));
         }
         Ok(Ok(this))
     }
@@ -52,9 +54,9 @@ impl Instance {
 
     fn launch(&mut self, run: Run) -> Result<Outcome, Error> {
         let context = self.context.take().ok_or_else(|| Error::Internal("the instance's last run failed".into()))?;
-        let (contexts, _) = self.batch.launch(run, Guests::Contexts(vec![context]), Launch::default())?;
+        let (contexts, _) = self.batch.launch(run, Guests::Contexts(vec![context]), &self.buffers)?;
         self.context = contexts.into_iter().next();
-        let outcome = self.program.compiled().outcomes(&self.batch, 1, run.selector)?.pop();
+        let outcome = self.program.compiled().outcomes(&self.buffers, 1, run.selector)?.pop();
         outcome.ok_or_else(|| Error::Internal("a launch without an ending".into()))
     }
 

@@ -1,6 +1,9 @@
 #![allow(clippy::unwrap_used)] // in a test, that is an assertion
 
 use super::*;
+use crate::line::Watch;
+use crate::results::Done;
+use crate::written::SHARE;
 use crate::{Checks, CompileOptions, Compiled, Entry};
 use gpu_run_abi::{Layout, TrapCode};
 
@@ -9,10 +12,34 @@ fn mapper(wat: &str, capacity: usize, layout: Layout) -> Mapper {
 }
 
 fn checked_mapper(wat: &str, capacity: usize, layout: Layout, checks: Checks) -> Mapper {
+    Mapper::new(program(wat, layout, checks), capacity, None, None).unwrap()
+}
+
+fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
     let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks };
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
-    let program = Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap();
-    Mapper::new(Arc::new(program), capacity, None).unwrap()
+    Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
+}
+
+/// What became of jobs, to compare.
+fn run(mapper: &Mapper, stdin: &[&str]) -> (Vec<Owned>, RunStats) {
+    let (results, stats) = mapper.run(jobs(stdin), None).unwrap();
+    (results.iter().map(Owned::from).collect(), stats)
+}
+
+#[derive(Debug, PartialEq)]
+struct Owned {
+    end: End,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    cut: bool,
+}
+
+impl From<Done<'_>> for Owned {
+    fn from(done: Done<'_>) -> Self {
+        let Done { end, stdout, stderr, cut } = done;
+        Self { end: end.clone(), stdout: stdout.into(), stderr: stderr.into(), cut }
+    }
 }
 
 fn jobs(stdin: &[&str]) -> Vec<Job> {
@@ -43,9 +70,9 @@ fn echo() -> String {
 #[test]
 fn every_batch_and_every_wave_finds_fresh_instances() {
     for layout in [Layout::Linear, Layout::Interleaved] {
-        let mut mapper = mapper(&echo(), 2, layout);
+        let mapper = mapper(&echo(), 2, layout);
         for batch in [&["a", "b", "c", "d", "e"][..], &["f"], &[], &["g", "h", "i"]] {
-            let (done, stats) = mapper.run(&jobs(batch), None).unwrap();
+            let (done, stats) = run(&mapper, batch);
             let expected: Vec<_> = batch.iter().map(|text| format!("1{text}").into_bytes()).collect();
             assert_eq!(done.into_iter().map(|d| d.stdout).collect::<Vec<_>>(), expected);
             assert_eq!((stats.instances, stats.launches), (batch.len() as u64, batch.len().div_ceil(2) as u64));
@@ -55,7 +82,7 @@ fn every_batch_and_every_wave_finds_fresh_instances() {
 
 #[test]
 fn a_trap_ends_one_record_and_keeps_what_it_wrote() {
-    let (done, _) = mapper(&echo(), 4, Layout::Linear).run(&jobs(&["a", "!b", "c"]), None).unwrap();
+    let (done, _) = run(&mapper(&echo(), 4, Layout::Linear), &["a", "!b", "c"]);
     assert_eq!((&done[0].end, &done[2].end), (&End::Returned, &End::Returned));
     assert!(matches!(&done[1].end, End::Trapped(trap) if trap.code == TrapCode::Unreachable));
     assert_eq!(done[1].stdout, b"1!b");
@@ -80,10 +107,10 @@ fn careless() -> String {
 #[test]
 fn what_quick_checks_end_runs_again_with_exact_ones() {
     let inputs = ["", "a", "ab", "abc", "abcd", "!", "abcde"];
-    let (exact, _) = mapper(&careless(), 8, Layout::Interleaved).run(&jobs(&inputs), None).unwrap();
-    let mut fast = checked_mapper(&careless(), 8, Layout::Interleaved, Checks::Fast);
+    let (exact, _) = run(&mapper(&careless(), 8, Layout::Interleaved), &inputs);
+    let fast = checked_mapper(&careless(), 8, Layout::Interleaved, Checks::Fast);
     for _ in 0..2 {
-        let (done, stats) = fast.run(&jobs(&inputs), None).unwrap();
+        let (done, stats) = run(&fast, &inputs);
         assert_eq!(done, exact);
         assert_eq!((stats.again, stats.instances), (5, 7));
     }
@@ -114,12 +141,12 @@ fn deep() -> String {
 #[test]
 fn a_stack_deeper_than_what_has_a_place_runs_again() {
     let inputs = ["1", "2", "3", "4", "8", "9", "2x", "9x"];
-    let (exact, _) = mapper(&deep(), 8, Layout::Interleaved).run(&jobs(&inputs), None).unwrap();
+    let (exact, _) = run(&mapper(&deep(), 8, Layout::Interleaved), &inputs);
     assert_eq!(exact[0].stdout, b"\0\0\0\0y\0\0\0");
     assert_eq!(exact[7].stdout, b"\0\0\0\0xxx\0");
-    let mut fast = checked_mapper(&deep(), 8, Layout::Interleaved, Checks::Fast);
+    let fast = checked_mapper(&deep(), 8, Layout::Interleaved, Checks::Fast);
     for _ in 0..2 {
-        let (done, stats) = fast.run(&jobs(&inputs), None).unwrap();
+        let (done, stats) = run(&fast, &inputs);
         assert_eq!(done, exact);
         // 256 KiB of stack have a place; the fourth writes its first byte, and prints from before it.
         assert_eq!(stats.again, 4);
@@ -128,9 +155,9 @@ fn a_stack_deeper_than_what_has_a_place_runs_again() {
 
 #[test]
 fn quick_checks_give_what_exact_ones_give() {
-    let (exact, _) = mapper(&echo(), 4, Layout::Interleaved).run(&jobs(&["a", "!b", "c"]), None).unwrap();
-    let mut fast = checked_mapper(&echo(), 4, Layout::Interleaved, Checks::Fast);
-    let (done, stats) = fast.run(&jobs(&["a", "!b", "c"]), None).unwrap();
+    let (exact, _) = run(&mapper(&echo(), 4, Layout::Interleaved), &["a", "!b", "c"]);
+    let fast = checked_mapper(&echo(), 4, Layout::Interleaved, Checks::Fast);
+    let (done, stats) = run(&fast, &["a", "!b", "c"]);
     assert_eq!((done, stats.again), (exact, 0));
 }
 
@@ -145,34 +172,20 @@ fn endless(fd: u32) -> String {
 
 #[test]
 fn output_without_end_ends_when_the_pool_is_empty_and_leaves_the_others_their_share() {
-    let mut mapper = mapper(&endless(1), 4, Layout::Linear);
-    mapper.pool = 100_000;
+    let program = program(&endless(1), Layout::Linear, Checks::Exact);
+    let mapper = Mapper::with_pool(program, 4, None, None, 100_000).unwrap();
     for _ in 0..2 {
-        let (done, _) = mapper.run(&jobs(&["", "", "", ""]), None).unwrap();
+        let (done, _) = run(&mapper, &["", "", "", ""]);
         assert!(done.iter().all(|d| d.cut && d.stdout.len() >= SHARE / 1000 * 1000), "{:?}", done[0].stdout.len());
         assert!(done.iter().map(|d| d.stdout.len()).sum::<usize>() <= 4 * SHARE + 100_000);
     }
 }
 
 #[test]
-fn of_stderr_the_end_is_kept() {
-    let mut stderr = Stderr::default();
-    for i in 0..5000 {
-        assert_eq!(stderr.write(format!("{i:04}\n").as_bytes()).unwrap(), 5);
-    }
-    let kept = stderr.take();
-    assert_eq!(kept.len(), STDERR_KEPT);
-    assert!(kept.ends_with(b"4998\n4999\n"));
-    stderr.write(&[b'x'; 100_000]).unwrap();
-    assert_eq!(stderr.take().len(), STDERR_KEPT);
-}
-
-#[test]
 fn the_deadline_ends_a_batch_and_the_next_one_runs() {
-    let mut mapper = mapper(&endless(2), 2, Layout::Linear);
+    let mapper = mapper(&endless(2), 2, Layout::Linear);
     for _ in 0..2 {
-        let deadline = Instant::now() + std::time::Duration::from_millis(50);
-        let (done, _) = mapper.run(&jobs(&["", ""]), Some(deadline)).unwrap();
+        let (done, _) = mapper.run(jobs(&["", ""]), Some(Duration::from_millis(50))).unwrap();
         assert!(done.iter().all(|d| matches!(&d.end, End::Trapped(trap) if trap.code == TrapCode::Interrupted)));
     }
 }
@@ -180,7 +193,7 @@ fn the_deadline_ends_a_batch_and_the_next_one_runs() {
 #[test]
 fn a_module_whose_segments_do_not_fit_traps_in_every_record() {
     let wat = r#"(module (memory 1) (data (i32.const 65536) "x") (func (export "_start")))"#;
-    let (done, stats) = mapper(wat, 4, Layout::Linear).run(&jobs(&["a", "b"]), None).unwrap();
+    let (done, stats) = run(&mapper(wat, 4, Layout::Linear), &["a", "b"]);
     assert_eq!((done.len(), stats.launches), (2, 0));
     assert!(done.iter().all(|d| matches!(&d.end, End::Trapped(_))));
 }
@@ -192,7 +205,100 @@ fn room_is_halved_until_the_device_has_the_memory() {
         asked.push(room);
         if room > 20 { Err(DeviceError::OutOfMemory { wanted: 1 }.into()) } else { Ok(room) }
     });
-    assert_eq!((made.unwrap(), asked), (13, vec![100, 50, 25, 13]));
-    let none: Result<(), _> = fitting(2, |_| Err(DeviceError::OutOfMemory { wanted: 1 }.into()));
+    assert_eq!((made.unwrap(), asked), ((13, 13), vec![100, 50, 25, 13]));
+    let none: Result<(_, ()), _> = fitting(2, |_| Err(DeviceError::OutOfMemory { wanted: 1 }.into()));
     assert!(none.is_err());
+}
+
+#[test]
+fn what_is_begun_while_another_batch_runs_gives_its_own_results() {
+    let mapper = mapper(&echo(), 2, Layout::Linear);
+    let batches = [&["a", "b"][..], &["c"], &["d", "e", "f", "g", "h", "i"], &["!j", "k"], &["l", "m", "n"]];
+    let mut under_way = VecDeque::new();
+    let mut seen = Vec::new();
+    let mut finish = |pending: Pending| {
+        let (results, _) = pending.finish().unwrap();
+        seen.push(results.iter().map(|done| String::from_utf8(done.stdout.to_vec()).unwrap()).collect::<Vec<_>>());
+    };
+    for batch in batches {
+        // The third would wait for the first, which this thread has to finish; a long one takes two desks.
+        while under_way.len() > 1 || batch.len() > 2 && !under_way.is_empty() {
+            finish(under_way.pop_front().unwrap());
+        }
+        under_way.push_back(mapper.begin(jobs(batch), None).unwrap());
+        if batch.len() > 2 {
+            finish(under_way.pop_front().unwrap());
+        }
+    }
+    under_way.into_iter().for_each(finish);
+    let expected = batches.map(|batch| batch.iter().map(|text| format!("1{text}")).collect::<Vec<_>>());
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_batch_is_made_ready_while_another_one_runs() {
+    let mapper = mapper(&endless(2), 1, Layout::Linear);
+    let (began, limit) = (Instant::now(), Duration::from_secs(1));
+    let first = mapper.begin(jobs(&[""]), Some(limit)).unwrap();
+    let second = mapper.begin(jobs(&[""]), Some(limit)).unwrap();
+    assert!(began.elapsed() < limit, "the second waited for the first");
+    first.finish().unwrap();
+    let (_, stats) = second.finish().unwrap();
+    assert!(stats.run >= limit && began.elapsed() >= 2 * limit, "each has its own time");
+}
+
+#[test]
+fn a_third_batch_waits_until_another_thread_has_finished_one() {
+    let mapper = mapper(&echo(), 2, Layout::Linear);
+    let (send, receive) = std::sync::mpsc::channel::<Pending>();
+    let finisher = std::thread::spawn(move || receive.iter().map(|p| p.finish().unwrap().0.len()).sum::<usize>());
+    for _ in 0..20 {
+        send.send(mapper.begin(jobs(&["a", "b", "c"]), None).unwrap()).unwrap();
+    }
+    drop(send);
+    mapper.settle();
+    assert_eq!(finisher.join().unwrap(), 60);
+}
+
+#[test]
+fn a_batch_that_nobody_finishes_leaves_room_for_others() {
+    let mapper = mapper(&echo(), 2, Layout::Linear);
+    for _ in 0..5 {
+        drop(mapper.begin(jobs(&["a", "b", "c"]), None).unwrap());
+    }
+    let pending = mapper.begin(jobs(&["a"]), None).unwrap();
+    drop(mapper);
+    assert_eq!(pending.finish().unwrap().0.get(0).unwrap().stdout, b"1a", "what was launched has run");
+}
+
+#[test]
+fn every_launch_is_watched_those_that_run_again_too() {
+    let counts = Arc::new(AtomicUsize::new(0));
+    let counted = counts.clone();
+    let watch: Watch = Arc::new(move || Box::new(counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
+    let program = program(&careless(), Layout::Interleaved, Checks::Fast);
+    let mapper = Mapper::new(program, 2, None, Some(watch)).unwrap();
+    let (_, stats) = run(&mapper, &["", "abcd", "", "a"]);
+    assert_eq!((counts.load(std::sync::atomic::Ordering::Relaxed) as u64, stats.again > 0), (stats.launches, true));
+}
+
+/// What the host does for a batch besides the kernel. `cargo test -p gpu-run-engine host_work -- --ignored --nocapture`
+#[test]
+#[ignore = "measures"]
+fn host_work_for_a_batch_of_small_jobs() {
+    const COUNT: usize = 65_536;
+    let mapper = mapper(&echo(), COUNT, Layout::Interleaved);
+    let texts: Vec<String> = (0..COUNT).map(|i| format!("record {i} of so many, forty bytes of text")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let jobs = jobs(&texts);
+        let began = Instant::now();
+        let (results, stats) = mapper.run(jobs, None).unwrap();
+        let host = began.elapsed() - stats.run;
+        assert_eq!(results.len(), COUNT);
+        best = best.min(host);
+        eprintln!("host {host:?}: {:?} before, {:?} after; kernel {:?}", stats.prepare, stats.collect, stats.run);
+    }
+    eprintln!("{COUNT} jobs: {best:?} on the host");
 }

@@ -13,6 +13,13 @@ pub(crate) struct Outboxes {
 /// Memory that all outboxes take together, about.
 const TOTAL: u64 = 64 << 20;
 
+/// One write of an instance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) is_stderr: bool,
+    pub(crate) bytes: &'a [u8],
+}
+
 impl Outboxes {
     pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
         let bytes = (TOTAL / slots.max(1)).clamp(512, 16 << 10) & !63;
@@ -29,24 +36,53 @@ impl Outboxes {
         self.shared.load_u32(slot * self.bytes + local::OUTBOX_STDIN_LEFT)
     }
 
-    /// Gives what is there to `take`, which is told whether it is stderr's, and leaves the outbox empty. No length is believed.
-    pub(crate) fn empty(&self, slot: u64, mut take: impl FnMut(bool, &[u8])) {
+    /// What is there, copied to `bytes`. No length is believed.
+    pub(crate) fn read<'a>(&self, slot: u64, bytes: &'a mut Vec<u8>) -> Records<'a> {
         let first = slot * self.bytes;
         let used = u64::from(self.shared.load_u32(first + local::OUTBOX_USED)).min(self.bytes);
-        let mut at = local::OUTBOX_HEAD;
-        let mut bytes = Vec::new();
-        while at + local::RECORD_HEAD <= used {
-            let head = self.shared.load_u32(first + at);
-            at += local::RECORD_HEAD;
-            let length = u64::from(head & !local::STDERR);
-            if length > used - at {
-                break;
-            }
-            bytes.resize(length as usize, 0);
-            self.shared.read(first + at, &mut bytes);
-            take(head & local::STDERR != 0, &bytes);
-            at += length.next_multiple_of(4);
-        }
-        self.shared.store_u32(first + local::OUTBOX_USED, local::OUTBOX_HEAD as u32);
+        bytes.resize(used.saturating_sub(local::OUTBOX_HEAD) as usize, 0);
+        self.shared.read(first + local::OUTBOX_HEAD, bytes);
+        Records { rest: bytes }
+    }
+
+    /// Leaves the slot's empty, for an instance that goes on.
+    pub(crate) fn clear(&self, slot: u64) {
+        self.shared.store_u32(slot * self.bytes + local::OUTBOX_USED, local::OUTBOX_HEAD as u32);
+    }
+}
+
+/// The writes in an outbox, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Records<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        let (head, rest) = self.rest.split_first_chunk()?;
+        let head = u32::from_le_bytes(*head);
+        let (bytes, _) = rest.split_at_checked((head & !local::STDERR) as usize)?;
+        self.rest = rest.get(bytes.len().next_multiple_of(4)..).unwrap_or_default();
+        Some(Record { is_stderr: head & local::STDERR != 0, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_claims_more_than_there_is_ends_the_outbox() {
+        let record = |head: u32, bytes: &[u8]| [&head.to_le_bytes(), bytes].concat();
+        let good = [record(5, b"hello\0\0\0"), record(local::record(true, 2), b"no")].concat();
+        let seen = |bytes: &[u8]| -> Vec<(bool, Vec<u8>)> {
+            Records { rest: bytes }.map(|record| (record.is_stderr, record.bytes.to_vec())).collect()
+        };
+        assert_eq!(seen(&good), [(false, b"hello".to_vec()), (true, b"no".to_vec())]);
+        let bad = [good.clone(), vec![0; 2], record(1 << 30, b"x")].concat();
+        assert_eq!(seen(&bad), [(false, b"hello".to_vec()), (true, b"no".to_vec())]);
+        assert_eq!(seen(&[1, 2, 3]), []);
     }
 }

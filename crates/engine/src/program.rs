@@ -1,14 +1,12 @@
 //! A compiled module on a device, and what became of the instances that ran.
 
-use crate::batch::Batch;
-use crate::bus::Guests;
+use crate::batch::{Batch, LaunchBuffers};
 use crate::compile::Compiled;
 use crate::error::Error;
 use crate::value::{Value, ValueType};
 use crate::wave::{Waves, stillborn};
 use gpu_run_abi::launch::Ending;
-use gpu_run_abi::layout::WORD;
-use gpu_run_abi::{Launch, Status, TrapCode, TrapRecord};
+use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_device::{Device, Module};
 use gpu_run_wasi::Context;
 use std::fmt;
@@ -46,7 +44,7 @@ pub struct Outcome {
 pub enum End {
     Returned,
     Exited(u32),
-    Trapped(Trap),
+    Trapped(Box<Trap>),
 }
 
 /// A trap, with what is known of its place.
@@ -89,10 +87,14 @@ pub struct RunStats {
     pub again: u64,
     /// Bytes of device memory set aside for instances.
     pub device_bytes: u64,
-    /// Reading what became of instances.
-    pub setup: Duration,
-    /// The kernel.
+    /// On the host, before launches: what instances are given goes to the device.
+    pub prepare: Duration,
+    /// From launch to end, one launch after the other.
     pub run: Duration,
+    /// Of mapped batches: what of a processor the thread had that launches and answers calls, while they ran. On `cpu` it also computes.
+    pub service: Duration,
+    /// On the host, after launches: how instances ended, and what they wrote.
+    pub collect: Duration,
 }
 
 impl RunStats {
@@ -103,8 +105,10 @@ impl RunStats {
         self.hostcalls += other.hostcalls;
         self.again += other.again;
         self.device_bytes = self.device_bytes.max(other.device_bytes);
-        self.setup += other.setup;
+        self.prepare += other.prepare;
         self.run += other.run;
+        self.service += other.service;
+        self.collect += other.collect;
     }
 }
 
@@ -149,7 +153,8 @@ impl Program {
         if let Some(code) = self.compiled.initial.trap {
             self.compiled.arguments(function, args)?;
             let stats = RunStats { instances: contexts.len() as u64, ..RunStats::default() };
-            return Ok((vec![stillborn(code); contexts.len()], stats));
+            let outcome = Outcome { end: stillborn(code), results: Vec::new() };
+            return Ok((vec![outcome; contexts.len()], stats));
         }
         let mut stats = RunStats::default();
         let mut outcomes = Vec::with_capacity(contexts.len());
@@ -157,8 +162,7 @@ impl Program {
         let mut contexts = contexts.into_iter().peekable();
         while contexts.peek().is_some() {
             let wave = contexts.by_ref().take(WAVE).collect();
-            let wave = Guests::Contexts(wave);
-            outcomes.extend(waves.run(self, wave, Launch::default(), options.deadline, &mut stats)?);
+            outcomes.extend(waves.run(self, wave, options.deadline, &mut stats)?);
         }
         Ok((outcomes, stats))
     }
@@ -182,31 +186,34 @@ impl Compiled {
         Ok((selector, args.iter().map(|a| a.word(|index| references[index as usize])).collect()))
     }
 
-    /// How the instances of the first slots ended.
-    pub(crate) fn outcomes(&self, batch: &Batch, count: u64, selector: u32) -> Result<Vec<Outcome>, Error> {
-        let types = self.entries.get(selector as usize).map_or(&[][..], |e| &e.ty.results);
-        let words = batch.endings(count, types.len())?;
-        let ending = size_of::<Ending>() / WORD as usize;
-        let records = words.chunks(ending + types.len()).enumerate();
-        records.map(|(slot, record)| self.outcome(slot, &record[..ending], types, &record[ending..])).collect()
+    /// What an entry returns; nothing, where there is none.
+    pub(crate) fn results(&self, selector: u32) -> &[ValueType] {
+        self.entries.get(selector as usize).map_or(&[], |e| &e.ty.results)
     }
 
-    fn outcome(&self, slot: usize, ending: &[u64], types: &[ValueType], words: &[u64]) -> Result<Outcome, Error> {
-        let ending: &Ending = bytemuck::from_bytes(bytemuck::cast_slice(ending));
+    /// What became of the instances of the first slots, once their launch has ended.
+    pub(crate) fn outcomes(&self, buffers: &LaunchBuffers, count: usize, selector: u32) -> Result<Vec<Outcome>, Error> {
+        let types = self.results(selector);
+        let endings = buffers.endings(count, types.len())?;
+        let outcome = |slot: usize| {
+            let end = self.end(slot, &endings.get(slot))?;
+            let value = |(i, ty): (usize, &ValueType)| Value::from_word(*ty, endings.result(slot, i));
+            let returned = if end == End::Returned { types } else { &[] };
+            Ok(Outcome { end, results: returned.iter().enumerate().map(value).collect() })
+        };
+        (0..count).map(outcome).collect()
+    }
+
+    pub(crate) fn end(&self, slot: usize, ending: &Ending) -> Result<End, Error> {
         if let Some(record) = TrapRecord::unpack(ending.trap) {
-            return Ok(Outcome { end: End::Trapped(self.trap(record)), results: Vec::new() });
+            return Ok(End::Trapped(Box::new(self.trap(record))));
         }
-        if ending.status == Status::Exited as u64 {
-            return Ok(Outcome { end: End::Exited(ending.exit_code as u32), results: Vec::new() });
+        match ending.status {
+            status if status == Status::Returned as u64 => Ok(End::Returned),
+            status if status == Status::Exited as u64 => Ok(End::Exited(ending.exit_code as u32)),
+            status if status == Status::Inexact as u64 => Ok(stillborn(TrapCode::Inexact)),
+            _ => Err(Error::Internal(format!("instance {slot} ended without saying how"))),
         }
-        if ending.status == Status::Inexact as u64 {
-            return Ok(stillborn(TrapCode::Inexact));
-        }
-        if ending.status != Status::Returned as u64 {
-            return Err(Error::Internal(format!("instance {slot} ended without saying how")));
-        }
-        let results = types.iter().zip(words).map(|(ty, word)| Value::from_word(*ty, *word)).collect();
-        Ok(Outcome { end: End::Returned, results })
     }
 
     fn trap(&self, record: TrapRecord) -> Trap {

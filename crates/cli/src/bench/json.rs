@@ -1,6 +1,6 @@
 //! The figures for programs: seconds, bytes and instances a second, `null` where there is none.
 
-use super::{Report, Row, on_wasmtime, seconds};
+use super::{Report, Row, hostcalls, on_wasmtime, seconds};
 use serde_json::{Value, json};
 
 pub(super) fn text(report: &Report) -> String {
@@ -12,6 +12,7 @@ pub(super) fn text(report: &Report) -> String {
         "instances": setting.instances,
         "programs": report.rows.iter().map(row).collect::<Vec<_>>(),
         "geometric_mean": report.geometric_mean(),
+        "host_calls": report.host_calls.as_ref().map(hostcalls::json),
     });
     format!("{value:#}\n")
 }

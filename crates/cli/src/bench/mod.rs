@@ -6,6 +6,7 @@
 //! on_wasmtime  theirs: the same instances, a store for each, on all cores
 //! handwritten  the same work as a CUDA kernel, where there is one and nvcc is installed
 //! measure      the sides take turns; outputs are compared; figures come out
+//! hostcalls    what it takes to ask the host for something
 //! table, json, chart   what is made of the figures
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 mod chart;
 mod handwritten;
+mod hostcalls;
 mod json;
 mod measure;
 mod on_device;
@@ -28,6 +30,7 @@ use crate::run::{DEFAULT_TARGET, is_gpu};
 use anyhow::{Context as _, Result};
 use gpu_run_device::Device;
 use handwritten::Handwritten;
+use hostcalls::HostCalls;
 use measure::{Figures, Plan};
 use on_device::Build;
 use std::io::{self, Write};
@@ -44,6 +47,8 @@ const INSTANCES_CPU: u32 = 1024;
 struct Report {
     setting: Setting,
     rows: Vec<Row>,
+    /// `None`: not measured.
+    host_calls: Option<Result<HostCalls, String>>,
 }
 
 /// What the figures were measured on.
@@ -69,7 +74,7 @@ struct Row {
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
-    let programs = set::find(args)?;
+    let (programs, calls) = set::find(args)?;
     let mut device = devices::open(args.device)?;
     let setting = Setting::new(&*device, args);
     let plan = Plan {
@@ -81,10 +86,14 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
     let handwritten = if is_gpu(&*device) { Handwritten::find(device.properties()) } else { None };
 
     let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
-    let mut report = Report { setting, rows: Vec::new() };
+    let mut report = Report { setting, rows: Vec::new(), host_calls: None };
     let mut out = table_stream(args)?;
     let table = table::Table::new(&report.setting, &names, handwritten.is_some());
-    out.write_all(table.heading().as_bytes())?;
+    if programs.is_empty() {
+        out.write_all(format!("{}\n\n", describe(&report.setting)[0]).as_bytes())?;
+    } else {
+        out.write_all(table.heading().as_bytes())?;
+    }
     for (at, program) in programs.iter().enumerate() {
         let place = format!("{} ({} of {})", program.name, at + 1, programs.len());
         let row = match set::load(program, &args.codegen) {
@@ -103,7 +112,16 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
         // What was measured is kept, should one of the others never end.
         write_files(args, &report)?;
     }
-    out.write_all(table.footing(&report).as_bytes())?;
+    if !programs.is_empty() {
+        out.write_all(table.footing(&report).as_bytes())?;
+    }
+    if calls {
+        let figures = hostcalls::measure(&device, plan.build, plan.instances).map_err(message);
+        let gap = if programs.is_empty() { "" } else { "\n" };
+        out.write_all(format!("{gap}{}", hostcalls::text(&figures)).as_bytes())?;
+        report.host_calls = Some(figures);
+        write_files(args, &report)?;
+    }
     if json_on_stdout(args) {
         Standard::stdout()?.write_all(json::text(&report).as_bytes())?;
     }
@@ -135,7 +153,9 @@ fn write_files(args: &BenchArgs, report: &Report) -> Result<()> {
     let write = |path: &Path, text: String| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
-    write(&args.svg, chart::svg(report))?;
+    if !report.rows.is_empty() {
+        write(&args.svg, chart::svg(report))?;
+    }
     match &args.json {
         Some(path) if !json_on_stdout(args) => write(path, json::text(report)),
         _ => Ok(()),
@@ -144,10 +164,12 @@ fn write_files(args: &BenchArgs, report: &Report) -> Result<()> {
 
 /// Says in full what went wrong, where the table had one line for it; returns the exit code.
 fn tell_failures(report: &Report) -> u8 {
+    let rows = report.rows.iter().map(|row| (row.name.as_str(), row.figures.as_ref().err()));
+    let calls = report.host_calls.iter().map(|calls| (hostcalls::NAME, calls.as_ref().err()));
     let mut code = 0;
-    for row in &report.rows {
-        if let Err(error) = &row.figures {
-            let _ = writeln!(io::stderr(), "error: {}: {error}", row.name);
+    for (name, error) in rows.chain(calls) {
+        if let Some(error) = error {
+            let _ = writeln!(io::stderr(), "error: {name}: {error}");
             code = exit::FAILURE;
         }
     }

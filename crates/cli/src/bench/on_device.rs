@@ -6,9 +6,10 @@ use crate::run::is_gpu;
 use crate::source::Source;
 use anyhow::{Result, bail};
 use gpu_run_device::Device;
-use gpu_run_engine::{Checks, CompileOptions, Compiled, Done, End, Entry, Job, Mapper, Program};
+use gpu_run_engine::{
+    Checks, CompileOptions, Compiled, Done, End, Entry, Job, Mapper, Pending, Program, Results, RunStats,
+};
 use gpu_run_wasi::Builder;
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ impl Build {
 #[derive(Debug)]
 pub(super) struct Loaded {
     /// With room for as many instances as it is to run at once.
-    mapper: RefCell<Mapper>,
+    mapper: Mapper,
     /// What all instances have.
     guest: Arc<Builder>,
     pub(super) to_ptx: Duration,
@@ -56,33 +57,75 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     let began = Instant::now();
     let program = Program::load(device.clone(), compiled).map_err(failed)?;
     let load = began.elapsed();
-    let mapper = Mapper::new(Arc::new(program), instances as usize, None).map_err(failed)?;
+    let mapper = Mapper::new(Arc::new(program), instances as usize, None, None).map_err(failed)?;
     let mut guest = Builder::new();
     guest.arg(&source.argv0)?;
-    Ok(Loaded { mapper: RefCell::new(mapper), guest: Arc::new(guest), to_ptx, load, ptx_bytes })
+    Ok(Loaded { mapper, guest: Arc::new(guest), to_ptx, load, ptx_bytes })
 }
 
-/// Runs that many instances, from the first job to the last outcome: what those of `sample` wrote to stdout, and how
-/// long it took. The only place that touches the engine's way to run.
-pub(super) fn run_device(loaded: &Loaded, instances: u32, sample: &[u32]) -> Result<(Vec<Vec<u8>>, Duration)> {
+/// Batches of so many instances, one after the other until the budget is spent: how many instances a second, from the first job to the last
+/// outcome, and what those of `sample` wrote in the last batch. While one batch runs the next is begun, as in `gpu-run map`.
+pub(super) fn run_device(
+    loaded: &Loaded,
+    instances: u32,
+    sample: &[u32],
+    budget: Duration,
+) -> Result<(Vec<Vec<u8>>, f64)> {
     let began = Instant::now();
+    let (mut done, mut stats) = (0, RunStats::default());
+    let mut next = begin(loaded, instances)?;
+    loop {
+        let more = began.elapsed() < budget;
+        let after = if more { Some(begin(loaded, instances)?) } else { None };
+        let (results, spent) = next.finish()?;
+        done += results.len();
+        stats.add(&spent);
+        check_all(&results)?;
+        let Some(after) = after else {
+            let took = began.elapsed();
+            tracing::debug!(?stats, ?took, "ran");
+            let stdout = |instance: &u32| results.get(*instance as usize).map(|done| done.stdout.to_vec());
+            return Ok((sample.iter().filter_map(stdout).collect(), done as f64 / took.as_secs_f64()));
+        };
+        next = after;
+    }
+}
+
+/// One instance alone: how long it takes.
+pub(super) fn run_one(loaded: &Loaded) -> Result<Duration> {
+    let began = Instant::now();
+    let (results, stats) = begin(loaded, 1)?.finish()?;
+    let took = began.elapsed();
+    tracing::debug!(?stats, ?took, "ran one");
+    check_all(&results)?;
+    Ok(took)
+}
+
+/// One batch: what its instances printed, and what it took.
+pub(super) fn run(loaded: &Loaded, instances: u32) -> Result<(Results, RunStats)> {
+    let (results, stats) = begin(loaded, instances)?.finish()?;
+    check_all(&results)?;
+    Ok((results, stats))
+}
+
+fn begin(loaded: &Loaded, instances: u32) -> Result<Pending> {
     let stdin: Arc<[u8]> = Arc::default();
     let job = |number| Job { context: loaded.guest.clone(), number, stdin: stdin.clone() };
-    let jobs: Vec<_> = (0..u64::from(instances)).map(job).collect();
-    let (mut done, stats) = loaded.mapper.borrow_mut().run(&jobs, began.checked_add(LIMIT))?;
-    let took = began.elapsed();
-    tracing::debug!(?stats, ?took, "ran");
-    for (instance, done) in done.iter().enumerate() {
-        check_end(done).map_err(|what| what.context(format!("on the device, instance {instance}")))?;
+    Ok(loaded.mapper.begin((0..u64::from(instances)).map(job).collect(), Some(LIMIT))?)
+}
+
+fn check_all(results: &Results) -> Result<()> {
+    for (instance, done) in results.iter().enumerate() {
+        check_end(&done).map_err(|what| what.context(format!("on the device, instance {instance}")))?;
     }
-    Ok((sample.iter().map(|instance| std::mem::take(&mut done[*instance as usize].stdout)).collect(), took))
+    Ok(())
 }
 
 /// A program that is to be measured ends well.
-fn check_end(done: &Done) -> Result<()> {
-    match &done.end {
+fn check_end(done: &Done<'_>) -> Result<()> {
+    match done.end {
         End::Returned | End::Exited(0) => Ok(()),
-        End::Exited(code) => bail!("exited {code}: {}", String::from_utf8_lossy(&done.stderr)),
+        End::Exited(code) => bail!("exited {code}: {}", String::from_utf8_lossy(done.stderr)),
         End::Trapped(trap) => bail!("{trap}"),
     }
 }

@@ -1,5 +1,6 @@
 //! Which programs are measured: files the user names, or the benchmark set.
 
+use super::hostcalls;
 use crate::args::{BenchArgs, CodegenArgs};
 use crate::failure::Failure;
 use crate::source::{self, Source};
@@ -20,12 +21,26 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
 }
 
-/// The programs of `args`, in alphabetical order if they are a folder's.
-pub(super) fn find(args: &BenchArgs) -> Result<Vec<Entry>> {
+/// The programs of `args`, in alphabetical order if they are a folder's, and whether host calls are measured.
+pub(super) fn find(args: &BenchArgs) -> Result<(Vec<Entry>, bool)> {
+    let is_calls = |path: &&PathBuf| path.as_os_str() == hostcalls::NAME;
+    let named = args.programs.iter().any(|path| is_calls(&path));
+    if named && args.programs.iter().all(|path| is_calls(&path)) {
+        return Ok((Vec::new(), true));
+    }
+    let programs = programs(args)?;
+    Ok((programs, named || args.programs.is_empty() && args.filter.is_none()))
+}
+
+fn programs(args: &BenchArgs) -> Result<Vec<Entry>> {
     let all = if args.programs.is_empty() {
         folder(&set_folder(args)?)?
     } else {
-        args.programs.iter().map(|path| entry(path.clone())).collect()
+        args.programs
+            .iter()
+            .filter(|path| path.as_os_str() != hostcalls::NAME)
+            .map(|path| entry(path.clone()))
+            .collect()
     };
     let wanted = args.filter.as_deref().unwrap_or("");
     let known: Vec<String> = all.iter().map(|entry| entry.name.clone()).collect();

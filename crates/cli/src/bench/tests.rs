@@ -35,7 +35,15 @@ fn report() -> Report {
         row("slow", Ok(figures(500.0, 5e4, None))),
         row("broken", Err("on the device, instance 3: unreachable\n  in f (function 1), at offset 0x2".into())),
     ];
-    Report { setting, rows }
+    let calls = HostCalls {
+        p50: Duration::from_nanos(3_200),
+        p99: Duration::from_micros(9),
+        measured: 319_968,
+        per_second: 5.1e6,
+        instances: 65_536,
+        idle: Some(0.021),
+    };
+    Report { setting, rows, host_calls: Some(Ok(calls)) }
 }
 
 #[test]
@@ -94,6 +102,19 @@ fn json_has_null_for_what_was_not_measured() {
     assert_eq!(broken["ratio"], serde_json::Value::Null);
     assert!(broken["error"].as_str().unwrap().contains("unreachable"));
     assert_eq!(value["device"]["driver"], "580.159.04");
+    assert_eq!(
+        (&value["host_calls"]["per_second"], &value["host_calls"]["error"]),
+        (&5.1e6.into(), &serde_json::Value::Null)
+    );
+}
+
+#[test]
+fn host_calls_are_told_in_three_lines() {
+    let calls = report().host_calls.unwrap();
+    let expected = "host calls: 3.20 µs p50, 9.00 µs p99 there and back for one warp (319,968 calls)\n            \
+                    5.10 M a second from 65,536 instances\n            2.1 % of a core while guests only compute\n";
+    assert_eq!(hostcalls::text(&calls), expected);
+    assert_eq!(hostcalls::text(&Err("no\nmore".into())), "host calls: failed: no\n");
 }
 
 #[test]

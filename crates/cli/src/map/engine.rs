@@ -1,72 +1,89 @@
 //! A loaded program and its slots, as the runner needs them.
 
 use super::Shared;
-use super::runner::Engine;
-use crate::args::{DeviceChoice, LaunchArgs};
-use crate::devices;
+use super::runner::{Engine, Finish};
+use crate::args::LaunchArgs;
 use crate::run::{Loaded, Watchdog};
-use anyhow::{Context, Result};
-use gpu_run_engine::{Done, Error, Job, Mapper, RunStats};
-use std::time::{Duration, Instant};
+use gpu_run_engine::{Error, Job, Mapper, Pending, Results, RunStats, Watch};
+use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct OnDevice {
-    /// `None` once the device was lost and could not be opened again.
-    loaded: Option<Loaded>,
+    loaded: Loaded,
     mapper: Option<Mapper>,
     /// Room that the mapper was asked to have.
     room: usize,
     /// Records of the largest batch.
     most: usize,
-    device: DeviceChoice,
     max_memory: Option<u64>,
     timeout: Option<Duration>,
     file: String,
     writer: Shared,
+    /// Batches that run alone: see [`OnDevice::carefully`].
+    careful: u32,
 }
 
 impl OnDevice {
     pub(crate) fn new(loaded: Loaded, most: usize, args: &LaunchArgs, file: String, writer: Shared) -> Self {
-        let (device, max_memory, timeout) = (args.device, args.max_memory, args.timeout);
-        Self { loaded: Some(loaded), mapper: None, room: 0, most, device, max_memory, timeout, file, writer }
+        let (max_memory, timeout) = (args.max_memory, args.timeout);
+        Self { loaded, mapper: None, room: 0, most, max_memory, timeout, file, writer, careful: 0 }
     }
 
-    pub(crate) fn loaded(&self) -> Option<&Loaded> {
-        self.loaded.as_ref()
+    /// Runs so many batches one by one: if one of them loses the device, no other goes with it.
+    pub(crate) fn carefully(self, batches: u32) -> Self {
+        Self { careful: batches, ..self }
+    }
+
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.loaded
     }
 
     /// Slots for so many. A short input gets as few as it needs, a long one gets all at its second batch at the latest.
-    fn mapper(&mut self, jobs: usize) -> Result<&mut Mapper, Error> {
-        let kept = self.mapper.take().filter(|_| self.room >= jobs);
-        let mapper = match kept {
+    fn mapper(&mut self, jobs: usize) -> Result<&Mapper, Error> {
+        if let Some(mapper) = self.mapper.take_if(|_| self.room < jobs) {
+            // Its memory is needed.
+            mapper.settle();
+        }
+        let mapper = match self.mapper.take() {
             Some(mapper) => mapper,
             None => {
-                let gone = || Error::Internal("the device is gone".into());
-                let program = self.loaded.as_ref().ok_or_else(gone)?.program.clone();
                 self.room = if self.room == 0 { jobs } else { self.most };
-                Mapper::new(program, self.room, self.max_memory)?
+                Mapper::new(self.loaded.program.clone(), self.room, self.max_memory, self.watch())?
             }
         };
         Ok(self.mapper.insert(mapper))
     }
+
+    /// Ends the process when a launch outlives its time by far.
+    fn watch(&self) -> Option<Watch> {
+        let (timeout, file, writer) = (self.timeout?, self.file.clone(), self.writer.clone());
+        Some(Arc::new(move || {
+            let writer = writer.clone();
+            let hang = move || {
+                writer.end("the device hangs");
+            };
+            Box::new(Watchdog::start(timeout, file.clone(), hang))
+        }))
+    }
 }
 
 impl Engine for OnDevice {
-    fn run(&mut self, jobs: &[Job]) -> Result<(Vec<Done>, RunStats), Error> {
-        let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let writer = self.writer.clone();
-        let hang = move || {
-            writer.end("the device hangs");
-        };
-        let _watchdog = self.timeout.map(|timeout| Watchdog::start(timeout, self.file.clone(), hang));
-        self.mapper(jobs.len())?.run(jobs, deadline)
-    }
+    type Pending = Pending;
 
-    fn reopen(&mut self) -> Result<()> {
-        // All that was made on the lost device goes first.
-        self.mapper = None;
-        let loaded = self.loaded.take().context("the device is gone")?;
-        self.loaded = Some(loaded.reload(|| devices::open(self.device), &self.file)?);
-        Ok(())
+    fn begin(&mut self, jobs: Vec<Job>) -> Result<Pending, Error> {
+        let (timeout, careful) = (self.timeout, self.careful > 0);
+        self.careful = self.careful.saturating_sub(1);
+        let mapper = self.mapper(jobs.len())?;
+        if careful {
+            mapper.settle();
+        }
+        mapper.begin(jobs, timeout)
+    }
+}
+
+impl Finish for Pending {
+    fn finish(self) -> Result<(Results, RunStats), Error> {
+        Pending::finish(self)
     }
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// Behind the output's name. In a folder, every name that begins so is ours.
 pub(crate) const SUFFIX: &str = ".gpu-run-map";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What is being done. Two runs with the same task give the same output, whatever the device and the size of batches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,7 +175,8 @@ mod tests {
     }
 
     fn progress() -> Progress {
-        Progress { mark: Mark { records: 7, offset: 99, line: 8, seen: Some("h".into()) }, output: 1234, failed: 1 }
+        let mark = Mark { records: 7, offset: 99, line: 8, seen: Some("h".into()), anchor: None };
+        Progress { mark, output: 1234, failed: 1 }
     }
 
     #[test]

@@ -1,22 +1,27 @@
 //! `gpu-run map FILE`: one instance for each record of an input, of any length, in bounded memory.
 //!
 //! ```text
-//! reader   input ▶ records ▶ batches        split, walk     a thread
-//! runner   batch ▶ device ▶ outcomes        runner          a thread
-//! writer   outcomes ▶ output, journal       writer, target  the main thread
+//! reader     input ▶ records ▶ batches        split, walk, tape   a thread
+//! runner     batch ▶ device                   runner, engine      a thread
+//! collector  device ▶ outcomes                runner              a thread
+//! writer     outcomes ▶ output, journal       writer, target      the main thread
 //! ```
 //!
-//! Batches are handed from one to the next without a queue between them: while one is written the next runs and the one
+//! Batches are handed from one to the next without a queue between them: while one is written the next runs, another waits to run and the one
 //! after it is read, and that is all that is in memory. A signal waits for the writer to be between two batches, and ends
-//! the process there.
+//! the process there. When the device is lost, another process goes on where the writer is ([`handover`]).
 
 mod args;
+mod chain;
 mod engine;
+mod handover;
 mod journal;
+mod open;
 mod progress;
 mod reader;
 mod runner;
 mod split;
+mod tape;
 mod target;
 mod walk;
 mod writer;
@@ -32,34 +37,41 @@ use crate::surface::Surface;
 
 use anyhow::{Context, Result};
 use args::Split;
+use chain::Anchor;
 use engine::OnDevice;
-use gpu_run_engine::{Entry, RunStats};
-use journal::{Identity, Journal, Progress, Task};
+use gpu_run_engine::{Entry, Pending, RunStats};
+use handover::{Contents, Handover, Stream};
 use progress::Bar;
 use reader::{Batch, Reader};
-use runner::{Ran, Runner};
+use runner::{Lost, Ran, Runner, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use split::Rule;
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use target::Target;
+use tape::Tape;
 use writer::{Flow, Rules, Writer};
 
 /// Records in a batch, unless the user says otherwise.
 const GPU_BATCH: u32 = 65_536;
 const CPU_BATCH: u32 = 1024;
 
+/// How often in a row the device may be lost before anything is written.
+const LOSSES: u32 = 3;
+/// Batches that run one by one after a loss: more than were under way.
+const CAREFUL: u32 = 4;
+
 pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     args.check()?;
-    let source = source::load(&args.file, args.launch.codegen.bin.as_deref())?;
+    let (handed, mut contents) = Handover::take()?.unzip();
+    let wasm = contents.as_mut().map(|contents: &mut Contents| std::mem::take(&mut contents.wasm));
+    let source = match (&handed, wasm) {
+        (Some(handed), Some(wasm)) => handed.source(wasm),
+        _ => source::load(&args.file, args.launch.codegen.bin.as_deref())?,
+    };
     let name = &source.name;
 
     // Mistakes that can be seen without compiling are told before it.
@@ -71,9 +83,13 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let (common, own) = if runner::differ(&args.args) { (&[][..], &args.args[..]) } else { (&args.args[..], &[][..]) };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
     let guest = Guest::new(&argv, &args.launch.env, &args.launch.dirs)?;
-    let mut target = open_target(args, split, &source)?;
-    let from = target.earlier(args.resume, args.force)?.unwrap_or_default();
-    let (reader, length) = open_reader(args, split, &from)?;
+    let mut target = open::target(args, split, &source)?;
+    let from = match &handed {
+        Some(handed) => handed.done.clone(),
+        None => target.earlier(args.resume, args.force)?.unwrap_or_default(),
+    };
+    let stream = handed.as_ref().and_then(|handed| handed.stream.clone()).zip(contents);
+    let input = open::input(args, split, &from, stream)?;
 
     let device = devices::open(args.launch.device)?;
     let most = args.batch.unwrap_or(if is_gpu(&*device) { GPU_BATCH } else { CPU_BATCH });
@@ -81,12 +97,71 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
 
     target.begin(from.clone())?;
     let quiet = args.output().is_none() && io::stdout().is_terminal();
-    let bar = Bar::new(length, &from.mark, quiet);
+    let bar = Bar::new(input.length, &from.mark, quiet);
     let rules = Rules { lines: split != Split::Files, fail_fast: args.fail_fast, timeout: args.launch.timeout };
-    let writer = Shared::new(Writer::new(target, rules, bar, from));
-    let engine = OnDevice::new(loaded, most as usize, &args.launch, name.clone(), writer.clone());
-    let runner = Runner::new(engine, guest, own.to_vec(), name.clone());
-    run(reader, runner, most as usize, &writer, args)
+    let (bar, careful) = match &handed {
+        Some(handed) => (bar.continued(handed.before, handed.elapsed), CAREFUL),
+        None => (bar, 0),
+    };
+    let writer = Writer::new(target, rules, bar, from, input.tape.clone());
+    let writer = Shared::new(handed.iter().fold(writer, Writer::continued));
+    let engine = OnDevice::new(loaded, most as usize, &args.launch, name.clone(), writer.clone()).carefully(careful);
+    let runner = Runner::new(engine, guest, own.to_vec(), name);
+    let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
+    let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };
+    match run(input.reader, runner, most as usize, &writer, stats, args) {
+        Err((error, stats)) => match error.downcast::<Lost>() {
+            Ok(lost) => rest.go_on(&lost, &writer, &stats, args),
+            Err(error) => Err(error),
+        },
+        Ok(code) => Ok(code),
+    }
+}
+
+/// What another process is given, besides what the writer knows.
+struct Rest {
+    source: Program,
+    tape: Option<Tape>,
+    header: Vec<u8>,
+    /// What we were given ourselves.
+    handed: Option<Handover>,
+}
+
+impl Rest {
+    /// The device is lost: another process takes this one's place, unless that was tried before to no avail. Returns only with an error.
+    fn go_on(self, lost: &Lost, writer: &Shared, stats: &RunStats, args: &MapArgs) -> Result<u8> {
+        let name = &self.source.name;
+        let records = writer.lock().records();
+        // Another record was written since the last time: that counts as progress.
+        let in_vain = self.handed.as_ref().filter(|handed| handed.done.mark.records == records);
+        let losses = 1 + in_vain.map_or(0, |handed| handed.losses);
+        if losses >= LOSSES {
+            writer.end("could not go on");
+            let (first, last) = (lost.first, lost.first + lost.count as u64 - 1);
+            return Err(Failure::environment(format!("{name}: the device was lost {losses} times in a row: {lost}"))
+                .hint(format!("one of the records {first} to {last} does it; a smaller --batch tells which"))
+                .into());
+        }
+        let handover = {
+            let mut writer = writer.writing();
+            writer.say(&format!("gpu-run: {lost}; going on in a new process at record {records}\n"));
+            writer.hand_over()?
+        };
+        let (stream, input) = match &self.tape {
+            None => (None, Vec::new()),
+            Some(tape) => {
+                let anchor = handover.done.mark.anchor.clone().unwrap_or_else(Anchor::start);
+                let input = tape.stop(anchor.offset);
+                let file = if args.reads_stdin() { None } else { Some(tape.keep_open()?) };
+                (Some(Stream::new(anchor, file)), input)
+            }
+        };
+        let handover = Handover { losses, spent: stats.into(), stream, ..handover };
+        match handover.give(&self.source, &self.header, &input) {
+            Ok(never) => match never {},
+            Err(error) => Err(error.context(format!("{name}: {lost}, and no other process can be started"))),
+        }
+    }
 }
 
 /// The writer, and who else may end the run.
@@ -123,14 +198,19 @@ impl Shared {
     }
 }
 
-/// Reads, runs and writes until the input ends, or something else does.
-fn run(reader: Reader, runner: Runner<OnDevice>, most: usize, writer: &Shared, args: &MapArgs) -> Result<u8> {
-    watch_signals(writer.clone())?;
-    // No room in between: whoever hands over waits until the other takes.
-    let (to_run, batches) = mpsc::sync_channel::<Batch>(0);
-    let (to_write, ran) = mpsc::sync_channel::<Ran>(0);
-    let reading = spawn("reader", move || reader.run(most, &to_run))?;
-    let running = spawn("runner", move || run_all(runner, &batches, &to_write))?;
+/// Reads, runs and writes until the input ends, or something else does. An error comes with what was spent until then.
+fn run(
+    reader: Reader,
+    runner: Runner<OnDevice>,
+    most: usize,
+    writer: &Shared,
+    stats: RunStats,
+    args: &MapArgs,
+) -> Result<u8, (anyhow::Error, RunStats)> {
+    let spent = Arc::new(Mutex::new(stats));
+    let stats = || spent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let threads = start(reader, runner, most, writer, &spent);
+    let (threads, ran) = threads.map_err(|error| (error, stats()))?;
     match write_all(&ran, writer) {
         Ok(Flow::GoOn) => {}
         // The others are not waited for: they may be reading from a pipe, or running for long.
@@ -140,33 +220,82 @@ fn run(reader: Reader, runner: Runner<OnDevice>, most: usize, writer: &Shared, a
         }
         Err(error) => {
             writer.end("could not go on writing");
-            return Err(error);
+            return Err((error, stats()));
         }
     }
-    let ended = join(running).and_then(|ended| join(reading).map(|()| ended));
-    let (engine, stats) = ended.inspect_err(|_| {
-        writer.end("could not go on");
+    let engine = threads.join().map_err(|error| {
+        if !error.is::<Lost>() {
+            writer.end("could not go on");
+        }
+        (error, stats())
     })?;
     let mut writer = writer.writing();
-    writer.finish()?;
+    writer.finish().map_err(|error| (error, stats()))?;
     if let Some(format) = args.launch.stats {
-        let text = engine.loaded().map_or_else(String::new, |loaded| loaded.stats(&stats).show(format, writer.tally()));
+        let text = engine.loaded().stats(&stats()).show(format, writer.tally());
         let _ = io::stderr().write_all(text.as_bytes());
     }
     Ok(if writer.all_fine() { 0 } else { exit::FAILURE })
 }
 
+/// Those who work for the writer.
+struct Threads {
+    reading: JoinHandle<Result<()>>,
+    running: JoinHandle<Result<OnDevice>>,
+    collecting: JoinHandle<Result<()>>,
+}
+
+fn start(
+    reader: Reader,
+    runner: Runner<OnDevice>,
+    most: usize,
+    writer: &Shared,
+    spent: &Arc<Mutex<RunStats>>,
+) -> Result<(Threads, Receiver<Ran>)> {
+    watch_signals(writer.clone())?;
+    // No room in between: whoever hands over waits until the other takes.
+    let (to_run, batches) = mpsc::sync_channel::<Batch>(0);
+    let (to_collect, begun) = mpsc::sync_channel::<Running<Pending>>(0);
+    let (to_write, ran) = mpsc::sync_channel::<Ran>(0);
+    let spent = spent.clone();
+    let reading = spawn("reader", move || reader.run(most, &to_run))?;
+    let running = spawn("runner", move || run_all(runner, &batches, &to_collect))?;
+    let collecting = spawn("collector", move || collect_all(&begun, &to_write, &spent))?;
+    Ok((Threads { reading, running, collecting }, ran))
+}
+
+impl Threads {
+    /// Waits for them to end, in the order of the way back: one that has nobody to give to may wait for ever.
+    fn join(self) -> Result<OnDevice> {
+        join(self.collecting)?;
+        let engine = join(self.running)?;
+        join(self.reading)?;
+        Ok(engine)
+    }
+}
+
 fn run_all(
     mut runner: Runner<OnDevice>,
     batches: &Receiver<Batch>,
-    to_write: &SyncSender<Ran>,
-) -> Result<(OnDevice, RunStats)> {
+    to_collect: &SyncSender<Running<Pending>>,
+) -> Result<OnDevice> {
     for batch in batches {
-        if to_write.send(runner.run(batch)?).is_err() {
+        if to_collect.send(runner.begin(batch)?).is_err() {
             break;
         }
     }
-    Ok(runner.stats())
+    Ok(runner.into_engine())
+}
+
+fn collect_all(begun: &Receiver<Running<Pending>>, to_write: &SyncSender<Ran>, spent: &Mutex<RunStats>) -> Result<()> {
+    for running in begun {
+        let (ran, stats) = running.finish()?;
+        spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
+        if to_write.send(ran).is_err() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn write_all(ran: &Receiver<Ran>, writer: &Shared) -> Result<Flow> {
@@ -205,100 +334,4 @@ fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'stati
 
 fn join<T>(thread: JoinHandle<Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("internal error: a thread of the map panicked")))
-}
-
-/// Opens the input, and skips what an earlier run did. Also says how long it is, if that can be known.
-fn open_reader(args: &MapArgs, split: Split, from: &Progress) -> Result<(Reader, Option<u64>)> {
-    let rule = match split {
-        Split::Lines => Rule::Lines,
-        Split::Jsonl => Rule::Jsonl,
-        Split::Csv => Rule::Csv,
-        Split::Files => {
-            let mut reader = Reader::folder(&args.input)?;
-            if from.mark.records > 0 {
-                reader.skip_to(&from.mark)?;
-            }
-            return Ok((reader, None));
-        }
-    };
-    let (source, length) = if args.reads_stdin() {
-        let stdin = File::from(io::stdin().as_fd().try_clone_to_owned().context("cannot read stdin")?);
-        let length = stdin.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
-        (split::Source::Stream(Box::new(stdin)), length)
-    } else {
-        let source = reader::open(&args.input)?;
-        let length = fs::metadata(&args.input).ok().filter(|m| m.is_file()).map(|m| m.len());
-        (source, length)
-    };
-    let mut reader = Reader::stream(source, rule)?;
-    if from.mark.records > 0 {
-        reader.skip_to(&from.mark)?;
-    }
-    Ok((reader, length))
-}
-
-/// Opens the output, unless that would destroy the input.
-fn open_target(args: &MapArgs, split: Split, program: &Program) -> Result<Target> {
-    let Some(output) = args.output() else { return Target::stdout() };
-    let task = task(args, split, program)?;
-    if !args.reads_stdin() {
-        check_apart(&args.input, output)?;
-    }
-    let is_folder = output.is_dir();
-    match split {
-        Split::Files if output.exists() && !is_folder => {
-            Err(Failure::usage(format!("--output {} is a file, and --split files writes a folder", output.display()))
-                .hint("leave --output out and redirect stdout to have all output in one file")
-                .into())
-        }
-        Split::Files => Target::folder(output, Journal::within(output, task)),
-        _ if is_folder => {
-            Err(Failure::usage(format!("--output {} is a folder; only --split files writes one", output.display()))
-                .into())
-        }
-        _ => Target::file(output, Journal::beside(output, task)),
-    }
-}
-
-fn task(args: &MapArgs, split: Split, program: &Program) -> Result<Task> {
-    let input = if args.reads_stdin() {
-        Identity::Stream
-    } else {
-        Identity::of(&args.input).with_context(|| format!("cannot read {}", args.input.display()))?
-    };
-    let launch = &args.launch;
-    let env = format!("{:?}", crate::guest::environment(&launch.env));
-    Ok(Task {
-        program: hash(&program.wasm),
-        input,
-        split: split.to_string(),
-        args: args.args.iter().map(|arg| format!("{arg:?}")).collect(),
-        dirs: launch.dirs.iter().map(|dir| format!("{dir:?}")).collect(),
-        env: hash(env.as_bytes()),
-        max_memory: launch.max_memory,
-    })
-}
-
-fn hash(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
-}
-
-/// Refuses an output that is the input, or within it, or around it.
-fn check_apart(input: &Path, output: &Path) -> Result<()> {
-    // What does not exist yet will be where the nearest folder is that does.
-    let real = |path: &Path| {
-        let path = std::path::absolute(path).ok()?;
-        path.ancestors().find_map(|there| Some(fs::canonicalize(there).ok()?.join(path.strip_prefix(there).ok()?)))
-    };
-    let (Some(from), Some(to)) = (real(input), real(output)) else { return Ok(()) };
-    let within = from.is_dir() && (to.starts_with(&from) || to.is_dir() && from.starts_with(&to));
-    if from != to && !within {
-        return Ok(());
-    }
-    let (input, output) = (input.display(), output.display());
-    Err(Failure::usage(format!(
-        "--output {output} and --input {input} are in each other's way: input would be overwritten"
-    ))
-    .hint("write beside it")
-    .into())
 }

@@ -15,7 +15,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// `length` is the input's in bytes, `from` where this run begins. `quiet`: the output itself goes to the terminal.
+    /// `length` is the input's in bytes, `from` where this process begins. `quiet`: the output itself goes to the terminal.
     pub(crate) fn new(length: Option<u64>, from: &Mark, quiet: bool) -> Self {
         let show = !quiet && io::stderr().is_terminal();
         let target = if show { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -34,6 +34,12 @@ impl Bar {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
         Self { bar, began: Instant::now(), before: from.records }
+    }
+
+    /// Another process has been at it for so long, and began at this record.
+    pub(crate) fn continued(self, before: u64, elapsed: Duration) -> Self {
+        let began = self.began.checked_sub(elapsed).unwrap_or(self.began);
+        Self { began, before, ..self }
     }
 
     pub(crate) fn update(&self, at: &Mark, failed: u64) {

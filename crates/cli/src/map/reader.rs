@@ -3,12 +3,13 @@
 //! A batch has a number of records and of bytes at most, whichever is reached first. It also goes out half full when the
 //! device has nothing to do and the input comes slowly: a pipe that gives a line a second gets a line a second back.
 
+use super::chain::Anchor;
 use super::split::{self, LONGEST, Position, Records, Rule, Source, trimmed};
 use super::walk::Walk;
 use crate::failure::Failure;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,9 @@ pub(crate) struct Mark {
     pub(crate) line: u64,
     /// What the input so far hashes to, where it is no file that can be known by its size and time.
     pub(crate) seen: Option<String>,
+    /// From where on another process needs a stream's bytes to go on here.
+    #[serde(default)]
+    pub(crate) anchor: Option<Anchor>,
 }
 
 /// Records that run together.
@@ -90,6 +94,20 @@ impl Reader {
     pub(crate) fn stream(source: Source, rule: Rule) -> Result<Self> {
         let records = Records::new(source, rule, LONGEST).context("cannot read the input")?;
         Ok(Self { feed: Feed::Stream(Box::new(records)), records: 0 })
+    }
+
+    /// Goes on with a stream that another process has begun.
+    pub(crate) fn continued(source: Source, rule: Rule, header: Vec<u8>, anchor: Anchor) -> Self {
+        let records = Records::continued(source, rule, LONGEST, header, anchor);
+        Self { feed: Feed::Stream(Box::new(records)), records: 0 }
+    }
+
+    /// What every record of CSV comes after; empty for the others.
+    pub(crate) fn header(&self) -> &[u8] {
+        match &self.feed {
+            Feed::Stream(records) => records.header(),
+            Feed::Files { .. } => &[],
+        }
     }
 
     pub(crate) fn folder(root: &Path) -> Result<Self> {
@@ -125,7 +143,7 @@ impl Reader {
         match &self.feed {
             Feed::Stream(records) => {
                 let Position { offset, line } = records.position();
-                Mark { records: self.records, offset, line, seen: records.seen() }
+                Mark { records: self.records, offset, line, seen: records.seen(), anchor: records.anchor() }
             }
             Feed::Files { seen, .. } => {
                 Mark { records: self.records, seen: Some(seen.finalize().to_hex().to_string()), ..Mark::default() }
@@ -247,11 +265,4 @@ pub(crate) fn changed() -> anyhow::Error {
     Failure::usage("--resume: the input is not the one that the unfinished output was made from")
         .hint("resume with the same input, or begin anew with --force")
         .into()
-}
-
-/// A file, to be read from its beginning.
-pub(crate) fn open(path: &Path) -> Result<Source> {
-    let file = File::open(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
-    let regular = file.metadata().is_ok_and(|m| m.is_file());
-    Ok(if regular { Source::File(file) } else { Source::Stream(Box::new(file)) })
 }

@@ -1,17 +1,15 @@
 //! Batches through the device.
 //!
-//! The program is compiled and loaded once, and its slots stay from batch to batch. When the device is lost in the middle of a
-//! batch, nothing of that batch was written yet: the device is opened again and the batch run again, once.
+//! The program is compiled and loaded once, and its slots stay from batch to batch. A batch is begun by one thread and finished by
+//! another, so that the next runs while the results of the last are read.
 
 use super::reader::{Batch, Mark, Place, Record};
 use crate::failure::Failure;
 use crate::guest::Guest;
-use anyhow::{Context, Result};
-use gpu_run_device::Error as DeviceError;
-use gpu_run_engine::{Done, Error as EngineError, Job, RunStats};
+use anyhow::{Result, bail};
+use gpu_run_engine::{Done, Error as EngineError, Job, Results, RunStats};
 use gpu_run_wasi::Builder;
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
@@ -22,23 +20,50 @@ const RECORD: &[u8] = b"{}";
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) first: u64,
-    pub(crate) records: Vec<(Place, Outcome)>,
+    /// Where each record is, and why it could not be run, if so.
+    pub(crate) records: Vec<(Place, Option<String>)>,
+    /// Of the others.
+    pub(crate) results: Results,
     /// Behind its last record.
     pub(crate) mark: Mark,
 }
 
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    Done(Done),
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome<'a> {
+    Done(Done<'a>),
     /// It could not be run: why.
-    Flawed(String),
+    Flawed(&'a str),
+}
+
+impl Ran {
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (&Place, Outcome<'_>)> {
+        let mut done = self.results.iter();
+        self.records.iter().filter_map(move |(place, flaw)| match flaw {
+            Some(flaw) => Some((place, Outcome::Flawed(flaw))),
+            None => done.next().map(|done| (place, Outcome::Done(done))),
+        })
+    }
 }
 
 /// Something that runs jobs: a `Mapper` on a device, and in tests what stands for one.
 pub(crate) trait Engine {
-    fn run(&mut self, jobs: &[Job]) -> Result<(Vec<Done>, RunStats), EngineError>;
-    /// Makes it anew, on a device that was opened anew.
-    fn reopen(&mut self) -> Result<()>;
+    type Pending: Finish;
+    fn begin(&mut self, jobs: Vec<Job>) -> Result<Self::Pending, EngineError>;
+}
+
+/// Jobs that were begun.
+pub(crate) trait Finish {
+    fn finish(self) -> Result<(Results, RunStats), EngineError>;
+}
+
+/// The device is gone, and with it what ran there.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct Lost {
+    error: String,
+    /// The first record of the batch that was lost, and how many it had.
+    pub(crate) first: u64,
+    pub(crate) count: usize,
 }
 
 pub(crate) struct Runner<E> {
@@ -48,8 +73,18 @@ pub(crate) struct Runner<E> {
     args: Vec<OsString>,
     /// What all records' instances are given, where their arguments do not differ.
     alike: Option<Arc<Builder>>,
-    file: String,
-    stats: RunStats,
+    file: Arc<str>,
+}
+
+/// A batch that was begun.
+#[derive(Debug)]
+pub(crate) struct Running<P> {
+    first: u64,
+    records: Vec<(Place, Option<String>)>,
+    mark: Mark,
+    /// `None`: no record of it can be run.
+    pending: Option<P>,
+    file: Arc<str>,
 }
 
 /// Whether `{}` stands in them, so that they differ from record to record.
@@ -58,15 +93,15 @@ pub(crate) fn differ(args: &[OsString]) -> bool {
 }
 
 impl<E: Engine> Runner<E> {
-    pub(crate) fn new(engine: E, guest: Guest, args: Vec<OsString>, file: String) -> Self {
-        Self { engine, guest, args, alike: None, file, stats: RunStats::default() }
+    pub(crate) fn new(engine: E, guest: Guest, args: Vec<OsString>, file: &str) -> Self {
+        Self { engine, guest, args, alike: None, file: file.into() }
     }
 
-    pub(crate) fn stats(self) -> (E, RunStats) {
-        (self.engine, self.stats)
+    pub(crate) fn into_engine(self) -> E {
+        self.engine
     }
 
-    pub(crate) fn run(&mut self, batch: Batch) -> Result<Ran> {
+    pub(crate) fn begin(&mut self, batch: Batch) -> Result<Running<E::Pending>> {
         let mut jobs = Vec::with_capacity(batch.records.len());
         let mut records = Vec::with_capacity(batch.records.len());
         for (number, record) in (batch.first..).zip(batch.records) {
@@ -79,13 +114,11 @@ impl<E: Engine> Runner<E> {
             };
             records.push((record.place, flaw));
         }
-        let mut done = self.run_jobs(&jobs, batch.first)?.into_iter();
-        let outcome = |(place, flaw): (Place, Option<String>)| {
-            let outcome = flaw.map(Outcome::Flawed).or_else(|| done.next().map(Outcome::Done));
-            Ok((place, outcome.context("internal error: the engine gave fewer results than it got jobs")?))
+        let pending = match jobs.is_empty() {
+            true => None,
+            false => Some(self.engine.begin(jobs).map_err(|e| failed(&self.file, e, batch.first, records.len()))?),
         };
-        let records = records.into_iter().map(outcome).collect::<Result<_>>()?;
-        Ok(Ran { first: batch.first, records, mark: batch.mark })
+        Ok(Running { first: batch.first, records, mark: batch.mark, pending, file: self.file.clone() })
     }
 
     fn job(&mut self, number: u64, record: &Record) -> Result<Job, String> {
@@ -106,33 +139,29 @@ impl<E: Engine> Runner<E> {
         };
         Ok(Job { context, number, stdin: record.stdin.clone() })
     }
+}
 
-    /// Runs the jobs, a second time if the device was lost.
-    fn run_jobs(&mut self, jobs: &[Job], first: u64) -> Result<Vec<Done>> {
-        if jobs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let result = match self.engine.run(jobs) {
-            Err(error) if is_lost(&error) => {
-                let _ = writeln!(io::stderr(), "gpu-run: {error}; opening the device again");
-                self.engine.reopen().context("the device was lost and cannot be opened again")?;
-                self.engine.run(jobs).map_err(|error| match is_lost(&error) {
-                    true => Failure::environment(format!("{}: the device was lost twice: {error}", self.file))
-                        .hint(format!("one of the {} records from record {first} on does it", jobs.len())),
-                    false => Failure::engine(&self.file, error),
-                })
-            }
-            result => result.map_err(|error| Failure::engine(&self.file, error)),
+impl<P: Finish> Running<P> {
+    /// Waits until the batch has run. If the device is lost, nothing is known of it.
+    pub(crate) fn finish(self) -> Result<(Ran, RunStats)> {
+        let Self { first, records, mark, pending, file } = self;
+        let (results, stats) = match pending {
+            Some(pending) => pending.finish().map_err(|e| failed(&file, e, first, records.len()))?,
+            None => <(Results, RunStats)>::default(),
         };
-        let (done, stats) = result?;
-        self.stats.add(&stats);
-        Ok(done)
+        if results.len() != records.iter().filter(|(_, flaw)| flaw.is_none()).count() {
+            bail!("internal error: the engine gave another number of results than it got jobs");
+        }
+        Ok((Ran { first, records, results, mark }, stats))
     }
 }
 
-/// After such an error nothing on the device can be used any more.
-fn is_lost(error: &EngineError) -> bool {
-    matches!(error, EngineError::Device(DeviceError::Fault(_)))
+/// What the engine says of a batch. After a fault nothing on the device can be used any more.
+fn failed(file: &str, error: EngineError, first: u64, count: usize) -> anyhow::Error {
+    match error.is_device_lost() {
+        true => Lost { error: error.to_string(), first, count }.into(),
+        false => Failure::engine(file, error).into(),
+    }
 }
 
 /// `arg` with every `{}` replaced.

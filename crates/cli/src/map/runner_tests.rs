@@ -1,81 +1,77 @@
 use super::super::reader::Reader;
 use super::super::split::{Rule, Source};
 use super::*;
+use gpu_run_device::Error as DeviceError;
 use gpu_run_engine::End;
+use std::io;
 use std::sync::mpsc;
 
-/// Gives each job's stdin back; is lost as often as `faults` says, once for each call.
+/// Gives each job's stdin back, unless the device is lost.
 struct Echo {
-    faults: usize,
-    runs: usize,
-    reopened: usize,
+    lost: bool,
 }
 
 impl Engine for Echo {
-    fn run(&mut self, jobs: &[Job]) -> Result<(Vec<Done>, RunStats), EngineError> {
-        self.runs += 1;
-        if self.faults > 0 {
-            self.faults -= 1;
+    type Pending = (Vec<Job>, bool);
+    fn begin(&mut self, jobs: Vec<Job>) -> Result<Self::Pending, EngineError> {
+        Ok((jobs, self.lost))
+    }
+}
+
+impl Finish for (Vec<Job>, bool) {
+    fn finish(self) -> Result<(Results, RunStats), EngineError> {
+        let (jobs, lost) = self;
+        if lost {
             return Err(DeviceError::Fault("illegal address".into()).into());
         }
-        let done = |job: &Job| Done { end: End::Returned, stdout: job.stdin.to_vec(), stderr: Vec::new(), cut: false };
-        let stats = RunStats { instances: jobs.len() as u64, ..RunStats::default() };
-        Ok((jobs.iter().map(done).collect(), stats))
-    }
-    fn reopen(&mut self) -> Result<()> {
-        self.reopened += 1;
-        Ok(())
+        let mut results = Results::default();
+        jobs.iter().for_each(|job| results.push(End::Returned, &job.stdin, b"", false));
+        Ok((results, RunStats { instances: jobs.len() as u64, ..RunStats::default() }))
     }
 }
 
-fn runner(faults: usize, args: &[&str]) -> Runner<Echo> {
+fn runner(lost: bool, args: &[&str]) -> Runner<Echo> {
     let guest = Guest::new(&["app".into()], &[], &[]).unwrap();
     let args = args.iter().map(OsString::from).collect();
-    Runner::new(Echo { faults, runs: 0, reopened: 0 }, guest, args, "app.wasm".into())
+    Runner::new(Echo { lost }, guest, args, "app.wasm")
 }
 
-fn batch(text: &str, rule: Rule) -> Batch {
+fn run(mut runner: Runner<Echo>, text: &str, rule: Rule) -> Result<Ran> {
     let (send, receive) = mpsc::sync_channel(1);
     let source = Source::Stream(Box::new(io::Cursor::new(text.to_owned().into_bytes())));
     Reader::stream(source, rule).unwrap().run(100, &send).unwrap();
-    receive.recv().unwrap()
+    Ok(runner.begin(receive.recv().unwrap())?.finish()?.0)
 }
 
 fn outputs(ran: &Ran) -> Vec<String> {
-    let text = |(_, outcome): &(Place, Outcome)| match outcome {
-        Outcome::Done(done) => String::from_utf8(done.stdout.clone()).unwrap(),
-        Outcome::Flawed(flaw) => flaw.clone(),
+    let text = |(_, outcome): (&Place, Outcome<'_>)| match outcome {
+        Outcome::Done(done) => String::from_utf8(done.stdout.to_vec()).unwrap(),
+        Outcome::Flawed(flaw) => flaw.to_owned(),
     };
-    ran.records.iter().map(text).collect()
+    ran.outcomes().map(text).collect()
 }
 
 #[test]
-fn a_device_lost_in_a_batch_is_opened_again_and_the_batch_run_again() {
-    let mut runner = runner(1, &[]);
-    let ran = runner.run(batch("a\nb\n", Rule::Lines)).unwrap();
-    assert_eq!(outputs(&ran), ["a\n", "b\n"]);
-    assert_eq!((runner.engine.runs, runner.engine.reopened, runner.stats.instances), (2, 1, 2));
-    runner.engine.faults = 1;
-    assert_eq!(outputs(&runner.run(batch("c\n", Rule::Lines)).unwrap()), ["c\n"], "another batch, another try");
-}
-
-#[test]
-fn a_device_lost_twice_in_a_batch_ends_the_run_and_says_where() {
-    let error = runner(2, &[]).run(batch("a\nb\n", Rule::Lines)).unwrap_err().to_string();
-    for part in ["app.wasm", "lost twice", "illegal address", "2 records from record 0"] {
-        assert!(error.contains(part), "{error}");
-    }
+fn a_lost_device_is_told_from_other_errors_and_says_where() {
+    let error = run(runner(true, &[]), "a\nb\n", Rule::Lines).unwrap_err();
+    let lost = error.downcast_ref::<Lost>().unwrap();
+    assert_eq!((lost.first, lost.count), (0, 2));
+    assert!(lost.to_string().contains("illegal address"), "{lost}");
+    assert!(failed("f", EngineError::Limit("x".into()), 0, 1).downcast_ref::<Lost>().is_none());
 }
 
 #[test]
 fn a_record_that_cannot_run_keeps_its_place() {
-    let ran = runner(0, &[]).run(batch("1\nx\n2\n", Rule::Jsonl)).unwrap();
-    let outputs = outputs(&ran);
-    assert_eq!((&*outputs[0], &*outputs[2]), ("1\n", "2\n"));
-    assert!(outputs[1].contains("is not JSON"), "{outputs:?}");
-    let ran = runner(0, &["{}"]).run(batch("a\nb\0c\nd\n", Rule::Lines)).unwrap();
-    assert!(matches!(&ran.records[1].1, Outcome::Flawed(flaw) if flaw.contains("NUL")), "{ran:?}");
-    assert!(matches!(&ran.records[2].1, Outcome::Done(_)));
+    let ran = run(runner(false, &[]), "1\nx\n2\n", Rule::Jsonl).unwrap();
+    let texts = outputs(&ran);
+    assert_eq!((&*texts[0], &*texts[2]), ("1\n", "2\n"));
+    assert!(texts[1].contains("is not JSON"), "{texts:?}");
+    let ran = run(runner(false, &["{}"]), "a\nb\0c\nd\n", Rule::Lines).unwrap();
+    let outcomes: Vec<_> = ran.outcomes().map(|(_, outcome)| outcome).collect();
+    assert!(matches!(outcomes[1], Outcome::Flawed(flaw) if flaw.contains("NUL")), "{ran:?}");
+    assert!(matches!(outcomes[2], Outcome::Done(_)));
+    let ran = run(runner(false, &[]), "x\ny\n", Rule::Jsonl).unwrap();
+    assert_eq!((ran.results.len(), outputs(&ran).len()), (0, 2), "a batch of nothing that can run");
 }
 
 #[test]

@@ -8,8 +8,9 @@
 //! in between belong to it; a quote anywhere else is a character like others. What separates fields is the first
 //! of `,` `;` tab `|` in the header. Empty lines are no rows, as every reader of CSV has it.
 
+use super::chain::{Anchor, Chain};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 /// Bytes of one record at most.
 pub(crate) const LONGEST: usize = 1 << 30;
@@ -84,7 +85,7 @@ pub(crate) struct Records {
     at: Position,
     limit: usize,
     /// Of the bytes before `at`, where the source is a stream.
-    hasher: Option<blake3::Hasher>,
+    hasher: Option<Chain>,
     /// CSV's first row.
     header: Vec<u8>,
     separator: u8,
@@ -93,7 +94,7 @@ pub(crate) struct Records {
 impl Records {
     /// Begins; of CSV, the header is read.
     pub(crate) fn new(source: Source, rule: Rule, limit: usize) -> Result<Self, Error> {
-        let hasher = matches!(source, Source::Stream(_)).then(blake3::Hasher::new);
+        let hasher = matches!(source, Source::Stream(_)).then(Chain::new);
         let source = BufReader::with_capacity(BUFFER, source);
         let at = Position::default();
         let mut records = Self { source, rule, at, limit, hasher, header: Vec::new(), separator: b',' };
@@ -104,6 +105,13 @@ impl Records {
             records.separator = separator(&records.header);
         }
         Ok(records)
+    }
+
+    /// Goes on with a stream that another process has begun, at an anchor before what it has done: [`Records::skip_to`] leads there.
+    pub(crate) fn continued(source: Source, rule: Rule, limit: usize, header: Vec<u8>, anchor: Anchor) -> Self {
+        let (at, separator) = (Position { offset: anchor.offset, line: 0 }, separator(&header));
+        let source = BufReader::with_capacity(BUFFER, source);
+        Self { source, rule, at, limit, hasher: Some(anchor.into()), header, separator }
     }
 
     /// What every row of CSV comes after; empty for the others.
@@ -117,7 +125,12 @@ impl Records {
 
     /// What a stream's bytes so far hash to.
     pub(crate) fn seen(&self) -> Option<String> {
-        self.hasher.as_ref().map(|hasher| hasher.finalize().to_hex().to_string())
+        self.hasher.as_ref().map(Chain::seen)
+    }
+
+    /// From where another process could go on with a stream.
+    pub(crate) fn anchor(&self) -> Option<Anchor> {
+        self.hasher.as_ref().map(|hasher| hasher.anchor().clone())
     }
 
     /// Goes on from where another has been. Says whether there is that much.
@@ -125,7 +138,7 @@ impl Records {
         let Some(missing) = to.offset.checked_sub(self.at.offset) else { return Ok(false) };
         let skipped = match &mut self.hasher {
             None => self.source.seek(SeekFrom::Start(to.offset)).map(|_| missing)?,
-            Some(hasher) => io::copy(&mut self.source.by_ref().take(missing), &mut HashedBy(hasher))?,
+            Some(hasher) => io::copy(&mut self.source.by_ref().take(missing), hasher)?,
         };
         self.at = to;
         Ok(skipped == missing)
@@ -245,18 +258,6 @@ impl Scan {
             _ if separates => Self::FieldStart,
             _ => Self::Bare,
         }
-    }
-}
-
-struct HashedBy<'a>(&'a mut blake3::Hasher);
-
-impl Write for HashedBy<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

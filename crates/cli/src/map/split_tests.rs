@@ -1,4 +1,5 @@
 use super::*;
+use std::io::Write;
 
 /// Gives its bytes in pieces of the lengths that a generator says.
 struct Chunked {
@@ -159,4 +160,19 @@ fn going_on_from_any_record_gives_the_rest() {
         }
     }
     assert!(!records(b"a\n", Rule::Lines).skip_to(Position { offset: 3, line: 1 }).unwrap());
+    // Another process has no header to read any more, and begins at an anchor.
+    let (all_bytes, mut first) =
+        (b"h,i\n".iter().chain(&b"1,abcdefghi\n".repeat(300_000)).copied().collect::<Vec<u8>>(), 0);
+    let mut begun = records(&all_bytes, Rule::Csv);
+    while begun.position().offset < 2_500_000 {
+        begun.next().unwrap();
+        first += 1;
+    }
+    let anchor = begun.anchor().unwrap();
+    let rest = all_bytes[anchor.offset as usize..].to_vec();
+    let source = Source::Stream(Box::new(io::Cursor::new(rest)));
+    let mut again = Records::continued(source, Rule::Csv, LONGEST, begun.header().to_vec(), anchor);
+    assert!(again.skip_to(begun.position()).unwrap());
+    assert_eq!((again.seen(), again.header()), (begun.seen(), begun.header()));
+    assert_eq!(all(again).len() + first, 300_000);
 }

@@ -83,11 +83,6 @@ impl Target {
         Ok(Self::new(Sink::Folder { root: root.to_owned(), lock: folder }, Some(journal)))
     }
 
-    /// Whether an interrupted run can be gone on with.
-    pub(crate) fn can_resume(&self) -> bool {
-        self.journal.is_some()
-    }
-
     /// What an earlier run left, if it is to be gone on with; refuses what would destroy an unfinished output, and what is none.
     pub(crate) fn earlier(&self, resume: bool, force: bool) -> Result<Option<Progress>> {
         let Some(journal) = &self.journal else {
@@ -207,9 +202,9 @@ impl Target {
         self.journal.as_ref().map_or(Ok(()), Journal::remove)
     }
 
-    /// Records that are safe.
-    pub(crate) fn safe(&self) -> u64 {
-        self.safe.mark.records
+    /// What the journal says is safe, if there is one: only then an interrupted run can be gone on with.
+    pub(crate) fn safe(&self) -> Option<&Progress> {
+        self.journal.as_ref().map(|_| &self.safe)
     }
 }
 

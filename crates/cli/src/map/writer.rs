@@ -6,10 +6,12 @@
 //! cut off (a trap, the time limit, too much output) or could not be run nothing is kept: its record is empty, in a
 //! folder it has no file.
 
+use super::handover::Handover;
 use super::journal::Progress;
 use super::progress::Bar;
 use super::reader::Place;
 use super::runner::{Outcome, Ran};
+use super::tape::Tape;
 use super::target::Target;
 use crate::report::Tally;
 use crate::units::{count, show_duration, show_size};
@@ -55,15 +57,50 @@ pub(crate) struct Writer {
     whole: bool,
     /// Failures that were told.
     told: u64,
+    /// What the input was read from, where that comes once.
+    tape: Option<Tape>,
     finished: bool,
 }
 
 impl Writer {
-    /// The target has begun, at `from`.
-    pub(crate) fn new(target: Target, rules: Rules, bar: Bar, from: Progress) -> Self {
+    /// The target has begun, at `from`. What is read of `tape` and was written is forgotten there.
+    pub(crate) fn new(target: Target, rules: Rules, bar: Bar, from: Progress, tape: Option<Tape>) -> Self {
         let tally = Tally::new(&[], rules.timeout.is_some());
         let before = from.mark.records;
-        Self { target, rules, bar, tally, done: from, before, beyond: 0, whole: true, told: 0, finished: false }
+        let (beyond, whole, told, finished) = (0, true, 0, false);
+        Self { target, rules, bar, tally, done: from, before, beyond, whole, told, tape, finished }
+    }
+
+    /// Goes on counting where another process was.
+    pub(crate) fn continued(mut self, from: &Handover) -> Self {
+        self.before = from.before;
+        self.told = from.told;
+        self.tally = Tally::continued(&from.counts, self.rules.timeout.is_some());
+        self
+    }
+
+    /// What another process needs to go on here: everything that was written is safe, and nothing is written any more.
+    pub(crate) fn hand_over(&mut self) -> Result<Handover> {
+        self.target.checkpoint(self.done.clone(), true)?;
+        self.finished = true;
+        self.bar.clear();
+        Ok(Handover {
+            done: self.target.safe().cloned().unwrap_or_else(|| self.done.clone()),
+            before: self.before,
+            told: self.told,
+            counts: self.tally.counts(),
+            elapsed: self.bar.elapsed(),
+            ..Handover::default()
+        })
+    }
+
+    /// The records that are written.
+    pub(crate) fn records(&self) -> u64 {
+        self.done.mark.records
+    }
+
+    pub(crate) fn say(&self, text: &str) {
+        self.bar.say(text);
     }
 
     /// Writes a batch. After an error no part of a record is left in a file.
@@ -76,7 +113,7 @@ impl Writer {
     }
 
     fn write_batch(&mut self, ran: Ran) -> Result<Flow> {
-        let failures: Vec<_> = ran.records.iter().map(|(_, outcome)| self.failure(outcome)).collect();
+        let failures: Vec<_> = ran.outcomes().map(|(_, outcome)| self.failure(outcome)).collect();
         let first = failures.iter().position(Option::is_some).filter(|_| self.rules.fail_fast);
         if first.is_some() {
             // What comes now is part of a batch, and done again by whoever goes on.
@@ -84,13 +121,13 @@ impl Writer {
         }
         let count = first.unwrap_or(ran.records.len());
         self.whole = false;
-        for ((place, outcome), failure) in ran.records.iter().zip(&failures).take(count) {
+        for ((place, outcome), failure) in ran.outcomes().zip(&failures).take(count) {
             self.put(place, outcome, failure.is_some())?;
         }
-        let told = ran.records.iter().zip(&failures).enumerate().take(first.map_or(count, |at| at + 1));
+        let told = ran.outcomes().zip(&failures).enumerate().take(first.map_or(count, |at| at + 1));
         for (at, ((place, outcome), failure)) in told {
             if let Outcome::Done(done) = outcome {
-                self.tally.add(&done.end);
+                self.tally.add(done.end);
             }
             if let Some(what) = failure {
                 self.done.failed += 1;
@@ -104,14 +141,17 @@ impl Writer {
         }
         self.done.mark = ran.mark;
         self.whole = true;
+        if let (Some(tape), Some(anchor)) = (&self.tape, &self.done.mark.anchor) {
+            tape.forget(anchor.offset);
+        }
         self.bar.update(&self.done.mark, self.done.failed);
         self.target.checkpoint(self.done.clone(), false)?;
         Ok(Flow::GoOn)
     }
 
-    fn put(&mut self, place: &Place, outcome: &Outcome, failed: bool) -> Result<()> {
+    fn put(&mut self, place: &Place, outcome: Outcome<'_>, failed: bool) -> Result<()> {
         let kept = match outcome {
-            Outcome::Done(done) if !failed || exited(done) => Some(&*done.stdout),
+            Outcome::Done(done) if !failed || exited(&done) => Some(done.stdout),
             _ => None,
         };
         match place {
@@ -123,16 +163,16 @@ impl Writer {
     }
 
     /// What went wrong with a record.
-    fn failure(&self, outcome: &Outcome) -> Option<String> {
+    fn failure(&self, outcome: Outcome<'_>) -> Option<String> {
         let done = match outcome {
-            Outcome::Flawed(why) => return Some(why.clone()),
+            Outcome::Flawed(why) => return Some(why.to_owned()),
             Outcome::Done(done) => done,
         };
         if done.cut {
             let most = show_size(STDOUT_POOL as u64);
             return Some(format!("printed too much: a batch may print {most}; a smaller --batch leaves more for each"));
         }
-        match (&done.end, self.rules.timeout) {
+        match (done.end, self.rules.timeout) {
             (End::Returned | End::Exited(0), _) => None,
             (End::Exited(code), _) => Some(format!("exited with {code}")),
             (End::Trapped(trap), Some(limit)) if trap.code == TrapCode::Interrupted => {
@@ -142,7 +182,7 @@ impl Writer {
         }
     }
 
-    fn tell(&mut self, number: u64, place: &Place, what: &str, outcome: &Outcome) {
+    fn tell(&mut self, number: u64, place: &Place, what: &str, outcome: Outcome<'_>) {
         self.told += 1;
         if self.told > TOLD {
             if self.told == TOLD + 1 {
@@ -155,7 +195,7 @@ impl Writer {
             Place::File(path) => path.display().to_string(),
         };
         let stderr = match outcome {
-            Outcome::Done(done) => shown(&done.stderr),
+            Outcome::Done(done) => shown(done.stderr),
             Outcome::Flawed(_) => String::new(),
         };
         self.bar.say(&format!("gpu-run: {place} (record {number}) {what}\n{stderr}"));
@@ -184,9 +224,9 @@ impl Writer {
         {
             self.bar.say(&format!("gpu-run: {error:#}\n"));
         }
-        let way = match (self.target.can_resume(), self.target.safe()) {
-            (true, safe) => format!("the same command with --resume goes on at record {safe}"),
-            (false, _) => "with --output FILE, --resume could go on from here".to_owned(),
+        let way = match self.target.safe() {
+            Some(safe) => format!("the same command with --resume goes on at record {}", safe.mark.records),
+            None => "with --output FILE, --resume could go on from here".to_owned(),
         };
         self.bar.say(&format!("gpu-run: {why}: {}; {way}\n", self.summary()));
         true
@@ -214,7 +254,7 @@ impl Writer {
     }
 }
 
-fn exited(done: &Done) -> bool {
+fn exited(done: &Done<'_>) -> bool {
     !done.cut && matches!(done.end, End::Returned | End::Exited(_))
 }
 

@@ -1,6 +1,7 @@
 use super::super::journal::{Identity, Journal, Task};
 use super::super::reader::Mark;
 use super::*;
+use gpu_run_engine::Results;
 use std::fs;
 
 fn task() -> Task {
@@ -13,21 +14,30 @@ fn writer(path: &Path, fail_fast: bool) -> Writer {
     let mut target = Target::file(path, Journal::beside(path, task())).unwrap();
     target.begin(Progress::default()).unwrap();
     let bar = Bar::new(None, &Mark::default(), true);
-    Writer::new(target, Rules { lines: true, fail_fast, timeout: None }, bar, Progress::default())
+    Writer::new(target, Rules { lines: true, fail_fast, timeout: None }, bar, Progress::default(), None)
 }
 
-fn done(stdout: &str, end: End) -> Outcome {
-    Outcome::Done(Done { end, stdout: stdout.into(), stderr: Vec::new(), cut: false })
+/// What became of a record: how it ended, what it wrote, and whether that was cut; or why it could not run.
+type Made = Result<(End, &'static str, bool), &'static str>;
+
+fn done(stdout: &'static str, end: End) -> Made {
+    Ok((end, stdout, false))
 }
 
 fn trap() -> End {
-    End::Trapped(Trap { code: TrapCode::Unreachable, function: None, name: None, offset: 0, source: None })
+    End::Trapped(Box::new(Trap { code: TrapCode::Unreachable, function: None, name: None, offset: 0, source: None }))
 }
 
-fn ran(first: u64, outcomes: Vec<Outcome>) -> Ran {
+fn ran(first: u64, outcomes: Vec<Made>) -> Ran {
     let mark = Mark { records: first + outcomes.len() as u64, ..Mark::default() };
-    let records = (first + 1..).map(Place::Line).zip(outcomes).collect();
-    Ran { first, records, mark }
+    let (mut records, mut results) = (Vec::new(), Results::default());
+    for (line, outcome) in (first + 1..).zip(outcomes) {
+        records.push((Place::Line(line), outcome.as_ref().err().map(ToString::to_string)));
+        if let Ok((end, stdout, cut)) = outcome {
+            results.push(end, stdout.as_bytes(), b"", cut);
+        }
+    }
+    Ran { first, records, results, mark }
 }
 
 #[test]
@@ -35,16 +45,12 @@ fn what_is_kept_of_a_failure_depends_on_who_ended_it() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("out");
     let mut writer = writer(&path, false);
-    let mut cut = done("much", End::Returned);
-    if let Outcome::Done(done) = &mut cut {
-        done.cut = true;
-    }
     let outcomes = vec![
         done("a\nb\n", End::Returned),
         done("left", End::Exited(3)),
         done("half", trap()),
-        Outcome::Flawed("is not JSON".into()),
-        cut,
+        Err("is not JSON"),
+        Ok((End::Returned, "much", true)),
         done("", End::Exited(0)),
     ];
     assert_eq!(writer.write(ran(0, outcomes)).unwrap(), Flow::GoOn);
@@ -58,7 +64,7 @@ fn after_a_stop_the_journal_speaks_of_whole_batches() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("out");
     let mut writer = writer(&path, true);
-    let fine = |text: &str| done(text, End::Returned);
+    let fine = |text: &'static str| done(text, End::Returned);
     assert_eq!(writer.write(ran(0, vec![fine("a"), fine("b")])).unwrap(), Flow::GoOn);
     assert_eq!(writer.write(ran(2, vec![fine("c"), done("d", trap()), fine("e")])).unwrap(), Flow::Stop);
     assert!(writer.stop("stopped at the first failure"));

@@ -106,20 +106,16 @@ impl Backing for DeviceMemory {
     fn len(&self) -> u64 {
         self.len
     }
-    fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+    unsafe fn write(&self, at: u64, from: *const u8, len: usize) -> Result<()> {
         self.lost.check()?;
-        // SAFETY: `at + bytes.len() <= len`, which the mapping covers.
-        unsafe {
-            self.mapping.base.add(at as usize).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len())
-        };
+        // SAFETY: `at + len <= self.len`, which the mapping covers; the rest is the caller's.
+        unsafe { self.mapping.base.as_ptr().add(at as usize).copy_from(from, len) };
         Ok(())
     }
-    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+    unsafe fn read(&self, at: u64, to: *mut u8, len: usize) -> Result<()> {
         self.lost.check()?;
-        // SAFETY: `at + bytes.len() <= len`, which the mapping covers.
-        unsafe {
-            self.mapping.base.add(at as usize).copy_to_nonoverlapping(NonNull::from(&mut *bytes).cast(), bytes.len())
-        };
+        // SAFETY: as above.
+        unsafe { self.mapping.base.as_ptr().add(at as usize).copy_to(to, len) };
         Ok(())
     }
     fn zero(&self, at: u64, len: u64) -> Result<()> {

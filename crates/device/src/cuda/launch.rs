@@ -173,51 +173,54 @@ const POKE: &str = ".version 7.8
 ";
 
 /// Serves until the stream is done.
+///
+/// To ask the driver takes as long as a call takes to be answered: it is asked now and then, and the service in between. The longer there was nothing to do, the
+/// longer are the pauses; while a kernel only computes, they leave a few per cent of a core.
 fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
-    let mut pause = Pause::new();
+    let mut now = Instant::now();
+    // When there was something to do last, and when the driver was asked last.
+    let (mut active, mut asked) = (now, None);
     loop {
         let mut rounds = 0;
         while rounds < BUSY_ROUNDS && service() {
             rounds += 1;
         }
+        now = Instant::now();
         if rounds > 0 {
-            pause = Pause::new();
+            active = now;
         }
-        if stream.is_done()? {
-            // What the kernel said last, it may have said since.
-            service();
-            return Ok(());
+        let idle = now - active;
+        if asked.is_none_or(|asked| now - asked >= (idle / 8).clamp(ASK_SOONEST, ASK_LATEST)) {
+            asked = Some(now);
+            if stream.is_done()? {
+                // What the kernel said last, it may have said since.
+                service();
+                return Ok(());
+            }
         }
         if rounds == 0 {
-            pause.take();
+            pause(idle);
         }
     }
 }
 
-/// How long to wait for something to do: not at all at first, then a small part of what was waited already.
-struct Pause {
-    since: Instant,
-}
+/// How often the driver is asked whether a kernel has ended.
+const ASK_SOONEST: Duration = Duration::from_micros(1);
+const ASK_LATEST: Duration = Duration::from_micros(10);
+/// How long there was nothing to do: until then the service is asked again at once; until then others may run in between; then it sleeps.
+const SPIN: Duration = Duration::from_micros(50);
+const YIELD: Duration = Duration::from_micros(200);
+/// How long it sleeps: a part of what it has waited.
+const SHORTEST: Duration = Duration::from_micros(20);
+const LONGEST: Duration = Duration::from_micros(250);
 
-impl Pause {
-    const SPIN: Duration = Duration::from_micros(50);
-    const YIELD: Duration = Duration::from_micros(500);
-    const SHORTEST: Duration = Duration::from_micros(20);
-    const LONGEST: Duration = Duration::from_micros(250);
-
-    fn new() -> Self {
-        Self { since: Instant::now() }
-    }
-
-    fn take(&self) {
-        let waited = self.since.elapsed();
-        if waited < Self::SPIN {
-            std::hint::spin_loop();
-        } else if waited < Self::YIELD {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep((waited / 64).clamp(Self::SHORTEST, Self::LONGEST));
-        }
+fn pause(idle: Duration) {
+    if idle < SPIN {
+        std::hint::spin_loop();
+    } else if idle < YIELD {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep((idle / 32).clamp(SHORTEST, LONGEST));
     }
 }
 

@@ -37,16 +37,15 @@ impl Backing for DeviceMemory {
     fn len(&self) -> u64 {
         self.len
     }
-    fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
-        let (to, from) = (self.address + at, bytes.as_ptr().cast());
-        // SAFETY: entered; `at + bytes.len() <= len`; `transfer` waits for the copy, so `bytes` outlives it.
-        self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyHtoDAsync_v2(to, from, bytes.len(), stream) })
+    unsafe fn write(&self, at: u64, from: *const u8, len: usize) -> Result<()> {
+        let to = self.address + at;
+        // SAFETY: entered; the caller's, and `transfer` waits for the copy.
+        self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyHtoDAsync_v2(to, from.cast(), len, stream) })
     }
-    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
-        let (from, len) = (self.address + at, bytes.len());
-        let to = bytes.as_mut_ptr().cast();
-        // SAFETY: entered; `at + len <= self.len`; `transfer` waits for the copy, so `bytes` stays borrowed until it is over.
-        self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyDtoHAsync_v2(to, from, len, stream) })
+    unsafe fn read(&self, at: u64, to: *mut u8, len: usize) -> Result<()> {
+        let from = self.address + at;
+        // SAFETY: entered; the caller's, and `transfer` waits for the copy.
+        self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyDtoHAsync_v2(to.cast(), from, len, stream) })
     }
     fn zero(&self, at: u64, len: u64) -> Result<()> {
         if len == 0 {

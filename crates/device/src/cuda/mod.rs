@@ -13,8 +13,8 @@
 //! must not do it: dropping a [`Buffer`] or a [`Shared`], [`Buffer::zero`] where the kernel fills the GPU, [`Device::load`],
 //! and a launch with another stack size.
 //!
-//! A fault loses the context with all that is in it: every later call on the same device says so again. [`open`] gives a new
-//! one.
+//! A fault loses the context with all that is in it: every later call on the same device says so again, and on a real card so does [`open`]: the
+//! process is done with it. Another process can go on.
 
 mod assemble;
 mod context;

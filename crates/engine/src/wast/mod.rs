@@ -299,7 +299,10 @@ impl<'a, 'o> Runner<'a, 'o> {
             }
             WastExecute::Wat(_) => {
                 let program = self.program(loaded)?;
-                Ok((self.instance(program)?.map_or_else(End::Trapped, |_| End::Returned), Vec::new()))
+                Ok((
+                    self.instance(program)?.map_or_else(|trap| End::Trapped(Box::new(trap)), |_| End::Returned),
+                    Vec::new(),
+                ))
             }
         }
     }

@@ -5,14 +5,21 @@ use crate::code::Code;
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Type, Value, types};
-use gpu_run_abi::bus::{RingEntry, offset, op, reply};
+use gpu_run_abi::bus::{ReplyWord, RingEntry, offset, op};
 use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::field;
 use gpu_run_abi::{Status, TrapCode};
 
-/// How long a waiting instance sleeps between two looks at its port, in nanoseconds.
-const NAP: i64 = 200;
+/// How long a waiting instance sleeps between two looks at its reply, in nanoseconds: not at all at first, then a quarter longer each time and a
+/// little more. A look is a journey over PCIe, and a hundred thousand lanes that all look again at once leave no room for the answers.
+const NAP_MORE: i64 = 16;
+const NAP_MOST: i64 = 250_000;
+/// From this nap on the stop word is looked at, too: that is another journey.
+const NAP_STOP: i64 = 500;
+
+/// In the header's `port_left`, beside the bytes that are left of this packet: there are more packets.
+const MORE: i64 = 1 << 31;
 
 /// Writes a word of the port.
 pub(super) fn port_store(code: &mut Code<'_>, value: Value, at: u64) {
@@ -20,64 +27,100 @@ pub(super) fn port_store(code: &mut Code<'_>, value: Value, at: u64) {
     code.ins().store(flags, value, port, at as i32);
 }
 
-fn port_load(code: &mut Code<'_>, at: u64) -> Value {
+pub(super) fn port_load(code: &mut Code<'_>, ty: Type, at: u64) -> Value {
     let (port, flags) = (code.fixed(field::PORT), code.trusted(region::BUS));
-    code.ins().load(types::I32, flags, port, at as i32)
+    code.ins().load(ty, flags, port, at as i32)
 }
 
 /// (op) -> errno. The packet's length is the cursor; afterwards the cursor stands at the reply's first byte.
 pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
-    let operation = code.param(1);
-    port_store(code, operation, offset::REQUEST_OP);
-    let length = code.header(types::I32, field::PORT_CURSOR);
-    port_store(code, length, offset::REQUEST_PAYLOAD);
+    // First: what follows does not wait for it.
+    let ticket = take_ticket(code);
+    let (operation, length) = (code.param(1), code.header(types::I32, field::PORT_CURSOR));
+    let (operation, length) = (code.ins().uextend(types::I64, operation), code.ins().uextend(types::I64, length));
+    let length = code.ins().ishl_imm_u(length, 32);
+    let request = code.ins().bor(operation, length);
+    port_store(code, request, offset::REQUEST_OP);
     let sequence = code.header(types::I32, field::PORT_SEQUENCE);
     let sequence = code.ins().iadd_imm_s(sequence, 1);
     code.set_header(sequence, field::PORT_SEQUENCE);
-    enter_ring(code);
+    enter_ring(code, ticket);
 
-    // Until the reply is there.
-    let port = code.fixed(field::PORT);
-    let flags = code.trusted(region::BUS);
-    code.while_loop(
-        |code| {
-            let at = code.ins().iadd_imm_s(port, offset::REPLY_SEQUENCE as i64);
-            let seen = code.ins().atomic_load(types::I32, flags, at);
-            code.ins().icmp(IntCC::NotEqual, seen, sequence)
-        },
-        |code| {
-            code.check_stop();
-            let nap = code.i32(NAP);
-            code.intrinsic(Intrinsic::NanoSleep, &[nap]);
-        },
-    );
+    let status = wait_for_reply(code, sequence);
     // The host has emptied the outbox.
     let head = code.i64(local::OUTBOX_HEAD as i64);
     code.set_header(head, field::OUTBOX_USED);
-    let errno = port_load(code, offset::REPLY_ERRNO);
-    let exits = code.ins().icmp_imm_u(IntCC::Equal, errno, i64::from(reply::EXIT));
+    let exits = code.ins().band_imm_u(status, i64::from(ReplyWord::EXIT));
     code.if_then(exits, true, |code| {
-        let status = port_load(code, offset::REPLY_SPLIT);
-        let status = code.ins().uextend(types::I64, status);
-        code.set_header(status, field::EXIT_CODE);
+        let exit_code = port_load(code, types::I32, offset::REPLY_SPLIT);
+        let exit_code = code.ins().uextend(types::I64, exit_code);
+        code.set_header(exit_code, field::EXIT_CODE);
         let exited = code.i64(Status::Exited as i64);
         code.set_header(exited, field::STATUS);
         code.intrinsic(Intrinsic::Exit, &[]);
     });
-    let fails = code.ins().icmp_imm_u(IntCC::Equal, errno, i64::from(reply::TRAP));
+    let fails = code.ins().band_imm_u(status, i64::from(ReplyWord::TRAP));
     code.trap_if(fails, TrapCode::HostCall);
     let start = code.i32(0);
     code.set_header(start, field::PORT_CURSOR);
-    let left = port_load(code, offset::REPLY_PAYLOAD);
+    let left = code.ins().ushr_imm_u(status, i64::from(ReplyWord::PAYLOAD_SHIFT));
+    let more = code.ins().band_imm_u(status, i64::from(ReplyWord::MORE));
+    let more = code.ins().ishl_imm_u(more, i64::from(MORE.trailing_zeros() - ReplyWord::MORE.trailing_zeros()));
+    let left = code.ins().bor(left, more);
     code.set_header(left, field::PORT_LEFT);
+    let errno = code.ins().band_imm_u(status, i64::from(ReplyWord::ERRNO));
     code.ins().return_(&[errno]);
 }
 
-/// Takes a ticket and tells the host which port to look at. The store releases everything written to the port.
-fn enter_ring(code: &mut Code<'_>) {
+/// Looks at the reply word until it has this sequence number; its other half.
+fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> Value {
+    // The words lie behind the ring's entries.
+    let (ring, mask) = (code.fixed(field::RING), code.fixed(field::RING_MASK));
+    let entries = code.ins().iadd_imm_s(mask, 1);
+    let index = code.header(types::I64, field::INDEX);
+    let before = code.ins().iadd(entries, index);
+    let before = code.ins().imul_imm_u(before, ReplyWord::BYTES as i64);
+    let at = code.ins().iadd(ring, before);
+    const _: () = assert!(ReplyWord::BYTES == RingEntry::BYTES);
+
+    let flags = code.trusted(region::BUS);
+    let (none, at_first) = (code.i64(0), code.i32(0));
+    let (reply, nap) = (code.variable(types::I64, none), code.variable(types::I32, at_first));
+    code.while_loop(
+        |code| {
+            let word = code.ins().atomic_load(types::I64, flags, at);
+            code.b.def_var(reply, word);
+            let seen = code.ins().ireduce(types::I32, word);
+            code.ins().icmp(IntCC::NotEqual, seen, sequence)
+        },
+        |code| {
+            let time = code.b.use_var(nap);
+            let long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, time, NAP_STOP);
+            code.if_then(long, false, |code| code.check_stop());
+            code.intrinsic(Intrinsic::NanoSleep, &[time]);
+            let quarter = code.ins().ushr_imm_u(time, 2);
+            let next = code.ins().iadd(time, quarter);
+            let next = code.ins().iadd_imm_s(next, NAP_MORE);
+            let most = code.i32(NAP_MOST);
+            let next = code.ins().umin(next, most);
+            code.b.def_var(nap, next);
+        },
+    );
+    let reply = code.b.use_var(reply);
+    let status = code.ins().ushr_imm_u(reply, 32);
+    code.ins().ireduce(types::I32, status)
+}
+
+/// A place in the ring.
+fn take_ticket(code: &mut Code<'_>) -> Value {
     let flags = code.trusted(region::BUS);
     let (ticket_at, one) = (code.fixed(field::RING_TICKET), code.i32(1));
-    let ticket = code.ins().atomic_rmw(types::I32, flags, AtomicRmwOp::Add, ticket_at, one);
+    code.ins().atomic_rmw(types::I32, flags, AtomicRmwOp::Add, ticket_at, one)
+}
+
+/// Tells the host which port to look at. The store releases everything written to the port.
+fn enter_ring(code: &mut Code<'_>, ticket: Value) {
+    let flags = code.trusted(region::BUS);
     let mask = code.fixed(field::RING_MASK);
     let mask = code.ins().ireduce(types::I32, mask);
     let shift = code.ins().popcnt(mask);
@@ -133,27 +176,24 @@ pub(super) fn receive(code: &mut Code<'_>, _: &Env<'_>) {
         |code| {
             let more = code.b.use_var(wanted);
             let more = code.ins().icmp_imm_s(IntCC::NotEqual, more, 0);
-            let (here, later) = (code.header(types::I32, field::PORT_LEFT), port_load(code, offset::REPLY_REMAINING));
-            let any = code.ins().bor(here, later);
+            let any = code.header(types::I32, field::PORT_LEFT);
             let any = code.ins().icmp_imm_s(IntCC::NotEqual, any, 0);
             code.ins().band(more, any)
         },
         |code| {
-            let here = code.header(types::I32, field::PORT_LEFT);
+            let here = left_here(code);
             let empty = code.ins().icmp_imm_s(IntCC::Equal, here, 0);
             code.if_then(empty, false, |code| {
                 let pull = code.i32(op::PULL.into());
                 code.call_helper(Helper::BusPost, &[pull]);
             });
-            let (here, want) = (code.header(types::I32, field::PORT_LEFT), code.b.use_var(wanted));
+            let (here, want) = (left_here(code), code.b.use_var(wanted));
             let count = code.ins().umin(here, want);
             let (target, source) = (code.b.use_var(to), payload_at_cursor(code));
             // What the guest pointed at is only looked at now, and never believed.
             code.check_range(target, count);
             code.call_helper(Helper::GuestWrite, &[target, source, count]);
-            move_cursor(code, count);
-            let rest = code.ins().isub(here, count);
-            code.set_header(rest, field::PORT_LEFT);
+            take(code, count);
             let next = code.ins().iadd(target, count);
             code.b.def_var(to, next);
             let next = code.ins().isub(want, count);
@@ -247,14 +287,28 @@ fn room_in_port(code: &mut Code<'_>) -> Value {
     code.ins().isub(capacity, cursor)
 }
 
-fn payload_at_cursor(code: &mut Code<'_>) -> Value {
+/// Bytes of the reply that are left in this packet.
+pub(super) fn left_here(code: &mut Code<'_>) -> Value {
+    let left = code.header(types::I32, field::PORT_LEFT);
+    code.ins().band_imm_u(left, MORE - 1)
+}
+
+/// Bytes of this packet were taken; there are that many.
+pub(super) fn take(code: &mut Code<'_>, count: Value) {
+    move_cursor(code, count);
+    let left = code.header(types::I32, field::PORT_LEFT);
+    let rest = code.ins().isub(left, count);
+    code.set_header(rest, field::PORT_LEFT);
+}
+
+pub(super) fn payload_at_cursor(code: &mut Code<'_>) -> Value {
     let (port, cursor) = (code.fixed(field::PORT), code.header(types::I32, field::PORT_CURSOR));
     let cursor = code.ins().uextend(types::I64, cursor);
     let at = code.ins().iadd(port, cursor);
     code.ins().iadd_imm_s(at, offset::PAYLOAD as i64)
 }
 
-pub(super) fn move_cursor(code: &mut Code<'_>, by: Value) {
+fn move_cursor(code: &mut Code<'_>, by: Value) {
     let cursor = code.header(types::I32, field::PORT_CURSOR);
     let cursor = code.ins().iadd(cursor, by);
     code.set_header(cursor, field::PORT_CURSOR);
@@ -262,5 +316,5 @@ pub(super) fn move_cursor(code: &mut Code<'_>, by: Value) {
 
 /// The length of the output's first answer.
 pub(super) fn split(code: &mut Code<'_>) -> Value {
-    port_load(code, offset::REPLY_SPLIT)
+    port_load(code, types::I32, offset::REPLY_SPLIT)
 }

@@ -1,7 +1,7 @@
 //! A stub for each imported function, generated from its row in `abi::hostcall`.
 
 use super::Helper;
-use super::bus::{move_cursor, port_store};
+use super::bus::{left_here, port_load, port_store, take};
 use crate::code::Code;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
@@ -38,11 +38,7 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
     };
     let failed = code.ins().icmp_imm_s(IntCC::NotEqual, errno, 0);
     code.if_return(failed, errno);
-    for step in row.moves {
-        if let Move::Result { ptr, bytes } = *step {
-            result(code, ptr, bytes);
-        }
-    }
+    results(code, row.moves);
     let mut first_answer = true;
     for step in row.moves {
         match *step {
@@ -133,22 +129,68 @@ fn send(code: &mut Code<'_>, step: Move) {
     }
 }
 
-/// A result of fixed size. The host pads each to whole words, so that what follows begins at a word's border.
-fn result(code: &mut Code<'_>, ptr: u8, bytes: u32) {
+/// Results of fixed size. The host pads each to whole words, so that what follows begins at a word's border. They come first, and in the first packet: all are fetched
+/// before any is stored, so that they take one journey.
+fn results(code: &mut Code<'_>, moves: &[Move]) {
+    let padded = |bytes: u32| u64::from(bytes).next_multiple_of(WORD);
+    let all: Vec<(u8, u32)> = moves
+        .iter()
+        .filter_map(|step| match *step {
+            Move::Result { ptr, bytes } => Some((ptr, bytes)),
+            _ => None,
+        })
+        .collect();
+    if all.is_empty() {
+        return;
+    }
+    let total: u64 = all.iter().map(|(_, bytes)| padded(*bytes)).sum();
+    // The host's word is not taken for it: a reply that is too short must not make the count wrap.
+    let (here, by) = (left_here(code), code.i32(total as i64));
+    let enough = code.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, here, by);
+    code.trap_unless(enough, TrapCode::HostCall);
+    let mut at = offset::PAYLOAD;
+    let mut fetched = Vec::new();
+    for (ptr, bytes) in all {
+        let words = (0..padded(bytes) / WORD).map(|i| port_load(code, types::I64, at + i * WORD)).collect::<Vec<_>>();
+        fetched.push((ptr, bytes, at, words));
+        at += padded(bytes);
+    }
+    for (ptr, bytes, at, words) in fetched {
+        result(code, ptr, bytes, at, &words);
+    }
+    take(code, by);
+}
+
+/// One of them: its words, and where in the port it is.
+fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, at: u64, words: &[Value]) {
+    const PART: u32 = 4;
     let (pointer, length) = (parameter(code, ptr), code.i32(bytes.into()));
     code.check_range(pointer, length);
-    code.call_helper(Helper::BusReceive, &[pointer, length]);
-    let padding = u64::from(bytes).next_multiple_of(WORD) as i64 - i64::from(bytes);
-    if padding > 0 {
-        let by = code.i32(padding);
-        move_cursor(code, by);
-        let left = code.header(types::I32, field::PORT_LEFT);
-        // The host's word is not taken for it: a reply without padding must not make the count wrap.
-        let enough = code.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, left, by);
-        code.trap_unless(enough, TrapCode::HostCall);
-        let left = code.ins().isub(left, by);
-        code.set_header(left, field::PORT_LEFT);
+    let slow = |code: &mut Code<'_>| {
+        let port = code.fixed(field::PORT);
+        let from = code.ins().iadd_imm_s(port, at as i64);
+        code.call_helper(Helper::GuestWrite, &[pointer, from, length]);
+    };
+    if !bytes.is_multiple_of(PART) {
+        return slow(code);
     }
+    // What a guest points at may lie anywhere; parts of four bytes are what both layouts take in one piece.
+    let (odd, even, done) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
+    let skew = code.ins().band_imm_u(pointer, i64::from(PART) - 1);
+    code.ins().brif(skew, odd, &[], even, &[]);
+    code.open(odd);
+    slow(code);
+    code.ins().jump(done, &[]);
+    code.open(even);
+    let (flags, address) = (code.guest_flags(true), code.ins().uextend(types::I64, pointer));
+    for part in 0..bytes / PART {
+        let word = words[(part / 2) as usize];
+        let word = if part % 2 == 0 { word } else { code.ins().ushr_imm_u(word, 32) };
+        let word = code.ins().ireduce(types::I32, word);
+        code.ins().store(flags, word, address, (part * PART) as i32);
+    }
+    code.ins().jump(done, &[]);
+    code.open(done);
 }
 
 impl Code<'_> {

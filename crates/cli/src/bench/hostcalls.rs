@@ -1,0 +1,172 @@
+//! What it takes to ask the host for something: how long for one warp, how many calls a second where all lanes ask, and what the host needs while
+//! nobody asks.
+//!
+//! The guest (`benches/hostcalls.wat`) asks for the time and prints the answers. The host took each when it answered: what lies between two of them
+//! is one way to the device and back, as the guest sees it.
+
+use super::on_device::{self, Build, Loaded};
+use super::{show_count, show_grouped};
+use crate::progress::Progress;
+use crate::run::is_gpu;
+use crate::source::Source;
+use crate::units::show_duration;
+use anyhow::{Context as _, Result, bail};
+use gpu_run_device::Device;
+use gpu_run_engine::Results;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What this part is called among the programs.
+pub(super) const NAME: &str = "hostcalls";
+const GUEST: &str = include_str!("../../../../benches/hostcalls.wat");
+
+/// Instances of a warp.
+const WARP: u32 = 32;
+/// Calls that each of them makes, and each of many.
+const CALLS_ALONE: u32 = 10_000;
+const CALLS_MANY: u32 = 50;
+/// What a warp counts to where nobody calls: about a second.
+const COUNTS: u32 = 200_000_000;
+const ROUNDS: usize = 3;
+
+#[derive(Clone, Debug)]
+pub(super) struct HostCalls {
+    /// Of one warp's calls.
+    pub(super) p50: Duration,
+    pub(super) p99: Duration,
+    /// How many were measured.
+    pub(super) measured: usize,
+    /// Calls a second, of so many instances.
+    pub(super) per_second: f64,
+    pub(super) instances: u32,
+    /// Of a core, while the guests compute; on `cpu` they do that themselves.
+    pub(super) idle: Option<f64>,
+}
+
+/// What the guest does.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    counts: u32,
+    calls: u32,
+}
+
+impl Work {
+    fn source(self) -> Result<Source> {
+        let pages = (64 + self.calls * 8).div_ceil(65_536);
+        let mut text = GUEST.to_owned();
+        for (mark, number) in [("pages", pages), ("counts", self.counts), ("calls", self.calls)] {
+            text = with_number(&text, mark, number).with_context(|| format!("hostcalls.wat does not mark {mark}"))?;
+        }
+        let name = "hostcalls.wat".to_owned();
+        Ok(Source { argv0: name.clone(), name, wasm: wat::parse_str(text)? })
+    }
+}
+
+/// The text with another number before a mark.
+fn with_number(text: &str, mark: &str, number: u32) -> Option<String> {
+    let (before, after) = text.split_once(&format!(" (; {mark} ;)"))?;
+    let before = before.trim_end_matches(|c: char| c.is_ascii_digit());
+    Some(format!("{before}{number}{after}"))
+}
+
+pub(super) fn measure(device: &Arc<dyn Device>, build: Build, instances: u32) -> Result<HostCalls> {
+    let _progress = Progress::start(NAME.into());
+    let load =
+        |work: Work, instances: u32| -> Result<Loaded> { on_device::load(device, &work.source()?, build, instances) };
+    let alone = load(Work { counts: 1, calls: CALLS_ALONE }, WARP)?;
+    let mut times = round_trips(&on_device::run(&alone, WARP)?.0)?;
+    drop(alone);
+
+    let many = load(Work { counts: 1, calls: CALLS_MANY }, instances)?;
+    let mut per_second = 0f64;
+    for _ in 0..ROUNDS {
+        let (_, stats) = on_device::run(&many, instances)?;
+        per_second = per_second.max(stats.hostcalls as f64 / stats.run.as_secs_f64());
+    }
+    drop(many);
+
+    let idle = match is_gpu(&**device) {
+        false => None,
+        true => {
+            let silent = load(Work { counts: COUNTS, calls: 0 }, WARP)?;
+            let (_, stats) = on_device::run(&silent, WARP)?;
+            Some(stats.service.as_secs_f64() / stats.run.as_secs_f64())
+        }
+    };
+    times.sort_unstable();
+    let [p50, p99] = [50, 99].map(|part| Duration::from_nanos(times[(times.len() - 1) * part / 100]));
+    Ok(HostCalls { p50, p99, measured: times.len(), per_second, instances, idle })
+}
+
+/// What lies between two answers, in nanoseconds, of all instances.
+fn round_trips(results: &Results) -> Result<Vec<u64>> {
+    let mut times = Vec::new();
+    for done in results.iter() {
+        let (stamps, rest) = done.stdout.as_chunks();
+        if stamps.len() < 2 || !rest.is_empty() {
+            bail!("hostcalls.wat printed {} bytes", done.stdout.len());
+        }
+        let stamps: Vec<u64> = stamps.iter().map(|stamp| u64::from_le_bytes(*stamp)).collect();
+        times.extend(stamps.windows(2).map(|pair| pair[1].saturating_sub(pair[0])));
+    }
+    Ok(times)
+}
+
+pub(super) fn text(calls: &Result<HostCalls, String>) -> String {
+    let calls = match calls {
+        Ok(calls) => calls,
+        Err(error) => return format!("host calls: failed: {}\n", error.lines().next().unwrap_or("")),
+    };
+    let idle = calls.idle.map_or(String::new(), |share| {
+        format!("\n            {:.1} % of a core while guests only compute", share * 100.0)
+    });
+    format!(
+        "host calls: {} p50, {} p99 there and back for one warp ({} calls)\n            {} a second from {} instances{idle}\n",
+        show_duration(calls.p50),
+        show_duration(calls.p99),
+        show_grouped(calls.measured as u32),
+        show_count(calls.per_second),
+        show_grouped(calls.instances),
+    )
+}
+
+pub(super) fn json(calls: &Result<HostCalls, String>) -> Value {
+    let figures = calls.as_ref().ok();
+    json!({
+        "error": calls.as_ref().err(),
+        "round_trip_p50_seconds": figures.map(|c| c.p50.as_secs_f64()),
+        "round_trip_p99_seconds": figures.map(|c| c.p99.as_secs_f64()),
+        "round_trips_measured": figures.map(|c| c.measured),
+        "per_second": figures.map(|c| c.per_second),
+        "instances": figures.map(|c| c.instances),
+        "idle_core_share": figures.and_then(|c| c.idle),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_run_engine::End;
+
+    #[test]
+    fn every_number_has_its_place_in_the_guest() {
+        for work in [Work { counts: 7, calls: 0 }, Work { counts: 1, calls: 16_000 }] {
+            let text = wasmparser::Parser::new(0).parse_all(&work.source().unwrap().wasm).count();
+            assert!(text > 0);
+        }
+        assert_eq!(with_number("(a 12 (; x ;)) 3", "x", 456).unwrap(), "(a 456) 3");
+        assert_eq!(with_number("(a 12)", "x", 1), None);
+    }
+
+    #[test]
+    fn round_trips_lie_between_the_answers_of_one_instance() {
+        let stamps = |times: &[u64]| times.iter().flat_map(|time| time.to_le_bytes()).collect::<Vec<u8>>();
+        let mut results = Results::default();
+        results.push(End::Returned, &stamps(&[100, 103, 110]), b"", false);
+        results.push(End::Returned, &stamps(&[50, 52]), b"", false);
+        assert_eq!(round_trips(&results).unwrap(), [3, 7, 2]);
+        results.push(End::Returned, b"", b"", false);
+        assert!(round_trips(&results).is_err());
+    }
+}

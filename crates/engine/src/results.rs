@@ -1,0 +1,179 @@
+//! What became of the jobs of a batch.
+//!
+//! There are tens of thousands of them, and most write a few bytes: those lie one behind the other in a few long vectors, not in a vector each. [`Results`] knows
+//! where, and gives out [`Done`], which borrows.
+
+use crate::program::End;
+
+/// What became of jobs, in order.
+#[derive(Debug, Default)]
+pub struct Results {
+    pieces: Vec<Piece>,
+}
+
+/// What became of one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Done<'a> {
+    pub end: &'a End,
+    pub stdout: &'a [u8],
+    /// The end of it, if it is long.
+    pub stderr: &'a [u8],
+    /// Whether a write to stdout was refused because there was too much of it.
+    pub cut: bool,
+}
+
+/// Some of them, made by one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Piece {
+    entries: Vec<Entry>,
+    /// Of each entry stdout, then stderr.
+    bytes: Vec<u8>,
+    /// What came in vectors of its own.
+    apart: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    end: End,
+    text: Text,
+    cut: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Text {
+    /// In `bytes`, from here on.
+    Here { at: usize, stdout: u32, stderr: u32 },
+    /// In `apart`.
+    Apart(u32),
+}
+
+impl Results {
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.entries.len()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Done<'_>> {
+        self.pieces.iter().flat_map(|piece| piece.entries.iter().map(|entry| piece.done(entry)))
+    }
+
+    /// The one at this place, if there are so many. To see all of them, [`Results::iter`] is faster.
+    pub fn get(&self, index: usize) -> Option<Done<'_>> {
+        let (piece, at) = self.find(index)?;
+        Some(self.pieces[piece].done(&self.pieces[piece].entries[at]))
+    }
+
+    /// Adds one behind the others.
+    pub fn push(&mut self, end: End, stdout: &[u8], stderr: &[u8], cut: bool) {
+        if self.pieces.is_empty() {
+            self.pieces.push(Piece::default());
+        }
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.push(end, [stdout], [stderr], cut);
+        }
+    }
+
+    /// Adds those of another behind the others.
+    pub(crate) fn append(&mut self, other: Results) {
+        self.pieces.extend(other.pieces);
+    }
+
+    /// Puts another one in the place of one that is there.
+    pub(crate) fn replace(&mut self, index: usize, done: Done<'_>) {
+        let Some((piece, at)) = self.find(index) else { return };
+        let piece = &mut self.pieces[piece];
+        let text = piece.keep([done.stdout], [done.stderr]);
+        piece.entries[at] = Entry { end: done.end.clone(), text, cut: done.cut };
+    }
+
+    fn find(&self, index: usize) -> Option<(usize, usize)> {
+        let mut left = index;
+        for (at, piece) in self.pieces.iter().enumerate() {
+            match left.checked_sub(piece.entries.len()) {
+                None => return Some((at, left)),
+                Some(rest) => left = rest,
+            }
+        }
+        None
+    }
+}
+
+impl From<Vec<Piece>> for Results {
+    fn from(pieces: Vec<Piece>) -> Self {
+        Self { pieces }
+    }
+}
+
+impl Piece {
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self { entries: Vec::with_capacity(count), ..Self::default() }
+    }
+
+    /// Adds one, of whose output there are several parts.
+    pub(crate) fn push<'a>(
+        &mut self,
+        end: End,
+        stdout: impl IntoIterator<Item = &'a [u8]>,
+        stderr: impl IntoIterator<Item = &'a [u8]>,
+        cut: bool,
+    ) {
+        let text = self.keep(stdout, stderr);
+        self.entries.push(Entry { end, text, cut });
+    }
+
+    /// Adds one whose output has vectors already.
+    pub(crate) fn push_apart(&mut self, end: End, stdout: Vec<u8>, stderr: Vec<u8>, cut: bool) {
+        let text = Text::Apart(self.apart.len() as u32);
+        self.apart.push((stdout, stderr));
+        self.entries.push(Entry { end, text, cut });
+    }
+
+    fn keep<'a>(
+        &mut self,
+        stdout: impl IntoIterator<Item = &'a [u8]>,
+        stderr: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Text {
+        let at = self.bytes.len();
+        stdout.into_iter().for_each(|part| self.bytes.extend_from_slice(part));
+        let middle = self.bytes.len();
+        stderr.into_iter().for_each(|part| self.bytes.extend_from_slice(part));
+        // Neither is longer than what a batch may write.
+        Text::Here { at, stdout: (middle - at) as u32, stderr: (self.bytes.len() - middle) as u32 }
+    }
+
+    fn done<'a>(&'a self, entry: &'a Entry) -> Done<'a> {
+        let (stdout, stderr) = match entry.text {
+            Text::Here { at, stdout, stderr } => {
+                let (stdout, stderr) = (stdout as usize, stderr as usize);
+                self.bytes[at..at + stdout + stderr].split_at(stdout)
+            }
+            Text::Apart(index) => {
+                let (stdout, stderr) = &self.apart[index as usize];
+                (&stdout[..], &stderr[..])
+            }
+        };
+        Done { end: &entry.end, stdout, stderr, cut: entry.cut }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_in_the_place_of_another_leaves_the_rest() {
+        let mut first = Piece::with_capacity(2);
+        first.push(End::Returned, [&b"a"[..], b"b"], [&b"e"[..]], false);
+        first.push_apart(End::Exited(1), b"long".to_vec(), Vec::new(), true);
+        let mut results = Results::from(vec![first, Piece::default()]);
+        results.push(End::Returned, b"last", b"", false);
+        results.replace(1, Done { end: &End::Returned, stdout: b"new", stderr: b"err", cut: false });
+        let seen: Vec<_> = results.iter().map(|done| (done.stdout, done.stderr, done.cut)).collect();
+        assert_eq!(seen, [(&b"ab"[..], &b"e"[..], false), (b"new", b"err", false), (b"last", b"", false)]);
+        assert_eq!(results.get(2), results.iter().nth(2));
+        assert_eq!((results.len(), results.get(3)), (3, None));
+    }
+}
