@@ -30,8 +30,6 @@ const MOST_DAMAGED: usize = 16;
 pub(crate) struct Store {
     pub(crate) root: PathBuf,
     pub(crate) options: Options,
-    /// For names of files of this process.
-    serial: AtomicU64,
 }
 
 /// What looking for a key gave.
@@ -70,7 +68,7 @@ impl Store {
             // Backups leave out what has this file; a cache that cannot be written to is a cache all the same.
             let _ = fs::write(tag, "Signature: 8a477f597d28d172789f06886806bc55\n# Programs compiled by gpu-run.\n");
         }
-        Ok(Self { root, options, serial: AtomicU64::new(0) })
+        Ok(Self { root, options })
     }
 
     pub(crate) fn now(&self) -> SystemTime {
@@ -148,8 +146,10 @@ impl Store {
         InUse::lock(file).unwrap_or_else(|_| lease())
     }
 
+    /// For names of files: no two of this process have the same, whichever cache they are of.
     pub(crate) fn number(&self) -> u64 {
-        self.serial.fetch_add(1, Ordering::Relaxed)
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Writes an entry. When this returns it is on disk, whatever happens to us or the machine; until then, nobody sees anything of it.
