@@ -123,6 +123,25 @@ impl Tools {
     }
 }
 
+/// The driver's own version, where the system tells it.
+pub(super) fn driver_build() -> String {
+    std::fs::read_to_string("/sys/module/nvidia/version")
+        .map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
+}
+
+/// What stands for the versions of the tools that are installed: asking them would mean to start two processes.
+pub(super) fn tools_identity() -> String {
+    let Some(tools) = Tools::find() else { return "none".into() };
+    let identity = |tool: &str| {
+        let path = tools.folder.join(tool);
+        let path = path.canonicalize().unwrap_or(path);
+        let changed = |m: &std::fs::Metadata| m.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok();
+        let (bytes, time) = path.metadata().map_or((0, None), |m| (m.len(), changed(&m)));
+        format!("{} {bytes} {}", path.display(), time.unwrap_or_default().as_nanos())
+    };
+    format!("{}, {}", identity("ptxas"), identity("nvlink"))
+}
+
 /// Runs a tool. `Err` is what it wrote.
 fn run(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
