@@ -1,4 +1,4 @@
-//! Machine code as bytes: how a device writes down what it made, and reads it again.
+//! Machine code as bytes: how what was made is written down, and read again.
 //!
 //! Numbers are little-endian, lists begin with their length. Reading never goes beyond the end and never believes a length: bytes that are not
 //! what was written are an error, whatever they are.
@@ -6,41 +6,46 @@
 use crate::{Error, Result};
 
 #[derive(Debug, Default)]
-pub(crate) struct Writer(Vec<u8>);
+pub struct Writer(Vec<u8>);
 
 impl Writer {
-    pub(crate) fn u8(&mut self, value: u8) {
+    pub fn u8(&mut self, value: u8) {
         self.0.push(value);
     }
 
-    pub(crate) fn u32(&mut self, value: u32) {
+    pub fn u32(&mut self, value: u32) {
         self.0.extend(value.to_le_bytes());
     }
 
-    pub(crate) fn u64(&mut self, value: u64) {
+    pub fn u64(&mut self, value: u64) {
         self.0.extend(value.to_le_bytes());
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+    pub fn words(&mut self, words: &[u64]) {
+        self.u64(words.len() as u64);
+        self.0.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
         self.u64(bytes.len() as u64);
         self.0.extend(bytes);
     }
 
-    pub(crate) fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
+    pub fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
         self.u32(items.len() as u32);
         items.iter().for_each(|i| item(self, i));
     }
 
-    pub(crate) fn done(self) -> Vec<u8> {
+    pub fn done(self) -> Vec<u8> {
         self.0
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
@@ -57,33 +62,39 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8> {
+    pub fn u8(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32> {
+    pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64> {
+    pub fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
+    pub fn words(&mut self) -> Result<Vec<u64>> {
+        let count = self.u64()?;
+        let bytes = self.take(count.checked_mul(8).ok_or_else(|| not_ours("it ends too early"))?)?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect())
+    }
+
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let count = self.u64()?;
         self.take(count)
     }
 
-    pub(crate) fn string(&mut self) -> Result<String> {
+    pub fn string(&mut self) -> Result<String> {
         String::from_utf8(self.bytes()?.to_vec()).map_err(|_| not_ours("a name is not text"))
     }
 
-    pub(crate) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         // Collected one by one: no room is made for a length that may be wrong.
         (0..self.u32()?).map(|_| item(self)).collect()
     }
 
-    pub(crate) fn end(self) -> Result<()> {
+    pub fn end(self) -> Result<()> {
         match self.0.is_empty() {
             true => Ok(()),
             false => Err(not_ours("it goes on where it should end")),
@@ -92,6 +103,6 @@ impl<'a> Reader<'a> {
 }
 
 /// Why bytes are not what this device wrote.
-pub(crate) fn not_ours(why: &str) -> Error {
+pub fn not_ours(why: &str) -> Error {
     Error::Codegen(format!("this is not machine code that was compiled here: {why}"))
 }

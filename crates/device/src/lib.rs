@@ -10,7 +10,7 @@
 
 #![allow(unsafe_code)] // mapped memory, generated code and stacks of our own; each block says why it holds
 
-mod code;
+pub mod code;
 pub mod cpu;
 pub mod cuda;
 mod fault;
@@ -20,6 +20,7 @@ pub use memory::{Buffer, Shared};
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What went wrong on a device.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +77,17 @@ pub struct CodeTarget {
     pub model: String,
     /// Everything else, as text: instruction set, versions of driver and tools, options.
     pub details: String,
+}
+
+static COMPILATIONS: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process has compiled PTX, on all devices.
+pub fn compilations() -> u64 {
+    COMPILATIONS.load(Ordering::Relaxed)
+}
+
+fn count_compilation() {
+    COMPILATIONS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Opens a device by its [`Properties::id`], with nothing on it: what to do when [`Error::is_lost`].

@@ -110,6 +110,7 @@ impl Device for Cpu {
     fn compile(&self, ptx: &str) -> Result<Vec<u8>> {
         self.lost.check()?;
         let start = Instant::now();
+        crate::count_compilation();
         let object = compile::compile(ptx, self.options)?;
         tracing::debug!(bytes = ptx.len(), time = ?start.elapsed(), "PTX compiled");
         Ok(object.to_bytes())

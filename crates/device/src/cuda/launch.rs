@@ -78,6 +78,7 @@ impl Image {
 
 /// PTX as a cubin that this GPU was seen to load, and what its kernels take.
 pub(super) fn compile(context: &Arc<Context>, which: Assembler, target: u32, ptx: &str) -> Result<Vec<u8>> {
+    crate::count_compilation();
     let mut code = Writer::default();
     code.list(&entries(ptx)?, |w, entry| {
         w.bytes(entry.name.as_bytes());
