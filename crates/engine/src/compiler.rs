@@ -49,6 +49,8 @@ pub struct Compiler {
 pub struct Request {
     key: Key,
     build: Build,
+    /// What making it took.
+    hashing: Duration,
 }
 
 impl Request {
@@ -75,7 +77,8 @@ pub struct Report {
     pub origin: Origin,
     /// Steps from wasm to PTX, if they were taken.
     pub timings: Vec<(&'static str, Duration)>,
-    /// PTX to machine code, if that was made, and loading it.
+    /// The rest, from the bytes of the module to a program that can be launched: finding it in the cache or making machine code of the PTX, and
+    /// loading that.
     pub load: Duration,
 }
 
@@ -92,20 +95,22 @@ impl Compiler {
     pub fn request(
         &self,
         device: &Arc<dyn Device>,
-        wasm: &[u8],
+        wasm: impl Into<Arc<[u8]>>,
         options: &CompileOptions,
         name: &str,
     ) -> Result<Request, Error> {
+        let began = Instant::now();
         let (device, name, features) = (device.clone(), name.to_owned(), default_features());
         let build = Build { device, wasm: wasm.into(), options: options.settled(), features, name };
-        Ok(Request { key: build.key()?, build })
+        Ok(Request { key: build.key()?, build, hashing: began.elapsed() })
     }
 
     /// The program, from memory, from disk, or compiled. The report is of how it came to be loaded, `None` if it was.
     pub fn load(&self, request: &Request) -> Result<(Arc<Program>, Option<Report>), Error> {
         let mut report = None;
         let program = self.resident.get_or_make(&place(request), || {
-            let (program, how, bytes) = request.build.load(&self.cache, &request.key)?;
+            let (program, mut how, bytes) = request.build.load(&self.cache, &request.key)?;
+            how.load += request.hashing;
             report = Some(how);
             Ok::<_, Error>((program, bytes))
         })?;
