@@ -141,7 +141,7 @@ fn what_is_in_use_is_never_evicted_whoever_evicts() {
         drop((one, two));
         ask(&evictor, 10, 1000);
         assert!(ask(&evictor, 1, 1000).1, "held by a clone");
-        assert!(!evictor.get(&key(2)).is_some(), "no longer used");
+        assert!(evictor.get(&key(2)).is_none(), "no longer used");
         drop(kept);
         assert_eq!(evictor.clear().unwrap().in_use, 0);
         assert_eq!(files(dir.path()).len(), 0);

@@ -59,7 +59,7 @@ pub(crate) struct Loaded {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) program: Arc<Program>,
     compiler: Compiler,
-    wasm: Arc<[u8]>,
+    wasm: Arc<Vec<u8>>,
     options: CompileOptions,
     report: Report,
 }
@@ -78,13 +78,13 @@ impl Loaded {
         let layout = codegen.layout.resolve(is_gpu(&*device), instances);
         let options = CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, checks };
         let compiler = Compiler::new(cache::open(&args.cache)?);
-        Self::load(compiler, device, source.wasm.as_slice().into(), options, name)
+        Self::load(compiler, device, source.wasm.clone(), options, name)
     }
 
     fn load(
         compiler: Compiler,
         device: Arc<dyn Device>,
-        wasm: Arc<[u8]>,
+        wasm: Arc<Vec<u8>>,
         options: CompileOptions,
         name: &str,
     ) -> Result<Self> {

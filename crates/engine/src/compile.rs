@@ -49,7 +49,7 @@ impl CompileOptions {
 #[derive(Debug)]
 pub struct Compiled {
     /// What it was made of, for a build with other checks.
-    pub(crate) wasm: Arc<[u8]>,
+    pub(crate) wasm: Arc<Vec<u8>>,
     pub(crate) options: CompileOptions,
     pub(crate) features: WasmFeatures,
     /// Empty in a program that came from the cache.
@@ -112,7 +112,7 @@ impl Compiled {
             _ => None,
         });
         Ok(Self {
-            wasm: bytes.into(),
+            wasm: Arc::new(bytes.to_vec()),
             options: options.clone(),
             features,
             ptx,

@@ -64,7 +64,7 @@ impl Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Build {
     pub(crate) device: Arc<dyn Device>,
-    pub(crate) wasm: Arc<[u8]>,
+    pub(crate) wasm: Arc<Vec<u8>>,
     pub(crate) options: CompileOptions,
     pub(crate) features: WasmFeatures,
     /// For people who look into the cache.
@@ -95,13 +95,13 @@ impl Compiler {
     pub fn request(
         &self,
         device: &Arc<dyn Device>,
-        wasm: impl Into<Arc<[u8]>>,
+        wasm: Arc<Vec<u8>>,
         options: &CompileOptions,
         name: &str,
     ) -> Result<Request, Error> {
         let began = Instant::now();
         let (device, name, features) = (device.clone(), name.to_owned(), default_features());
-        let build = Build { device, wasm: wasm.into(), options: options.settled(), features, name };
+        let build = Build { device, wasm, options: options.settled(), features, name };
         Ok(Request { key: build.key()?, build, hashing: began.elapsed() })
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn write(compiled: &Compiled, code: &[u8]) -> Vec<u8> {
 /// Reads what [`write`] wrote of this module, and where the code is in it.
 pub(crate) fn read<'a>(
     bytes: &'a [u8],
-    wasm: Arc<[u8]>,
+    wasm: Arc<Vec<u8>>,
     options: &CompileOptions,
     features: WasmFeatures,
 ) -> Result<(Compiled, &'a [u8]), DeviceError> {

@@ -50,7 +50,7 @@ fn run(program: &Program, argument: i32) -> End {
 }
 
 fn load(compiler: &Compiler, device: &Arc<dyn Device>, wasm: &[u8], options: &CompileOptions) -> (Arc<Program>, bool) {
-    let request = compiler.request(device, wasm, options, "test.wasm").unwrap();
+    let request = compiler.request(device, wasm.to_vec().into(), options, "test.wasm").unwrap();
     let (program, report) = compiler.load(&request).unwrap();
     (program, matches!(report.map(|r| r.origin), Some(Origin::Hit { .. })))
 }
@@ -126,7 +126,7 @@ fn a_damaged_entry_and_one_that_does_not_load_are_compiled_again() {
     }
     // Whole, of this key, and yet no machine code: as one that a new driver no longer takes.
     let compiler = compiler(dir.path());
-    let request = compiler.request(&device, &wasm(1000), &options(), "test.wasm").unwrap();
+    let request = compiler.request(&device, wasm(1000).into(), &options(), "test.wasm").unwrap();
     compiler.cache().clear().unwrap();
     compiler.cache().put(request.key(), b"nonsense", std::time::Duration::ZERO);
     let (program, report) = compiler.load(&request).unwrap();
@@ -139,7 +139,7 @@ fn a_damaged_entry_and_one_that_does_not_load_are_compiled_again() {
 fn a_switch_between_loaded_programs_is_a_look_in_a_table() {
     let (_alone, dir) = (alone(), tempfile::tempdir().unwrap());
     let (compiler, device) = (compiler(dir.path()), gpu_run_device::cpu::open());
-    let requests = [1000, 2000].map(|n| compiler.request(&device, &wasm(n), &options(), "test.wasm").unwrap());
+    let requests = [1000, 2000].map(|n| compiler.request(&device, wasm(n).into(), &options(), "test.wasm").unwrap());
     let programs = requests.each_ref().map(|request| compiler.load(request).unwrap().0);
     let before = compilations();
     let began = std::time::Instant::now();

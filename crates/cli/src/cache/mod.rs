@@ -151,13 +151,13 @@ fn place(args: &CacheArgs) -> Result<Result<PathBuf, String>> {
         return Ok(Err("--no-cache was given".into()));
     }
     if let Some(dir) = &args.cache_dir {
-        return Ok(std::path::absolute(dir).map(Ok).with_context(|| format!("--cache-dir {}", dir.display()))?);
+        return std::path::absolute(dir).map(Ok).with_context(|| format!("--cache-dir {}", dir.display()));
     }
     if let Some(place) = env::var_os(PLACE) {
         if place.is_empty() || place == "off" || place == "0" {
             return Ok(Err(format!("{PLACE} is `{}`", place.display())));
         }
-        return Ok(std::path::absolute(&place).map(Ok).with_context(|| format!("{PLACE}={}", place.display()))?);
+        return std::path::absolute(&place).map(Ok).with_context(|| format!("{PLACE}={}", place.display()));
     }
     // What is not absolute does not count, says the XDG specification.
     let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

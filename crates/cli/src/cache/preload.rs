@@ -66,7 +66,6 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
     let surface = Surface::read(&source.wasm, &source.name)?;
     surface.check_imports(&source.name)?;
     surface.check_command(&source.name)?;
-    let wasm: Arc<[u8]> = source.wasm.into();
     let mut lines = String::new();
     for (instances, checks) in [(1, Checks::Exact), (GPU_BATCH, Checks::Fast)] {
         let layout = codegen.layout.resolve(is_gpu(&**device), instances);
@@ -77,7 +76,7 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
             CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry: Entry::Start, checks };
         let name = entry_name(&source.name, &options);
         let failed = |error| Failure::engine(&source.name, error);
-        let request = compiler.request(device, wasm.clone(), &options, &name).map_err(failed)?;
+        let request = compiler.request(device, source.wasm.clone(), &options, &name).map_err(failed)?;
         let what = match compiler.prepare(&request).map_err(failed)? {
             Origin::Hit { .. } => "was there".to_owned(),
             Origin::Miss { took, kept: Some(bytes) } => {

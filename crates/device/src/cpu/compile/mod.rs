@@ -53,7 +53,7 @@ pub(super) struct Kernel {
     pub(super) parameters: Vec<ast::Type>,
 }
 
-pub(super) fn compile(ptx: &str, options: Options) -> Result<Object> {
+pub(super) fn compile(ptx: &str, options: Options) -> Result<Object<'static>> {
     let start = Instant::now();
     let (module, bodies) = parse(ptx)?;
     tracing::debug!(bytes = ptx.len(), functions = bodies.len(), time = ?start.elapsed(), "functions found");
@@ -66,7 +66,7 @@ pub(super) fn compile(ptx: &str, options: Options) -> Result<Object> {
         .map_init(Default::default, |scratch, (function, text)| native(&unit, function, &text, scratch))
         .collect::<Result<Vec<_>>>()?;
     let (code, offsets, code_fixups) = link::link(&compiled)?;
-    let mut object = Object { code, code_fixups, data_bytes: unit.data_bytes, ..Object::default() };
+    let mut object = Object { code: code.into(), code_fixups, data_bytes: unit.data_bytes, ..Object::default() };
     object.shared_bytes = unit.shared_bytes;
     for global in &module.globals {
         initialize(&unit, global, &offsets, &mut object)?;
@@ -246,18 +246,19 @@ fn lay_out<'a>(
 }
 
 /// Writes a global's first values; those that are addresses are filled in later.
-fn initialize(unit: &Unit<'_>, global: &ast::Global<'_>, functions: &[u32], object: &mut Object) -> Result<()> {
+fn initialize(unit: &Unit<'_>, global: &ast::Global<'_>, functions: &[u32], object: &mut Object<'_>) -> Result<()> {
+    let data = object.data.to_mut();
     let first = unit.data[global.name] as usize;
     let element = global.element as usize;
     let end = first + global.initial.len() * element;
-    if object.data.len() < end {
-        object.data.resize(end, 0);
+    if data.len() < end {
+        data.resize(end, 0);
     }
     for (n, initial) in global.initial.iter().enumerate() {
         let at = first + n * element;
         let target = match *initial {
             ast::Initial::Bits(bits) => {
-                object.data[at..at + element].copy_from_slice(&bits.to_le_bytes()[..element]);
+                data[at..at + element].copy_from_slice(&bits.to_le_bytes()[..element]);
                 continue;
             }
             ast::Initial::Symbol(name) => match (unit.functions.get(name), unit.data.get(name)) {

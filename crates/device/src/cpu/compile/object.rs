@@ -9,14 +9,15 @@ use crate::Result;
 use crate::code::{Reader, Writer, not_ours};
 use crate::cpu::ast::Type;
 use crate::cpu::mapping::Mapping;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 #[derive(Debug, Default, PartialEq)]
-pub(in crate::cpu) struct Object {
-    pub(super) code: Vec<u8>,
+pub(in crate::cpu) struct Object<'a> {
+    pub(super) code: Cow<'a, [u8]>,
     pub(super) code_fixups: Vec<Fixup>,
     /// The first bytes of the data; the rest is zero.
-    pub(super) data: Vec<u8>,
+    pub(super) data: Cow<'a, [u8]>,
     pub(super) data_bytes: u64,
     pub(super) data_fixups: Vec<Fixup>,
     pub(super) kernels: Vec<KernelPlace>,
@@ -67,7 +68,7 @@ const TYPES: [Type; 13] = [
     Type::Pred,
 ];
 
-impl Object {
+impl<'a> Object<'a> {
     pub(in crate::cpu) fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::default();
         w.u64(self.shared_bytes);
@@ -95,7 +96,8 @@ impl Object {
         w.done()
     }
 
-    pub(in crate::cpu) fn from_bytes(bytes: &[u8]) -> Result<Self> {
+    /// Nothing is copied: code goes straight to where it runs.
+    pub(in crate::cpu) fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         let mut r = Reader::new(bytes);
         let (shared_bytes, data_bytes) = (r.u64()?, r.u64()?);
         let kernels = r.list(|r| {
@@ -115,7 +117,7 @@ impl Object {
             Ok(Fixup { at, target, addend })
         };
         let (code_fixups, data_fixups) = (r.list(fixup)?, r.list(fixup)?);
-        let (data, code) = (r.bytes()?.to_vec(), r.bytes()?.to_vec());
+        let (data, code) = (r.bytes()?.into(), r.bytes()?.into());
         r.end()?;
         Ok(Self { code, code_fixups, data, data_bytes, data_fixups, kernels, shared_bytes })
     }
