@@ -1,19 +1,17 @@
 //! Who compiles what: so that two that miss the same key compile once.
 //!
-//! Whoever begins to compile leaves a file in `busy/`, named like the key and made by the one system call that fails if it is there; in it
-//! is the name of the process. Another that misses meanwhile waits for as long as it sees that process work. It is an announcement and no
-//! lock: nobody has to keep to it. If the process is gone, or out of sight, or takes longer than anybody should wait,
-//! the other compiles too, and both are right.
+//! Whoever begins to compile leaves a symbolic link in `busy/`, named like the key, that leads to the name of the process: one system call
+//! makes it, content and all, and fails if it is there. Another that misses meanwhile waits for as long as it sees that process work. It is an
+//! announcement and no lock: nobody has to keep to it. If the process is gone, or out of sight, or takes longer than anybody should
+//! wait, or the file system has no links, the other compiles too, and both are right.
 
 use crate::key::Key;
 use crate::owner::{Owner, Seen};
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// An announcement without a name is being written, or was left by a process that died: it is waited for this long.
-const NAMELESS: Duration = Duration::from_secs(1);
 
 /// Whose turn it is to compile.
 #[derive(Debug)]
@@ -41,14 +39,8 @@ pub(crate) fn announce(folder: &Path, key: &Key) -> Turn {
     let path = folder.join(key.hex());
     // Twice: once more after a dead one's was removed.
     for _ in 0..2 {
-        match File::create_new(&path) {
-            Ok(mut file) => {
-                let announcement = Announcement(path);
-                return match file.write_all(Owner::this().to_string().as_bytes()) {
-                    Ok(()) => Turn::Mine(announcement),
-                    Err(_) => Turn::Unannounced,
-                };
-            }
+        match symlink(Owner::this().to_string(), &path) {
+            Ok(()) => return Turn::Mine(Announcement(path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match seen(&path) {
                 Some(Seen::Alive) => return Turn::Theirs,
                 Some(Seen::OutOfSight) => return Turn::Unannounced,
@@ -68,12 +60,12 @@ pub(crate) fn announce(folder: &Path, key: &Key) -> Turn {
 
 /// What can be said of whoever left an announcement; `None` if it has gone meanwhile.
 fn seen(path: &Path) -> Option<Seen> {
-    let name = fs::read_to_string(path).ok()?;
-    if let Ok(owner) = name.parse::<Owner>() {
-        return Some(owner.seen());
+    match fs::read_link(path) {
+        Ok(name) => Some(name.to_str().and_then(|name| name.parse::<Owner>().ok()).map_or(Seen::Dead, |o| o.seen())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // No link of ours: a foreign file.
+        Err(_) => Some(Seen::Dead),
     }
-    let age = fs::metadata(path).ok()?.modified().ok()?.elapsed().unwrap_or_default();
-    Some(if age < NAMELESS { Seen::Alive } else { Seen::Dead })
 }
 
 /// Removes announcements of processes that are gone, and those out of sight that are older than `most`.
@@ -108,12 +100,14 @@ mod tests {
         let path = busy.join(key.hex());
         assert!(!path.exists());
         let dead = Owner::this().to_string().rsplit_once('-').unwrap().0.to_owned() + "-1";
-        fs::write(&path, dead).unwrap();
+        symlink(dead, &path).unwrap();
         assert!(matches!(announce(&busy, &key), Turn::Mine(_)), "its process is gone");
-        fs::write(&path, "0123-1-1-1").unwrap();
+        symlink("0123-1-1-1", &path).unwrap();
         assert!(matches!(announce(&busy, &key), Turn::Unannounced), "both compile where they cannot see each other");
-        fs::write(&path, "").unwrap();
-        assert!(matches!(announce(&busy, &key), Turn::Theirs), "it is just being written");
+        assert_eq!(sweep(&busy, Duration::MAX), 0);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "foreign").unwrap();
+        assert_eq!(sweep(&busy, Duration::MAX), 1);
     }
 
     #[test]

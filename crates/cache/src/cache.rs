@@ -299,5 +299,9 @@ impl Cache {
 impl Drop for Cache {
     fn drop(&mut self) {
         self.flush();
+        let counts = std::mem::take(&mut self.state().counts);
+        if let (Ok(store), false) = (&self.store, counts.is_empty()) {
+            let _ = counts::settle(store, self.number, &counts);
+        }
     }
 }

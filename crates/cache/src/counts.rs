@@ -1,9 +1,9 @@
 //! Statistics, over all processes.
 //!
 //! Each process counts for itself and writes its sums, all of them each time, to a file of its own in `stats/`: no two write to the same, and
-//! one that is killed loses what it counted since, not more. Whoever asks for the statistics adds them up. Files of processes that
-//! are gone are added to `totals.json` on the way; it names those it holds already, so that none counts twice if the
-//! process that adds is killed before it has removed them.
+//! one that is killed loses what it counted since, not more. When it ends it adds them to `totals.json` and removes its file. Whoever asks for the
+//! statistics adds up what is there, and takes the files of processes that were killed into the totals. Those name the files they
+//! hold already, so that none counts twice if the process that adds is killed before it has removed it.
 
 use crate::owner::{Owner, Seen};
 use crate::store::Store;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 /// What happened, in numbers.
@@ -56,19 +57,54 @@ const TOTALS: &str = "totals.json";
 /// Files of processes out of sight are added up after this.
 const LEFT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Writes this process's sums; `number` tells several caches of one process apart.
+/// The file of this process's sums; `number` tells several caches of one process apart.
+fn file_name(number: u64) -> String {
+    format!("{}.{number}.json", Owner::this())
+}
+
+/// Writes this process's sums.
 pub(crate) fn write(store: &Store, number: u64, counts: &ByModel) -> io::Result<()> {
     let folder = store.own("stats");
     fs::create_dir_all(&folder)?;
-    store.replace(&folder.join(format!("{}.{number}.json", Owner::this())), counts)
+    store.replace(&folder.join(file_name(number)), counts)
+}
+
+/// Adds this process's sums to the totals: nothing will be counted any more. Where there are no locks its file stays, as two that add at
+/// once would lose what one of them added.
+pub(crate) fn settle(store: &Store, number: u64, counts: &ByModel) -> io::Result<()> {
+    if !store.options.locks {
+        return write(store, number, counts);
+    }
+    let (folder, name) = (store.own("stats"), file_name(number));
+    fs::create_dir_all(&folder)?;
+    let _alone = store.lock()?;
+    let mut totals = read_totals(&folder);
+    merge(&mut totals.models, counts);
+    let file = folder.join(&name);
+    let written = file.exists();
+    if written {
+        totals.merged.insert(name);
+    }
+    store.replace(&folder.join(TOTALS), &totals)?;
+    if written {
+        // Its name stays among the merged until the next look; there will be no other file of that name.
+        fs::remove_file(file)?;
+    }
+    Ok(())
+}
+
+fn read_totals(folder: &Path) -> Totals {
+    let text = fs::read(folder.join(TOTALS)).ok();
+    let mut totals: Totals = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    totals.merged.retain(|name| folder.join(name).exists());
+    totals
 }
 
 /// The sums of all processes, this one's as it has written them.
 pub(crate) fn read(store: &Store) -> io::Result<ByModel> {
     let folder = store.own("stats");
     let _alone = store.lock()?;
-    let mut totals: Totals =
-        fs::read(folder.join(TOTALS)).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let mut totals = read_totals(&folder);
     let (mut living, mut gone) = (ByModel::new(), Vec::new());
     for file in fs::read_dir(&folder).into_iter().flatten().flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
@@ -91,12 +127,7 @@ pub(crate) fn read(store: &Store) -> io::Result<ByModel> {
         }
     }
     if !gone.is_empty() && store.replace(&folder.join(TOTALS), &totals).is_ok() {
-        for name in gone {
-            if fs::remove_file(folder.join(&name)).is_ok() {
-                totals.merged.remove(&name);
-            }
-        }
-        let _ = store.replace(&folder.join(TOTALS), &totals);
+        gone.iter().for_each(|name| drop(fs::remove_file(folder.join(name))));
     }
     let mut sums = totals.models;
     merge(&mut sums, &living);

@@ -120,6 +120,7 @@ impl Cache {
             gone.extend(more);
             ledger.set_bytes(bytes, true)?;
             drop(ledger);
+            counts::read(store)?;
             manifest::rebuild(store)?;
             Ok((Pruned { entries: gone.len() as u64, bytes: before - bytes, leftovers, in_use }, gone))
         })?;

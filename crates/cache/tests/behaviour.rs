@@ -203,6 +203,8 @@ fn statistics_are_added_up_over_caches_and_survive_them() {
     assert_eq!(stats.models["test-model"].counts.hits, 5);
     assert_eq!(stats.models["another-model"].counts.misses, 1);
     assert_eq!(stats.total.hit_rate, Some(5.0 / 11.0));
+    let left = walk(&dir.path().join("stats"));
+    assert_eq!(left.len(), 2, "the totals and this one's own: {left:?}");
     let json = serde_json::to_value(&stats).unwrap();
     for name in ["entries", "bytes", "hits", "misses", "hit_rate", "evictions", "repaired", "saved_ms"] {
         assert!(json[name].is_number() && json["models"]["test-model"][name].is_number(), "{name} in {json}");

@@ -65,7 +65,7 @@ pub(crate) fn walk(dir: &Path) -> Vec<PathBuf> {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && entry.file_name() != "damaged" => found.extend(walk(&entry.path())),
-            Ok(kind) if kind.is_file() => found.push(entry.path()),
+            Ok(kind) if !kind.is_dir() => found.push(entry.path()),
             _ => {}
         }
     }
