@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   0   8  magic
-//!   8   4  version of this format
-//!  12   4  how the payload is packed: 0 as it is, 1 LZ4
-//!  16  32  key
-//!  48  32  BLAKE3 of all the file but these 32 bytes
+//!   8  32  BLAKE3 of all that follows
+//!  40  32  key
+//!  72   4  version of this format
+//!  76   4  how the payload is packed: 0 as it is, 1 LZ4 in pieces
 //!  80   8  bytes of the payload as it is stored
 //!  88   8  bytes of the payload as it was given
 //!  96   8  microseconds it took to make
@@ -19,6 +19,7 @@
 //! byte of the payload is looked at before the sum was found right.
 
 use crate::key::{KEY_BYTES, Key};
+use crate::pieces;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MAGIC: [u8; 8] = *b"GPURUN\x1a\n";
@@ -26,7 +27,8 @@ const MAGIC: [u8; 8] = *b"GPURUN\x1a\n";
 const VERSION: u32 = 1;
 /// Bytes before the label.
 pub(crate) const HEADER: usize = 120;
-const SUM: std::ops::Range<usize> = 48..80;
+/// Where the sum is; it is of all that follows.
+const SUM: std::ops::Range<usize> = 8..40;
 
 const PLAIN: u32 = 0;
 const LZ4: u32 = 1;
@@ -67,7 +69,7 @@ pub enum Damage {
 
 /// An entry's file. Packed where that makes it smaller by an eighth: below that, unpacking costs more than reading saves.
 pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime) -> Vec<u8> {
-    let packed = lz4_flex::block::compress(payload);
+    let packed = pieces::pack(payload);
     let (packing, stored) = match packed.len() < payload.len() / 8 * 7 {
         true => (LZ4, &packed[..]),
         false => (PLAIN, payload),
@@ -75,10 +77,10 @@ pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime
     let label = key.label().as_bytes();
     let mut file = Vec::with_capacity(HEADER + label.len() + stored.len());
     file.extend(MAGIC);
+    file.extend([0; SUM.end - SUM.start]);
+    file.extend(key.hash());
     file.extend(VERSION.to_le_bytes());
     file.extend(packing.to_le_bytes());
-    file.extend(key.hash());
-    file.extend([0; SUM.end - SUM.start]);
     file.extend((stored.len() as u64).to_le_bytes());
     file.extend((payload.len() as u64).to_le_bytes());
     file.extend((took.as_micros() as u64).to_le_bytes());
@@ -87,7 +89,7 @@ pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime
     file.extend([0; 4]);
     file.extend(label);
     file.extend(stored);
-    let sum = sum(&file);
+    let sum = pieces::sum(&file[SUM.end..]);
     file[SUM].copy_from_slice(&sum);
     file
 }
@@ -101,7 +103,7 @@ pub(crate) fn decode(file: &[u8], key: &[u8; KEY_BYTES]) -> Result<(About, Vec<u
     let payload = &file[file.len() - about.stored as usize..];
     let payload = match about.packing {
         PLAIN => payload.to_vec(),
-        _ => lz4_flex::block::decompress(payload, about.given as usize).map_err(|_| Damage::Packing)?,
+        _ => pieces::unpack(payload, about.given as usize).ok_or(Damage::Packing)?,
     };
     match payload.len() as u64 == about.given {
         true => Ok((about, payload)),
@@ -112,7 +114,7 @@ pub(crate) fn decode(file: &[u8], key: &[u8; KEY_BYTES]) -> Result<(About, Vec<u
 /// What a whole file says of itself, its sum found right.
 pub(crate) fn check(file: &[u8]) -> Result<About, Damage> {
     let about = read_header(file, file.len() as u64)?;
-    match sum(file)[..] == file[SUM] {
+    match pieces::sum(&file[SUM.end..])[..] == file[SUM] {
         true => Ok(about),
         false => Err(Damage::Sum),
     }
@@ -129,10 +131,10 @@ pub(crate) fn read_header(start: &[u8], length: u64) -> Result<About, Damage> {
     if header[..8] != MAGIC {
         return Err(Damage::Magic);
     }
-    if u32_at(8) != VERSION {
-        return Err(Damage::Version(u32_at(8)));
+    if u32_at(72) != VERSION {
+        return Err(Damage::Version(u32_at(72)));
     }
-    let (packing, stored, given, label) = (u32_at(12), u64_at(80), u64_at(88), u64::from(u32_at(112)));
+    let (packing, stored, given, label) = (u32_at(76), u64_at(80), u64_at(88), u64::from(u32_at(112)));
     let expected = (HEADER as u64).saturating_add(label).saturating_add(stored);
     if expected != length {
         return Err(Damage::Length { found: length, expected });
@@ -141,16 +143,12 @@ pub(crate) fn read_header(start: &[u8], length: u64) -> Result<About, Damage> {
         return Err(Damage::Packing);
     }
     let mut key = [0; KEY_BYTES];
-    key.copy_from_slice(&header[16..16 + KEY_BYTES]);
+    key.copy_from_slice(&header[40..40 + KEY_BYTES]);
     // A header read without the rest may lack its label.
     let label = start.get(HEADER..HEADER + label as usize).unwrap_or_default();
     let made = UNIX_EPOCH.checked_add(Duration::from_secs(u64_at(104))).unwrap_or(UNIX_EPOCH);
     let (took, label) = (Duration::from_micros(u64_at(96)), String::from_utf8_lossy(label).into_owned());
     Ok(About { key, label, stored, given, took, made, packing })
-}
-
-fn sum(file: &[u8]) -> [u8; 32] {
-    *blake3::Hasher::new().update(&file[..SUM.start]).update(&file[SUM.end..]).finalize().as_bytes()
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ fn another_keys_entry_another_version_and_foreign_files_are_named() {
     let other = Key::new("cpu", &"another").unwrap();
     assert_eq!(decode(&file(), other.hash()).unwrap_err(), Damage::Key);
     let mut newer = file();
-    newer[8] = 2;
+    newer[72] = 2;
     assert_eq!(decode(&newer, key().hash()).unwrap_err(), Damage::Version(2));
     assert_eq!(decode(&[b'x'; 4096], key().hash()).unwrap_err(), Damage::Magic);
     assert_eq!(decode(b"no entry", key().hash()).unwrap_err(), Damage::Magic);

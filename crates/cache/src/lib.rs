@@ -53,6 +53,7 @@ mod key;
 mod ledger;
 mod manifest;
 mod owner;
+mod pieces;
 mod resident;
 mod scan;
 mod store;

@@ -126,6 +126,7 @@ impl<'a> Object<'a> {
     pub(in crate::cpu) fn place(&self) -> Result<Program> {
         let mut code = Mapping::new(self.code.len() as u64)?;
         let mut data = Mapping::new(self.data_bytes)?;
+        code.prefer_large_pages();
         let (code_at, data_at) = (code.address(), data.address());
         let address = |target: Target| match target {
             Target::Code(at) if (at as usize) < self.code.len() => Ok(code_at + u64::from(at)),
