@@ -29,7 +29,10 @@ fn row(name: &str, stats: &ModelStats) -> [String; 9] {
         stats.hit_rate.map_or_else(|| "-".into(), |rate| format!("{:.1} %", rate * 100.0)),
         counts.evictions.to_string(),
         counts.repaired.to_string(),
-        show_duration(Duration::from_millis(counts.saved_ms)),
+        match counts.saved_ms {
+            0 => "-".into(),
+            saved => show_duration(Duration::from_millis(saved)),
+        },
     ]
 }
 
