@@ -6,9 +6,9 @@
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, left_subtree_len, merge_subtrees_non_root, merge_subtrees_root};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Bytes of a piece: below, starting a thread costs more than it saves.
+/// Bytes of a piece: for fewer than two of them, starting a thread costs more than it saves.
 const PIECE: usize = 1 << 20;
 /// Threads at most.
 const THREADS: usize = 8;
@@ -85,7 +85,7 @@ pub(crate) fn unpack(mut packed: &[u8], length: usize) -> Option<Vec<u8>> {
     (wrong.into_inner() == 0).then_some(bytes)
 }
 
-/// Does work for each number below `count`, on several threads if it is more than one.
+/// Does work for each number below `count`; each thread has at least two of them to do.
 fn share(count: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let some = || {
@@ -93,7 +93,10 @@ fn share(count: usize, work: impl Fn(usize) + Sync) {
             work(index);
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(THREADS).min(count);
+    // Asking the system is slow for what it is: once will do.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+    let threads = cores.min(THREADS).min(count / 2);
     std::thread::scope(|scope| {
         for _ in 1..threads {
             // One that cannot be started is done without.
