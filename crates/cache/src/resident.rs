@@ -95,13 +95,8 @@ impl<K: Clone + Eq + Hash, V> Resident<K, V> {
     /// Forgets those of which `which` is true, held or not: who holds one keeps it, and nobody else gets it.
     pub fn forget(&self, which: impl Fn(&K) -> bool) {
         let mut table = self.lock();
-        let keys: Vec<K> = table
-            .places
-            .iter()
-            .filter(|(k, p)| which(k) && matches!(p, Place::There { .. }))
-            .map(|(k, _)| k.clone())
-            .collect();
-        let gone: Vec<_> = keys.iter().filter_map(|key| table.remove(key)).collect();
+        let keys = table.by_use();
+        let gone: Vec<_> = keys.iter().filter(|key| which(key)).filter_map(|key| table.remove(key)).collect();
         drop(table);
         drop(gone);
     }
@@ -115,15 +110,28 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
     /// Takes out what is too much and not held, the one used longest ago first.
     fn shrink(&mut self, limit: u64) -> Vec<Arc<V>> {
         let mut gone = Vec::new();
-        while self.bytes > limit {
-            let idle = |(key, place): (&K, &Place<V>)| match place {
-                Place::There { value, used, .. } if Arc::strong_count(value) == 1 => Some((*used, key.clone())),
-                _ => None,
-            };
-            let Some((_, key)) = self.places.iter().filter_map(idle).min_by_key(|(used, _)| *used) else { break };
-            gone.extend(self.remove(&key));
+        if self.bytes <= limit {
+            return gone;
+        }
+        for key in self.by_use() {
+            let idle = |place: &Place<V>| matches!(place, Place::There { value, .. } if Arc::strong_count(value) == 1);
+            if self.bytes > limit && self.places.get(&key).is_some_and(idle) {
+                gone.extend(self.remove(&key));
+            }
         }
         gone
+    }
+
+    /// The keys of all that is there, the one used longest ago first. An order that does not depend on how keys are hashed: a model check must
+    /// meet the same one each time.
+    fn by_use(&self) -> Vec<K> {
+        let there = |(key, place): (&K, &Place<V>)| match place {
+            Place::There { used, .. } => Some((*used, key.clone())),
+            Place::Awaited => None,
+        };
+        let mut keys: Vec<_> = self.places.iter().filter_map(there).collect();
+        keys.sort_unstable_by_key(|(used, _)| *used);
+        keys.into_iter().map(|(_, key)| key).collect()
     }
 
     fn remove(&mut self, key: &K) -> Option<Arc<V>> {

@@ -63,8 +63,8 @@ pub(crate) fn at_random() {
     let mut killed = 0;
     for round in 0..kills {
         // Half of the time keys of its own, half of the time those that the others want, too.
-        let first = if round % 2 == 0 { 10_000 + round * 50 } else { random.below(keys) };
-        let mut victim = start(dir.path(), &format!("write {first} 40"));
+        let first = if round % 2 == 0 { 10_000 + round * 1000 } else { random.below(keys) };
+        let mut victim = start(dir.path(), &format!("write {first} 500"));
         std::thread::sleep(Duration::from_micros(random.below(30_000)));
         killed += u64::from(victim.try_wait().unwrap().is_none());
         victim.kill().unwrap();

@@ -18,7 +18,7 @@ pub(crate) fn in_the_life() {
     let mut builds = [1000, 2000];
     for edit in 0..EDITS {
         builds[edit as usize % 2] += 1;
-        let mut runs: Vec<u64> = vec![builds[edit as usize % 2]; 24];
+        let mut runs: Vec<u64> = vec![builds[edit as usize % 2]; 36];
         runs.extend((0..14).map(|_| random.below(INSTALLED)));
         runs.extend([builds[0], builds[1]]);
         // Four at a time, as tests run.
