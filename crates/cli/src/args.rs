@@ -3,6 +3,7 @@
 //! `gpu-run FILE ARGS…` is the command people use; everything after FILE is the guest's, whatever it looks like. The
 //! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
 
+use crate::cache::{CacheArgs, CacheCommand};
 use crate::map::MapArgs;
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -27,6 +28,7 @@ Examples:
   gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
   gpu-run compile app.wasm -o app.ptx
   gpu-run explain app.wasm main          functions named like that, in three forms
+  gpu-run cache stats                    compiled programs are kept; see `gpu-run cache --help`
 
 As a Cargo runner, in .cargo/config.toml:
   [target.wasm32-wasip1]
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Measures programs on the device and under Wasmtime on all cores, side by side
     Bench(BenchArgs),
+    /// Looks after the compiled programs that are kept
+    Cache(CacheCommand),
     /// Runs scripts of the WebAssembly test suite and says what passed
     Wast(WastArgs),
     /// Lists the devices there are, and says why others are missing
@@ -136,6 +140,9 @@ pub(crate) struct LaunchArgs {
     /// Says on stderr where the time went; `json` prints one object
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub(crate) stats: Option<StatsFormat>,
+
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
 
     #[command(flatten)]
     pub(crate) codegen: CodegenArgs,

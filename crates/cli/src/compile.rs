@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_default_output_lies_here_not_beside_the_source() {
-        let source = Source { name: "/a/b/c.wasm".into(), argv0: "c.wasm".into(), wasm: Vec::new() };
+        let source = Source { name: "/a/b/c.wasm".into(), argv0: "c.wasm".into(), wasm: Vec::new().into() };
         assert_eq!(default_output(&source, Emit::Ptx), Path::new("c.ptx"));
     }
 }

@@ -10,6 +10,7 @@ mod bench;
 #[cfg(not(feature = "bench"))]
 #[path = "bench/missing.rs"]
 mod bench;
+mod cache;
 mod compile;
 mod devices;
 mod explain;
@@ -70,6 +71,10 @@ fn dispatch(cli: Cli) -> Result<u8> {
             start_tracing(args.codegen.verbose);
             bench::bench(&args)
         }
+        Some(Command::Cache(args)) => {
+            start_tracing(args.verbose());
+            cache::cache(&args)
+        }
         Some(Command::Wast(args)) => {
             start_tracing(args.verbose);
             wast::wast(&args)
@@ -87,7 +92,8 @@ fn dispatch(cli: Cli) -> Result<u8> {
 /// `-v` shows what is done, `-vv` how, `-vvv` everything; `GPU_RUN_LOG` says it finer, as in `gpu_run_wasi=trace`.
 fn start_tracing(verbose: u8) {
     let level = ["warn", "info", "debug", "trace"][usize::from(verbose).min(3)];
-    let crates = ["gpu_run", "gpu_run_engine", "gpu_run_wasm", "gpu_run_ptx", "gpu_run_device", "gpu_run_wasi"];
+    let crates =
+        ["gpu_run", "gpu_run_cache", "gpu_run_engine", "gpu_run_wasm", "gpu_run_ptx", "gpu_run_device", "gpu_run_wasi"];
     let default = crates.map(|name| format!("{name}={level}")).join(",");
     let filter = EnvFilter::try_from_env("GPU_RUN_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).without_time().try_init();

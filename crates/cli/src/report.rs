@@ -5,6 +5,7 @@ use crate::failure::exit;
 use crate::units::{count, show_duration, show_size};
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_device::Properties;
+use gpu_run_engine::cache::Origin;
 use gpu_run_engine::{End, Outcome, RunStats, Trap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -144,6 +145,8 @@ pub(crate) struct Stats<'a> {
     pub(crate) layout: Layout,
     pub(crate) timings: &'a [(&'static str, Duration)],
     pub(crate) load: Duration,
+    /// `None`: there is no cache.
+    pub(crate) cache: Option<Origin>,
     pub(crate) run: &'a RunStats,
 }
 
@@ -158,16 +161,23 @@ impl Stats<'_> {
     fn text(&self) -> String {
         let compile: Vec<_> =
             self.timings.iter().map(|(step, time)| format!("{step} {}", show_duration(*time))).collect();
+        let compile = if compile.is_empty() { "nothing".into() } else { compile.join(", ") };
+        let cache = match self.cache {
+            None => "off".into(),
+            Some(Origin::Hit { saved }) => format!("hit, saved {}", show_duration(saved)),
+            Some(Origin::Miss { kept: Some(bytes), .. }) => format!("miss, kept {}", show_size(bytes)),
+            Some(Origin::Miss { kept: None, .. }) => "miss, not kept".into(),
+        };
         let run = self.run;
         format!(
             "gpu-run: device   {} ({}), {} layout\n\
-             gpu-run: compile  {}\n\
+             gpu-run: cache    {cache}\n\
+             gpu-run: compile  {compile}\n\
              gpu-run: load     {}\n\
              gpu-run: run      {} in {}, {}, {} of device memory; host before {}, device {}, host after {}\n",
             self.device.id,
             self.device.name,
             layout_name(self.layout),
-            compile.join(", "),
             show_duration(self.load),
             count(run.instances, "instance"),
             count(run.launches, "launch"),
@@ -188,6 +198,16 @@ impl Stats<'_> {
             "device": self.device.id,
             "device_name": self.device.name,
             "layout": layout_name(self.layout),
+            "cache": match self.cache {
+                None => "off",
+                Some(Origin::Hit { .. }) => "hit",
+                Some(Origin::Miss { .. }) => "miss",
+            },
+            "cache_saved_seconds": match self.cache {
+                Some(Origin::Hit { saved }) => saved.as_secs_f64(),
+                _ => 0.0,
+            },
+            "compilations": gpu_run_engine::compilations().0 + gpu_run_engine::compilations().1,
             "compile_seconds": compile,
             "load_seconds": self.load.as_secs_f64(),
             "prepare_seconds": self.run.prepare.as_secs_f64(),
@@ -205,7 +225,7 @@ impl Stats<'_> {
     }
 }
 
-fn layout_name(layout: Layout) -> &'static str {
+pub(crate) fn layout_name(layout: Layout) -> &'static str {
     match layout {
         Layout::Linear => "linear",
         Layout::Interleaved => "interleaved",

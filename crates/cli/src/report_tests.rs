@@ -79,11 +79,15 @@ fn stats_are_one_json_object_on_one_line() {
     };
     let run = RunStats { instances: 2, hostcalls: 1, launches: 1, ..RunStats::default() };
     let timings = [("decode", Duration::from_millis(250))];
-    let stats = Stats { device: &device, layout: Layout::Linear, timings: &timings, load: Duration::ZERO, run: &run };
+    let cache = Some(Origin::Hit { saved: Duration::from_millis(1500) });
+    let (layout, load) = (Layout::Linear, Duration::ZERO);
+    let stats = Stats { device: &device, layout, timings: &timings, load, cache, run: &run };
     let text = stats.json(&Tally::new(&outcomes, false));
     assert_eq!(text.lines().count(), 1);
     let object: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(object["compile_seconds"]["decode"], 0.25);
+    assert_eq!((&object["cache"], &object["cache_saved_seconds"]), (&"hit".into(), &1.5.into()));
+    assert!(stats.text().contains("cache    hit, saved 1.50 s"), "{}", stats.text());
     assert_eq!(object["device_name"], "two \"cores\"");
     assert_eq!(object["exits"]["0"], 1);
     assert_eq!(object["trapped"], 1);

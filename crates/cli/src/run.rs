@@ -1,6 +1,7 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
-use crate::args::{CodegenArgs, RunArgs, StatsFormat};
+use crate::args::{CodegenArgs, LaunchArgs, RunArgs, StatsFormat};
+use crate::cache;
 use crate::devices;
 use crate::failure::{Failure, exit};
 use crate::guest::Guest;
@@ -12,9 +13,10 @@ use crate::source::{self, Source};
 use crate::surface::Surface;
 use crate::units::show_duration;
 use anyhow::Result;
-use gpu_run_abi::Layout;
 use gpu_run_device::Device;
-use gpu_run_engine::{Checks, CompileOptions, Compiled, End, Entry, Outcome, Program, RunOptions, RunStats, Value};
+use gpu_run_engine::{
+    Checks, CompileOptions, Compiler, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Value,
+};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,8 +40,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, &args.launch.dirs)?;
 
     let device = devices::open(args.launch.device)?;
-    let (entry, codegen) = (call.entry.clone(), &args.launch.codegen);
-    let loaded = Loaded::new(device, &source, entry, args.instances.get(), codegen, Checks::Exact)?;
+    let (entry, instances) = (call.entry.clone(), args.instances.get());
+    let loaded = Loaded::new(device, &source, entry, instances, &args.launch, Checks::Exact)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
@@ -55,36 +57,40 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) device: Arc<dyn Device>,
-    pub(crate) compiled: Arc<Compiled>,
     pub(crate) program: Arc<Program>,
-    layout: Layout,
-    load: Duration,
+    compiler: Compiler,
+    options: CompileOptions,
+    report: Report,
 }
 
 impl Loaded {
-    /// Compiles for so many instances at once, and loads.
+    /// Loads for so many instances at once: from the cache, or compiled.
     pub(crate) fn new(
         device: Arc<dyn Device>,
         source: &Source,
         entry: Entry,
         instances: u32,
-        codegen: &CodegenArgs,
+        args: &LaunchArgs,
         checks: Checks,
     ) -> Result<Self> {
-        let name = &source.name;
+        let (name, codegen) = (&source.name, &args.codegen);
         let layout = codegen.layout.resolve(is_gpu(&*device), instances);
         let options = CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, checks };
+        let compiler = Compiler::new(cache::open(&args.cache)?);
         let _progress = Progress::start(format!("compiling {name}"));
-        let compiled = Compiled::new(&source.wasm, &options).map_err(|error| Failure::engine(name, error))?;
-        let compiled = Arc::new(compiled);
-        let started = Instant::now();
-        let program = Program::load(device.clone(), compiled.clone()).map_err(|error| Failure::engine(name, error))?;
-        Ok(Self { device, compiled, program: Arc::new(program), layout, load: started.elapsed() })
+        let failed = |error| Failure::engine(name, error);
+        let entry = cache::entry_name(name, &options);
+        let request = compiler.request(&device, source.wasm.clone(), &options, &entry).map_err(failed)?;
+        let (program, report) = compiler.load(&request).map_err(failed)?;
+        let report = report.ok_or_else(|| anyhow::anyhow!("internal error: {name} was loaded before"))?;
+        Ok(Self { device, program, compiler, options, report })
     }
 
     pub(crate) fn stats<'a>(&'a self, run: &'a RunStats) -> Stats<'a> {
-        let (layout, load) = (self.layout, self.load);
-        Stats { device: self.device.properties(), layout, timings: self.compiled.timings(), load, run }
+        let Report { origin, timings, load } = &self.report;
+        let cache = self.compiler.cache().path().map(|_| *origin);
+        let (device, layout) = (self.device.properties(), self.options.layout);
+        Stats { device, layout, timings, load: *load, cache, run }
     }
 }
 

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 const MAGIC: &[u8] = b"\0asm";
 /// Enough to tell what a file is without reading it whole.
@@ -22,7 +23,7 @@ pub(crate) struct Source {
     pub(crate) name: String,
     /// The guest's `argv[0]`: the file's name without its folders, as Wasmtime has it, so that no host path leaks.
     pub(crate) argv0: String,
-    pub(crate) wasm: Vec<u8>,
+    pub(crate) wasm: Arc<Vec<u8>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -66,11 +67,11 @@ fn from_reader(mut reader: impl Read, path: &Path, name: String) -> Result<Sourc
     let argv0 = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     if kind == Kind::Rust {
         let argv0 = Path::new(&argv0).with_extension("wasm").display().to_string();
-        return Ok(Source { argv0, wasm: toolchain::compile_file(path)?, name });
+        return Ok(Source { argv0, wasm: toolchain::compile_file(path)?.into(), name });
     }
     reader.read_to_end(&mut bytes).map_err(unreadable)?;
     let wasm = if kind == Kind::Wat { assemble(&bytes, path)? } else { bytes };
-    Ok(Source { name, argv0, wasm })
+    Ok(Source { name, argv0, wasm: wasm.into() })
 }
 
 fn from_package(folder: &Path, name: String, bin: Option<&str>) -> Result<Source> {
@@ -190,6 +191,6 @@ mod tests {
     fn argv0_is_the_name_without_folders() {
         let source = from_reader(&b"(module)"[..], Path::new("/a/b/c.wat"), "/a/b/c.wat".into()).unwrap();
         assert_eq!(source.argv0, "c.wat");
-        assert_eq!(source.wasm, b"\0asm\x01\0\0\0");
+        assert_eq!(*source.wasm, b"\0asm\x01\0\0\0");
     }
 }

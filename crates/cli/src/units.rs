@@ -2,6 +2,14 @@
 
 use std::time::Duration;
 
+/// `30d`, `12h`, or any [`duration`].
+pub(crate) fn age(text: &str) -> Result<Duration, String> {
+    match text.trim().strip_suffix(['d', 'D']).and_then(split) {
+        Some((days, "")) => Duration::try_from_secs_f64(days * 86_400.0).map_err(|_| "too long".into()),
+        _ => duration(text).map_err(|what| what.replace("or `h`", "`h` or `d`")),
+    }
+}
+
 /// `500ms`, `10s`, `2m`, `1h`, `250us`; a plain number is seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected a number with `us`, `ms`, `s`, `m` or `h`, as in `500ms` or `1.5`";
@@ -103,6 +111,14 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ages_also_in_days() {
+        assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(age("0d"), Ok(Duration::ZERO));
+        assert_eq!(age("12h"), Ok(Duration::from_secs(12 * 3600)));
+        assert!(age("soon").unwrap_err().contains("`d`") && age("1e99d").is_err());
+    }
 
     #[test]
     fn durations_in_every_unit() {

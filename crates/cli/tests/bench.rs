@@ -65,7 +65,7 @@ impl Place {
     fn bench(&self, line: &str) -> Ran {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
         command.arg("bench").args(line.split_whitespace()).current_dir(self.0.path()).stdin(Stdio::null());
-        let output = command.env_remove("GPU_RUN_BENCHES").output().unwrap();
+        let output = command.env_remove("GPU_RUN_BENCHES").env("GPU_RUN_CACHE", "off").output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }

@@ -51,7 +51,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
         let (program, rest) = line.split_once(' ').unwrap_or((line, ""));
         command.args(["map", program, "--device", "cpu"]).args(rest.split_whitespace());
-        command.current_dir(self.0.path()).env_remove("GPU_RUN_LOG").stdin(Stdio::null());
+        command.current_dir(self.0.path()).env_remove("GPU_RUN_LOG").env("GPU_RUN_CACHE", "off").stdin(Stdio::null());
         command
     }
 
@@ -588,6 +588,7 @@ fn a_full_disk_leaves_whole_records_and_can_be_gone_on_with() {
     let limited = "trap '' XFSZ; ulimit -f 64; exec \"$0\" map echo.wat --device cpu -i in -o out --batch 50";
     let mut command = Command::new("sh");
     command.args(["-c", limited, env!("CARGO_BIN_EXE_gpu-run")]).current_dir(place.0.path());
+    command.env("GPU_RUN_CACHE", "off");
     let ran = Ran::from(command.output().unwrap()).gives(1, "");
     ran.says(&["cannot write out", "could not go on writing", "--resume goes on at record"]);
     let output = place.read("out");

@@ -10,6 +10,7 @@
 
 #![allow(unsafe_code)] // mapped memory, generated code and stacks of our own; each block says why it holds
 
+pub mod code;
 pub mod cpu;
 pub mod cuda;
 mod fault;
@@ -20,6 +21,7 @@ pub use memory::{Buffer, Shared};
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What went wrong on a device.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +71,26 @@ pub struct Properties {
     pub stack_bytes: u32,
 }
 
+/// What machine code depends on, beside the PTX it was made from and the build of this program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeTarget {
+    /// The kind of device: `NVIDIA H200`, `cpu-x86_64`.
+    pub model: String,
+    /// Everything else, as text: instruction set, versions of driver and tools, options.
+    pub details: String,
+}
+
+static COMPILATIONS: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process has compiled PTX, on all devices.
+pub fn compilations() -> u64 {
+    COMPILATIONS.load(Ordering::Relaxed)
+}
+
+fn count_compilation() {
+    COMPILATIONS.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Opens a device by its [`Properties::id`], with nothing on it.
 pub fn open(id: &str) -> Result<Arc<dyn Device>> {
     match id.strip_prefix("cuda:").map(str::parse) {
@@ -103,8 +125,16 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn allocate(&self, bytes: u64) -> Result<Buffer>;
     /// Memory that host and device both see, zeroed.
     fn share(&self, bytes: u64) -> Result<Shared>;
-    /// Compiles PTX text.
-    fn load(&self, ptx: &str) -> Result<Arc<dyn Module>>;
+    /// What its machine code depends on.
+    fn code_target(&self) -> Result<CodeTarget>;
+    /// Compiles PTX text to machine code that can be kept.
+    fn compile(&self, ptx: &str) -> Result<Vec<u8>>;
+    /// Loads what [`Device::compile`] made, on this device or one with the same [`CodeTarget`]: the bytes must be exactly those.
+    fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>>;
+    /// Compiles PTX text and loads it.
+    fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
+        self.load_code(&self.compile(ptx)?)
+    }
 }
 
 pub trait Module: fmt::Debug + Send + Sync {

@@ -107,7 +107,7 @@ fn main() {
     if let Err(error) = &ready {
         eprintln!("ignored: {error}");
     }
-    let tests: [(&str, fn()); 17] = [
+    let tests: [(&str, fn()); 18] = [
         ("probe::lists_what_opens", lists_what_opens),
         ("memory::is_zeroed_and_keeps_what_is_written", memory_round_trip),
         ("memory::refuses_what_the_card_has_not", refuses_too_much_memory),
@@ -115,6 +115,7 @@ fn main() {
         ("shared::is_zeroed_and_seen_from_both_sides", shared_from_both_sides),
         ("kernel::by_any_assembler", || fill(Assembler::Any)),
         ("kernel::by_the_drivers_assembler", || fill(Assembler::Driver)),
+        ("kernel::of_code_that_was_kept", kept),
         ("kernel::recursion_has_its_stack", recursion),
         ("kernel::wrong_launches_are_refused", wrong_launches),
         ("kernel::more_stack_than_there_is", too_much_stack),
@@ -153,6 +154,31 @@ fn words(buffer: &Buffer, count: usize) -> Vec<u64> {
     let mut bytes = vec![0; count * 8];
     buffer.read(0, &mut bytes).unwrap();
     bytes.chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).collect()
+}
+
+/// What was compiled on one context is loaded on another, without compiling, as often as one likes; what it was not is refused.
+fn kept() {
+    let first = device();
+    let target = first.code_target().unwrap();
+    assert!(target.model == first.properties().name && target.details.contains("driver"), "{target:?}");
+    let code = first.compile(&format!("{HEADER}{FILL}")).unwrap();
+    drop(first);
+    let second = device();
+    assert_eq!(second.code_target().unwrap(), target);
+    let compiled = gpu_run_device::compilations();
+    let began = Instant::now();
+    let modules = [second.load_code(&code).unwrap(), second.load_code(&code).unwrap()];
+    println!("a cubin of {} bytes loads in {:?}", code.len(), began.elapsed() / 2);
+    assert_eq!(gpu_run_device::compilations(), compiled);
+    for module in modules {
+        let buffer = second.allocate(64 * 8).unwrap();
+        let args = [Arg::U64(buffer.address()), Arg::U32(3), Arg::U64(5)];
+        module.run("fill", grid(2, 32), &args, &|| false).unwrap();
+        assert!(words(&buffer, 64).into_iter().eq((0..64).map(|n| n * 3 + 5)));
+    }
+    for length in [0, 3, 20, code.len() - 1] {
+        assert!(second.load_code(&code[..length]).is_err(), "{length} bytes");
+    }
 }
 
 fn lists_what_opens() {

@@ -1,5 +1,6 @@
 //! wasm to PTX: the compiler's passes, in order.
 
+use crate::compiler::TO_PTX;
 use crate::error::Error;
 use crate::initial::Initial;
 use crate::symbols::Symbols;
@@ -7,7 +8,8 @@ use gpu_run_abi::Layout;
 use gpu_run_ptx::{self as ptx, Checks};
 use gpu_run_wasm::slot::SlotLayout;
 use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Which functions of the module the host will call.
@@ -36,15 +38,21 @@ impl CompileOptions {
     fn checks(&self) -> Checks {
         if self.layout == Layout::Interleaved { self.checks } else { Checks::Exact }
     }
+
+    /// The same, with what is done and not what was asked for: one key for one result.
+    pub(crate) fn settled(&self) -> Self {
+        Self { checks: self.checks(), ..self.clone() }
+    }
 }
 
 /// A module compiled to PTX; knows nothing of devices yet.
 #[derive(Debug)]
 pub struct Compiled {
     /// What it was made of, for a build with other checks.
-    wasm: Arc<[u8]>,
-    options: CompileOptions,
-    features: WasmFeatures,
+    pub(crate) wasm: Arc<Vec<u8>>,
+    pub(crate) options: CompileOptions,
+    pub(crate) features: WasmFeatures,
+    /// Empty in a program that came from the cache.
     pub(crate) ptx: String,
     pub(crate) layout: Layout,
     pub(crate) slots: SlotLayout,
@@ -55,8 +63,9 @@ pub struct Compiled {
     /// Functions the kernel can call, in the order of its selectors.
     pub(crate) entries: Vec<EntryFunction>,
     pub(crate) globals: Vec<(String, u32, ValType)>,
-    pub(crate) symbols: Symbols,
-    timings: Vec<(&'static str, Duration)>,
+    /// Read when the first trap asks.
+    pub(crate) symbols: OnceLock<Symbols>,
+    pub(crate) timings: Vec<(&'static str, Duration)>,
 }
 
 #[derive(Clone, Debug)]
@@ -79,6 +88,7 @@ impl Compiled {
 
     /// The same for a module that may only use these features.
     pub fn with_features(bytes: &[u8], options: &CompileOptions, features: WasmFeatures) -> Result<Self, Error> {
+        TO_PTX.fetch_add(1, Ordering::Relaxed);
         let mut timings = Vec::new();
         let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
         let mut module = wasm::decode(bytes, features)?;
@@ -102,7 +112,7 @@ impl Compiled {
             _ => None,
         });
         Ok(Self {
-            wasm: bytes.into(),
+            wasm: Arc::new(bytes.to_vec()),
             options: options.clone(),
             features,
             ptx,
@@ -114,15 +124,22 @@ impl Compiled {
             has_start: module.start.is_some(),
             entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             globals: globals.collect(),
-            symbols: Symbols::new(&module),
+            symbols: OnceLock::new(),
             timings,
         })
     }
 
-    /// The same with exact checks.
-    pub(crate) fn exact(&self) -> Result<Self, Error> {
-        let options = CompileOptions { checks: Checks::Exact, ..self.options.clone() };
-        Self::with_features(&self.wasm, &options, self.features)
+    /// How the same is compiled with exact checks.
+    pub(crate) fn exact_options(&self) -> CompileOptions {
+        CompileOptions { checks: Checks::Exact, ..self.options.clone() }
+    }
+
+    /// Names and source lines.
+    pub(crate) fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| match wasm::decode(&self.wasm, self.features) {
+            Ok(module) => Symbols::new(&module),
+            Err(_) => Symbols::default(),
+        })
     }
 
     pub fn ptx(&self) -> &str {

@@ -5,12 +5,16 @@
 //! load:     Device::load                                        Program
 //! run:      slots, bus, launch, service, outcomes               Vec<Outcome>
 //! ```
+//!
+//! [`Compiler`] does the first two through the cache: what was compiled once is loaded from there.
 
 mod batch;
 mod bus;
 mod compile;
+mod compiler;
 mod error;
 mod explain;
+mod frame;
 mod initial;
 mod inputs;
 mod instance;
@@ -26,8 +30,10 @@ mod wave;
 mod written;
 
 pub use compile::{CompileOptions, Compiled, Entry};
+pub use compiler::{Compiler, Report, Request, compilations};
 pub use error::Error;
 pub use explain::{Explained, explain};
+pub use gpu_run_cache as cache;
 pub use gpu_run_ptx::Checks;
 pub use gpu_run_wasm::WasmFeatures;
 pub use instance::Instance;

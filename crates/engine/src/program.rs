@@ -2,11 +2,13 @@
 
 use crate::batch::{Batch, LaunchBuffers};
 use crate::compile::Compiled;
+use crate::compiler::Build;
 use crate::error::Error;
 use crate::value::{Value, ValueType};
 use crate::wave::{Waves, stillborn};
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
+use gpu_run_cache::{Cache, InUse};
 use gpu_run_device::{Device, Module};
 use gpu_run_wasi::Context;
 use std::fmt;
@@ -22,6 +24,11 @@ pub struct Program {
     device: Arc<dyn Device>,
     module: Arc<dyn Module>,
     compiled: Arc<Compiled>,
+    /// Where it came from, and others like it come from.
+    cache: Arc<Cache>,
+    _in_use: InUse,
+    /// In the cache.
+    name: String,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -116,12 +123,25 @@ impl Program {
     /// Compiles the PTX for a device.
     pub fn load(device: Arc<dyn Device>, compiled: Arc<Compiled>) -> Result<Self, Error> {
         let module = device.load(compiled.ptx())?;
-        Ok(Self { device, module, compiled })
+        Ok(Self::new(device, module, compiled))
+    }
+
+    pub(crate) fn new(device: Arc<dyn Device>, module: Arc<dyn Module>, compiled: Arc<Compiled>) -> Self {
+        let cache = Arc::new(Cache::off("the program was not asked of one"));
+        Self { device, module, compiled, cache, _in_use: InUse::default(), name: String::new() }
+    }
+
+    /// The same, of a cache: its entry stays while the program does.
+    pub(crate) fn kept(self, cache: Arc<Cache>, in_use: InUse, name: String) -> Self {
+        Self { cache, _in_use: in_use, name, ..self }
     }
 
     /// The same program on the same device, with exact checks.
     pub(crate) fn exact(&self) -> Result<Self, Error> {
-        Self::load(self.device.clone(), Arc::new(self.compiled.exact()?))
+        let (device, compiled) = (self.device.clone(), &self.compiled);
+        let (wasm, options, features) = (compiled.wasm.clone(), compiled.exact_options(), compiled.features);
+        let build = Build { device, wasm, options, features, name: self.name.clone() };
+        Ok(build.load(&self.cache, &build.key()?)?.0)
     }
 
     /// Parameters and results of an exported function.
@@ -218,7 +238,7 @@ impl Compiled {
 
     fn trap(&self, record: TrapRecord) -> Trap {
         let function = (record.function != TrapRecord::NO_FUNCTION).then_some(record.function);
-        let name = function.and_then(|f| self.symbols.name(f));
-        Trap { code: record.code, function, name, offset: record.offset, source: self.symbols.source(record.offset) }
+        let name = function.and_then(|f| self.symbols().name(f));
+        Trap { code: record.code, function, name, offset: record.offset, source: self.symbols().source(record.offset) }
     }
 }

@@ -99,7 +99,9 @@ impl Emitter<'_> {
                     Opcode::Isub => of(a)?.add(Range::one(-by?)),
                     Opcode::Imul => of(a)?.times(by?),
                     Opcode::Ishl => of(a)?.times(1 << by.filter(|by| (0..32).contains(by))?),
-                    Opcode::Band => by.filter(|by| *by >= 0).map(|by| Range { zeros: by.trailing_zeros(), ..Range::up_to(by) }),
+                    Opcode::Band => {
+                        by.filter(|by| *by >= 0).map(|by| Range { zeros: by.trailing_zeros(), ..Range::up_to(by) })
+                    }
                     Opcode::Urem => by.filter(|by| *by > 0).map(|by| Range::up_to(by - 1)),
                     Opcode::Ushr => {
                         let (by, bits) = (by?, i64::from(dfg.value_type(value).bits()));
@@ -150,7 +152,8 @@ impl Emitter<'_> {
         let mut block = Some(latch);
         while let Some(test) = block.filter(|block| shape.loops.is_in_loop(*block, of)) {
             if let Some(last) = self.last(shape, of, test, [param, next], first, step) {
-                let range = Range { low: first.min(last), high: first.max(last), zeros: (first | step).trailing_zeros() };
+                let range =
+                    Range { low: first.min(last), high: first.max(last), zeros: (first | step).trailing_zeros() };
                 return Some(Counter { range: range.bounded()?, rounds: (last - first) / step + 1 });
             }
             block = shape.tree.idom(test);
@@ -159,7 +162,15 @@ impl Emitter<'_> {
     }
 
     /// The last value a counter has, if this block lets no further round begin after it.
-    fn last(&self, shape: &Shape, of: Loop, block: Block, [param, next]: [Value; 2], first: i64, step: i64) -> Option<i64> {
+    fn last(
+        &self,
+        shape: &Shape,
+        of: Loop,
+        block: Block,
+        [param, next]: [Value; 2],
+        first: i64,
+        step: i64,
+    ) -> Option<i64> {
         let dfg = &self.func.dfg;
         let InstructionData::Brif { arg, blocks: [yes, no], .. } = dfg.insts[self.func.layout.last_inst(block)?] else {
             return None;

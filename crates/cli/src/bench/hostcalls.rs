@@ -59,7 +59,7 @@ impl Work {
             text = with_number(&text, mark, number).with_context(|| format!("hostcalls.wat does not mark {mark}"))?;
         }
         let name = "hostcalls.wat".to_owned();
-        Ok(Source { argv0: name.clone(), name, wasm: wat::parse_str(text)? })
+        Ok(Source { argv0: name.clone(), name, wasm: wat::parse_str(text)?.into() })
     }
 }
 

@@ -32,7 +32,7 @@ impl OnWasmtime {
     pub(super) fn new(source: &Source, threads: usize) -> Result<Self> {
         let build = || -> wasmtime::Result<_> {
             let engine = Engine::new(&config(threads))?;
-            let module = Module::new(&engine, &source.wasm)?;
+            let module = Module::new(&engine, &*source.wasm)?;
             let mut linker = Linker::new(&engine);
             p1::add_to_linker_sync(&mut linker, |context: &mut WasiP1Ctx| context)?;
             let linked = linker.instantiate_pre(&module)?;

@@ -119,7 +119,7 @@ impl Handover {
     /// The program, as it was.
     pub(crate) fn source(&self, wasm: Vec<u8>) -> Source {
         let (name, argv0, _) = self.program.clone();
-        Source { name, argv0, wasm }
+        Source { name, argv0, wasm: wasm.into() }
     }
 
     /// Starts the same program in this one's place. Returns only if that fails.

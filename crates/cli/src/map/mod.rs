@@ -56,7 +56,7 @@ use tape::Tape;
 use writer::{Flow, Rules, Writer};
 
 /// Records in a batch, unless the user says otherwise.
-const GPU_BATCH: u32 = 65_536;
+pub(crate) const GPU_BATCH: u32 = 65_536;
 const CPU_BATCH: u32 = 1024;
 
 /// How often in a row the device may be lost before anything is written.
@@ -93,7 +93,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
 
     let device = devices::open(args.launch.device)?;
     let most = args.batch.unwrap_or(if is_gpu(&*device) { GPU_BATCH } else { CPU_BATCH });
-    let loaded = Loaded::new(device, &source, Entry::Start, most, &args.launch.codegen, args.checks.into())?;
+    let loaded = Loaded::new(device, &source, Entry::Start, most, &args.launch, args.checks.into())?;
 
     target.begin(from.clone())?;
     let quiet = args.output().is_none() && io::stdout().is_terminal();

@@ -24,8 +24,8 @@ mod schedule;
 mod stack;
 
 use crate::fault::{self, Lost};
-use crate::{Arg, Buffer, Device, Error, Grid, Module, Properties, Result, Service, Shared};
-use compile::{Kernel, Program};
+use crate::{Arg, Buffer, CodeTarget, Device, Error, Grid, Module, Properties, Result, Service, Shared};
+use compile::{Kernel, Object, Program};
 use launch::Launch;
 use mapping::{DeviceMemory, Mapping};
 use pool::Pool;
@@ -102,11 +102,23 @@ impl Device for Cpu {
         Ok(unsafe { Shared::new(mapping.base(), bytes, mapping.address(), mapping) })
     }
 
-    fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
+    fn code_target(&self) -> Result<CodeTarget> {
+        let model = format!("cpu-{}", std::env::consts::ARCH);
+        Ok(CodeTarget { model, details: compile::target(self.options)? })
+    }
+
+    fn compile(&self, ptx: &str) -> Result<Vec<u8>> {
         self.lost.check()?;
         let start = Instant::now();
-        let program = compile::compile(ptx, self.options)?;
-        tracing::debug!(bytes = ptx.len(), kernels = program.kernels.len(), time = ?start.elapsed(), "PTX compiled");
+        crate::count_compilation();
+        let object = compile::compile(ptx, self.options)?;
+        tracing::debug!(bytes = ptx.len(), time = ?start.elapsed(), "PTX compiled");
+        Ok(object.to_bytes())
+    }
+
+    fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {
+        self.lost.check()?;
+        let program = Object::from_bytes(code)?.place()?;
         Ok(Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone(), lost: self.lost.clone() }))
     }
 }

@@ -20,6 +20,10 @@ use std::time::Instant;
 /// Registers of a thread: separately compiled functions take what they may. 128 let 16 warps of a multiprocessor run at once, and were measured to be
 /// as fast as fewer or faster.
 const REGISTERS: u32 = 128;
+/// The same for a program with a function that needs far more, as unrolled arithmetic does: half as many warps at once are then faster than so much traffic.
+const MANY_REGISTERS: u32 = 255;
+/// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller.
+const SPILLED: u32 = 384;
 /// Bytes of the driver's log that are kept.
 const LOG_BYTES: usize = 16 << 10;
 /// Lines of a log that an error shows.
@@ -100,20 +104,24 @@ impl Tools {
             tempfile::Builder::new().prefix("gpu-run-").tempdir().map_err(|e| failed("a temporary folder", e))?;
         let [text, object, cubin] = ["program.ptx", "program.o.cubin", "program.cubin"].map(|n| place.path().join(n));
         std::fs::write(&text, ptx).map_err(|e| failed(&text.display().to_string(), e))?;
-        match self.ptxas(&text, &object, target, true) {
+        let ptxas = |registers| match self.ptxas(&text, &object, target, registers, true) {
             // CUDA 11 has no such option.
-            Err(log) if log.contains("split-compile") => self.ptxas(&text, &object, target, false),
+            Err(log) if log.contains("split-compile") => self.ptxas(&text, &object, target, registers, false),
             result => result,
+        };
+        let log = ptxas(REGISTERS).map_err(|log| refusal(&log, ptx))?;
+        if most_spilled(&log) > SPILLED {
+            ptxas(MANY_REGISTERS).map_err(|log| refusal(&log, ptx))?;
         }
-        .map_err(|log| refusal(&log, ptx))?;
         let mut nvlink = self.command("nvlink", target);
         run(nvlink.arg("-o").arg(&cubin).arg(&object)).map_err(|log| refusal(&log, ptx))?;
         std::fs::read(&cubin).map_err(|e| failed(&cubin.display().to_string(), e))
     }
 
-    fn ptxas(&self, text: &Path, object: &Path, target: u32, split: bool) -> Result<(), String> {
+    /// What it says of the functions it made.
+    fn ptxas(&self, text: &Path, object: &Path, target: u32, registers: u32, split: bool) -> Result<String, String> {
         let mut ptxas = self.command("ptxas", target);
-        ptxas.arg("-c").arg(format!("-maxrregcount={REGISTERS}")).args(split.then_some("--split-compile=0"));
+        ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(split.then_some("--split-compile=0"));
         run(ptxas.arg("-o").arg(object).arg(text))
     }
 
@@ -124,15 +132,40 @@ impl Tools {
     }
 }
 
-/// Runs a tool. `Err` is what it wrote.
-fn run(command: &mut Command) -> Result<(), String> {
+/// The driver's own version, where the system tells it.
+pub(super) fn driver_build() -> String {
+    std::fs::read_to_string("/sys/module/nvidia/version")
+        .map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
+}
+
+/// What stands for the versions of the tools that are installed: asking them would mean to start two processes.
+pub(super) fn tools_identity() -> String {
+    let Some(tools) = Tools::find() else { return "none".into() };
+    let identity = |tool: &str| {
+        let path = tools.folder.join(tool);
+        let path = path.canonicalize().unwrap_or(path);
+        let changed = |m: &std::fs::Metadata| m.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok();
+        let (bytes, time) = path.metadata().map_or((0, None), |m| (m.len(), changed(&m)));
+        format!("{} {bytes} {}", path.display(), time.unwrap_or_default().as_nanos())
+    };
+    format!("{}, {}", identity("ptxas"), identity("nvlink"))
+}
+
+/// The most bytes a function spills: `… bytes stack frame, 580 bytes spill stores, …`.
+fn most_spilled(log: &str) -> u32 {
+    let before = log.split(" bytes spill stores").map(|part| part.rsplit(' ').next());
+    before.filter_map(|number| number?.parse().ok()).max().unwrap_or(0)
+}
+
+/// Runs a tool. What it wrote, in either case.
+fn run(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| format!("{name} cannot be started: {e}"))?;
     let mut log = String::from_utf8_lossy(&output.stderr).into_owned();
     log.push_str(&String::from_utf8_lossy(&output.stdout));
     if output.status.success() {
         tracing::trace!(name, log, "assembler");
-        return Ok(());
+        return Ok(log);
     }
     match log.trim().is_empty() {
         true => Err(format!("{name} ended with {}", output.status)),
@@ -209,6 +242,13 @@ mod tests {
         assert_eq!(ways(Assembler::Any, SMALL), [Way::Tools, Way::Driver]);
         assert_eq!(ways(Assembler::Tools, 1), [Way::Tools]);
         assert_eq!(ways(Assembler::Driver, SMALL), [Way::Driver]);
+    }
+
+    #[test]
+    fn what_a_function_spills_is_read_from_what_ptxas_says() {
+        let log = "ptxas info    : Function properties for f9\n    620 bytes stack frame, 580 bytes spill stores, 584 bytes spill loads\n\
+                   ptxas info    : Function properties for f10\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n";
+        assert_eq!((most_spilled(log), most_spilled("")), (580, 0));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::context::{Context, Stream};
 use super::driver::{FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
 use super::entry::{Entry, entries};
 use super::{Assembler, assemble};
+use crate::code::{Reader, Writer};
 use crate::{Arg, Error, Grid, Module, Properties, Result, Service, fault};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
@@ -57,7 +58,8 @@ impl Image {
     fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self> {
         let _alone = context.alone();
         let mut handle = null_mut();
-        // SAFETY: entered; `cubin` is whole, as an assembler made it, and says in its header how long it is.
+        // SAFETY: entered; `cubin` is whole, as an assembler made it (`Device::load_code` asks for that), and says in its header how
+        // long it is.
         unsafe { context.enter()?.cuModuleLoadData(&mut handle, cubin.as_ptr().cast()) }?;
         Ok(Self { context: context.clone(), handle })
     }
@@ -74,17 +76,42 @@ impl Image {
     }
 }
 
+/// PTX as a cubin that this GPU was seen to load, and what its kernels take.
+pub(super) fn compile(context: &Arc<Context>, which: Assembler, target: u32, ptx: &str) -> Result<Vec<u8>> {
+    crate::count_compilation();
+    let mut code = Writer::default();
+    code.list(&entries(ptx)?, |w, entry| {
+        w.bytes(entry.name.as_bytes());
+        w.bytes(&entry.parameters);
+    });
+    let loads = |cubin: &[u8]| Image::load(context, cubin).map(|_| cubin.to_vec());
+    code.bytes(&assemble::assemble(context, which, target, ptx, loads)?);
+    Ok(code.done())
+}
+
 impl Loaded {
-    pub(super) fn new(
+    fn new(
         context: &Arc<Context>,
         which: Assembler,
         properties: &Properties,
         resident: u64,
         ptx: &str,
     ) -> Result<Self> {
-        let declared = entries(ptx)?;
-        let load = |cubin: &[u8]| Image::load(context, cubin);
-        let image = assemble::assemble(context, which, properties.target, ptx, load)?;
+        Self::from_code(context, properties, resident, &compile(context, which, properties.target, ptx)?)
+    }
+
+    /// Loads what [`compile`] made.
+    pub(super) fn from_code(
+        context: &Arc<Context>,
+        properties: &Properties,
+        resident: u64,
+        code: &[u8],
+    ) -> Result<Self> {
+        let mut reader = Reader::new(code);
+        let declared = reader.list(|r| Ok(Entry { name: r.string()?, parameters: r.bytes()?.to_vec() }))?;
+        let cubin = reader.bytes()?;
+        reader.end()?;
+        let image = Image::load(context, cubin)?;
         let kernel = |entry: Entry| Ok((entry.name.clone(), image.kernel(entry)?));
         let kernels = declared.into_iter().map(kernel).collect::<Result<_>>()?;
         Ok(Self { context: context.clone(), image, kernels, properties: properties.clone(), resident })

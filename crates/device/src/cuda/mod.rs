@@ -23,7 +23,7 @@ mod entry;
 mod launch;
 mod memory;
 
-use crate::{Buffer, Device, Error, Module, Properties, Result, Shared};
+use crate::{Buffer, CodeTarget, Device, Error, Module, Properties, Result, Shared};
 use context::Context;
 use driver::{
     COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR, Driver, MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_MULTIPROCESSOR,
@@ -196,8 +196,25 @@ impl Device for Cuda {
         memory::share(&self.context, bytes)
     }
 
-    fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
+    fn code_target(&self) -> Result<CodeTarget> {
+        let Properties { name, target, .. } = &self.card.properties;
+        let mut version = 0;
+        // SAFETY: writes one `int`.
+        unsafe { Driver::get()?.cuDriverGetVersion(&mut version) }?;
+        let (driver, tools) = (assemble::driver_build(), assemble::tools_identity());
+        let assembler = self.options.assembler;
+        Ok(CodeTarget {
+            model: name.clone(),
+            details: format!("sm_{target}, CUDA {version}, driver {driver}, {assembler:?}, tools {tools}"),
+        })
+    }
+
+    fn compile(&self, ptx: &str) -> Result<Vec<u8>> {
+        launch::compile(&self.context, self.options.assembler, self.card.properties.target, ptx)
+    }
+
+    fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {
         let Card { properties, resident, .. } = &self.card;
-        Ok(Arc::new(Loaded::new(&self.context, self.options.assembler, properties, *resident, ptx)?))
+        Ok(Arc::new(Loaded::from_code(&self.context, properties, *resident, code)?))
     }
 }

@@ -32,7 +32,7 @@ impl<'u> Translator<'u, '_> {
         let function = &self.unit.module.functions[index as usize];
         let signature = self.unit.function_signature(function);
         let signature = self.b.import_signature(signature);
-        let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: 0, index });
+        let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: super::FUNCTION, index });
         let name = ExternalName::user(name);
         let reference = self.b.import_function(ExtFuncData { name, signature, colocated: true, patchable: false });
         self.callees.insert(index, reference);

@@ -1,18 +1,17 @@
-//! Puts compiled functions side by side into executable memory.
-//!
-//! Everything is written and patched while the memory is writable; then it becomes executable and is never written again.
+//! Puts compiled functions side by side, and lets them call each other.
 
-use super::Native;
-use crate::cpu::mapping::Mapping;
+use super::host::library;
+use super::object::{Fixup, Target};
+use super::{DATA, FUNCTION, HOST, Native};
 use crate::{Error, Result};
 use cranelift_codegen::binemit::Reloc;
-use cranelift_codegen::ir::{ExternalName, LibCall};
+use cranelift_codegen::ir::{ExternalName, UserExternalName};
 use cranelift_codegen::{FinalizedMachReloc, FinalizedRelocTarget};
 
 const ALIGN: usize = 32;
 
-/// The code, and the address of every function in it.
-pub(super) fn link(functions: &[Native]) -> Result<(Mapping, Vec<usize>)> {
+/// The code, where each function is in it, and the addresses that are left to fill in.
+pub(super) fn link(functions: &[Native]) -> Result<(Vec<u8>, Vec<u32>, Vec<Fixup>)> {
     let mut total = 0usize;
     let offsets: Vec<usize> = functions
         .iter()
@@ -25,41 +24,55 @@ pub(super) fn link(functions: &[Native]) -> Result<(Mapping, Vec<usize>)> {
     if total > i32::MAX as usize {
         return Err(Error::Codegen(format!("{total} bytes of code are more than calls can span")));
     }
-    let mut mapping = Mapping::new(total as u64)?;
-    let base = mapping.address() as usize;
-    let addresses: Vec<usize> = offsets.iter().map(|at| base + at).collect();
-    let bytes = mapping.bytes_mut();
+    let offsets: Vec<u32> = offsets.into_iter().map(|at| at as u32).collect();
+    let (mut bytes, mut fixups) = (vec![0; total], Vec::new());
     for (function, &at) in functions.iter().zip(&offsets) {
         let code = function.code.code_buffer();
-        bytes[at..at + code.len()].copy_from_slice(code);
+        bytes[at as usize..][..code.len()].copy_from_slice(code);
         for relocation in function.code.buffer.relocs() {
-            let target = target(function, relocation, &addresses, base + at)?;
-            patch(bytes, at + relocation.offset as usize, base, relocation, target)?;
+            let target = target(function, relocation, &offsets, at)?;
+            let at = at + relocation.offset;
+            match (relocation.kind, target) {
+                (Reloc::Abs8, _) => fixups.push(Fixup { at, target, addend: relocation.addend }),
+                (_, Target::Code(target)) => patch(&mut bytes, at as usize, relocation, target)?,
+                _ => return Err(unknown(relocation)),
+            }
         }
     }
-    mapping.make_executable()?;
-    Ok((mapping, addresses))
+    Ok((bytes, offsets, fixups))
 }
 
-fn target(function: &Native, relocation: &FinalizedMachReloc, addresses: &[usize], own: usize) -> Result<usize> {
-    let unknown = || Error::Codegen(format!("nothing to resolve {relocation:?} with"));
+fn unknown(relocation: &FinalizedMachReloc) -> Error {
+    Error::Codegen(format!("nothing to resolve {relocation:?} with"))
+}
+
+fn target(function: &Native, relocation: &FinalizedMachReloc, offsets: &[u32], own: u32) -> Result<Target> {
+    let unknown = || unknown(relocation);
     match &relocation.target {
-        FinalizedRelocTarget::Func(offset) => Ok(own + *offset as usize),
+        FinalizedRelocTarget::Func(offset) => Ok(Target::Code(own + *offset)),
         FinalizedRelocTarget::ExternalName(ExternalName::User(name)) => {
-            let index = function.callees.get(name.as_u32() as usize).ok_or_else(unknown)?;
-            addresses.get(*index as usize).copied().ok_or_else(unknown)
+            match function.names.get(name.as_u32() as usize).ok_or_else(unknown)? {
+                UserExternalName { namespace: FUNCTION, index } => {
+                    offsets.get(*index as usize).copied().map(Target::Code).ok_or_else(unknown)
+                }
+                UserExternalName { namespace: HOST, index } => Ok(Target::Host(*index)),
+                UserExternalName { namespace: DATA, index } => Ok(Target::Data(*index)),
+                _ => Err(unknown()),
+            }
         }
-        FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) => library(*call).ok_or_else(unknown),
+        FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) => {
+            library(*call).map(Target::Host).ok_or_else(unknown)
+        }
         FinalizedRelocTarget::ExternalName(_) => Err(unknown()),
     }
 }
 
-fn patch(bytes: &mut [u8], at: usize, base: usize, relocation: &FinalizedMachReloc, target: usize) -> Result<()> {
-    let value = target as i64 + relocation.addend;
-    let relative = value - (base + at) as i64;
+/// Fills in what is relative to the code itself, which will begin with a page.
+fn patch(bytes: &mut [u8], at: usize, relocation: &FinalizedMachReloc, target: u32) -> Result<()> {
+    let value = i64::from(target) + relocation.addend;
+    let relative = value - at as i64;
     let too_far = || Error::Codegen(format!("a target {relative} bytes away is out of reach"));
     match relocation.kind {
-        Reloc::Abs8 => bytes[at..at + 8].copy_from_slice(&value.to_le_bytes()),
         Reloc::X86PCRel4 | Reloc::X86CallPCRel4 => {
             let relative = i32::try_from(relative).map_err(|_| too_far())?;
             bytes[at..at + 4].copy_from_slice(&relative.to_le_bytes());
@@ -72,7 +85,7 @@ fn patch(bytes: &mut [u8], at: usize, base: usize, relocation: &FinalizedMachRel
             patch_word(bytes, at, 0x03ff_ffff, words as u32);
         }
         Reloc::Aarch64AdrPrelPgHi21 => {
-            let pages = (value >> 12) - ((base + at) as i64 >> 12);
+            let pages = (value >> 12) - (at as i64 >> 12);
             patch_word(bytes, at, 0x60ff_ffe0, ((pages as u32 & 3) << 29) | ((pages as u32 >> 2 & 0x7ffff) << 5));
         }
         Reloc::Aarch64AddAbsLo12Nc => patch_word(bytes, at, 0x003f_fc00, (value as u32 & 0xfff) << 10),
@@ -87,33 +100,4 @@ fn patch_word(bytes: &mut [u8], at: usize, mask: u32, bits: u32) {
     word.copy_from_slice(&bytes[at..at + 4]);
     let patched = (u32::from_le_bytes(word) & !mask) | (bits & mask);
     bytes[at..at + 4].copy_from_slice(&patched.to_le_bytes());
-}
-
-/// What Cranelift calls where the machine has no instruction for it.
-fn library(call: LibCall) -> Option<usize> {
-    macro_rules! table {
-        ($($call:ident($($arg:ident),*: $float:ty) => $value:expr,)*) => {
-            match call {
-                $(LibCall::$call => {
-                    extern "C" fn function($($arg: $float),*) -> $float {
-                        $value
-                    }
-                    Some(function as *const () as usize)
-                })*
-                _ => None,
-            }
-        };
-    }
-    table! {
-        CeilF32(x: f32) => x.ceil(),
-        CeilF64(x: f64) => x.ceil(),
-        FloorF32(x: f32) => x.floor(),
-        FloorF64(x: f64) => x.floor(),
-        TruncF32(x: f32) => x.trunc(),
-        TruncF64(x: f64) => x.trunc(),
-        NearestF32(x: f32) => x.round_ties_even(),
-        NearestF64(x: f64) => x.round_ties_even(),
-        FmaF32(a, b, c: f32) => a.mul_add(b, c),
-        FmaF64(a, b, c: f64) => a.mul_add(b, c),
-    }
 }

@@ -8,7 +8,10 @@ use super::translate::{Translator, agrees};
 use crate::Result;
 use crate::cpu::ast::{Atomic, Operand, Order, Type};
 use crate::cpu::context::{Context, Fault};
-use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{
+    AtomicRmwOp, ExternalName, GlobalValueData, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind,
+    UserExternalName, Value, types,
+};
 use std::mem::offset_of;
 
 /// Accesses of the kernel: where they are they do not trap; nothing is known about their alignment.
@@ -45,8 +48,8 @@ impl<'u> Translator<'u, '_> {
 
     /// The address of data or of a function.
     pub(super) fn symbol(&mut self, name: &str) -> Result<Value> {
-        if let Some(&address) = self.unit.data.get(name) {
-            return Ok(self.int(types::I64, address as i64));
+        if let Some(&offset) = self.unit.data.get(name) {
+            return Ok(self.data(offset));
         }
         if let Some(&at) = self.unit.shared.get(name) {
             let base = self.context_field(types::I64, offset_of!(Context, shared));
@@ -58,6 +61,22 @@ impl<'u> Translator<'u, '_> {
             return Ok(self.b.ins().func_addr(types::I64, function));
         }
         Err(self.error(format!("`{name}` is not defined in this module")))
+    }
+
+    /// An address in the module's data, filled in when the code gets its place.
+    fn data(&mut self, offset: u32) -> Value {
+        let value = match self.data.get(&offset) {
+            Some(&known) => known,
+            None => {
+                let name = UserExternalName { namespace: super::DATA, index: offset };
+                let name = ExternalName::user(self.b.func.declare_imported_user_function(name));
+                let symbol = GlobalValueData::Symbol { name, offset: 0.into(), colocated: false, tls: false };
+                let value = self.b.create_global_value(symbol);
+                self.data.insert(offset, value);
+                value
+            }
+        };
+        self.b.ins().symbol_value(types::I64, value)
     }
 
     pub(super) fn load(&mut self, order: Order, ty: Type, o: &[Operand<'u>]) -> Result<()> {

@@ -1,26 +1,30 @@
 //! PTX to native code.
 //!
 //! Every function becomes CLIF (`translate`), and CLIF becomes machine code, in parallel and independently of the others; `link` then
-//! puts all of it into one executable region and fills in the addresses. Data gets its place before, so that code holds
-//! its addresses as constants.
+//! puts all of it side by side. That is an [`Object`], which can be kept; when it is placed, it gets its addresses.
 
 mod arithmetic;
 mod calls;
+mod host;
 mod link;
 mod memory;
+mod object;
 mod threads;
 mod translate;
+
+pub(super) use object::Object;
 
 use super::ast;
 use super::mapping::Mapping;
 use super::parse::{Map, Text, at_line, parse};
 use crate::{Error, Result};
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{AbiParam, Signature, types};
+use cranelift_codegen::ir::{AbiParam, Signature, UserExternalName, types};
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CompiledCode, Context};
 use cranelift_frontend::FunctionBuilderContext;
+use object::{Fixup, Target};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -49,33 +53,46 @@ pub(super) struct Kernel {
     pub(super) parameters: Vec<ast::Type>,
 }
 
-pub(super) fn compile(ptx: &str, options: Options) -> Result<Program> {
+pub(super) fn compile(ptx: &str, options: Options) -> Result<Object<'static>> {
     let start = Instant::now();
     let (module, bodies) = parse(ptx)?;
     tracing::debug!(bytes = ptx.len(), functions = bodies.len(), time = ?start.elapsed(), "functions found");
     let isa = host()?;
-    let (unit, mut data) = lay_out(ptx, &module, isa, options)?;
+    let unit = lay_out(ptx, &module, isa, options)?;
     let compiled = module
         .functions
         .par_iter()
         .zip(bodies)
         .map_init(Default::default, |scratch, (function, text)| native(&unit, function, &text, scratch))
         .collect::<Result<Vec<_>>>()?;
-    let (code, addresses) = link::link(&compiled)?;
+    let (code, offsets, code_fixups) = link::link(&compiled)?;
+    let mut object = Object { code: code.into(), code_fixups, data_bytes: unit.data_bytes, ..Object::default() };
+    object.shared_bytes = unit.shared_bytes;
     for global in &module.globals {
-        initialize(&unit, global, &addresses, &mut data)?;
+        initialize(&unit, global, &offsets, &mut object)?;
     }
-    let kernels = module.functions.iter().zip(&addresses).filter(|(f, _)| f.entry);
-    let kernels = kernels
-        .map(|(f, &address)| (f.name.to_owned(), Kernel { address, parameters: f.signature.parameters.clone() }));
-    Ok(Program { kernels: kernels.collect(), shared_bytes: unit.shared_bytes, _code: code, _data: data })
+    let kernels = module.functions.iter().zip(&offsets).filter(|(f, _)| f.entry);
+    let kernels = kernels.map(|(f, &at)| object::KernelPlace {
+        name: f.name.to_owned(),
+        at,
+        parameters: f.signature.parameters.clone(),
+    });
+    object.kernels = kernels.collect();
+    Ok(object)
+}
+
+/// What the code of this machine depends on, beside the PTX.
+pub(super) fn target(options: Options) -> Result<String> {
+    let isa = host()?;
+    let features: Vec<_> = isa.isa_flags().iter().map(ToString::to_string).collect();
+    Ok(format!("{} {} {features:?} {options:?}", isa.triple(), isa.flags()))
 }
 
 /// Everything but machine code.
 #[cfg(test)]
 pub(super) fn compile_only(ptx: &str) -> Result<()> {
     let (module, bodies) = parse(ptx)?;
-    let (unit, _data) = lay_out(ptx, &module, host()?, Options { strict: true })?;
+    let unit = lay_out(ptx, &module, host()?, Options { strict: true })?;
     let mut scratch = Scratch::default();
     module.functions.iter().zip(bodies).try_for_each(|(function, text)| {
         let body = text.read(function)?;
@@ -85,17 +102,23 @@ pub(super) fn compile_only(ptx: &str) -> Result<()> {
     })
 }
 
+/// What a name in CLIF is of: the namespace it is in. Its index is that of a function, a number of `host`, an offset in the data.
+const FUNCTION: u32 = 0;
+const HOST: u32 = 1;
+const DATA: u32 = 2;
+
 /// What every function needs to know of its module.
 pub(super) struct Unit<'a> {
     source: &'a str,
     module: &'a ast::Module<'a>,
     /// By name, the place in `module.functions`.
     functions: Map<'a, u32>,
-    /// By name, the address.
-    data: Map<'a, u64>,
+    /// By name, the offset in the module's data.
+    data: Map<'a, u32>,
+    data_bytes: u64,
     /// By name, the offset in a block's shared memory.
     shared: Map<'a, u32>,
-    shared_bytes: usize,
+    shared_bytes: u64,
     isa: OwnedTargetIsa,
     options: Options,
 }
@@ -187,7 +210,7 @@ fn lay_out<'a>(
     module: &'a ast::Module<'a>,
     isa: OwnedTargetIsa,
     options: Options,
-) -> Result<(Unit<'a>, Mapping)> {
+) -> Result<Unit<'a>> {
     let twice = |line, name: &str| at_line(source, line, format!("`{name}` is defined twice"));
     let mut functions = Map::default();
     for (index, f) in module.functions.iter().enumerate() {
@@ -199,13 +222,14 @@ fn lay_out<'a>(
     let mut data = Map::default();
     for global in &module.globals {
         bytes = bytes.next_multiple_of(global.align as u64);
-        if data.insert(global.name, bytes).is_some() || functions.contains_key(global.name) {
+        if bytes + global.bytes > u32::MAX as u64 {
+            return Err(at_line(source, global.line, "the module's data is too large together"));
+        }
+        if data.insert(global.name, bytes as u32).is_some() || functions.contains_key(global.name) {
             return Err(twice(global.line, global.name));
         }
         bytes += global.bytes;
     }
-    let mapping = Mapping::new(bytes)?;
-    data.values_mut().for_each(|offset| *offset += mapping.address());
     let mut shared_bytes = 0u64;
     let mut shared = Map::default();
     for array in &module.shared {
@@ -218,24 +242,35 @@ fn lay_out<'a>(
         }
         shared_bytes += array.bytes;
     }
-    let shared_bytes = shared_bytes as usize;
-    Ok((Unit { source, module, functions, data, shared, shared_bytes, isa, options }, mapping))
+    Ok(Unit { source, module, functions, data, data_bytes: bytes, shared, shared_bytes, isa, options })
 }
 
-/// Writes a global's first values.
-fn initialize(unit: &Unit<'_>, global: &ast::Global<'_>, functions: &[usize], data: &mut Mapping) -> Result<()> {
-    let first = (unit.data[global.name] - data.address()) as usize;
+/// Writes a global's first values; those that are addresses are filled in later.
+fn initialize(unit: &Unit<'_>, global: &ast::Global<'_>, functions: &[u32], object: &mut Object<'_>) -> Result<()> {
+    let data = object.data.to_mut();
+    let first = unit.data[global.name] as usize;
     let element = global.element as usize;
+    let end = first + global.initial.len() * element;
+    if data.len() < end {
+        data.resize(end, 0);
+    }
     for (n, initial) in global.initial.iter().enumerate() {
-        let bits = match *initial {
-            ast::Initial::Bits(bits) => bits,
+        let at = first + n * element;
+        let target = match *initial {
+            ast::Initial::Bits(bits) => {
+                data[at..at + element].copy_from_slice(&bits.to_le_bytes()[..element]);
+                continue;
+            }
             ast::Initial::Symbol(name) => match (unit.functions.get(name), unit.data.get(name)) {
-                (Some(&index), _) => functions[index as usize] as u64,
-                (_, Some(&address)) => address,
+                (Some(&index), _) => Target::Code(functions[index as usize]),
+                (_, Some(&offset)) => Target::Data(offset),
                 _ => return Err(unit.error(global.line, format!("`{name}` is not defined in this module"))),
             },
         };
-        data.bytes_mut()[first + n * element..][..element].copy_from_slice(&bits.to_le_bytes()[..element]);
+        if element != 8 {
+            return Err(unit.error(global.line, "an address has 64 bits"));
+        }
+        object.data_fixups.push(Fixup { at: at as u32, target, addend: 0 });
     }
     Ok(())
 }
@@ -255,8 +290,8 @@ impl Default for Scratch {
 /// A function's machine code, and who the names in its relocations are.
 pub(super) struct Native {
     code: CompiledCode,
-    /// By `UserExternalNameRef`, the function's index.
-    callees: Vec<u32>,
+    /// By `UserExternalNameRef`.
+    names: Vec<UserExternalName>,
 }
 
 fn native<'a>(unit: &Unit<'a>, ptx: &ast::Function<'a>, text: &Text<'a>, scratch: &mut Scratch) -> Result<Native> {
@@ -268,9 +303,9 @@ fn native<'a>(unit: &Unit<'a>, ptx: &ast::Function<'a>, text: &Text<'a>, scratch
         .compile(&*unit.isa, &mut ControlPlane::default())
         .map_err(|e| Error::Codegen(format!("`{}`, PTX line {}: {:?}", ptx.name, ptx.line, e.inner)));
     compiled?;
-    let callees = context.func.params.user_named_funcs().values().map(|name| name.index).collect();
+    let names = context.func.params.user_named_funcs().values().cloned().collect();
     match context.take_compiled_code() {
-        Some(code) => Ok(Native { code, callees }),
+        Some(code) => Ok(Native { code, names }),
         None => Err(Error::Codegen(format!("`{}` gave no code", ptx.name))),
     }
 }

@@ -1,11 +1,14 @@
 //! What a thread asks of its surroundings: who it is, and to wait.
 
+use super::host::Host;
 use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Operand, Shuffle, Special, Type, Vote};
-use crate::cpu::context::{self, Context, Fault, WarpOperation};
+use crate::cpu::context::{Context, Fault, WarpOperation};
 use crate::cpu::stack::{COLOUR_STEP, COLOURS, CONTEXT_AT, SLOT, SLOT_BITS};
-use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Value, types};
+use cranelift_codegen::ir::{
+    AbiParam, ExtFuncData, ExternalName, InstBuilder, MemFlagsData, Signature, UserExternalName, Value, types,
+};
 use std::mem::offset_of;
 
 /// A context's fields do not change while its thread runs.
@@ -50,8 +53,8 @@ impl<'u> Translator<'u, '_> {
                 let ones = self.int(types::I32, -1);
                 self.b.ins().iadd(bit, ones)
             }
-            Special::Clock => self.host(context::clock as *const () as usize, &[], Some(types::I64)),
-            Special::GlobalTimer => self.host(context::timer as *const () as usize, &[], Some(types::I64)),
+            Special::Clock => self.host(Host::Clock, &[], Some(types::I64)),
+            Special::GlobalTimer => self.host(Host::Timer, &[], Some(types::I64)),
         })
     }
 
@@ -67,26 +70,33 @@ impl<'u> Translator<'u, '_> {
         self.b.ins().ishl(one, lane)
     }
 
-    /// Calls an `extern "C"` function; without a result it gives one of its arguments or nothing of use.
-    fn host(&mut self, address: usize, arguments: &[Value], result: Option<types::Type>) -> Value {
-        let signature = match self.signatures.get(&address) {
+    /// Calls a function of the host; without a result it gives one of its arguments or nothing of use.
+    fn host(&mut self, host: Host, arguments: &[Value], result: Option<types::Type>) -> Value {
+        let function = match self.hosts.get(&host) {
             Some(&known) => known,
             None => {
                 let mut signature = Signature::new(self.unit.call_conv());
                 signature.params.extend(arguments.iter().map(|v| AbiParam::new(self.b.func.dfg.value_type(*v))));
                 signature.returns.extend(result.map(AbiParam::new));
                 let signature = self.b.import_signature(signature);
-                self.signatures.insert(address, signature);
-                signature
+                let name = UserExternalName { namespace: super::HOST, index: host.number() };
+                let name = ExternalName::user(self.b.func.declare_imported_user_function(name));
+                // Not colocated: the whole address is filled in when the code gets its place.
+                let function = ExtFuncData { name, signature, colocated: false, patchable: false };
+                let function = self.b.import_function(function);
+                self.hosts.insert(host, function);
+                function
             }
         };
-        let callee = self.int(types::I64, address as i64);
-        let inst = self.b.ins().call_indirect(signature, callee, arguments);
-        self.b.inst_results(inst).first().copied().unwrap_or(callee)
+        let inst = self.b.ins().call(function, arguments);
+        match self.b.inst_results(inst).first() {
+            Some(&value) => value,
+            None => self.int(types::I32, 0),
+        }
     }
 
     pub(super) fn exit(&mut self) {
-        self.host(context::exit as *const () as usize, &[], None);
+        self.host(Host::Exit, &[], None);
         self.unreachable();
     }
 
@@ -94,13 +104,13 @@ impl<'u> Translator<'u, '_> {
     pub(super) fn fault(&mut self, kind: Fault) {
         let kind = self.int(types::I32, kind as i64);
         let line = self.int(types::I32, self.line as i64);
-        self.host(context::fault as *const () as usize, &[kind, line], None);
+        self.host(Host::Fault, &[kind, line], None);
         self.unreachable();
     }
 
     pub(super) fn sleep(&mut self, o: &[Operand<'u>]) -> Result<()> {
         let nanoseconds = self.read(o[0], Type::U32)?;
-        self.host(context::sleep as *const () as usize, &[nanoseconds], None);
+        self.host(Host::Sleep, &[nanoseconds], None);
         Ok(())
     }
 
@@ -115,7 +125,7 @@ impl<'u> Translator<'u, '_> {
             return Err(self.error("there is one barrier, `bar.sync 0`"));
         }
         let line = self.int(types::I32, self.line as i64);
-        self.host(context::barrier as *const () as usize, &[line], None);
+        self.host(Host::Barrier, &[line], None);
         Ok(())
     }
 
@@ -124,7 +134,7 @@ impl<'u> Translator<'u, '_> {
         let operation = self.int(types::I32, operation.number() as i64);
         let line = self.int(types::I32, self.line as i64);
         let [a, b, c] = operands;
-        self.host(context::warp as *const () as usize, &[operation, line, mask, a, b, c], Some(types::I64))
+        self.host(Host::Warp, &[operation, line, mask, a, b, c], Some(types::I64))
     }
 
     pub(super) fn warp_barrier(&mut self, o: &[Operand<'u>]) -> Result<()> {

@@ -4,12 +4,13 @@
 //! branch to it is there, so that no phi is made for a block with one way in. A predicate is the `i8` its comparison
 //! gave: Cranelift fuses the two where one is used directly by the other.
 
+use super::host::Host;
 use super::{Unit, clif_type};
 use crate::cpu::ast::{Action, Body, Function, Guard, Label, Opcode, Operand, Register, Returns, Statement, Type};
 use crate::cpu::context::Fault;
 use crate::{Error, Result};
 use cranelift_codegen::ir::{
-    self, Block, BlockCall, FuncRef, InstBuilder, JumpTableData, MemFlagsData, SigRef, StackSlot, TrapCode, Value,
+    self, Block, BlockCall, FuncRef, GlobalValue, InstBuilder, JumpTableData, MemFlagsData, StackSlot, TrapCode, Value,
     ValueDef, types,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
@@ -40,7 +41,8 @@ pub(super) fn translate(
         open: Vec::new(),
         slots: HashMap::new(),
         callees: HashMap::new(),
-        signatures: HashMap::new(),
+        hosts: HashMap::new(),
+        data: HashMap::new(),
     };
     t.begin();
     for statement in &body.statements {
@@ -76,8 +78,9 @@ pub(super) struct Translator<'u, 'f> {
     /// Stack slots by depth and size: scopes that follow each other share.
     pub(super) slots: HashMap<(usize, u32), StackSlot>,
     pub(super) callees: HashMap<u32, FuncRef>,
-    /// Of calls into the host, by the address called.
-    pub(super) signatures: HashMap<usize, SigRef>,
+    pub(super) hosts: HashMap<Host, FuncRef>,
+    /// By offset in the module's data.
+    pub(super) data: HashMap<u32, GlobalValue>,
 }
 
 impl<'u> Translator<'u, '_> {

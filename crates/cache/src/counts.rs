@@ -1,0 +1,141 @@
+//! Statistics, over all processes.
+//!
+//! Each process counts for itself and writes its sums, all of them each time, to a file of its own in `stats/`: no two write to the same, and
+//! one that is killed loses what it counted since, not more. When it ends it adds them to `totals.json` and removes its file. Whoever asks for the
+//! statistics adds up what is there, and takes the files of processes that were killed into the totals. Those name the files they
+//! hold already, so that none counts twice if the process that adds is killed before it has removed it.
+
+use crate::owner::{Owner, Seen};
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// What happened, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub hits: u64,
+    pub misses: u64,
+    /// Entries that had to go for others.
+    pub evictions: u64,
+    /// Entries that were damaged, and set aside.
+    pub repaired: u64,
+    /// What the hits would have taken to compile.
+    pub saved_ms: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, other: &Self) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.evictions += other.evictions;
+        self.repaired += other.repaired;
+        self.saved_ms += other.saved_ms;
+    }
+
+    /// Of those who looked, how many found; `None` if nobody looked.
+    pub fn hit_rate(&self) -> Option<f64> {
+        let looks = self.hits + self.misses;
+        (looks > 0).then(|| self.hits as f64 / looks as f64)
+    }
+}
+
+/// By model.
+pub(crate) type ByModel = BTreeMap<String, Counts>;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Totals {
+    models: ByModel,
+    /// Files of `stats/` that are in here and may still be there.
+    merged: BTreeSet<String>,
+}
+
+const TOTALS: &str = "totals.json";
+/// Files of processes out of sight are added up after this.
+const LEFT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The file of this process's sums; `number` tells several caches of one process apart.
+fn file_name(number: u64) -> String {
+    format!("{}.{number}.json", Owner::this())
+}
+
+/// Writes this process's sums.
+pub(crate) fn write(store: &Store, number: u64, counts: &ByModel) -> io::Result<()> {
+    let folder = store.own("stats");
+    fs::create_dir_all(&folder)?;
+    store.replace(&folder.join(file_name(number)), counts)
+}
+
+/// Adds this process's sums to the totals: nothing will be counted any more. Where there are no locks its file stays, as two that add at
+/// once would lose what one of them added.
+pub(crate) fn settle(store: &Store, number: u64, counts: &ByModel) -> io::Result<()> {
+    if !store.options.locks {
+        return write(store, number, counts);
+    }
+    let (folder, name) = (store.own("stats"), file_name(number));
+    fs::create_dir_all(&folder)?;
+    let _alone = store.lock()?;
+    let mut totals = read_totals(&folder);
+    merge(&mut totals.models, counts);
+    let file = folder.join(&name);
+    let written = file.exists();
+    if written {
+        totals.merged.insert(name);
+    }
+    store.replace(&folder.join(TOTALS), &totals)?;
+    if written {
+        // Its name stays among the merged until the next look; there will be no other file of that name.
+        fs::remove_file(file)?;
+    }
+    Ok(())
+}
+
+fn read_totals(folder: &Path) -> Totals {
+    let text = fs::read(folder.join(TOTALS)).ok();
+    let mut totals: Totals = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    totals.merged.retain(|name| folder.join(name).exists());
+    totals
+}
+
+/// The sums of all processes, this one's as it has written them.
+pub(crate) fn read(store: &Store) -> io::Result<ByModel> {
+    let folder = store.own("stats");
+    let _alone = store.lock()?;
+    let mut totals = read_totals(&folder);
+    let (mut living, mut gone) = (ByModel::new(), Vec::new());
+    for file in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let age = || file.metadata().and_then(|m| m.modified()).ok().and_then(|time| time.elapsed().ok());
+        let Some(owner) = Owner::of_file(&name) else { continue };
+        if totals.merged.contains(&name) {
+            gone.push(name);
+            continue;
+        }
+        let ended = match owner.seen() {
+            Seen::Alive => false,
+            Seen::Dead => true,
+            Seen::OutOfSight => age().is_some_and(|age| age > LEFT),
+        };
+        let counts = fs::read(file.path()).ok().and_then(|text| serde_json::from_slice::<ByModel>(&text).ok());
+        merge(if ended { &mut totals.models } else { &mut living }, &counts.unwrap_or_default());
+        if ended {
+            totals.merged.insert(name.clone());
+            gone.push(name);
+        }
+    }
+    if !gone.is_empty() && store.replace(&folder.join(TOTALS), &totals).is_ok() {
+        gone.iter().for_each(|name| drop(fs::remove_file(folder.join(name))));
+    }
+    let mut sums = totals.models;
+    merge(&mut sums, &living);
+    Ok(sums)
+}
+
+fn merge(sums: &mut ByModel, more: &ByModel) {
+    for (model, counts) in more {
+        sums.entry(model.clone()).or_default().add(counts);
+    }
+}

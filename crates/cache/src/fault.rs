@@ -1,0 +1,77 @@
+//! Faults on purpose, so that what must survive them can be tested.
+//!
+//! Each step of a write is a [`point`]. With `GPU_RUN_TEST_CACHE` in the environment the process is killed there, or the step fails as on a full disk:
+//! `kill:7` kills it at the seventh point it comes to, `fail:1` has it find no space left from the first one on.
+//!
+//! This is the only place that knows the variable. It is read once.
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const VARIABLE: &str = "GPU_RUN_TEST_CACHE";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    None,
+    Kill(u64),
+    Fail(u64),
+}
+
+/// A step of a write is about to be done.
+pub(crate) fn point(step: &'static str) -> io::Result<()> {
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+    static POINTS: AtomicU64 = AtomicU64::new(0);
+    let plan = *PLAN.get_or_init(|| {
+        let text = std::env::var(VARIABLE).unwrap_or_default();
+        parse(&text).unwrap_or_else(|| {
+            tracing::warn!("{VARIABLE}={text} is not understood: `kill:3` kills at the third step of a write");
+            Plan::None
+        })
+    });
+    if plan == Plan::None {
+        return Ok(());
+    }
+    let number = POINTS.fetch_add(1, Ordering::Relaxed) + 1;
+    match plan {
+        Plan::Kill(at) if at == number => kill(),
+        Plan::Fail(from) if number >= from => {
+            let message = format!("no space left, as {VARIABLE} asks (step {number}, {step})");
+            Err(io::Error::new(io::ErrorKind::StorageFull, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Nothing is done after this: no destructor, no handler.
+fn kill() -> io::Result<()> {
+    use rustix::process::{Signal, getpid, kill_process};
+    kill_process(getpid(), Signal::KILL)?;
+    loop {
+        std::thread::park();
+    }
+}
+
+fn parse(text: &str) -> Option<Plan> {
+    let number = |text: &str| text.parse().ok().filter(|n| *n > 0);
+    match text.split_once(':') {
+        Some(("kill", n)) => number(n).map(Plan::Kill),
+        Some(("fail", n)) => number(n).map(Plan::Fail),
+        _ => text.is_empty().then_some(Plan::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_a_death_or_a_full_disk() {
+        assert_eq!(parse(""), Some(Plan::None));
+        assert_eq!(parse("kill:3"), Some(Plan::Kill(3)));
+        assert_eq!(parse("fail:1"), Some(Plan::Fail(1)));
+        for wrong in ["kill", "kill:", "kill:0", "fail:x", "3"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

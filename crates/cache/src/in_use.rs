@@ -1,0 +1,134 @@
+//! Entries that are being used: none of them is evicted, by whatever process.
+//!
+//! Where the file system has locks, a user holds a shared lock on the entry's own file, and whoever evicts asks for an exclusive
+//! one first, without waiting. The kernel gives locks back when their process dies, so nothing need be cleaned up and nothing is written.
+//! Where there are no locks, a user leaves a *lease*: an empty file in `leases/` whose name is the entry and the process. One of a process
+//! that is gone does not count, and one that nobody here can see counts for a day.
+
+use crate::owner::{Owner, Seen};
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// For how long a lease counts whose process is out of sight.
+const LEASE: Duration = Duration::from_secs(24 * 3600);
+
+/// While one of these lives, its entry stays. Costs nothing to clone.
+#[derive(Clone, Debug, Default)]
+pub struct InUse(Option<Arc<Hold>>);
+
+#[derive(Debug)]
+enum Hold {
+    Lock { _file: File },
+    Lease(PathBuf),
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Self::Lease(path) = self {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl InUse {
+    /// Of an entry whose file is open. Where an eviction is just under way, it is not stopped: the file that is open stays readable.
+    pub(crate) fn lock(file: File) -> Result<Self, io::Error> {
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Self(Some(Arc::new(Hold::Lock { _file: file })))),
+            Err(TryLockError::WouldBlock) => Ok(Self(None)),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Whether an entry is kept by this.
+    pub fn is_held(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The same where there are no locks. One that cannot be left protects nothing: the entry may have to be compiled again.
+    pub(crate) fn lease(folder: &Path, hex: &str, number: u64) -> Self {
+        let path = folder.join(format!("{}.{number}.{hex}", Owner::this()));
+        let left = fs::create_dir_all(folder).and_then(|()| File::create(&path));
+        Self(left.ok().map(|_| Arc::new(Hold::Lease(path))))
+    }
+}
+
+/// The entries that leases protect; those of the dead are removed on the way.
+pub(crate) fn leased(folder: &Path) -> HashSet<String> {
+    let mut leased = HashSet::new();
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let (Some(owner), Some((_, hex))) = (Owner::of_file(&name), name.rsplit_once('.')) else { continue };
+        let age = || file.metadata().and_then(|m| m.modified()).ok().and_then(|time| time.elapsed().ok());
+        let counts = match owner.seen() {
+            Seen::Alive => true,
+            Seen::Dead => false,
+            Seen::OutOfSight => age().is_none_or(|age| age < LEASE),
+        };
+        match counts {
+            true => drop(leased.insert(hex.to_owned())),
+            false => drop(fs::remove_file(file.path())),
+        }
+    }
+    leased
+}
+
+/// The file of an entry, if nobody uses it: the exclusive lock on it is held for as long as it is open.
+pub(crate) fn claim(path: &Path, locks: bool) -> io::Result<Option<File>> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        // Removing needs the folder's permission only.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(path)?,
+        Err(error) => return Err(error),
+    };
+    if !locks {
+        return Ok(Some(file));
+    }
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(_)) => Ok(Some(file)),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_in_use_cannot_be_claimed_until_the_last_user_has_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("entry");
+        fs::write(&path, "x").unwrap();
+        let one = InUse::lock(File::open(&path).unwrap()).unwrap();
+        let (two, three) = (InUse::lock(File::open(&path).unwrap()).unwrap(), one.clone());
+        drop(one);
+        assert!(claim(&path, true).unwrap().is_none());
+        drop(two);
+        assert!(claim(&path, true).unwrap().is_none());
+        drop(three);
+        assert!(claim(&path, true).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_lease_counts_as_long_as_its_process_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().join("leases");
+        let lease = InUse::lease(&here, "abcd", 1);
+        let dead = Owner::this().to_string().rsplit_once('-').unwrap().0.to_owned() + "-1.1.beef";
+        fs::write(here.join(&dead), "").unwrap();
+        fs::write(here.join("0123-1-1-1.1.cafe"), "").unwrap();
+        fs::write(here.join("foreign"), "").unwrap();
+        let mut found: Vec<_> = leased(&here).into_iter().collect();
+        found.sort();
+        assert_eq!(found, ["abcd", "cafe"]);
+        assert!(!here.join(dead).exists());
+        drop(lease);
+        assert_eq!(leased(&here).len(), 1);
+    }
+}

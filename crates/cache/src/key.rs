@@ -1,0 +1,137 @@
+//! What an entry is called: a hash of everything it was made from.
+
+use serde::Serialize;
+use std::fmt;
+
+/// Bytes of a key's hash.
+pub const KEY_BYTES: usize = 32;
+
+/// Names one entry: the GPU model it is for, and the hash of its recipe.
+///
+/// Two keys are the same if these are. The label is for people and tells programs nothing.
+#[derive(Clone)]
+pub struct Key {
+    model: String,
+    hash: [u8; KEY_BYTES],
+    label: String,
+}
+
+impl Key {
+    /// The key of what `recipe` makes for this model. The recipe is one struct that holds *everything* that has an influence on the
+    /// result, the input's own hash included ([`Key::content`]): it is hashed by names and values, so that no two recipes can
+    /// be taken for each other.
+    pub fn new(model: &str, recipe: &impl Serialize) -> Result<Self, crate::Error> {
+        let text = serde_json::to_vec(&(model, recipe)).map_err(crate::Error::Recipe)?;
+        let hash = *blake3::Hasher::new_derive_key(CONTEXT).update(&text).finalize().as_bytes();
+        Ok(Self { model: folder_name(model), hash, label: String::new() })
+    }
+
+    /// The same key, with a name that `gpu-run cache list` shows.
+    pub fn labelled(mut self, label: &str) -> Self {
+        let end = label.char_indices().nth(MAX_LABEL).map_or(label.len(), |(at, _)| at);
+        self.label = label[..end].to_owned();
+        self
+    }
+
+    /// The hash of an input, for a recipe.
+    pub fn content(bytes: &[u8]) -> String {
+        hex(&crate::pieces::sum(bytes))
+    }
+
+    /// The folder of its entry.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// In hexadecimal digits, as its file is called.
+    pub fn hex(&self) -> String {
+        hex(&self.hash)
+    }
+
+    pub(crate) fn hash(&self) -> &[u8; KEY_BYTES] {
+        &self.hash
+    }
+}
+
+/// What BLAKE3 derives keys under: changes with the format of an entry, so that formats never meet.
+const CONTEXT: &str = "gpu-run program cache, entry format 1";
+/// Characters of a label that are kept.
+const MAX_LABEL: usize = 200;
+
+pub(crate) fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A model's name as a folder's: `NVIDIA H200` is `NVIDIA-H200`. No name leads out of the cache, and none is one of its own folders.
+fn folder_name(model: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = model.chars().take(64).map(plain).collect();
+    let name = name.trim_matches(['.', '-']);
+    match name {
+        "" => "unnamed".into(),
+        _ if crate::store::OWN_FOLDERS.contains(&name) => format!("{name}-model"),
+        _ => name.into(),
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.model == other.model
+    }
+}
+
+impl Eq for Key {}
+
+impl std::hash::Hash for Key {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.model, &self.hex()[..12])
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Recipe<'a> {
+        content: &'a str,
+        options: &'a str,
+    }
+
+    #[test]
+    fn every_part_of_a_recipe_is_in_the_key() {
+        let key = |model, content, options| Key::new(model, &Recipe { content, options }).unwrap();
+        let base = key("cpu", "ab", "c");
+        assert_eq!(base, key("cpu", "ab", "c"));
+        for other in [key("cpu", "a", "bc"), key("cpu", "ab", ""), key("gpu", "ab", "c"), key("cpu", "c", "ab")] {
+            assert_ne!(base, other);
+        }
+        assert_eq!(base, base.clone().labelled("a name"), "a label tells programs nothing");
+    }
+
+    #[test]
+    fn no_models_name_leads_out_of_the_cache() {
+        for (model, folder) in [
+            ("NVIDIA H200", "NVIDIA-H200"),
+            ("cpu-x86_64", "cpu-x86_64"),
+            ("../../etc", "etc"),
+            ("", "unnamed"),
+            ("...", "unnamed"),
+            ("tmp", "tmp-model"),
+            ("a/b\0c", "a-b-c"),
+        ] {
+            assert_eq!(Key::new(model, &()).unwrap().model(), folder, "{model:?}");
+        }
+    }
+}

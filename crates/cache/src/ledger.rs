@@ -1,0 +1,132 @@
+//! The cache's one lock, and how many bytes it guards.
+//!
+//! `<cache>/lock` is locked by whoever changes which entries there are: for a rename, an eviction, a merge of statistics; never while
+//! anything is compiled, and never by a hit. It also holds the account: the bytes of all entries, so that a write need not look at each.
+//! The account is raised before an entry appears and lowered after one has gone. A process that is killed between leaves it too
+//! high, which makes the next eviction count again; what a power failure did to it, the daily recount finds.
+//!
+//! Where the file system has no locks, everybody counts at each write, and the bound holds but for what others write at the same moment.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long to wait for the lock, at most: it is held for milliseconds, unless its holder was stopped.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// An account older than this is counted again.
+const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
+/// Bytes of an account: always as many, so that one is never half written over another.
+const ACCOUNT: usize = 60;
+
+/// The lock, held; or none, where there are none.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    file: Option<File>,
+    now: SystemTime,
+}
+
+impl Ledger {
+    /// Waits for the lock. `locks` is whether there are any.
+    pub(crate) fn lock(path: &Path, locks: bool, now: SystemTime) -> io::Result<Self> {
+        if !locks {
+            return Ok(Self { file: None, now });
+        }
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let began = Instant::now();
+        let mut pause = Duration::from_micros(50);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { file: Some(file), now }),
+                Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let message = format!("{} has been locked for {PATIENCE:?}", path.display());
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+                }
+                Err(TryLockError::Error(error)) => {
+                    tracing::debug!("no locks at {}: {error}", path.display());
+                    return Ok(Self { file: None, now });
+                }
+            }
+        }
+    }
+
+    /// The bytes of all entries, if that was written down and is to be believed.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        let mut text = [0; ACCOUNT];
+        self.file.as_ref()?.read_exact_at(&mut text, 0).ok()?;
+        let (bytes, counted) = parse(&text)?;
+        let age = self.now.duration_since(counted).unwrap_or(Duration::MAX);
+        (age < GOOD_FOR).then_some(bytes)
+    }
+
+    /// Writes the bytes down; `counted` if they have just been, entry by entry.
+    pub(crate) fn set_bytes(&self, bytes: u64, counted: bool) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut text = [0; ACCOUNT];
+        let before = file.read_exact_at(&mut text, 0).ok().and_then(|()| parse(&text)).map(|(_, counted)| counted);
+        let time = if counted { self.now } else { before.unwrap_or(UNIX_EPOCH) };
+        file.write_all_at(format(bytes, time).as_bytes(), 0)
+    }
+}
+
+fn format(bytes: u64, counted: SystemTime) -> String {
+    let seconds = counted.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let numbers = format!("{bytes:020} {seconds:020} ");
+    let sum = check(&numbers);
+    format!("{numbers}{sum:016x} \n")
+}
+
+fn parse(text: &[u8; ACCOUNT]) -> Option<(u64, SystemTime)> {
+    let text = str::from_utf8(text).ok()?;
+    let (numbers, sum) = text.split_at_checked(42)?;
+    let same = u64::from_str_radix(sum.trim(), 16).ok()? == check(numbers);
+    let mut numbers = numbers.split_whitespace();
+    let (bytes, seconds) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+    same.then_some((bytes, UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?))
+}
+
+fn check(text: &str) -> u64 {
+    let hash = blake3::hash(text.as_bytes());
+    hash.as_bytes()[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_believed_for_a_day_and_only_if_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let day = |n: u64| UNIX_EPOCH + Duration::from_secs(n * 24 * 3600);
+        let at = |n| Ledger::lock(&path, true, day(n)).unwrap();
+        assert_eq!(at(9).bytes(), None, "an empty file");
+        at(9).set_bytes(7, false).unwrap();
+        assert_eq!(at(9).bytes(), None, "never counted");
+        at(9).set_bytes(1 << 40, true).unwrap();
+        at(9).set_bytes(5, false).unwrap();
+        assert_eq!(at(9).bytes(), Some(5));
+        assert_eq!(at(10).bytes(), None, "a day old");
+        assert_eq!(std::fs::read(&path).unwrap().len(), ACCOUNT);
+        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace('5', "6")).unwrap();
+        assert_eq!(at(9).bytes(), None, "its sum is another");
+    }
+
+    #[test]
+    fn one_at_a_time_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let first = Ledger::lock(&path, true, UNIX_EPOCH).unwrap();
+        let waits = std::thread::spawn(move || Ledger::lock(&path, true, UNIX_EPOCH).map(|_| Instant::now()));
+        std::thread::sleep(Duration::from_millis(30));
+        let released = Instant::now();
+        drop(first);
+        assert!(waits.join().unwrap().unwrap() >= released);
+    }
+}

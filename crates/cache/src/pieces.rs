@@ -1,0 +1,146 @@
+//! Sums and packing, piece by piece: large entries are read on several cores.
+//!
+//! BLAKE3 is a tree, so that pieces are summed each for itself and the result is the sum of the whole. Packed payloads are pieces that unpack each for
+//! itself. What is small is done at once, without threads.
+
+use blake3::hazmat::{ChainingValue, HasherExt, Mode, left_subtree_len, merge_subtrees_non_root, merge_subtrees_root};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Bytes of a piece: for fewer than two of them, starting a thread costs more than it saves.
+const PIECE: usize = 1 << 20;
+/// Threads at most.
+const THREADS: usize = 8;
+
+/// The BLAKE3 sum.
+pub(crate) fn sum(bytes: &[u8]) -> [u8; 32] {
+    if bytes.len() <= PIECE {
+        return *blake3::hash(bytes).as_bytes();
+    }
+    let (left, right) = bytes.split_at(left_subtree_len(bytes.len() as u64) as usize);
+    let pieces: Vec<(usize, &[u8])> = subtrees(left, 0).into_iter().chain(subtrees(right, left.len())).collect();
+    let sums = Mutex::new(vec![ChainingValue::default(); pieces.len()]);
+    share(pieces.len(), |index| {
+        let (at, piece) = pieces[index];
+        let value = blake3::Hasher::new().set_input_offset(at as u64).update(piece).finalize_non_root();
+        lock(&sums)[index] = value;
+    });
+    let sums = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut next = sums.into_iter();
+    let (left, right) = (join(left, &mut next), join(right, &mut next));
+    *merge_subtrees_root(&left, &right, Mode::Hash).as_bytes()
+}
+
+/// The parts of a tree that are small enough, from left to right, with where they begin.
+fn subtrees(bytes: &[u8], at: usize) -> Vec<(usize, &[u8])> {
+    if bytes.len() <= PIECE {
+        return vec![(at, bytes)];
+    }
+    let (left, right) = bytes.split_at(left_subtree_len(bytes.len() as u64) as usize);
+    let mut parts = subtrees(left, at);
+    parts.extend(subtrees(right, at + left.len()));
+    parts
+}
+
+/// The value of a tree whose parts have these values, taken from left to right.
+fn join(bytes: &[u8], values: &mut impl Iterator<Item = ChainingValue>) -> ChainingValue {
+    if bytes.len() <= PIECE {
+        return values.next().unwrap_or_default();
+    }
+    let (left, right) = bytes.split_at(left_subtree_len(bytes.len() as u64) as usize);
+    let left = join(left, values);
+    merge_subtrees_non_root(&left, &join(right, values), Mode::Hash)
+}
+
+/// All pieces packed, each with its length before it.
+pub(crate) fn pack(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(bytes.len() / 2);
+    for piece in bytes.chunks(PIECE) {
+        let piece = lz4_flex::block::compress(piece);
+        packed.extend((piece.len() as u32).to_le_bytes());
+        packed.extend(piece);
+    }
+    packed
+}
+
+/// What was packed, if it is `length` bytes.
+pub(crate) fn unpack(mut packed: &[u8], length: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let mut pieces = Vec::new();
+    for room in bytes.chunks_mut(PIECE) {
+        let (count, rest) = packed.split_first_chunk()?;
+        let (piece, rest) = rest.split_at_checked(u32::from_le_bytes(*count) as usize)?;
+        pieces.push(Mutex::new((piece, room)));
+        packed = rest;
+    }
+    let wrong = AtomicUsize::new(packed.len());
+    share(pieces.len(), |index| {
+        let (piece, room) = &mut *lock(&pieces[index]);
+        if !lz4_flex::block::decompress_into(piece, room).is_ok_and(|count| count == room.len()) {
+            wrong.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    drop(pieces);
+    (wrong.into_inner() == 0).then_some(bytes)
+}
+
+/// Does work for each number below `count`; each thread has at least two of them to do.
+fn share(count: usize, work: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let some = || {
+        while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count) {
+            work(index);
+        }
+    };
+    // Asking the system is slow for what it is: once will do.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+    let threads = cores.min(THREADS).min(count / 2);
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // One that cannot be started is done without.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, some);
+        }
+        some();
+    });
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn noise(length: usize) -> Vec<u8> {
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        (0..length).map(|i| if i % 5 < 2 { next() } else { 7 }).collect()
+    }
+
+    #[test]
+    fn the_sum_of_pieces_is_the_sum_of_the_whole() {
+        for length in [0, 1, PIECE, PIECE + 1, 2 * PIECE, 3 * PIECE - 1, 5 * PIECE + 1234, 8 * PIECE, 9 * PIECE + 1] {
+            let bytes = noise(length);
+            assert_eq!(sum(&bytes), *blake3::hash(&bytes).as_bytes(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn pieces_unpack_to_what_was_packed_and_nothing_else() {
+        for length in [0, 1, PIECE, PIECE + 1, 3 * PIECE + 17] {
+            let bytes = noise(length);
+            let packed = pack(&bytes);
+            assert!(unpack(&packed, length).unwrap() == bytes, "{length} bytes");
+            assert!(unpack(&packed, length + 1).is_none());
+            assert!(length == 0 || unpack(&packed, length - 1).is_none());
+            assert!(length == 0 || unpack(&packed[..packed.len() - 1], length).is_none());
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The disk layer: entries as files.
+//!
+//! A hit opens one file whose name follows from the key, so that it costs the same however many entries there are. Nothing about the cache as a
+//! whole is read on the way: no list, no account, no lock but the shared one on the entry itself.
+
+use crate::Options;
+use crate::entry::{self, About, Damage};
+use crate::fault;
+use crate::in_use::InUse;
+use crate::key::Key;
+use crate::ledger::Ledger;
+use crate::owner::Owner;
+use crate::scan::{self, Item};
+use rustix::fs::OFlags;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// Folders of the cache that are no model's.
+pub(crate) const OWN_FOLDERS: [&str; 6] = ["tmp", "busy", "leases", "stats", "damaged", "lock"];
+/// What an entry's file is called: 64 hexadecimal digits and this.
+pub(crate) const EXTENSION: &str = "entry";
+/// Entries set aside that are kept for a look, at most.
+const MOST_DAMAGED: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) root: PathBuf,
+    pub(crate) options: Options,
+}
+
+/// What looking for a key gave.
+#[derive(Debug)]
+pub(crate) enum Lookup {
+    Hit(Hit),
+    Miss,
+    /// It was there and no good; it has been set aside.
+    Damaged,
+}
+
+#[derive(Debug)]
+pub(crate) struct Hit {
+    pub(crate) about: About,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) in_use: InUse,
+}
+
+/// What became of a write.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// `None`: there was no room for it, all else being in use or too small.
+    pub(crate) kept: Option<InUse>,
+    /// Bytes of its file.
+    pub(crate) bytes: u64,
+    pub(crate) evicted: Vec<Item>,
+}
+
+impl Store {
+    /// Makes the folder if need be. Code is read from it and run, so it is its owner's alone.
+    pub(crate) fn open(options: Options) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&options.dir)?;
+        let root = fs::canonicalize(&options.dir)?;
+        let tag = root.join("CACHEDIR.TAG");
+        if !tag.exists() {
+            // Backups leave out what has this file; a cache that cannot be written to is a cache all the same.
+            let _ = fs::write(tag, "Signature: 8a477f597d28d172789f06886806bc55\n# Programs compiled by gpu-run.\n");
+        }
+        Ok(Self { root, options })
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.options.clock)()
+    }
+
+    /// A folder of the cache's own.
+    pub(crate) fn own(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// 256 folders, so that none grows too long to list.
+    pub(crate) fn path(&self, key: &Key) -> PathBuf {
+        let hex = key.hex();
+        self.root.join(key.model()).join(&hex[..2]).join(format!("{hex}.{EXTENSION}"))
+    }
+
+    pub(crate) fn lock(&self) -> io::Result<Ledger> {
+        Ledger::lock(&self.own("lock"), self.options.locks, self.now())
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Lookup {
+        let path = self.path(key);
+        match self.read(&path, key) {
+            Ok(Ok(hit)) => Lookup::Hit(hit),
+            Ok(Err((damage, seen))) => {
+                self.set_aside(&path, key.model(), Some(seen), damage);
+                Lookup::Damaged
+            }
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::debug!("{}: {error}", path.display());
+                }
+                Lookup::Miss
+            }
+        }
+    }
+
+    /// The entry, or what is wrong with it and which file that was.
+    fn read(&self, path: &Path, key: &Key) -> io::Result<Result<Hit, (Damage, Inode)>> {
+        let mut file = open(path)?;
+        let metadata = file.metadata()?;
+        let inode = Inode::of(&metadata);
+        if !metadata.is_file() {
+            return Ok(Err((Damage::Foreign, inode)));
+        }
+        // Before it is read: from here on it stays.
+        let in_use = self.hold(file.try_clone()?, key);
+        let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
+        file.read_to_end(&mut bytes)?;
+        let (about, bytes) = match entry::decode(&bytes, key.hash()) {
+            Ok(whole) => whole,
+            Err(damage) => return Ok(Err((damage, inode))),
+        };
+        self.touch(&file, &metadata);
+        Ok(Ok(Hit { about, bytes, in_use }))
+    }
+
+    /// Records the use: the file's time of modification is when it was used last. That is a change of its inode, made by one call on the file
+    /// that is open anyway, and leaves its bytes alone; it needs no list that many would write to, and survives whatever becomes of
+    /// us. When it was made is in its header.
+    fn touch(&self, file: &File, metadata: &fs::Metadata) {
+        let now = self.now();
+        let age = metadata.modified().ok().and_then(|used| now.duration_since(used).ok());
+        if age.is_none_or(|age| age >= self.options.touch_every) {
+            let _ = file.set_modified(now);
+        }
+    }
+
+    fn hold(&self, file: File, key: &Key) -> InUse {
+        let lease = || InUse::lease(&self.own("leases"), &key.hex(), self.number());
+        if !self.options.locks {
+            return lease();
+        }
+        InUse::lock(file).unwrap_or_else(|_| lease())
+    }
+
+    /// For names of files: no two of this process have the same, whichever cache they are of.
+    pub(crate) fn number(&self) -> u64 {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Writes an entry. When this returns it is on disk, whatever happens to us or the machine; until then, nobody sees anything of it.
+    pub(crate) fn put(&self, key: &Key, payload: &[u8], took: Duration) -> io::Result<Written> {
+        let file = entry::encode(key, payload, took, self.now());
+        let bytes = file.len() as u64;
+        if bytes > self.options.limit {
+            return Ok(Written { kept: None, bytes, evicted: Vec::new() });
+        }
+        let draft = Draft::write(self, &file)?;
+        // Before it can be seen: it is ours from its first moment.
+        let in_use = self.hold(draft.file.try_clone()?, key);
+        let target = self.path(key);
+        let folder = target.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder)?;
+
+        fault::point("lock")?;
+        let ledger = self.lock()?;
+        let before = fs::symlink_metadata(&target).map_or(0, |m| m.len());
+        let (room, evicted) = scan::make_room(self, &ledger, bytes, &target, before)?;
+        let Some(total) = room else { return Ok(Written { kept: None, bytes, evicted }) };
+        fault::point("account")?;
+        ledger.set_bytes(total + before, false)?;
+        fault::point("rename")?;
+        draft.rename(&target)?;
+        fault::point("settle")?;
+        ledger.set_bytes(total, false)?;
+        drop(ledger);
+
+        fault::point("sync folder")?;
+        self.sync_folder(folder)?;
+        fault::point("done")?;
+        Ok(Written { kept: Some(in_use), bytes, evicted })
+    }
+
+    /// A rename is on disk when its folder is; a new folder when the one it is in is.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        if !self.options.durable {
+            return Ok(());
+        }
+        let mut at = Some(folder);
+        while let Some(folder) = at.filter(|at| at.starts_with(&self.root)) {
+            File::open(folder)?.sync_all()?;
+            at = folder.parent();
+        }
+        Ok(())
+    }
+
+    /// Writes a file of JSON, in one step. Not synced: what is in it can be made again, or is a few counts.
+    pub(crate) fn replace(&self, path: &Path, value: &impl serde::Serialize) -> io::Result<()> {
+        let draft = self.own("tmp").join(format!("{}.{}.tmp", Owner::this(), self.number()));
+        fs::create_dir_all(self.own("tmp"))?;
+        let written = fs::write(&draft, serde_json::to_vec_pretty(value)?).and_then(|()| fs::rename(&draft, path));
+        written.inspect_err(|_| drop(fs::remove_file(&draft)))
+    }
+
+    /// Takes a file out of the way, if it is still the one that was seen: a good one may have come in its place.
+    pub(crate) fn set_aside(&self, path: &Path, model: &str, seen: Option<Inode>, why: Damage) -> bool {
+        tracing::info!("set aside: {}: {why}", path.display());
+        let Ok(ledger) = self.lock() else { return false };
+        let Ok(metadata) = fs::symlink_metadata(path) else { return false };
+        if seen.is_some_and(|seen| seen != Inode::of(&metadata)) {
+            return false;
+        }
+        let folder = self.own("damaged");
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let aside = folder.join(format!("{}.{}.{model}.{name}", Owner::this(), self.number()));
+        let moved = fs::create_dir_all(&folder).and_then(|()| fs::rename(path, aside));
+        if moved.is_err() && fs::remove_file(path).is_err() {
+            return false;
+        }
+        if let Some(bytes) = ledger.bytes() {
+            let _ = ledger.set_bytes(bytes.saturating_sub(metadata.len()), false);
+        }
+        scan::keep_newest(&folder, MOST_DAMAGED);
+        true
+    }
+}
+
+/// Which file a path led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inode(u64, u64);
+
+impl Inode {
+    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+        Self(metadata.dev(), metadata.ino())
+    }
+}
+
+/// Opens without waiting, should somebody have put a pipe there.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
+}
+
+/// A file that nobody sees yet; removed when dropped, unless it was renamed.
+#[derive(Debug)]
+struct Draft<'a> {
+    store: &'a Store,
+    path: PathBuf,
+    file: File,
+    done: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// On disk when this returns.
+    fn write(store: &'a Store, bytes: &[u8]) -> io::Result<Self> {
+        fault::point("create")?;
+        let path = store.own("tmp").join(format!("{}.{}.tmp", Owner::this(), store.number()));
+        let create = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = match create() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(store.own("tmp"))?;
+                create()?
+            }
+            made => made?,
+        };
+        let mut draft = Self { store, path, file, done: false };
+        fault::point("write")?;
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        draft.file.write_all(first)?;
+        fault::point("write on")?;
+        draft.file.write_all(second)?;
+        draft.file.set_modified(store.now())?;
+        fault::point("sync")?;
+        if store.options.durable {
+            draft.file.sync_all()?;
+        }
+        Ok(draft)
+    }
+
+    fn rename(mut self, target: &Path) -> io::Result<()> {
+        let renamed = fs::rename(&self.path, target).or_else(|error| {
+            // The folder may just have been cleared away; a folder may be where the file belongs.
+            match error.kind() {
+                io::ErrorKind::NotFound => fs::create_dir_all(target.parent().unwrap_or(&self.store.root))?,
+                io::ErrorKind::IsADirectory => fs::remove_dir_all(target)?,
+                _ => return Err(error),
+            }
+            fs::rename(&self.path, target)
+        });
+        self.done = renamed.is_ok();
+        renamed
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `gpu-run cache preload`: compiles ahead.
+//!
+//! For each program, what its runs will ask for: `gpu-run FILE` and, where that is another build, `gpu-run map FILE`.
+
+use super::{PreloadArgs, entry_name, label, print};
+use crate::args::CodegenArgs;
+use crate::devices;
+use crate::failure::{Failure, exit};
+use crate::map::GPU_BATCH;
+use crate::run::{DEFAULT_TARGET, is_gpu};
+use crate::source;
+use crate::surface::Surface;
+use crate::units::{show_duration, show_size};
+use anyhow::Result;
+use gpu_run_device::Device;
+use gpu_run_engine::cache::{Cache, Origin};
+use gpu_run_engine::{Checks, CompileOptions, Compiler, Entry};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
+    if cache.path().is_none() {
+        return Err(Failure::environment("there is no cache to preload")
+            .hint("name a folder with --cache-dir, or set GPU_RUN_CACHE")
+            .into());
+    }
+    let (compiler, device) = (Compiler::new(cache), devices::open(args.device)?);
+    let bar = ProgressBar::new(args.files.len() as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    // Threads, not the pool that compiling uses itself: a program that waits for another process must not wait in it.
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(args.files.len());
+    let (next, failed, lines) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(file) = args.files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    bar.set_message(label(&file.to_string_lossy()));
+                    let line = match one(&compiler, &device, file, &args.codegen) {
+                        Ok(line) => line,
+                        Err(error) => {
+                            failed.fetch_add(1, Ordering::Relaxed);
+                            bar.suspend(|| drop(writeln!(io::stderr(), "error: {error:#}")));
+                            continue;
+                        }
+                    };
+                    lines.lock().unwrap_or_else(|e| e.into_inner()).push(line);
+                    bar.inc(1);
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    print(&lines.into_inner().unwrap_or_else(|e| e.into_inner()).concat())?;
+    Ok(if failed.into_inner() == 0 { 0 } else { exit::FAILURE })
+}
+
+/// Compiles one program in every way its runs will ask for, and says what that took.
+fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &CodegenArgs) -> Result<String> {
+    let source = source::load(file, codegen.bin.as_deref())?;
+    let surface = Surface::read(&source.wasm, &source.name)?;
+    surface.check_imports(&source.name)?;
+    surface.check_command(&source.name)?;
+    let mut lines = String::new();
+    for (instances, checks) in [(1, Checks::Exact), (GPU_BATCH, Checks::Fast)] {
+        let layout = codegen.layout.resolve(is_gpu(&**device), instances);
+        if checks == Checks::Fast && layout == codegen.layout.resolve(is_gpu(&**device), 1) {
+            continue;
+        }
+        let options =
+            CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry: Entry::Start, checks };
+        let name = entry_name(&source.name, &options);
+        let failed = |error| Failure::engine(&source.name, error);
+        let request = compiler.request(device, source.wasm.clone(), &options, &name).map_err(failed)?;
+        let what = match compiler.prepare(&request).map_err(failed)? {
+            Origin::Hit { .. } => "was there".to_owned(),
+            Origin::Miss { took, kept: Some(bytes) } => {
+                format!("compiled in {}, {}", show_duration(took), show_size(bytes))
+            }
+            Origin::Miss { took, kept: None } => format!("compiled in {}, and not kept", show_duration(took)),
+        };
+        lines += &format!("{name}: {what}\n");
+    }
+    Ok(lines)
+}

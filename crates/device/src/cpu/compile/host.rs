@@ -1,0 +1,91 @@
+//! Functions of this process that compiled code calls, by number: their addresses are others in each run, code is kept for many.
+
+use crate::cpu::context;
+use cranelift_codegen::ir::LibCall;
+
+/// What compiled code asks of its surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Host {
+    Exit,
+    Fault,
+    Sleep,
+    Barrier,
+    Warp,
+    Timer,
+    Clock,
+}
+
+impl Host {
+    const ALL: [Self; 7] = [Self::Exit, Self::Fault, Self::Sleep, Self::Barrier, Self::Warp, Self::Timer, Self::Clock];
+
+    pub(super) fn number(self) -> u32 {
+        self as u32
+    }
+
+    fn address(self) -> usize {
+        match self {
+            Self::Exit => context::exit as *const () as usize,
+            Self::Fault => context::fault as *const () as usize,
+            Self::Sleep => context::sleep as *const () as usize,
+            Self::Barrier => context::barrier as *const () as usize,
+            Self::Warp => context::warp as *const () as usize,
+            Self::Timer => context::timer as *const () as usize,
+            Self::Clock => context::clock as *const () as usize,
+        }
+    }
+}
+
+/// Where the function with this number is.
+pub(super) fn address(number: u32) -> Option<usize> {
+    let number = number as usize;
+    match number.checked_sub(Host::ALL.len()) {
+        None => Host::ALL.get(number).map(|host| host.address()),
+        Some(number) => LIBRARY.get(number).map(|(_, address)| address()),
+    }
+}
+
+/// The number of what Cranelift calls where the machine has no instruction for it.
+pub(super) fn library(call: LibCall) -> Option<u32> {
+    LIBRARY.iter().position(|(known, _)| *known == call).map(|at| (Host::ALL.len() + at) as u32)
+}
+
+macro_rules! table {
+    ($($call:ident($($arg:ident),* : $float:ty) => $value:expr,)*) => {
+        [$((LibCall::$call, || {
+            extern "C" fn function($($arg: $float),*) -> $float {
+                $value
+            }
+            function as *const () as usize
+        })),*]
+    };
+}
+
+const LIBRARY: [(LibCall, fn() -> usize); 10] = table! {
+    CeilF32(x: f32) => x.ceil(),
+    CeilF64(x: f64) => x.ceil(),
+    FloorF32(x: f32) => x.floor(),
+    FloorF64(x: f64) => x.floor(),
+    TruncF32(x: f32) => x.trunc(),
+    TruncF64(x: f64) => x.trunc(),
+    NearestF32(x: f32) => x.round_ties_even(),
+    NearestF64(x: f64) => x.round_ties_even(),
+    FmaF32(a, b, c: f32) => a.mul_add(b, c),
+    FmaF64(a, b, c: f64) => a.mul_add(b, c),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_a_function_and_no_other_is() {
+        for (at, host) in Host::ALL.into_iter().enumerate() {
+            assert_eq!((host.number(), address(host.number())), (at as u32, Some(host.address())));
+        }
+        let count = (Host::ALL.len() + LIBRARY.len()) as u32;
+        let addresses: std::collections::HashSet<_> = (0..count).filter_map(address).collect();
+        assert_eq!(addresses.len(), count as usize);
+        assert_eq!(address(count), None);
+        assert_eq!(library(LibCall::FmaF64), Some(count - 1));
+    }
+}

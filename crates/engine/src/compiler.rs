@@ -1,0 +1,193 @@
+//! Programs through the cache: what was compiled once is not compiled again.
+//!
+//! One entry holds all that a run takes, machine code and [`frame`]: a hit reads one file and is ready to launch. The PTX between is not kept: it is
+//! two thirds of the bytes, and no more than a fifth of the time it takes to make machine code.
+
+use crate::compile::{CompileOptions, Compiled, default_features};
+use crate::error::Error;
+use crate::frame;
+use crate::program::Program;
+use gpu_run_cache::{Cache, Found, Key, Origin, Resident};
+use gpu_run_device::Device;
+use gpu_run_wasm::WasmFeatures;
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bytes of machine code that stay loaded beyond what is used.
+const RESIDENT: u64 = 256 << 20;
+
+/// Times this process has compiled wasm to PTX.
+pub(crate) static TO_PTX: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process has compiled anything: wasm to PTX, and PTX to machine code.
+pub fn compilations() -> (u64, u64) {
+    (TO_PTX.load(Ordering::Relaxed), gpu_run_device::compilations())
+}
+
+/// Everything that has an influence on what is kept. A field that is added to one of the structs in here is in the key by itself.
+#[derive(Serialize)]
+struct Recipe<'a> {
+    version: &'static str,
+    build: &'static str,
+    wasm: String,
+    options: String,
+    features: String,
+    target: &'a str,
+}
+
+/// Compiles programs, keeps them, and finds them again.
+#[derive(Debug)]
+pub struct Compiler {
+    cache: Arc<Cache>,
+    resident: Resident<(Key, usize), Program>,
+}
+
+/// What is to be loaded, and where. Making it hashes the module; loading it again is then a look in a table.
+#[derive(Clone, Debug)]
+pub struct Request {
+    key: Key,
+    build: Build,
+    /// What making it took.
+    hashing: Duration,
+}
+
+impl Request {
+    /// What its entry is called.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+/// How a program is made.
+#[derive(Clone, Debug)]
+pub(crate) struct Build {
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) wasm: Arc<Vec<u8>>,
+    pub(crate) options: CompileOptions,
+    pub(crate) features: WasmFeatures,
+    /// For people who look into the cache.
+    pub(crate) name: String,
+}
+
+/// How a program came to be loaded.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub origin: Origin,
+    /// Steps from wasm to PTX, if they were taken.
+    pub timings: Vec<(&'static str, Duration)>,
+    /// The rest, from the bytes of the module to a program that can be launched: finding it in the cache or making machine code of the PTX, and
+    /// loading that.
+    pub load: Duration,
+}
+
+impl Compiler {
+    pub fn new(cache: Cache) -> Self {
+        Self { cache: Arc::new(cache), resident: Resident::new(RESIDENT) }
+    }
+
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// `name` is what `gpu-run cache list` calls it.
+    pub fn request(
+        &self,
+        device: &Arc<dyn Device>,
+        wasm: Arc<Vec<u8>>,
+        options: &CompileOptions,
+        name: &str,
+    ) -> Result<Request, Error> {
+        let began = Instant::now();
+        let (device, name, features) = (device.clone(), name.to_owned(), default_features());
+        let build = Build { device, wasm, options: options.settled(), features, name };
+        Ok(Request { key: build.key()?, build, hashing: began.elapsed() })
+    }
+
+    /// The program, from memory, from disk, or compiled. The report is of how it came to be loaded, `None` if it was.
+    pub fn load(&self, request: &Request) -> Result<(Arc<Program>, Option<Report>), Error> {
+        let mut report = None;
+        let program = self.resident.get_or_make(&place(request), || {
+            let (program, mut how, bytes) = request.build.load(&self.cache, &request.key)?;
+            how.load += request.hashing;
+            report = Some(how);
+            Ok::<_, Error>((program, bytes))
+        })?;
+        Ok((program, report))
+    }
+
+    /// Sees to it that the program is on disk, without loading it.
+    pub fn prepare(&self, request: &Request) -> Result<Origin, Error> {
+        let mut compiled = None;
+        Ok(request.build.find(&self.cache, &request.key, &mut compiled)?.origin)
+    }
+
+    /// Lets go of everything on a device, which may be lost.
+    pub fn forget(&self, device: &Arc<dyn Device>) {
+        let address = Arc::as_ptr(device).addr();
+        self.resident.forget(|(_, at)| *at == address);
+    }
+}
+
+/// A program is resident on one device. Its address is no other's while a program there holds it.
+fn place(request: &Request) -> (Key, usize) {
+    (request.key.clone(), Arc::as_ptr(&request.build.device).addr())
+}
+
+impl Build {
+    pub(crate) fn key(&self) -> Result<Key, Error> {
+        let target = self.device.code_target()?;
+        let recipe = Recipe {
+            version: env!("CARGO_PKG_VERSION"),
+            build: env!("GPU_RUN_BUILD"),
+            wasm: Key::content(&self.wasm),
+            options: format!("{:?}", self.options),
+            features: format!("{:?}", self.features),
+            target: &target.details,
+        };
+        let key = Key::new(&target.model, &recipe).map_err(|e| Error::Internal(e.to_string()))?;
+        Ok(key.labelled(&self.name))
+    }
+
+    /// The program's bytes. What was compiled for them, if anything was, is left in `compiled`.
+    fn find(&self, cache: &Cache, key: &Key, compiled: &mut Option<Compiled>) -> Result<Found, Error> {
+        cache.get_or_compile(key, || {
+            let fresh = compiled.insert(Compiled::with_features(&self.wasm, &self.options, self.features)?);
+            Ok(frame::write(fresh, &self.device.compile(fresh.ptx())?))
+        })
+    }
+
+    /// The program on its device, how it came there, and the bytes of its code.
+    pub(crate) fn load(&self, cache: &Arc<Cache>, key: &Key) -> Result<(Program, Report, u64), Error> {
+        let began = Instant::now();
+        let mut compiled = None;
+        let found = self.find(cache, key, &mut compiled)?;
+        let loaded = self.place(&found);
+        let (found, loaded) = match loaded {
+            // Whole, and yet this device does not take it: it is made again, once.
+            Err(error) if matches!(found.origin, Origin::Hit { .. }) && !error.is_device_lost() => {
+                tracing::warn!("{} is compiled again: {error}", self.name);
+                drop(found);
+                cache.discard(key);
+                let found = self.find(cache, key, &mut compiled)?;
+                let loaded = self.place(&found);
+                (found, loaded)
+            }
+            loaded => (found, loaded),
+        };
+        let (program, bytes) = loaded?;
+        // Counts are written now: the run may end by a signal.
+        cache.flush();
+        let timings = compiled.map_or_else(Vec::new, |compiled| compiled.timings().to_vec());
+        let load = began.elapsed().saturating_sub(timings.iter().map(|(_, time)| *time).sum());
+        let program = program.kept(cache.clone(), found.in_use, self.name.clone());
+        Ok((program, Report { origin: found.origin, timings, load }, bytes))
+    }
+
+    fn place(&self, found: &Found) -> Result<(Program, u64), Error> {
+        let (compiled, code) = frame::read(&found.bytes, self.wasm.clone(), &self.options, self.features)?;
+        let module = self.device.load_code(code)?;
+        Ok((Program::new(self.device.clone(), module, Arc::new(compiled)), code.len() as u64))
+    }
+}

@@ -1,0 +1,54 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::compile::{Entry, default_features};
+use gpu_run_abi::Layout;
+use gpu_run_ptx::Checks;
+
+const WAT: &str = r#"(module
+  (memory 2 9) (table 5 20 funcref) (global $g (export "g") (mut i64) (i64.const 77))
+  (func $f (export "f") (param i32 f64) (result i64) (i64.const 3))
+  (func (export "_start") (memory.init 1 (i32.const 0) (i32.const 0) (i32.const 2)))
+  (elem (i32.const 1) $f) (elem func $f)
+  (data (i32.const 70000) "hello") (data "passive"))"#;
+
+fn compiled(wat: &str) -> Compiled {
+    let options = CompileOptions { layout: Layout::Linear, sm: 75, entry: Entry::Exports, checks: Checks::Exact };
+    Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()
+}
+
+fn again<'a>(compiled: &Compiled, bytes: &'a [u8]) -> Result<(Compiled, &'a [u8])> {
+    read(bytes, compiled.wasm.clone(), &compiled.options, default_features())
+}
+
+#[test]
+fn a_program_is_the_same_after_writing_and_reading() {
+    for wat in [WAT, "(module)", r#"(module (memory 1) (data (i32.const 65536) "x"))"#] {
+        let compiled = compiled(wat);
+        let bytes = write(&compiled, b"the code");
+        let (read, code) = again(&compiled, &bytes).unwrap();
+        assert_eq!(code, b"the code");
+        let show = |c: &Compiled| {
+            let all = (&c.slots, &c.initial, &c.memory, c.grows_memory, c.has_start, &c.entries, &c.globals);
+            format!("{all:?}")
+        };
+        assert_eq!(show(&read), show(&compiled));
+        assert_eq!(read.symbols().name(0), compiled.symbols().name(0), "names come from the module");
+    }
+}
+
+#[test]
+fn bytes_that_are_cut_or_changed_never_panic() {
+    let compiled = compiled(WAT);
+    let bytes = write(&compiled, b"code");
+    for length in 0..bytes.len() {
+        assert!(again(&compiled, &bytes[..length]).is_err(), "{length} bytes");
+    }
+    for at in 0..bytes.len() {
+        for bits in [1, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[at] ^= bits;
+            let _ = again(&compiled, &changed);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Programs through the cache, on the `cpu` device.
+#![allow(clippy::unwrap_used)]
+
+use gpu_run_abi::Layout;
+use gpu_run_device::Device;
+use gpu_run_engine::cache::{Cache, Options, Origin};
+use gpu_run_engine::{Checks, CompileOptions, Compiler, End, Entry, Program, RunOptions, Value, compilations};
+use gpu_run_wasi::{Builder, Stdio};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Compilations are counted for the whole process: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn compiler(dir: &Path) -> Compiler {
+    Compiler::new(Cache::open(Options { durable: false, ..Options::new(dir) }))
+}
+
+fn options() -> CompileOptions {
+    CompileOptions { layout: Layout::Linear, sm: 75, entry: Entry::Function("f".into()), checks: Checks::Exact }
+}
+
+/// A function with a table, data, a loop and a trap: everything that is kept of a program.
+fn wasm(number: i32) -> Vec<u8> {
+    let text = format!(
+        r#"(module
+          (memory 1) (data (i32.const 8) "\05\00\00\00") (global $g (mut i32) (i32.const {number}))
+          (table 2 funcref) (elem (i32.const 1) $double) (type $t (func (param i32) (result i32)))
+          (func $double (type $t) (i32.add (local.get 0) (local.get 0)))
+          (func (export "f") (param i32) (result i32)
+            (if (i32.eqz (local.get 0)) (then unreachable))
+            (i32.add (global.get $g)
+              (i32.add (i32.load (i32.const 8)) (call_indirect (type $t) (local.get 0) (i32.const 1))))))"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
+fn run(program: &Program, argument: i32) -> End {
+    let (outcomes, _) = program
+        .run("f", &[Value::I32(argument)], vec![Builder::new().build(Stdio::null())], &RunOptions::default())
+        .unwrap();
+    match &outcomes[0].end {
+        End::Returned => assert_eq!(outcomes[0].results, [Value::I32(1000 + 5 + 2 * argument)]),
+        _ => assert_eq!(argument, 0),
+    }
+    outcomes[0].end.clone()
+}
+
+fn load(compiler: &Compiler, device: &Arc<dyn Device>, wasm: &[u8], options: &CompileOptions) -> (Arc<Program>, bool) {
+    let request = compiler.request(device, wasm.to_vec().into(), options, "test.wasm").unwrap();
+    let (program, report) = compiler.load(&request).unwrap();
+    (program, matches!(report.map(|r| r.origin), Some(Origin::Hit { .. })))
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let below = |path: &Path| std::fs::read_dir(path).unwrap().flatten().map(|e| e.path()).collect::<Vec<_>>();
+    let shards = below(&dir.join(format!("cpu-{}", std::env::consts::ARCH))).into_iter().filter(|p| p.is_dir());
+    shards.flat_map(|shard| below(&shard)).collect()
+}
+
+#[test]
+fn the_second_run_compiles_nothing() {
+    let (_alone, dir) = (alone(), tempfile::tempdir().unwrap());
+    let device = gpu_run_device::cpu::open();
+    let before = compilations();
+    let (first, hit) = load(&compiler(dir.path()), &device, &wasm(1000), &options());
+    assert!(!hit);
+    run(&first, 7);
+    assert_eq!(compilations(), (before.0 + 1, before.1 + 1));
+    // A new process would see no more than this: the folder.
+    let (again, hit) = load(&compiler(dir.path()), &gpu_run_device::cpu::open(), &wasm(1000), &options());
+    assert!(hit);
+    run(&again, 7);
+    let End::Trapped(trap) = run(&again, 0) else { panic!("it traps") };
+    assert!(trap.function.is_some() && trap.offset > 0, "{trap:?}");
+    assert_eq!(compilations(), (before.0 + 1, before.1 + 1), "nothing was compiled");
+}
+
+#[test]
+fn whatever_changes_the_result_is_in_the_key() {
+    let (_alone, dir) = (alone(), tempfile::tempdir().unwrap());
+    let compiler = compiler(dir.path());
+    let device = gpu_run_device::cpu::open();
+    let strict = gpu_run_device::cpu::open_with(gpu_run_device::cpu::Options { workers: 0, strict: true });
+    let other = |change: fn(&mut CompileOptions)| {
+        let mut options = options();
+        change(&mut options);
+        options
+    };
+    let all = [
+        (&device, wasm(1000), options()),
+        (&device, wasm(1001), options()),
+        (&strict, wasm(1000), options()),
+        (&device, wasm(1000), other(|o| o.layout = Layout::Interleaved)),
+        (&device, wasm(1000), other(|o| (o.layout, o.checks) = (Layout::Interleaved, Checks::Fast))),
+        (&device, wasm(1000), other(|o| o.sm = 80)),
+        (&device, wasm(1000), other(|o| o.entry = Entry::Exports)),
+    ];
+    for (device, wasm, options) in &all {
+        assert!(!load(&compiler, device, wasm, options).1, "{options:?}");
+    }
+    assert_eq!(entries(dir.path()).len(), all.len());
+    // Quick checks are for interleaved memories only: asked for or not, this is the same.
+    let before = compilations();
+    load(&compiler, &device, &wasm(1000), &other(|o| o.checks = Checks::Fast));
+    assert_eq!(compilations(), before);
+}
+
+#[test]
+fn a_damaged_entry_and_one_that_does_not_load_are_compiled_again() {
+    let (_alone, dir) = (alone(), tempfile::tempdir().unwrap());
+    let device = gpu_run_device::cpu::open();
+    load(&compiler(dir.path()), &device, &wasm(1000), &options());
+    let path = entries(dir.path()).remove(0);
+    let whole = std::fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 4;
+        std::fs::write(&path, flipped).unwrap();
+        let (program, hit) = load(&compiler(dir.path()), &device, &wasm(1000), &options());
+        assert!(!hit, "a flip of byte {at}");
+        run(&program, 3);
+    }
+    // Whole, of this key, and yet no machine code: as one that a new driver no longer takes.
+    let compiler = compiler(dir.path());
+    let request = compiler.request(&device, wasm(1000).into(), &options(), "test.wasm").unwrap();
+    compiler.cache().clear().unwrap();
+    compiler.cache().put(request.key(), b"nonsense", std::time::Duration::ZERO);
+    let (program, report) = compiler.load(&request).unwrap();
+    assert!(matches!(report.unwrap().origin, Origin::Miss { kept: Some(_), .. }));
+    run(&program, 3);
+    assert_eq!(compiler.cache().counts().repaired, 1);
+}
+
+#[test]
+fn a_switch_between_loaded_programs_is_a_look_in_a_table() {
+    let (_alone, dir) = (alone(), tempfile::tempdir().unwrap());
+    let (compiler, device) = (compiler(dir.path()), gpu_run_device::cpu::open());
+    let requests = [1000, 2000].map(|n| compiler.request(&device, wasm(n).into(), &options(), "test.wasm").unwrap());
+    let programs = requests.each_ref().map(|request| compiler.load(request).unwrap().0);
+    let before = compilations();
+    let began = std::time::Instant::now();
+    let switches = 2000;
+    for n in 0..switches {
+        let (program, report) = compiler.load(&requests[n % 2]).unwrap();
+        assert!(Arc::ptr_eq(&program, &programs[n % 2]) && report.is_none());
+    }
+    let each = began.elapsed() / switches as u32;
+    assert!(each < std::time::Duration::from_micros(10), "{each:?}");
+    assert_eq!(compilations(), before);
+    // What was lost with its device is not given out again.
+    compiler.forget(&device);
+    assert!(!Arc::ptr_eq(&compiler.load(&requests[0]).unwrap().0, &programs[0]));
+}
+
+#[test]
+fn an_entry_stays_while_its_program_is_loaded() {
+    let (_alone, dir) = (alone(), tempfile::tempdir().unwrap());
+    let device = gpu_run_device::cpu::open();
+    let compiler_of_another = compiler(dir.path());
+    {
+        let compiler = compiler(dir.path());
+        let _loaded = load(&compiler, &device, &wasm(1000), &options());
+        assert_eq!(compiler_of_another.cache().clear().unwrap().in_use, 1);
+    }
+    assert_eq!(compiler_of_another.cache().clear().unwrap().in_use, 0);
+    assert_eq!(entries(dir.path()).len(), 0);
+}
