@@ -179,7 +179,7 @@ fn check(ops: &[Op], locks: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_cache_does_what_its_model_does(ops in prop::collection::vec(op(), 1..80)) {
