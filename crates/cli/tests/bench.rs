@@ -97,10 +97,10 @@ fn two_programs_give_a_table_json_and_a_picture() {
         for field in ["wasm_bytes", "device_per_second", "wasmtime_per_second", "ratio", "device_latency_seconds"] {
             assert!(positive(&program[field]), "{field}: {program}");
         }
-        for field in ["wasmtime_latency_seconds", "to_ptx_seconds", "ptx_bytes", "load_seconds"] {
+        for field in ["wasmtime_latency_seconds", "to_ptx_seconds", "load_seconds", "warm_start_seconds"] {
             assert!(positive(&program[field]), "{field}: {program}");
         }
-        assert!(program["error"].is_null() && program["warm_start_seconds"].is_null(), "{program}");
+        assert!(program["error"].is_null(), "{program}");
         assert!(program["handwritten_cuda_per_second"].is_null(), "{program}");
     }
 

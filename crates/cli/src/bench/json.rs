@@ -30,7 +30,6 @@ fn row(row: &Row) -> Value {
         "device_latency_seconds": figures.map(|f| seconds(f.device_latency)),
         "wasmtime_latency_seconds": figures.map(|f| seconds(f.wasmtime_latency)),
         "to_ptx_seconds": figures.map(|f| seconds(f.to_ptx)),
-        "ptx_bytes": figures.map(|f| f.ptx_bytes),
         "load_seconds": figures.map(|f| seconds(f.load)),
         "warm_start_seconds": figures.and_then(|f| f.warm_start).map(seconds),
     })

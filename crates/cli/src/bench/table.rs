@@ -3,7 +3,7 @@
 use super::{Report, Row, Setting, describe, show_count, show_ratio};
 use crate::units::show_duration;
 
-const COLUMNS: [(&str, usize); 7] = [
+const COLUMNS: [(&str, usize); 8] = [
     ("device/s", 9),
     ("Wasmtime/s", 11),
     ("ratio", 7),
@@ -11,6 +11,7 @@ const COLUMNS: [(&str, usize); 7] = [
     ("1 Wasmtime", 11),
     ("to PTX", 8),
     ("load", 8),
+    ("again", 8),
 ];
 const HANDWRITTEN: [(&str, usize); 2] = [("CUDA/s", 8), ("of it", 6)];
 
@@ -56,6 +57,7 @@ impl Table {
             show_duration(figures.wasmtime_latency),
             show_duration(figures.to_ptx),
             show_duration(figures.load),
+            figures.warm_start.map_or("-".into(), show_duration),
         ];
         if let Some(rate) = figures.handwritten_rate {
             cells.extend([show_count(rate), format!("{:.0} %", figures.device_rate / rate * 100.0)]);
@@ -68,12 +70,10 @@ impl Table {
             Some(mean) => self.line("geometric mean", &["".into(), "".into(), show_ratio(mean)]),
             None => "nothing was measured\n".into(),
         };
-        text += "\nratio: device/s to Wasmtime/s; 1: one instance alone; load: PTX to a program on the device\n";
+        text += "\nratio: device/s to Wasmtime/s; 1: one instance alone\n\
+                 load: PTX to a program on the device; again: module to a program on the device, from the cache\n";
         if report.measured().any(|(_, figures)| figures.handwritten_rate.is_some()) {
             text += "CUDA: a kernel written by hand, kernel time only\n";
-        }
-        if report.measured().all(|(_, figures)| figures.warm_start.is_none()) {
-            text += "warm start: not measured, programs are not cached yet\n";
         }
         text
     }

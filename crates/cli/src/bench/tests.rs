@@ -12,7 +12,6 @@ fn figures(device_rate: f64, wasmtime_rate: f64, handwritten_rate: Option<f64>) 
         wasmtime_latency: Duration::from_micros(950),
         to_ptx: Duration::from_millis(31),
         load: Duration::from_secs(2),
-        ptx_bytes: 1_500_000,
         warm_start: None,
     }
 }
