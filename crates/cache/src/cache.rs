@@ -158,6 +158,14 @@ impl Cache {
         found
     }
 
+    /// What the key names, if it is there; nothing is counted. For what a run can do without.
+    pub fn peek(&self, key: &Key) -> Option<Vec<u8>> {
+        match self.store.as_ref().ok()?.get(key) {
+            Lookup::Hit(hit) => Some(hit.bytes),
+            Lookup::Damaged | Lookup::Miss => None,
+        }
+    }
+
     /// Keeps what was made elsewhere. Says whether it was kept.
     pub fn put(&self, key: &Key, bytes: &[u8], took: Duration) -> bool {
         self.store.as_ref().is_ok_and(|store| self.keep(store, key, bytes, took).0.is_some())

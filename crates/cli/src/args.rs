@@ -4,7 +4,7 @@
 //! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
 
 use crate::cache::{CacheArgs, CacheCommand};
-use crate::map::MapArgs;
+use crate::map::{MapArgs, TuneArgs};
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Runs FILE once for each line, row, JSON value or file of an input, and writes what each run prints, in order
     Map(MapArgs),
+    /// Finds out which build of FILE is the fastest for an input on this device; `map` takes it from then on
+    Tune(TuneArgs),
     /// Writes the PTX or the CLIF that FILE compiles to
     Compile(CompileArgs),
     /// Shows functions as wasm, as CLIF and as PTX

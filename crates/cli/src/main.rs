@@ -59,6 +59,11 @@ fn dispatch(cli: Cli) -> Result<u8> {
             start_tracing(args.launch.codegen.verbose);
             map::map(&args)
         }
+        Some(Command::Tune(args)) => {
+            let args: map::MapArgs = args.into();
+            start_tracing(args.launch.codegen.verbose);
+            map::tune(&args)
+        }
         Some(Command::Compile(args)) => {
             start_tracing(args.codegen.verbose);
             compile::compile(&args)

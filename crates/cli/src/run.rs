@@ -1,6 +1,6 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
-use crate::args::{CodegenArgs, LaunchArgs, RunArgs, StatsFormat};
+use crate::args::{CodegenArgs, RunArgs, StatsFormat};
 use crate::cache;
 use crate::devices;
 use crate::failure::{Failure, exit};
@@ -40,8 +40,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, &args.launch.dirs)?;
 
     let device = devices::open(args.launch.device)?;
-    let (entry, instances) = (call.entry.clone(), args.instances.get());
-    let loaded = Loaded::new(device, &source, entry, instances, &args.launch, Checks::Exact)?;
+    let options = options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), Checks::Exact);
+    let compiler = Compiler::new(cache::open(&args.launch.cache)?);
+    let loaded = Loaded::new(compiler, device, &source, options)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
@@ -51,6 +52,34 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     }
     let _ = io::stderr().write_all(report.as_bytes());
     Ok(tally.exit_code())
+}
+
+/// How a program is compiled for so many instances at once.
+pub(crate) fn options(
+    codegen: &CodegenArgs,
+    device: &dyn Device,
+    entry: Entry,
+    instances: u32,
+    checks: Checks,
+) -> CompileOptions {
+    let layout = codegen.layout.resolve(is_gpu(device), instances);
+    CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, checks, registers: None }
+}
+
+/// Loads a program that this compiler has not loaded yet.
+pub(crate) fn load(
+    compiler: &Compiler,
+    device: &Arc<dyn Device>,
+    source: &Source,
+    options: &CompileOptions,
+) -> Result<(Arc<Program>, Report)> {
+    let name = &source.name;
+    let _progress = Progress::start(format!("compiling {name}"));
+    let failed = |error| Failure::engine(name, error);
+    let entry = cache::entry_name(name, options);
+    let request = compiler.request(device, source.wasm.clone(), options, &entry).map_err(failed)?;
+    let (program, report) = compiler.load(&request).map_err(failed)?;
+    Ok((program, report.ok_or_else(|| anyhow::anyhow!("internal error: {name} was loaded before"))?))
 }
 
 /// A program that was compiled, on the device it was compiled for.
@@ -64,25 +93,14 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Loads for so many instances at once: from the cache, or compiled.
+    /// Loads from the cache, or compiles.
     pub(crate) fn new(
+        compiler: Compiler,
         device: Arc<dyn Device>,
         source: &Source,
-        entry: Entry,
-        instances: u32,
-        args: &LaunchArgs,
-        checks: Checks,
+        options: CompileOptions,
     ) -> Result<Self> {
-        let (name, codegen) = (&source.name, &args.codegen);
-        let layout = codegen.layout.resolve(is_gpu(&*device), instances);
-        let options = CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, checks };
-        let compiler = Compiler::new(cache::open(&args.cache)?);
-        let _progress = Progress::start(format!("compiling {name}"));
-        let failed = |error| Failure::engine(name, error);
-        let entry = cache::entry_name(name, &options);
-        let request = compiler.request(&device, source.wasm.clone(), &options, &entry).map_err(failed)?;
-        let (program, report) = compiler.load(&request).map_err(failed)?;
-        let report = report.ok_or_else(|| anyhow::anyhow!("internal error: {name} was loaded before"))?;
+        let (program, report) = load(&compiler, &device, source, &options)?;
         Ok(Self { device, program, compiler, options, report })
     }
 
@@ -193,5 +211,11 @@ pub(crate) fn is_gpu(device: &dyn Device) -> bool {
 /// What `compile` and `explain` compile with: no device is asked, PTX is made for one to come.
 pub(crate) fn offline_options(codegen: &CodegenArgs, entry: Entry) -> CompileOptions {
     let layout = codegen.layout.resolve(false, 1);
-    CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, checks: Checks::Exact }
+    CompileOptions {
+        layout,
+        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
+        entry,
+        checks: Checks::Exact,
+        registers: None,
+    }
 }

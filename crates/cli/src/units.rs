@@ -108,6 +108,28 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
+/// `887 k`, `1.23 M`: three digits that matter.
+pub(crate) fn show_count(count: f64) -> String {
+    let (value, unit) = match count {
+        c if c >= 999.5e6 => (c / 1e9, " G"),
+        c if c >= 999.5e3 => (c / 1e6, " M"),
+        c if c >= 999.5 => (c / 1e3, " k"),
+        c => (c, ""),
+    };
+    format!("{}{unit}", three_digits(value))
+}
+
+/// As many decimals as make three digits.
+pub(crate) fn three_digits(value: f64) -> String {
+    let decimals = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.0995 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -209,3 +209,48 @@ fn listing_pruning_and_clearing() {
     assert_eq!(entries(&cached.dir()).len(), 0);
     cached.run("cache prune --max-age soon").gives(2, "").says(&["`d`"]);
 }
+
+/// `linear` or `interleaved`, of tune's last line.
+fn fastest(text: &str) -> &str {
+    let line = text.lines().find_map(|line| line.strip_prefix("fastest: ")).unwrap_or_else(|| panic!("{text}"));
+    line.split(',').next().unwrap()
+}
+
+#[test]
+fn what_tune_found_is_what_map_takes_from_then_on() {
+    let cached = Cached(Cached::new().0.with("in.txt", "a\nb\nc\n"));
+    let tuned = cached.run("tune hello.wat --device cpu -i in.txt");
+    assert_eq!(tuned.code, Some(0), "{}", tuned.stderr);
+    for part in ["3 records", "linear, 3 at once", "interleaved, 3 at once", "records/s", "from now on"] {
+        assert!(tuned.stdout.contains(part), "{part}: {}", tuned.stdout);
+    }
+    // Both builds are there by now: whichever it is, nothing is compiled.
+    let map = "map hello.wat --device cpu -i in.txt";
+    let mapped = cached.run(&format!("{map} --stats=json")).gives(0, "hello\nhello\nhello\n");
+    assert_eq!(said(&mapped.stderr), ("hit".into(), 0));
+    let mapped = cached.run(&format!("{map} --stats")).gives(0, "hello\nhello\nhello\n");
+    let layout = format!("{} layout", fastest(&tuned.stdout));
+    assert!(mapped.stderr.contains(&layout), "{layout}: {}", mapped.stderr);
+    // What is asked for by name counts more.
+    for layout in ["linear", "interleaved"] {
+        let mapped = cached.run(&format!("{map} --stats --layout {layout}")).gives(0, "hello\nhello\nhello\n");
+        assert!(mapped.stderr.contains(&format!("{layout} layout")), "{}", mapped.stderr);
+    }
+    let list = cached.run("cache list");
+    assert!(list.stdout.contains("hello.wat, tuning"), "{}", list.stdout);
+}
+
+#[test]
+fn a_map_that_tunes_first_loses_no_record() {
+    let cached = Cached(Cached::new().0.with("in.txt", "a\n".repeat(100)));
+    let all = "hello\n".repeat(100);
+    // Fewer at once than there are: the first batch was taken before the others are read.
+    let tuned = cached.run("map hello.wat --device cpu -i in.txt --batch 30 --tune").gives(0, &all);
+    assert!(tuned.stderr.contains("30 records") && tuned.stderr.contains("from now on"), "{}", tuned.stderr);
+    let off = [("GPU_RUN_CACHE", "off")];
+    let tuned = cached.with("map hello.wat --device cpu -i in.txt --tune", &off).gives(0, &all);
+    assert!(tuned.stderr.contains("it is not kept"), "{}", tuned.stderr);
+    assert_eq!(cached.run("map hello.wat -i in.txt --tune --layout linear").code, Some(2));
+    let none = Cached(Cached::new().0.with("in.txt", ""));
+    none.run("tune hello.wat --device cpu -i in.txt").gives(2, "").says(&["no record", "--input"]);
+}

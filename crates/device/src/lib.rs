@@ -80,6 +80,13 @@ pub struct CodeTarget {
     pub details: String,
 }
 
+/// How machine code is to be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeOptions {
+    /// Registers a thread of a GPU may have; the device chooses if nobody does. With fewer, more threads are under way.
+    pub registers: Option<u32>,
+}
+
 static COMPILATIONS: AtomicU64 = AtomicU64::new(0);
 
 /// How often this process has compiled PTX, on all devices.
@@ -128,12 +135,12 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// What its machine code depends on.
     fn code_target(&self) -> Result<CodeTarget>;
     /// Compiles PTX text to machine code that can be kept.
-    fn compile(&self, ptx: &str) -> Result<Vec<u8>>;
+    fn compile(&self, ptx: &str, options: CodeOptions) -> Result<Vec<u8>>;
     /// Loads what [`Device::compile`] made, on this device or one with the same [`CodeTarget`]: the bytes must be exactly those.
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>>;
     /// Compiles PTX text and loads it.
     fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
-        self.load_code(&self.compile(ptx)?)
+        self.load_code(&self.compile(ptx, CodeOptions::default())?)
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use gpu_run_device::cuda::{Assembler, Options, open, open_with, probe};
-use gpu_run_device::{Arg, Buffer, Device, Error, Grid, Module, Shared};
+use gpu_run_device::{Arg, Buffer, CodeOptions, Device, Error, Grid, Module, Shared};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -161,7 +161,7 @@ fn kept() {
     let first = device();
     let target = first.code_target().unwrap();
     assert!(target.model == first.properties().name && target.details.contains("driver"), "{target:?}");
-    let code = first.compile(&format!("{HEADER}{FILL}")).unwrap();
+    let code = first.compile(&format!("{HEADER}{FILL}"), CodeOptions::default()).unwrap();
     drop(first);
     let second = device();
     assert_eq!(second.code_target().unwrap(), target);

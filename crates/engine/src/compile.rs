@@ -31,6 +31,8 @@ pub struct CompileOptions {
     pub entry: Entry,
     /// [`Checks::Fast`] is for batches, which run an instance again that turns out to need exact ones; interleaved only.
     pub checks: Checks,
+    /// Registers a thread may have, where the device does not choose.
+    pub registers: Option<u32>,
 }
 
 impl CompileOptions {

@@ -7,8 +7,10 @@ use crate::compile::{CompileOptions, Compiled, default_features};
 use crate::error::Error;
 use crate::frame;
 use crate::program::Program;
+use crate::tune::Tuning;
+use gpu_run_abi::Layout;
 use gpu_run_cache::{Cache, Found, Key, Origin, Resident};
-use gpu_run_device::Device;
+use gpu_run_device::{CodeOptions, Device};
 use gpu_run_wasm::WasmFeatures;
 use serde::Serialize;
 use std::sync::Arc;
@@ -117,6 +119,49 @@ impl Compiler {
         Ok((program, report))
     }
 
+    /// What was found out of a program's variants on such a device, if anything was. `options` are those that all have in common.
+    pub fn tuning(&self, device: &Arc<dyn Device>, wasm: &Arc<Vec<u8>>, options: &CompileOptions) -> Option<Tuning> {
+        let bytes = self.cache.peek(&self.tuning_key(device, wasm, options, "").ok()?)?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Keeps what was found out, for all runs that come; whether that worked.
+    pub fn remember(
+        &self,
+        device: &Arc<dyn Device>,
+        wasm: &Arc<Vec<u8>>,
+        options: &CompileOptions,
+        name: &str,
+        tuning: &Tuning,
+    ) -> Result<bool, Error> {
+        let key = self.tuning_key(device, wasm, options, &format!("{name}, tuning"))?;
+        let bytes = serde_json::to_vec(tuning).map_err(|e| Error::Internal(e.to_string()))?;
+        let kept = self.cache.put(&key, &bytes, Duration::ZERO);
+        self.cache.flush();
+        Ok(kept)
+    }
+
+    fn tuning_key(
+        &self,
+        device: &Arc<dyn Device>,
+        wasm: &Arc<Vec<u8>>,
+        options: &CompileOptions,
+        name: &str,
+    ) -> Result<Key, Error> {
+        let target = device.code_target()?;
+        let common = CompileOptions { layout: Layout::Linear, registers: None, ..options.clone() };
+        let recipe = Recipe {
+            version: env!("CARGO_PKG_VERSION"),
+            build: env!("GPU_RUN_BUILD"),
+            wasm: Key::content(wasm),
+            options: format!("tuning {common:?}"),
+            features: String::new(),
+            target: &target.details,
+        };
+        let key = Key::new(&target.model, &recipe).map_err(|e| Error::Internal(e.to_string()))?;
+        Ok(key.labelled(name))
+    }
+
     /// Sees to it that the program is on disk, without loading it.
     pub fn prepare(&self, request: &Request) -> Result<Origin, Error> {
         let mut compiled = None;
@@ -154,7 +199,10 @@ impl Build {
     fn find(&self, cache: &Cache, key: &Key, compiled: &mut Option<Compiled>) -> Result<Found, Error> {
         cache.get_or_compile(key, || {
             let fresh = compiled.insert(Compiled::with_features(&self.wasm, &self.options, self.features)?);
-            Ok(frame::write(fresh, &self.device.compile(fresh.ptx())?))
+            Ok(frame::write(
+                fresh,
+                &self.device.compile(fresh.ptx(), CodeOptions { registers: self.options.registers })?,
+            ))
         })
     }
 

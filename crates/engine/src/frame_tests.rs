@@ -13,7 +13,13 @@ const WAT: &str = r#"(module
   (data (i32.const 70000) "hello") (data "passive"))"#;
 
 fn compiled(wat: &str) -> Compiled {
-    let options = CompileOptions { layout: Layout::Linear, sm: 75, entry: Entry::Exports, checks: Checks::Exact };
+    let options = CompileOptions {
+        layout: Layout::Linear,
+        sm: 75,
+        entry: Entry::Exports,
+        checks: Checks::Exact,
+        registers: None,
+    };
     Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()
 }
 

@@ -16,7 +16,7 @@ fn checked_mapper(wat: &str, capacity: usize, layout: Layout, checks: Checks) ->
 }
 
 fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
-    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks };
+    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks, registers: None };
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
     Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
 }

@@ -20,7 +20,13 @@ fn compiler(dir: &Path) -> Compiler {
 }
 
 fn options() -> CompileOptions {
-    CompileOptions { layout: Layout::Linear, sm: 75, entry: Entry::Function("f".into()), checks: Checks::Exact }
+    CompileOptions {
+        layout: Layout::Linear,
+        sm: 75,
+        entry: Entry::Function("f".into()),
+        checks: Checks::Exact,
+        registers: None,
+    }
 }
 
 /// A function with a table, data, a loop and a trap: everything that is kept of a program.

@@ -3,7 +3,8 @@
 //! An SVG file of its own, in light colours or dark ones as the reader's system has it. No text is measured: columns are
 //! wide enough for what can come.
 
-use super::{Report, describe, show_count, show_grouped, show_ratio};
+use super::{Report, describe, show_grouped, show_ratio};
+use crate::units::show_count;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 960.0;

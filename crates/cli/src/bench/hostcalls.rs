@@ -5,11 +5,11 @@
 //! is one way to the device and back, as the guest sees it.
 
 use super::on_device::{self, Build, Loaded};
-use super::{show_count, show_grouped};
+use super::show_grouped;
 use crate::progress::Progress;
 use crate::run::is_gpu;
 use crate::source::Source;
-use crate::units::show_duration;
+use crate::units::{show_count, show_duration};
 use anyhow::{Context as _, Result, bail};
 use gpu_run_device::Device;
 use gpu_run_engine::Results;

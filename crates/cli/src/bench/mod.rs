@@ -27,6 +27,7 @@ use crate::devices;
 use crate::failure::exit;
 use crate::output::Standard;
 use crate::run::{DEFAULT_TARGET, is_gpu};
+use crate::units::three_digits;
 use anyhow::{Context as _, Result};
 use gpu_run_device::Device;
 use handwritten::Handwritten;
@@ -217,30 +218,9 @@ impl Report {
     }
 }
 
-/// `887 k`, `1.23 M`: three digits that matter.
-fn show_count(count: f64) -> String {
-    let (value, unit) = match count {
-        c if c >= 999.5e6 => (c / 1e9, " G"),
-        c if c >= 999.5e3 => (c / 1e6, " M"),
-        c if c >= 999.5 => (c / 1e3, " k"),
-        c => (c, ""),
-    };
-    format!("{}{unit}", three_digits(value))
-}
-
 /// `215×`, `6.54×`, `0.42×`
 fn show_ratio(ratio: f64) -> String {
     format!("{}×", three_digits(ratio))
-}
-
-fn three_digits(value: f64) -> String {
-    let decimals = match value {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.0995 => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}")
 }
 
 /// `65,536`

@@ -192,7 +192,7 @@ fn print(text: &str) -> Result<()> {
 }
 
 /// A file's name, for the list.
-fn label(name: &str) -> String {
+pub(crate) fn label(name: &str) -> String {
     let path = Path::new(name);
     path.file_name().map_or_else(|| name.to_owned(), |name| name.to_string_lossy().into_owned())
 }
@@ -204,5 +204,7 @@ pub(crate) fn entry_name(name: &str, options: &gpu_run_engine::CompileOptions) -
         gpu_run_engine::Entry::Function(function) => format!(", {function}"),
         _ => String::new(),
     };
-    format!("{} ({layout}{entry})", label(name))
+    // Builds that `tune` makes.
+    let registers = options.registers.map_or(String::new(), |registers| format!(", {registers} registers"));
+    format!("{} ({layout}{entry}{registers})", label(name))
 }

@@ -72,8 +72,13 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
         if checks == Checks::Fast && layout == codegen.layout.resolve(is_gpu(&**device), 1) {
             continue;
         }
-        let options =
-            CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry: Entry::Start, checks };
+        let options = CompileOptions {
+            layout,
+            sm: codegen.target.unwrap_or(DEFAULT_TARGET),
+            entry: Entry::Start,
+            checks,
+            registers: None,
+        };
         let name = entry_name(&source.name, &options);
         let failed = |error| Failure::engine(&source.name, error);
         let request = compiler.request(device, source.wasm.clone(), &options, &name).map_err(failed)?;

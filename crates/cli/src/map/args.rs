@@ -55,6 +55,10 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) batch: Option<u32>,
 
+    /// Finds out first which build of the program is the fastest for the first batch, as `gpu-run tune` does
+    #[arg(long, conflicts_with_all = ["resume", "dirs", "layout"])]
+    pub(crate) tune: bool,
+
     /// Stops before the first record that fails
     #[arg(long)]
     pub(crate) fail_fast: bool,
@@ -74,6 +78,57 @@ pub(crate) struct MapArgs {
 
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
+}
+
+const TUNE_HELP: &str = "\
+Examples:
+  gpu-run tune score.wasm -i big.jsonl   measures; from then on `gpu-run map score.wasm` takes what was fastest
+  gpu-run map score.wasm -i big.jsonl --tune
+
+A program has several builds: instances interleaved in memory or one after the other, more registers for each or more instances at once. \
+Which is the fastest depends on the program and on its input. Each is compiled and runs the first batch of records at least twice; a program that \
+writes to a --dir does so each time. What was found is kept with the compiled program, for this kind of device; `map` takes it unless --layout \
+is given.
+
+Exit codes: 0; 1 if nothing could be measured; 2 for a usage error.";
+
+/// As for `map`, whose options are taken with it; nothing is written.
+#[derive(Debug, Args)]
+#[command(override_usage = "gpu-run tune FILE [OPTIONS] [--] [ARGS]...", after_help = TUNE_HELP)]
+pub(crate) struct TuneArgs {
+    /// A .wasm, .wat or .rs file, or a Cargo package's folder
+    file: PathBuf,
+
+    /// The guest's arguments, the same for each record but for {}; after `--` if the first begins with a hyphen
+    #[arg(value_name = "ARGS", trailing_var_arg = true)]
+    args: Vec<OsString>,
+
+    /// What to read: a file, a folder, or `-` for stdin
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    input: PathBuf,
+
+    /// What a record is [default: files for a folder, else lines]
+    #[arg(long, value_name = "HOW")]
+    split: Option<Split>,
+
+    /// Records that run at once, at most 1048576 [default: 65536 on a GPU, 1024 on cpu]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    batch: Option<u32>,
+
+    /// How accesses to memory are checked, where records lie interleaved
+    #[arg(long, value_name = "HOW", default_value = "fast")]
+    checks: ChecksChoice,
+
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+impl From<TuneArgs> for MapArgs {
+    fn from(args: TuneArgs) -> Self {
+        let TuneArgs { file, args, input, split, batch, checks, launch } = args;
+        let (output, fail_fast, resume, force) = (None, false, false, false);
+        Self { file, args, input, split, output, batch, tune: true, fail_fast, resume, force, checks, launch }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

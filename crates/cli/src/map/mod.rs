@@ -23,15 +23,18 @@ mod runner;
 mod split;
 mod tape;
 mod target;
+mod tune;
 mod walk;
 mod writer;
 
-pub(crate) use args::MapArgs;
+pub(crate) use args::{MapArgs, TuneArgs};
+pub(crate) use tune::tune;
 
+use crate::cache;
 use crate::devices;
 use crate::failure::{Failure, exit};
 use crate::guest::Guest;
-use crate::run::{Loaded, is_gpu};
+use crate::run::Loaded;
 use crate::source::{self, Source as Program};
 use crate::surface::Surface;
 
@@ -39,11 +42,11 @@ use anyhow::{Context, Result};
 use args::Split;
 use chain::Anchor;
 use engine::OnDevice;
-use gpu_run_engine::{Entry, Pending, RunStats};
+use gpu_run_engine::{Compiler, Pending, RunStats};
 use handover::{Contents, Handover, Stream};
 use progress::Bar;
 use reader::{Batch, Reader};
-use runner::{Lost, Ran, Runner, Running};
+use runner::{Jobs, Lost, Ran, Runner, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
@@ -73,27 +76,26 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         _ => source::load(&args.file, args.launch.codegen.bin.as_deref())?,
     };
     let name = &source.name;
-
-    // Mistakes that can be seen without compiling are told before it.
-    let surface = Surface::read(&source.wasm, name)?;
-    surface.check_imports(name)?;
-    surface.check_memory(name, args.launch.max_memory)?;
-    surface.check_command(name)?;
-    let split = args.split()?;
-    let (common, own) = if runner::differ(&args.args) { (&[][..], &args.args[..]) } else { (&args.args[..], &[][..]) };
-    let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
-    let guest = Guest::new(&argv, &args.launch.env, &args.launch.dirs)?;
+    let (split, mut jobs) = prepare(args, &source)?;
     let mut target = open::target(args, split, &source)?;
     let from = match &handed {
         Some(handed) => handed.done.clone(),
         None => target.earlier(args.resume, args.force)?.unwrap_or_default(),
     };
     let stream = handed.as_ref().and_then(|handed| handed.stream.clone()).zip(contents);
-    let input = open::input(args, split, &from, stream)?;
+    let mut input = open::input(args, split, &from, stream)?;
 
     let device = devices::open(args.launch.device)?;
-    let most = args.batch.unwrap_or(if is_gpu(&*device) { GPU_BATCH } else { CPU_BATCH });
-    let loaded = Loaded::new(device, &source, Entry::Start, most, &args.launch, args.checks.into())?;
+    let compiler = Compiler::new(cache::open(&args.launch.cache)?);
+    // Who goes on for another process has what that found out.
+    let tuning = if args.tune && handed.is_none() {
+        Some(tune::first_batch(&device, &source, args, &mut input.reader, &mut jobs)?)
+    } else {
+        None
+    };
+    let (first, tuned) = tuning.unzip();
+    let (options, most) = tune::choice(&compiler, &device, &source, args, tuned.flatten());
+    let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;
     let quiet = args.output().is_none() && io::stdout().is_terminal();
@@ -106,15 +108,47 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let writer = Writer::new(target, rules, bar, from, input.tape.clone());
     let writer = Shared::new(handed.iter().fold(writer, Writer::continued));
     let engine = OnDevice::new(loaded, most as usize, &args.launch, name.clone(), writer.clone()).carefully(careful);
-    let runner = Runner::new(engine, guest, own.to_vec(), name);
+    let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
     let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };
-    match run(input.reader, runner, most as usize, &writer, stats, args) {
+    let reader = Feed { first, reader: input.reader };
+    match run(reader, runner, most as usize, &writer, stats, args) {
         Err((error, stats)) => match error.downcast::<Lost>() {
             Ok(lost) => rest.go_on(&lost, &writer, &stats, args),
             Err(error) => Err(error),
         },
         Ok(code) => Ok(code),
+    }
+}
+
+/// Mistakes that can be seen without compiling are told before it.
+fn prepare(args: &MapArgs, source: &Program) -> Result<(Split, Jobs)> {
+    let name = &source.name;
+    let surface = Surface::read(&source.wasm, name)?;
+    surface.check_imports(name)?;
+    surface.check_memory(name, args.launch.max_memory)?;
+    surface.check_command(name)?;
+    let split = args.split()?;
+    let (common, own) = if runner::differ(&args.args) { (&[][..], &args.args[..]) } else { (&args.args[..], &[][..]) };
+    let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
+    let guest = Guest::new(&argv, &args.launch.env, &args.launch.dirs)?;
+    Ok((split, Jobs::new(guest, own.to_vec())))
+}
+
+/// The input, and what was already taken from it.
+struct Feed {
+    first: Option<Batch>,
+    reader: Reader,
+}
+
+impl Feed {
+    fn run(self, most: usize, send: &SyncSender<Batch>) -> Result<()> {
+        if let Some(batch) = self.first.filter(|batch| !batch.records.is_empty())
+            && send.send(batch).is_err()
+        {
+            return Ok(());
+        }
+        self.reader.run(most, send)
     }
 }
 
@@ -200,7 +234,7 @@ impl Shared {
 
 /// Reads, runs and writes until the input ends, or something else does. An error comes with what was spent until then.
 fn run(
-    reader: Reader,
+    reader: Feed,
     runner: Runner<OnDevice>,
     most: usize,
     writer: &Shared,
@@ -246,7 +280,7 @@ struct Threads {
 }
 
 fn start(
-    reader: Reader,
+    reader: Feed,
     runner: Runner<OnDevice>,
     most: usize,
     writer: &Shared,

@@ -171,6 +171,18 @@ impl Reader {
         Ok(record)
     }
 
+    /// The next batch, whole: as many records as there may be, or are.
+    pub(crate) fn take(&mut self, most: usize) -> Result<Batch> {
+        let mut gathered = Gathered::new(self.records);
+        while gathered.records.len() < most && gathered.bytes < BATCH_BYTES {
+            match self.next()? {
+                Some(record) => gathered.add(record),
+                None => break,
+            }
+        }
+        Ok(gathered.take(self.mark()))
+    }
+
     /// Sends batches until the input ends, or nobody takes them any more. What was read before an error is sent.
     pub(crate) fn run(mut self, most: usize, send: &SyncSender<Batch>) -> Result<()> {
         let mut gathered = Gathered::new(self.records);

@@ -68,12 +68,17 @@ pub(crate) struct Lost {
 
 pub(crate) struct Runner<E> {
     engine: E,
+    jobs: Jobs,
+    file: Arc<str>,
+}
+
+/// What becomes of a record: an instance's job.
+pub(crate) struct Jobs {
     guest: Guest,
     /// The guest's arguments after its name, if `{}` is in them; else they are in `guest`.
     args: Vec<OsString>,
     /// What all records' instances are given, where their arguments do not differ.
     alike: Option<Arc<Builder>>,
-    file: Arc<str>,
 }
 
 /// A batch that was begun.
@@ -93,8 +98,8 @@ pub(crate) fn differ(args: &[OsString]) -> bool {
 }
 
 impl<E: Engine> Runner<E> {
-    pub(crate) fn new(engine: E, guest: Guest, args: Vec<OsString>, file: &str) -> Self {
-        Self { engine, guest, args, alike: None, file: file.into() }
+    pub(crate) fn new(engine: E, jobs: Jobs, file: &str) -> Self {
+        Self { engine, jobs, file: file.into() }
     }
 
     pub(crate) fn into_engine(self) -> E {
@@ -105,7 +110,7 @@ impl<E: Engine> Runner<E> {
         let mut jobs = Vec::with_capacity(batch.records.len());
         let mut records = Vec::with_capacity(batch.records.len());
         for (number, record) in (batch.first..).zip(batch.records) {
-            let flaw = match self.job(number, &record) {
+            let flaw = match self.jobs.of(number, &record) {
                 Ok(job) => {
                     jobs.push(job);
                     None
@@ -120,8 +125,15 @@ impl<E: Engine> Runner<E> {
         };
         Ok(Running { first: batch.first, records, mark: batch.mark, pending, file: self.file.clone() })
     }
+}
 
-    fn job(&mut self, number: u64, record: &Record) -> Result<Job, String> {
+impl Jobs {
+    pub(crate) fn new(guest: Guest, args: Vec<OsString>) -> Self {
+        Self { guest, args, alike: None }
+    }
+
+    /// A record's job, or why it cannot be run.
+    pub(crate) fn of(&mut self, number: u64, record: &Record) -> Result<Job, String> {
         if let Some(flaw) = &record.flaw {
             return Err(flaw.clone());
         }

@@ -33,7 +33,7 @@ impl Finish for (Vec<Job>, bool) {
 fn runner(lost: bool, args: &[&str]) -> Runner<Echo> {
     let guest = Guest::new(&["app".into()], &[], &[]).unwrap();
     let args = args.iter().map(OsString::from).collect();
-    Runner::new(Echo { lost }, guest, args, "app.wasm")
+    Runner::new(Echo { lost }, Jobs::new(guest, args), "app.wasm")
 }
 
 fn run(mut runner: Runner<Echo>, text: &str, rule: Rule) -> Result<Ran> {

@@ -24,7 +24,7 @@ mod schedule;
 mod stack;
 
 use crate::fault::{self, Lost};
-use crate::{Arg, Buffer, CodeTarget, Device, Error, Grid, Module, Properties, Result, Service, Shared};
+use crate::{Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Result, Service, Shared};
 use compile::{Kernel, Object, Program};
 use launch::Launch;
 use mapping::{DeviceMemory, Mapping};
@@ -107,7 +107,7 @@ impl Device for Cpu {
         Ok(CodeTarget { model, details: compile::target(self.options)? })
     }
 
-    fn compile(&self, ptx: &str) -> Result<Vec<u8>> {
+    fn compile(&self, ptx: &str, _: CodeOptions) -> Result<Vec<u8>> {
         self.lost.check()?;
         let start = Instant::now();
         crate::count_compilation();

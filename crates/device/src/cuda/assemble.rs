@@ -9,7 +9,7 @@
 use super::Assembler;
 use super::context::Context;
 use super::driver::{Driver, Failure, Handle, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, JIT_INPUT_PTX, JIT_MAX_REGISTERS};
-use crate::{Error, Result};
+use crate::{CodeOptions, Error, Result};
 use std::env;
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
@@ -57,14 +57,15 @@ pub(super) fn assemble<T>(
     which: Assembler,
     target: u32,
     ptx: &str,
+    options: CodeOptions,
     load: impl Fn(&[u8]) -> Result<T>,
 ) -> Result<T> {
     let mut first: Option<Error> = None;
     for way in ways(which, ptx.len()) {
         let start = Instant::now();
         let cubin = match (way, Tools::find()) {
-            (Way::Driver, _) => link(context, ptx),
-            (Way::Tools, Some(tools)) => tools.assemble(ptx, target),
+            (Way::Driver, _) => link(context, ptx, options),
+            (Way::Tools, Some(tools)) => tools.assemble(ptx, target, options),
             (Way::Tools, None) => continue,
         };
         match cubin.and_then(|cubin| load(&cubin)) {
@@ -99,7 +100,7 @@ impl Tools {
         Some(Self { folder: folders.into_iter().find(both)? })
     }
 
-    pub(super) fn assemble(&self, ptx: &str, target: u32) -> Result<Vec<u8>> {
+    pub(super) fn assemble(&self, ptx: &str, target: u32, options: CodeOptions) -> Result<Vec<u8>> {
         let place =
             tempfile::Builder::new().prefix("gpu-run-").tempdir().map_err(|e| failed("a temporary folder", e))?;
         let [text, object, cubin] = ["program.ptx", "program.o.cubin", "program.cubin"].map(|n| place.path().join(n));
@@ -109,8 +110,8 @@ impl Tools {
             Err(log) if log.contains("split-compile") => self.ptxas(&text, &object, target, registers, false),
             result => result,
         };
-        let log = ptxas(REGISTERS).map_err(|log| refusal(&log, ptx))?;
-        if most_spilled(&log) > SPILLED {
+        let log = ptxas(options.registers.unwrap_or(REGISTERS)).map_err(|log| refusal(&log, ptx))?;
+        if options.registers.is_none() && most_spilled(&log) > SPILLED {
             ptxas(MANY_REGISTERS).map_err(|log| refusal(&log, ptx))?;
         }
         let mut nvlink = self.command("nvlink", target);
@@ -174,14 +175,15 @@ fn run(command: &mut Command) -> Result<String, String> {
 }
 
 /// The driver's own assembler and linker.
-fn link(context: &Context, ptx: &str) -> Result<Vec<u8>> {
+fn link(context: &Context, ptx: &str, wanted: CodeOptions) -> Result<Vec<u8>> {
     let text =
         CString::new(ptx).map_err(|e| Error::Codegen(format!("the PTX has a zero byte at {}", e.nul_position())))?;
     let driver = context.enter()?;
     let mut log = vec![0u8; LOG_BYTES];
     let mut options = [JIT_MAX_REGISTERS, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES];
     // Numbers are passed as if they were pointers. The driver writes the log's length over its size.
-    let mut values = [REGISTERS as usize as *mut c_void, log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
+    let registers = wanted.registers.unwrap_or(REGISTERS) as usize;
+    let mut values = [registers as *mut c_void, log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
     let mut linker = null_mut();
     // SAFETY: entered; three options with three values. Both arrays and the log outlive the linker, which ends below.
     unsafe { driver.cuLinkCreate_v2(3, options.as_mut_ptr(), values.as_mut_ptr(), &mut linker) }?;
@@ -271,9 +273,9 @@ mod tests {
         let kernel = |body: &str| {
             format!(".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k ()\n{{\n{body}\nret;\n}}\n")
         };
-        let cubin = tools.assemble(&kernel("bar.sync 0;"), 90).unwrap();
+        let cubin = tools.assemble(&kernel("bar.sync 0;"), 90, CodeOptions::default()).unwrap();
         assert!(cubin.starts_with(b"\x7fELF"), "{} bytes", cubin.len());
-        let error = tools.assemble(&kernel("nothing.like.this;"), 90).unwrap_err();
+        let error = tools.assemble(&kernel("nothing.like.this;"), 90, CodeOptions::default()).unwrap_err();
         assert!(matches!(error, Error::Ptx { line: 6, .. }), "{error}");
     }
 }

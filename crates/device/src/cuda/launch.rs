@@ -5,7 +5,7 @@ use super::driver::{FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
 use super::entry::{Entry, entries};
 use super::{Assembler, assemble};
 use crate::code::{Reader, Writer};
-use crate::{Arg, Error, Grid, Module, Properties, Result, Service, fault};
+use crate::{Arg, CodeOptions, Error, Grid, Module, Properties, Result, Service, fault};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
@@ -77,7 +77,13 @@ impl Image {
 }
 
 /// PTX as a cubin that this GPU was seen to load, and what its kernels take.
-pub(super) fn compile(context: &Arc<Context>, which: Assembler, target: u32, ptx: &str) -> Result<Vec<u8>> {
+pub(super) fn compile(
+    context: &Arc<Context>,
+    which: Assembler,
+    target: u32,
+    ptx: &str,
+    options: CodeOptions,
+) -> Result<Vec<u8>> {
     crate::count_compilation();
     let mut code = Writer::default();
     code.list(&entries(ptx)?, |w, entry| {
@@ -85,7 +91,7 @@ pub(super) fn compile(context: &Arc<Context>, which: Assembler, target: u32, ptx
         w.bytes(&entry.parameters);
     });
     let loads = |cubin: &[u8]| Image::load(context, cubin).map(|_| cubin.to_vec());
-    code.bytes(&assemble::assemble(context, which, target, ptx, loads)?);
+    code.bytes(&assemble::assemble(context, which, target, ptx, options, loads)?);
     Ok(code.done())
 }
 
@@ -97,7 +103,12 @@ impl Loaded {
         resident: u64,
         ptx: &str,
     ) -> Result<Self> {
-        Self::from_code(context, properties, resident, &compile(context, which, properties.target, ptx)?)
+        Self::from_code(
+            context,
+            properties,
+            resident,
+            &compile(context, which, properties.target, ptx, CodeOptions::default())?,
+        )
     }
 
     /// Loads what [`compile`] made.

@@ -23,7 +23,7 @@ mod entry;
 mod launch;
 mod memory;
 
-use crate::{Buffer, CodeTarget, Device, Error, Module, Properties, Result, Shared};
+use crate::{Buffer, CodeOptions, CodeTarget, Device, Error, Module, Properties, Result, Shared};
 use context::Context;
 use driver::{
     COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR, Driver, MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_MULTIPROCESSOR,
@@ -209,8 +209,8 @@ impl Device for Cuda {
         })
     }
 
-    fn compile(&self, ptx: &str) -> Result<Vec<u8>> {
-        launch::compile(&self.context, self.options.assembler, self.card.properties.target, ptx)
+    fn compile(&self, ptx: &str, options: CodeOptions) -> Result<Vec<u8>> {
+        launch::compile(&self.context, self.options.assembler, self.card.properties.target, ptx, options)
     }
 
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {

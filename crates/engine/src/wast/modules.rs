@@ -39,8 +39,13 @@ fn encode(directive: &mut WastDirective<'_>) -> Option<Result<Vec<u8>, String>> 
 }
 
 fn load(bytes: &[u8], options: &Options<'_>) -> Result<Program, Problem> {
-    let compile =
-        CompileOptions { layout: options.layout, sm: 75, entry: Entry::Exports, checks: crate::Checks::Exact };
+    let compile = CompileOptions {
+        layout: options.layout,
+        sm: 75,
+        entry: Entry::Exports,
+        checks: crate::Checks::Exact,
+        registers: None,
+    };
     let compiled = Compiled::with_features(bytes, &compile, options.features)?;
     if let Some(inspect) = options.inspect {
         inspect(compiled.ptx())?;

@@ -1,0 +1,155 @@
+//! `gpu-run tune` and `map --tune`: which build of a program is the fastest on this device, for the user's own records.
+
+use super::args::MapArgs;
+use super::journal::Progress;
+use super::reader::{Batch, Reader};
+use super::runner::Jobs;
+use super::{CPU_BATCH, GPU_BATCH, open, prepare};
+use crate::args::LayoutChoice;
+use crate::cache;
+use crate::devices;
+use crate::failure::{Failure, exit};
+use crate::progress::Progress as Spinner;
+use crate::run::{self, is_gpu};
+use crate::source::{self, Source as Program};
+use crate::units::{show_count, show_duration};
+use anyhow::Result;
+use gpu_run_device::Device;
+use gpu_run_engine::cache::Origin;
+use gpu_run_engine::{CompileOptions, Compiler, Entry, Job, Trial, Tuning, Variant, measure, variants};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// `gpu-run tune`: measures, says what it found on stdout, and has the cache remember it.
+pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
+    args.check()?;
+    let source = source::load(&args.file, args.launch.codegen.bin.as_deref())?;
+    let (split, mut jobs) = prepare(args, &source)?;
+    let mut input = open::input(args, split, &Progress::default(), None)?;
+    let device = devices::open(args.launch.device)?;
+    let batch = input.reader.take(usual_batch(args, &*device) as usize)?;
+    let best = try_all(&device, &source, args, &batch, &mut jobs, &mut io::stdout())?;
+    Ok(if best.is_some() { 0 } else { exit::FAILURE })
+}
+
+/// `map --tune`: takes the first batch, and finds the build that is fastest for it.
+pub(super) fn first_batch(
+    device: &Arc<dyn Device>,
+    source: &Program,
+    args: &MapArgs,
+    reader: &mut Reader,
+    jobs: &mut Jobs,
+) -> Result<(Batch, Option<Variant>)> {
+    let batch = reader.take(usual_batch(args, &**device) as usize)?;
+    let best = try_all(device, source, args, &batch, jobs, &mut io::stderr())?;
+    Ok((batch, best))
+}
+
+/// How to compile, and how many records run at once: what is asked for, what was just found out, what was found out earlier, or what is usual.
+pub(super) fn choice(
+    compiler: &Compiler,
+    device: &Arc<dyn Device>,
+    source: &Program,
+    args: &MapArgs,
+    tuned: Option<Variant>,
+) -> (CompileOptions, u32) {
+    let most = usual_batch(args, &**device);
+    let options = usual_options(args, &**device, most);
+    if args.launch.codegen.layout != LayoutChoice::Auto {
+        return (options, most);
+    }
+    let earlier = || compiler.tuning(device, &source.wasm, &options).and_then(|tuning| tuning.best());
+    match tuned.or_else(earlier) {
+        Some(variant) => {
+            tracing::info!(?variant, "tuned");
+            (with(&options, variant), args.batch.unwrap_or(variant.batch))
+        }
+        None => (options, most),
+    }
+}
+
+fn usual_batch(args: &MapArgs, device: &dyn Device) -> u32 {
+    args.batch.unwrap_or(if is_gpu(device) { GPU_BATCH } else { CPU_BATCH })
+}
+
+fn usual_options(args: &MapArgs, device: &dyn Device, most: u32) -> CompileOptions {
+    run::options(&args.launch.codegen, device, Entry::Start, most, args.checks.into())
+}
+
+fn with(options: &CompileOptions, variant: Variant) -> CompileOptions {
+    CompileOptions { layout: variant.layout(), registers: variant.registers, ..options.clone() }
+}
+
+/// Tries all variants on a batch, says what each gave, and has the cache remember it. The fastest, if there is one.
+fn try_all(
+    device: &Arc<dyn Device>,
+    source: &Program,
+    args: &MapArgs,
+    batch: &Batch,
+    jobs: &mut Jobs,
+    out: &mut dyn Write,
+) -> Result<Option<Variant>> {
+    let jobs: Vec<Job> =
+        (batch.first..).zip(&batch.records).filter_map(|(number, record)| jobs.of(number, record).ok()).collect();
+    if jobs.is_empty() {
+        let hint = "give it records as they will come, with --input";
+        return Err(Failure::usage("tune: there is no record that can be run").hint(hint).into());
+    }
+    let most = usual_batch(args, &**device).min(jobs.len() as u32);
+    let options = usual_options(args, &**device, most);
+    let all = variants(&**device, most);
+    // Of its own: what it has loaded goes with it, and leaves the device's memory to the run.
+    let compiler = Compiler::new(cache::open(&args.launch.cache)?);
+    writeln!(out, "{} on {}, {} records", source.name, device.properties().name, jobs.len())?;
+    let mut tuning = Tuning::default();
+    for (at, variant) in all.iter().enumerate() {
+        let spinner = Spinner::start(format!("build {} of {}", at + 1, all.len()));
+        let trial = trial(&compiler, device, source, args, with(&options, *variant), *variant, &jobs);
+        drop(spinner);
+        match trial {
+            Ok(trial) => {
+                writeln!(out, "  {}", line(&trial))?;
+                tuning.trials.push(trial);
+            }
+            Err(error) => writeln!(out, "  {}: {error:#}", describe(*variant))?,
+        }
+    }
+    let Some(best) = tuning.best() else { return Ok(None) };
+    let kept = compiler.remember(device, &source.wasm, &options, &cache::label(&source.name), &tuning)?;
+    let what = if kept { "gpu-run map takes it from now on" } else { "it is not kept: there is no cache" };
+    writeln!(out, "fastest: {}; {what}", describe(best))?;
+    Ok(Some(best))
+}
+
+fn trial(
+    compiler: &Compiler,
+    device: &Arc<dyn Device>,
+    source: &Program,
+    args: &MapArgs,
+    options: CompileOptions,
+    variant: Variant,
+    jobs: &[Job],
+) -> Result<Trial> {
+    let failed = |error| Failure::engine(&source.name, error);
+    let (program, report) = run::load(compiler, device, source, &options)?;
+    let compile = match report.origin {
+        Origin::Hit { saved } => saved,
+        Origin::Miss { took, .. } => took,
+    };
+    let per_second =
+        measure(program, variant.batch, jobs, args.launch.max_memory, args.launch.timeout).map_err(failed)?;
+    Ok(Trial { variant, compile_seconds: compile.as_secs_f64(), per_second })
+}
+
+fn line(trial: &Trial) -> String {
+    let compile = Duration::try_from_secs_f64(trial.compile_seconds).unwrap_or_default();
+    let (what, rate) = (describe(trial.variant), show_count(trial.per_second));
+    format!("{what:<44} {rate:>8} records/s, compiled in {}", show_duration(compile))
+}
+
+fn describe(variant: Variant) -> String {
+    let layout = if variant.interleaved { "interleaved" } else { "linear" };
+    let registers = variant.registers.map_or(String::new(), |registers| format!(", {registers} registers"));
+    format!("{layout}{registers}, {} at once", variant.batch)
+}

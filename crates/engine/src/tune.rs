@@ -1,0 +1,108 @@
+//! Which build of a program is the fastest on a device, found out by running them.
+//!
+//! A program has several builds: where its memory lies, how many registers a thread has, and with that how many instances run at
+//! once. Which one is best depends on what the program does with its input, so it is measured on that; the cache keeps what was found.
+
+use crate::error::Error;
+use crate::map::{Job, Mapper};
+use crate::program::{End, Program};
+use gpu_run_abi::Layout;
+use gpu_run_device::Device;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// One way to build a program and to run it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    pub interleaved: bool,
+    /// Registers a thread may have, where the device does not choose.
+    pub registers: Option<u32>,
+    /// Instances that run at once.
+    pub batch: u32,
+}
+
+impl Variant {
+    pub fn layout(&self) -> Layout {
+        if self.interleaved { Layout::Interleaved } else { Layout::Linear }
+    }
+}
+
+/// What is worth trying on a device, what it does unasked first. `batch` is the usual number of instances at once.
+pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
+    let usual = |interleaved| Variant { interleaved, registers: None, batch };
+    match device.properties().overcommits {
+        true => vec![usual(false), usual(true)],
+        // A GPU. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory.
+        false => vec![
+            usual(true),
+            Variant { registers: Some(64), batch: batch.saturating_mul(2), ..usual(true) },
+            Variant { registers: Some(255), ..usual(true) },
+            usual(false),
+        ],
+    }
+}
+
+/// A variant that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    pub variant: Variant,
+    /// From the module to a program on the device, when it was compiled.
+    pub compile_seconds: f64,
+    /// Instances a second.
+    pub per_second: f64,
+}
+
+/// What is known of a program's variants on one kind of device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tuning {
+    pub trials: Vec<Trial>,
+}
+
+impl Tuning {
+    /// The fastest.
+    pub fn best(&self) -> Option<Variant> {
+        let fastest = self.trials.iter().max_by(|a, b| a.per_second.total_cmp(&b.per_second));
+        fastest.map(|trial| trial.variant)
+    }
+}
+
+/// Times each variant is run at least: the first is for what happens once.
+const RUNS: u32 = 2;
+/// And as long as it does not take this.
+const ENOUGH: Duration = Duration::from_secs(1);
+
+/// Instances a second of a loaded program with such jobs, which are repeated as often as a batch needs. An instance that does not end by itself is an error: there is no
+/// speed to speak of.
+pub fn measure(
+    program: Arc<Program>,
+    batch: u32,
+    jobs: &[Job],
+    max_memory: Option<u64>,
+    timeout: Option<Duration>,
+) -> Result<f64, Error> {
+    if jobs.is_empty() {
+        return Ok(0.0);
+    }
+    let mapper = Mapper::new(program, batch as usize, max_memory, None)?;
+    let all = || jobs.iter().cycle().take(batch as usize).cloned().collect::<Vec<_>>();
+    let (mut best, began) = (0.0f64, Instant::now());
+    for run in 0.. {
+        if run >= RUNS && began.elapsed() > ENOUGH {
+            break;
+        }
+        let jobs = all();
+        let started = Instant::now();
+        let (results, _) = mapper.begin(jobs, timeout)?.finish()?;
+        let took = started.elapsed();
+        if let Some(End::Trapped(trap)) = results.iter().map(|done| done.end).find(|end| matches!(end, End::Trapped(_)))
+        {
+            return Err(Error::Limit(format!("an instance does not end by itself: {trap}")));
+        }
+        best = best.max(results.len() as f64 / took.as_secs_f64());
+        if run >= 16 {
+            break;
+        }
+    }
+    Ok(best)
+}
