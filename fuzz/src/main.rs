@@ -5,6 +5,8 @@
 
 #[path = "../../crates/engine/tests/fuzz/case.rs"]
 mod case;
+#[path = "../../crates/engine/tests/fuzz/counters.rs"]
+mod counters;
 #[path = "../../crates/engine/tests/fuzz/differential.rs"]
 mod differential;
 #[path = "../../crates/engine/tests/fuzz/expressions.rs"]

@@ -6,6 +6,8 @@
 
 #[path = "fuzz/case.rs"]
 mod case;
+#[path = "fuzz/counters.rs"]
+mod counters;
 #[path = "fuzz/differential.rs"]
 mod differential;
 #[path = "fuzz/expressions.rs"]
@@ -22,8 +24,10 @@ use differential::Compared;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
 
-/// Seeds for each generator: a minute or two on two cores.
-const SEEDS: u64 = 500;
+/// Seeds for a generator: a minute or two on two cores. What counters do is simpler than the rest.
+fn seeds(generator: Generator) -> u64 {
+    if generator == Generator::Counters { 200 } else { 500 }
+}
 
 /// Every module's PTX must assemble, where there is an assembler.
 fn judge(ptx: &str) -> Result<(), String> {
@@ -46,7 +50,7 @@ fn run(generator: Generator) -> Result<(), Failed> {
     };
     let seeds = match number("GPU_RUN_FUZZ_SEED")? {
         Some(seed) => seed..seed + 1,
-        None => 0..number("GPU_RUN_FUZZ_SEEDS")?.unwrap_or(SEEDS),
+        None => 0..number("GPU_RUN_FUZZ_SEEDS")?.unwrap_or_else(|| seeds(generator)),
     };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
     let mut total = Compared::default();

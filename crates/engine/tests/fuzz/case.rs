@@ -2,7 +2,7 @@
 
 use crate::differential::{Compared, compare};
 use crate::random::Random;
-use crate::{expressions, smith};
+use crate::{counters, expressions, smith};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -11,15 +11,17 @@ use std::path::Path;
 pub(crate) enum Generator {
     Smith,
     Expressions,
+    Counters,
 }
 
 impl Generator {
-    pub(crate) const ALL: [Generator; 2] = [Generator::Smith, Generator::Expressions];
+    pub(crate) const ALL: [Generator; 3] = [Generator::Smith, Generator::Expressions, Generator::Counters];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Generator::Smith => "smith",
             Generator::Expressions => "expressions",
+            Generator::Counters => "counters",
         }
     }
 
@@ -31,13 +33,15 @@ impl Generator {
                     |wasm: Vec<u8>| wasmprinter::print_bytes(&wasm).map(|text| (wasm, text)).map_err(|e| e.to_string());
                 smith::module(seed).map(print).transpose()
             }
-            Generator::Expressions => {
-                let text = expressions::module(seed);
-                let wasm = wat::parse_str(&text).map_err(|error| format!("the generator is wrong: {error}"))?;
-                Ok(Some((wasm, text)))
-            }
+            Generator::Expressions => parsed(expressions::module(seed)),
+            Generator::Counters => parsed(counters::module(seed)),
         }
     }
+}
+
+fn parsed(text: String) -> Result<Option<(Vec<u8>, String)>, String> {
+    let wasm = wat::parse_str(&text).map_err(|error| format!("the generator is wrong: {error}"))?;
+    Ok(Some((wasm, text)))
 }
 
 /// Compares a seed's module. If the two sides differ, the module is left in `folder`; if the process crashes, too.
