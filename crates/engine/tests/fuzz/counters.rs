@@ -11,7 +11,6 @@ const FUNCTIONS: usize = 6;
 const ROUNDS: u32 = 300;
 /// Where the memory holds pointers.
 const POINTERS: u32 = 64;
-const COUNT: u32 = 16;
 const PAGE: u32 = 1 << 16;
 
 /// A loop's counter.
@@ -57,15 +56,17 @@ impl Counter {
         }
     }
 
-    /// Whether it ends the loop soon.
-    fn ends(&self) -> bool {
-        let mut value = self.first;
-        (0..ROUNDS).any(|_| {
-            let next = value.wrapping_add(self.step);
-            let tested = if self.counted { next } else { value };
-            value = next;
-            !self.goes_on(tested)
-        })
+    /// What it is in the last round, if it ends the loop soon.
+    fn last(&self) -> Option<i32> {
+        let values = std::iter::successors(Some(self.first), |value| Some(value.wrapping_add(self.step)));
+        let tested = |value: i32| if self.counted { value.wrapping_add(self.step) } else { value };
+        values.take(ROUNDS as usize).find(|value| !self.goes_on(tested(*value)))
+    }
+
+    /// Where its last round, or its first, is at the end of a memory, or just not.
+    fn edge(&self, random: &mut Random) -> i32 {
+        let round = if random.one_in(4) { Some(self.first) } else { self.last() };
+        (PAGE as i32).wrapping_sub(round.unwrap_or(0)).wrapping_sub(random.below(10) as i32)
     }
 }
 
@@ -74,15 +75,17 @@ pub(crate) fn module(seed: u64) -> String {
     let mut random = Random::new(seed);
     let mut text = String::from("(module\n  (memory (export \"memory\") 1 2)\n");
     let bytes = |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
-    let pointers: Vec<u8> = (0..COUNT).flat_map(|_| pointer(&mut random).to_le_bytes()).collect();
-    _ = writeln!(text, "  (data (i32.const {POINTERS}) \"{}\")", bytes(&pointers));
     for place in [0x1000, PAGE - 512] {
         let content = random.bytes(512);
         _ = writeln!(text, "  (data (i32.const {place}) \"{}\")", bytes(&content));
     }
+    let mut pointers = Vec::new();
     for number in 0..FUNCTIONS {
-        text += &function(&mut random, number);
+        let (function, pointer) = function(&mut random, number);
+        text += &function;
+        pointers.extend(pointer.to_le_bytes());
     }
+    _ = writeln!(text, "  (data (i32.const {POINTERS}) \"{}\")", bytes(&pointers));
     text + ")\n"
 }
 
@@ -96,13 +99,17 @@ fn pointer(random: &mut Random) -> u32 {
     }
 }
 
-fn function(random: &mut Random, number: usize) -> String {
+/// A function, and what its pointer is.
+fn function(random: &mut Random, number: usize) -> (String, u32) {
     let counter = Counter::new(random);
     let Counter { first, step, end, while_, counted } = counter;
     let mut body = String::new();
     for _ in 0..1 + random.below(3) {
         let address = address(random);
-        let offset = random.pick(&[0u32, 0, 0, 4, 8, 60, 1024, 0x1000, PAGE - 600, PAGE - 4, PAGE]);
+        let offset = match u32::try_from(counter.edge(random)) {
+            Ok(edge) if edge <= PAGE && random.one_in(3) => edge,
+            _ => random.pick(&[0u32, 0, 0, 4, 8, 60, 1024, 0x1000, PAGE - 600, PAGE - 4, PAGE]),
+        };
         if random.one_in(3) {
             let store = random.pick(&["i32.store", "i32.store8", "i32.store16"]);
             _ = writeln!(body, "      ({store} offset={offset} {address} (local.get $sum))");
@@ -117,7 +124,7 @@ fn function(random: &mut Random, number: usize) -> String {
     if random.one_in(4) {
         _ = writeln!(body, "      (br_if $out (i32.eq (local.get $sum) (i32.const {})))", random.i32());
     }
-    if !counter.ends() {
+    if counter.last().is_none() {
         let left = "(local.tee $left (i32.sub (local.get $left) (i32.const 1)))";
         _ = writeln!(body, "      (br_if $out (i32.eqz {left}))");
     }
@@ -132,17 +139,19 @@ fn function(random: &mut Random, number: usize) -> String {
             format!("(br_if $out (i32.eqz {})) (local.set $i {next}) (br $again)", goes_on("(local.get $i)"))
         }
     };
-    let pointer = POINTERS + 4 * random.below(COUNT as usize) as u32;
-    format!(
+    let pointer = if random.one_in(2) { counter.edge(random) as u32 } else { pointer(random) };
+    let place = POINTERS + 4 * number as u32;
+    let text = format!(
         "  (func (export \"f{number}\") (param $x i32) (result i32)
     (local $base i32) (local $i i32) (local $sum i32) (local $left i32)
-    (local.set $base (i32.load (i32.const {pointer})))
+    (local.set $base (i32.load (i32.const {place})))
     (local.set $left (i32.const {ROUNDS}))
     (local.set $i (i32.const {first}))
     (block $out (loop $again
 {body}      {test}))
     (i32.xor (local.get $sum) (local.get $i)))\n"
-    )
+    );
+    (text, pointer)
 }
 
 fn address(random: &mut Random) -> String {
