@@ -148,18 +148,8 @@ impl Compiler {
         options: &CompileOptions,
         name: &str,
     ) -> Result<Key, Error> {
-        let target = device.code_target()?;
         let common = CompileOptions { layout: Layout::Linear, registers: None, ..options.clone() };
-        let recipe = Recipe {
-            version: env!("CARGO_PKG_VERSION"),
-            build: env!("GPU_RUN_BUILD"),
-            wasm: Key::content(wasm),
-            options: format!("tuning {common:?}"),
-            features: String::new(),
-            target: &target.details,
-        };
-        let key = Key::new(&target.model, &recipe).map_err(|e| Error::Internal(e.to_string()))?;
-        Ok(key.labelled(name))
+        Ok(key(&**device, wasm, format!("tuning {common:?}"), String::new())?.labelled(name))
     }
 
     /// Sees to it that the program is on disk, without loading it.
@@ -175,6 +165,20 @@ impl Compiler {
     }
 }
 
+/// The key of what is made of a module for a device by this build of the compiler.
+fn key(device: &dyn Device, wasm: &[u8], options: String, features: String) -> Result<Key, Error> {
+    let target = device.code_target()?;
+    let recipe = Recipe {
+        version: env!("CARGO_PKG_VERSION"),
+        build: env!("GPU_RUN_BUILD"),
+        wasm: Key::content(wasm),
+        options,
+        features,
+        target: &target.details,
+    };
+    Key::new(&target.model, &recipe).map_err(|e| Error::Internal(e.to_string()))
+}
+
 /// A program is resident on one device. Its address is no other's while a program there holds it.
 fn place(request: &Request) -> (Key, usize) {
     (request.key.clone(), Arc::as_ptr(&request.build.device).addr())
@@ -182,17 +186,8 @@ fn place(request: &Request) -> (Key, usize) {
 
 impl Build {
     pub(crate) fn key(&self) -> Result<Key, Error> {
-        let target = self.device.code_target()?;
-        let recipe = Recipe {
-            version: env!("CARGO_PKG_VERSION"),
-            build: env!("GPU_RUN_BUILD"),
-            wasm: Key::content(&self.wasm),
-            options: format!("{:?}", self.options),
-            features: format!("{:?}", self.features),
-            target: &target.details,
-        };
-        let key = Key::new(&target.model, &recipe).map_err(|e| Error::Internal(e.to_string()))?;
-        Ok(key.labelled(&self.name))
+        let (options, features) = (format!("{:?}", self.options), format!("{:?}", self.features));
+        Ok(key(&*self.device, &self.wasm, options, features)?.labelled(&self.name))
     }
 
     /// The program's bytes. What was compiled for them, if anything was, is left in `compiled`.
