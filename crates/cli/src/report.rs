@@ -232,6 +232,12 @@ pub(crate) fn layout_name(layout: Layout) -> &'static str {
     }
 }
 
+/// A build, where a program has several: `interleaved, 64 registers`.
+pub(crate) fn build_name(layout: Layout, registers: Option<u32>) -> String {
+    let registers = registers.map_or(String::new(), |registers| format!(", {registers} registers"));
+    format!("{}{registers}", layout_name(layout))
+}
+
 #[cfg(test)]
 #[path = "report_tests.rs"]
 mod tests;

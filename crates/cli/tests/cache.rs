@@ -231,6 +231,10 @@ fn what_tune_found_is_what_map_takes_from_then_on() {
     let mapped = cached.run(&format!("{map} --stats")).gives(0, "hello\nhello\nhello\n");
     let layout = format!("{} layout", fastest(&tuned.stdout));
     assert!(mapped.stderr.contains(&layout), "{layout}: {}", mapped.stderr);
+    // That it was found with three is no reason to run three at once.
+    std::fs::write(cached.0.path().join("long.txt"), "a\n".repeat(100)).unwrap();
+    let mapped = cached.run("map hello.wat --device cpu -i long.txt --stats").gives(0, &"hello\n".repeat(100));
+    assert!(mapped.stderr.contains("100 instances in 1 launch"), "{}", mapped.stderr);
     // What is asked for by name counts more.
     for layout in ["linear", "interleaved"] {
         let mapped = cached.run(&format!("{map} --stats --layout {layout}")).gives(0, "hello\nhello\nhello\n");

@@ -199,12 +199,10 @@ pub(crate) fn label(name: &str) -> String {
 
 /// What an entry is called that belongs to this file, compiled like this.
 pub(crate) fn entry_name(name: &str, options: &gpu_run_engine::CompileOptions) -> String {
-    let layout = crate::report::layout_name(options.layout);
+    let build = crate::report::build_name(options.layout, options.registers);
     let entry = match &options.entry {
         gpu_run_engine::Entry::Function(function) => format!(", {function}"),
         _ => String::new(),
     };
-    // Builds that `tune` makes.
-    let registers = options.registers.map_or(String::new(), |registers| format!(", {registers} registers"));
-    format!("{} ({layout}{entry}{registers})", label(name))
+    format!("{} ({build}{entry})", label(name))
 }

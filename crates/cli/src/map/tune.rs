@@ -10,6 +10,7 @@ use crate::cache;
 use crate::devices;
 use crate::failure::{Failure, exit};
 use crate::progress::Progress as Spinner;
+use crate::report::build_name;
 use crate::run::{self, is_gpu};
 use crate::source::{self, Source as Program};
 use crate::units::{show_count, show_duration};
@@ -63,7 +64,8 @@ pub(super) fn choice(
     match tuned.or_else(earlier) {
         Some(variant) => {
             tracing::info!(?variant, "tuned");
-            (with(&options, variant), args.batch.unwrap_or(variant.batch))
+            // It may have been found with a few records only: those are no reason to run fewer at once than usual.
+            (with(&options, variant), args.batch.unwrap_or(variant.batch.max(most)))
         }
         None => (options, most),
     }
@@ -149,7 +151,5 @@ fn line(trial: &Trial) -> String {
 }
 
 fn describe(variant: Variant) -> String {
-    let layout = if variant.interleaved { "interleaved" } else { "linear" };
-    let registers = variant.registers.map_or(String::new(), |registers| format!(", {registers} registers"));
-    format!("{layout}{registers}, {} at once", variant.batch)
+    format!("{}, {} at once", build_name(variant.layout(), variant.registers), variant.batch)
 }
