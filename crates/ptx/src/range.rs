@@ -130,18 +130,16 @@ impl Emitter<'_> {
         if dfg.value_type(param) != types::I32 {
             return None;
         }
-        let (mut first, mut next, mut latch) = (None, None, None);
+        let (mut first, mut again) = (None, None);
         for pred in shape.cfg.pred_iter(header) {
             let arg = self.only_argument(pred.inst, header, at)?;
-            let place = if shape.loops.is_in_loop(pred.block, of) { &mut next } else { &mut first };
-            if place.replace(arg).is_some() {
+            let place = if shape.loops.is_in_loop(pred.block, of) { &mut again } else { &mut first };
+            if place.replace((arg, pred.block)).is_some() {
                 return None;
             }
-            if shape.loops.is_in_loop(pred.block, of) {
-                latch = Some(pred.block);
-            }
         }
-        let (first, next, latch) = (self.constant(first?)?, next?, latch?);
+        let ((first, _), (next, latch)) = (first?, again?);
+        let first = self.constant(first)?;
         let ValueDef::Result(inst, _) = dfg.value_def(next) else { return None };
         let InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } = dfg.insts[inst] else { return None };
         let step = if dfg.resolve_aliases(a) == param { self.constant(b)? } else { return None };
@@ -203,8 +201,8 @@ impl Emitter<'_> {
     /// What a branch gives a block's parameter, if it goes there one way only.
     fn only_argument(&self, inst: Inst, to: Block, at: usize) -> Option<Value> {
         let dfg = &self.func.dfg;
-        let mut ways = dfg.insts[inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables).iter();
-        let mut ways = ways.by_ref().filter(|edge| edge.block(&dfg.value_lists) == to);
+        let all = dfg.insts[inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        let mut ways = all.iter().filter(|edge| edge.block(&dfg.value_lists) == to);
         let argument = ways.next()?.args(&dfg.value_lists).nth(at)?.as_value()?;
         ways.next().is_none().then(|| dfg.resolve_aliases(argument))
     }

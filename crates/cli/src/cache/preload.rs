@@ -7,14 +7,14 @@ use crate::args::CodegenArgs;
 use crate::devices;
 use crate::failure::{Failure, exit};
 use crate::map::GPU_BATCH;
-use crate::run::{DEFAULT_TARGET, is_gpu};
+use crate::run::{self, is_gpu};
 use crate::source;
 use crate::surface::Surface;
 use crate::units::{show_duration, show_size};
 use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Origin};
-use gpu_run_engine::{Checks, CompileOptions, Compiler, Entry};
+use gpu_run_engine::{Checks, Compiler, Entry};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, Write};
 use std::path::Path;
@@ -68,17 +68,10 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
     surface.check_command(&source.name)?;
     let mut lines = String::new();
     for (instances, checks) in [(1, Checks::Exact), (GPU_BATCH, Checks::Fast)] {
-        let layout = codegen.layout.resolve(is_gpu(&**device), instances);
-        if checks == Checks::Fast && layout == codegen.layout.resolve(is_gpu(&**device), 1) {
+        let options = run::options(codegen, &**device, Entry::Start, instances, checks);
+        if checks == Checks::Fast && options.layout == codegen.layout.resolve(is_gpu(&**device), 1) {
             continue;
         }
-        let options = CompileOptions {
-            layout,
-            sm: codegen.target.unwrap_or(DEFAULT_TARGET),
-            entry: Entry::Start,
-            checks,
-            registers: None,
-        };
         let name = entry_name(&source.name, &options);
         let failed = |error| Failure::engine(&source.name, error);
         let request = compiler.request(device, source.wasm.clone(), &options, &name).map_err(failed)?;
