@@ -30,6 +30,8 @@ pub mod region {
     pub const TABLE: u32 = 3;
     /// The bus: ports, ring, stop word.
     pub const BUS: u32 = 4;
+    /// The guest's linear memory by the device's addresses: aligned and checked.
+    pub const CELLS: u32 = 6;
     /// Constants that no instance writes.
     pub const CONSTANT: u32 = 5;
     /// Global `n` of the module is region `GLOBALS + n`.

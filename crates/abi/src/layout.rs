@@ -133,6 +133,8 @@ pub struct Header {
     pub outbox_used: u64,
     /// Random words drawn.
     pub drawn: u64,
+    /// Where guest byte 0 is or would be in the thread's own memory (32 bits), if that is where the guest's memory is; written by the kernel's entry.
+    pub memory_at: u64,
 }
 
 impl Header {
@@ -156,7 +158,7 @@ pub mod field {
         PORT = port, RING = ring, RING_TICKET = ring_ticket, RING_MASK = ring_mask, PORT_PAYLOAD = port_payload,
         PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, CONSTANTS = constants,
         LAUNCH = launch, LOCAL = local, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used,
-        DRAWN = drawn,
+        DRAWN = drawn, MEMORY_AT = memory_at,
     }
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 }

@@ -107,8 +107,12 @@ impl Batch {
         max_memory: Option<u64>,
     ) -> Result<Self, Error> {
         let properties = device.properties();
-        let memory_limit = memory_limit(&compiled, properties, capacity, max_memory)?;
-        let memory_bytes = memory_limit.saturating_sub(compiled.slots.low);
+        let own = compiled.slots.own;
+        let memory_limit = match own {
+            0 => memory_limit(&compiled, properties, capacity, max_memory)?,
+            _ => compiled.slots.low + own,
+        };
+        let memory_bytes = if own > 0 { 0 } else { memory_limit.saturating_sub(compiled.slots.low) };
         let slot_bytes = (compiled.slots.memory + memory_bytes + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
         let slots = device.allocate(compiled.layout.slots(capacity) * slot_bytes)?;
         let constants = match compiled.initial.constants.is_empty() {
@@ -212,7 +216,8 @@ impl Batch {
             Layout::Linear => (count / self.processors.max(1)).clamp(1, BLOCK),
             Layout::Interleaved => WARP,
         };
-        Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes }
+        let threads = std::env::var("X_LANES").ok().and_then(|v| v.parse().ok()).unwrap_or(threads);
+        Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes + self.compiled.slots.own as u32 }
     }
 
     pub(crate) fn stopped(&self) -> bool {

@@ -38,7 +38,7 @@ pub struct CompileOptions {
 impl CompileOptions {
     /// Quick checks are made for cells.
     fn checks(&self) -> Checks {
-        if self.layout == Layout::Interleaved { self.checks } else { Checks::Exact }
+        self.checks
     }
 
     /// The same, with what is done and not what was asked for: one key for one result.
@@ -101,9 +101,10 @@ impl Compiled {
         let entries = entries(&module, &options.entry)?;
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
         let trims = options.checks() == Checks::Fast;
+        let own_memory = std::env::var("X_LOCAL").map_or(0, |v| v.parse().unwrap_or(0));
         let clif = wasm::translate(
             &module,
-            &wasm::Options { layout: options.layout, entries: functions, trims, optimize: true },
+            &wasm::Options { layout: options.layout, entries: functions, trims, own_memory, optimize: true },
         )?;
         timed.lap("translate");
         let slots = clif.slots.clone();
@@ -229,7 +230,8 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
     let (layout, checks) = (options.layout, options.checks());
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
-    let memory = ptx::Memory { at: program.slots.memory, least: program.least_memory, low: program.slots.low };
+    let wasm::slot::SlotLayout { memory: at, low, own, .. } = program.slots;
+    let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0 };
     let functions = program.functions.into_iter().map(ptx_function).collect();
     ptx::Program { functions, layout, function_table, memory, checks }
 }
@@ -244,6 +246,7 @@ fn ptx_function(function: wasm::Function) -> ptx::Function {
     ptx::Function {
         symbol,
         trap_id: function.trap_id(),
+        cycle: function.cycle,
         kind,
         comment: printable(&demangle(&function.name)),
         clif: function.clif,

@@ -81,13 +81,13 @@ pub(crate) fn read<'a>(
 }
 
 fn slots(w: &mut Writer, slots: &SlotLayout) {
-    let SlotLayout { globals, tables, data, elements, arguments, end, memory, low, constants } = slots;
+    let SlotLayout { globals, tables, data, elements, arguments, end, memory, low, own, constants } = slots;
     w.words(globals);
     w.list(tables, |w, TablePlace { at, capacity, length }| w.words(&[*at, *capacity, *length]));
     for segments in [data, elements] {
         w.list(segments, |w, Segment { at, length, cell }| w.words(&[*at, *length, *cell]));
     }
-    w.words(&[*arguments, *end, *memory, *low, *constants]);
+    w.words(&[*arguments, *end, *memory, *low, *own, *constants]);
 }
 
 fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
@@ -95,8 +95,8 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
     let tables = r.list(|r| three(r).map(|[at, capacity, length]| TablePlace { at, capacity, length }))?;
     let segment = |r: &mut Reader<'_>| three(r).map(|[at, length, cell]| Segment { at, length, cell });
     let (data, elements) = (r.list(segment)?, r.list(segment)?);
-    let [arguments, end, memory, low, constants] = r.words()?[..] else { return Err(not_ours("a slot is another")) };
-    Ok(SlotLayout { globals, tables, data, elements, arguments, end, memory, low, constants })
+    let [arguments, end, memory, low, own, constants] = r.words()?[..] else { return Err(not_ours("a slot is another")) };
+    Ok(SlotLayout { globals, tables, data, elements, arguments, end, memory, low, own, constants })
 }
 
 fn three(r: &mut Reader<'_>) -> Result<[u64; 3]> {

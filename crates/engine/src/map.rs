@@ -292,6 +292,7 @@ impl Pending {
             return Ok(());
         }
         tracing::debug!(count = slots.len(), "run again with exact checks");
+        if std::env::var_os("X_SAY").is_some() { eprintln!("again {}", slots.len()); }
         let mut exact = self.mapper.exact.lock().unwrap_or_else(PoisonError::into_inner);
         let exact = match &mut *exact {
             Some(exact) => exact,

@@ -238,6 +238,23 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// A function that is called by its address, which no assembler can tell. ptxas puts no place for lanes to meet again (`BSSY`, `BSYNC`) into
+    /// a function that it finds to be recursive: once parted, they would go alone through the whole of a parser or a sort.
+    fn hidden(&mut self, symbol: &'a str, signature: SigRef) -> Callee<'a> {
+        let address = self.body.temp(Class::B64);
+        self.body.begin("mov", ".u64");
+        self.body.operand(address);
+        self.body.out.push_str(", ");
+        self.body.out.push_str(symbol);
+        self.body.end();
+        // The number of blocks in the second dimension is 1, and no assembler knows.
+        let one = self.body.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%nctaid.y")]);
+        let one = self.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[one.into()]);
+        let above = self.body.op_to_temp(Class::B64, "add", ".u64", &[address.into(), one.into()]);
+        let address = self.body.op_to_temp(Class::B64, "sub", ".u64", &[above.into(), 1.into()]);
+        Callee::Address(address, self.prototypes.number(signature, &self.func.dfg.signatures))
+    }
+
     /// What a call instruction calls, with which arguments and signature; `None` for an intrinsic, which is then done.
     fn callee(&mut self, inst: Inst) -> Result<Option<Call<'a>>, Error> {
         let func = self.func;
@@ -245,7 +262,12 @@ impl<'a> Emitter<'a> {
         match func.dfg.insts[inst] {
             InstructionData::Call { func_ref, .. } => match self.symbol(func_ref)? {
                 Name::Function(f) => {
-                    Ok(Some((Callee::Symbol(&f.symbol), args, func.dfg.ext_funcs[func_ref].signature)))
+                    let signature = func.dfg.ext_funcs[func_ref].signature;
+                    let callee = match f.cycle.is_some() && f.cycle == self.function.cycle {
+                        true => self.hidden(&f.symbol, signature),
+                        false => Callee::Symbol(&f.symbol),
+                    };
+                    Ok(Some((callee, args, signature)))
                 }
                 Name::Intrinsic(i) => intrinsic(self, i, inst).map(|()| None),
                 Name::FunctionTable => Err(self.unsupported(inst)),

@@ -10,25 +10,25 @@ use smallvec::SmallVec;
 impl Emitter<'_> {
     /// A value in one cell, or in two whole ones.
     pub(crate) fn load_cells(&mut self, read: Read, result: Reg, base: Reg, offset: i64) {
-        let layout = self.symbols.layout();
-        if u64::from(read.bytes) <= layout.cell() {
-            return self.plain_load(read, result, Place { base, offset });
+        if u64::from(read.bytes) <= self.unit(read.bytes) {
+            return self.plain_load(self.guest_ld(), read, result, Place { base, offset });
         }
+        let stride = self.guest_stride();
         let (low, high) = (self.body.temp(Class::B32), self.body.temp(Class::B32));
         self.body.load("ld.global", ".u32", low, base, offset);
-        self.body.load("ld.global", ".u32", high, base, offset + layout.stride() as i64);
+        self.body.load("ld.global", ".u32", high, base, offset + stride);
         self.body.pack(result, low.into(), high.into());
     }
 
     /// A value that begins anywhere in a cell of 4 bytes: that and the next ones, shifted together.
     pub(crate) fn load_around(&mut self, read: Read, result: Reg, base: Reg, offset: i64, word: Reg) {
-        let stride = self.symbols.layout().stride() as i64;
+        let (stride, ld) = (self.guest_stride(), self.guest_ld());
         let shift = self.body.op_to_temp(Class::B32, "shl", ".b32", &[word.into(), 3.into()]);
         let count = if read.bytes == 8 { 3 } else { 2 };
         let cells: SmallVec<[Reg; 3]> = (0..count)
             .map(|i| {
                 let cell = self.body.temp(Class::B32);
-                self.body.load("ld.global", ".u32", cell, base, offset + i * stride);
+                self.body.load(ld, ".u32", cell, base, offset + i * stride);
                 cell
             })
             .collect();
@@ -59,7 +59,7 @@ impl Emitter<'_> {
         let test = self.body.op_to_temp(Class::Pred, "setp.ne", ".u64", &[low.into(), 0.into()]);
         let (misaligned, done) = (self.body.local(), self.body.local());
         self.body.branch_if(test, When::True, misaligned);
-        self.plain_load(read, result, Place { base: address, offset: 0 });
+        self.plain_load(self.guest_ld(), read, result, Place { base: address, offset: 0 });
         self.body.branch(done);
         self.body.place(misaligned);
         let raw = crate::cold::two_words(&mut self.body, address, read.bytes);
@@ -68,13 +68,13 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn store_cells(&mut self, bytes: u32, suffix: &str, base: Reg, offset: i64, value: Operand) {
-        let layout = self.symbols.layout();
-        if u64::from(bytes) <= layout.cell() {
-            return self.body.store("st.global", suffix, base, offset, value);
+        if u64::from(bytes) <= self.unit(bytes) {
+            return self.body.store(self.guest_st(), suffix, base, offset, value);
         }
+        let stride = self.guest_stride();
         let [low, high] = self.body.unpack(value);
         self.body.store("st.global", ".u32", base, offset, low);
-        self.body.store("st.global", ".u32", base, offset + layout.stride() as i64, high);
+        self.body.store("st.global", ".u32", base, offset + stride, high);
     }
 
     /// A load's result from the zero-extended bits.

@@ -12,7 +12,7 @@
 
 use crate::body::{Label, When};
 use crate::function::Emitter;
-use crate::guest::{Access, Memory, Root};
+use crate::guest::{Access, CELL, Memory, Root};
 use crate::memory::Read;
 use crate::range::Shape;
 use crate::regs::{Class, Operand, Reg};
@@ -270,6 +270,9 @@ impl Emitter<'_> {
 
     /// The access's address: a register and an offset, and the guest's address where its low bits matter.
     fn fast_address(&mut self, inst: Inst, access: &Access) -> (Reg, i64, Option<Reg>) {
+        if self.is_flat() {
+            return self.flat_address(inst, access);
+        }
         let layout = self.symbols.layout();
         let by = access.displacement();
         let root = match access.root {
@@ -308,6 +311,34 @@ impl Emitter<'_> {
         (byte, offset, None)
     }
 
+    /// The same where bytes lie one after the other.
+    fn flat_address(&mut self, inst: Inst, access: &Access) -> (Reg, i64, Option<Reg>) {
+        let (by, is_plain) = (access.displacement() as i64, self.is_plain(inst, access));
+        let cell = CELL;
+        match access.root {
+            Root::Constant(root) => {
+                let (memory, at) = (self.memory_register(), i64::from(root) + by);
+                if is_plain {
+                    return (memory, at, None);
+                }
+                let low = self.body.op_to_temp(Class::B32, "mov", ".b32", &[(at % cell).into()]);
+                (memory, at - at % cell, Some(low))
+            }
+            Root::Value(root) if is_plain => (self.linear_address(root), by, None),
+            Root::Value(root) => {
+                let mut word = self.root_word(root);
+                if by % cell != 0 {
+                    word = self.body.op_to_temp(Class::B32, "add", ".u32", &[word.into(), by.into()]);
+                }
+                let first = self.body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), (-cell).into()]);
+                let wide = self.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[first.into()]);
+                let memory = self.memory_register();
+                let address = self.body.op_to_temp(Class::B64, "add", ".u64", &[memory.into(), wide.into()]);
+                (address, if by % cell != 0 { 0 } else { by }, Some(word))
+            }
+        }
+    }
+
     pub(crate) fn fast_load(&mut self, inst: Inst, read: Read, result: Reg, access: &Access) {
         if !self.fast_test(inst, access) {
             self.ended = true;
@@ -332,7 +363,7 @@ impl Emitter<'_> {
 
     /// A value that begins anywhere in a cell: the cells it touches are read, changed and written. No other thread has this memory.
     fn store_around(&mut self, bytes: u32, base: Reg, offset: i64, word: Reg, value: Operand) {
-        let stride = self.symbols.layout().stride() as i64;
+        let (stride, st) = (self.guest_stride(), self.guest_st());
         let bits = self.bits_of(value);
         let ones = Operand::Int(if bytes == 2 { 0xffff } else { -1 });
         let (first, last) = match bytes {
@@ -353,7 +384,7 @@ impl Emitter<'_> {
         self.merge(base, offset, low, low_mask);
         if bytes == 8 {
             let middle = self.body.op_to_temp(Class::B32, "shf.l.wrap", ".b32", &[first, last, shift.into()]);
-            self.body.store("st.global", ".u32", base, offset + stride, middle.into());
+            self.body.store(st, ".u32", base, offset + stride, middle.into());
         }
         let end = if bytes == 8 { 2 * stride } else { stride };
         let high = self.body.op_to_temp(Class::B32, "shf.l.wrap", ".b32", &[last, 0.into(), shift.into()]);
@@ -364,11 +395,11 @@ impl Emitter<'_> {
     /// Puts the bits of the mask into a cell.
     fn merge(&mut self, base: Reg, offset: i64, bits: Reg, mask: Reg) {
         let old = self.body.temp(Class::B32);
-        self.body.load("ld.global", ".u32", old, base, offset);
+        self.body.load(self.guest_ld(), ".u32", old, base, offset);
         let keep = self.body.op_to_temp(Class::B32, "not", ".b32", &[mask.into()]);
         let kept = self.body.op_to_temp(Class::B32, "and", ".b32", &[old.into(), keep.into()]);
         let new = self.body.op_to_temp(Class::B32, "or", ".b32", &[kept.into(), bits.into()]);
-        self.body.store("st.global", ".u32", base, offset, new.into());
+        self.body.store(self.guest_st(), ".u32", base, offset, new.into());
     }
 
     /// Where the instance ends.

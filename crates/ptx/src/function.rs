@@ -271,6 +271,14 @@ impl Emitter<'_> {
         crate::push_comment(&mut text, &self.function.comment);
         crate::call::push_header(&mut text, self.function)?;
         text.push_str("\n{\n");
+        for (slot, data) in self.func.sized_stack_slots.iter() {
+            text.push_str(crate::writer::INDENT);
+            text.push_str(".local .align 16 .b8 own");
+            crate::writer::push_unsigned(&mut text, slot.as_u32().into());
+            text.push('[');
+            crate::writer::push_unsigned(&mut text, data.size.into());
+            text.push_str("];\n");
+        }
         self.body.regs.declare(&mut text);
         self.prototypes.declare(&mut text, self.function, &self.func.dfg.signatures)?;
         let mut marks = self.marks.take().unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::memory::Read;
 use crate::regs::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, MemFlags, Opcode, Value, ValueDef, types};
 use gpu_run_abi::Layout;
-use gpu_run_abi::layout::GUARD;
+use gpu_run_abi::layout::{GUARD, WORD, field};
 use smallvec::SmallVec;
 
 /// What is known of the memory when it is compiled for.
@@ -24,6 +24,8 @@ pub struct Memory {
     pub least: u64,
     /// The guest address that has this place; what is below has none. 0 with exact checks.
     pub low: u64,
+    /// It is the thread's own, in `.local`, and where is in the header: [`field::MEMORY_AT`].
+    pub own: bool,
 }
 
 impl Memory {
@@ -32,6 +34,9 @@ impl Memory {
         layout.offset(self.at) as i64 - (self.low * layout.spread()) as i64
     }
 }
+
+/// Bytes that quick checks go by where nothing promises alignment.
+pub(crate) const CELL: i64 = 4;
 
 /// Offsets of a GPU's loads and stores have 24 bits.
 const FARTHEST: i64 = 1 << 23;
@@ -88,8 +93,20 @@ impl Emitter<'_> {
 
     /// Where guest byte 0 is, or would be.
     pub(crate) fn find_memory(&mut self) -> Result<(), Error> {
-        let at = self.symbols.memory().offset(self.symbols.layout());
+        let (at, layout) = (self.symbols.memory().offset(self.symbols.layout()), self.symbols.layout());
         let instance = self.instance()?;
+        if self.symbols.memory().own {
+            let [low, high] = [0, WORD / 2].map(|half| {
+                let word = self.body.temp(Class::B32);
+                let at = layout.offset(field::MEMORY_AT + half) as i64;
+                self.body.load("ld.global", ".u32", word, instance, at);
+                word
+            });
+            let memory = self.body.temp(Class::B64);
+            self.body.pack(memory, low.into(), high.into());
+            self.guest.memory = Some(memory);
+            return Ok(());
+        }
         let memory = match at > -FARTHEST {
             true => self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]),
             // A constant would be added to every address anew, for what an instruction's offset cannot take of it. The number of blocks in the
@@ -220,7 +237,27 @@ impl Emitter<'_> {
 
     /// The size of one access to the device for a value of so many bytes.
     pub(crate) fn unit(&self, bytes: u32) -> u64 {
-        u64::from(bytes).min(self.symbols.layout().cell())
+        if self.is_flat() { bytes.into() } else { u64::from(bytes).min(self.symbols.layout().cell()) }
+    }
+
+    /// Whether the bytes of guest memory lie one after the other.
+    pub(crate) fn is_flat(&self) -> bool {
+        self.symbols.memory().own || self.symbols.layout().spread() == 1
+    }
+
+    /// Bytes on the device from one cell of guest memory to the next.
+    pub(crate) fn guest_stride(&self) -> i64 {
+        if self.is_flat() { CELL } else { self.symbols.layout().stride() as i64 }
+    }
+
+    /// How guest memory is read.
+    pub(crate) fn guest_ld(&self) -> &'static str {
+        if self.symbols.memory().own { "ld.local" } else { "ld.global" }
+    }
+
+    /// How guest memory is written.
+    pub(crate) fn guest_st(&self) -> &'static str {
+        if self.symbols.memory().own { "st.local" } else { "st.global" }
     }
 
     /// How many low bits of a value are certainly 0.

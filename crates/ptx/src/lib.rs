@@ -65,6 +65,8 @@ pub struct Function {
     pub symbol: String,
     /// What trap records call this function.
     pub trap_id: u32,
+    /// Functions with the same number call each other in a circle.
+    pub cycle: Option<u32>,
     /// Its name is `UserFuncName::user(namespace, index)`, with the namespaces of [`gpu_run_abi::intrinsic::namespace`].
     pub clif: ir::Function,
     pub kind: Kind,

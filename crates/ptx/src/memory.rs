@@ -7,6 +7,7 @@ use crate::Error;
 use crate::function::Emitter;
 use crate::integer::low_word;
 use crate::regs::{Class, Operand, Reg, bits};
+use gpu_run_abi::intrinsic::region;
 use cranelift_codegen::ir::{AtomicRmwOp, Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
 
 type Done = Result<(), Error>;
@@ -74,6 +75,12 @@ impl Emitter<'_> {
         Place { base: self.in_register(base), offset }
     }
 
+    /// Whether an access by a device address is to guest memory that is the thread's own.
+    fn is_own(&self, flags: MemFlags) -> bool {
+        let region = self.func.dfg.mem_flags[flags].alias_region();
+        self.symbols.memory().own && region.is_some() && region == self.func.dfg.alias_regions.get(region::CELLS)
+    }
+
     /// An access's flags must not ask for what is not done.
     fn check_flags(&self, inst: Inst, flags: MemFlags) -> Done {
         match self.func.dfg.mem_flags[flags].explicit_endianness() {
@@ -82,14 +89,14 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn plain_load(&mut self, read: Read, result: Reg, place: Place) {
+    pub(crate) fn plain_load(&mut self, ld: &str, read: Read, result: Reg, place: Place) {
         match read.widening() {
             Some(widening) if read.bytes == 4 => {
                 let word = self.body.temp(Class::B32);
-                self.body.load("ld.global", ".u32", word, place.base, place.offset);
+                self.body.load(ld, ".u32", word, place.base, place.offset);
                 self.body.op("cvt", widening, &[result.into(), word.into()]);
             }
-            _ => self.body.load("ld.global", read.suffix(), result, place.base, place.offset),
+            _ => self.body.load(ld, read.suffix(), result, place.base, place.offset),
         }
     }
 }
@@ -105,7 +112,8 @@ pub(crate) fn load(e: &mut Emitter<'_>, inst: Inst) -> Done {
         return e.guest_load(inst, read, result, &access);
     }
     let place = e.place(arg, offset.into());
-    e.plain_load(read, result, place);
+    let ld = if e.is_own(flags) { "ld.local" } else { "ld.global" };
+    e.plain_load(ld, read, result, place);
     Ok(())
 }
 
@@ -134,7 +142,26 @@ pub(crate) fn store(e: &mut Emitter<'_>, inst: Inst) -> Done {
         return e.guest_store(inst, suffix, operand, &access);
     }
     let place = e.place(at, offset.into());
-    e.body.store("st.global", suffix, place.base, place.offset, operand);
+    let st = if e.is_own(flags) { "st.local" } else { "st.global" };
+    e.body.store(st, suffix, place.base, place.offset, operand);
+    Ok(())
+}
+
+/// Where a stack slot is, among the thread's own memory.
+pub(crate) fn own_address(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let InstructionData::StackAddr { stack_slot, offset, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let result = e.result(inst)?;
+    e.body.begin("mov", ".u64");
+    e.body.operand(result);
+    e.body.out.push_str(", own");
+    crate::writer::push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
+    e.body.end();
+    match i32::from(offset) {
+        0 => {}
+        offset => e.body.op("add", ".u64", &[result.into(), result.into(), i64::from(offset).into()]),
+    }
     Ok(())
 }
 

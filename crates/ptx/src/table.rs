@@ -124,6 +124,7 @@ fn row(opcode: Opcode) -> Row {
         Opcode::FuncAddr => Special(call::address),
         Opcode::SymbolValue => Special(call::symbol_value),
         Opcode::GetStackPointer => Special(call::stack_pointer),
+        Opcode::StackAddr => Special(m::own_address),
         Opcode::Trap | Opcode::Trapz | Opcode::Trapnz => Special(t::trap),
 
         _ => Unsupported,

@@ -70,17 +70,24 @@ pub(crate) fn recursive(module: &Module<'_>, imports: usize) -> Vec<bool> {
             edges[functions + module.signature_of(f as u32) as usize].push(f as u32);
         }
     }
-    let mut cyclic = on_cycle(&edges);
-    cyclic.truncate(functions);
-    cyclic
+    cycles(&edges)[..functions].iter().map(Option::is_some).collect()
 }
 
-/// Tarjan's strongly connected components, without recursion: which nodes lie on a cycle.
-fn on_cycle(edges: &[Vec<u32>]) -> Vec<bool> {
+/// For each function of the module, the number of the cycle of calls by name that it is part of, if it is of one.
+pub(crate) fn cycles_of_names(module: &Module<'_>, imports: usize) -> Vec<Option<u32>> {
+    let mut edges: Vec<Vec<u32>> = vec![Vec::new(); module.functions.len()];
+    for (node, survey) in edges[imports..].iter_mut().zip(&module.surveys) {
+        node.extend(&survey.calls);
+    }
+    cycles(&edges)
+}
+
+/// Tarjan's strongly connected components, without recursion: which nodes lie on a cycle, and which on the same.
+fn cycles(edges: &[Vec<u32>]) -> Vec<Option<u32>> {
     const UNSEEN: u32 = u32::MAX;
     let n = edges.len();
     let (mut index, mut low) = (vec![UNSEEN; n], vec![0u32; n]);
-    let (mut on_stack, mut cyclic) = (vec![false; n], vec![false; n]);
+    let (mut on_stack, mut calls_itself, mut cycles) = (vec![false; n], vec![false; n], vec![None; n]);
     let (mut stack, mut work, mut next) = (Vec::new(), Vec::new(), 0u32);
     for root in 0..n {
         if index[root] != UNSEEN {
@@ -102,7 +109,7 @@ fn on_cycle(edges: &[Vec<u32>]) -> Vec<bool> {
                     work.push((to, 0));
                 } else if on_stack[to] {
                     low[node] = low[node].min(index[to]);
-                    cyclic[node] |= to == node;
+                    calls_itself[node] |= to == node;
                 }
                 continue;
             }
@@ -113,7 +120,7 @@ fn on_cycle(edges: &[Vec<u32>]) -> Vec<bool> {
                 let alone = stack.last() == Some(&node);
                 while let Some(member) = stack.pop() {
                     on_stack[member] = false;
-                    cyclic[member] |= !alone;
+                    cycles[member] = (!alone || calls_itself[member]).then_some(node as u32);
                     if member == node {
                         break;
                     }
@@ -121,24 +128,24 @@ fn on_cycle(edges: &[Vec<u32>]) -> Vec<bool> {
             }
         }
     }
-    cyclic
+    cycles
 }
 
 #[cfg(test)]
 mod tests {
-    use super::on_cycle;
+    use super::cycles;
 
     #[test]
     fn cycles_and_only_cycles_are_found() {
         // 0 → 1 → 2 → 1, 3 → 3, 4 → 0
         let edges = vec![vec![1], vec![2], vec![1], vec![3], vec![0]];
-        assert_eq!(on_cycle(&edges), [false, true, true, true, false]);
+        assert_eq!(cycles(&edges), [None, Some(1), Some(1), Some(3), None]);
     }
 
     #[test]
     fn long_chain_does_not_overflow_the_stack() {
         let n = 200_000;
         let edges: Vec<Vec<u32>> = (0..n).map(|i| if i + 1 < n { vec![i + 1] } else { vec![0] }).collect();
-        assert!(on_cycle(&edges).iter().all(|c| *c));
+        assert!(cycles(&edges).iter().all(|c| *c == Some(0)));
     }
 }

@@ -25,6 +25,10 @@ pub(crate) struct Code<'b> {
     pub(crate) layout: Layout,
     /// Guest addresses below this have no place in the slot.
     low: u64,
+    /// The guest's memory is the thread's own.
+    pub(crate) own: bool,
+    /// Accesses of 8 bytes have to be aligned as such.
+    pub(crate) whole: bool,
     /// The instance pointer: the function's first parameter.
     pub(crate) instance: Value,
     params: Vec<Value>,
@@ -51,7 +55,7 @@ impl<'b> Code<'b> {
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
-        Self { b, layout, low: slots.low, instance: params[0], params, functions: HashMap::new() }
+        Self { b, layout, low: slots.low, own: slots.own > 0, whole: slots.own > 0 || (slots.low > 0 && layout.spread() == 1), instance: params[0], params, functions: HashMap::new() }
     }
 
     pub(crate) fn ins(&mut self) -> FuncInstBuilder<'_, 'b> {
@@ -81,6 +85,7 @@ impl<'b> Code<'b> {
             region::HEADER => "header".into(),
             region::TABLE => "table".into(),
             region::BUS => "bus".into(),
+            region::CELLS => "cells".into(),
             region::CONSTANT => "constant".into(),
             global => format!("global {}", global - region::GLOBALS).into(),
         };
@@ -157,7 +162,7 @@ impl<'b> Code<'b> {
     /// bounds and alignment to `crates/ptx`: [`Code::guest_flags`].
     pub(crate) fn guest_address(&mut self, at: Value, memory: Value) -> Value {
         let cell = self.layout.cell() as i64;
-        if self.layout.spread() == 1 {
+        if self.own || self.layout.spread() == 1 {
             let wide = self.ins().uextend(types::I64, at);
             return self.ins().iadd(memory, wide);
         }
@@ -189,6 +194,9 @@ impl<'b> Code<'b> {
 
     /// The device address of guest byte 0, for addresses that have a place.
     pub(crate) fn memory_address(&mut self, slots: &SlotLayout) -> Value {
+        if self.own {
+            return self.header(types::I64, field::MEMORY_AT);
+        }
         let first = self.slot_address(slots.memory);
         let below = (slots.low * self.layout.spread()) as i64;
         self.ins().iadd_imm_s(first, -below)

@@ -112,6 +112,8 @@ pub struct Module<'a> {
     pub(crate) surveys: Vec<Survey>,
     /// Functions that may reach themselves again.
     pub(crate) recursive: Vec<bool>,
+    /// Functions that reach themselves by calls by name have a number here, the same if they reach each other.
+    pub(crate) cycles: Vec<Option<u32>>,
     /// The first import that nothing provides.
     import_error: Option<Error>,
 }
@@ -188,6 +190,7 @@ pub fn decode(bytes: &[u8], features: WasmFeatures) -> Result<Module<'_>, Error>
     module.signatures = canonical(&module.types);
     module.address_taken = module.find_address_taken();
     module.recursive = callgraph::recursive(&module, import_count);
+    module.cycles = callgraph::cycles_of_names(&module, import_count);
     Ok(module)
 }
 

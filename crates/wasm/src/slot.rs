@@ -13,6 +13,8 @@ const TABLE_GROWTH: u64 = 1 << 16;
 
 /// Bytes of stack that have a place in a slot that is trimmed.
 const STACK_KEPT: u64 = 256 << 10;
+/// The same in a thread's own memory, of which there is less.
+const STACK_OWN: u64 = 64 << 10;
 
 /// One table: where it is, and the words that describe it.
 #[derive(Clone, Copy, Debug)]
@@ -50,13 +52,16 @@ pub struct SlotLayout {
     pub memory: u64,
     /// Guest addresses below this have no place in the slot: a stack's far end, which hardly any program reaches.
     pub low: u64,
+    /// Bytes of the thread's own memory that the guest's has; 0 if it is in the slot.
+    pub own: u64,
     /// Bytes of constants.
     pub constants: u64,
 }
 
 impl SlotLayout {
-    /// `trims` leaves out what lies below the stack that is kept, see [`SlotLayout::low`].
-    pub fn new(module: &Module<'_>, trims: bool) -> Self {
+    /// `trims` leaves out what lies below the stack that is kept, see [`SlotLayout::low`]; a memory that fits in `own` bytes
+    /// is the thread's own.
+    pub fn new(module: &Module<'_>, trims: bool, own: u64) -> Self {
         let mut at = field::HEADER_BYTES;
         let mut word = || {
             at += WORD;
@@ -91,13 +96,19 @@ impl SlotLayout {
             TablePlace { at, capacity, length }
         };
         let tables = module.tables.iter().zip(lengths).map(place).collect();
-        let low = if trims { low(module) } else { 0 };
-        Self { globals, tables, data, elements, arguments, end, memory, low, constants }
+        let least = module.memory.map_or(0, |m| m.minimum * PAGE);
+        let near = low(module, STACK_OWN);
+        let (low, own) = match trims {
+            true if least > 0 && least - near <= own => (near, own),
+            true => (low(module, STACK_KEPT), 0),
+            false => (0, 0),
+        };
+        Self { globals, tables, data, elements, arguments, end, memory, low, own, constants }
     }
 }
 
 /// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.
-fn low(module: &Module<'_>) -> u64 {
+fn low(module: &Module<'_>, kept: u64) -> u64 {
     let address = |constant: Constant| match constant {
         Constant::Bits(bits) => bits,
         _ => 0,
@@ -106,7 +117,7 @@ fn low(module: &Module<'_>) -> u64 {
     let first_data = module.data.iter().filter_map(|segment| segment.offset.map(address)).min();
     let least = module.memory.map_or(0, |m| m.minimum * PAGE);
     match *top <= first_data.unwrap_or(least) && *top <= least {
-        true => top.saturating_sub(STACK_KEPT) / PAGE * PAGE,
+        true => top.saturating_sub(kept) / PAGE * PAGE,
         false => 0,
     }
 }

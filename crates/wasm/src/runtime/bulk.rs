@@ -6,7 +6,7 @@
 use crate::code::Code;
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::Variable;
 use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::layout::WORD;
@@ -57,16 +57,23 @@ impl Side {
     /// Device bytes from one cell to the next.
     fn stride(self, code: &Code<'_>) -> i64 {
         match self {
-            Side::Guest(..) => code.layout.stride() as i64,
-            Side::Plain(_) => code.layout.cell() as i64,
+            Side::Guest(..) if !code.own => code.layout.stride() as i64,
+            _ => code.layout.cell() as i64,
         }
     }
+    /// Flags of its accesses.
+    fn flags(self, code: &mut Code<'_>) -> MemFlagsData {
+        code.trusted(match self {
+            Side::Guest(..) => region::CELLS,
+            Side::Plain(_) => region::BUS,
+        })
+    }
     fn load_byte(self, code: &mut Code<'_>) -> Value {
-        let (address, flags) = (self.device(code), code.trusted(region::BUS));
+        let (address, flags) = (self.device(code), self.flags(code));
         code.ins().uload8(types::I32, flags, address, 0)
     }
     fn store_byte(self, code: &mut Code<'_>, value: Value) {
-        let (address, flags) = (self.device(code), code.trusted(region::BUS));
+        let (address, flags) = (self.device(code), self.flags(code));
         code.ins().istore8(flags, value, address, 0);
     }
     fn advance(self, code: &mut Code<'_>, by: i64) {
@@ -136,12 +143,14 @@ fn copy_forward(code: &mut Code<'_>, to: Side, from: Side) {
         let (target, source) = (code.variable(types::I64, target), code.variable(types::I64, source));
         let rest = code.variable(types::I32, bytes);
         let (alike, differ, done) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
+        let target = Cells { at: target, stride: to.stride(code), flags: to.flags(code) };
+        let source = Cells { at: source, stride: from.stride(code), flags: from.flags(code) };
         code.ins().brif(skip, differ, &[], alike, &[]);
         code.open(alike);
-        cells_forward(code, (target, to.stride(code)), (source, from.stride(code)), rest);
+        cells_forward(code, target, source, rest);
         code.ins().jump(done, &[]);
         code.open(differ);
-        shifted_cells(code, (target, to.stride(code)), (source, from.stride(code)), skip, rest);
+        shifted_cells(code, target, source, skip, rest);
         code.ins().jump(done, &[]);
         code.open(done);
         to.advance_by(code, bytes);
@@ -153,8 +162,13 @@ fn copy_forward(code: &mut Code<'_>, to: Side, from: Side) {
     while_any(code, left, byte);
 }
 
-/// A device address that moves, and how far a cell is from the next.
-type Cells = (Variable, i64);
+/// A device address that moves, how far a cell is from the next, and how they are accessed.
+#[derive(Clone, Copy)]
+struct Cells {
+    at: Variable,
+    stride: i64,
+    flags: MemFlagsData,
+}
 
 /// Copies `left` bytes, whole cells between addresses of cells.
 fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
@@ -163,15 +177,14 @@ fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
         code.while_loop(
             |code| at_least(code, left, count * cell),
             |code| {
-                let flags = code.trusted(region::BUS);
-                let (target, source) = (code.b.use_var(to.0), code.b.use_var(from.0));
+                let (target, source) = (code.b.use_var(to.at), code.b.use_var(from.at));
                 let values: Vec<_> =
-                    (0..count).map(|i| code.ins().load(ty, flags, source, (i * from.1) as i32)).collect();
+                    (0..count).map(|i| code.ins().load(ty, from.flags, source, (i * from.stride) as i32)).collect();
                 for (i, value) in (0..count).zip(values) {
-                    code.ins().store(flags, value, target, (i * to.1) as i32);
+                    code.ins().store(to.flags, value, target, (i * to.stride) as i32);
                 }
-                add(code, to.0, count * to.1);
-                add(code, from.0, count * from.1);
+                add(code, to.at, count * to.stride);
+                add(code, from.at, count * from.stride);
                 add(code, left, -count * cell);
             },
         );
@@ -182,11 +195,10 @@ fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
 /// that is wanted.
 fn shifted_cells(code: &mut Code<'_>, to: Cells, from: Cells, skip: Value, left: Variable) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
-    let flags = code.trusted(region::BUS);
-    let inside = code.b.use_var(from.0);
+    let inside = code.b.use_var(from.at);
     let first = code.ins().band_imm_s(inside, -cell);
-    code.b.def_var(from.0, first);
-    let value = code.ins().load(ty, flags, first, 0);
+    code.b.def_var(from.at, first);
+    let value = code.ins().load(ty, from.flags, first, 0);
     let before = code.variable(ty, value);
     let down = code.ins().imul_imm_s(skip, 8);
     let full = code.i32(cell * 8);
@@ -194,14 +206,14 @@ fn shifted_cells(code: &mut Code<'_>, to: Cells, from: Cells, skip: Value, left:
     code.while_loop(
         |code| code.b.use_var(left),
         |code| {
-            add(code, from.0, from.1);
-            let (source, target, low) = (code.b.use_var(from.0), code.b.use_var(to.0), code.b.use_var(before));
-            let high = code.ins().load(ty, flags, source, 0);
+            add(code, from.at, from.stride);
+            let (source, target, low) = (code.b.use_var(from.at), code.b.use_var(to.at), code.b.use_var(before));
+            let high = code.ins().load(ty, from.flags, source, 0);
             code.b.def_var(before, high);
             let (low, high) = (code.ins().ushr(low, down), code.ins().ishl(high, up));
             let value = code.ins().bor(low, high);
-            code.ins().store(flags, value, target, 0);
-            add(code, to.0, to.1);
+            code.ins().store(to.flags, value, target, 0);
+            add(code, to.at, to.stride);
             add(code, left, -cell);
         },
     );
@@ -230,10 +242,10 @@ fn copy_backward(code: &mut Code<'_>, to: Side, from: Side) {
             |code| {
                 from.advance(code, -cell);
                 to.advance(code, -cell);
-                let flags = code.trusted(region::BUS);
+                let (load, store) = (from.flags(code), to.flags(code));
                 let (source, target) = (from.device(code), to.device(code));
-                let value = code.ins().load(ty, flags, source, 0);
-                code.ins().store(flags, value, target, 0);
+                let value = code.ins().load(ty, load, source, 0);
+                code.ins().store(store, value, target, 0);
                 add(code, left, -cell);
             },
         );
@@ -266,7 +278,7 @@ pub(super) fn guest_fill(code: &mut Code<'_>, env: &Env<'_>) {
             code.while_loop(
                 |code| at_least(code, rest, count * cell),
                 |code| {
-                    let (flags, at) = (code.trusted(region::BUS), code.b.use_var(target));
+                    let (flags, at) = (to.flags(code), code.b.use_var(target));
                     for i in 0..count {
                         code.ins().store(flags, pattern, at, (i * stride) as i32);
                     }

@@ -4,9 +4,9 @@ use super::{ENTRY, Helper};
 use crate::code::{self, Code, STOP_INTERVAL};
 use crate::translate::{Env, clif_signature};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, BlockCall, InstBuilder, JumpTableData, Signature, Value, types};
+use cranelift_codegen::ir::{StackSlotData, StackSlotKind, Block, BlockCall, InstBuilder, JumpTableData, Signature, Value, types};
 use gpu_run_abi::intrinsic::{Intrinsic, namespace, region};
-use gpu_run_abi::layout::{WARP, WORD, field};
+use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field};
 use gpu_run_abi::{Layout, Status};
 
 /// The kernel that runs instances. Its parameters: address of slot 0, bytes of a slot, number of instances, selector of the entry function
@@ -27,12 +27,13 @@ pub(super) fn batch_signature() -> Signature {
     code::signature([I64, I64, I32, I32, I32, I32, I64], [])
 }
 
-pub(super) fn batch(code: &mut Code<'_>) {
+pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     let (selector, flags, stack, launch) = (code.param(3), code.param(4), code.param(5), code.param(6));
     let (thread, done) = own_slot(code);
     let fresh = code.ins().band_imm_u(flags, i64::from(FRESH));
+    let own = own_memory(code, env);
     code.if_then(fresh, false, |code| {
-        code.call_helper(Helper::SetUp, &[launch, thread]);
+        code.call_helper(Helper::SetUp, &[launch, thread, own]);
     });
     let start = code.ins().band_imm_u(flags, i64::from(START));
     let pointer = code.ins().get_stack_pointer(types::I64);
@@ -49,6 +50,17 @@ pub(super) fn batch(code: &mut Code<'_>) {
     code.ins().jump(done, &[]);
     code.open(done);
     code.ins().return_(&[]);
+}
+
+/// Where guest byte 0 is, or would be, in the thread's own memory, if that is where the guest's is.
+fn own_memory(code: &mut Code<'_>, env: &Env<'_>) -> Value {
+    if !code.own {
+        return code.i64(0);
+    }
+    let bytes = (env.slots.own + MEMORY_TAIL) as u32;
+    let slot = code.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4));
+    let first = code.ins().stack_addr(types::I64, slot, 0);
+    code.ins().iadd_imm_s(first, -(env.slots.low as i64))
 }
 
 pub(super) fn collect_signature() -> Signature {

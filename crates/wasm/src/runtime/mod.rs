@@ -52,8 +52,8 @@ helpers! {
     WordsFill(I64, I64, I32) -> () = bulk::words_fill;
     /// Words that lie one after the other to words of a slot: (to, from, count).
     WordsInit(I64, I64, I32) -> () = bulk::words_init;
-    /// Makes the slot a fresh instance: (launch, index).
-    SetUp(I64, I32) -> () = setup::set_up;
+    /// Makes the slot a fresh instance: (launch, index, where guest byte 0 is in the thread's own memory, if there).
+    SetUp(I64, I32, I64) -> () = setup::set_up;
     /// 64 random bits.
     RandomWord() -> (I64) = local::random_word;
     /// Sends the packet in the port and waits for the reply: (op) -> errno.
@@ -85,7 +85,7 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
             let mut code = Code::new(FunctionBuilder::new(&mut clif, &mut context), env.layout, env.slots);
             build(&mut code);
             code.b.finalize(isa.frontend_config());
-            Function { index, kind, name: label, clif }
+            Function { index, kind, name: label, cycle: None, clif }
         };
     let mut all = Vec::new();
     for helper in Helper::ALL {
@@ -111,7 +111,7 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
     let none = TrapRecord::NO_FUNCTION;
     let name = UserFuncName::user(namespace::RUNTIME, BATCH);
     let ty = kernel::batch_signature();
-    all.push(make(name, ty, none, FunctionKind::Kernel, KERNEL.into(), &mut kernel::batch));
+    all.push(make(name, ty, none, FunctionKind::Kernel, KERNEL.into(), &mut |code| kernel::batch(code, env)));
     let name = UserFuncName::user(namespace::RUNTIME, COLLECT);
     let ty = kernel::collect_signature();
     all.push(make(name, ty, none, FunctionKind::Kernel, ENDINGS.into(), &mut |code| kernel::collect(code, env)));

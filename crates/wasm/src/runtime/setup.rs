@@ -3,21 +3,34 @@
 use super::Helper;
 use crate::code::Code;
 use crate::translate::Env;
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::launch::{local, offset};
-use gpu_run_abi::layout::{WORD, field};
+use gpu_run_abi::layout::{PAGE, WORD, field};
 
-/// (launch, index): clears what the last instance had, copies the image, and fills in what is the slot's own.
+/// (launch, index, own): clears what the last instance had, copies the image, and fills in what is the slot's own.
 pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     let (launch, index) = (code.param(1), code.param(2));
-    // A slot that was never used says 0.
-    let (used, zero, low) = (code.header(types::I32, field::MEMORY_BYTES), code.i32(0), env.slots.low as i64);
-    let length = code.ins().iadd_imm_s(used, -low);
-    let length = code.ins().select(used, length, zero);
+    let (zero, low) = (code.i32(0), env.slots.low as i64);
     let first = code.i32(low);
+    let length = match env.slots.own {
+        0 => {
+            // A slot that was never used says 0.
+            let used = code.header(types::I32, field::MEMORY_BYTES);
+            let length = code.ins().iadd_imm_s(used, -low);
+            code.ins().select(used, length, zero)
+        }
+        // Whose it was before, nobody knows.
+        _ => {
+            let own = code.param(3);
+            code.set_header(own, field::MEMORY_AT);
+            let least = env.module.memory.map_or(0, |m| m.minimum * PAGE) as i64;
+            code.i32(least - low)
+        }
+    };
     code.call_helper(Helper::GuestFill, &[first, zero, length]);
-    copy_image(code, launch);
+    copy_image(code, env, launch);
     code.set_header(launch, field::LAUNCH);
     let index = code.ins().uextend(types::I64, index);
     code.set_header(index, field::INDEX);
@@ -57,7 +70,7 @@ fn place(code: &mut Code<'_>, launch: Value, index: Value, first: u64, bytes: u6
 }
 
 /// Pieces: place in the slot, number of words, words.
-fn copy_image(code: &mut Code<'_>, launch: Value) {
+fn copy_image(code: &mut Code<'_>, env: &Env<'_>, launch: Value) {
     let (image, pieces) = (read(code, launch, offset::IMAGE), read(code, launch, offset::PIECES));
     let (from, left) = (code.variable(types::I64, image), code.variable(types::I64, pieces));
     code.while_loop(
@@ -65,14 +78,37 @@ fn copy_image(code: &mut Code<'_>, launch: Value) {
         |code| {
             let piece = code.b.use_var(from);
             let (at, words) = (read(code, piece, 0), read(code, piece, WORD));
-            let spread = code.layout.spread() as i64;
-            let to = code.ins().imul_imm_u(at, spread);
-            let instance = code.instance;
-            let to = code.ins().iadd(instance, to);
             let source = code.ins().iadd_imm_s(piece, 2 * WORD as i64);
-            let count = code.ins().ireduce(types::I32, words);
-            code.call_helper(Helper::WordsInit, &[to, source, count]);
             let bytes = code.ins().imul_imm_u(words, WORD as i64);
+            let words_to_slot = |code: &mut Code<'_>| {
+                let spread = code.layout.spread() as i64;
+                let to = code.ins().imul_imm_u(at, spread);
+                let instance = code.instance;
+                let to = code.ins().iadd(instance, to);
+                let count = code.ins().ireduce(types::I32, words);
+                code.call_helper(Helper::WordsInit, &[to, source, count]);
+            };
+            match code.own {
+                false => words_to_slot(code),
+                true => {
+                    let own = code.param(3);
+                    let (slot, memory, join) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
+                    let first = env.slots.memory as i64;
+                    let is_memory = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, at, first);
+                    code.ins().brif(is_memory, memory, &[], slot, &[]);
+                    code.open(slot);
+                    words_to_slot(code);
+                    code.set_header(own, field::MEMORY_AT);
+                    code.ins().jump(join, &[]);
+                    code.open(memory);
+                    let to = code.ins().ireduce(types::I32, at);
+                    let to = code.ins().iadd_imm_s(to, env.slots.low as i64 - first);
+                    let length = code.ins().ireduce(types::I32, bytes);
+                    code.call_helper(Helper::GuestWrite, &[to, source, length]);
+                    code.ins().jump(join, &[]);
+                    code.open(join);
+                }
+            }
             let next = code.ins().iadd(source, bytes);
             code.b.def_var(from, next);
             let rest = code.b.use_var(left);

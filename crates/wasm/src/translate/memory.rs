@@ -10,13 +10,16 @@ use cranelift_codegen::ir::{Inst, InstBuilder, MemFlagsData, Type, Value, types}
 use cranelift_frontend::FuncInstBuilder;
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::layout::{GUARD, PAGE, field};
+use gpu_run_abi::layout::{GUARD, PAGE, WORD, field};
 use wasmparser::{MemArg, Operator as Op};
 
 /// Translates `op` if it is about linear memory.
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     use types::{F32, F64, I32, I64};
     match *op {
+        Op::I64Load { memarg } if t.goes_by_halves(memarg) => t.load_halves(memarg, I64),
+        Op::F64Load { memarg } if t.goes_by_halves(memarg) => t.load_halves(memarg, F64),
+        Op::I64Store { memarg } | Op::F64Store { memarg } if t.goes_by_halves(memarg) => t.store_halves(memarg),
         Op::I32Load { memarg } => t.load(memarg, 4, |i, f, p, o| i.load(I32, f, p, o)),
         Op::I64Load { memarg } => t.load(memarg, 8, |i, f, p, o| i.load(I64, f, p, o)),
         Op::F32Load { memarg } => t.load(memarg, 4, |i, f, p, o| i.load(F32, f, p, o)),
@@ -91,9 +94,36 @@ impl<'b> Translator<'_, 'b> {
         make(self.code.ins(), flags, value, address, offset);
     }
 
+    /// Whether 8 bytes are two values of 4: in a thread's own memory, where one of 8 has to be aligned as such.
+    fn goes_by_halves(&self, memarg: MemArg) -> bool {
+        const HALF: u64 = WORD / 2;
+        self.code.whole && memarg.align == HALF.trailing_zeros() as u8 && memarg.offset < i32::MAX as u64 - WORD
+    }
+
+    fn load_halves(&mut self, memarg: MemArg, ty: Type) {
+        let at = self.pop();
+        let (flags, address, offset) = self.access(at, memarg, WORD / 2);
+        let low = self.code.ins().load(types::I32, flags, address, offset);
+        let high = self.code.ins().load(types::I32, flags, address, offset + WORD as i32 / 2);
+        let word = self.code.ins().iconcat(low, high);
+        let value = if ty == types::F64 { self.code.ins().bitcast(ty, MemFlagsData::new(), word) } else { word };
+        self.push(value);
+    }
+
+    fn store_halves(&mut self, memarg: MemArg) {
+        let (value, at) = (self.pop(), self.pop());
+        let (flags, address, offset) = self.access(at, memarg, WORD / 2);
+        let is_float = self.code.b.func.dfg.value_type(value) == types::F64;
+        let word = if is_float { self.code.ins().bitcast(types::I64, MemFlagsData::new(), value) } else { value };
+        let (low, high) = self.code.ins().isplit(word);
+        self.code.ins().store(flags, low, address, offset);
+        self.code.ins().store(flags, high, address, offset + WORD as i32 / 2);
+    }
+
     /// The guest address of an access, as CLIF wants it, and what to expect of its alignment.
     fn access(&mut self, at: Value, memarg: MemArg, size: u64) -> (MemFlagsData, Value, i32) {
-        let needed = size.min(self.env.layout.cell()).trailing_zeros();
+        let widest = if self.code.whole { WORD } else { self.env.layout.cell() };
+        let needed = size.min(widest).trailing_zeros();
         let flags = self.code.guest_flags(u32::from(memarg.align) >= needed);
         let address = self.code.ins().uextend(types::I64, at);
         match i32::try_from(memarg.offset) {
@@ -123,6 +153,14 @@ impl<'b> Translator<'_, 'b> {
         let old = self.code.header(types::I64, field::MEMORY_BYTES);
         let wanted = self.code.ins().iadd(old, delta);
         let limit = self.code.header(types::I64, field::MEMORY_LIMIT);
+        if self.code.own {
+            // There may be room elsewhere.
+            let beyond = self.code.ins().icmp(IntCC::UnsignedGreaterThan, wanted, limit);
+            self.code.trap_if(beyond, TrapCode::Inexact);
+            let (to, zero) = (self.code.ins().ireduce(types::I32, old), self.code.i32(0));
+            let length = self.code.ins().ireduce(types::I32, delta);
+            self.code.call_helper(Helper::GuestFill, &[to, zero, length]);
+        }
         let (new, result) = self.grow(old, wanted, limit);
         self.code.set_header(new, field::MEMORY_BYTES);
         // A page is more than the guard, and a memory of none stays below it.

@@ -39,6 +39,8 @@ pub struct Options {
     pub entries: Vec<u32>,
     /// Leave out of slots what hardly any instance touches: only for builds whose instances can be run again.
     pub trims: bool,
+    /// Bytes of a thread's own memory that the guest's may take, if it is trimmed and fits; 0 for none.
+    pub own_memory: u64,
     /// Run Cranelift's optimiser. Without it the CLIF is what the operators say, for people to read.
     pub optimize: bool,
 }
@@ -59,6 +61,8 @@ pub struct Function {
     pub kind: FunctionKind,
     /// What a person would call it; not unique.
     pub name: String,
+    /// Functions with the same number call each other in a circle.
+    pub cycle: Option<u32>,
     pub clif: ir::Function,
 }
 
@@ -83,7 +87,7 @@ pub(crate) struct Env<'a> {
 /// Translates and optimises every function, in parallel.
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
     let isa = optimizer()?;
-    let slots = SlotLayout::new(module, options.trims);
+    let slots = SlotLayout::new(module, options.trims, options.own_memory);
     let env = Env { module, slots: &slots, layout: options.layout };
     let mut functions = runtime::functions(&env, &options.entries, &isa);
     let imports = module.imports.len() as u32;
@@ -96,7 +100,7 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
             let index = imports + i as u32;
             translate_function(&env, index, body, survey, context, &isa).map(|clif| {
                 let name = module.function_name(index).map_or_else(|| format!("function {index}"), str::to_owned);
-                Function { index, kind: FunctionKind::Wasm, name, clif }
+                Function { index, kind: FunctionKind::Wasm, name, cycle: module.cycles[index as usize], clif }
             })
         })
         .collect::<Result<_, _>>()?;
