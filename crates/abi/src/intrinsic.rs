@@ -89,4 +89,10 @@ intrinsics! {
     /// ordered by it: a load that orders things empties a cache, and where an assembler finds one in a loop (or one that is volatile) it
     /// has the lanes of a warp take turns there, until none of them is in step with another.
     Glance(I64) -> (I32);
+    /// One round of a loop: `(rounds left, address of the stop word) -> rounds left`. When none are left it looks at the stop word as `Glance` does, traps if that is
+    /// set, and begins with [`INTERVAL`] again. No branch but the trap's: an assembler would make a place of it where lanes meet, and has few of those.
+    Tick(I32, I64) -> (I32);
 }
+
+/// Loop iterations, or entries of recursive functions, between two looks at the stop word.
+pub const INTERVAL: i64 = 4096;

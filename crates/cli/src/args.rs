@@ -216,6 +216,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    /// Tries a program's builds first, as `gpu-run tune` does, and measures the fastest
+    #[arg(long)]
+    pub(crate) tune: bool,
+
     /// Where to write the picture
     #[arg(long, value_name = "FILE", default_value = "gpu-run-bench.svg")]
     pub(crate) svg: PathBuf,

@@ -6,7 +6,7 @@ use crate::units::{count, show_duration, show_size};
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_device::Properties;
 use gpu_run_engine::cache::Origin;
-use gpu_run_engine::{End, Outcome, RunStats, Trap};
+use gpu_run_engine::{End, Outcome, RunStats, Trap, Variant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
@@ -236,6 +236,13 @@ pub(crate) fn layout_name(layout: Layout) -> &'static str {
 pub(crate) fn build_name(layout: Layout, registers: Option<u32>) -> String {
     let registers = registers.map_or(String::new(), |registers| format!(", {registers} registers"));
     format!("{}{registers}", layout_name(layout))
+}
+
+/// How a variant is built and run.
+pub(crate) fn describe_variant(variant: Variant) -> String {
+    let own = if variant.own_memory { ", own memory" } else { "" };
+    let lanes = variant.lanes.map_or(String::new(), |lanes| format!(", {lanes} lanes of a warp"));
+    format!("{}{own}{lanes}, {} at once", build_name(variant.layout(), variant.registers), variant.batch)
 }
 
 #[cfg(test)]

@@ -63,7 +63,14 @@ pub(crate) fn options(
     checks: Checks,
 ) -> CompileOptions {
     let layout = codegen.layout.resolve(is_gpu(device), instances);
-    CompileOptions { layout, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, checks, registers: None }
+    CompileOptions {
+        layout,
+        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
+        entry,
+        checks,
+        own_memory: device.properties().own_bytes,
+        registers: None,
+    }
 }
 
 /// Loads a program that this compiler has not loaded yet.
@@ -216,6 +223,7 @@ pub(crate) fn offline_options(codegen: &CodegenArgs, entry: Entry) -> CompileOpt
         sm: codegen.target.unwrap_or(DEFAULT_TARGET),
         entry,
         checks: Checks::Exact,
+        own_memory: 0,
         registers: None,
     }
 }

@@ -69,6 +69,8 @@ pub struct Properties {
     pub block_threads: u32,
     /// Stack a thread should be given, in bytes: a GPU sets it aside for every thread it can hold.
     pub stack_bytes: u32,
+    /// Memory a thread can have to itself beside its stack, in bytes (`.local` in PTX): set aside likewise. 0 if that is not worth having.
+    pub own_bytes: u32,
 }
 
 /// What machine code depends on, beside the PTX it was made from and the build of this program.

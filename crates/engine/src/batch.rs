@@ -37,6 +37,8 @@ pub(crate) struct Batch {
     bus: Bus,
     stack_bytes: u32,
     processors: u64,
+    /// Threads of a block, where that is not left to the layout.
+    lanes: Option<u32>,
 }
 
 /// What a launch has to itself: with two of these, the next is made ready while the results of the last are read.
@@ -107,13 +109,12 @@ impl Batch {
         max_memory: Option<u64>,
     ) -> Result<Self, Error> {
         let properties = device.properties();
-        let own = compiled.slots.own;
-        let memory_limit = match own {
-            0 => memory_limit(&compiled, properties, capacity, max_memory)?,
-            _ => compiled.slots.low + own,
+        let memory_limit = memory_limit(&compiled, properties, capacity, max_memory)?;
+        let in_slot = match compiled.slots.own {
+            0 => memory_limit.saturating_sub(compiled.slots.low),
+            _ => 0,
         };
-        let memory_bytes = if own > 0 { 0 } else { memory_limit.saturating_sub(compiled.slots.low) };
-        let slot_bytes = (compiled.slots.memory + memory_bytes + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
+        let slot_bytes = (compiled.slots.memory + in_slot + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
         let slots = device.allocate(compiled.layout.slots(capacity) * slot_bytes)?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
@@ -124,7 +125,7 @@ impl Batch {
         let header = Header {
             memory_bytes,
             memory_fast: memory_bytes.saturating_sub(GUARD),
-            memory_limit,
+            memory_limit: compiled.slots.room(memory_limit),
             stop: bus.stop_address(),
             ring: bus.ring_address(),
             ring_ticket: ticket.address(),
@@ -146,8 +147,14 @@ impl Batch {
             bus,
             stack_bytes: properties.stack_bytes,
             processors: u64::from(properties.processors),
+            lanes: None,
             compiled,
         })
+    }
+
+    /// Only so many lanes of a warp run an instance: those of programs whose lanes soon part do better with more warps.
+    pub(crate) fn set_lanes(&mut self, lanes: Option<u32>) {
+        self.lanes = lanes;
     }
 
     pub(crate) fn memory_limit(&self) -> u64 {
@@ -216,8 +223,9 @@ impl Batch {
             Layout::Linear => (count / self.processors.max(1)).clamp(1, BLOCK),
             Layout::Interleaved => WARP,
         };
-        let threads = std::env::var("X_LANES").ok().and_then(|v| v.parse().ok()).unwrap_or(threads);
-        Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes: self.stack_bytes + self.compiled.slots.own as u32 }
+        let threads = self.lanes.map_or(threads, |lanes| u64::from(lanes).clamp(1, WARP));
+        let stack_bytes = self.stack_bytes + self.compiled.slots.own as u32;
+        Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes }
     }
 
     pub(crate) fn stopped(&self) -> bool {

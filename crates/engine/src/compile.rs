@@ -29,21 +29,25 @@ pub struct CompileOptions {
     /// PTX target, as in `sm_75`: 75.
     pub sm: u32,
     pub entry: Entry,
-    /// [`Checks::Fast`] is for batches, which run an instance again that turns out to need exact ones; interleaved only.
+    /// [`Checks::Fast`] is for batches, which run an instance again that turns out to need exact ones.
     pub checks: Checks,
+    /// Bytes of a thread's own memory that the guest's may take, interleaved and with quick checks; a memory that begins larger is in the slot, and so is any if
+    /// this is 0. What grows beyond needs another build: see [`crate::Mapper`].
+    pub own_memory: u32,
     /// Registers a thread may have, where the device does not choose.
     pub registers: Option<u32>,
 }
 
 impl CompileOptions {
-    /// Quick checks are made for cells.
-    fn checks(&self) -> Checks {
-        self.checks
+    /// The thread's own memory that is used.
+    fn own_memory(&self) -> u32 {
+        let is_fit = self.layout == Layout::Interleaved && self.checks == Checks::Fast;
+        if is_fit { self.own_memory } else { 0 }
     }
 
     /// The same, with what is done and not what was asked for: one key for one result.
     pub(crate) fn settled(&self) -> Self {
-        Self { checks: self.checks(), ..self.clone() }
+        Self { own_memory: self.own_memory(), ..self.clone() }
     }
 }
 
@@ -100,8 +104,8 @@ impl Compiled {
         }
         let entries = entries(&module, &options.entry)?;
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
-        let trims = options.checks() == Checks::Fast;
-        let own_memory = std::env::var("X_LOCAL").map_or(0, |v| v.parse().unwrap_or(0));
+        let trims = options.checks == Checks::Fast;
+        let own_memory = options.own_memory().into();
         let clif = wasm::translate(
             &module,
             &wasm::Options { layout: options.layout, entries: functions, trims, own_memory, optimize: true },
@@ -132,9 +136,12 @@ impl Compiled {
         })
     }
 
-    /// How the same is compiled with exact checks.
-    pub(crate) fn exact_options(&self) -> CompileOptions {
-        CompileOptions { checks: Checks::Exact, ..self.options.clone() }
+    /// How the same is compiled for the instances that this build cannot finish: with their memory in slots, or else with exact checks.
+    pub(crate) fn safer_options(&self) -> CompileOptions {
+        match self.slots.own {
+            0 => CompileOptions { checks: Checks::Exact, own_memory: 0, ..self.options.clone() },
+            _ => CompileOptions { own_memory: 0, ..self.options.clone() },
+        }
     }
 
     /// Names and source lines.
@@ -228,7 +235,7 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 
 /// The CLIF program in the form the back end takes.
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
-    let (layout, checks) = (options.layout, options.checks());
+    let (layout, checks) = (options.layout, options.checks);
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
     let wasm::slot::SlotLayout { memory: at, low, own, .. } = program.slots;
     let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0 };

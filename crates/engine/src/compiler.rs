@@ -148,7 +148,7 @@ impl Compiler {
         options: &CompileOptions,
         name: &str,
     ) -> Result<Key, Error> {
-        let common = CompileOptions { layout: Layout::Linear, registers: None, ..options.clone() };
+        let common = CompileOptions { layout: Layout::Linear, own_memory: 0, registers: None, ..options.clone() };
         Ok(key(&**device, wasm, format!("tuning {common:?}"), String::new())?.labelled(name))
     }
 

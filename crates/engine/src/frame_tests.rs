@@ -18,6 +18,7 @@ fn compiled(wat: &str) -> Compiled {
         sm: 75,
         entry: Entry::Exports,
         checks: Checks::Exact,
+        own_memory: 0,
         registers: None,
     };
     Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()

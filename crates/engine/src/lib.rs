@@ -39,7 +39,7 @@ pub use gpu_run_ptx::Checks;
 pub use gpu_run_wasm::WasmFeatures;
 pub use instance::Instance;
 pub use line::Watch;
-pub use map::{Job, Mapper, Pending};
+pub use map::{Extent, Job, Mapper, Pending};
 pub use program::{End, Outcome, Program, RunOptions, RunStats, Trap};
 pub use results::{Done, Results};
 pub use tune::{Trial, Tuning, Variant, measure, variants};

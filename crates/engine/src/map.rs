@@ -7,7 +7,7 @@
 //! begin    inputs to the device, launch ordered          inputs, line
 //! (runs)   the line's thread launches and serves         line, batch, bus
 //! finish   endings and outputs to the host               written, results
-//!          what quick checks ended runs again, exactly
+//!          what a build could not finish runs again, with a safer one
 //! ```
 //!
 //! Two batches can be under way: while one runs, the host makes the next ready and reads the results of the last.
@@ -28,7 +28,7 @@ use gpu_run_device::Error as DeviceError;
 use gpu_run_wasi::Builder;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,8 @@ pub struct Job {
 pub(crate) const NUMBER: &str = "GPU_RUN_INSTANCE";
 /// Instances that run again at once: few are expected.
 const AGAIN: usize = 1024;
+/// If one of so many instances has to run again for want of memory, all go to where there is more from then on.
+const MANY: usize = 16;
 
 /// A loaded program, and room for a number of instances of it.
 ///
@@ -60,8 +62,23 @@ struct Inner {
     room: Option<Room>,
     watch: Option<Watch>,
     pool: usize,
-    /// The same with exact checks, for the instances that need them.
-    exact: Mutex<Option<Mapper>>,
+    /// As it was asked for.
+    extent: Extent,
+    /// A build for the instances that this one cannot finish.
+    safer: Mutex<Option<Arc<Mapper>>>,
+    /// So many of them that all go there from now on.
+    outgrown: AtomicBool,
+}
+
+/// How much of a device a [`Mapper`] takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    /// Instances at once, if the device has memory for them.
+    pub capacity: usize,
+    /// Bytes an instance's memory may grow to.
+    pub max_memory: Option<u64>,
+    /// Lanes of a warp that run an instance, if not all do.
+    pub lanes: Option<u32>,
 }
 
 /// Slots, and what goes with them.
@@ -84,29 +101,18 @@ impl std::fmt::Debug for Mapper {
 }
 
 impl Mapper {
-    /// Sets aside room for `capacity` instances at once, or for as many as the device has memory for. Each calls `_start`.
-    /// `watch` is called before every launch; what it gives is dropped after it.
-    pub fn new(
-        program: Arc<Program>,
-        capacity: usize,
-        max_memory: Option<u64>,
-        watch: Option<Watch>,
-    ) -> Result<Self, Error> {
-        Self::with_pool(program, capacity, max_memory, watch, POOL)
+    /// Sets aside room for instances. Each calls `_start`. `watch` is called before every launch; what it gives is dropped after it.
+    pub fn new(program: Arc<Program>, extent: Extent, watch: Option<Watch>) -> Result<Self, Error> {
+        Self::with_pool(program, extent, watch, POOL)
     }
 
-    fn with_pool(
-        program: Arc<Program>,
-        capacity: usize,
-        max_memory: Option<u64>,
-        watch: Option<Watch>,
-        pool: usize,
-    ) -> Result<Self, Error> {
+    fn with_pool(program: Arc<Program>, extent: Extent, watch: Option<Watch>, pool: usize) -> Result<Self, Error> {
         let room = match program.compiled().initial.trap {
             Some(_) => None,
-            None => Some(Room::new(&program, capacity.max(1), max_memory)?),
+            None => Some(Room::new(&program, extent)?),
         };
-        Ok(Self { inner: Arc::new(Inner { program, room, watch, pool, exact: Mutex::default() }) })
+        let (safer, outgrown) = (Mutex::default(), AtomicBool::new(false));
+        Ok(Self { inner: Arc::new(Inner { program, room, watch, pool, extent, safer, outgrown }) })
     }
 
     /// How many instances run at once. A batch may have more: they go one launch after the other.
@@ -123,6 +129,9 @@ impl Mapper {
     /// Begins a batch. If two are under way that nobody has finished, it waits for one of them: a thread that begins
     /// has to finish, or leave that to another one.
     pub fn begin(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<Pending, Error> {
+        if self.inner.outgrown.load(Ordering::Relaxed) {
+            return self.inner.safer(self.capacity())?.begin(jobs, timeout);
+        }
         let mut pending = Pending {
             mapper: self.inner.clone(),
             left: 0..jobs.len(),
@@ -165,9 +174,11 @@ impl Drop for Mapper {
 }
 
 impl Room {
-    fn new(program: &Program, capacity: usize, max_memory: Option<u64>) -> Result<Self, Error> {
+    fn new(program: &Program, extent: Extent) -> Result<Self, Error> {
         let (selector, _) = program.compiled().arguments("_start", &[])?;
-        let (capacity, batch) = fitting(capacity, |capacity| program.batch(capacity as u64, max_memory))?;
+        let (capacity, mut batch) =
+            fitting(extent.capacity.max(1), |capacity| program.batch(capacity as u64, extent.max_memory))?;
+        batch.set_lanes(extent.lanes);
         let launch = batch.describe(Launch::default());
         let (memory_limit, device_bytes) = (batch.memory_limit(), batch.device_bytes());
         let (line, desks, inputs) = (Line::new(batch)?, Desks::default(), Mutex::default());
@@ -286,20 +297,18 @@ impl Pending {
         collected
     }
 
-    /// Runs these of a wave again, with exact checks. The wave's results begin at `first`.
+    /// Runs these of a wave again, with a build that can finish them. The wave's results begin at `first`.
     fn run_again(&mut self, wave: &Wave, first: usize, slots: &[usize], results: &mut Results) -> Result<(), Error> {
         if slots.is_empty() {
             return Ok(());
         }
-        tracing::debug!(count = slots.len(), "run again with exact checks");
-        if std::env::var_os("X_SAY").is_some() { eprintln!("again {}", slots.len()); }
-        let mut exact = self.mapper.exact.lock().unwrap_or_else(PoisonError::into_inner);
-        let exact = match &mut *exact {
-            Some(exact) => exact,
-            none => none.insert(self.mapper.exact()?),
-        };
+        tracing::debug!(count = slots.len(), "run again");
+        let is_roomy = self.mapper.program.compiled().slots.own == 0;
+        if !is_roomy && slots.len() >= wave.jobs().len().div_ceil(MANY) {
+            self.mapper.outgrown.store(true, Ordering::Relaxed);
+        }
         let jobs = slots.iter().map(|slot| wave.jobs()[*slot].clone()).collect();
-        let (done, more) = exact.run(jobs, self.timeout)?;
+        let (done, more) = self.mapper.safer(slots.len())?.run(jobs, self.timeout)?;
         self.stats.add(&RunStats { instances: 0, again: slots.len() as u64, ..more });
         for (slot, done) in slots.iter().zip(done.iter()) {
             results.replace(first + slot, done);
@@ -318,11 +327,22 @@ impl Pending {
 }
 
 impl Inner {
-    /// The same program with exact checks. It may have as much memory as here, so that it does the same.
-    fn exact(&self) -> Result<Mapper, Error> {
-        let most = self.room.as_ref().map(|room| room.memory_limit);
-        let program = Arc::new(self.program.exact()?);
-        Mapper::with_pool(program, AGAIN, most, self.watch.clone(), self.pool)
+    /// The same program in a build that can finish what this one cannot, with room for so many instances, or for a few. They may have as much memory as
+    /// here, so that they do the same.
+    fn safer(&self, count: usize) -> Result<Arc<Mapper>, Error> {
+        let mut safer = self.safer.lock().unwrap_or_else(PoisonError::into_inner);
+        let capacity = count.max(AGAIN).min(self.room.as_ref().map_or(AGAIN, |room| room.capacity));
+        if let Some(mapper) = safer.take_if(|mapper| mapper.inner.extent.capacity < capacity) {
+            // Its memory is needed.
+            mapper.settle();
+        }
+        if let Some(mapper) = &*safer {
+            return Ok(mapper.clone());
+        }
+        let max_memory = self.room.as_ref().map(|room| room.memory_limit);
+        let extent = Extent { capacity, max_memory, ..self.extent };
+        let mapper = Mapper::with_pool(Arc::new(self.program.safer()?), extent, self.watch.clone(), self.pool)?;
+        Ok(safer.insert(Arc::new(mapper)).clone())
     }
 }
 

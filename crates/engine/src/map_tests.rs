@@ -12,11 +12,11 @@ fn mapper(wat: &str, capacity: usize, layout: Layout) -> Mapper {
 }
 
 fn checked_mapper(wat: &str, capacity: usize, layout: Layout, checks: Checks) -> Mapper {
-    Mapper::new(program(wat, layout, checks), capacity, None, None).unwrap()
+    Mapper::new(program(wat, layout, checks), Extent { capacity, ..Extent::default() }, None).unwrap()
 }
 
 fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
-    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks, registers: None };
+    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory: 0, registers: None };
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
     Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
 }
@@ -173,7 +173,7 @@ fn endless(fd: u32) -> String {
 #[test]
 fn output_without_end_ends_when_the_pool_is_empty_and_leaves_the_others_their_share() {
     let program = program(&endless(1), Layout::Linear, Checks::Exact);
-    let mapper = Mapper::with_pool(program, 4, None, None, 100_000).unwrap();
+    let mapper = Mapper::with_pool(program, Extent { capacity: 4, ..Extent::default() }, None, 100_000).unwrap();
     for _ in 0..2 {
         let (done, _) = run(&mapper, &["", "", "", ""]);
         assert!(done.iter().all(|d| d.cut && d.stdout.len() >= SHARE / 1000 * 1000), "{:?}", done[0].stdout.len());
@@ -277,7 +277,7 @@ fn every_launch_is_watched_those_that_run_again_too() {
     let counted = counts.clone();
     let watch: Watch = Arc::new(move || Box::new(counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
     let program = program(&careless(), Layout::Interleaved, Checks::Fast);
-    let mapper = Mapper::new(program, 2, None, Some(watch)).unwrap();
+    let mapper = Mapper::new(program, Extent { capacity: 2, ..Extent::default() }, Some(watch)).unwrap();
     let (_, stats) = run(&mapper, &["", "abcd", "", "a"]);
     assert_eq!((counts.load(std::sync::atomic::Ordering::Relaxed) as u64, stats.again > 0), (stats.launches, true));
 }

@@ -136,10 +136,10 @@ impl Program {
         Self { cache, _in_use: in_use, name, ..self }
     }
 
-    /// The same program on the same device, with exact checks.
-    pub(crate) fn exact(&self) -> Result<Self, Error> {
+    /// The same program on the same device, for instances that this build cannot finish.
+    pub(crate) fn safer(&self) -> Result<Self, Error> {
         let (device, compiled) = (self.device.clone(), &self.compiled);
-        let (wasm, options, features) = (compiled.wasm.clone(), compiled.exact_options(), compiled.features);
+        let (wasm, options, features) = (compiled.wasm.clone(), compiled.safer_options(), compiled.features);
         let build = Build { device, wasm, options, features, name: self.name.clone() };
         Ok(build.load(&self.cache, &build.key()?)?.0)
     }

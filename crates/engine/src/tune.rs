@@ -3,8 +3,9 @@
 //! A program has several builds: where its memory lies, how many registers a thread has, and with that how many instances run at
 //! once. Which one is best depends on what the program does with its input, so it is measured on that; the cache keeps what was found.
 
+use crate::compile::CompileOptions;
 use crate::error::Error;
-use crate::map::{Job, Mapper};
+use crate::map::{Extent, Job, Mapper};
 use crate::program::{End, Program};
 use gpu_run_abi::Layout;
 use gpu_run_device::Device;
@@ -16,6 +17,10 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     pub interleaved: bool,
+    /// The guest's memory is the thread's own, where it fits.
+    pub own_memory: bool,
+    /// Lanes of a warp that run an instance, if not all do.
+    pub lanes: Option<u32>,
     /// Registers a thread may have, where the device does not choose.
     pub registers: Option<u32>,
     /// Instances that run at once.
@@ -26,20 +31,37 @@ impl Variant {
     pub fn layout(&self) -> Layout {
         if self.interleaved { Layout::Interleaved } else { Layout::Linear }
     }
+
+    /// How it is compiled, where all else is usual.
+    pub fn options(&self, usual: &CompileOptions) -> CompileOptions {
+        let own_memory = if self.own_memory { usual.own_memory } else { 0 };
+        CompileOptions { layout: self.layout(), own_memory, registers: self.registers, ..usual.clone() }
+    }
 }
 
 /// What is worth trying on a device, what it does unasked first. `batch` is the usual number of instances at once.
 pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
-    let usual = |interleaved| Variant { interleaved, registers: None, batch };
+    let usual = |interleaved| {
+        let own_memory = interleaved && device.properties().own_bytes > 0;
+        Variant { interleaved, own_memory, lanes: None, registers: None, batch }
+    };
     match device.properties().overcommits {
         true => vec![usual(false), usual(true)],
-        // A GPU. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory.
-        false => vec![
-            usual(true),
-            Variant { registers: Some(64), batch: batch.saturating_mul(2), ..usual(true) },
-            Variant { registers: Some(255), ..usual(true) },
-            usual(false),
-        ],
+        // A GPU. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
+        // lanes part and stay apart, each does best with its memory by itself, and fewer of them in each of more warps.
+        false => {
+            let apart = Variant { registers: Some(64), ..usual(false) };
+            let mut all = vec![
+                usual(true),
+                Variant { own_memory: false, ..usual(true) },
+                Variant { registers: Some(64), batch: batch.saturating_mul(2), ..usual(true) },
+                Variant { registers: Some(255), ..usual(true) },
+                apart,
+                Variant { lanes: Some(8), ..apart },
+            ];
+            all.dedup();
+            all
+        }
     }
 }
 
@@ -77,7 +99,7 @@ const MOST_RUNS: u32 = 17;
 /// speed to speak of.
 pub fn measure(
     program: Arc<Program>,
-    batch: u32,
+    variant: Variant,
     jobs: &[Job],
     max_memory: Option<u64>,
     timeout: Option<Duration>,
@@ -85,8 +107,9 @@ pub fn measure(
     if jobs.is_empty() {
         return Ok(0.0);
     }
-    let mapper = Mapper::new(program, batch as usize, max_memory, None)?;
-    let all = || jobs.iter().cycle().take(batch as usize).cloned().collect::<Vec<_>>();
+    let capacity = variant.batch as usize;
+    let mapper = Mapper::new(program, Extent { capacity, max_memory, lanes: variant.lanes }, None)?;
+    let all = || jobs.iter().cycle().take(capacity).cloned().collect::<Vec<_>>();
     let (mut best, began) = (0.0f64, Instant::now());
     for run in 0..MOST_RUNS {
         if run >= RUNS && began.elapsed() > ENOUGH {

@@ -25,6 +25,7 @@ fn options() -> CompileOptions {
         sm: 75,
         entry: Entry::Function("f".into()),
         checks: Checks::Exact,
+        own_memory: 0,
         registers: None,
     }
 }

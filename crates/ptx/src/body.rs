@@ -71,6 +71,13 @@ impl Body {
         self.out.push_str(";\n");
     }
 
+    /// `@predicate`: for the next instruction.
+    pub(crate) fn guard(&mut self, predicate: Reg) {
+        self.out.push_str(INDENT);
+        self.out.push('@');
+        push_reg(&mut self.out, predicate);
+    }
+
     /// `name suffix result, [base+offset];`
     pub(crate) fn load(&mut self, name: &str, suffix: &str, result: Reg, base: Reg, offset: i64) {
         self.begin(name, suffix);

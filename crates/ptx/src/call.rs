@@ -2,17 +2,18 @@
 //!
 //! One result is a register; two and more lie in a parameter of 8-byte cells.
 
-use crate::body::Body;
+use crate::body::{Body, When};
 use crate::function::Emitter;
 use crate::regs::{Class, Operand, Reg, plain};
 use crate::symbols::Name;
 use crate::writer::{INDENT, push_unsigned};
 use crate::{Error, Function, Kind};
 use cranelift_codegen::ir::{
-    AbiParam, ArgumentPurpose, FuncRef, GlobalValueData, Inst, InstructionData, SigRef, Signature, Value, types,
+    self, AbiParam, ArgumentPurpose, FuncRef, GlobalValueData, Inst, InstructionData, SigRef, Signature, Value, types,
 };
 use cranelift_entity::PrimaryMap;
-use gpu_run_abi::intrinsic::Intrinsic;
+use gpu_run_abi::TrapCode;
+use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic};
 use smallvec::SmallVec;
 
 type Done = Result<(), Error>;
@@ -229,15 +230,6 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    pub(crate) fn is_glance(&self, inst: Inst) -> bool {
-        match self.func.dfg.insts[inst] {
-            InstructionData::Call { func_ref, .. } => {
-                matches!(self.symbol(func_ref), Ok(Name::Intrinsic(Intrinsic::Glance)))
-            }
-            _ => false,
-        }
-    }
-
     /// A function that is called by its address, which no assembler can tell. ptxas puts no place for lanes to meet again (`BSSY`, `BSYNC`) into
     /// a function that it finds to be recursive: once parted, they would go alone through the whole of a parser or a sort.
     fn hidden(&mut self, symbol: &'a str, signature: SigRef) -> Callee<'a> {
@@ -345,6 +337,7 @@ fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -> Done {
             e.body.op("exit", "", &[]);
             e.ended = true;
         }
+        Intrinsic::Tick => tick(e, inst)?,
         Intrinsic::FenceSystem => e.body.op("membar.sys", "", &[]),
         Intrinsic::Barrier => e.body.op("bar.sync", "", &[0.into()]),
         Intrinsic::ActiveMask => {
@@ -364,6 +357,25 @@ fn special_register(e: &mut Emitter<'_>, inst: Inst, suffix: &str, name: &'stati
     let result = e.result(inst)?;
     e.body.op("mov", suffix, &[result.into(), Operand::Name(name)]);
     Ok(())
+}
+
+/// See [`Intrinsic::Tick`]. A loop that ends soon by itself need not look whether it should.
+fn tick(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let [left, stop] = *e.func.dfg.inst_args(inst) else { return Err(e.unsupported(inst)) };
+    let (result, left) = (e.result(inst)?, e.number(left));
+    if e.ends_soon(inst) {
+        e.body.op("mov", ".b32", &[result.into(), left]);
+        return Ok(());
+    }
+    let stop = e.in_register(stop);
+    let rest = e.body.op_to_temp(Class::B32, "add", ".u32", &[left, (-1).into()]);
+    let spent = e.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[rest.into(), 0.into()]);
+    let word = e.body.op_to_temp(Class::B32, "mov", ".b32", &[0.into()]);
+    e.body.guard(spent);
+    e.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
+    e.body.op("selp", ".b32", &[result.into(), INTERVAL.into(), rest.into(), spent.into()]);
+    let ends = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
+    e.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)
 }
 
 // ---- addresses ----

@@ -207,16 +207,10 @@ impl Emitter<'_> {
         ways.next().is_none().then(|| dfg.resolve_aliases(argument))
     }
 
-    /// Whether an edge leads to where a loop looks if it should end.
-    pub(crate) fn glances(&self, edge: &BlockCall) -> bool {
-        let block = edge.block(&self.func.dfg.value_lists);
-        self.func.layout.is_cold(block) && self.func.layout.block_insts(block).any(|inst| self.is_glance(inst))
-    }
-
-    /// Whether a branch is at the head of a loop that calls nothing, has no loop in it, and surely ends within [`SOON`] rounds.
-    pub(crate) fn ends_soon(&self, branch: Inst) -> bool {
+    /// Whether an instruction is at the head of a loop that calls nothing, has no loop in it, and surely ends within [`SOON`] rounds.
+    pub(crate) fn ends_soon(&self, inst: Inst) -> bool {
         let func = self.func;
-        let (Some(shape), Some(header)) = (&self.shape, func.layout.inst_block(branch)) else { return false };
+        let (Some(shape), Some(header)) = (&self.shape, func.layout.inst_block(inst)) else { return false };
         let Some(of) = shape.loops.is_loop_header(header) else { return false };
         let params = 0..func.dfg.block_params(header).len();
         let counts = |at| self.counter(shape, header, at).is_some_and(|counter| counter.rounds <= SOON);

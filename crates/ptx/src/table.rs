@@ -286,8 +286,6 @@ fn logic(e: &mut Emitter<'_>, inst: Inst, name: &str) -> Result<(), Error> {
 fn branch(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
     match e.func.dfg.insts[inst] {
         InstructionData::Jump { destination, .. } => e.jump(&destination),
-        // What ends by itself need not look whether it should.
-        InstructionData::Brif { blocks: [aside, on], .. } if e.glances(&aside) && e.ends_soon(inst) => e.jump(&on),
         InstructionData::Brif { arg, blocks, .. } => e.branch(arg, blocks),
         InstructionData::BranchTable { arg, table, .. } => e.branch_table(arg, table),
         _ => return Err(e.unsupported(inst)),

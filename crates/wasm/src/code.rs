@@ -14,9 +14,6 @@ use gpu_run_abi::layout::field;
 use gpu_run_abi::{Layout, TrapCode};
 use std::collections::HashMap;
 
-/// Loop iterations, or entries of recursive functions, between two looks at the stop word.
-pub(crate) const STOP_INTERVAL: i64 = 4096;
-
 /// Calling convention of all generated code. It is never lowered by Cranelift: PTX has its own.
 pub(crate) const CONVENTION: CallConv = CallConv::SystemV;
 

@@ -107,6 +107,13 @@ impl SlotLayout {
     }
 }
 
+impl SlotLayout {
+    /// What a memory that may have `limit` bytes can have here.
+    pub fn room(&self, limit: u64) -> u64 {
+        if self.own > 0 { limit.min(self.low + self.own) } else { limit }
+    }
+}
+
 /// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.
 fn low(module: &Module<'_>, kept: u64) -> u64 {
     let address = |constant: Constant| match constant {

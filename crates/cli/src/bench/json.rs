@@ -31,6 +31,7 @@ fn row(row: &Row) -> Value {
         "wasmtime_latency_seconds": figures.map(|f| seconds(f.wasmtime_latency)),
         "to_ptx_seconds": figures.map(|f| seconds(f.to_ptx)),
         "load_seconds": figures.map(|f| seconds(f.load)),
+        "build": figures.and_then(|f| f.build.as_deref()),
         "warm_start_seconds": figures.and_then(|f| f.warm_start).map(seconds),
     })
 }

@@ -7,7 +7,9 @@ use crate::source::Source;
 use anyhow::{Context as _, Result, bail};
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Options};
-use gpu_run_engine::{Checks, CompileOptions, Compiler, Done, End, Entry, Job, Mapper, Pending, Results, RunStats};
+use gpu_run_engine::{
+    Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Results, RunStats, Variant, measure, variants,
+};
 use gpu_run_wasi::Builder;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +23,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub(super) struct Build {
     pub(super) layout: LayoutChoice,
     pub(super) sm: u32,
+    /// Of several builds the fastest is measured.
+    pub(super) tunes: bool,
 }
 
 impl Build {
@@ -37,6 +41,10 @@ pub(super) struct Loaded {
     mapper: Mapper,
     /// What all instances have.
     guest: Arc<Builder>,
+    /// Instances of a batch.
+    pub(super) batch: u32,
+    /// The build that was found to be the fastest, if several were tried.
+    pub(super) variant: Option<Variant>,
     pub(super) to_ptx: Duration,
     pub(super) load: Duration,
     /// A second load, from the module's bytes on, of what the first one left in a cache.
@@ -50,7 +58,17 @@ const AGAIN: usize = 5;
 pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, instances: u32) -> Result<Loaded> {
     let layout = build.layout.resolve(is_gpu(&**device), instances);
     let failed = |error| Failure::engine(&source.name, error);
-    let options = CompileOptions { layout, sm: build.sm, entry: Entry::Start, checks: Checks::Fast, registers: std::env::var("X_REGS").ok().and_then(|v| v.parse().ok()) };
+    let own_memory = device.properties().own_bytes;
+    let usual = CompileOptions {
+        layout,
+        sm: build.sm,
+        entry: Entry::Start,
+        checks: Checks::Fast,
+        own_memory,
+        registers: None,
+    };
+    let variant = if build.tunes && instances > 1 { fastest(device, source, &usual, instances)? } else { None };
+    let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;
     // A compiler of its own each time: what one has loaded it does not load again.
     let load = || {
@@ -67,11 +85,47 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
             again = Some(again.map_or(report.load, |best| best.min(report.load)));
         }
     }
-    let mapper = Mapper::new(program, instances as usize, None, None).map_err(failed)?;
+    let lanes = variant.and_then(|variant| variant.lanes);
+    let capacity = variant.map_or(instances, |variant| variant.batch) as usize;
+    let mapper = Mapper::new(program, Extent { capacity, max_memory: None, lanes }, None).map_err(failed)?;
+    let guest = guest(source)?;
+    let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
+    Ok(Loaded { mapper, guest, batch: capacity as u32, variant, to_ptx, load: first.load, again })
+}
+
+/// What all instances of a program have.
+fn guest(source: &Source) -> Result<Arc<Builder>> {
     let mut guest = Builder::new();
     guest.arg(&source.argv0)?;
-    let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
-    Ok(Loaded { mapper, guest: Arc::new(guest), to_ptx, load: first.load, again })
+    Ok(Arc::new(guest))
+}
+
+fn jobs(guest: &Arc<Builder>, instances: u32) -> Vec<Job> {
+    let stdin: Arc<[u8]> = Arc::default();
+    (0..u64::from(instances)).map(|number| Job { context: guest.clone(), number, stdin: stdin.clone() }).collect()
+}
+
+/// The fastest of a program's builds, as `gpu-run tune` finds it. One that cannot be made or run is none.
+fn fastest(
+    device: &Arc<dyn Device>,
+    source: &Source,
+    usual: &CompileOptions,
+    instances: u32,
+) -> Result<Option<Variant>> {
+    let (jobs, compiler) = (jobs(&guest(source)?, instances), Compiler::new(Cache::off("what is tried is not kept")));
+    let rate = |variant: Variant| {
+        let request = compiler.request(device, source.wasm.clone(), &variant.options(usual), &source.name)?;
+        measure(compiler.load(&request)?.0, variant, &jobs, None, Some(LIMIT))
+    };
+    let mut best: Option<(Variant, f64)> = None;
+    for variant in variants(&**device, instances) {
+        match rate(variant) {
+            Ok(rate) if best.is_none_or(|(_, most)| rate > most) => best = Some((variant, rate)),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(program = source.name, %error, ?variant, "cannot be measured"),
+        }
+    }
+    Ok(best.map(|(variant, _)| variant))
 }
 
 /// Batches of so many instances, one after the other until the budget is spent: how many instances a second, from the first job to the last
@@ -120,9 +174,7 @@ pub(super) fn run(loaded: &Loaded, instances: u32) -> Result<(Results, RunStats)
 }
 
 fn begin(loaded: &Loaded, instances: u32) -> Result<Pending> {
-    let stdin: Arc<[u8]> = Arc::default();
-    let job = |number| Job { context: loaded.guest.clone(), number, stdin: stdin.clone() };
-    Ok(loaded.mapper.begin((0..u64::from(instances)).map(job).collect(), Some(LIMIT))?)
+    Ok(loaded.mapper.begin(jobs(&loaded.guest, instances), Some(LIMIT))?)
 }
 
 fn check_all(results: &Results) -> Result<()> {

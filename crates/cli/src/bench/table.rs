@@ -75,6 +75,11 @@ impl Table {
         if report.measured().any(|(_, figures)| figures.handwritten_rate.is_some()) {
             text += "CUDA: a kernel written by hand, kernel time only\n";
         }
+        for (name, figures) in report.measured() {
+            if let Some(build) = &figures.build {
+                text += &format!("{name}: {build}\n");
+            }
+        }
         text
     }
 

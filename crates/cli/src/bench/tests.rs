@@ -14,6 +14,7 @@ fn figures(device_rate: f64, wasmtime_rate: f64, handwritten_rate: Option<f64>) 
         to_ptx: Duration::from_millis(31),
         load: Duration::from_secs(2),
         warm_start: None,
+        build: None,
     }
 }
 

@@ -4,7 +4,7 @@ use super::Shared;
 use super::runner::{Engine, Finish};
 use crate::args::LaunchArgs;
 use crate::run::{Loaded, Watchdog};
-use gpu_run_engine::{Error, Job, Mapper, Pending, Results, RunStats, Watch};
+use gpu_run_engine::{Error, Extent, Job, Mapper, Pending, Results, RunStats, Watch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ pub(crate) struct OnDevice {
     room: usize,
     /// Records of the largest batch.
     most: usize,
+    lanes: Option<u32>,
     max_memory: Option<u64>,
     timeout: Option<Duration>,
     file: String,
@@ -25,9 +26,16 @@ pub(crate) struct OnDevice {
 }
 
 impl OnDevice {
-    pub(crate) fn new(loaded: Loaded, most: usize, args: &LaunchArgs, file: String, writer: Shared) -> Self {
+    pub(crate) fn new(
+        loaded: Loaded,
+        most: usize,
+        lanes: Option<u32>,
+        args: &LaunchArgs,
+        file: String,
+        writer: Shared,
+    ) -> Self {
         let (max_memory, timeout) = (args.max_memory, args.timeout);
-        Self { loaded, mapper: None, room: 0, most, max_memory, timeout, file, writer, careful: 0 }
+        Self { loaded, mapper: None, room: 0, most, lanes, max_memory, timeout, file, writer, careful: 0 }
     }
 
     /// Runs so many batches one by one: if one of them loses the device, no other goes with it.
@@ -49,7 +57,10 @@ impl OnDevice {
             Some(mapper) => mapper,
             None => {
                 self.room = if self.room == 0 { jobs } else { self.most };
-                Mapper::new(self.loaded.program.clone(), self.room, self.max_memory, self.watch())?
+                {
+                    let extent = Extent { capacity: self.room, max_memory: self.max_memory, lanes: self.lanes };
+                    Mapper::new(self.loaded.program.clone(), extent, self.watch())?
+                }
             }
         };
         Ok(self.mapper.insert(mapper))

@@ -28,6 +28,7 @@ mod walk;
 mod writer;
 
 pub(crate) use args::{MapArgs, TuneArgs};
+use tune::Choice;
 pub(crate) use tune::tune;
 
 use crate::cache;
@@ -94,7 +95,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         None
     };
     let (first, tuned) = tuning.unzip();
-    let (options, most) = tune::choice(&compiler, &device, &source, args, tuned.flatten());
+    let Choice { options, most, lanes } = tune::choice(&compiler, &device, &source, args, tuned.flatten());
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;
@@ -107,7 +108,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     };
     let writer = Writer::new(target, rules, bar, from, input.tape.clone());
     let writer = Shared::new(handed.iter().fold(writer, Writer::continued));
-    let engine = OnDevice::new(loaded, most as usize, &args.launch, name.clone(), writer.clone()).carefully(careful);
+    let engine = OnDevice::new(loaded, most as usize, lanes, &args.launch, name.clone(), writer.clone()).carefully(careful);
     let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
     let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };

@@ -10,7 +10,7 @@ use crate::cache;
 use crate::devices;
 use crate::failure::{Failure, exit};
 use crate::progress::Progress as Spinner;
-use crate::report::build_name;
+use crate::report::describe_variant;
 use crate::run::{self, is_gpu};
 use crate::source::{self, Source as Program};
 use crate::units::{show_count, show_duration};
@@ -47,27 +47,35 @@ pub(super) fn first_batch(
     Ok((batch, best))
 }
 
-/// How to compile, and how many records run at once: what is asked for, what was just found out, what was found out earlier, or what is usual.
+/// How to compile, how many records run at once, and in how many lanes of a warp.
+pub(super) struct Choice {
+    pub(super) options: CompileOptions,
+    pub(super) most: u32,
+    pub(super) lanes: Option<u32>,
+}
+
+/// What is asked for, what was just found out, what was found out earlier, or what is usual.
 pub(super) fn choice(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
     source: &Program,
     args: &MapArgs,
     tuned: Option<Variant>,
-) -> (CompileOptions, u32) {
+) -> Choice {
     let most = usual_batch(args, &**device);
     let options = usual_options(args, &**device, most);
     if args.launch.codegen.layout != LayoutChoice::Auto {
-        return (options, most);
+        return Choice { options, most, lanes: None };
     }
     let earlier = || compiler.tuning(device, &source.wasm, &options).and_then(|tuning| tuning.best());
     match tuned.or_else(earlier) {
         Some(variant) => {
             tracing::info!(?variant, "tuned");
             // It may have been found with a few records only: those are no reason to run fewer at once than usual.
-            (with(&options, variant), args.batch.unwrap_or(variant.batch.max(most)))
+            let most = args.batch.unwrap_or(variant.batch.max(most));
+            Choice { options: variant.options(&options), most, lanes: variant.lanes }
         }
-        None => (options, most),
+        None => Choice { options, most, lanes: None },
     }
 }
 
@@ -77,10 +85,6 @@ fn usual_batch(args: &MapArgs, device: &dyn Device) -> u32 {
 
 fn usual_options(args: &MapArgs, device: &dyn Device, most: u32) -> CompileOptions {
     run::options(&args.launch.codegen, device, Entry::Start, most, args.checks.into())
-}
-
-fn with(options: &CompileOptions, variant: Variant) -> CompileOptions {
-    CompileOptions { layout: variant.layout(), registers: variant.registers, ..options.clone() }
 }
 
 /// Tries all variants on a batch, says what each gave, and has the cache remember it. The fastest, if there is one.
@@ -107,20 +111,20 @@ fn try_all(
     let mut tuning = Tuning::default();
     for (at, variant) in all.iter().enumerate() {
         let spinner = Spinner::start(format!("build {} of {}", at + 1, all.len()));
-        let trial = trial(&compiler, device, source, args, with(&options, *variant), *variant, &jobs);
+        let trial = trial(&compiler, device, source, args, variant.options(&options), *variant, &jobs);
         drop(spinner);
         match trial {
             Ok(trial) => {
                 writeln!(out, "  {}", line(&trial))?;
                 tuning.trials.push(trial);
             }
-            Err(error) => writeln!(out, "  {}: {error:#}", describe(*variant))?,
+            Err(error) => writeln!(out, "  {}: {error:#}", describe_variant(*variant))?,
         }
     }
     let Some(best) = tuning.best() else { return Ok(None) };
     let kept = compiler.remember(device, &source.wasm, &options, &cache::label(&source.name), &tuning)?;
     let what = if kept { "gpu-run map takes it from now on" } else { "it is not kept: there is no cache" };
-    writeln!(out, "fastest: {}; {what}", describe(best))?;
+    writeln!(out, "fastest: {}; {what}", describe_variant(best))?;
     Ok(Some(best))
 }
 
@@ -139,17 +143,12 @@ fn trial(
         Origin::Hit { saved } => saved,
         Origin::Miss { took, .. } => took,
     };
-    let per_second =
-        measure(program, variant.batch, jobs, args.launch.max_memory, args.launch.timeout).map_err(failed)?;
+    let per_second = measure(program, variant, jobs, args.launch.max_memory, args.launch.timeout).map_err(failed)?;
     Ok(Trial { variant, compile_seconds: compile.as_secs_f64(), per_second })
 }
 
 fn line(trial: &Trial) -> String {
     let compile = Duration::try_from_secs_f64(trial.compile_seconds).unwrap_or_default();
-    let (what, rate) = (describe(trial.variant), show_count(trial.per_second));
+    let (what, rate) = (describe_variant(trial.variant), show_count(trial.per_second));
     format!("{what:<44} {rate:>8} records/s, compiled in {}", show_duration(compile))
-}
-
-fn describe(variant: Variant) -> String {
-    format!("{}, {} at once", build_name(variant.layout(), variant.registers), variant.batch)
 }

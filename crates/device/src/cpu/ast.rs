@@ -359,6 +359,7 @@ pub(crate) struct Body<'a> {
     pub(crate) tables: Vec<Vec<Label>>,
     pub(crate) calls: Vec<Call<'a>>,
     pub(crate) prototypes: Vec<Signature>,
+    pub(crate) locals: Vec<LocalArray<'a>>,
 }
 
 #[derive(Debug)]
@@ -388,6 +389,13 @@ pub(crate) struct Global<'a> {
 pub(crate) enum Initial<'a> {
     Bits(u64),
     Symbol(&'a str),
+}
+
+/// Memory of a thread's own, in the frame of a function.
+#[derive(Debug)]
+pub(crate) struct LocalArray<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) bytes: u32,
 }
 
 #[derive(Debug)]

@@ -37,6 +37,8 @@ use std::time::Instant;
 const BLOCK_THREADS: u32 = 1024;
 /// Stack of a thread: pages cost memory once they are touched.
 const STACK_BYTES: u32 = 1 << 20;
+/// Memory of a thread's own that programs are told of: what a large GPU has.
+const OWN_BYTES: u32 = 256 << 10;
 
 /// How to open the device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,6 +68,7 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
         block_threads: BLOCK_THREADS,
         overcommits: true,
         stack_bytes: STACK_BYTES,
+        own_bytes: OWN_BYTES,
     };
     let options = compile::Options { strict: options.strict };
     Arc::new(Cpu { properties, options, pool: Arc::new(Pool::new(workers)), lost: Arc::default() })

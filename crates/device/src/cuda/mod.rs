@@ -36,6 +36,9 @@ use std::sync::Arc;
 const NO_GPU: &str = "the NVIDIA driver finds no GPU";
 /// The oldest card: before it, the threads of a warp could not wait for each other.
 const OLDEST: u32 = 70;
+/// The least and the most memory a thread has to itself, in bytes: a program built by rustc begins with up to 64 KiB of data and as much heap.
+const LEAST_OWN: u64 = 128 << 10;
+const MOST_OWN: u64 = 256 << 10;
 /// The least and the most stack a thread is given, in bytes. The most is also what recursion may need on a card with much memory.
 const LEAST_STACK: u64 = 8 << 10;
 const MOST_STACK: u64 = 128 << 10;
@@ -134,6 +137,13 @@ fn stack_bytes(memory: u64, resident: u64) -> u32 {
     (memory / 8 / resident.max(1)).clamp(LEAST_STACK, MOST_STACK) as u32 / 1024 * 1024
 }
 
+/// Memory of a thread's own: of half of the card's, shared in the same way. Less than the least is of no use, and more than the most a GPU cannot address
+/// together with a stack.
+fn own_bytes(memory: u64, resident: u64) -> u32 {
+    let share = memory / 2 / resident.max(1);
+    if share < LEAST_OWN { 0 } else { share.min(MOST_OWN) as u32 / 1024 * 1024 }
+}
+
 impl Card {
     /// `ordinal` is less than the driver's count.
     fn find(driver: &Driver, ordinal: usize) -> Result<Self> {
@@ -161,6 +171,7 @@ impl Card {
             block_threads: attribute(MAX_THREADS_PER_BLOCK)?,
             overcommits: false,
             stack_bytes: stack_bytes(memory as u64, resident),
+            own_bytes: own_bytes(memory as u64, resident),
         };
         Ok(Self { device, properties, resident })
     }

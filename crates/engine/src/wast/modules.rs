@@ -44,6 +44,7 @@ fn load(bytes: &[u8], options: &Options<'_>) -> Result<Program, Problem> {
         sm: 75,
         entry: Entry::Exports,
         checks: crate::Checks::Exact,
+        own_memory: 0,
         registers: None,
     };
     let compiled = Compiled::with_features(bytes, &compile, options.features)?;

@@ -1,11 +1,11 @@
 //! Where the device begins: thread `i` runs the instance in slot `i`.
 
 use super::{ENTRY, Helper};
-use crate::code::{self, Code, STOP_INTERVAL};
+use crate::code::{self, Code};
 use crate::translate::{Env, clif_signature};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{StackSlotData, StackSlotKind, Block, BlockCall, InstBuilder, JumpTableData, Signature, Value, types};
-use gpu_run_abi::intrinsic::{Intrinsic, namespace, region};
+use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region};
 use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field};
 use gpu_run_abi::{Layout, Status};
 
@@ -40,7 +40,7 @@ pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     let pointer = code.ins().ireduce(types::I32, pointer);
     let floor = code.ins().isub(pointer, stack);
     code.set_header(floor, field::STACK_FLOOR);
-    let fuel = code.i32(STOP_INTERVAL);
+    let fuel = code.i32(INTERVAL);
     code.set_header(fuel, field::FUEL);
     let entry = code.function(namespace::RUNTIME, ENTRY, || code::signature([types::I64, types::I32, types::I32], []));
     let instance = code.instance;

@@ -1,15 +1,16 @@
 //! Blocks, branches and calls.
 
 use super::{Translator, clif_signature};
-use crate::code::{STOP_INTERVAL, block_args};
+use crate::code::block_args;
 use crate::error::Error;
 use crate::types::{FuncType, ValType};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     Block, BlockCall, ExternalName, GlobalValueData, InstBuilder, JumpTableData, UserExternalName, Value, types,
 };
+use gpu_run_abi::layout::field;
 use gpu_run_abi::TrapCode;
-use gpu_run_abi::intrinsic::{namespace, region, symbol};
+use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region, symbol};
 use wasmparser::{BlockType, BrTable, Operator};
 
 /// A structured block that is open.
@@ -171,7 +172,7 @@ impl Translator<'_, '_> {
         let ticks = match self.ticks {
             Some(ticks) => ticks,
             None => {
-                let full = self.code.i32(STOP_INTERVAL);
+                let full = self.code.i32(INTERVAL);
                 let ticks = self.code.variable(types::I32, full);
                 self.ticks = Some(ticks);
                 ticks
@@ -183,15 +184,9 @@ impl Translator<'_, '_> {
         let params = self.code.b.block_params(head).to_vec();
         self.stack.extend(params);
         self.push_frame(Kind::Loop, end, head, ty.params.len(), ty.results.len(), ty.params.len());
-        let left = self.code.b.use_var(ticks);
-        let left = self.code.ins().iadd_imm_s(left, -1);
+        let (left, stop) = (self.code.b.use_var(ticks), self.code.fixed(field::STOP));
+        let left = self.code.intrinsic(Intrinsic::Tick, &[left, stop]).expect("it has a result");
         self.code.b.def_var(ticks, left);
-        let spent = self.code.ins().icmp_imm_s(IntCC::Equal, left, 0);
-        self.code.if_then(spent, true, |code| {
-            code.check_stop();
-            let full = code.i32(STOP_INTERVAL);
-            code.b.def_var(ticks, full);
-        });
     }
 
     fn open_if(&mut self, ty: &FuncType) {

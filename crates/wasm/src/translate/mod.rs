@@ -11,7 +11,7 @@ mod table;
 pub use table::function_reference;
 
 use crate::callgraph::Survey;
-use crate::code::{Code, STOP_INTERVAL, signature};
+use crate::code::{Code, signature};
 use crate::decode::{Module, unsupported};
 use crate::error::Error;
 use crate::runtime;
@@ -25,7 +25,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
 use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use gpu_run_abi::intrinsic::{namespace, region};
+use gpu_run_abi::intrinsic::{INTERVAL, namespace, region};
 use gpu_run_abi::layout::{PAGE, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 use rayon::prelude::*;
@@ -252,7 +252,7 @@ impl<'b> Translator<'_, 'b> {
             let spent = self.code.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
             self.code.if_then(spent, true, |code| {
                 code.check_stop();
-                let full = code.i32(STOP_INTERVAL);
+                let full = code.i32(INTERVAL);
                 code.set_header(full, field::FUEL);
             });
         }

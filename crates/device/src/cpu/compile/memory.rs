@@ -46,8 +46,11 @@ impl<'u> Translator<'u, '_> {
         self.live = true;
     }
 
-    /// The address of data or of a function.
+    /// The address of data, of a function, or of an array in this function's frame.
     pub(super) fn symbol(&mut self, name: &str) -> Result<Value> {
+        if let Some(at) = self.body.locals.iter().position(|local| local.name == name) {
+            return Ok(self.b.ins().stack_addr(types::I64, self.locals[at], 0));
+        }
         if let Some(&offset) = self.unit.data.get(name) {
             return Ok(self.data(offset));
         }

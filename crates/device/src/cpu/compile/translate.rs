@@ -10,13 +10,15 @@ use crate::cpu::ast::{Action, Body, Function, Guard, Label, Opcode, Operand, Reg
 use crate::cpu::context::Fault;
 use crate::{Error, Result};
 use cranelift_codegen::ir::{
-    self, Block, BlockCall, FuncRef, GlobalValue, InstBuilder, JumpTableData, MemFlagsData, StackSlot, TrapCode, Value,
+    self, Block, BlockCall, FuncRef, GlobalValue, InstBuilder, JumpTableData, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, TrapCode, Value,
     ValueDef, types,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use std::collections::HashMap;
 
 /// After a call that does not come back.
+/// `.local` arrays begin at multiples of 16, as a power of two.
+const LOCAL_ALIGN: u8 = 4;
 const UNREACHABLE: TrapCode = TrapCode::unwrap_user(1);
 
 pub(super) fn translate(
@@ -40,6 +42,7 @@ pub(super) fn translate(
         params: Vec::new(),
         open: Vec::new(),
         slots: HashMap::new(),
+        locals: Vec::new(),
         callees: HashMap::new(),
         hosts: HashMap::new(),
         data: HashMap::new(),
@@ -77,6 +80,8 @@ pub(super) struct Translator<'u, 'f> {
     open: Vec<usize>,
     /// Stack slots by depth and size: scopes that follow each other share.
     pub(super) slots: HashMap<(usize, u32), StackSlot>,
+    /// `.local` arrays, in order.
+    pub(super) locals: Vec<StackSlot>,
     pub(super) callees: HashMap<u32, FuncRef>,
     pub(super) hosts: HashMap<Host, FuncRef>,
     /// By offset in the module's data.
@@ -87,6 +92,10 @@ impl<'u> Translator<'u, '_> {
     fn begin(&mut self) {
         for ty in &self.body.registers {
             self.b.declare_var(clif_type(*ty));
+        }
+        for local in &self.body.locals {
+            let data = StackSlotData::new(StackSlotKind::ExplicitSlot, local.bytes, LOCAL_ALIGN);
+            self.locals.push(self.b.create_sized_stack_slot(data));
         }
         let entry = self.b.create_block();
         self.blocks = self.body.labels.iter().map(|_| self.b.create_block()).collect();

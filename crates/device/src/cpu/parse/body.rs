@@ -391,6 +391,15 @@ impl<'a> Parser<'a> {
                 self.push(None, Action::Param { name, bytes });
                 Ok(())
             }
+            ".local" => {
+                let array = super::local(&mut self.text)?;
+                self.text.expect(b';')?;
+                if self.body.locals.iter().any(|known| known.name == array.name) {
+                    return Err(self.text.error(format!("`{}` is declared twice", array.name)));
+                }
+                self.body.locals.push(array);
+                Ok(())
+            }
             other => Err(self.text.error(format!("the directive `{other}` is not known here"))),
         }
     }

@@ -68,8 +68,8 @@ fn instruction(parts: &[&str]) -> Option<Opcode> {
 
         ["ld", "param", t] => Opcode::LoadParam(of(t, |t| !t.is_narrow())?),
         ["st", "param", t] => Opcode::StoreParam(of(t, |t| !t.is_narrow())?),
-        ["ld", "global" | "shared", t] => Opcode::Load(Order::Weak, memory(t)?),
-        ["st", "global" | "shared", t] => Opcode::Store(Order::Weak, memory(t)?),
+        ["ld", "global" | "shared" | "local", t] => Opcode::Load(Order::Weak, memory(t)?),
+        ["st", "global" | "shared" | "local", t] => Opcode::Store(Order::Weak, memory(t)?),
         ["ld", "volatile", "global" | "shared", t] => Opcode::Load(Order::Volatile, memory(t)?),
         ["st", "volatile", "global" | "shared", t] => Opcode::Store(Order::Volatile, memory(t)?),
         ["ld", "global", "L1::no_allocate", t] => Opcode::Load(Order::Volatile, memory(t)?),

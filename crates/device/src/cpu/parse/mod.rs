@@ -15,7 +15,7 @@ mod tests;
 pub(super) use cursor::at_line;
 pub(super) use names::Map;
 
-use super::ast::{Body, Function, Global, Initial, Module, Returns, SharedArray, Signature, Type};
+use super::ast::{Body, Function, Global, Initial, LocalArray, Module, Returns, SharedArray, Signature, Type};
 use crate::Result;
 use cursor::Cursor;
 
@@ -158,6 +158,24 @@ fn cells<'a>(text: &mut Cursor<'a>) -> Result<(&'a str, u32)> {
         return Err(text.error(format!("{bytes} bytes are not a number of 8-byte cells")));
     }
     Ok((name, bytes))
+}
+
+/// The most bytes of a `.local` array.
+const MOST_LOCAL: u32 = 1 << 20;
+
+/// From after `.local`: `.align 16 .b8 name[65536]`.
+fn local<'a>(text: &mut Cursor<'a>) -> Result<LocalArray<'a>> {
+    text.expect_word(".align")?;
+    text.expect_word("16")?;
+    text.expect_word(".b8")?;
+    let name = text.name()?;
+    text.expect(b'[')?;
+    let bytes = text.small()?;
+    text.expect(b']')?;
+    match bytes {
+        1..=MOST_LOCAL => Ok(LocalArray { name, bytes }),
+        _ => Err(text.error(format!("`{name}` has {bytes} bytes; a thread's own memory has 1 to {MOST_LOCAL}"))),
+    }
 }
 
 /// From after `.callprototype`: `(.reg .b32 _) _ (.reg .b64 _, .reg .b32 _)`.
