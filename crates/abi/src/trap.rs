@@ -20,7 +20,7 @@ pub enum TrapCode {
     NullReference = 12,
     /// An indirect call through an index outside the table.
     UndefinedElement = 13,
-    /// Not a guest's: quick checks ended an instance that cannot be run again. Never in a record, see [`Status::Inexact`].
+    /// Not a guest's: quick checks ended an instance that cannot be run again. Never in a record, see [`Status::Running`].
     Inexact = 14,
 }
 
@@ -95,14 +95,15 @@ impl TrapRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Status {
-    /// Not run, or ended by a trap: the trap record tells.
+    /// Not run, or ended by a trap: the trap record tells. Without one, a build with quick checks ended it where it could not be sure: it is to be run again with
+    /// exact ones.
     Running = 0,
     /// The entry function returned.
     Returned = 1,
     /// `proc_exit`: the header's `exit_code` holds.
     Exited = 2,
-    /// Ended by a build with quick checks, before an access it could not be sure of: to be run again with exact ones.
-    Inexact = 3,
+    /// Its memory would have grown beyond what a thread has to itself: to be run again where there is more.
+    Outgrown = 3,
 }
 
 #[cfg(test)]

@@ -215,6 +215,9 @@ pub(crate) fn is_gpu(device: &dyn Device) -> bool {
     device.properties().id != "cpu"
 }
 
+/// Memory that a thread of a large GPU has to itself.
+const LARGE_OWN: u32 = 256 << 10;
+
 /// What `compile` and `explain` compile with: no device is asked, PTX is made for one to come.
 pub(crate) fn offline_options(codegen: &CodegenArgs, entry: Entry) -> CompileOptions {
     let layout = codegen.layout.resolve(false, 1);
@@ -223,7 +226,7 @@ pub(crate) fn offline_options(codegen: &CodegenArgs, entry: Entry) -> CompileOpt
         sm: codegen.target.unwrap_or(DEFAULT_TARGET),
         entry,
         checks: Checks::Exact,
-        own_memory: 0,
+        own_memory: LARGE_OWN,
         registers: None,
     }
 }

@@ -51,6 +51,14 @@ impl CompileOptions {
     }
 }
 
+/// A build that can finish what another one cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Safer {
+    /// Memory in slots, where it can grow.
+    Roomy,
+    Exact,
+}
+
 /// A module compiled to PTX; knows nothing of devices yet.
 #[derive(Debug)]
 pub struct Compiled {
@@ -136,12 +144,13 @@ impl Compiled {
         })
     }
 
-    /// How the same is compiled for the instances that this build cannot finish: with their memory in slots, or else with exact checks.
-    pub(crate) fn safer_options(&self) -> CompileOptions {
-        match self.slots.own {
-            0 => CompileOptions { checks: Checks::Exact, own_memory: 0, ..self.options.clone() },
-            _ => CompileOptions { own_memory: 0, ..self.options.clone() },
-        }
+    /// How the same is compiled for instances that this build cannot finish.
+    pub(crate) fn safer_options(&self, safer: Safer) -> CompileOptions {
+        let checks = match safer {
+            Safer::Roomy => self.options.checks,
+            Safer::Exact => Checks::Exact,
+        };
+        CompileOptions { checks, own_memory: 0, ..self.options.clone() }
     }
 
     /// Names and source lines.

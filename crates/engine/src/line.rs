@@ -51,6 +51,8 @@ struct Order {
 pub(crate) struct Report {
     pub(crate) hostcalls: u64,
     pub(crate) run: Duration,
+    /// What still ran was asked to end.
+    pub(crate) stopped: bool,
     /// What of a processor that took, on this thread.
     pub(crate) service: Duration,
 }
@@ -125,6 +127,7 @@ fn launch_all(mut batch: Batch, orders: &Receiver<Order>) {
         let result = result.map(|(_, hostcalls)| Report {
             hostcalls,
             run: began.elapsed(),
+            stopped: batch.stopped(),
             service: processor_time().saturating_sub(busy),
         });
         tracing::debug!(count, stopped = batch.stopped(), "launch done");

@@ -13,6 +13,7 @@
 //! Two batches can be under way: while one runs, the host makes the next ready and reads the results of the last.
 
 use crate::batch::LaunchBuffers;
+use crate::compile::Safer;
 use crate::bus::Guests;
 use crate::error::Error;
 use crate::inputs::Inputs;
@@ -21,7 +22,7 @@ use crate::outbox::Outboxes;
 use crate::program::{End, Program, RunStats};
 use crate::results::{Piece, Results};
 use crate::wave::stillborn;
-use crate::written::{POOL, Wave};
+use crate::written::{Again, POOL, Wave};
 use gpu_run_abi::Launch;
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::Error as DeviceError;
@@ -46,7 +47,7 @@ pub struct Job {
 pub(crate) const NUMBER: &str = "GPU_RUN_INSTANCE";
 /// Instances that run again at once: few are expected.
 const AGAIN: usize = 1024;
-/// If one of so many instances has to run again for want of memory, all go to where there is more from then on.
+/// If more than one of so many instances has to run again for want of memory, all go to where there is more from then on.
 const MANY: usize = 16;
 
 /// A loaded program, and room for a number of instances of it.
@@ -64,9 +65,9 @@ struct Inner {
     pool: usize,
     /// As it was asked for.
     extent: Extent,
-    /// A build for the instances that this one cannot finish.
-    safer: Mutex<Option<Arc<Mapper>>>,
-    /// So many of them that all go there from now on.
+    /// Builds for the instances that this one cannot finish, by [`Safer`].
+    safer: [Mutex<Option<Arc<Mapper>>>; 2],
+    /// So many need more memory than a thread has to itself that all begin where there is more.
     outgrown: AtomicBool,
 }
 
@@ -111,7 +112,7 @@ impl Mapper {
             Some(_) => None,
             None => Some(Room::new(&program, extent)?),
         };
-        let (safer, outgrown) = (Mutex::default(), AtomicBool::new(false));
+        let (safer, outgrown) = (Default::default(), AtomicBool::new(false));
         Ok(Self { inner: Arc::new(Inner { program, room, watch, pool, extent, safer, outgrown }) })
     }
 
@@ -130,7 +131,7 @@ impl Mapper {
     /// has to finish, or leave that to another one.
     pub fn begin(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<Pending, Error> {
         if self.inner.outgrown.load(Ordering::Relaxed) {
-            return self.inner.safer(self.capacity())?.begin(jobs, timeout);
+            return self.inner.safer(Safer::Roomy, self.capacity())?.begin(jobs, timeout);
         }
         let mut pending = Pending {
             mapper: self.inner.clone(),
@@ -283,7 +284,7 @@ impl Pending {
         desk: Option<&Desk>,
         wave: &Wave,
         report: Result<Report, Error>,
-    ) -> Result<(Vec<Piece>, Vec<usize>), Error> {
+    ) -> Result<(Vec<Piece>, Again), Error> {
         let report = report?;
         self.stats.launches += 1;
         self.stats.hostcalls += report.hostcalls;
@@ -292,26 +293,27 @@ impl Pending {
         let Some(desk) = desk else { return Err(Error::Internal("a launch without its buffers".into())) };
         let began = Instant::now();
         let endings = desk.buffers.endings(wave.jobs().len(), 0)?;
-        let collected = wave.results(self.mapper.program.compiled(), &endings);
+        let collected = wave.results(self.mapper.program.compiled(), &endings, report.stopped);
         self.stats.collect += began.elapsed();
         collected
     }
 
-    /// Runs these of a wave again, with a build that can finish them. The wave's results begin at `first`.
-    fn run_again(&mut self, wave: &Wave, first: usize, slots: &[usize], results: &mut Results) -> Result<(), Error> {
-        if slots.is_empty() {
-            return Ok(());
-        }
-        tracing::debug!(count = slots.len(), "run again");
-        let is_roomy = self.mapper.program.compiled().slots.own == 0;
-        if !is_roomy && slots.len() >= wave.jobs().len().div_ceil(MANY) {
+    /// Runs those of a wave again that its build could not finish. The wave's results begin at `first`.
+    fn run_again(&mut self, wave: &Wave, first: usize, again: &Again, results: &mut Results) -> Result<(), Error> {
+        if again.roomy.len() > wave.jobs().len() / MANY {
             self.mapper.outgrown.store(true, Ordering::Relaxed);
         }
-        let jobs = slots.iter().map(|slot| wave.jobs()[*slot].clone()).collect();
-        let (done, more) = self.mapper.safer(slots.len())?.run(jobs, self.timeout)?;
-        self.stats.add(&RunStats { instances: 0, again: slots.len() as u64, ..more });
-        for (slot, done) in slots.iter().zip(done.iter()) {
-            results.replace(first + slot, done);
+        for (safer, slots) in [(Safer::Roomy, &again.roomy), (Safer::Exact, &again.exact)] {
+            if slots.is_empty() {
+                continue;
+            }
+            tracing::debug!(count = slots.len(), ?safer, "run again");
+            let jobs = slots.iter().map(|slot| wave.jobs()[*slot].clone()).collect();
+            let (done, more) = self.mapper.safer(safer, slots.len())?.run(jobs, self.timeout)?;
+            self.stats.add(&RunStats { instances: 0, again: more.again + slots.len() as u64, ..more });
+            for (slot, done) in slots.iter().zip(done.iter()) {
+                results.replace(first + slot, done);
+            }
         }
         Ok(())
     }
@@ -327,11 +329,11 @@ impl Pending {
 }
 
 impl Inner {
-    /// The same program in a build that can finish what this one cannot, with room for so many instances, or for a few. They may have as much memory as
-    /// here, so that they do the same.
-    fn safer(&self, count: usize) -> Result<Arc<Mapper>, Error> {
-        let mut safer = self.safer.lock().unwrap_or_else(PoisonError::into_inner);
-        let capacity = count.max(AGAIN).min(self.room.as_ref().map_or(AGAIN, |room| room.capacity));
+    /// The same program in another build, with room for so many instances, or for a few. They may have as much memory as here, so that they do
+    /// the same.
+    fn safer(&self, which: Safer, count: usize) -> Result<Arc<Mapper>, Error> {
+        let mut safer = self.safer[which as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        let capacity = count.max(AGAIN).min(self.extent.capacity.max(1));
         if let Some(mapper) = safer.take_if(|mapper| mapper.inner.extent.capacity < capacity) {
             // Its memory is needed.
             mapper.settle();
@@ -341,7 +343,8 @@ impl Inner {
         }
         let max_memory = self.room.as_ref().map(|room| room.memory_limit);
         let extent = Extent { capacity, max_memory, ..self.extent };
-        let mapper = Mapper::with_pool(Arc::new(self.program.safer()?), extent, self.watch.clone(), self.pool)?;
+        let program = Arc::new(self.program.rebuilt(which)?);
+        let mapper = Mapper::with_pool(program, extent, self.watch.clone(), self.pool)?;
         Ok(safer.insert(Arc::new(mapper)).clone())
     }
 }

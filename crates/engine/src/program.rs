@@ -1,12 +1,13 @@
 //! A compiled module on a device, and what became of the instances that ran.
 
 use crate::batch::{Batch, LaunchBuffers};
-use crate::compile::Compiled;
+use crate::compile::{Compiled, Safer};
 use crate::compiler::Build;
 use crate::error::Error;
 use crate::value::{Value, ValueType};
 use crate::wave::{Waves, stillborn};
 use gpu_run_abi::launch::Ending;
+use gpu_run_ptx::Checks;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_cache::{Cache, InUse};
 use gpu_run_device::{Device, Module};
@@ -136,10 +137,10 @@ impl Program {
         Self { cache, _in_use: in_use, name, ..self }
     }
 
-    /// The same program on the same device, for instances that this build cannot finish.
-    pub(crate) fn safer(&self) -> Result<Self, Error> {
+    /// The same program on the same device in another build.
+    pub(crate) fn rebuilt(&self, safer: Safer) -> Result<Self, Error> {
         let (device, compiled) = (self.device.clone(), &self.compiled);
-        let (wasm, options, features) = (compiled.wasm.clone(), compiled.safer_options(), compiled.features);
+        let (wasm, options, features) = (compiled.wasm.clone(), compiled.safer_options(safer), compiled.features);
         let build = Build { device, wasm, options, features, name: self.name.clone() };
         Ok(build.load(&self.cache, &build.key()?)?.0)
     }
@@ -231,7 +232,8 @@ impl Compiled {
         match ending.status {
             status if status == Status::Returned as u64 => Ok(End::Returned),
             status if status == Status::Exited as u64 => Ok(End::Exited(ending.exit_code as u32)),
-            status if status == Status::Inexact as u64 => Ok(stillborn(TrapCode::Inexact)),
+            status if status == Status::Outgrown as u64 => Ok(stillborn(TrapCode::Inexact)),
+            0 if self.options.checks == Checks::Fast => Ok(stillborn(TrapCode::Inexact)),
             _ => Err(Error::Internal(format!("instance {slot} ended without saying how"))),
         }
     }

@@ -13,7 +13,9 @@ use crate::error::Error;
 use crate::map::{Job, NUMBER};
 use crate::outbox::{Outboxes, Record};
 use crate::results::Piece;
-use gpu_run_abi::Status;
+use crate::program::End;
+use crate::wave::stillborn;
+use gpu_run_abi::{Status, TrapCode};
 use gpu_run_wasi::stdio::{Input, Output};
 use gpu_run_wasi::{Context, Stdio};
 use rayon::prelude::*;
@@ -44,6 +46,15 @@ pub(crate) struct Wave {
     pool: Arc<AtomicUsize>,
 }
 
+/// Instances that are to run again, by slot.
+#[derive(Debug, Default)]
+pub(crate) struct Again {
+    /// With exact checks: they trapped, or quick ones could not be sure, or they were asked to end.
+    pub(crate) exact: Vec<usize>,
+    /// With more memory than a thread has to itself.
+    pub(crate) roomy: Vec<usize>,
+}
+
 /// What is kept of an instance that asked for something, or wrote more than its outbox holds.
 struct Kept {
     stdout: Stdout,
@@ -68,35 +79,47 @@ impl Wave {
         &self.jobs[self.range.clone()]
     }
 
-    /// What became of them all, and those that only quick checks ended: if nobody but the device heard of one, nothing of what it did is left,
-    /// and it may run again.
+    /// What became of them all, and those that their build could not finish: if nobody but the device heard of one, nothing of what it did is left,
+    /// and it may run again. `stopped`: those that still ran were asked to end.
     pub(crate) fn results(
         &self,
         compiled: &Compiled,
         endings: &Endings<'_>,
-    ) -> Result<(Vec<Piece>, Vec<usize>), Error> {
+        stopped: bool,
+    ) -> Result<(Vec<Piece>, Again), Error> {
         let count = self.range.len();
         let chunks = (0..count.div_ceil(CHUNK)).into_par_iter();
         let pieces: Vec<_> = chunks
-            .map(|chunk| self.piece(compiled, endings, chunk * CHUNK..count.min((chunk + 1) * CHUNK)))
+            .map(|chunk| self.piece(compiled, endings, stopped, chunk * CHUNK..count.min((chunk + 1) * CHUNK)))
             .collect::<Result<_, _>>()?;
-        let (pieces, again): (Vec<_>, Vec<_>) = pieces.into_iter().unzip();
-        Ok((pieces, again.into_iter().flatten().collect()))
+        let (pieces, parts): (Vec<_>, Vec<Again>) = pieces.into_iter().unzip();
+        let mut again = Again::default();
+        for part in parts {
+            again.exact.extend(part.exact);
+            again.roomy.extend(part.roomy);
+        }
+        Ok((pieces, again))
     }
 
     fn piece(
         &self,
         compiled: &Compiled,
         endings: &Endings<'_>,
+        stopped: bool,
         slots: Range<usize>,
-    ) -> Result<(Piece, Vec<usize>), Error> {
-        let (mut piece, mut again, mut outbox) = (Piece::with_capacity(slots.len()), Vec::new(), Vec::new());
+    ) -> Result<(Piece, Again), Error> {
+        let (mut piece, mut again, mut outbox) = (Piece::with_capacity(slots.len()), Again::default(), Vec::new());
         for slot in slots {
             let ending = endings.get(slot);
-            let end = compiled.end(slot, &ending)?;
-            if ending.trap == 0 && ending.status == Status::Inexact as u64 && !self.called[slot].load(Ordering::Relaxed)
-            {
-                again.push(slot);
+            let mut end = compiled.end(slot, &ending)?;
+            if matches!(&end, End::Trapped(trap) if trap.code == TrapCode::Inexact) {
+                match self.called[slot].load(Ordering::Relaxed) {
+                    false if ending.status == Status::Outgrown as u64 => again.roomy.push(slot),
+                    false => again.exact.push(slot),
+                    // Who was asked to end did.
+                    true if stopped => end = stillborn(TrapCode::Interrupted),
+                    true => {}
+                }
             }
             let Some(kept) = self.kept[slot].get() else {
                 // Nothing was written but what is in the outbox, which is less than anyone's share.

@@ -16,8 +16,6 @@ pub(crate) enum Label {
     Trap(u32),
     /// Where all traps of the function end.
     TrapTail,
-    /// Where the instance ends because a quick check failed.
-    Inexact,
 }
 
 /// A value of [`Body::branch_if`]'s predicate.
@@ -72,10 +70,16 @@ impl Body {
     }
 
     /// `@predicate`: for the next instruction.
-    pub(crate) fn guard(&mut self, predicate: Reg) {
+    pub(crate) fn guard(&mut self, predicate: Reg, when: When) {
         self.out.push_str(INDENT);
-        self.out.push('@');
+        self.out.push_str(if when == When::True { "@" } else { "@!" });
         push_reg(&mut self.out, predicate);
+    }
+
+    /// `@predicate exit;`
+    pub(crate) fn exit_if(&mut self, predicate: Reg, when: When) {
+        self.guard(predicate, when);
+        self.op("exit", "", &[]);
     }
 
     /// `name suffix result, [base+offset];`
@@ -140,7 +144,6 @@ impl Body {
             Label::Local(n) => ("$L", n),
             Label::Trap(n) => ("$X", n),
             Label::TrapTail => return self.out.push_str("$TRAP"),
-            Label::Inexact => return self.out.push_str("$INEXACT"),
         };
         self.out.push_str(letter);
         push_unsigned(&mut self.out, u64::from(number));
@@ -159,9 +162,7 @@ impl Body {
     }
 
     pub(crate) fn branch_if(&mut self, predicate: Reg, when: When, label: Label) {
-        self.out.push_str(INDENT);
-        self.out.push_str(if when == When::True { "@" } else { "@!" });
-        push_reg(&mut self.out, predicate);
+        self.guard(predicate, when);
         self.out.push_str(" bra ");
         self.push_label(label);
         self.end();

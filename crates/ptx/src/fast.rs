@@ -1,23 +1,22 @@
 //! Guest memory without a way back: for batches, where an instance that must be run again can be.
 //!
 //! The cold way of [`crate::exact`] joins the quick one again, so nothing is known behind an access, and an assembler lays
-//! calls, saved registers and meeting points around each. Here what fails a test ends the instance with
-//! [`Status::Inexact`]; the host runs it once more with the exact build. So a test's outcome holds for everything it dominates: memory never
+//! calls, saved registers and meeting points around each. Here what fails a test ends the instance
+//! without a word; the host runs it once more with the exact build. That is an exit under a predicate and no branch: what is no branch needs no place to meet again. So a test's outcome holds for everything it dominates: memory never
 //! shrinks, alignment never changes. One test of a stack pointer is enough for a function, one of a loop's base for the loop.
 //!
 //! A test asks for all that its root's accesses need: as far as any that it dominates reaches, and aligned as the strictest in its own block
 //! wants (another block may be there because the address is *not* aligned).
 //!
-//! Where nothing promises alignment, loads and stores go by whole cells and shifts, without a branch. Interleaved layout only.
+//! Where nothing promises alignment, loads and stores go by whole cells and shifts, without a branch.
 
-use crate::body::{Label, When};
+use crate::body::When;
 use crate::function::Emitter;
 use crate::guest::{Access, CELL, Memory, Root};
 use crate::memory::Read;
 use crate::range::Shape;
 use crate::regs::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Value, ValueDef, types};
-use gpu_run_abi::Status;
 use gpu_run_abi::layout::field;
 use std::collections::HashMap;
 
@@ -27,7 +26,7 @@ pub enum Checks {
     /// To the byte, any alignment; see [`crate::exact`].
     #[default]
     Exact,
-    /// What is not certainly in order ends the instance with [`Status::Inexact`].
+    /// What is not certainly in order ends the instance: see [`gpu_run_abi::Status::Running`].
     Fast,
 }
 
@@ -79,8 +78,6 @@ pub(crate) struct Plan {
     aligned: HashMap<Inst, u32>,
     /// Memory's length: read at the function's entry and after each call.
     length: Option<Reg>,
-    /// Some test or access ends the instance.
-    pub(crate) ends: bool,
 }
 
 /// The strictest alignment of an access.
@@ -227,17 +224,15 @@ impl Emitter<'_> {
         if let Root::Constant(root) = access.root {
             let inside = u64::from(root) + access.displacement() >= low && u64::from(root) + end <= least;
             if !inside {
-                self.plan.ends = true;
-                self.body.branch(Label::Inexact);
+                self.body.op("exit", "", &[]);
             }
             return inside;
         }
         let Some(&(root, Fact { aligned, start, end })) = self.plan.tests.get(&inst) else { return true };
-        self.plan.ends = true;
         // The lowest the root may be; a little more than that where alignment wants it.
         let first = ((low as i64 - start).max(0) as u64).next_multiple_of(MOST_ALIGNED) as i64;
         if end + first > least as i64 {
-            self.body.branch(Label::Inexact);
+            self.body.op("exit", "", &[]);
             return false;
         }
         let Some(length) = self.plan.length else { return true };
@@ -255,7 +250,7 @@ impl Emitter<'_> {
             most = self.body.op_to_temp(Class::B32, "shr", ".u32", &[most.into(), by]);
         }
         let fails = self.body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[turned.into(), most.into()]);
-        self.body.branch_if(fails, When::True, Label::Inexact);
+        self.body.exit_if(fails, When::True);
         true
     }
 
@@ -400,18 +395,6 @@ impl Emitter<'_> {
         let kept = self.body.op_to_temp(Class::B32, "and", ".b32", &[old.into(), keep.into()]);
         let new = self.body.op_to_temp(Class::B32, "or", ".b32", &[kept.into(), bits.into()]);
         self.body.store(self.guest_st(), ".u32", base, offset, new.into());
-    }
-
-    /// Where the instance ends.
-    pub(crate) fn fast_end(&mut self) -> Result<(), crate::Error> {
-        if self.plan.ends {
-            let instance = self.instance()?;
-            self.body.place(Label::Inexact);
-            let status = Operand::Int(Status::Inexact as i64);
-            crate::cold::store_word(&mut self.body, self.symbols.layout(), instance, field::STATUS, status);
-            self.body.op("exit", "", &[]);
-        }
-        Ok(())
     }
 }
 

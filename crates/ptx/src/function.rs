@@ -266,7 +266,6 @@ impl Emitter<'_> {
         self.body.out.push_str(&self.tail);
         let end = self.body.out.len();
         self.trap_blocks()?;
-        self.fast_end()?;
         let mut text = String::with_capacity(self.body.out.len() + 512);
         crate::push_comment(&mut text, &self.function.comment);
         crate::call::push_header(&mut text, self.function)?;

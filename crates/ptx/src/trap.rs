@@ -4,6 +4,7 @@
 //! the record and share one tail that stores it.
 
 use crate::body::{Label, When};
+use crate::fast::Checks;
 use crate::function::Emitter;
 use crate::operand::Truth;
 use crate::regs::{Class, Operand, Reg};
@@ -47,17 +48,19 @@ fn abi_code(code: ir::TrapCode) -> Option<TrapCode> {
 impl Emitter<'_> {
     fn trap_label(&mut self, code: ir::TrapCode, inst: Inst) -> Result<Label, Error> {
         let code = abi_code(code).ok_or_else(|| Error::TrapCode { function: self.function.symbol.clone(), code })?;
-        if code == TrapCode::Inexact {
-            self.plan.ends = true;
-            return Ok(Label::Inexact);
-        }
         let at = self.func.srcloc(inst);
         let offset = if at.is_default() { 0 } else { at.bits() };
         let record = TrapRecord { code, function: self.function.trap_id, offset };
         Ok(self.traps.label(record.pack()))
     }
 
+    /// With quick checks, an instance that may trap ends without a word, and an exact build finds out why: an exit under a predicate is no branch, which an
+    /// assembler would have to find a place to meet again for.
     pub(crate) fn trap_if(&mut self, p: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
+        if self.symbols.checks() == Checks::Fast {
+            self.body.exit_if(p, when);
+            return Ok(());
+        }
         let label = self.trap_label(code, inst)?;
         self.body.branch_if(p, when, label);
         Ok(())

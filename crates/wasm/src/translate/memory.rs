@@ -8,8 +8,8 @@ use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::FuncInstBuilder;
-use gpu_run_abi::TrapCode;
-use gpu_run_abi::intrinsic::region;
+use gpu_run_abi::{Status, TrapCode};
+use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::layout::{GUARD, PAGE, WORD, field};
 use wasmparser::{MemArg, Operator as Op};
 
@@ -154,9 +154,12 @@ impl<'b> Translator<'_, 'b> {
         let wanted = self.code.ins().iadd(old, delta);
         let limit = self.code.header(types::I64, field::MEMORY_LIMIT);
         if self.code.own {
-            // There may be room elsewhere.
             let beyond = self.code.ins().icmp(IntCC::UnsignedGreaterThan, wanted, limit);
-            self.code.trap_if(beyond, TrapCode::Inexact);
+            self.code.if_then(beyond, true, |code| {
+                let outgrown = code.i64(Status::Outgrown as i64);
+                code.set_header(outgrown, field::STATUS);
+                code.intrinsic(Intrinsic::Exit, &[]);
+            });
             let (to, zero) = (self.code.ins().ireduce(types::I32, old), self.code.i32(0));
             let length = self.code.ins().ireduce(types::I32, delta);
             self.code.call_helper(Helper::GuestFill, &[to, zero, length]);
