@@ -77,7 +77,7 @@ impl Run {
 }
 
 /// What an instance's memory may grow to, in bytes, if `count` of them are to fit on the device.
-fn memory_limit(
+pub(crate) fn memory_limit(
     compiled: &Compiled,
     properties: &Properties,
     count: u64,

@@ -95,7 +95,9 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
     let tables = r.list(|r| three(r).map(|[at, capacity, length]| TablePlace { at, capacity, length }))?;
     let segment = |r: &mut Reader<'_>| three(r).map(|[at, length, cell]| Segment { at, length, cell });
     let (data, elements) = (r.list(segment)?, r.list(segment)?);
-    let [arguments, end, memory, low, own, constants] = r.words()?[..] else { return Err(not_ours("a slot is another")) };
+    let [arguments, end, memory, low, own, constants] = r.words()?[..] else {
+        return Err(not_ours("a slot is another"));
+    };
     Ok(SlotLayout { globals, tables, data, elements, arguments, end, memory, low, own, constants })
 }
 

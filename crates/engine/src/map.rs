@@ -13,8 +13,8 @@
 //! Two batches can be under way: while one runs, the host makes the next ready and reads the results of the last.
 
 use crate::batch::LaunchBuffers;
-use crate::compile::Safer;
 use crate::bus::Guests;
+use crate::compile::Safer;
 use crate::error::Error;
 use crate::inputs::Inputs;
 use crate::line::{Desk, Desks, Line, Ordered, Report, Watch};
@@ -177,8 +177,10 @@ impl Drop for Mapper {
 impl Room {
     fn new(program: &Program, extent: Extent) -> Result<Self, Error> {
         let (selector, _) = program.compiled().arguments("_start", &[])?;
-        let (capacity, mut batch) =
-            fitting(extent.capacity.max(1), |capacity| program.batch(capacity as u64, extent.max_memory))?;
+        let capacity = extent.capacity.max(1);
+        // What an instance may have does not change if fewer fit.
+        let most = program.memory_limit(capacity as u64, extent.max_memory)?;
+        let (capacity, mut batch) = fitting(capacity, |capacity| program.batch(capacity as u64, Some(most)))?;
         batch.set_lanes(extent.lanes);
         let launch = batch.describe(Launch::default());
         let (memory_limit, device_bytes) = (batch.memory_limit(), batch.device_bytes());

@@ -15,8 +15,19 @@ fn checked_mapper(wat: &str, capacity: usize, layout: Layout, checks: Checks) ->
     Mapper::new(program(wat, layout, checks), Extent { capacity, ..Extent::default() }, None).unwrap()
 }
 
+/// Guest memory is the thread's own, so many bytes.
+fn own_mapper(wat: &str, capacity: usize, own_memory: u32) -> Mapper {
+    let program = built(wat, Layout::Interleaved, Checks::Fast, own_memory);
+    assert!(program.compiled().slots.own > 0, "it does not fit");
+    Mapper::new(program, Extent { capacity, ..Extent::default() }, None).unwrap()
+}
+
 fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
-    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory: 0, registers: None };
+    built(wat, layout, checks, 0)
+}
+
+fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Arc<Program> {
+    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory, registers: None };
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
     Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
 }
@@ -158,7 +169,96 @@ fn quick_checks_give_what_exact_ones_give() {
     let (exact, _) = run(&mapper(&echo(), 4, Layout::Interleaved), &["a", "!b", "c"]);
     let fast = checked_mapper(&echo(), 4, Layout::Interleaved, Checks::Fast);
     let (done, stats) = run(&fast, &["a", "!b", "c"]);
-    assert_eq!((done, stats.again), (exact, 0));
+    // What may trap ends without a word, and the exact build finds out why.
+    assert_eq!((done, stats.again), (exact, 1));
+}
+
+#[test]
+fn memory_of_a_threads_own_is_fresh_for_every_instance() {
+    let mapper = own_mapper(&echo(), 2, 128 << 10);
+    for batch in [&["a", "b", "c", "d", "e"][..], &["f"], &["g", "!h", "i"]] {
+        let (exact, _) = run(&self::mapper(&echo(), 4, Layout::Linear), batch);
+        let (done, stats) = run(&mapper, batch);
+        let trapped = batch.iter().filter(|text| text.starts_with('!')).count();
+        assert_eq!((done, stats.again), (exact, trapped as u64));
+    }
+}
+
+#[test]
+fn quick_checks_end_what_they_cannot_be_sure_of_wherever_memory_is() {
+    let inputs = ["", "a", "ab", "abc", "abcd", "!", "abcde"];
+    let (exact, _) = run(&mapper(&careless(), 8, Layout::Interleaved), &inputs);
+    let flat = checked_mapper(&careless(), 8, Layout::Linear, Checks::Fast);
+    for mapper in [own_mapper(&careless(), 8, 64 << 10), flat] {
+        let (done, stats) = run(&mapper, &inputs);
+        assert_eq!(done, exact);
+        assert!((1..7).contains(&stats.again), "{}", stats.again);
+    }
+}
+
+#[test]
+fn a_stack_deeper_than_a_threads_own_memory_runs_again() {
+    let inputs = ["0", "1", "2", "8", "1x", "9x"];
+    let (exact, _) = run(&mapper(&deep(), 8, Layout::Interleaved), &inputs);
+    let own = own_mapper(&deep(), 8, 256 << 10);
+    let (done, stats) = run(&own, &inputs);
+    assert_eq!(done, exact);
+    // 64 KiB of stack have a place; the one that ends there prints from before it.
+    assert_eq!(stats.again, 5);
+}
+
+/// Grows its memory by as many pages as stdin's first byte says, writes to the last, and prints 4 of its bytes and what the memory's size was.
+fn growing() -> String {
+    format!(
+        r#"(module {IMPORTS} (func (export "_start") (local $last i32)
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1000))
+          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (i32.store (i32.const 204) (memory.grow (i32.sub (i32.load8_u (i32.const 100)) (i32.const 48))))
+          (local.set $last (i32.sub (i32.mul (memory.size) (i32.const 65536)) (i32.const 4)))
+          (i32.store8 (local.get $last) (i32.const 120))
+          (i32.store (i32.const 200) (i32.load (local.get $last)))
+          (i32.store (i32.const 0) (i32.const 200)) (i32.store (i32.const 4) (i32.const 8))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    )
+}
+
+#[test]
+fn what_outgrows_a_threads_own_memory_runs_where_there_is_more() {
+    let inputs: Vec<&str> = (0..40).map(|i| if i == 7 { "9" } else { "1" }).collect();
+    let (exact, _) = run(&mapper(&growing(), 64, Layout::Linear), &inputs);
+    assert_eq!((&exact[0].stdout[..], &exact[7].stdout[..]), (&b"x\0\0\0\x01\0\0\0"[..], &b"x\0\0\0\x01\0\0\0"[..]));
+    let own = own_mapper(&growing(), 64, 128 << 10);
+    // What one instance left there, the next does not find.
+    for _ in 0..3 {
+        let (done, stats) = run(&own, &inputs);
+        assert_eq!(done, exact);
+        assert_eq!(stats.again, 1);
+    }
+}
+
+#[test]
+fn a_program_whose_instances_outgrow_their_threads_begins_where_there_is_more() {
+    let inputs = ["1", "9", "9", "2", "9"];
+    let (exact, _) = run(&mapper(&growing(), 8, Layout::Linear), &inputs);
+    let own = own_mapper(&growing(), 8, 128 << 10);
+    let again = [(); 2].map(|()| {
+        let (done, stats) = run(&own, &inputs);
+        assert_eq!(done, exact);
+        stats.again
+    });
+    assert_eq!(again, [4, 0]);
+}
+
+#[test]
+fn fewer_lanes_of_a_warp_give_the_same() {
+    let inputs: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+    let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+    let (exact, _) = run(&mapper(&echo(), 128, Layout::Linear), &inputs);
+    for layout in [Layout::Linear, Layout::Interleaved] {
+        let extent = Extent { capacity: 64, lanes: Some(8), ..Extent::default() };
+        let mapper = Mapper::new(program(&echo(), layout, Checks::Fast), extent, None).unwrap();
+        assert_eq!(run(&mapper, &inputs).0, exact);
+    }
 }
 
 /// Writes 1000 bytes at a time to a descriptor until that fails.

@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::value::{Value, ValueType};
 use crate::wave::{Waves, stillborn};
 use gpu_run_abi::launch::Ending;
-use gpu_run_ptx::Checks;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_cache::{Cache, InUse};
 use gpu_run_device::{Device, Module};
+use gpu_run_ptx::Checks;
 use gpu_run_wasi::Context;
 use std::fmt;
 use std::sync::Arc;
@@ -156,6 +156,11 @@ impl Program {
 
     pub(crate) fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled
+    }
+
+    /// What the memory of each of so many instances may grow to, in bytes.
+    pub(crate) fn memory_limit(&self, capacity: u64, max_memory: Option<u64>) -> Result<u64, Error> {
+        crate::batch::memory_limit(&self.compiled, self.device.properties(), capacity, max_memory)
     }
 
     pub(crate) fn batch(&self, capacity: u64, max_memory: Option<u64>) -> Result<Batch, Error> {

@@ -69,8 +69,20 @@ impl Body {
         self.out.push_str(";\n");
     }
 
-    /// `@predicate`: for the next instruction.
-    pub(crate) fn guard(&mut self, predicate: Reg, when: When) {
+    /// `@predicate load`
+    pub(crate) fn load_if(&mut self, predicate: Reg, name: &str, result: Reg, base: Reg) {
+        self.guard(predicate, When::True);
+        self.out.push(' ');
+        self.out.push_str(name);
+        self.out.push(' ');
+        push_reg(&mut self.out, result);
+        self.out.push_str(", ");
+        push_address(&mut self.out, base, 0);
+        self.end();
+    }
+
+    /// `@predicate`: for what follows on the line.
+    fn guard(&mut self, predicate: Reg, when: When) {
         self.out.push_str(INDENT);
         self.out.push_str(if when == When::True { "@" } else { "@!" });
         push_reg(&mut self.out, predicate);
@@ -79,7 +91,8 @@ impl Body {
     /// `@predicate exit;`
     pub(crate) fn exit_if(&mut self, predicate: Reg, when: When) {
         self.guard(predicate, when);
-        self.op("exit", "", &[]);
+        self.out.push_str(" exit");
+        self.end();
     }
 
     /// `name suffix result, [base+offset];`

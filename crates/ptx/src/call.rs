@@ -371,8 +371,7 @@ fn tick(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let rest = e.body.op_to_temp(Class::B32, "add", ".u32", &[left, (-1).into()]);
     let spent = e.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[rest.into(), 0.into()]);
     let word = e.body.op_to_temp(Class::B32, "mov", ".b32", &[0.into()]);
-    e.body.guard(spent, When::True);
-    e.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
+    e.body.load_if(spent, "ld.global.L1::no_allocate.u32", word, stop);
     e.body.op("selp", ".b32", &[result.into(), INTERVAL.into(), rest.into(), spent.into()]);
     let ends = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
     e.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)

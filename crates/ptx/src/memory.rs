@@ -7,8 +7,9 @@ use crate::Error;
 use crate::function::Emitter;
 use crate::integer::low_word;
 use crate::regs::{Class, Operand, Reg, bits};
-use gpu_run_abi::intrinsic::region;
 use cranelift_codegen::ir::{AtomicRmwOp, Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
+use gpu_run_abi::intrinsic::region;
+use gpu_run_abi::layout::field;
 
 type Done = Result<(), Error>;
 
@@ -144,7 +145,9 @@ pub(crate) fn store(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let place = e.place(at, offset.into());
     let st = if e.is_own(flags) { "st.local" } else { "st.global" };
     e.body.store(st, suffix, place.base, place.offset, operand);
-    Ok(())
+    // Memory that has grown: what is kept of its length is old.
+    let length = e.symbols.layout().offset(field::MEMORY_BYTES) as i64;
+    if place.offset == length && place.base == e.instance()? { e.fast_length() } else { Ok(()) }
 }
 
 /// Where a stack slot is, among the thread's own memory.

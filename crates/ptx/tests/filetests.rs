@@ -76,6 +76,7 @@ fn read(path: &Path) -> Outcome<Case> {
         functions.push(Function {
             symbol: format!("{}{}", ["f", "", "r"][name.namespace as usize], name.index),
             trap_id: name.index,
+            cycle: has("cycle").then_some(0),
             clif: context.func,
             kind: if is_kernel { Kind::Kernel } else { Kind::Device },
             comment: String::new(),
@@ -87,7 +88,7 @@ fn read(path: &Path) -> Outcome<Case> {
         .filter(|name| name.namespace == namespace::WASM)
         .flat_map(|name| [Some(name.index), None])
         .collect();
-    let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20, low: 0 };
+    let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20, low: 0, own: has("own memory") };
     let checks = if has("checks = fast") { gpu_run_ptx::Checks::Fast } else { gpu_run_ptx::Checks::Exact };
     let is_module = has("module");
     Ok(Case { input, expected, program: Program { functions, layout, function_table, memory, checks }, is_module })
@@ -130,6 +131,7 @@ fn assemble(path: &Path, ptxas: &Path) -> Outcome {
     case.program.functions.push(Function {
         symbol: "anchor".to_string(),
         trap_id: 0,
+        cycle: None,
         clif: anchor,
         kind: Kind::Kernel,
         comment: String::new(),

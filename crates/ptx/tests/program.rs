@@ -13,7 +13,7 @@ fn program(clif: &str) -> Program {
         let UserFuncName::User(name) = clif.name.clone() else { panic!("name functions u0:n") };
         let kind = if name.namespace == 2 { Kind::Kernel } else { Kind::Device };
         let symbol = format!("{}{}", if name.namespace == 2 { "k" } else { "f" }, name.index);
-        Function { symbol, trap_id: name.index, clif, kind, comment: "a\ncomment".to_string() }
+        Function { symbol, trap_id: name.index, cycle: None, clif, kind, comment: "a\ncomment".to_string() }
     });
     Program {
         functions: functions.collect(),
@@ -97,8 +97,8 @@ fn errors_name_the_function_and_the_instruction() {
     assert!(wide.contains("`k3`") && wide.contains("uextend.i128"), "{wide}");
     let unknown = message(&in_kernel("fn0 = u0:9(i64)\nblock0(v0: i64): call fn0(v0)"));
     assert!(unknown.contains("`k3`") && unknown.contains("function 9"), "{unknown}");
-    let stack = message(&in_kernel("ss0 = explicit_slot 8\nblock0(v0: i64): v1 = stack_addr.i64 ss0\n store v1, v0"));
-    assert!(stack.contains("stack_addr"), "{stack}");
+    let stack = message(&in_kernel("ss0 = explicit_slot 8\nblock0(v0: i64): v1 = stack_load.i64 ss0\n store v1, v0"));
+    assert!(stack.contains("stack_load"), "{stack}");
     let code = message(&in_kernel("block0(v0: i64): trapz v0, user99"));
     assert!(code.contains("user99"), "{code}");
     let signature = message("function u2:3(i64) -> i32 {\nblock0(v0: i64): v1 = iconst.i32 1\n return v1 }");

@@ -52,7 +52,16 @@ impl<'b> Code<'b> {
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
-        Self { b, layout, low: slots.low, own: slots.own > 0, whole: slots.own > 0 || (slots.low > 0 && layout.spread() == 1), instance: params[0], params, functions: HashMap::new() }
+        Self {
+            b,
+            layout,
+            low: slots.low,
+            own: slots.own > 0,
+            whole: slots.own > 0 || (slots.low > 0 && layout.spread() == 1),
+            instance: params[0],
+            params,
+            functions: HashMap::new(),
+        }
     }
 
     pub(crate) fn ins(&mut self) -> FuncInstBuilder<'_, 'b> {

@@ -82,7 +82,11 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
         instances: setting.instances,
         budget: args.seconds,
         threads: setting.threads,
-        build: Build { layout: args.codegen.layout, sm: args.codegen.target.unwrap_or(DEFAULT_TARGET), tunes: args.tune },
+        build: Build {
+            layout: args.codegen.layout,
+            sm: args.codegen.target.unwrap_or(DEFAULT_TARGET),
+            tunes: args.tune,
+        },
     };
     let handwritten = if is_gpu(&*device) { Handwritten::find(device.properties()) } else { None };
 

@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result, bail};
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Options};
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Results, RunStats, Variant, measure, variants,
+    Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Results, RunStats, Variant,
+    measure, variants,
 };
 use gpu_run_wasi::Builder;
 use std::sync::Arc;
@@ -59,14 +60,8 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     let layout = build.layout.resolve(is_gpu(&**device), instances);
     let failed = |error| Failure::engine(&source.name, error);
     let own_memory = device.properties().own_bytes;
-    let usual = CompileOptions {
-        layout,
-        sm: build.sm,
-        entry: Entry::Start,
-        checks: Checks::Fast,
-        own_memory,
-        registers: None,
-    };
+    let usual =
+        CompileOptions { layout, sm: build.sm, entry: Entry::Start, checks: Checks::Fast, own_memory, registers: None };
     let variant = if build.tunes && instances > 1 { fastest(device, source, &usual, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;

@@ -108,7 +108,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     };
     let writer = Writer::new(target, rules, bar, from, input.tape.clone());
     let writer = Shared::new(handed.iter().fold(writer, Writer::continued));
-    let engine = OnDevice::new(loaded, most as usize, lanes, &args.launch, name.clone(), writer.clone()).carefully(careful);
+    let engine =
+        OnDevice::new(loaded, most as usize, lanes, &args.launch, name.clone(), writer.clone()).carefully(careful);
     let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
     let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };

@@ -49,7 +49,10 @@ pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
 }
 
 pub(crate) fn compile(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Compiled, Failure> {
-    Ok(Compiled::new(wasm, &CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory: 0, registers: None })?)
+    Ok(Compiled::new(
+        wasm,
+        &CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory: 0, registers: None },
+    )?)
 }
 
 /// Runs an instance for each input, all at once and in the same directory.

@@ -4,7 +4,9 @@ use super::{ENTRY, Helper};
 use crate::code::{self, Code};
 use crate::translate::{Env, clif_signature};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{StackSlotData, StackSlotKind, Block, BlockCall, InstBuilder, JumpTableData, Signature, Value, types};
+use cranelift_codegen::ir::{
+    Block, BlockCall, InstBuilder, JumpTableData, Signature, StackSlotData, StackSlotKind, Value, types,
+};
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region};
 use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field};
 use gpu_run_abi::{Layout, Status};

@@ -8,9 +8,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     Block, BlockCall, ExternalName, GlobalValueData, InstBuilder, JumpTableData, UserExternalName, Value, types,
 };
-use gpu_run_abi::layout::field;
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region, symbol};
+use gpu_run_abi::layout::field;
 use wasmparser::{BlockType, BrTable, Operator};
 
 /// A structured block that is open.

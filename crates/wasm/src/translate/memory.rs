@@ -8,9 +8,9 @@ use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::FuncInstBuilder;
-use gpu_run_abi::{Status, TrapCode};
 use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::layout::{GUARD, PAGE, WORD, field};
+use gpu_run_abi::{Status, TrapCode};
 use wasmparser::{MemArg, Operator as Op};
 
 /// Translates `op` if it is about linear memory.
@@ -160,9 +160,6 @@ impl<'b> Translator<'_, 'b> {
                 code.set_header(outgrown, field::STATUS);
                 code.intrinsic(Intrinsic::Exit, &[]);
             });
-            let (to, zero) = (self.code.ins().ireduce(types::I32, old), self.code.i32(0));
-            let length = self.code.ins().ireduce(types::I32, delta);
-            self.code.call_helper(Helper::GuestFill, &[to, zero, length]);
         }
         let (new, result) = self.grow(old, wanted, limit);
         self.code.set_header(new, field::MEMORY_BYTES);
@@ -171,6 +168,12 @@ impl<'b> Translator<'_, 'b> {
         let most = self.code.ins().umax(new, guard);
         let fast = self.code.ins().isub(most, guard);
         self.code.set_header(fast, field::MEMORY_FAST);
+        if self.code.own {
+            // Whose it was before, nobody knows.
+            let (to, zero) = (self.code.ins().ireduce(types::I32, old), self.code.i32(0));
+            let length = self.code.ins().ireduce(types::I32, delta);
+            self.code.call_helper(Helper::GuestFill, &[to, zero, length]);
+        }
         let pages = self.pages(result);
         self.push(pages);
     }

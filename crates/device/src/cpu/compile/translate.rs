@@ -10,8 +10,8 @@ use crate::cpu::ast::{Action, Body, Function, Guard, Label, Opcode, Operand, Reg
 use crate::cpu::context::Fault;
 use crate::{Error, Result};
 use cranelift_codegen::ir::{
-    self, Block, BlockCall, FuncRef, GlobalValue, InstBuilder, JumpTableData, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, TrapCode, Value,
-    ValueDef, types,
+    self, Block, BlockCall, FuncRef, GlobalValue, InstBuilder, JumpTableData, MemFlagsData, StackSlot, StackSlotData,
+    StackSlotKind, TrapCode, Value, ValueDef, types,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use std::collections::HashMap;
