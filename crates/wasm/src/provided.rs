@@ -20,7 +20,11 @@ pub(crate) fn memory(module: &str, name: &str) -> Option<(u64, u64)> {
     ((module, name) == (MODULE, "memory")).then_some((1, 2))
 }
 
-/// A table of functions: minimum, maximum.
-pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64)> {
-    ((module, name) == (MODULE, "table")).then_some((10, 20))
+/// A table of functions: minimum, maximum, whether its indices are i64.
+pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64, bool)> {
+    match (module, name) {
+        (MODULE, "table") => Some((10, 20, false)),
+        (MODULE, "table64") => Some((10, 20, true)),
+        _ => None,
+    }
 }

@@ -17,6 +17,11 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     let length = code.ins().select(used, length, zero);
     let first = code.i32(low);
     code.call_helper(Helper::GuestFill, &[first, zero, length]);
+    for memory in &env.slots.memories {
+        let used = code.header(types::I32, memory.length);
+        let base = code.side_memory(memory);
+        code.call_helper(Helper::FillIn, &[zero, zero, used, base]);
+    }
     copy_image(code, launch);
     code.set_header(launch, field::LAUNCH);
     let index = code.ins().uextend(types::I64, index);
