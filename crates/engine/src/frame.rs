@@ -170,7 +170,7 @@ fn trap_code(code: u64) -> Option<TrapCode> {
     [TrapCode::MemoryOutOfBounds, TrapCode::TableOutOfBounds].into_iter().find(|known| *known as u64 == code)
 }
 
-const TYPES: [ValType; 7] = [
+const TYPES: [ValType; 8] = [
     ValType::I32,
     ValType::I64,
     ValType::F32,
@@ -178,6 +178,7 @@ const TYPES: [ValType; 7] = [
     ValType::FuncRef,
     ValType::ExternRef,
     ValType::ExnRef,
+    ValType::AnyRef,
 ];
 
 fn types(w: &mut Writer, types: &[ValType]) {

@@ -16,6 +16,8 @@ pub enum Value {
     ExternRef(Option<u32>),
     /// `None` is null; the exception's number.
     ExnRef(Option<u64>),
+    /// Null: there are no others yet.
+    AnyRef,
 }
 
 pub type ValueType = ValType;
@@ -30,6 +32,7 @@ impl Value {
             Value::FuncRef(_) => ValType::FuncRef,
             Value::ExternRef(_) => ValType::ExternRef,
             Value::ExnRef(_) => ValType::ExnRef,
+            Value::AnyRef => ValType::AnyRef,
         }
     }
 
@@ -51,6 +54,7 @@ impl Value {
             Value::FuncRef(index) => index.map_or(0, reference),
             Value::ExternRef(number) => number.map_or(0, |n| u64::from(n) + 1),
             Value::ExnRef(number) => number.unwrap_or(0),
+            Value::AnyRef => 0,
         }
     }
 
@@ -63,6 +67,7 @@ impl Value {
             ValType::F64 => Value::F64(word),
             ValType::FuncRef => Value::FuncRef(reference(word)),
             ValType::ExternRef => Value::ExternRef(reference(word)),
+            ValType::AnyRef => Value::AnyRef,
             ValType::ExnRef => Value::ExnRef((word != 0).then_some(word)),
         }
     }

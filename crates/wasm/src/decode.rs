@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::link;
 use crate::types::{FuncType, ValType};
 use gpu_run_abi::hostcall::Call;
-use gpu_run_abi::layout::MAX_PAGES;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use wasmparser::{
@@ -407,12 +406,6 @@ fn memory_type(memory: &wasmparser::MemoryType, at: usize) -> Result<Memory, Err
     }
     if memory.page_size_log2.is_some_and(|p| p != 16) {
         return Err(unsupported("custom page sizes", "the memory section", at));
-    }
-    if memory.initial > MAX_PAGES {
-        return Err(Error::Limit(format!(
-            "its memory begins with {} pages (at offset {at:#x}); at most {MAX_PAGES} are possible",
-            memory.initial
-        )));
     }
     Ok(Memory { minimum: memory.initial, maximum: memory.maximum, is_64: memory.memory64, grows: false })
 }

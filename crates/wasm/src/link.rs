@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::provided;
 use crate::types::{FuncType, ValType};
 use gpu_run_abi::hostcall::Call;
+use gpu_run_abi::layout::MAX_PAGES;
 
 /// Where an import leads: to what another module exports, by that module's own numbers. It is one that comes before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +96,7 @@ impl<'a> Linker<'a> {
                 None => self.hosted(&mut part, &module, import)?,
             }
         }
-        self.declared(&mut part, &mut module);
+        self.declared(&mut part, &mut module)?;
         self.definitions(&part, module);
         self.program.parts.push(part);
         Ok(())
@@ -189,17 +190,16 @@ impl<'a> Linker<'a> {
     /// An import that the host provides, if it does.
     fn hosted(&mut self, part: &mut Part, module: &Unlinked<'_>, import: &Import<'_>) -> Result<(), Error> {
         let current = self.numbers.len() - 1;
-        let unknown = |kind: &str| Error::UnknownImport {
-            module: import.module.into(),
-            name: import.name.into(),
-            kind: kind.into(),
+        let unknown = |kind: &str| match provided::kind(import.module, import.name) {
+            Some(other) => mismatch(import, kind.into(), other.into()),
+            None => Error::UnknownImport { module: import.module.into(), name: import.name.into(), kind: kind.into() },
         };
         match import.kind {
             ImportKind::Function => {
                 let ty = self.function_type(part, module);
                 let found = &module.types[ty as usize];
                 let call = Call::find(import.module, import.name)
-                    .ok_or_else(|| Error::unknown_function(import.module, import.name, found))?;
+                    .ok_or_else(|| unknown(&format!("function, type {found}")))?;
                 let expected = host_type(call);
                 if *found != expected {
                     return Err(mismatch(import, found.to_string(), expected.to_string()));
@@ -250,7 +250,7 @@ impl<'a> Linker<'a> {
     }
 
     /// What the module itself declares.
-    fn declared(&mut self, part: &mut Part, module: &mut Unlinked<'a>) {
+    fn declared(&mut self, part: &mut Part, module: &mut Unlinked<'a>) -> Result<(), Error> {
         let current = self.numbers.len() - 1;
         let program = &mut self.program;
         program.signatures.extend(&self.numbers[current]);
@@ -260,6 +260,12 @@ impl<'a> Linker<'a> {
             self.next_function += 1;
         }
         for memory in module.memories.drain(part.memories.len()..) {
+            if memory.minimum > MAX_PAGES {
+                return Err(Error::Limit(format!(
+                    "its memory begins with {} pages; at most {MAX_PAGES} are possible",
+                    memory.minimum
+                )));
+            }
             part.memories.push(program.memories.len() as u32);
             program.memories.push(memory);
         }
@@ -280,6 +286,7 @@ impl<'a> Linker<'a> {
             program.tables.push(table);
             self.table_parts.push(current);
         }
+        Ok(())
     }
 
     /// Segments, bodies, exports, names: all by the program's numbers.

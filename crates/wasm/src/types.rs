@@ -14,6 +14,8 @@ pub enum ValType {
     FuncRef,
     ExternRef,
     ExnRef,
+    /// Of which null is the only value: nothing that makes others is translated.
+    AnyRef,
 }
 
 impl ValType {
@@ -29,15 +31,18 @@ impl ValType {
                 HeapType::Abstract { ty: Abstract::Func | Abstract::NoFunc, .. } => Self::FuncRef,
                 HeapType::Abstract { ty: Abstract::Extern | Abstract::NoExtern, .. } => Self::ExternRef,
                 HeapType::Abstract { ty: Abstract::Exn | Abstract::NoExn, .. } => Self::ExnRef,
-                // Of structs and arrays there are no values: the operators that make some are not translated.
+                HeapType::Abstract {
+                    ty: Abstract::Any | Abstract::Eq | Abstract::I31 | Abstract::Struct | Abstract::Array | Abstract::None,
+                    ..
+                } => Self::AnyRef,
                 HeapType::Concrete(_) | HeapType::Exact(_) => Self::FuncRef,
-                HeapType::Abstract { .. } => return Err(format!("garbage collection (reference type {r})")),
+                HeapType::Abstract { .. } => return Err(format!("reference type {r}")),
             },
         })
     }
 
     pub fn is_reference(self) -> bool {
-        matches!(self, Self::FuncRef | Self::ExternRef | Self::ExnRef)
+        matches!(self, Self::FuncRef | Self::ExternRef | Self::ExnRef | Self::AnyRef)
     }
 
     /// How CLIF holds it. A reference is one word: 0 is null; a function is `signature << 32 | index + 1`, an
@@ -45,7 +50,7 @@ impl ValType {
     pub(crate) fn clif(self) -> ir::Type {
         match self {
             Self::I32 => types::I32,
-            Self::I64 | Self::FuncRef | Self::ExternRef | Self::ExnRef => types::I64,
+            Self::I64 | Self::FuncRef | Self::ExternRef | Self::ExnRef | Self::AnyRef => types::I64,
             Self::F32 => types::F32,
             Self::F64 => types::F64,
         }
@@ -73,6 +78,7 @@ impl fmt::Display for ValType {
             Self::FuncRef => "funcref",
             Self::ExternRef => "externref",
             Self::ExnRef => "exnref",
+            Self::AnyRef => "anyref",
         })
     }
 }

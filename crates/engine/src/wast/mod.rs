@@ -166,10 +166,7 @@ impl<'a, 'o> Runner<'a, 'o> {
                 self.remember(module.name().map(|id| id.name()), instance)
             }
             WastDirective::ModuleDefinition(module) => {
-                let definition = loaded.ok_or_else(|| NOT_LOADED.into()).and_then(|loaded| match &loaded.program {
-                    Some(Err(problem)) => Err(problem.clone()),
-                    _ => Ok(loaded),
-                });
+                let definition = loaded.ok_or_else(|| NOT_LOADED.into()).and_then(|loaded| self.valid(loaded));
                 let problem = definition.as_ref().err().cloned();
                 self.definitions.insert(module.name().map(|id| id.name()), definition.clone());
                 self.definitions.insert(None, definition);
@@ -208,6 +205,15 @@ impl<'a, 'o> Runner<'a, 'o> {
                 Ok(trapped(end, message)?)
             }
             other => Err(Problem::Unsupported(format!("the directive {}", kind(&other)))),
+        }
+    }
+
+    /// A module that is defined. What its instances take is only asked when there is to be one.
+    fn valid(&self, module: Loaded) -> Result<Loaded, Problem> {
+        match (&module.program, gpu_run_wasm::decode_unlinked(&module.wasm, self.options.features)) {
+            (_, Ok(_)) => Ok(module),
+            (Some(Err(problem)), Err(_)) => Err(problem.clone()),
+            (_, Err(error)) => Err(Error::from(error).into()),
         }
     }
 

@@ -249,9 +249,10 @@ impl<'b> Translator<'_, 'b> {
     fn zero(&mut self, ty: ValType) -> Value {
         match ty {
             ValType::I32 => self.code.i32(0),
-            ValType::I64 | ValType::FuncRef | ValType::ExternRef | ValType::ExnRef => self.code.i64(0),
+            ValType::I64 => self.code.i64(0),
+            ty if ty.is_reference() => self.code.i64(0),
             ValType::F32 => self.code.ins().f32const(0.0),
-            ValType::F64 => self.code.ins().f64const(0.0),
+            _ => self.code.ins().f64const(0.0),
         }
     }
 
