@@ -208,7 +208,7 @@ impl Count {
         }
     }
 
-    /// `12 passed, 1 failed, 3 not supported (linking between instances: 3)`
+    /// `12 passed, 1 failed, 3 not supported (garbage collection: 3)`
     fn show(&self) -> String {
         let mut text = format!("{} passed, {} failed", self.passed, self.failed);
         let reasons: Vec<_> = self.unsupported.iter().map(|(what, count)| format!("{what}: {count}")).collect();

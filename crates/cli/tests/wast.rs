@@ -90,14 +90,18 @@ const LINKED: &str = r#"
 #[test]
 fn linked_modules_share_what_they_import() {
     let place = Place::new().with("linked.wast", LINKED);
-    place.run("wast --device cpu linked.wast").gives(0, "linked.wast  22 passed, 0 failed\n1 file: 22 passed, 0 failed\n");
+    place
+        .run("wast --device cpu linked.wast")
+        .gives(0, "linked.wast  22 passed, 0 failed\n1 file: 22 passed, 0 failed\n");
 }
 
 #[test]
 fn a_script_says_which_version_its_modules_are_of() {
     let two = r#"(assert_invalid (module (memory 1) (memory 1)) "multiple memories")"#;
     let place = Place::new().with("new.wast", two).with("old.wast", &format!("{two}\n;;! wasm = 2.0\n"));
-    place.run("wast --device cpu --layout linear old.wast").gives(0, "old.wast  1 passed, 0 failed\n1 file: 1 passed, 0 failed\n");
+    place
+        .run("wast --device cpu --layout linear old.wast")
+        .gives(0, "old.wast  1 passed, 0 failed\n1 file: 1 passed, 0 failed\n");
     let ran = place.run("wast --device cpu --layout linear new.wast");
     ran.gives(1, "new.wast  0 passed, 1 failed\n1 file: 0 passed, 1 failed\n");
     let place = place.with("odd.wast", ";;! wasm = 3.0 +magic\n");

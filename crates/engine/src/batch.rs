@@ -379,9 +379,10 @@ fn image(device: &dyn Device, compiled: &Compiled, header: &Header, rooms: &[Roo
         set(place.base, compiled.layout.offset(room.at));
     }
     let tables = slots.tables.iter().zip(&initial.tables).map(|(place, elements)| (place.at, elements));
-    let memories = rooms.iter().zip(&initial.memories).flat_map(|(room, memory)| {
-        memory.pieces.iter().map(|(at, words)| (room.at + at - room.low, words))
-    });
+    let memories = rooms
+        .iter()
+        .zip(&initial.memories)
+        .flat_map(|(room, memory)| memory.pieces.iter().map(|(at, words)| (room.at + at - room.low, words)));
     let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memories).collect();
     let words =
         pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));

@@ -86,8 +86,20 @@ pub(crate) fn read<'a>(
 }
 
 fn slots(w: &mut Writer, slots: &SlotLayout) {
-    let SlotLayout { globals, tables, memories, tail, exception, data, elements, arguments, end, memory, low, constants } =
-        slots;
+    let SlotLayout {
+        globals,
+        tables,
+        memories,
+        tail,
+        exception,
+        data,
+        elements,
+        arguments,
+        end,
+        memory,
+        low,
+        constants,
+    } = slots;
     w.words(globals);
     w.list(tables, |w, TablePlace { at, capacity, length }| w.words(&[*at, *capacity, *length]));
     w.list(memories, |w, MemoryPlace { length, limit, base }| w.words(&[*length, *limit, *base]));

@@ -102,8 +102,9 @@ impl Initial {
         let length = |index: u32, least: u64| state.memories.get(&index).map_or(least, |bytes| bytes.len() as u64);
         let least = (0..).zip(&module.memories).map(|(index, memory)| length(index, memory.minimum * PAGE));
         let lengths: Vec<u64> = least.collect();
-        let mut pieces: Vec<Vec<(u64, &[u8])>> =
-            (0..lengths.len() as u32).map(|index| state.memories.get(&index).map_or_else(Vec::new, |m| used(m))).collect();
+        let mut pieces: Vec<Vec<(u64, &[u8])>> = (0..lengths.len() as u32)
+            .map(|index| state.memories.get(&index).map_or_else(Vec::new, |m| used(m)))
+            .collect();
         for ((index, segment), place) in (0..).zip(&module.data).zip(&slots.data) {
             let left = state.data.get(&index).copied();
             self.words.push((place.cell, left.unwrap_or(place.length)));

@@ -15,7 +15,9 @@ use gpu_run_abi::layout::PAGE;
 use gpu_run_device::Device;
 use gpu_run_wasi::{Builder, Stdio};
 use gpu_run_wasm::link::{Part, Target, link};
-use gpu_run_wasm::{ExportKind, ImportKind, Module, Unlinked, ValType, WasmFeatures, decode_unlinked, function_reference};
+use gpu_run_wasm::{
+    ExportKind, ImportKind, Module, Unlinked, ValType, WasmFeatures, decode_unlinked, function_reference,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -95,7 +97,8 @@ impl Prepared {
         let mut homes = Vec::new();
         for (_, exporter) in exporters {
             let module = decode_unlinked(exporter, settings.features)?;
-            if has_state(&module) || module.imports.iter().any(|import| exporters.iter().any(|e| e.0 == import.module)) {
+            if has_state(&module) || module.imports.iter().any(|import| exporters.iter().any(|e| e.0 == import.module))
+            {
                 return Ok(None);
             }
             let targets = vec![None; module.imports.len()];

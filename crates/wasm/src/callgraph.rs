@@ -156,7 +156,8 @@ impl Graph {
         let mut targets: Vec<u32> = module.surveys.iter().flat_map(|survey| survey.tails.iter().copied()).collect();
         targets.retain(|f| tails[*f as usize]);
         let through = module.surveys.iter().flat_map(|survey| &survey.tails_indirect);
-        let reached = self.reached(through.map(|ty| self.functions + module.signatures[*ty as usize] as usize).collect());
+        let reached =
+            self.reached(through.map(|ty| self.functions + module.signatures[*ty as usize] as usize).collect());
         targets.extend((0..self.functions as u32).filter(|f| reached[*f as usize]));
         targets.sort_unstable();
         targets.dedup();

@@ -1,6 +1,6 @@
 //! Values that are known before a module runs, or where they come from.
 
-use crate::decode::unsupported;
+use crate::declared::unsupported;
 use crate::error::Error;
 use wasmparser::{ConstExpr, Operator};
 

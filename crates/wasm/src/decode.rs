@@ -5,6 +5,7 @@
 
 use crate::callgraph::{self, Survey};
 use crate::constant::{Constant, constant};
+use crate::declared::{element_segment, func_type, global_type, memory_type, table_type};
 use crate::error::Error;
 use crate::link;
 use crate::types::{FuncType, ValType};
@@ -12,8 +13,8 @@ use gpu_run_abi::hostcall::Call;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use wasmparser::{
-    DataKind, ElementItems, FuncValidatorAllocations, FunctionBody, KnownCustom, Name, Operator, Parser, Payload, SubType,
-    TypeRef, ValidPayload, Validator, WasmFeatures,
+    DataKind, FuncValidatorAllocations, FunctionBody, KnownCustom, Name, Operator, Parser, Payload, SubType, TypeRef,
+    ValidPayload, Validator, WasmFeatures,
 };
 
 #[derive(Clone, Debug)]
@@ -373,70 +374,4 @@ impl<'a> Unlinked<'a> {
             }
         })
     }
-}
-
-pub(crate) fn unsupported(feature: &str, place: &str, offset: usize) -> Error {
-    Error::Unsupported { feature: feature.into(), place: place.into(), offset }
-}
-
-fn value_type(ty: wasmparser::ValType, place: &str, at: usize) -> Result<ValType, Error> {
-    ValType::from_wasm(ty).map_err(|feature| unsupported(&feature, place, at))
-}
-
-/// A function's type. Of others, of which there are no values, only their place among the types counts.
-fn func_type(ty: &wasmparser::SubType, at: usize) -> Result<FuncType, Error> {
-    let wasmparser::CompositeInnerType::Func(func) = &ty.composite_type.inner else { return Ok(FuncType::default()) };
-    let list = |types: &[wasmparser::ValType]| {
-        types.iter().map(|t| value_type(*t, "the type section", at)).collect::<Result<_, _>>()
-    };
-    Ok(FuncType { params: list(func.params())?, results: list(func.results())? })
-}
-
-fn global_type(global: &wasmparser::GlobalType, at: usize) -> Result<Global, Error> {
-    if global.shared {
-        return Err(unsupported("shared globals", "a global", at));
-    }
-    let ty = value_type(global.content_type, "a global", at)?;
-    Ok(Global { ty, declared: global.content_type, mutable: global.mutable, init: Constant::Bits(0) })
-}
-
-fn memory_type(memory: &wasmparser::MemoryType, at: usize) -> Result<Memory, Error> {
-    if memory.shared {
-        return Err(unsupported("threads (shared memory)", "the memory section", at));
-    }
-    if memory.page_size_log2.is_some_and(|p| p != 16) {
-        return Err(unsupported("custom page sizes", "the memory section", at));
-    }
-    Ok(Memory { minimum: memory.initial, maximum: memory.maximum, is_64: memory.memory64, grows: false })
-}
-
-fn table_type(ty: &wasmparser::TableType, at: usize) -> Result<Table, Error> {
-    let element = value_type(wasmparser::ValType::Ref(ty.element_type), "a table", at)?;
-    Ok(Table {
-        element,
-        declared: ty.element_type,
-        minimum: ty.initial,
-        maximum: ty.maximum,
-        is_64: ty.table64,
-        init: Constant::Null,
-    })
-}
-
-fn element_segment(element: wasmparser::Element<'_>) -> Result<ElementSegment, Error> {
-    let kind = match &element.kind {
-        wasmparser::ElementKind::Passive => ElementKind::Passive,
-        wasmparser::ElementKind::Declared => ElementKind::Declared,
-        wasmparser::ElementKind::Active { table_index, offset_expr } => {
-            ElementKind::Active { table: table_index.unwrap_or(0), offset: constant(offset_expr)? }
-        }
-    };
-    let items = match element.items {
-        ElementItems::Functions(functions) => {
-            functions.into_iter().map(|f| Ok(Constant::Function(f?))).collect::<Result<_, Error>>()?
-        }
-        ElementItems::Expressions(_, expressions) => {
-            expressions.into_iter().map(|e| constant(&e?)).collect::<Result<_, Error>>()?
-        }
-    };
-    Ok(ElementSegment { kind, items })
 }

@@ -11,6 +11,7 @@ mod callgraph;
 mod canonical;
 mod code;
 mod constant;
+mod declared;
 mod decode;
 mod error;
 pub mod link;
@@ -22,8 +23,8 @@ mod translate;
 mod types;
 mod wide;
 
-pub use cranelift_codegen::ir;
 pub use constant::Constant;
+pub use cranelift_codegen::ir;
 pub use decode::{
     DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Import, ImportKind, Memory, Module, Table,
     Unlinked, decode, decode_unlinked,

@@ -233,8 +233,8 @@ impl<'a> Linker<'a> {
             }
             ImportKind::Table => {
                 let wanted = &module.tables[part.tables.len()];
-                let (minimum, maximum, is_64) = provided::table(import.module, import.name)
-                    .ok_or_else(|| unknown(&show_table(wanted)))?;
+                let (minimum, maximum, is_64) =
+                    provided::table(import.module, import.name).ok_or_else(|| unknown(&show_table(wanted)))?;
                 let table = Table { minimum, maximum: Some(maximum), is_64, ..wanted.clone() };
                 let is_plain = wanted.declared == wasmparser::RefType::FUNCREF && wanted.is_64 == is_64;
                 if !is_plain || !fits((minimum, Some(maximum)), (wanted.minimum, wanted.maximum)) {
@@ -312,9 +312,9 @@ impl<'a> Linker<'a> {
             part: number,
             ..export
         }));
-        program.names.extend(
-            module.names.into_iter().filter_map(|(f, name)| Some((*part.functions.get(f as usize)?, name))),
-        );
+        program
+            .names
+            .extend(module.names.into_iter().filter_map(|(f, name)| Some((*part.functions.get(f as usize)?, name))));
         program.start = module.start.map(|start| part.functions[start as usize]);
         program.bodies.extend(module.bodies.into_iter().map(|body| (number, body)));
         for mut survey in module.surveys {

@@ -72,7 +72,7 @@ pub struct ExceptionPlace {
 }
 
 /// Exceptions that references can be made to at a time.
-pub const KEPT_EXCEPTIONS: u64 = 64;
+pub const KEPT_EXCEPTIONS: u64 = 256;
 
 #[derive(Clone, Debug)]
 pub struct SlotLayout {

@@ -32,7 +32,8 @@ impl ValType {
                 HeapType::Abstract { ty: Abstract::Extern | Abstract::NoExtern, .. } => Self::ExternRef,
                 HeapType::Abstract { ty: Abstract::Exn | Abstract::NoExn, .. } => Self::ExnRef,
                 HeapType::Abstract {
-                    ty: Abstract::Any | Abstract::Eq | Abstract::I31 | Abstract::Struct | Abstract::Array | Abstract::None,
+                    ty:
+                        Abstract::Any | Abstract::Eq | Abstract::I31 | Abstract::Struct | Abstract::Array | Abstract::None,
                     ..
                 } => Self::AnyRef,
                 HeapType::Concrete(_) | HeapType::Exact(_) => Self::FuncRef,

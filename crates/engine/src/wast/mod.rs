@@ -120,9 +120,8 @@ pub fn features(script: &str) -> Result<WasmFeatures, String> {
     let unknown = |word: &str| format!("`;;! wasm ={line}`: `{word}` is no version or feature of WebAssembly");
     let mut features = WasmFeatures::WASM3;
     for word in line.split_whitespace() {
-        let named = |name: &str| {
-            WasmFeatures::from_name(&name.to_uppercase().replace('-', "_")).ok_or_else(|| unknown(word))
-        };
+        let named =
+            |name: &str| WasmFeatures::from_name(&name.to_uppercase().replace('-', "_")).ok_or_else(|| unknown(word));
         match (word, word.split_at_checked(1)) {
             ("1.0", _) => features = WasmFeatures::WASM1,
             ("2.0", _) => features = WasmFeatures::WASM2,

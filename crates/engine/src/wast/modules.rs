@@ -55,7 +55,8 @@ fn encode_all(directives: &mut [WastDirective<'_>]) -> Vec<Option<Result<Encoded
         let encoded = encode(directive).map(|bytes| {
             bytes.map(|bytes| {
                 let names = imports(&bytes);
-                let exporters = names.into_iter().filter_map(|name| Some((name.clone(), registered.get(&name)?.clone())));
+                let exporters =
+                    names.into_iter().filter_map(|name| Some((name.clone(), registered.get(&name)?.clone())));
                 Encoded { exporters: exporters.collect(), wasm: Arc::new(bytes) }
             })
         });

@@ -130,9 +130,14 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
     for (index, _) in (0u32..).zip(&env.module.traits.tails).filter(|(_, tails)| **tails) {
         let ty = clif_signature(env.module.function_type(index));
         let name = UserFuncName::user(namespace::WASM, index);
-        all.push(make(name, ty, TrapRecord::NO_FUNCTION, FunctionKind::Runtime, format!("tail {index}"), &mut |code| {
-            tail::stand_in(code, env, index)
-        }));
+        all.push(make(
+            name,
+            ty,
+            TrapRecord::NO_FUNCTION,
+            FunctionKind::Runtime,
+            format!("tail {index}"),
+            &mut |code| tail::stand_in(code, env, index),
+        ));
     }
     let name = UserFuncName::user(namespace::RUNTIME, ENTRY);
     let ty = signature([types::I64, types::I32, types::I32], []);

@@ -29,7 +29,8 @@ pub(super) fn stand_in(code: &mut Code<'_>, env: &Env<'_>, function: u32) {
     code.ins().return_(&results);
     code.open(more);
     code.call_helper(Helper::TailCalls, &[]);
-    let results: Vec<_> = (0..).zip(&ty.results).map(|(i, ty)| code.header(ty.clif(), tail.results + WORD * i)).collect();
+    let results: Vec<_> =
+        (0..).zip(&ty.results).map(|(i, ty)| code.header(ty.clif(), tail.results + WORD * i)).collect();
     code.ins().return_(&results);
 }
 

@@ -10,9 +10,7 @@ use crate::code::block_args;
 use crate::error::Error;
 use crate::types::FuncType;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    ExternalName, GlobalValueData, InstBuilder, SigRef, UserExternalName, Value, types,
-};
+use cranelift_codegen::ir::{ExternalName, GlobalValueData, InstBuilder, SigRef, UserExternalName, Value, types};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::{namespace, region, symbol};
 use gpu_run_abi::layout::WORD;

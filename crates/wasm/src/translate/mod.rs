@@ -17,15 +17,18 @@ pub use table::function_reference;
 
 use crate::callgraph::Survey;
 use crate::code::{Code, STOP_INTERVAL, signature};
-use crate::decode::{Module, unsupported};
-use crate::link::Part;
+use crate::declared::unsupported;
+use crate::decode::Module;
 use crate::error::Error;
+use crate::link::Part;
 use crate::runtime;
 use crate::slot::SlotLayout;
 use crate::types::{FuncType, ValType};
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, Block, InstBuilder, SigRef, Signature, SourceLoc, UserExternalName, UserFuncName, Value, types};
+use cranelift_codegen::ir::{
+    self, Block, InstBuilder, SigRef, Signature, SourceLoc, UserExternalName, UserFuncName, Value, types,
+};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};

@@ -59,7 +59,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             let at = t.pop();
             let at = t.side_address(memory, at, &access);
             let raw = t.side_load(memory, at, access.bytes);
-            let value = t.from_raw(raw, access.bytes, ty, signed);
+            let value = t.widened(raw, access.bytes, ty, signed);
             t.push(value);
         }
         None => {
@@ -119,7 +119,7 @@ impl Translator<'_, '_> {
     }
 
     fn side_store(&mut self, memory: u32, at: Value, bytes: u32, value: Value) {
-        let raw = self.to_raw(value);
+        let raw = self.bits_of(value);
         let base = self.memory_base(memory);
         let (odd, even, done) = (self.code.b.create_block(), self.code.b.create_block(), self.code.b.create_block());
         let skew = self.skew(at, bytes);
@@ -140,7 +140,7 @@ impl Translator<'_, '_> {
         self.code.open(done);
     }
 
-    fn from_raw(&mut self, raw: Value, bytes: u32, ty: Type, signed: bool) -> Value {
+    fn widened(&mut self, raw: Value, bytes: u32, ty: Type, signed: bool) -> Value {
         let ins = |t: &mut Self, bits: Type| t.code.ins().ireduce(bits, raw);
         match (ty, signed) {
             (types::F64, _) => self.code.ins().bitcast(types::F64, MemFlagsData::new(), raw),
@@ -162,7 +162,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    fn to_raw(&mut self, value: Value) -> Value {
+    fn bits_of(&mut self, value: Value) -> Value {
         let flags = MemFlagsData::new();
         let bits = match self.code.b.func.dfg.value_type(value) {
             types::F32 => self.code.ins().bitcast(types::I32, flags, value),
