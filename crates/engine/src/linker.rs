@@ -97,7 +97,7 @@ impl Prepared {
         let mut homes = Vec::new();
         for (_, exporter) in exporters {
             let module = decode_unlinked(exporter, settings.features)?;
-            if has_state(&module) || module.imports.iter().any(|import| exporters.iter().any(|e| e.0 == import.module))
+            if module.has_state() || module.imports.iter().any(|import| exporters.iter().any(|e| e.0 == import.module))
             {
                 return Ok(None);
             }
@@ -213,7 +213,7 @@ impl Linker {
         let module = decode_unlinked(&wasm, self.settings.features)?;
         let plan = self.plan(&module, wasm.clone())?;
         let moves = plan.homes.keys().any(|home| self.homes[home].has_state);
-        let has_state = moves || has_state(&module);
+        let has_state = moves || module.has_state();
         let program = match prepared {
             Some(prepared) if !moves && plan.is(prepared) => prepared.program.clone(),
             _ => {
@@ -308,11 +308,6 @@ impl Source {
 
 fn exports(module: &Unlinked<'_>) -> Arc<Vec<(String, ExportKind)>> {
     Arc::new(module.exports.iter().map(|export| (export.name.to_owned(), export.kind)).collect())
-}
-
-/// Whether anything could tell two instances of the module from one.
-fn has_state(module: &Unlinked<'_>) -> bool {
-    !module.memories.is_empty() || !module.tables.is_empty() || module.has_mutable_globals()
 }
 
 fn kind(kind: ImportKind) -> &'static str {

@@ -5,6 +5,7 @@ use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_device::cpu;
 use gpu_run_engine::{Checks, CompileOptions, End, Entry, Error, InstanceId, Linker, Settings, Value, WasmFeatures};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const LAYOUTS: [Layout; 2] = [Layout::Linear, Layout::Interleaved];
 
@@ -171,6 +172,41 @@ fn exceptions_pass_from_one_module_to_another() {
         script.gives(b, "twice", &[5], 5);
         assert_eq!(script.call(b, "catch", &[0]), Err(TrapCode::UncaughtException));
         script.gives(b, "catch", &[1], 2);
+    }
+}
+
+#[test]
+fn a_tag_is_the_same_by_whatever_way_it_is_imported() {
+    for layout in LAYOUTS {
+        let mut script = Script::new(layout);
+        script.module("a", r#"(module (tag $t (export "t")) (func (export "throw") (throw $t)))"#);
+        for name in ["b", "c"] {
+            script.module(name, r#"(module (import "a" "throw" (func $f)) (func (export "throw") (call $f)))"#);
+        }
+        let d = script.module(
+            "d",
+            r#"(module (import "b" "throw" (func $b)) (import "c" "throw" (func $c)) (import "a" "t" (tag $t))
+                 (func (export "count") (result i32)
+                   (block $h (try_table (catch $t $h) (call $b)) (return (i32.const 0)))
+                   (block $h (try_table (catch $t $h) (call $c)) (return (i32.const 1))) (i32.const 2)))"#,
+        );
+        script.gives(d, "count", &[], 2);
+    }
+}
+
+#[test]
+fn endless_tail_calls_are_ended() {
+    for layout in LAYOUTS {
+        let mut script = Script::new(layout);
+        let a = script.module(
+            "a",
+            r#"(module (func (export "self") (return_call 0)) (func $f (export "two") (return_call $g)) (func $g (return_call $f)))"#,
+        );
+        for function in ["self", "two"] {
+            let deadline = Instant::now() + Duration::from_millis(100);
+            let outcome = script.0.invoke(a, function, &[], Some(deadline)).unwrap();
+            assert!(matches!(outcome.end, End::Trapped(trap) if trap.code == TrapCode::Interrupted), "{function}");
+        }
     }
 }
 

@@ -204,3 +204,48 @@ impl Namer<'_> {
         out.push(';');
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasmparser::{Parser, Payload};
+
+    fn numbers(canonical: &mut Canonical, wat: &str) -> Vec<u32> {
+        let wasm = wat::parse_str(wat).expect("it is a module");
+        let mut groups = Vec::new();
+        for payload in Parser::new(0).parse_all(&wasm) {
+            if let Ok(Payload::TypeSection(types)) = payload {
+                groups.extend(types.into_iter().map(|group| group.expect("a group").into_types().collect::<Vec<_>>()));
+            }
+        }
+        canonical.add(&groups)
+    }
+
+    #[test]
+    fn equal_types_have_one_number_across_modules() {
+        let mut all = Canonical::default();
+        let first = numbers(&mut all, "(module (type (func)) (type (func (param i32))) (type (func)))");
+        let second = numbers(&mut all, "(module (type (func (param i32))) (type (func (param (ref 0)))))");
+        let third = numbers(&mut all, "(module (type (func)) (type (func (param i32))) (type (func (param (ref 1)))))");
+        assert_eq!(first, [0, 1, 0]);
+        assert_eq!(second, [1, 2]);
+        assert_eq!(third, [0, 1, 2]);
+    }
+
+    #[test]
+    fn types_of_a_group_differ_from_the_same_alone_and_subtypes_lead_to_their_supertypes() {
+        let mut all = Canonical::default();
+        let alone = numbers(&mut all, "(module (type (func)))");
+        let grouped = numbers(&mut all, "(module (rec (type (func)) (type (func (result (ref null 0))))))");
+        let again = numbers(
+            &mut all,
+            "(module (type (func (param f32))) (rec (type (func)) (type (func (result (ref null 1))))))",
+        );
+        assert_ne!(alone[0], grouped[0]);
+        assert_eq!(again[1..], grouped[..]);
+        let open =
+            numbers(&mut all, "(module (type $a (sub (func))) (type $b (sub $a (func))) (type (sub final $b (func))))");
+        assert_eq!(Canonical::subtypes(&all.supertypes, open[0]), open);
+        assert_eq!(Canonical::subtypes(&all.supertypes, open[2]), [open[2]]);
+    }
+}

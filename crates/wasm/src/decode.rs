@@ -243,8 +243,10 @@ pub fn decode_unlinked(bytes: &[u8], features: WasmFeatures) -> Result<Unlinked<
 }
 
 impl<'a> Unlinked<'a> {
-    pub fn has_mutable_globals(&self) -> bool {
-        self.globals.iter().any(|global| global.mutable)
+    /// Whether anything could tell two instances of the module from one.
+    pub fn has_state(&self) -> bool {
+        let mutable = self.globals.iter().any(|global| global.mutable);
+        mutable || !self.memories.is_empty() || !self.tables.is_empty() || !self.tags.is_empty()
     }
 
     fn section(&mut self, payload: Payload<'a>) -> Result<(), Error> {
