@@ -61,7 +61,7 @@ fn what_is_not_supported_is_counted_apart_with_its_reason() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let reasons = "3 not supported (SIMD: 2, the directive Thread: 1)";
     assert!(ran.stdout.contains(&format!("6 passed, 0 failed, {reasons}")), "{}", ran.stdout);
-    ran.says(&["beyond.wast:10 (linear): not supported: the directive Thread"]);
+    ran.says(&["beyond.wast:11 (linear): not supported: the directive Thread"]);
 }
 
 /// Registered modules: what one writes the others see, also where its instantiation traps half-way.
