@@ -98,7 +98,7 @@ fn linked_modules_share_what_they_import() {
 #[test]
 fn a_script_says_which_version_its_modules_are_of() {
     let two = r#"(assert_invalid (module (memory 1) (memory 1)) "multiple memories")"#;
-    let place = Place::new().with("new.wast", two).with("old.wast", &format!("{two}\n;;! wasm = 2.0\n"));
+    let place = Place::new().with("new.wast", two).with("old.wast", format!("{two}\n;;! wasm = 2.0\n"));
     place
         .run("wast --device cpu --layout linear old.wast")
         .gives(0, "old.wast  1 passed, 0 failed\n1 file: 1 passed, 0 failed\n");

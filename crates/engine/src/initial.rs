@@ -42,6 +42,8 @@ pub(crate) struct State {
     /// What is left of segments.
     pub(crate) data: HashMap<u32, u64>,
     pub(crate) elements: HashMap<u32, u64>,
+    /// Exceptions that were given a number: no other may have it.
+    pub(crate) exceptions: u64,
 }
 
 /// Elements that all tables of a program together may begin with.
@@ -58,6 +60,9 @@ impl Initial {
         }
         let mut this = Self { constants: vec![0; slots.constants as usize], ..Self::default() };
         this.words.extend(slots.globals.iter().copied().zip(globals.iter().copied()));
+        if slots.exception.count > 0 {
+            this.words.push((slots.exception.count, state.exceptions));
+        }
         let elements = module.tables.iter().map(|table| table.minimum).fold(0, u64::saturating_add);
         if elements > MOST_ELEMENTS {
             let message = format!("its tables begin with {elements} elements; at most {MOST_ELEMENTS} are possible");

@@ -121,6 +121,10 @@ impl Instance {
             memories: (0..self.program.compiled().memories.len()).map(|i| self.memory(i)).collect::<Result<_, _>>()?,
             data: slots.data.iter().map(left).collect::<Result<_, _>>()?,
             elements: slots.elements.iter().map(left).collect::<Result<_, _>>()?,
+            exceptions: match slots.exception.count {
+                0 => 0,
+                at => word(&at)?,
+            },
         })
     }
 }
@@ -134,4 +138,6 @@ pub(crate) struct Snapshot {
     /// What is left of segments.
     pub(crate) data: Vec<u64>,
     pub(crate) elements: Vec<u64>,
+    /// Exceptions that were given a number.
+    pub(crate) exceptions: u64,
 }

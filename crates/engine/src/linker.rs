@@ -2,7 +2,7 @@
 //!
 //! Modules are linked when they are compiled (`wasm::link`): instances that share something are one program in one slot, a [`Home`]. A module that imports from
 //! instances that are there already makes a new home of theirs and itself: their state moves along, references to functions as the new program
-//! writes them. What a module without a state exports is not shared but copied: nothing can tell the difference, and
+//! writes them. (Exceptions that are kept do not move: a reference to one that is thrown afterwards is the trap of a lost one.) What a module without a state exports is not shared but copied: nothing can tell the difference, and
 //! its importers stay apart, each as small as it is.
 
 use crate::compile::{CompileOptions, Compiled};
@@ -356,6 +356,7 @@ fn carry(program: &Module<'_>, new: &[Part], old: &[Part], snapshot: &Snapshot, 
             state.memories.insert(*to, snapshot.memories[*from as usize].clone());
         }
     }
+    state.exceptions = state.exceptions.max(snapshot.exceptions);
     // Segments lie in order, part by part.
     let bounds = |first: fn(&Part) -> u32, parts: &[Part], end: usize| {
         parts.iter().map(first).skip(1).chain([end as u32]).collect::<Vec<_>>()

@@ -195,6 +195,40 @@ fn a_tag_is_the_same_by_whatever_way_it_is_imported() {
 }
 
 #[test]
+fn a_reference_to_an_exception_is_never_another_one() {
+    for layout in LAYOUTS {
+        let mut script = Script::new(layout);
+        let a = script.module(
+            "a",
+            r#"(module (tag $t (export "t") (param i32)) (global $kept (export "kept") (mut exnref) (ref.null exn))
+                 (func (export "keep") (param i32)
+                   (global.set $kept (block $h (result exnref)
+                     (try_table (result exnref) (catch_all_ref $h) (throw $t (local.get 0))))))
+                 (func (export "again") (result i32) (block $h (result i32)
+                   (try_table (result i32) (catch $t $h) (throw_ref (global.get $kept))))))"#,
+        );
+        script.call(a, "keep", &[7]).unwrap();
+        script.gives(a, "again", &[], 7);
+        let b = script.module(
+            "b",
+            r#"(module (import "a" "t" (tag $t (param i32)))
+                 (func (export "other") (drop (block $h (result exnref)
+                     (try_table (result exnref) (catch_all_ref $h) (throw $t (i32.const 8)))))))"#,
+        );
+        script.call(b, "other", &[]).unwrap();
+        assert_eq!(script.call(a, "again", &[]), Err(TrapCode::LostException));
+        // Those that are too old are lost as well, and the last are not.
+        script.call(a, "keep", &[9]).unwrap();
+        for _ in 0..255 {
+            script.call(b, "other", &[]).unwrap();
+        }
+        script.gives(a, "again", &[], 9);
+        script.call(b, "other", &[]).unwrap();
+        assert_eq!(script.call(a, "again", &[]), Err(TrapCode::LostException));
+    }
+}
+
+#[test]
 fn endless_tail_calls_are_ended() {
     for layout in LAYOUTS {
         let mut script = Script::new(layout);
