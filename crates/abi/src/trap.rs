@@ -22,10 +22,18 @@ pub enum TrapCode {
     UndefinedElement = 13,
     /// Not a guest's: quick checks ended an instance that cannot be run again. Never in a record, see [`Status::Running`].
     Inexact = 14,
+    /// A null reference to a function was called.
+    NullFunction = 20,
+    /// A null reference to an exception was thrown.
+    NullException = 21,
+    /// An exception that nothing caught.
+    UncaughtException = 22,
+    /// A reference to an exception that is no longer kept was thrown.
+    LostException = 23,
 }
 
 impl TrapCode {
-    pub const ALL: [TrapCode; 14] = [
+    pub const ALL: [TrapCode; 18] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -40,6 +48,10 @@ impl TrapCode {
         Self::NullReference,
         Self::UndefinedElement,
         Self::Inexact,
+        Self::NullFunction,
+        Self::NullException,
+        Self::UncaughtException,
+        Self::LostException,
     ];
 
     pub fn from_u8(code: u8) -> Option<Self> {
@@ -62,6 +74,10 @@ impl TrapCode {
             Self::HostCall => "host call failed",
             Self::NullReference => "null reference",
             Self::UndefinedElement => "undefined element",
+            Self::NullFunction => "null function reference",
+            Self::NullException => "null exception reference",
+            Self::UncaughtException => "uncaught exception",
+            Self::LostException => "a reference to an exception was thrown after too many others were made",
             Self::Inexact => "it needs exact checks of memory, and quick ones were made: run it with --checks exact",
         }
     }

@@ -7,7 +7,7 @@ use gpu_run_engine::{Value, ValueType};
 /// Reads one argument for each parameter.
 pub(crate) fn arguments(function: &str, params: &[ValueType], texts: &[String]) -> Result<Vec<Value>, Failure> {
     if params.len() != texts.len() {
-        let types: Vec<_> = params.iter().map(|ty| type_name(*ty)).collect();
+        let types: Vec<_> = params.iter().map(ValueType::to_string).collect();
         let expected = count(params.len() as u64, "argument");
         return Err(Failure::usage(format!(
             "`{function}` takes {expected} ({}), not {}",
@@ -17,11 +17,7 @@ pub(crate) fn arguments(function: &str, params: &[ValueType], texts: &[String]) 
     }
     let read = |(at, (ty, text)): (usize, (&ValueType, &String))| {
         value(*ty, text).map_err(|expected| {
-            Failure::usage(format!(
-                "argument {} of `{function}`, `{text}`, is not {}: {expected}",
-                at + 1,
-                type_name(*ty)
-            ))
+            Failure::usage(format!("argument {} of `{function}`, `{text}`, is not {}: {expected}", at + 1, ty))
         })
     };
     params.iter().zip(texts).enumerate().map(read).collect()
@@ -35,7 +31,9 @@ fn value(ty: ValueType, text: &str) -> Result<Value, &'static str> {
         ValueType::F32 => text.parse::<f32>().map(|v| Value::F32(v.to_bits())).map_err(|_| FLOAT),
         ValueType::F64 => text.parse::<f64>().map(|v| Value::F64(v.to_bits())).map_err(|_| FLOAT),
         ValueType::FuncRef if text == "null" => Ok(Value::FuncRef(None)),
-        ValueType::FuncRef => Err("only `null` can be passed"),
+        ValueType::ExnRef if text == "null" => Ok(Value::ExnRef(None)),
+        ValueType::AnyRef if text == "null" => Ok(Value::AnyRef),
+        ValueType::FuncRef | ValueType::ExnRef | ValueType::AnyRef => Err("only `null` can be passed"),
         ValueType::ExternRef if text == "null" => Ok(Value::ExternRef(None)),
         ValueType::ExternRef => {
             text.parse().map(|v| Value::ExternRef(Some(v))).map_err(|_| "expected `null` or the host's number")
@@ -77,19 +75,8 @@ pub(crate) fn show(value: &Value) -> String {
         Value::I64(v) => v.to_string(),
         Value::F32(bits) => f32::from_bits(bits).to_string(),
         Value::F64(bits) => f64::from_bits(bits).to_string(),
-        Value::FuncRef(None) | Value::ExternRef(None) => "null".into(),
-        Value::FuncRef(Some(_)) | Value::ExternRef(Some(_)) => "ref".into(),
-    }
-}
-
-fn type_name(ty: ValueType) -> &'static str {
-    match ty {
-        ValueType::I32 => "i32",
-        ValueType::I64 => "i64",
-        ValueType::F32 => "f32",
-        ValueType::F64 => "f64",
-        ValueType::FuncRef => "funcref",
-        ValueType::ExternRef => "externref",
+        Value::FuncRef(None) | Value::ExternRef(None) | Value::ExnRef(None) | Value::AnyRef => "null".into(),
+        Value::FuncRef(Some(_)) | Value::ExternRef(Some(_)) | Value::ExnRef(Some(_)) => "ref".into(),
     }
 }
 

@@ -12,7 +12,6 @@ use crate::units::show_duration;
 use anyhow::{Context, Result};
 use gpu_run_abi::Layout;
 use gpu_run_device::Device;
-use gpu_run_engine::WasmFeatures;
 use gpu_run_engine::wast::{self, Options, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -150,7 +149,7 @@ impl Bench<'_> {
         let began = Instant::now();
         let run = |layout: &Layout| {
             let (max_memory, _) = Options::room(&*self.device, *layout);
-            let features = WasmFeatures::WASM2;
+            let features = wast::features(&script.text)?;
             let options = Options { device: self.device.clone(), layout: *layout, features, max_memory, inspect: None };
             wast::run(&script.text, &options).map(|report| (*layout, report))
         };
@@ -209,7 +208,7 @@ impl Count {
         }
     }
 
-    /// `12 passed, 1 failed, 3 not supported (linking between instances: 3)`
+    /// `12 passed, 1 failed, 3 not supported (garbage collection: 3)`
     fn show(&self) -> String {
         let mut text = format!("{} passed, {} failed", self.passed, self.failed);
         let reasons: Vec<_> = self.unsupported.iter().map(|(what, count)| format!("{what}: {count}")).collect();

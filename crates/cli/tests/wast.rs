@@ -59,10 +59,55 @@ fn what_is_not_supported_is_counted_apart_with_its_reason() {
     let place = Place::new().with("beyond.wast", BEYOND);
     let ran = place.run("wast --device cpu --layout linear -v beyond.wast");
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    let reasons = "7 not supported (SIMD: 2, linking between instances: 4, the directive Thread: 1)";
-    assert!(ran.stdout.contains(&format!("2 passed, 0 failed, {reasons}")), "{}", ran.stdout);
-    // What the module that could not be linked would have done to `$a` is not `$a`'s fault.
-    ran.says(&["beyond.wast:7 (linear): not supported: linking between instances"]);
+    let reasons = "3 not supported (SIMD: 2, the directive Thread: 1)";
+    assert!(ran.stdout.contains(&format!("6 passed, 0 failed, {reasons}")), "{}", ran.stdout);
+    ran.says(&["beyond.wast:11 (linear): not supported: the directive Thread"]);
+}
+
+/// Registered modules: what one writes the others see, also where its instantiation traps half-way.
+const LINKED: &str = r#"
+(module $a (memory (export "m") 1) (table (export "t") 2 funcref) (global $g (export "g") (mut i32) (i32.const 1))
+  (type $ft (func (result i32)))
+  (func (export "byte") (result i32) (i32.load8_u (i32.const 7)))
+  (func (export "call") (param i32) (result i32) (call_indirect (type $ft) (local.get 0)))
+  (func (export "set") (param i32) (global.set $g (local.get 0))))
+(register "a" $a)
+(assert_trap (module
+  (import "a" "m" (memory 1)) (import "a" "t" (table 2 funcref)) (func $f (result i32) (i32.const 42))
+  (elem (i32.const 1) $f) (data (i32.const 7) "x") (data (i32.const 65536) "y")) "out of bounds memory access")
+(assert_return (invoke $a "byte") (i32.const 120))
+(assert_return (invoke $a "call" (i32.const 1)) (i32.const 42))
+(invoke $a "set" (i32.const 9))
+(module $b (import "a" "g" (global $g (mut i32))) (import "a" "m" (memory 1)) (memory 1) (func (export "get") (result i32) (global.get $g))
+  (func (export "copy") (result i32)
+    (memory.copy 1 0 (i32.const 3) (i32.const 7) (i32.const 1)) (i32.load8_u 1 (i32.const 3))))
+(assert_return (invoke "get") (i32.const 9))
+(assert_return (invoke "copy") (i32.const 120))
+(assert_unlinkable (module (import "a" "m" (memory 2))) "incompatible import type")
+(assert_unlinkable (module (import "a" "nothing" (func))) "unknown import")
+"#;
+
+#[test]
+fn linked_modules_share_what_they_import() {
+    let place = Place::new().with("linked.wast", LINKED);
+    place
+        .run("wast --device cpu linked.wast")
+        .gives(0, "linked.wast  22 passed, 0 failed\n1 file: 22 passed, 0 failed\n");
+}
+
+#[test]
+fn a_script_says_which_version_its_modules_are_of() {
+    let two = r#"(assert_invalid (module (memory 1) (memory 1)) "multiple memories")"#;
+    let place = Place::new().with("new.wast", two).with("old.wast", format!("{two}\n;;! wasm = 2.0\n"));
+    place
+        .run("wast --device cpu --layout linear old.wast")
+        .gives(0, "old.wast  1 passed, 0 failed\n1 file: 1 passed, 0 failed\n");
+    let ran = place.run("wast --device cpu --layout linear new.wast");
+    ran.gives(1, "new.wast  0 passed, 1 failed\n1 file: 0 passed, 1 failed\n");
+    let place = place.with("odd.wast", ";;! wasm = 3.0 +magic\n");
+    let ran = place.run("wast --device cpu --layout linear odd.wast");
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    ran.says(&["`+magic` is no version or feature"]);
 }
 
 #[test]

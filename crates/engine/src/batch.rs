@@ -17,6 +17,8 @@ use std::time::Instant;
 const STACK_RESERVE: u32 = 16;
 /// Address space that a batch may take on a device whose memory costs nothing until it is touched.
 const RESERVATION: u64 = 1 << 42;
+/// Cells of an interleaved slot that are read at once.
+const CELLS: usize = 1 << 14;
 /// Threads of a block at most.
 const BLOCK: u64 = WARP;
 
@@ -24,8 +26,7 @@ pub(crate) struct Batch {
     module: Arc<dyn Module>,
     compiled: Arc<Compiled>,
     capacity: u64,
-    /// Bytes an instance's memory may grow to.
-    memory_limit: u64,
+    rooms: Vec<Room>,
     slot_bytes: u64,
     slots: Buffer,
     /// Kept for the addresses in the image.
@@ -76,27 +77,69 @@ impl Run {
     }
 }
 
-/// What an instance's memory may grow to, in bytes, if `count` of them are to fit on the device.
-pub(crate) fn memory_limit(
+/// Where a memory lies in a slot, and how far it may grow.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    at: u64,
+    limit: u64,
+    /// Guest addresses below this have no place.
+    low: u64,
+}
+
+/// What a memory may grow to, in bytes, if `count` instances are to fit on the device.
+fn memory_limit(
     compiled: &Compiled,
+    index: usize,
     properties: &Properties,
     count: u64,
     max_memory: Option<u64>,
 ) -> Result<u64, Error> {
-    let Some(memory) = compiled.memory else { return Ok(0) };
-    let least = memory.minimum * PAGE;
+    let memory = compiled.memories[index];
+    let least = compiled.initial.memories[index].length;
     if let Some(most) = max_memory.filter(|most| *most < least) {
         return Err(Error::Limit(format!("its memory begins with {least} bytes, and --max-memory allows {most}")));
     }
-    if !compiled.grows_memory {
+    if !memory.grows {
         return Ok(least);
     }
     let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
     // Memory that is really taken is shared fairly, and some is left for stacks and code.
     let room = if properties.overcommits { RESERVATION } else { properties.memory_bytes / 4 * 3 };
-    let fair = room / compiled.layout.slots(count.max(1)) / PAGE * PAGE + compiled.slots.low;
+    let growing = compiled.memories.iter().filter(|memory| memory.grows).count() as u64;
+    let low = if index == 0 { compiled.slots.low } else { 0 };
+    let fair = room / compiled.layout.slots(count.max(1)) / growing / PAGE * PAGE + low;
     let wanted = max_memory.map_or(u64::MAX, |most| most / PAGE * PAGE).min(declared);
     Ok(wanted.min(fair).max(least))
+}
+
+/// What the largest of an instance's memories may grow to, likewise.
+pub(crate) fn largest_limit(
+    compiled: &Compiled,
+    properties: &Properties,
+    count: u64,
+    max_memory: Option<u64>,
+) -> Result<Option<u64>, Error> {
+    let limits = (0..compiled.memories.len()).map(|index| memory_limit(compiled, index, properties, count, max_memory));
+    Ok(limits.collect::<Result<Vec<_>, _>>()?.into_iter().max())
+}
+
+/// Where the memories lie: one behind the other, from where the first one has its place. And the bytes of a slot.
+fn rooms(
+    compiled: &Compiled,
+    properties: &Properties,
+    count: u64,
+    max_memory: Option<u64>,
+) -> Result<(Vec<Room>, u64), Error> {
+    let mut at = compiled.slots.memory;
+    let mut rooms = Vec::new();
+    for index in 0..compiled.memories.len() {
+        let limit = memory_limit(compiled, index, properties, count, max_memory)?;
+        let low = if index == 0 { compiled.slots.low } else { 0 };
+        rooms.push(Room { at, limit, low });
+        let in_slot = if compiled.slots.own > 0 { 0 } else { limit.saturating_sub(low) };
+        at = (at + in_slot + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
+    }
+    Ok((rooms, (at + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN)))
 }
 
 impl Batch {
@@ -109,23 +152,18 @@ impl Batch {
         max_memory: Option<u64>,
     ) -> Result<Self, Error> {
         let properties = device.properties();
-        let memory_limit = memory_limit(&compiled, properties, capacity, max_memory)?;
-        let in_slot = match compiled.slots.own {
-            0 => memory_limit.saturating_sub(compiled.slots.low),
-            _ => 0,
-        };
-        let slot_bytes = (compiled.slots.memory + in_slot + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
+        let (rooms, slot_bytes) = rooms(&compiled, properties, capacity, max_memory)?;
         let slots = device.allocate(compiled.layout.slots(capacity) * slot_bytes)?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
             false => Some(filled(device, &compiled.initial.constants)?),
         };
         let (ticket, bus) = (device.allocate(WORD)?, Bus::new(device, capacity)?);
-        let memory_bytes = compiled.memory.map_or(0, |m| m.minimum * PAGE);
+        let memory_bytes = compiled.initial.memories.first().map_or(0, |memory| memory.length);
         let header = Header {
             memory_bytes,
             memory_fast: memory_bytes.saturating_sub(GUARD),
-            memory_limit: compiled.slots.room(memory_limit),
+            memory_limit: rooms.first().map_or(0, |room| compiled.slots.room(room.limit)),
             stop: bus.stop_address(),
             ring: bus.ring_address(),
             ring_ticket: ticket.address(),
@@ -134,11 +172,11 @@ impl Batch {
             constants: constants.as_ref().map_or(0, Buffer::address),
             ..Header::default()
         };
-        let image = image(device, &compiled, &header)?;
+        let image = image(device, &compiled, &header, &rooms)?;
         Ok(Self {
             module,
             capacity,
-            memory_limit,
+            rooms,
             slot_bytes,
             slots,
             _constants: constants,
@@ -157,8 +195,9 @@ impl Batch {
         self.lanes = lanes;
     }
 
+    /// Bytes an instance's first memory may grow to.
     pub(crate) fn memory_limit(&self) -> u64 {
-        self.memory_limit
+        self.rooms.first().map_or(0, |room| room.limit)
     }
 
     pub(crate) fn device_bytes(&self) -> u64 {
@@ -256,18 +295,35 @@ impl Batch {
         if layout.spread() == 1 {
             return Ok(self.slots.read(self.offset(slot, at), bytes)?);
         }
-        for (at, cell) in (at..).step_by(layout.cell() as usize).zip(bytes.chunks_mut(layout.cell() as usize)) {
-            self.slots.read(self.offset(slot, at), cell)?;
+        // What lies between, other slots' cells, is read along: a transfer takes longer than its bytes.
+        let (cell, stride) = (layout.cell() as usize, layout.stride() as usize);
+        let mut seen = Vec::new();
+        for (i, part) in bytes.chunks_mut(CELLS * cell).enumerate() {
+            let from = self.offset(slot, at + (i * CELLS * cell) as u64);
+            seen.resize((part.len().div_ceil(cell) - 1) * stride + cell, 0);
+            self.slots.read(from, &mut seen)?;
+            for (to, from) in part.chunks_mut(cell).zip(seen.chunks(stride)) {
+                to.copy_from_slice(&from[..to.len()]);
+            }
         }
         Ok(())
     }
 
-    /// The memory of the instance in `slot`, as far as it reaches now.
-    pub(crate) fn read_memory(&self, slot: u64) -> Result<Vec<u8>, Error> {
-        let length = self.read_word(slot, field::MEMORY_BYTES)?.min(self.memory_limit);
+    /// Words of a slot.
+    pub(crate) fn read_words(&self, slot: u64, at: u64, count: usize) -> Result<Vec<u64>, Error> {
+        let mut bytes = vec![0; count * WORD as usize];
+        self.read(slot, at, &mut bytes)?;
+        Ok(bytes.as_chunks::<{ WORD as usize }>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    /// A memory of the instance in `slot`, as far as it reaches now.
+    pub(crate) fn read_memory(&self, slot: u64, index: usize) -> Result<Vec<u8>, Error> {
+        let Some(room) = self.rooms.get(index) else { return Ok(Vec::new()) };
+        let side = index.checked_sub(1).and_then(|side| self.compiled.slots.memories.get(side));
+        let length = self.read_word(slot, side.map_or(field::MEMORY_BYTES, |place| place.length))?.min(room.limit);
         let mut memory = vec![0; length as usize];
-        let low = self.compiled.slots.low.min(length) as usize;
-        self.read(slot, self.compiled.slots.memory, &mut memory[low..])?;
+        let low = room.low.min(length) as usize;
+        self.read(slot, room.at, &mut memory[low..])?;
         Ok(memory)
     }
 }
@@ -327,19 +383,29 @@ pub(crate) fn filled(device: &dyn Device, bytes: &[u8]) -> Result<Buffer, Error>
 }
 
 /// What a fresh instance holds, in pieces: where in the slot, how many words, the words.
-fn image(device: &dyn Device, compiled: &Compiled, header: &Header) -> Result<Image, Error> {
+fn image(device: &dyn Device, compiled: &Compiled, header: &Header, rooms: &[Room]) -> Result<Image, Error> {
     let (initial, slots) = (&compiled.initial, &compiled.slots);
     let mut fixed = vec![0u64; (slots.end / WORD) as usize];
     fixed[..header.words().len()].copy_from_slice(header.words());
+    let mut set = |at: u64, word: u64| fixed[(at / WORD) as usize] = word;
     for (at, word) in &initial.words {
-        fixed[(at / WORD) as usize] = *word;
+        set(*at, *word);
     }
     for (place, elements) in slots.tables.iter().zip(&initial.tables) {
-        fixed[(place.length / WORD) as usize] = elements.len() as u64;
+        set(place.length, elements.len() as u64);
+    }
+    let beside = rooms.iter().zip(&initial.memories).skip(1);
+    for (place, (room, memory)) in slots.memories.iter().zip(beside) {
+        set(place.length, memory.length);
+        set(place.limit, room.limit);
+        set(place.base, compiled.layout.offset(room.at));
     }
     let tables = slots.tables.iter().zip(&initial.tables).map(|(place, elements)| (place.at, elements));
-    let memory = initial.memory.iter().map(|(at, words)| (slots.memory + at - slots.low, words));
-    let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memory).collect();
+    let memories = rooms
+        .iter()
+        .zip(&initial.memories)
+        .flat_map(|(room, memory)| memory.pieces.iter().map(|(at, words)| (room.at + at - room.low, words)));
+    let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memories).collect();
     let words =
         pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));
     let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();

@@ -2,10 +2,11 @@
 
 use crate::compiler::TO_PTX;
 use crate::error::Error;
-use crate::initial::Initial;
+use crate::initial::{Initial, State};
 use crate::symbols::Symbols;
 use gpu_run_abi::Layout;
 use gpu_run_ptx::{self as ptx, Checks};
+use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::SlotLayout;
 use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures};
 use std::sync::atomic::Ordering;
@@ -71,19 +72,31 @@ pub struct Compiled {
     pub(crate) layout: Layout,
     pub(crate) slots: SlotLayout,
     pub(crate) initial: Initial,
-    pub(crate) memory: Option<Memory>,
-    pub(crate) grows_memory: bool,
+    pub(crate) memories: Vec<Memory>,
     pub(crate) has_start: bool,
     /// Functions the kernel can call, in the order of its selectors.
     pub(crate) entries: Vec<EntryFunction>,
-    pub(crate) globals: Vec<(String, u32, ValType)>,
+    pub(crate) globals: Vec<ExportedGlobal>,
+    /// Where the modules it was linked of lie in it. Not kept: only what was linked is linked again.
+    pub(crate) parts: Vec<Part>,
     /// Read when the first trap asks.
     pub(crate) symbols: OnceLock<Symbols>,
     pub(crate) timings: Vec<(&'static str, Duration)>,
 }
 
 #[derive(Clone, Debug)]
+pub(crate) struct ExportedGlobal {
+    /// The module that exports it.
+    pub(crate) part: u32,
+    pub(crate) name: String,
+    pub(crate) index: u32,
+    pub(crate) ty: ValType,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct EntryFunction {
+    /// The module that exports it.
+    pub(crate) part: u32,
     pub(crate) name: String,
     pub(crate) ty: FuncType,
 }
@@ -105,8 +118,33 @@ impl Compiled {
         TO_PTX.fetch_add(1, Ordering::Relaxed);
         let mut timings = Vec::new();
         let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
-        let mut module = wasm::decode(bytes, features)?;
+        let module = wasm::decode(bytes, features)?;
         timed.lap("decode");
+        Self::of_module(module, Arc::new(bytes.to_vec()), options, features, &State::default(), timings)
+    }
+
+    /// Compiles a program of modules that are linked, with the state that some of them have already. `bytes` are those of the last.
+    pub(crate) fn linked(
+        module: Module<'_>,
+        bytes: Arc<Vec<u8>>,
+        options: &CompileOptions,
+        features: WasmFeatures,
+        state: &State,
+    ) -> Result<Self, Error> {
+        TO_PTX.fetch_add(1, Ordering::Relaxed);
+        let symbols = OnceLock::from(Symbols::new(&module));
+        Ok(Self { symbols, ..Self::of_module(module, bytes, options, features, state, Vec::new())? })
+    }
+
+    fn of_module(
+        mut module: Module<'_>,
+        bytes: Arc<Vec<u8>>,
+        options: &CompileOptions,
+        features: WasmFeatures,
+        state: &State,
+        mut timings: Vec<(&'static str, Duration)>,
+    ) -> Result<Self, Error> {
+        let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
         if let Entry::Function(name) = &options.entry {
             initialize_first(&mut module, name)?;
         }
@@ -123,22 +161,25 @@ impl Compiled {
         let ptx = ptx::emit(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm))?;
         timed.lap("emit");
         let globals = module.exports.iter().filter_map(|e| match e.kind {
-            ExportKind::Global(index) => Some((e.name.to_owned(), index, module.globals[index as usize].ty)),
+            ExportKind::Global(index) => {
+                let (name, ty) = (e.name.to_owned(), module.globals[index as usize].ty);
+                Some(ExportedGlobal { part: e.part, name, index, ty })
+            }
             _ => None,
         });
         Ok(Self {
-            wasm: Arc::new(bytes.to_vec()),
+            wasm: bytes,
             options: options.clone(),
             features,
             ptx,
             layout: options.layout,
-            initial: Initial::new(&module, &slots),
+            initial: Initial::new(&module, &slots, state)?,
             slots,
-            memory: module.memory,
-            grows_memory: module.grows_memory(),
             has_start: module.start.is_some(),
             entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             globals: globals.collect(),
+            memories: module.memories,
+            parts: module.parts,
             symbols: OnceLock::new(),
             timings,
         })
@@ -170,9 +211,10 @@ impl Compiled {
         &self.timings
     }
 
-    /// The kernel's selector for an exported function, and the function's type.
-    pub(crate) fn entry(&self, name: &str) -> Option<(u32, &FuncType)> {
-        self.entries.iter().position(|e| e.name == name).map(|i| (i as u32, &self.entries[i].ty))
+    /// The kernel's selector for a function that one of its modules exports, and the function's type.
+    pub(crate) fn entry(&self, part: u32, name: &str) -> Option<(u32, &FuncType)> {
+        let found = self.entries.iter().position(|e| e.part == part && e.name == name);
+        found.map(|i| (i as u32, &self.entries[i].ty))
     }
 }
 
@@ -215,7 +257,8 @@ fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> 
 pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, EntryFunction)>, Error> {
     let functions = module.exports.iter().filter_map(|e| match e.kind {
         ExportKind::Function(index) => {
-            Some((index, EntryFunction { name: e.name.to_owned(), ty: module.function_type(index).clone() }))
+            let (part, name) = (e.part, e.name.to_owned());
+            Some((index, EntryFunction { part, name, ty: module.function_type(index).clone() }))
         }
         _ => None,
     });

@@ -3,12 +3,12 @@
 //! A program that comes from the cache is neither decoded nor translated: all that running it takes is in here. Names and debug information are not; they
 //! are looked up in the module itself, should something trap.
 
-use crate::compile::{CompileOptions, Compiled, EntryFunction};
-use crate::initial::Initial;
+use crate::compile::{CompileOptions, Compiled, EntryFunction, ExportedGlobal};
+use crate::initial::{Initial, InitialMemory};
 use gpu_run_abi::TrapCode;
 use gpu_run_device::code::{Reader, Writer, not_ours};
 use gpu_run_device::{Error as DeviceError, Result};
-use gpu_run_wasm::slot::{Segment, SlotLayout, TablePlace};
+use gpu_run_wasm::slot::{ExceptionPlace, MemoryPlace, Segment, SlotLayout, TablePlace, TailPlace};
 use gpu_run_wasm::{FuncType, Memory, ValType, WasmFeatures};
 use std::sync::{Arc, OnceLock};
 
@@ -17,16 +17,19 @@ pub(crate) fn write(compiled: &Compiled, code: &[u8]) -> Vec<u8> {
     let mut w = Writer::default();
     slots(&mut w, &compiled.slots);
     initial(&mut w, &compiled.initial);
-    let memory = compiled.memory.map(|m| [m.minimum, u64::from(m.maximum.is_some()), m.maximum.unwrap_or_default()]);
-    w.words(memory.as_ref().map_or(&[], |m| &m[..]));
-    w.u8(u8::from(compiled.grows_memory));
+    w.list(&compiled.memories, |w, Memory { minimum, maximum, is_64, grows }| {
+        let (bounded, most) = (u64::from(maximum.is_some()), maximum.unwrap_or_default());
+        w.words(&[*minimum, bounded, most, u64::from(*is_64), u64::from(*grows)]);
+    });
     w.u8(u8::from(compiled.has_start));
     w.list(&compiled.entries, |w, entry| {
+        w.u32(entry.part);
         w.bytes(entry.name.as_bytes());
         types(w, &entry.ty.params);
         types(w, &entry.ty.results);
     });
-    w.list(&compiled.globals, |w, (name, index, ty)| {
+    w.list(&compiled.globals, |w, ExportedGlobal { part, name, index, ty }| {
+        w.u32(*part);
         w.bytes(name.as_bytes());
         w.u32(*index);
         types(w, &[*ty]);
@@ -44,20 +47,22 @@ pub(crate) fn read<'a>(
 ) -> Result<(Compiled, &'a [u8]), DeviceError> {
     let mut r = Reader::new(bytes);
     let (slots, initial) = (read_slots(&mut r)?, read_initial(&mut r)?);
-    let memory = match r.words()?[..] {
-        [] => None,
-        [minimum, bounded, maximum] => Some(Memory { minimum, maximum: (bounded != 0).then_some(maximum) }),
-        _ => return Err(not_ours("a memory has other limits")),
-    };
-    let (grows_memory, has_start) = (r.u8()? != 0, r.u8()? != 0);
+    let memories = r.list(|r| match r.words()?[..] {
+        [minimum, bounded, most, is_64, grows] => {
+            let maximum = (bounded != 0).then_some(most);
+            Ok(Memory { minimum, maximum, is_64: is_64 != 0, grows: grows != 0 })
+        }
+        _ => Err(not_ours("a memory has other limits")),
+    })?;
+    let has_start = r.u8()? != 0;
     let entries = r.list(|r| {
-        let (name, params) = (r.string()?, read_types(r)?);
-        Ok(EntryFunction { name, ty: FuncType { params, results: read_types(r)? } })
+        let (part, name, params) = (r.u32()?, r.string()?, read_types(r)?);
+        Ok(EntryFunction { part, name, ty: FuncType { params, results: read_types(r)? } })
     })?;
     let globals = r.list(|r| {
-        let (name, index) = (r.string()?, r.u32()?);
+        let (part, name, index) = (r.u32()?, r.string()?, r.u32()?);
         let ty = read_types(r)?.first().copied().ok_or_else(|| not_ours("a global has no type"))?;
-        Ok((name, index, ty))
+        Ok(ExportedGlobal { part, name, index, ty })
     })?;
     let code = r.bytes()?;
     r.end()?;
@@ -69,11 +74,11 @@ pub(crate) fn read<'a>(
         layout: options.layout,
         slots,
         initial,
-        memory,
-        grows_memory,
+        memories,
         has_start,
         entries,
         globals,
+        parts: Vec::new(),
         symbols: OnceLock::new(),
         timings: Vec::new(),
     };
@@ -81,9 +86,28 @@ pub(crate) fn read<'a>(
 }
 
 fn slots(w: &mut Writer, slots: &SlotLayout) {
-    let SlotLayout { globals, tables, data, elements, arguments, end, memory, low, own, constants } = slots;
+    let SlotLayout {
+        globals,
+        tables,
+        memories,
+        tail,
+        exception,
+        data,
+        elements,
+        arguments,
+        end,
+        memory,
+        low,
+        own,
+        constants,
+    } = slots;
     w.words(globals);
     w.list(tables, |w, TablePlace { at, capacity, length }| w.words(&[*at, *capacity, *length]));
+    w.list(memories, |w, MemoryPlace { length, limit, base }| w.words(&[*length, *limit, *base]));
+    let TailPlace { next, arguments: passed, results } = tail;
+    w.words(&[*next, *passed, *results]);
+    let ExceptionPlace { tag, number, values, count, kept } = exception;
+    w.words(&[*tag, *number, *values, *count, *kept]);
     for segments in [data, elements] {
         w.list(segments, |w, Segment { at, length, cell }| w.words(&[*at, *length, *cell]));
     }
@@ -93,12 +117,30 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
 fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
     let globals = r.words()?;
     let tables = r.list(|r| three(r).map(|[at, capacity, length]| TablePlace { at, capacity, length }))?;
+    let memories = r.list(|r| three(r).map(|[length, limit, base]| MemoryPlace { length, limit, base }))?;
+    let tail = three(r).map(|[next, arguments, results]| TailPlace { next, arguments, results })?;
+    let [tag, number, values, count, kept] = r.words()?[..] else { return Err(not_ours("exceptions lie elsewhere")) };
+    let exception = ExceptionPlace { tag, number, values, count, kept };
     let segment = |r: &mut Reader<'_>| three(r).map(|[at, length, cell]| Segment { at, length, cell });
     let (data, elements) = (r.list(segment)?, r.list(segment)?);
     let [arguments, end, memory, low, own, constants] = r.words()?[..] else {
         return Err(not_ours("a slot is another"));
     };
-    Ok(SlotLayout { globals, tables, data, elements, arguments, end, memory, low, own, constants })
+    Ok(SlotLayout {
+        globals,
+        tables,
+        memories,
+        tail,
+        exception,
+        data,
+        elements,
+        arguments,
+        end,
+        memory,
+        low,
+        own,
+        constants,
+    })
 }
 
 fn three(r: &mut Reader<'_>) -> Result<[u64; 3]> {
@@ -106,12 +148,15 @@ fn three(r: &mut Reader<'_>) -> Result<[u64; 3]> {
 }
 
 fn initial(w: &mut Writer, initial: &Initial) {
-    let Initial { words, tables, memory, constants, references, trap } = initial;
+    let Initial { words, tables, memories, constants, references, trap } = initial;
     w.list(words, |w, (at, word)| w.words(&[*at, *word]));
     w.list(tables, |w, table| w.words(table));
-    w.list(memory, |w, (at, words)| {
-        w.u64(*at);
-        w.words(words);
+    w.list(memories, |w, InitialMemory { length, pieces }| {
+        w.u64(*length);
+        w.list(pieces, |w, (at, words)| {
+            w.u64(*at);
+            w.words(words);
+        });
     });
     w.bytes(constants);
     w.words(references);
@@ -124,22 +169,33 @@ fn read_initial(r: &mut Reader<'_>) -> Result<Initial> {
         _ => Err(not_ours("a word has no place")),
     })?;
     let tables = r.list(Reader::words)?;
-    let memory = r.list(|r| Ok((r.u64()?, r.words()?)))?;
+    let memories = r.list(|r| {
+        let length = r.u64()?;
+        Ok(InitialMemory { length, pieces: r.list(|r| Ok((r.u64()?, r.words()?)))? })
+    })?;
     let (constants, references) = (r.bytes()?.to_vec(), r.words()?);
     let trap = match r.words()?[..] {
         [] => None,
         [code] => Some(trap_code(code).ok_or_else(|| not_ours("a trap is unknown"))?),
         _ => return Err(not_ours("a trap is unknown")),
     };
-    Ok(Initial { words, tables, memory, constants, references, trap })
+    Ok(Initial { words, tables, memories, constants, references, trap })
 }
 
 fn trap_code(code: u64) -> Option<TrapCode> {
     [TrapCode::MemoryOutOfBounds, TrapCode::TableOutOfBounds].into_iter().find(|known| *known as u64 == code)
 }
 
-const TYPES: [ValType; 6] =
-    [ValType::I32, ValType::I64, ValType::F32, ValType::F64, ValType::FuncRef, ValType::ExternRef];
+const TYPES: [ValType; 8] = [
+    ValType::I32,
+    ValType::I64,
+    ValType::F32,
+    ValType::F64,
+    ValType::FuncRef,
+    ValType::ExternRef,
+    ValType::ExnRef,
+    ValType::AnyRef,
+];
 
 fn types(w: &mut Writer, types: &[ValType]) {
     let number = |ty: &ValType| TYPES.iter().position(|t| t == ty).unwrap_or_default() as u8;

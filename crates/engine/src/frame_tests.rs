@@ -6,9 +6,11 @@ use gpu_run_abi::Layout;
 use gpu_run_ptx::Checks;
 
 const WAT: &str = r#"(module
-  (memory 2 9) (table 5 20 funcref) (global $g (export "g") (mut i64) (i64.const 77))
+  (memory 2 9) (memory i64 1) (tag $t (param i32)) (table 5 20 funcref) (global $g (export "g") (mut i64) (i64.const 77))
   (func $f (export "f") (param i32 f64) (result i64) (i64.const 3))
   (func (export "_start") (memory.init 1 (i32.const 0) (i32.const 0) (i32.const 2)))
+  (func $h (param i32) (throw $t (local.get 0)))
+  (func $k (param i32) (return_call $l (local.get 0))) (func $l (param i32) (return_call $k (local.get 0)))
   (elem (i32.const 1) $f) (elem func $f)
   (data (i32.const 70000) "hello") (data "passive"))"#;
 
@@ -36,7 +38,7 @@ fn a_program_is_the_same_after_writing_and_reading() {
         let (read, code) = again(&compiled, &bytes).unwrap();
         assert_eq!(code, b"the code");
         let show = |c: &Compiled| {
-            let all = (&c.slots, &c.initial, &c.memory, c.grows_memory, c.has_start, &c.entries, &c.globals);
+            let all = (&c.slots, &c.initial, &c.memories, c.has_start, &c.entries, &c.globals);
             format!("{all:?}")
         };
         assert_eq!(show(&read), show(&compiled));

@@ -1,12 +1,15 @@
 //! What a fresh instance holds.
 //!
 //! All of it is known when the module is compiled: globals, table elements, data segments, and also whether an active segment lies outside its
-//! memory or table, in which case every instance traps before it begins.
+//! memory or table, in which case every instance traps before it begins. Of modules that are linked to others, some of it is what those have already
+//! ([`State`]); segments before the one that traps leave there what they hold.
 
+use crate::error::Error;
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_wasm::slot::SlotLayout;
 use gpu_run_wasm::{Constant, ElementKind, Module, function_reference};
+use std::collections::HashMap;
 
 /// The initial state of an instance's slot, in pieces of whole cells.
 #[derive(Debug, Default)]
@@ -15,8 +18,7 @@ pub(crate) struct Initial {
     pub(crate) words: Vec<(u64, u64)>,
     /// Each table's elements.
     pub(crate) tables: Vec<Vec<u64>>,
-    /// Pieces of memory that are not zero: offset in the memory (a multiple of a cell), words.
-    pub(crate) memory: Vec<(u64, Vec<u64>)>,
+    pub(crate) memories: Vec<InitialMemory>,
     /// Passive segments, for `memory.init` and `table.init`.
     pub(crate) constants: Vec<u8>,
     /// What a reference to each function looks like, for those the host passes.
@@ -24,31 +26,69 @@ pub(crate) struct Initial {
     pub(crate) trap: Option<TrapCode>,
 }
 
+/// A memory's length, and the pieces of it that are not zero: offset in the memory (a multiple of a cell), words.
+#[derive(Debug, Default)]
+pub(crate) struct InitialMemory {
+    pub(crate) length: u64,
+    pub(crate) pieces: Vec<(u64, Vec<u64>)>,
+}
+
+/// What of a program is there already, because its modules have run as parts of another: by its index, in this program's words.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) globals: HashMap<u32, u64>,
+    pub(crate) tables: HashMap<u32, Vec<u64>>,
+    pub(crate) memories: HashMap<u32, Vec<u8>>,
+    /// What is left of segments.
+    pub(crate) data: HashMap<u32, u64>,
+    pub(crate) elements: HashMap<u32, u64>,
+    /// Exceptions that were given a number: no other may have it.
+    pub(crate) exceptions: u64,
+}
+
+/// Elements that all tables of a program together may begin with.
+const MOST_ELEMENTS: u64 = 1 << 26;
+
 impl Initial {
-    pub(crate) fn new(module: &Module<'_>, slots: &SlotLayout) -> Self {
+    pub(crate) fn new(module: &Module<'_>, slots: &SlotLayout, state: &State) -> Result<Self, Error> {
         let mut globals: Vec<u64> = Vec::new();
-        for global in &module.globals {
-            globals.push(word(module, &globals, global.init));
+        for (index, global) in (0..).zip(&module.globals) {
+            globals.push(match state.globals.get(&index) {
+                Some(word) => *word,
+                None => word(module, &globals, &global.init),
+            });
         }
         let mut this = Self { constants: vec![0; slots.constants as usize], ..Self::default() };
         this.words.extend(slots.globals.iter().copied().zip(globals.iter().copied()));
-        for table in &module.tables {
-            this.tables.push(vec![word(module, &globals, table.init); table.minimum as usize]);
+        if slots.exception.count > 0 {
+            this.words.push((slots.exception.count, state.exceptions));
+        }
+        let elements = module.tables.iter().map(|table| table.minimum).fold(0, u64::saturating_add);
+        if elements > MOST_ELEMENTS {
+            let message = format!("its tables begin with {elements} elements; at most {MOST_ELEMENTS} are possible");
+            return Err(Error::Limit(message));
+        }
+        for (index, table) in (0..).zip(&module.tables) {
+            this.tables.push(match state.tables.get(&index) {
+                Some(elements) => elements.clone(),
+                None => vec![word(module, &globals, &table.init); table.minimum as usize],
+            });
         }
         this.references = (0..module.functions.len() as u32).map(|f| function_reference(module, f)).collect();
-        this.elements(module, slots, &globals);
-        this.data(module, slots, &globals);
-        this
+        this.elements(module, slots, &globals, state);
+        this.data(module, slots, &globals, state);
+        Ok(this)
     }
 
-    fn elements(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u64]) {
-        for (segment, place) in module.elements.iter().zip(&slots.elements) {
-            self.words.push((place.cell, place.length));
-            let items = segment.items.iter().map(|item| word(module, globals, *item));
-            match segment.kind {
-                ElementKind::Active { table, offset } if self.trap.is_none() => {
+    fn elements(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u64], state: &State) {
+        for ((index, segment), place) in (0..).zip(&module.elements).zip(&slots.elements) {
+            let left = state.elements.get(&index).copied();
+            self.words.push((place.cell, left.unwrap_or(place.length)));
+            let items = segment.items.iter().map(|item| word(module, globals, item));
+            match &segment.kind {
+                ElementKind::Active { table, offset } if self.trap.is_none() && left.is_none() => {
                     let at = word(module, globals, offset) as usize;
-                    let table = &mut self.tables[table as usize];
+                    let table = &mut self.tables[*table as usize];
                     match at.checked_add(segment.items.len()).and_then(|end| table.get_mut(at..end)) {
                         Some(room) => room.iter_mut().zip(items).for_each(|(cell, item)| *cell = item),
                         None => self.trap = Some(TrapCode::TableOutOfBounds),
@@ -63,36 +103,44 @@ impl Initial {
         }
     }
 
-    fn data(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u64]) {
-        let memory_bytes = module.memory.map_or(0, |m| m.minimum * PAGE);
-        let mut pieces: Vec<(u64, &[u8])> = Vec::new();
-        for (segment, place) in module.data.iter().zip(&slots.data) {
-            self.words.push((place.cell, place.length));
-            match segment.offset {
+    fn data(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u64], state: &State) {
+        let length = |index: u32, least: u64| state.memories.get(&index).map_or(least, |bytes| bytes.len() as u64);
+        let least = (0..).zip(&module.memories).map(|(index, memory)| length(index, memory.minimum * PAGE));
+        let lengths: Vec<u64> = least.collect();
+        let mut pieces: Vec<Vec<(u64, &[u8])>> = (0..lengths.len() as u32)
+            .map(|index| state.memories.get(&index).map_or_else(Vec::new, |m| used(m)))
+            .collect();
+        for ((index, segment), place) in (0..).zip(&module.data).zip(&slots.data) {
+            let left = state.data.get(&index).copied();
+            self.words.push((place.cell, left.unwrap_or(place.length)));
+            match &segment.place {
                 None => self.constants[place.at as usize..][..segment.bytes.len()].copy_from_slice(segment.bytes),
-                Some(offset) if self.trap.is_none() => {
+                Some((memory, offset)) if self.trap.is_none() && left.is_none() => {
                     let at = word(module, globals, offset);
-                    if at + segment.bytes.len() as u64 > memory_bytes {
-                        self.trap = Some(TrapCode::MemoryOutOfBounds);
-                    } else {
-                        pieces.push((at, segment.bytes));
+                    let end = at.checked_add(segment.bytes.len() as u64);
+                    match end.is_some_and(|end| end <= lengths[*memory as usize]) {
+                        true => pieces[*memory as usize].push((at, segment.bytes)),
+                        false => self.trap = Some(TrapCode::MemoryOutOfBounds),
                     }
                 }
                 Some(_) => {}
             }
         }
-        self.memory = in_cells(&pieces);
+        let memory = |(length, pieces): (u64, &Vec<_>)| InitialMemory { length, pieces: in_cells(pieces) };
+        self.memories = lengths.into_iter().zip(&pieces).map(memory).collect();
     }
 }
 
+/// The parts of a memory that are not zero.
+fn used(memory: &[u8]) -> Vec<(u64, &[u8])> {
+    const PART: usize = 4096;
+    let parts = (0..).step_by(PART).zip(memory.chunks(PART));
+    parts.filter(|(_, part)| part.iter().any(|byte| *byte != 0)).collect()
+}
+
 /// A constant's word in the slot.
-fn word(module: &Module<'_>, globals: &[u64], constant: Constant) -> u64 {
-    match constant {
-        Constant::Bits(bits) => bits,
-        Constant::Null => 0,
-        Constant::Function(index) => function_reference(module, index),
-        Constant::Global(index) => globals[index as usize],
-    }
+fn word(module: &Module<'_>, globals: &[u64], constant: &Constant) -> u64 {
+    constant.word(&|function| function_reference(module, function), &|global| globals[global as usize])
 }
 
 /// Pieces of bytes, later ones over earlier ones, as disjoint pieces of whole cells in ascending order.

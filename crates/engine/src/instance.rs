@@ -8,6 +8,7 @@ use crate::value::Value;
 use gpu_run_abi::Launch;
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_wasi::Context;
+use gpu_run_wasm::slot::{Segment, TablePlace};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,22 +28,45 @@ impl std::fmt::Debug for Instance {
 impl Instance {
     /// Instantiates: segments, then the start function. The `Err` of the inner result is the trap that ended it.
     pub fn new(program: Arc<Program>, context: Context, max_memory: Option<u64>) -> Result<Result<Self, Trap>, Error> {
-        if let Some(code) = program.compiled().initial.trap {
-            return Ok(Err(Trap { code, function: None, name: None, offset: 0, source: None }));
-        }
+        let (this, trap) = Self::begin(program, context, max_memory)?;
+        Ok(trap.map_or(Ok(this), Err))
+    }
+
+    /// The same, where what a trap leaves behind is of interest.
+    pub(crate) fn begin(
+        program: Arc<Program>,
+        context: Context,
+        max_memory: Option<u64>,
+    ) -> Result<(Self, Option<Trap>), Error> {
         let batch = program.batch(1, max_memory)?;
         let buffers = LaunchBuffers::new(program.device(), program.compiled(), 1)?;
         buffers.write(&batch.describe(Launch::default()))?;
+        let stillborn = program.compiled().initial.trap;
         let mut this = Self { batch, buffers, program, context: Some(context) };
-        if let End::Trapped(trap) = this.launch(Run::fresh(u32::MAX, None))?.end {
-            return Ok(Err(*trap));
-        }
-        Ok(Ok(this))
+        let run = Run { start: stillborn.is_none(), ..Run::fresh(u32::MAX, None) };
+        let end = this.launch(run)?.end;
+        let trap = match (stillborn, end) {
+            (Some(code), _) => Some(Trap { code, function: None, name: None, offset: 0, source: None }),
+            (None, End::Trapped(trap)) => Some(*trap),
+            (None, _) => None,
+        };
+        Ok((this, trap))
     }
 
     /// Calls an exported function.
     pub fn invoke(&mut self, function: &str, args: &[Value], deadline: Option<Instant>) -> Result<Outcome, Error> {
-        let (selector, words) = self.program.compiled().arguments(function, args)?;
+        self.invoke_of(0, function, args, deadline)
+    }
+
+    /// Calls a function that one of its modules exports.
+    pub(crate) fn invoke_of(
+        &mut self,
+        part: u32,
+        function: &str,
+        args: &[Value],
+        deadline: Option<Instant>,
+    ) -> Result<Outcome, Error> {
+        let (selector, words) = self.program.compiled().arguments_of(part, function, args)?;
         for (i, word) in words.into_iter().enumerate() {
             self.batch.write_word(0, self.program.compiled().slots.arguments + WORD * i as u64, word)?;
         }
@@ -62,13 +86,58 @@ impl Instance {
 
     /// The value of an exported global.
     pub fn global(&self, name: &str) -> Result<Option<Value>, Error> {
-        let compiled = self.program.compiled();
-        let Some((_, index, ty)) = compiled.globals.iter().find(|(n, ..)| n == name) else { return Ok(None) };
-        Ok(Some(Value::from_word(*ty, self.batch.read_word(0, compiled.slots.globals[*index as usize])?)))
+        self.global_of(0, name)
     }
 
-    /// All of its memory, as it is now.
-    pub fn memory(&self) -> Result<Vec<u8>, Error> {
-        self.batch.read_memory(0)
+    /// The value of a global that one of its modules exports.
+    pub(crate) fn global_of(&self, part: u32, name: &str) -> Result<Option<Value>, Error> {
+        let compiled = self.program.compiled();
+        let Some(global) = compiled.globals.iter().find(|g| g.part == part && g.name == name) else { return Ok(None) };
+        let word = self.batch.read_word(0, compiled.slots.globals[global.index as usize])?;
+        Ok(Some(Value::from_word(global.ty, word)))
     }
+
+    /// All of a memory, as it is now.
+    pub fn memory(&self, index: usize) -> Result<Vec<u8>, Error> {
+        self.batch.read_memory(0, index)
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// All that it holds.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
+        let slots = &self.program.compiled().slots;
+        let word = |at: &u64| self.batch.read_word(0, *at);
+        let table = |place: &TablePlace| {
+            let length = self.batch.read_word(0, place.length)?.min(place.capacity);
+            self.batch.read_words(0, place.at, length as usize)
+        };
+        let left = |segment: &Segment| self.batch.read_word(0, segment.cell);
+        Ok(Snapshot {
+            globals: slots.globals.iter().map(word).collect::<Result<_, _>>()?,
+            tables: slots.tables.iter().map(table).collect::<Result<_, _>>()?,
+            memories: (0..self.program.compiled().memories.len()).map(|i| self.memory(i)).collect::<Result<_, _>>()?,
+            data: slots.data.iter().map(left).collect::<Result<_, _>>()?,
+            elements: slots.elements.iter().map(left).collect::<Result<_, _>>()?,
+            exceptions: match slots.exception.count {
+                0 => 0,
+                at => word(&at)?,
+            },
+        })
+    }
+}
+
+/// What an instance holds, by its program's numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) globals: Vec<u64>,
+    pub(crate) tables: Vec<Vec<u64>>,
+    pub(crate) memories: Vec<Vec<u8>>,
+    /// What is left of segments.
+    pub(crate) data: Vec<u64>,
+    pub(crate) elements: Vec<u64>,
+    /// Exceptions that were given a number.
+    pub(crate) exceptions: u64,
 }

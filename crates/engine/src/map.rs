@@ -180,7 +180,7 @@ impl Room {
         let capacity = extent.capacity.max(1);
         // What an instance may have does not change if fewer fit.
         let most = program.memory_limit(capacity as u64, extent.max_memory)?;
-        let (capacity, mut batch) = fitting(capacity, |capacity| program.batch(capacity as u64, Some(most)))?;
+        let (capacity, mut batch) = fitting(capacity, |capacity| program.batch(capacity as u64, most))?;
         batch.set_lanes(extent.lanes);
         let launch = batch.describe(Launch::default());
         let (memory_limit, device_bytes) = (batch.memory_limit(), batch.device_bytes());

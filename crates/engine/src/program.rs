@@ -147,7 +147,7 @@ impl Program {
 
     /// Parameters and results of an exported function.
     pub fn signature(&self, function: &str) -> Option<(Vec<ValueType>, Vec<ValueType>)> {
-        self.compiled.entry(function).map(|(_, ty)| (ty.params.clone(), ty.results.clone()))
+        self.compiled.entry(0, function).map(|(_, ty)| (ty.params.clone(), ty.results.clone()))
     }
 
     pub(crate) fn device(&self) -> &dyn Device {
@@ -158,9 +158,9 @@ impl Program {
         &self.compiled
     }
 
-    /// What the memory of each of so many instances may grow to, in bytes.
-    pub(crate) fn memory_limit(&self, capacity: u64, max_memory: Option<u64>) -> Result<u64, Error> {
-        crate::batch::memory_limit(&self.compiled, self.device.properties(), capacity, max_memory)
+    /// What the largest memory of each of so many instances may grow to, in bytes.
+    pub(crate) fn memory_limit(&self, capacity: u64, max_memory: Option<u64>) -> Result<Option<u64>, Error> {
+        crate::batch::largest_limit(&self.compiled, self.device.properties(), capacity, max_memory)
     }
 
     pub(crate) fn batch(&self, capacity: u64, max_memory: Option<u64>) -> Result<Batch, Error> {
@@ -197,8 +197,13 @@ impl Program {
 impl Compiled {
     /// The selector of an exported function and the words of its arguments.
     pub(crate) fn arguments(&self, function: &str, args: &[Value]) -> Result<(u32, Vec<u64>), Error> {
+        self.arguments_of(0, function, args)
+    }
+
+    /// The same of a function that one of its modules exports.
+    pub(crate) fn arguments_of(&self, part: u32, function: &str, args: &[Value]) -> Result<(u32, Vec<u64>), Error> {
         let (selector, ty) = self
-            .entry(function)
+            .entry(part, function)
             .ok_or_else(|| Error::Usage(format!("no exported function `{function}` was compiled")))?;
         if !args.iter().map(|a| a.ty()).eq(ty.params.iter().copied()) {
             let given: Vec<_> = args.iter().map(|a| a.ty().to_string()).collect();

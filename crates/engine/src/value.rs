@@ -14,6 +14,10 @@ pub enum Value {
     FuncRef(Option<u32>),
     /// `None` is null; the host's number.
     ExternRef(Option<u32>),
+    /// `None` is null; the exception's number.
+    ExnRef(Option<u64>),
+    /// Null: there are no others yet.
+    AnyRef,
 }
 
 pub type ValueType = ValType;
@@ -27,6 +31,8 @@ impl Value {
             Value::F64(_) => ValType::F64,
             Value::FuncRef(_) => ValType::FuncRef,
             Value::ExternRef(_) => ValType::ExternRef,
+            Value::ExnRef(_) => ValType::ExnRef,
+            Value::AnyRef => ValType::AnyRef,
         }
     }
 
@@ -47,6 +53,8 @@ impl Value {
             Value::F64(bits) => bits,
             Value::FuncRef(index) => index.map_or(0, reference),
             Value::ExternRef(number) => number.map_or(0, |n| u64::from(n) + 1),
+            Value::ExnRef(number) => number.unwrap_or(0),
+            Value::AnyRef => 0,
         }
     }
 
@@ -59,6 +67,8 @@ impl Value {
             ValType::F64 => Value::F64(word),
             ValType::FuncRef => Value::FuncRef(reference(word)),
             ValType::ExternRef => Value::ExternRef(reference(word)),
+            ValType::AnyRef => Value::AnyRef,
+            ValType::ExnRef => Value::ExnRef((word != 0).then_some(word)),
         }
     }
 }

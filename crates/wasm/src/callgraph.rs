@@ -5,7 +5,8 @@
 
 use crate::decode::Module;
 use crate::error::Error;
-use wasmparser::{FuncValidator, FunctionBody, Operator, WasmModuleResources};
+use crate::link::Part;
+use wasmparser::{Catch, FuncValidator, FunctionBody, Operator, WasmModuleResources};
 
 /// What a pass over a function's operators tells.
 #[derive(Debug, Default)]
@@ -16,8 +17,53 @@ pub(crate) struct Survey {
     pub(crate) indirect: Vec<u32>,
     /// Functions it takes references to.
     pub(crate) references: Vec<u32>,
-    pub(crate) grows_memory: bool,
+    /// Of those it calls, the ones it leaves its own place to.
+    pub(crate) tails: Vec<u32>,
+    pub(crate) tails_indirect: Vec<u32>,
+    pub(crate) throws: bool,
+    /// It makes references to exceptions.
+    pub(crate) keeps_exceptions: bool,
+    pub(crate) grows_memories: Vec<u32>,
     pub(crate) grows_tables: bool,
+}
+
+impl Survey {
+    /// From the module's numbers to the program's.
+    pub(crate) fn renumber(&mut self, part: &Part) {
+        for list in [&mut self.calls, &mut self.references, &mut self.tails] {
+            list.iter_mut().for_each(|f| *f = part.functions[*f as usize]);
+        }
+        for list in [&mut self.indirect, &mut self.tails_indirect] {
+            list.iter_mut().for_each(|ty| *ty += part.types);
+        }
+        self.grows_memories.iter_mut().for_each(|memory| *memory = part.memories[*memory as usize]);
+    }
+
+    fn operator(&mut self, op: &Operator<'_>) {
+        match *op {
+            Operator::Call { function_index } => self.calls.push(function_index),
+            Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => {
+                self.indirect.push(type_index);
+            }
+            Operator::ReturnCall { function_index } => {
+                self.calls.push(function_index);
+                self.tails.push(function_index);
+            }
+            Operator::ReturnCallIndirect { type_index, .. } | Operator::ReturnCallRef { type_index } => {
+                self.indirect.push(type_index);
+                self.tails_indirect.push(type_index);
+            }
+            Operator::Throw { .. } | Operator::ThrowRef => self.throws = true,
+            Operator::TryTable { ref try_table } => {
+                let keeps = |catch: &Catch| matches!(catch, Catch::OneRef { .. } | Catch::AllRef { .. });
+                self.keeps_exceptions |= try_table.catches.iter().any(keeps);
+            }
+            Operator::RefFunc { function_index } => self.references.push(function_index),
+            Operator::MemoryGrow { mem } => self.grows_memories.push(mem),
+            Operator::TableGrow { .. } => self.grows_tables = true,
+            _ => {}
+        }
+    }
 }
 
 /// Validates a body and surveys it.
@@ -34,47 +80,120 @@ pub(crate) fn survey<T: WasmModuleResources>(
         let at = reader.original_position();
         let op = reader.read()?;
         checker.op(at, &op)?;
-        match op {
-            Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
-                survey.calls.push(function_index)
-            }
-            Operator::CallIndirect { type_index, .. } | Operator::ReturnCallIndirect { type_index, .. } => {
-                survey.indirect.push(type_index)
-            }
-            Operator::RefFunc { function_index } => survey.references.push(function_index),
-            Operator::MemoryGrow { .. } => survey.grows_memory = true,
-            Operator::TableGrow { .. } => survey.grows_tables = true,
-            _ => {}
-        }
+        survey.operator(&op);
     }
     reader.finish()?;
-    for list in [&mut survey.calls, &mut survey.indirect, &mut survey.references] {
+    let Survey { calls, indirect, references, tails, tails_indirect, grows_memories, .. } = &mut survey;
+    for list in [calls, indirect, references, tails, tails_indirect, grows_memories] {
         list.sort_unstable();
         list.dedup();
     }
     Ok(survey)
 }
 
-/// For each function of the module, whether it can reach itself. Calls through a table may reach any function of
-/// that type whose reference is taken: one extra node for each type stands for them.
-pub(crate) fn recursive(module: &Module<'_>, imports: usize) -> Vec<bool> {
-    let functions = module.functions.len();
-    let mut edges: Vec<Vec<u32>> = vec![Vec::new(); functions + module.types.len()];
-    for (i, survey) in module.surveys.iter().enumerate() {
-        let node = &mut edges[imports + i];
-        node.extend(&survey.calls);
-        node.extend(survey.indirect.iter().map(|ty| functions as u32 + module.signatures[*ty as usize]));
+/// What a function's callers have to expect.
+#[derive(Debug, Default)]
+pub(crate) struct Traits {
+    /// Functions that may return with an exception under way.
+    pub(crate) throws: Vec<bool>,
+    /// The same of functions called through a type, by the type's number.
+    pub(crate) throws_through: Vec<bool>,
+    /// Functions that leave their place to another one: see `runtime::tail`.
+    pub(crate) tails: Vec<bool>,
+    /// Functions that another may leave its place to, by way of the slot.
+    pub(crate) tail_targets: Vec<u32>,
+}
+
+/// Who calls whom. Calls through a reference may reach any function of that type, or of a subtype, whose reference is taken: one extra node for each
+/// type stands for them.
+pub(crate) struct Graph {
+    functions: usize,
+    edges: Vec<Vec<u32>>,
+}
+
+impl Graph {
+    pub(crate) fn new(module: &Module<'_>) -> Self {
+        let (functions, imports) = (module.functions.len(), module.imports.len());
+        let types = module.supertypes.len();
+        let mut edges: Vec<Vec<u32>> = vec![Vec::new(); functions + types];
+        for (i, survey) in module.surveys.iter().enumerate() {
+            let node = &mut edges[imports + i];
+            node.extend(&survey.calls);
+            node.extend(survey.indirect.iter().map(|ty| functions as u32 + module.signatures[*ty as usize]));
+        }
+        for (f, taken) in module.address_taken.iter().enumerate() {
+            if *taken {
+                edges[functions + module.signature_of(f as u32) as usize].push(f as u32);
+            }
+        }
+        for (ty, of) in module.supertypes.iter().enumerate() {
+            if let Some(of) = of {
+                edges[functions + *of as usize].push((functions + ty) as u32);
+            }
+        }
+        Self { functions, edges }
     }
-    for (f, taken) in module.address_taken.iter().enumerate() {
-        if *taken {
-            edges[functions + module.signature_of(f as u32) as usize].push(f as u32);
+
+    /// For each function of the module, whether it can reach itself.
+    pub(crate) fn recursive(&self) -> Vec<bool> {
+        cycles(&self.edges)[..self.functions].iter().map(Option::is_some).collect()
+    }
+
+    pub(crate) fn traits(&self, module: &Module<'_>) -> Traits {
+        let imports = module.imports.len();
+        let throwing = (0..module.surveys.len()).filter(|i| module.surveys[*i].throws).map(|i| imports + i);
+        let mut throws = self.leading_to(throwing.collect());
+        let throws_through = throws.split_off(self.functions);
+        let leaves = |(i, survey): (usize, &crate::callgraph::Survey)| {
+            let this = (imports + i) as u32;
+            !survey.tails_indirect.is_empty() || survey.tails.iter().any(|f| *f != this)
+        };
+        let mut tails = vec![false; imports];
+        tails.extend(module.surveys.iter().enumerate().map(leaves));
+        // Those that leave their place themselves, and whatever may be called through a reference that way.
+        let mut targets: Vec<u32> = module.surveys.iter().flat_map(|survey| survey.tails.iter().copied()).collect();
+        targets.retain(|f| tails[*f as usize]);
+        let through = module.surveys.iter().flat_map(|survey| &survey.tails_indirect);
+        let reached =
+            self.reached(through.map(|ty| self.functions + module.signatures[*ty as usize] as usize).collect());
+        targets.extend((0..self.functions as u32).filter(|f| reached[*f as usize]));
+        targets.sort_unstable();
+        targets.dedup();
+        Traits { throws, throws_through, tails, tail_targets: targets }
+    }
+
+    /// Nodes from which one of these is reached.
+    fn leading_to(&self, work: Vec<usize>) -> Vec<bool> {
+        let mut reversed = vec![Vec::new(); self.edges.len()];
+        for (from, to) in self.edges.iter().enumerate() {
+            to.iter().for_each(|to| reversed[*to as usize].push(from));
+        }
+        flood(self.edges.len(), work, |node| reversed[node].clone())
+    }
+
+    /// Functions that the nodes of types lead to at once.
+    fn reached(&self, work: Vec<usize>) -> Vec<bool> {
+        flood(self.edges.len(), work, |node| match node < self.functions {
+            true => Vec::new(),
+            false => self.edges[node].iter().map(|to| *to as usize).collect(),
+        })
+    }
+}
+
+/// The nodes that can be come to.
+fn flood(nodes: usize, mut work: Vec<usize>, next: impl Fn(usize) -> Vec<usize>) -> Vec<bool> {
+    let mut seen = vec![false; nodes];
+    while let Some(node) = work.pop() {
+        if !std::mem::replace(&mut seen[node], true) {
+            work.extend(next(node));
         }
     }
-    cycles(&edges)[..functions].iter().map(Option::is_some).collect()
+    seen
 }
 
 /// For each function of the module, the number of the cycle of calls by name that it is part of, if it is of one.
-pub(crate) fn cycles_of_names(module: &Module<'_>, imports: usize) -> Vec<Option<u32>> {
+pub(crate) fn cycles_of_names(module: &Module<'_>) -> Vec<Option<u32>> {
+    let imports = module.imports.len();
     let mut edges: Vec<Vec<u32>> = vec![Vec::new(); module.functions.len()];
     for (node, survey) in edges[imports..].iter_mut().zip(&module.surveys) {
         node.extend(&survey.calls);

@@ -1,7 +1,7 @@
 //! The few things all generated code does, whether it comes from wasm or from the runtime: it reaches its instance's slot, turns
 //! guest addresses into device addresses, and traps.
 
-use crate::slot::SlotLayout;
+use crate::slot::{MemoryPlace, SlotLayout};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, AliasRegion, AliasRegionData, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder,
@@ -182,6 +182,29 @@ impl<'b> Code<'b> {
         self.ins().bor(address, byte)
     }
 
+    pub(crate) fn is_wide(&self, value: Value) -> bool {
+        self.b.func.dfg.value_type(value) == types::I64
+    }
+
+    /// An index or length as an i32: nothing is so long that it needs more, so what does traps.
+    pub(crate) fn narrow(&mut self, value: Value, code: TrapCode) -> Value {
+        if !self.is_wide(value) {
+            return value;
+        }
+        let high = self.ins().ushr_imm_u(value, 32);
+        self.trap_if(high, code);
+        self.ins().ireduce(types::I32, value)
+    }
+
+    /// By how much something is to grow, as an i64 that can be added to and multiplied: what is more than there can be stays so.
+    pub(crate) fn growth(&mut self, delta: Value) -> Value {
+        if !self.is_wide(delta) {
+            return self.ins().uextend(types::I64, delta);
+        }
+        let most = self.i64(1 << 33);
+        self.ins().umin(delta, most)
+    }
+
     /// Traps unless the `length` (i32) bytes at `at` (i32) are inside the memory.
     pub(crate) fn check_range(&mut self, at: Value, length: Value) {
         let (at, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
@@ -206,6 +229,12 @@ impl<'b> Code<'b> {
         let first = self.slot_address(slots.memory);
         let below = (slots.low * self.layout.spread()) as i64;
         self.ins().iadd_imm_s(first, -below)
+    }
+
+    /// The device address of byte 0 of a memory other than the first.
+    pub(crate) fn side_memory(&mut self, place: &MemoryPlace) -> Value {
+        let (offset, instance) = (self.header(types::I64, place.base), self.instance);
+        self.ins().iadd(instance, offset)
     }
 
     // Traps and stops.

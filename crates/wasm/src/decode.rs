@@ -1,55 +1,55 @@
 //! Reads a module: its declarations as plain data, its functions surveyed but not yet translated.
 //!
-//! Everything is validated here, function bodies in parallel. From here on errors are limits, not malformed input.
+//! Everything is validated here, function bodies in parallel. From here on errors are limits, not malformed input. What a module imports is left open
+//! ([`Unlinked`]); [`crate::link`] makes a program of one module or several.
 
 use crate::callgraph::{self, Survey};
+use crate::constant::{Constant, constant};
+use crate::declared::{element_segment, func_type, global_type, memory_type, table_type};
 use crate::error::Error;
-use crate::provided;
+use crate::link;
 use crate::types::{FuncType, ValType};
 use gpu_run_abi::hostcall::Call;
-use gpu_run_abi::layout::MAX_PAGES;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use wasmparser::{
-    ConstExpr, DataKind, ElementItems, FuncValidatorAllocations, FunctionBody, KnownCustom, Name, Operator, Parser,
-    Payload, TypeRef, ValidPayload, Validator, WasmFeatures,
+    DataKind, FuncValidatorAllocations, FunctionBody, KnownCustom, Name, Operator, Parser, Payload, SubType, TypeRef,
+    ValidPayload, Validator, WasmFeatures,
 };
 
-/// A value known before the module runs, or where it comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Constant {
-    /// A number's bits.
-    Bits(u64),
-    Null,
-    /// A function's index.
-    Function(u32),
-    /// Another global's value.
-    Global(u32),
-}
-
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Global {
     pub ty: ValType,
+    /// As it is declared, with the module's own numbers of types.
+    pub(crate) declared: wasmparser::ValType,
     pub mutable: bool,
     pub init: Constant,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     pub element: ValType,
+    /// As it is declared, with the module's own numbers of types.
+    pub(crate) declared: wasmparser::RefType,
     pub minimum: u64,
     pub maximum: Option<u64>,
+    /// Its indices are i64.
+    pub is_64: bool,
     pub init: Constant,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// In pages.
     pub minimum: u64,
     pub maximum: Option<u64>,
+    /// Its addresses are i64.
+    pub is_64: bool,
+    /// Whether a function grows it.
+    pub grows: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ElementKind {
     Passive,
     Active { table: u32, offset: Constant },
@@ -64,8 +64,8 @@ pub struct ElementSegment {
 
 #[derive(Clone, Debug)]
 pub struct DataSegment<'a> {
-    /// Where an active segment goes; `None` for a passive one.
-    pub offset: Option<Constant>,
+    /// Where an active segment goes: memory and address; `None` for a passive one.
+    pub place: Option<(u32, Constant)>,
     pub bytes: &'a [u8],
 }
 
@@ -75,28 +75,76 @@ pub enum ExportKind {
     Table(u32),
     Memory(u32),
     Global(u32),
+    Tag(u32),
 }
 
 #[derive(Clone, Debug)]
 pub struct Export<'a> {
     pub name: &'a str,
     pub kind: ExportKind,
+    /// Which of the program's modules exports it.
+    pub part: u32,
 }
 
-/// A validated module.
+/// What an import stands for: the first entries of the module's index spaces, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportKind {
+    Function,
+    Table,
+    Memory,
+    Global,
+    Tag,
+}
+
+#[derive(Clone, Debug)]
+pub struct Import<'a> {
+    pub module: &'a str,
+    pub name: &'a str,
+    pub kind: ImportKind,
+}
+
+/// A validated module in its own index spaces. What it imports comes first in each, with the type it is imported as.
+#[derive(Debug, Default)]
+pub struct Unlinked<'a> {
+    pub imports: Vec<Import<'a>>,
+    pub(crate) groups: Vec<Vec<SubType>>,
+    pub(crate) types: Vec<FuncType>,
+    pub(crate) functions: Vec<u32>,
+    pub tables: Vec<Table>,
+    pub memories: Vec<Memory>,
+    pub(crate) globals: Vec<Global>,
+    /// Each tag's type.
+    pub(crate) tags: Vec<u32>,
+    pub exports: Vec<Export<'a>>,
+    pub(crate) start: Option<u32>,
+    pub(crate) elements: Vec<ElementSegment>,
+    pub(crate) data: Vec<DataSegment<'a>>,
+    pub(crate) names: HashMap<u32, &'a str>,
+    pub(crate) debug_sections: Vec<(&'a str, &'a [u8])>,
+    pub(crate) code_start: usize,
+    pub(crate) bodies: Vec<FunctionBody<'a>>,
+    pub(crate) surveys: Vec<Survey>,
+}
+
+/// A program: one validated module, or several that are linked, in common index spaces.
 #[derive(Debug, Default)]
 pub struct Module<'a> {
     pub types: Vec<FuncType>,
-    /// For each type, the number of the first type that is equal to it: what indirect calls compare.
+    /// For each type its number: equal types have the same, and indirect calls compare it.
     pub signatures: Vec<u32>,
+    /// By number: the type it is declared a subtype of.
+    pub(crate) supertypes: Vec<Option<u32>>,
     /// Each function's type, imports first.
     pub functions: Vec<u32>,
     /// The host call behind each imported function.
     pub imports: Vec<Call>,
     pub tables: Vec<Table>,
-    pub memory: Option<Memory>,
+    pub memories: Vec<Memory>,
     pub globals: Vec<Global>,
+    /// Each tag's type.
+    pub tags: Vec<u32>,
     pub exports: Vec<Export<'a>>,
+    /// The last part's.
     pub start: Option<u32>,
     pub elements: Vec<ElementSegment>,
     pub data: Vec<DataSegment<'a>>,
@@ -108,14 +156,17 @@ pub struct Module<'a> {
     pub code_start: usize,
     /// Functions that may be called through a reference.
     pub address_taken: Vec<bool>,
-    pub(crate) bodies: Vec<FunctionBody<'a>>,
+    /// Where the index spaces of each module lie in those of the program.
+    pub parts: Vec<link::Part>,
+    /// Each with its part.
+    pub(crate) bodies: Vec<(u32, FunctionBody<'a>)>,
     pub(crate) surveys: Vec<Survey>,
     /// Functions that may reach themselves again.
     pub(crate) recursive: Vec<bool>,
     /// Functions that reach themselves by calls by name have a number here, the same if they reach each other.
     pub(crate) cycles: Vec<Option<u32>>,
-    /// The first import that nothing provides.
-    import_error: Option<Error>,
+    /// Functions that may leave an exception behind, or make tail calls.
+    pub(crate) traits: callgraph::Traits,
 }
 
 impl<'a> Module<'a> {
@@ -134,45 +185,52 @@ impl<'a> Module<'a> {
         let imported = || self.imports.get(function as usize).map(|c| c.function().name);
         self.names.get(&function).copied().or_else(imported).or_else(exported)
     }
-    /// Whether any function grows the memory: if none does, its length is a constant.
-    pub fn grows_memory(&self) -> bool {
-        self.surveys.iter().any(|s| s.grows_memory)
-    }
     pub fn grows_tables(&self) -> bool {
         self.surveys.iter().any(|s| s.grows_tables)
     }
     /// A function body's operators with their offsets, for people to read.
     pub fn operators(&self, function: u32) -> Vec<(usize, Operator<'a>)> {
         let Some(index) = (function as usize).checked_sub(self.imports.len()) else { return Vec::new() };
-        let reader = self.bodies[index].get_operators_reader();
+        let reader = self.bodies[index].1.get_operators_reader();
         reader
             .map(|r| r.into_iter_with_offsets().filter_map(|op| op.ok().map(|(op, at)| (at, op))).collect())
             .unwrap_or_default()
     }
 }
 
-/// Decodes and validates. `features` is what the module may use; what of it is not supported yet is reported by name.
+/// Decodes and validates a module that imports nothing but what the host provides. `features` is what the module may use; what of it is
+/// not supported yet is reported by name.
 pub fn decode(bytes: &[u8], features: WasmFeatures) -> Result<Module<'_>, Error> {
+    let module = decode_unlinked(bytes, features)?;
+    let targets = vec![None; module.imports.len()];
+    link::link(vec![(module, targets)])
+}
+
+/// Decodes and validates.
+pub fn decode_unlinked(bytes: &[u8], features: WasmFeatures) -> Result<Unlinked<'_>, Error> {
     if bytes.is_empty() {
         return Err(Error::Invalid { message: "the file is empty".into(), offset: 0 });
     }
     if bytes.starts_with(b"\0asm\x0d\0\x01\0") {
         return Err(Error::Component);
     }
-    let mut module = Module::default();
+    let mut module = Unlinked::default();
     let mut validator = Validator::new_with_features(features);
     let mut to_validate = Vec::new();
     let mut parser = Parser::new(0);
     parser.set_features(features);
+    // What is valid and not supported is only said of a valid module.
+    let mut unsupported = None;
     for payload in parser.parse_all(bytes) {
         let payload = payload?;
         if let ValidPayload::Func(func, body) = validator.payload(&payload)? {
             to_validate.push((func, body));
             continue;
         }
-        module.section(payload)?;
+        if unsupported.is_none() {
+            unsupported = module.section(payload).err();
+        }
     }
-    let import_count = module.imports.len();
     let surveyed: Vec<_> = to_validate
         .into_par_iter()
         .map_init(FuncValidatorAllocations::default, |allocations, (func, body)| {
@@ -183,32 +241,33 @@ pub fn decode(bytes: &[u8], features: WasmFeatures) -> Result<Module<'_>, Error>
         })
         .collect::<Result<_, _>>()?;
     (module.bodies, module.surveys) = surveyed.into_iter().unzip();
-    // Only a valid module is told what it cannot import.
-    if let Some(error) = module.import_error.take() {
-        return Err(error);
-    }
-    module.signatures = canonical(&module.types);
-    module.address_taken = module.find_address_taken();
-    module.recursive = callgraph::recursive(&module, import_count);
-    module.cycles = callgraph::cycles_of_names(&module, import_count);
-    Ok(module)
+    unsupported.map_or(Ok(module), Err)
 }
 
-impl<'a> Module<'a> {
+impl<'a> Unlinked<'a> {
+    /// Whether anything could tell two instances of the module from one.
+    pub fn has_state(&self) -> bool {
+        let mutable = self.globals.iter().any(|global| global.mutable);
+        mutable || !self.memories.is_empty() || !self.tables.is_empty() || !self.tags.is_empty()
+    }
+
     fn section(&mut self, payload: Payload<'a>) -> Result<(), Error> {
         match payload {
             Payload::TypeSection(types) => {
                 for group in types.into_iter_with_offsets() {
                     let (at, group) = group?;
-                    for ty in group.into_types() {
-                        self.types.push(func_type(&ty, at)?);
+                    let group: Vec<_> = group.into_types().collect();
+                    for ty in &group {
+                        self.types.push(func_type(ty, at)?);
                     }
+                    self.groups.push(group);
                 }
             }
             Payload::ImportSection(imports) => {
                 for import in imports.into_imports_with_offsets() {
                     let (at, import) = import?;
-                    self.import(import.module, import.name, import.ty, at)?;
+                    let kind = self.import(import.ty, at)?;
+                    self.imports.push(Import { module: import.module, name: import.name, kind });
                 }
             }
             Payload::FunctionSection(functions) => {
@@ -229,33 +288,34 @@ impl<'a> Module<'a> {
             Payload::MemorySection(memories) => {
                 for memory in memories.into_iter_with_offsets() {
                     let (at, memory) = memory?;
-                    self.add_memory(&memory, at)?;
+                    self.memories.push(memory_type(&memory, at)?);
                 }
             }
             Payload::TagSection(tags) => {
-                return Err(unsupported("exception handling (tags)", "the tag section", tags.range().start));
+                for tag in tags {
+                    self.tags.push(tag?.func_type_idx);
+                }
             }
             Payload::GlobalSection(globals) => {
                 for global in globals.into_iter_with_offsets() {
                     let (at, global) = global?;
-                    let ty = value_type(global.ty.content_type, "a global", at)?;
-                    if global.ty.shared {
-                        return Err(unsupported("shared globals", "the global section", at));
-                    }
-                    self.globals.push(Global { ty, mutable: global.ty.mutable, init: constant(&global.init_expr)? });
+                    let init = constant(&global.init_expr)?;
+                    self.globals.push(Global { init, ..global_type(&global.ty, at)? });
                 }
             }
             Payload::ExportSection(exports) => {
-                for export in exports.into_iter_with_offsets() {
-                    let (at, export) = export?;
+                for export in exports {
+                    let export = export?;
                     let kind = match export.kind {
-                        wasmparser::ExternalKind::Func => ExportKind::Function(export.index),
+                        wasmparser::ExternalKind::Func | wasmparser::ExternalKind::FuncExact => {
+                            ExportKind::Function(export.index)
+                        }
                         wasmparser::ExternalKind::Table => ExportKind::Table(export.index),
                         wasmparser::ExternalKind::Memory => ExportKind::Memory(export.index),
                         wasmparser::ExternalKind::Global => ExportKind::Global(export.index),
-                        other => return Err(unsupported(&format!("export of a {other:?}"), export.name, at)),
+                        wasmparser::ExternalKind::Tag => ExportKind::Tag(export.index),
                     };
-                    self.exports.push(Export { name: export.name, kind });
+                    self.exports.push(Export { name: export.name, kind, part: 0 });
                 }
             }
             Payload::StartSection { func, .. } => self.start = Some(func),
@@ -268,11 +328,11 @@ impl<'a> Module<'a> {
             Payload::DataSection(segments) => {
                 for segment in segments {
                     let segment = segment?;
-                    let offset = match segment.kind {
+                    let place = match segment.kind {
                         DataKind::Passive => None,
-                        DataKind::Active { offset_expr, .. } => Some(constant(&offset_expr)?),
+                        DataKind::Active { memory_index, offset_expr } => Some((memory_index, constant(&offset_expr)?)),
                     };
-                    self.data.push(DataSegment { offset, bytes: segment.data });
+                    self.data.push(DataSegment { place, bytes: segment.data });
                 }
             }
             Payload::CodeSectionStart { range, .. } => self.code_start = range.start,
@@ -293,198 +353,29 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
-    /// Adds what an import stands for. If nothing provides it, the error is kept for later, and what the module declares takes its place
-    /// so that indices stay right.
-    fn import(&mut self, module: &str, name: &str, ty: TypeRef, at: usize) -> Result<(), Error> {
-        let unknown = |kind: &str| Error::UnknownImport { module: module.into(), name: name.into(), kind: kind.into() };
-        let mismatch = |found: String, expected: String| Error::ImportType {
-            module: module.into(),
-            name: name.into(),
-            found,
-            expected,
-        };
-        let error = match ty {
+    /// Adds what an import stands for to its index space.
+    fn import(&mut self, ty: TypeRef, at: usize) -> Result<ImportKind, Error> {
+        Ok(match ty {
             TypeRef::Func(index) | TypeRef::FuncExact(index) => {
-                let found = &self.types[index as usize];
-                let call = Call::find(module, name);
-                self.imports.push(call.unwrap_or(Call::sched_yield));
                 self.functions.push(index);
-                match call.map(host_type) {
-                    None => Some(Error::unknown_function(module, name, found)),
-                    Some(expected) if *found != expected => Some(mismatch(found.to_string(), expected.to_string())),
-                    Some(_) => None,
-                }
+                ImportKind::Function
             }
             TypeRef::Global(global) => {
-                let ty = value_type(global.content_type, "an import", at)?;
-                let provided = provided::global(module, name);
-                self.globals.push(Global {
-                    ty,
-                    mutable: global.mutable,
-                    init: Constant::Bits(provided.map_or(0, |p| p.1)),
-                });
-                let mutable = if global.mutable { "mutable " } else { "" };
-                match provided {
-                    None => Some(unknown(&format!("global, type {mutable}{ty}"))),
-                    Some((provided, _)) if provided != ty || global.mutable => {
-                        Some(mismatch(format!("{mutable}{ty}"), provided.to_string()))
-                    }
-                    Some(_) => None,
-                }
+                self.globals.push(global_type(&global, at)?);
+                ImportKind::Global
             }
             TypeRef::Memory(memory) => {
-                let provided = provided::memory(module, name);
-                let (minimum, maximum) = provided.unwrap_or((memory.initial, memory.maximum.unwrap_or(MAX_PAGES)));
-                self.set_memory(Memory { minimum, maximum: Some(maximum) }, at)?;
-                let found = format!("a memory of {} to {:?} pages", memory.initial, memory.maximum);
-                let fits = memory.initial <= minimum
-                    && memory.maximum.is_none_or(|m| m >= maximum)
-                    && !memory.shared
-                    && !memory.memory64;
-                match provided {
-                    None => Some(unknown("memory")),
-                    Some(_) if !fits => Some(mismatch(found, format!("one of {minimum} to {maximum}"))),
-                    Some(_) => None,
-                }
+                self.memories.push(memory_type(&memory, at)?);
+                ImportKind::Memory
             }
             TypeRef::Table(table) => {
-                let provided = provided::table(module, name);
-                let declared = table_type(&table, at)?;
-                let (minimum, maximum) =
-                    provided.unwrap_or((declared.minimum, declared.maximum.unwrap_or(declared.minimum)));
-                self.tables.push(Table { minimum, maximum: Some(maximum), ..declared });
-                let found = format!("a table of {} to {:?} {}", declared.minimum, declared.maximum, declared.element);
-                let fits = declared.element == ValType::FuncRef
-                    && declared.minimum <= minimum
-                    && declared.maximum.is_none_or(|m| m >= maximum);
-                match provided {
-                    None => Some(unknown(&found)),
-                    Some(_) if !fits => Some(mismatch(found, format!("one of {minimum} to {maximum} funcref"))),
-                    Some(_) => None,
-                }
+                self.tables.push(table_type(&table, at)?);
+                ImportKind::Table
             }
-            TypeRef::Tag(_) => return Err(unsupported("exception handling (tags)", name, at)),
-        };
-        self.import_error = self.import_error.take().or(error);
-        Ok(())
-    }
-
-    fn add_memory(&mut self, memory: &wasmparser::MemoryType, at: usize) -> Result<(), Error> {
-        if memory.memory64 {
-            return Err(unsupported("memory64", "the memory section", at));
-        }
-        if memory.shared {
-            return Err(unsupported("threads (shared memory)", "the memory section", at));
-        }
-        if memory.page_size_log2.is_some_and(|p| p != 16) {
-            return Err(unsupported("custom page sizes", "the memory section", at));
-        }
-        self.set_memory(Memory { minimum: memory.initial, maximum: memory.maximum }, at)
-    }
-
-    fn set_memory(&mut self, memory: Memory, at: usize) -> Result<(), Error> {
-        if memory.minimum > MAX_PAGES {
-            return Err(Error::Limit(format!(
-                "its memory begins with {} pages (at offset {at:#x}); at most {MAX_PAGES} are possible",
-                memory.minimum
-            )));
-        }
-        if self.memory.replace(memory).is_some() {
-            return Err(unsupported("multiple memories", "the memory section", at));
-        }
-        Ok(())
-    }
-
-    /// Functions that a table, a global or `ref.func` may hold.
-    fn find_address_taken(&self) -> Vec<bool> {
-        let mut taken = vec![false; self.functions.len()];
-        let constants = self.elements.iter().flat_map(|e| &e.items).chain(self.globals.iter().map(|g| &g.init));
-        for constant in constants.chain(self.tables.iter().map(|t| &t.init)) {
-            if let Constant::Function(index) = constant {
-                taken[*index as usize] = true;
+            TypeRef::Tag(tag) => {
+                self.tags.push(tag.func_type_idx);
+                ImportKind::Tag
             }
-        }
-        for index in self.surveys.iter().flat_map(|s| &s.references) {
-            taken[*index as usize] = true;
-        }
-        taken
+        })
     }
-}
-
-pub(crate) fn unsupported(feature: &str, place: &str, offset: usize) -> Error {
-    Error::Unsupported { feature: feature.into(), place: place.into(), offset }
-}
-
-fn value_type(ty: wasmparser::ValType, place: &str, at: usize) -> Result<ValType, Error> {
-    ValType::from_wasm(ty).map_err(|feature| unsupported(&feature, place, at))
-}
-
-fn func_type(ty: &wasmparser::SubType, at: usize) -> Result<FuncType, Error> {
-    let wasmparser::CompositeInnerType::Func(func) = &ty.composite_type.inner else {
-        return Err(unsupported("garbage collection types", "the type section", at));
-    };
-    let list = |types: &[wasmparser::ValType]| {
-        types.iter().map(|t| value_type(*t, "the type section", at)).collect::<Result<_, _>>()
-    };
-    Ok(FuncType { params: list(func.params())?, results: list(func.results())? })
-}
-
-/// The type a host call has as a wasm function.
-pub(crate) fn host_type(call: Call) -> FuncType {
-    let row = call.function();
-    let results = if row.returns_errno { vec![ValType::I32] } else { Vec::new() };
-    FuncType { params: row.params.iter().map(|(_, ty)| (*ty).into()).collect(), results }
-}
-
-fn table_type(ty: &wasmparser::TableType, at: usize) -> Result<Table, Error> {
-    if ty.table64 {
-        return Err(unsupported("64-bit tables", "a table", at));
-    }
-    let element = value_type(wasmparser::ValType::Ref(ty.element_type), "a table", at)?;
-    Ok(Table { element, minimum: ty.initial, maximum: ty.maximum, init: Constant::Null })
-}
-
-fn element_segment(element: wasmparser::Element<'_>) -> Result<ElementSegment, Error> {
-    let kind = match &element.kind {
-        wasmparser::ElementKind::Passive => ElementKind::Passive,
-        wasmparser::ElementKind::Declared => ElementKind::Declared,
-        wasmparser::ElementKind::Active { table_index, offset_expr } => {
-            ElementKind::Active { table: table_index.unwrap_or(0), offset: constant(offset_expr)? }
-        }
-    };
-    let items = match element.items {
-        ElementItems::Functions(functions) => {
-            functions.into_iter().map(|f| Ok(Constant::Function(f?))).collect::<Result<_, Error>>()?
-        }
-        ElementItems::Expressions(_, expressions) => {
-            expressions.into_iter().map(|e| constant(&e?)).collect::<Result<_, Error>>()?
-        }
-    };
-    Ok(ElementSegment { kind, items })
-}
-
-/// Evaluates a constant expression of one instruction.
-fn constant(expr: &ConstExpr<'_>) -> Result<Constant, Error> {
-    let mut reader = expr.get_operators_reader();
-    let at = reader.original_position();
-    let value = match reader.read()? {
-        Operator::I32Const { value } => Constant::Bits(value as u32 as u64),
-        Operator::I64Const { value } => Constant::Bits(value as u64),
-        Operator::F32Const { value } => Constant::Bits(value.bits().into()),
-        Operator::F64Const { value } => Constant::Bits(value.bits()),
-        Operator::RefNull { .. } => Constant::Null,
-        Operator::RefFunc { function_index } => Constant::Function(function_index),
-        Operator::GlobalGet { global_index } => Constant::Global(global_index),
-        other => return Err(unsupported(&format!("constant expression {other:?}"), "an initial value", at)),
-    };
-    match reader.read()? {
-        Operator::End => Ok(value),
-        other => Err(unsupported(&format!("extended constant expressions ({other:?})"), "an initial value", at)),
-    }
-}
-
-/// For each type the index of the first one equal to it.
-fn canonical(types: &[FuncType]) -> Vec<u32> {
-    let mut first = HashMap::new();
-    types.iter().enumerate().map(|(i, ty)| *first.entry(ty).or_insert(i as u32)).collect()
 }

@@ -1,7 +1,5 @@
 //! Why a module cannot be compiled.
 
-use crate::types::FuncType;
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Malformed or invalid by the specification.
@@ -26,12 +24,6 @@ pub enum Error {
     /// A bug in the translator, reported rather than panicked about.
     #[error("internal error in function {function}: {message}")]
     Internal { function: u32, message: String },
-}
-
-impl Error {
-    pub(crate) fn unknown_function(module: &str, name: &str, ty: &FuncType) -> Self {
-        Self::UnknownImport { module: module.into(), name: name.into(), kind: format!("function, type {ty}") }
-    }
 }
 
 impl From<wasmparser::BinaryReaderError> for Error {

@@ -1,6 +1,6 @@
 //! WebAssembly in, Cranelift IR out.
 //!
-//! [`decode`] reads and validates a module and surveys its functions; [`translate`](translate()) turns every function, every import's stub and the kernel that
+//! [`decode`] reads and validates a module and surveys its functions, [`link`](link::link) makes one program of several; [`translate`](translate()) turns every function, every import's stub and the kernel that
 //! starts an instance into CLIF. What a function may touch is written down here once: its instance's slot ([`slot`]), nothing
 //! else. Every address a guest computes is checked before it is used, and every trap names the function and offset it came from.
 //!
@@ -8,9 +8,13 @@
 //! [`Error`] that says so.
 
 mod callgraph;
+mod canonical;
 mod code;
+mod constant;
+mod declared;
 mod decode;
 mod error;
+pub mod link;
 mod nan;
 mod provided;
 mod runtime;
@@ -19,9 +23,11 @@ mod translate;
 mod types;
 mod wide;
 
+pub use constant::Constant;
 pub use cranelift_codegen::ir;
 pub use decode::{
-    Constant, DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Memory, Module, Table, decode,
+    DataSegment, ElementKind, ElementSegment, Export, ExportKind, Global, Import, ImportKind, Memory, Module, Table,
+    Unlinked, decode, decode_unlinked,
 };
 pub use error::Error;
 pub use runtime::{ENDINGS, FRESH, KERNEL, START};

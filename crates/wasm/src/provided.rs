@@ -1,6 +1,7 @@
 //! What gpu-run itself provides for import, besides the host calls of `abi::hostcall`: the official test suite's module `spectest`.
 
 use crate::types::ValType;
+use gpu_run_abi::hostcall::Call;
 
 pub(crate) const MODULE: &str = "spectest";
 
@@ -20,7 +21,22 @@ pub(crate) fn memory(module: &str, name: &str) -> Option<(u64, u64)> {
     ((module, name) == (MODULE, "memory")).then_some((1, 2))
 }
 
-/// A table of functions: minimum, maximum.
-pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64)> {
-    ((module, name) == (MODULE, "table")).then_some((10, 20))
+/// A table of functions: minimum, maximum, whether its indices are i64.
+pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64, bool)> {
+    match (module, name) {
+        (MODULE, "table") => Some((10, 20, false)),
+        (MODULE, "table64") => Some((10, 20, true)),
+        _ => None,
+    }
+}
+
+/// What it is that is provided under this name.
+pub(crate) fn kind(module: &str, name: &str) -> Option<&'static str> {
+    let kinds = [
+        (Call::find(module, name).is_some(), "a function"),
+        (global(module, name).is_some(), "a global"),
+        (memory(module, name).is_some(), "a memory"),
+        (table(module, name).is_some(), "a table"),
+    ];
+    kinds.into_iter().find_map(|(is, kind)| is.then_some(kind))
 }

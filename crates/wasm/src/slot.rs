@@ -1,10 +1,11 @@
 //! Where a module's state lies in a slot, behind the header.
 //!
-//! Compiled code and host agree on these offsets through [`SlotLayout`]. All is known when the module is compiled, but for how far its memory may
-//! grow, so the memory comes last. Offsets are in bytes of the slot and multiples of a word, before
+//! Compiled code and host agree on these offsets through [`SlotLayout`]. All is known when the module is compiled, but for how far its memories may
+//! grow, so they come last: memory 0 at a place that is known, the others behind it, where a word of the slot says. Offsets are in bytes of the slot and multiples of a word, before
 //! [`gpu_run_abi::Layout::offset`] is applied.
 
-use crate::decode::{Constant, ElementKind, Global, Module, Table};
+use crate::constant::Constant;
+use crate::decode::{ElementKind, Global, Module, Table};
 use crate::types::ValType;
 use gpu_run_abi::layout::{PAGE, WORD, field};
 
@@ -38,10 +39,51 @@ pub struct Segment {
     pub cell: u64,
 }
 
+/// A memory other than the first: the words that describe it.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryPlace {
+    /// Its length in bytes.
+    pub length: u64,
+    /// What it may grow to.
+    pub limit: u64,
+    /// How far from the instance pointer it begins, in bytes on the device.
+    pub base: u64,
+}
+
+/// What a function writes before it leaves its place to another, see `runtime::tail`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TailPlace {
+    /// The function's index plus one; 0 if none is to be called.
+    pub next: u64,
+    pub arguments: u64,
+    pub results: u64,
+}
+
+/// The exception under way, and those that references were made to, see `runtime::exception`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExceptionPlace {
+    /// Its tag plus one; 0 if there is none.
+    pub tag: u64,
+    /// Its number, if it has one.
+    pub number: u64,
+    pub values: u64,
+    /// Exceptions that were given a number.
+    pub count: u64,
+    /// Room for the last of them: number, tag and values of each.
+    pub kept: u64,
+}
+
+/// Exceptions that references can be made to at a time.
+pub const KEPT_EXCEPTIONS: u64 = 256;
+
 #[derive(Clone, Debug)]
 pub struct SlotLayout {
     pub globals: Vec<u64>,
     pub tables: Vec<TablePlace>,
+    /// From the second memory on.
+    pub memories: Vec<MemoryPlace>,
+    pub tail: TailPlace,
+    pub exception: ExceptionPlace,
     pub data: Vec<Segment>,
     pub elements: Vec<Segment>,
     /// Arguments of the function called, and its results, a word each.
@@ -68,6 +110,17 @@ impl SlotLayout {
             at - WORD
         };
         let globals = module.globals.iter().map(|_| word()).collect();
+        let mut words = |count: u64| {
+            let first = word();
+            for _ in 1..count {
+                word();
+            }
+            first
+        };
+        let place = |_| MemoryPlace { length: words(1), limit: words(1), base: words(1) };
+        let memories = module.memories.iter().skip(1).map(place).collect();
+        let tail = tail(module, &mut words);
+        let exception = exception(module, &mut words);
         let lengths: Vec<_> = module.tables.iter().map(|_| word()).collect();
         let mut constants = 0u64;
         let mut segment = |length: u64, bytes: u64, cell: u64| {
@@ -76,7 +129,7 @@ impl SlotLayout {
             segment
         };
         let data = module.data.iter().map(|d| {
-            let length = if d.offset.is_none() { d.bytes.len() as u64 } else { 0 };
+            let length = if d.place.is_none() { d.bytes.len() as u64 } else { 0 };
             segment(length, length, word())
         });
         let data = data.collect();
@@ -96,14 +149,29 @@ impl SlotLayout {
             TablePlace { at, capacity, length }
         };
         let tables = module.tables.iter().zip(lengths).map(place).collect();
-        let least = module.memory.map_or(0, |m| m.minimum * PAGE);
+        let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
         let near = low(module, STACK_OWN);
+        let fits = least > 0 && least - near <= own && module.memories.len() == 1;
         let (low, own) = match trims {
-            true if least > 0 && least - near <= own => (near, own),
+            true if fits => (near, own),
             true => (low(module, STACK_KEPT), 0),
             false => (0, 0),
         };
-        Self { globals, tables, data, elements, arguments, end, memory, low, own, constants }
+        Self {
+            globals,
+            tables,
+            memories,
+            tail,
+            exception,
+            data,
+            elements,
+            arguments,
+            end,
+            memory,
+            low,
+            own,
+            constants,
+        }
     }
 }
 
@@ -114,15 +182,51 @@ impl SlotLayout {
     }
 }
 
+/// The most values any of these have.
+fn most<'a>(types: impl Iterator<Item = &'a [ValType]>) -> u64 {
+    types.map(<[ValType]>::len).max().unwrap_or(0).max(1) as u64
+}
+
+fn tail(module: &Module<'_>, words: &mut dyn FnMut(u64) -> u64) -> TailPlace {
+    let targets = &module.traits.tail_targets;
+    if targets.is_empty() {
+        return TailPlace::default();
+    }
+    let types = || targets.iter().map(|f| module.function_type(*f));
+    let (params, results) = (most(types().map(|ty| &ty.params[..])), most(types().map(|ty| &ty.results[..])));
+    TailPlace { next: words(1), arguments: words(params), results: words(results) }
+}
+
+fn exception(module: &Module<'_>, words: &mut dyn FnMut(u64) -> u64) -> ExceptionPlace {
+    if !module.surveys.iter().any(|survey| survey.throws) {
+        return ExceptionPlace::default();
+    }
+    let values = exception_words(module);
+    let kept = module.surveys.iter().any(|survey| survey.keeps_exceptions);
+    ExceptionPlace {
+        tag: words(1),
+        number: words(1),
+        values: words(values),
+        count: words(1),
+        kept: if kept { words(KEPT_EXCEPTIONS * (2 + values)) } else { 0 },
+    }
+}
+
+/// Words of an exception's values.
+pub(crate) fn exception_words(module: &Module<'_>) -> u64 {
+    most(module.tags.iter().map(|ty| &module.types[*ty as usize].params[..]))
+}
+
 /// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.
 fn low(module: &Module<'_>, kept: u64) -> u64 {
-    let address = |constant: Constant| match constant {
-        Constant::Bits(bits) => bits,
+    let address = |constant: &Constant| match constant {
+        Constant::Bits(bits) => *bits,
         _ => 0,
     };
     let Some(Global { init: Constant::Bits(top), ty: ValType::I32, .. }) = module.globals.first() else { return 0 };
-    let first_data = module.data.iter().filter_map(|segment| segment.offset.map(address)).min();
-    let least = module.memory.map_or(0, |m| m.minimum * PAGE);
+    let placed = module.data.iter().filter_map(|segment| segment.place.as_ref());
+    let first_data = placed.filter(|(memory, _)| *memory == 0).map(|(_, offset)| address(offset)).min();
+    let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
     match *top <= first_data.unwrap_or(least) && *top <= least {
         true => top.saturating_sub(kept) / PAGE * PAGE,
         false => 0,

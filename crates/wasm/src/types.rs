@@ -3,6 +3,7 @@
 use cranelift_codegen::ir::{self, types};
 use gpu_run_abi::hostcall;
 use std::fmt;
+use wasmparser::{AbstractHeapType as Abstract, HeapType};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValType {
@@ -12,6 +13,9 @@ pub enum ValType {
     F64,
     FuncRef,
     ExternRef,
+    ExnRef,
+    /// Of which null is the only value: nothing that makes others is translated.
+    AnyRef,
 }
 
 impl ValType {
@@ -23,22 +27,31 @@ impl ValType {
             wasmparser::ValType::F32 => Self::F32,
             wasmparser::ValType::F64 => Self::F64,
             wasmparser::ValType::V128 => return Err("SIMD (v128)".into()),
-            wasmparser::ValType::Ref(r) if r.is_func_ref() => Self::FuncRef,
-            wasmparser::ValType::Ref(r) if r.is_extern_ref() => Self::ExternRef,
-            wasmparser::ValType::Ref(r) => return Err(format!("reference type {r}")),
+            wasmparser::ValType::Ref(r) => match r.heap_type() {
+                HeapType::Abstract { ty: Abstract::Func | Abstract::NoFunc, .. } => Self::FuncRef,
+                HeapType::Abstract { ty: Abstract::Extern | Abstract::NoExtern, .. } => Self::ExternRef,
+                HeapType::Abstract { ty: Abstract::Exn | Abstract::NoExn, .. } => Self::ExnRef,
+                HeapType::Abstract {
+                    ty:
+                        Abstract::Any | Abstract::Eq | Abstract::I31 | Abstract::Struct | Abstract::Array | Abstract::None,
+                    ..
+                } => Self::AnyRef,
+                HeapType::Concrete(_) | HeapType::Exact(_) => Self::FuncRef,
+                HeapType::Abstract { .. } => return Err(format!("reference type {r}")),
+            },
         })
     }
 
     pub fn is_reference(self) -> bool {
-        matches!(self, Self::FuncRef | Self::ExternRef)
+        matches!(self, Self::FuncRef | Self::ExternRef | Self::ExnRef | Self::AnyRef)
     }
 
     /// How CLIF holds it. A reference is one word: 0 is null; a function is `signature << 32 | index + 1`, an
-    /// external the host's number plus one.
+    /// external the host's number plus one, an exception its number, from 1.
     pub(crate) fn clif(self) -> ir::Type {
         match self {
             Self::I32 => types::I32,
-            Self::I64 | Self::FuncRef | Self::ExternRef => types::I64,
+            Self::I64 | Self::FuncRef | Self::ExternRef | Self::ExnRef | Self::AnyRef => types::I64,
             Self::F32 => types::F32,
             Self::F64 => types::F64,
         }
@@ -65,6 +78,8 @@ impl fmt::Display for ValType {
             Self::F64 => "f64",
             Self::FuncRef => "funcref",
             Self::ExternRef => "externref",
+            Self::ExnRef => "exnref",
+            Self::AnyRef => "anyref",
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 use gpu_run_abi::TrapCode;
-use wast::core::{NanPattern, WastArgCore, WastRetCore};
+use wast::core::{AbstractHeapType as Abstract, HeapType, NanPattern, WastArgCore, WastRetCore};
 use wast::{WastArg, WastRet};
 
 pub(super) fn argument(arg: &WastArg<'_>) -> Result<Value, String> {
@@ -13,14 +13,22 @@ pub(super) fn argument(arg: &WastArg<'_>) -> Result<Value, String> {
         WastArgCore::F32(v) => Value::F32(v.bits),
         WastArgCore::F64(v) => Value::F64(v.bits),
         WastArgCore::RefExtern(n) => Value::ExternRef(Some(*n)),
-        WastArgCore::RefNull(heap) if is_extern(heap) => Value::ExternRef(None),
+        WastArgCore::RefNull(heap) if is(heap, Abstract::Extern) || is(heap, Abstract::NoExtern) => {
+            Value::ExternRef(None)
+        }
+        WastArgCore::RefNull(heap) if is(heap, Abstract::Exn) || is(heap, Abstract::NoExn) => Value::ExnRef(None),
+        WastArgCore::RefNull(heap) if ANY.iter().any(|any| is(heap, *any)) => Value::AnyRef,
         WastArgCore::RefNull(_) => Value::FuncRef(None),
         other => return Err(format!("argument {other:?} is not supported")),
     })
 }
 
-fn is_extern(heap: &wast::core::HeapType<'_>) -> bool {
-    matches!(heap, wast::core::HeapType::Abstract { ty: wast::core::AbstractHeapType::Extern, .. })
+/// What garbage collection knows.
+const ANY: [Abstract; 6] =
+    [Abstract::Any, Abstract::Eq, Abstract::I31, Abstract::Struct, Abstract::Array, Abstract::None];
+
+fn is(heap: &HeapType<'_>, wanted: Abstract) -> bool {
+    matches!(heap, HeapType::Abstract { ty, .. } if *ty == wanted)
 }
 
 pub(super) fn compare(values: &[Value], expected: &[WastRet<'_>]) -> Result<(), String> {
@@ -45,7 +53,10 @@ fn matches_core(value: Value, expected: &WastRetCore<'_>) -> bool {
             NanPattern::ArithmeticNan => v & 0x7ff8_0000_0000_0000 == 0x7ff8_0000_0000_0000,
             NanPattern::Value(e) => v == e.bits,
         },
-        (Value::FuncRef(None) | Value::ExternRef(None), WastRetCore::RefNull(_)) => true,
+        (
+            Value::FuncRef(None) | Value::ExternRef(None) | Value::ExnRef(None) | Value::AnyRef,
+            WastRetCore::RefNull(_),
+        ) => true,
         (Value::ExternRef(Some(v)), WastRetCore::RefExtern(e)) => e.is_none_or(|e| v == e),
         (Value::FuncRef(Some(_)), WastRetCore::RefFunc(None)) => true,
         (value, WastRetCore::Either(all)) => all.iter().any(|one| matches_core(value, one)),

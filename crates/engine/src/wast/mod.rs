@@ -11,17 +11,17 @@
 mod judge;
 mod modules;
 
+use crate::compile::Compiled;
 use crate::error::Error;
-use crate::instance::Instance;
-use crate::program::{End, Program};
+use crate::linker::{InstanceId, Linker, Settings};
+use crate::program::{End, Trap};
 use crate::value::Value;
-use gpu_run_abi::Layout;
+use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_device::Device;
-use gpu_run_wasi::{Builder, Stdio};
 use gpu_run_wasm::WasmFeatures;
 use judge::{argument, compare, same_trap};
-use modules::{Loaded, load_all};
-use std::collections::{HashMap, HashSet};
+use modules::{Loaded, compile_options, load_all};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wast::parser::{self, ParseBuffer};
@@ -86,8 +86,6 @@ enum Problem {
     Lost(String),
 }
 
-const LINKING: &str = "linking between instances";
-
 impl From<String> for Problem {
     fn from(message: String) -> Self {
         Self::Failed(message)
@@ -102,10 +100,8 @@ impl From<&str> for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        use gpu_run_wasm::Error::{UnknownImport, Unsupported};
         match error {
-            Error::Module(Unsupported { feature, .. }) => Self::Unsupported(feature),
-            Error::Module(UnknownImport { module, .. }) if module != "spectest" => Self::Unsupported(LINKING.into()),
+            Error::Module(gpu_run_wasm::Error::Unsupported { feature, .. }) => Self::Unsupported(feature),
             error if error.is_device_lost() => Self::Lost(error.to_string()),
             other => Self::Failed(other.to_string()),
         }
@@ -115,14 +111,39 @@ impl From<Error> for Problem {
 /// A runaway call is ended after this long.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// What a script's modules may use: WebAssembly 3.0, or what a line of it says, such as `;;! wasm = 2.0` or
+/// `;;! wasm = 3.0 -multi-memory +threads`.
+pub fn features(script: &str) -> Result<WasmFeatures, String> {
+    let Some(line) = script.lines().find_map(|line| line.strip_prefix(";;! wasm =")) else {
+        return Ok(WasmFeatures::WASM3);
+    };
+    let unknown = |word: &str| format!("`;;! wasm ={line}`: `{word}` is no version or feature of WebAssembly");
+    let mut features = WasmFeatures::WASM3;
+    for word in line.split_whitespace() {
+        let named =
+            |name: &str| WasmFeatures::from_name(&name.to_uppercase().replace('-', "_")).ok_or_else(|| unknown(word));
+        match (word, word.split_at_checked(1)) {
+            ("1.0", _) => features = WasmFeatures::WASM1,
+            ("2.0", _) => features = WasmFeatures::WASM2,
+            ("3.0", _) => features = WasmFeatures::WASM3,
+            (_, Some(("+", name))) => features |= named(name)?,
+            (_, Some(("-", name))) => features = features.difference(named(name)?),
+            _ => return Err(unknown(word)),
+        }
+    }
+    Ok(features)
+}
+
 /// Runs a script. An `Err` means that it could not be parsed.
 pub fn run(script: &str, options: &Options<'_>) -> Result<Report, String> {
     let mut lexer = wast::lexer::Lexer::new(script);
     lexer.allow_confusing_unicode(true);
     let buffer = ParseBuffer::new_with_lexer(lexer).map_err(|e| e.to_string())?;
     let mut parsed: Wast<'_> = parser::parse(&buffer).map_err(|e| e.to_string())?;
-    let modules = load_all(&mut parsed.directives, options);
-    let mut runner = Runner::new(options);
+    let (device, compile) = (options.device.clone(), compile_options(options));
+    let settings = Settings { device, compile, features: options.features, max_memory: options.max_memory };
+    let modules = load_all(&mut parsed.directives, options, &settings);
+    let mut runner = Runner::new(options, settings);
     let mut report = Report::default();
     for (directive, module) in parsed.directives.into_iter().zip(modules) {
         let line = directive.span().linecol_in(script).0 + 1;
@@ -142,28 +163,21 @@ pub fn run(script: &str, options: &Options<'_>) -> Result<Report, String> {
 
 struct Runner<'a, 'o> {
     options: &'o Options<'o>,
-    /// The name of the last module's instance, or why there is none.
-    current: Result<String, Problem>,
-    named: HashMap<String, Result<Instance, Problem>>,
-    definitions: HashMap<Option<&'a str>, Result<Arc<Program>, Problem>>,
-    /// What modules can import, and which instance's it is.
-    registered: HashMap<String, String>,
-    /// Instances that a module which could not be linked to them may have changed.
-    missed: HashSet<String>,
+    linker: Linker,
+    /// The last module's instance, or why there is none.
+    current: Result<InstanceId, Problem>,
+    named: HashMap<String, Result<InstanceId, Problem>>,
+    definitions: HashMap<Option<&'a str>, Result<Loaded, Problem>>,
 }
 
-/// The name an instance without one goes by.
-const ANONYMOUS: &str = "";
-
 impl<'a, 'o> Runner<'a, 'o> {
-    fn new(options: &'o Options<'o>) -> Self {
+    fn new(options: &'o Options<'o>, settings: Settings) -> Self {
         Self {
             options,
+            linker: Linker::new(settings),
             current: Err("there is no module before it".into()),
             named: HashMap::new(),
             definitions: HashMap::new(),
-            registered: HashMap::new(),
-            missed: HashSet::new(),
         }
     }
 
@@ -171,103 +185,87 @@ impl<'a, 'o> Runner<'a, 'o> {
     fn directive(&mut self, directive: WastDirective<'a>, loaded: Option<Loaded>) -> Result<(), Problem> {
         match directive {
             WastDirective::Module(module) => {
-                let name = module.name().map_or(ANONYMOUS, |id| id.name());
-                let program = self.program(loaded);
-                self.instantiate(name, program)
+                let instance = loaded.ok_or_else(|| NOT_LOADED.into()).and_then(|module| self.instance(module));
+                self.remember(module.name().map(|id| id.name()), instance)
             }
             WastDirective::ModuleDefinition(module) => {
-                let program = self.program(loaded);
-                let problem = program.as_ref().err().cloned();
-                self.definitions.insert(module.name().map(|id| id.name()), program);
+                let definition = loaded.ok_or_else(|| NOT_LOADED.into()).and_then(|loaded| self.valid(loaded));
+                let problem = definition.as_ref().err().cloned();
+                self.definitions.insert(module.name().map(|id| id.name()), definition.clone());
+                self.definitions.insert(None, definition);
                 problem.map_or(Ok(()), Err)
             }
             WastDirective::ModuleInstance { instance, module, .. } => {
                 let definition = self.definitions.get(&module.map(|id| id.name())).cloned();
-                let program = definition.ok_or("no such module definition")?;
-                self.instantiate(instance.map_or(ANONYMOUS, |id| id.name()), program)
+                let made = definition.ok_or("no such module definition")?.and_then(|module| self.instance(module));
+                self.remember(instance.map(|id| id.name()), made)
             }
             WastDirective::AssertMalformed { module, message, .. }
             | WastDirective::AssertInvalid { module, message, .. } => self.refused(module, message),
-            WastDirective::AssertUnlinkable { module, .. } => self.unlinkable(module),
+            WastDirective::AssertInvalidCustom { module, message, .. }
+            | WastDirective::AssertMalformedCustom { module, message, .. } => refused_custom(module, message),
+            WastDirective::AssertUnlinkable { module, message, .. } => self.unlinkable(module, message),
             WastDirective::Register { name, module, .. } => {
-                let instance = module.map_or_else(|| self.current.clone(), |id| Ok(id.name().to_owned()))?;
-                self.registered.insert(name.to_owned(), instance);
-                Err(Problem::Unsupported(LINKING.into()))
+                let instance = self.target(module.map(|id| id.name()))?;
+                self.linker.register(name, instance);
+                Ok(())
             }
             WastDirective::Invoke(call) => self.invoke(&call).map(|_| ()),
-            WastDirective::AssertReturn { exec, results, .. } => {
-                let place = self.place(&exec);
-                let (end, values) = self.execute(exec, loaded)?;
-                let verdict = match end {
-                    End::Returned => compare(&values, &results),
-                    other => Err(format!("expected results, got {other:?}")),
-                };
-                self.verdict(place, verdict)
-            }
+            WastDirective::AssertReturn { exec, results, .. } => match self.execute(exec, loaded)? {
+                (End::Returned, values) => Ok(compare(&values, &results)?),
+                (other, _) => Err(format!("expected results, got {other:?}").into()),
+            },
             WastDirective::AssertTrap { exec, message, .. } => {
-                let place = self.place(&exec);
-                let end = self.execute(exec, loaded)?.0;
-                self.verdict(place, trapped(end, message))
+                let (end, _) = self.execute(exec, loaded)?;
+                Ok(trapped(end, message)?)
+            }
+            WastDirective::AssertException { exec, .. } => {
+                let (end, _) = self.execute(exec, loaded)?;
+                Ok(trapped(end, TrapCode::UncaughtException.message())?)
             }
             WastDirective::AssertExhaustion { call, message, .. } => {
-                let place = self.instance_name(&call);
-                let end = self.invoke(&call)?.0;
-                self.verdict(place, trapped(end, message))
+                let (end, _) = self.invoke(&call)?;
+                Ok(trapped(end, message)?)
             }
             other => Err(Problem::Unsupported(format!("the directive {}", kind(&other)))),
         }
     }
 
-    /// The instance an assertion is about, if it is about one that stays.
-    fn place(&self, exec: &WastExecute<'_>) -> Option<String> {
-        match exec {
-            WastExecute::Invoke(call) => self.instance_name(call),
-            WastExecute::Get { module, .. } => self.name(module.map(|id| id.name())),
-            WastExecute::Wat(_) => None,
+    /// A module that is defined. What its instances take is only asked when there is to be one.
+    fn valid(&self, mut module: Loaded) -> Result<Loaded, Problem> {
+        let decoded = gpu_run_wasm::decode_unlinked(&module.wasm, self.options.features);
+        if let (Err(error), program) = (decoded, &module.program) {
+            let problem = program.as_ref().and_then(|program| program.as_ref().err().cloned());
+            return Err(problem.unwrap_or_else(|| Error::from(error).into()));
         }
+        module.program = module.program.filter(Result::is_ok);
+        Ok(module)
     }
 
-    fn instance_name(&self, call: &WastInvoke<'_>) -> Option<String> {
-        self.name(call.module.map(|id| id.name()))
+    /// A module's instance; a trap is a failure.
+    fn instance(&mut self, module: Loaded) -> Result<InstanceId, Problem> {
+        self.instantiate(module)?.map_err(|trap| Problem::Failed(format!("instantiation trapped: {trap}")))
     }
 
-    fn name(&self, name: Option<&str>) -> Option<String> {
-        name.or(self.current.as_deref().ok()).map(str::to_owned)
+    fn instantiate(&mut self, module: Loaded) -> Result<Result<InstanceId, Trap>, Problem> {
+        let Loaded { wasm, program } = module;
+        let prepared = program.transpose()?;
+        let inspect = |compiled: &Compiled| self.options.inspect.map_or(Ok(()), |inspect| inspect(compiled.ptx()));
+        Ok(self.linker.instantiate_prepared(wasm, prepared.as_deref(), inspect)?)
     }
 
-    /// What is wrong with an instance that a module should have changed, had it been linked, is for want of that.
-    fn verdict(&self, instance: Option<String>, verdict: Result<(), String>) -> Result<(), Problem> {
-        let missed = instance.is_some_and(|name| self.missed.contains(&name));
-        verdict.map_err(|message| if missed { Problem::Unsupported(LINKING.into()) } else { Problem::Failed(message) })
-    }
-
-    fn program(&mut self, loaded: Option<Loaded>) -> Result<Arc<Program>, Problem> {
-        let loaded = loaded.ok_or("the script's modules were not loaded")?;
-        if matches!(&loaded.program, Err(Problem::Unsupported(what)) if what == LINKING) {
-            let exporters = loaded.imports.iter().filter_map(|module| self.registered.get(module));
-            self.missed.extend(exporters.cloned());
+    fn remember(&mut self, name: Option<&str>, instance: Result<InstanceId, Problem>) -> Result<(), Problem> {
+        if let Some(name) = name {
+            self.named.insert(name.to_owned(), instance.clone());
         }
-        loaded.program
-    }
-
-    fn instance(&self, program: Arc<Program>) -> Result<Result<Instance, crate::Trap>, Problem> {
-        Ok(Instance::new(program, Builder::new().build(Stdio::null()), self.options.max_memory)?)
-    }
-
-    fn instantiate(&mut self, name: &str, program: Result<Arc<Program>, Problem>) -> Result<(), Problem> {
-        let trapped = |trap| Problem::Failed(format!("instantiation trapped: {trap}"));
-        let instance = program.and_then(|program| self.instance(program)?.map_err(trapped));
-        let problem = instance.as_ref().err().cloned();
-        self.named.insert(name.to_owned(), instance);
-        self.missed.remove(name);
-        self.current = problem.clone().map_or(Ok(name.to_owned()), Err);
-        problem.map_or(Ok(()), Err)
+        self.current = instance.clone();
+        instance.map(|_| ())
     }
 
     /// A module that must not be accepted. The words are not compared: they are the reference interpreter's.
     fn refused(&mut self, mut module: QuoteWat<'a>, message: &str) -> Result<(), Problem> {
         let Ok(bytes) = module.encode() else { return Ok(()) };
-        match gpu_run_wasm::decode(&bytes, self.options.features) {
+        match gpu_run_wasm::decode_unlinked(&bytes, self.options.features) {
             Err(gpu_run_wasm::Error::Invalid { .. }) => Ok(()),
             Err(other) => match Problem::from(Error::from(other)) {
                 Problem::Failed(other) => Err(format!("expected `{message}`, got: {other}").into()),
@@ -277,15 +275,21 @@ impl<'a, 'o> Runner<'a, 'o> {
         }
     }
 
-    fn unlinkable(&mut self, mut module: Wat<'a>) -> Result<(), Problem> {
+    /// A module that must not be linked, for one of the two reasons there are.
+    fn unlinkable(&mut self, mut module: Wat<'a>, message: &str) -> Result<(), Problem> {
         let bytes = module.encode().map_err(|e| e.to_string())?;
-        match gpu_run_wasm::decode(&bytes, self.options.features) {
-            Err(gpu_run_wasm::Error::UnknownImport { .. } | gpu_run_wasm::Error::ImportType { .. }) => Ok(()),
-            Err(other) => match Problem::from(Error::from(other)) {
-                Problem::Failed(other) => Err(format!("expected a failure to link, got: {other}").into()),
-                problem => Err(problem),
-            },
-            Ok(_) => Err("expected a failure to link, but the module was accepted".into()),
+        let Err(error) = self.linker.check(Arc::new(bytes)) else {
+            return Err(format!("expected `{message}`, but the module was linked").into());
+        };
+        let reason = match &error {
+            Error::Module(gpu_run_wasm::Error::UnknownImport { .. }) => "unknown import",
+            Error::Module(gpu_run_wasm::Error::ImportType { .. }) => "incompatible import type",
+            _ => "",
+        };
+        match Problem::from(error) {
+            Problem::Failed(_) if reason.starts_with(message) => Ok(()),
+            Problem::Failed(other) => Err(format!("expected `{message}`, got: {other}").into()),
+            problem => Err(problem),
         }
     }
 
@@ -294,36 +298,39 @@ impl<'a, 'o> Runner<'a, 'o> {
             WastExecute::Invoke(call) => self.invoke(&call),
             WastExecute::Get { module, global, .. } => {
                 let instance = self.target(module.map(|id| id.name()))?;
-                let value = instance.global(global)?.ok_or_else(|| format!("no exported global `{global}`"))?;
-                Ok((End::Returned, vec![value]))
+                let value = self.linker.global(instance, global)?;
+                Ok((End::Returned, vec![value.ok_or_else(|| format!("no exported global `{global}`"))?]))
             }
             WastExecute::Wat(_) => {
-                let program = self.program(loaded)?;
-                Ok((
-                    self.instance(program)?.map_or_else(|trap| End::Trapped(Box::new(trap)), |_| End::Returned),
-                    Vec::new(),
-                ))
+                let made = self.instantiate(loaded.ok_or(NOT_LOADED)?)?;
+                Ok((made.map_or_else(|trap| End::Trapped(Box::new(trap)), |_| End::Returned), Vec::new()))
             }
         }
     }
 
-    fn target(&mut self, name: Option<&str>) -> Result<&mut Instance, Problem> {
-        let name = match (name, &self.current) {
-            (Some(name), _) => name,
-            (None, Ok(name)) => name,
-            (None, Err(problem)) => return Err(follows(problem)),
+    fn target(&self, name: Option<&str>) -> Result<InstanceId, Problem> {
+        let instance = match name {
+            None => &self.current,
+            Some(name) => self.named.get(name).ok_or_else(|| format!("no module `{name}`"))?,
         };
-        match self.named.get_mut(name) {
-            Some(instance) => instance.as_mut().map_err(|problem| follows(problem)),
-            None => Err(format!("no module `{name}`").into()),
-        }
+        instance.as_ref().copied().map_err(follows)
     }
 
     fn invoke(&mut self, call: &WastInvoke<'_>) -> Result<(End, Vec<Value>), Problem> {
         let args = call.args.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
         let instance = self.target(call.module.map(|id| id.name()))?;
-        let outcome = instance.invoke(call.name, &args, Some(Instant::now() + LIMIT))?;
+        let outcome = self.linker.invoke(instance, call.name, &args, Some(Instant::now() + LIMIT))?;
         Ok((outcome.end, outcome.results))
+    }
+}
+
+const NOT_LOADED: &str = "the script's modules were not loaded";
+
+/// A module with a custom section that is none, though all else is right: it is the text's reader that says so.
+fn refused_custom(mut module: QuoteWat<'_>, message: &str) -> Result<(), Problem> {
+    match module.encode() {
+        Err(_) => Ok(()),
+        Ok(_) => Err(format!("expected `{message}`, but the module was accepted").into()),
     }
 }
 

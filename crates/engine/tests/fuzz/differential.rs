@@ -9,6 +9,7 @@ use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_device::{Device, cpu};
 use gpu_run_engine::{Checks, CompileOptions, Compiled, End, Entry, Instance, Program, Value, WasmFeatures};
 use gpu_run_wasi::{Builder, Stdio};
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use wasmtime::{Config, Engine, Extern, ExternType, Module, Store, Trap, Val, ValType};
@@ -21,6 +22,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let mut config = Config::new();
     config.cranelift_nan_canonicalization(true).max_wasm_stack(1 << 20);
+    config.wasm_exceptions(true).wasm_memory64(true).wasm_multi_memory(true).wasm_tail_call(true);
     Engine::new(&config).expect("Wasmtime takes its own settings")
 });
 static DEVICE: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
@@ -70,7 +72,7 @@ pub(crate) fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, Stri
             Err(error) => return Err(format!("Wasmtime takes the module, gpu-run does not: {error}")),
         }
     }
-    let mut side = match Sides::new(&module, &ours)? {
+    let mut side = match Sides::new(&module, wasm, &ours)? {
         Some(sides) => sides,
         None => return Ok(compared),
     };
@@ -84,7 +86,7 @@ pub(crate) fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, Stri
             // A trap leaves things as they were at that moment, fuel included: compare, and go on with fresh instances.
             compared.traps += 1;
             side.compare_state().map_err(|difference| format!("after {function}{args:?}: {difference}"))?;
-            side = match Sides::new(&module, &ours)? {
+            side = match Sides::new(&module, wasm, &ours)? {
                 Some(sides) => sides,
                 None => return Ok(compared),
             };
@@ -96,9 +98,20 @@ pub(crate) fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, Stri
 
 fn load(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Arc<Program>, gpu_run_engine::Error> {
     let options = CompileOptions { layout, sm: 75, entry: Entry::Exports, checks, own_memory: 0, registers: None };
-    let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM2)?;
+    let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM3)?;
     crate::judge(compiled.ptx()).map_err(gpu_run_engine::Error::Internal)?;
     Ok(Arc::new(Program::load(DEVICE.clone(), Arc::new(compiled))?))
+}
+
+/// Exported memories and their numbers.
+fn memories(wasm: &[u8]) -> HashMap<String, usize> {
+    let sections = wasmparser::Parser::new(0).parse_all(wasm).map_while(Result::ok);
+    let exports = sections.filter_map(|payload| match payload {
+        wasmparser::Payload::ExportSection(exports) => Some(exports),
+        _ => None,
+    });
+    let memories = exports.flatten().map_while(Result::ok).filter(|e| e.kind == wasmparser::ExternalKind::Memory);
+    memories.map(|export| (export.name.to_owned(), export.index as usize)).collect()
 }
 
 /// Exported functions and their parameters.
@@ -117,6 +130,7 @@ fn argument(ty: &ValType, random: &mut Random) -> Value {
         ValType::F32 => Value::F32(random.f32()),
         ValType::F64 => Value::F64(random.f64()),
         ty if ty.is_externref() => Value::ExternRef(None),
+        ValType::Ref(ty) if ty.heap_type().is_exn() => Value::ExnRef(None),
         _ => Value::FuncRef(None),
     }
 }
@@ -134,11 +148,13 @@ struct Sides {
     store: Store<()>,
     theirs: wasmtime::Instance,
     ours: Vec<(&'static str, Instance)>,
+    /// Numbers of exported memories.
+    memories: HashMap<String, usize>,
 }
 
 impl Sides {
     /// Instantiates on all sides; `None` if all of them trapped alike.
-    fn new(module: &Module, programs: &[Arc<Program>]) -> Result<Option<Self>, String> {
+    fn new(module: &Module, wasm: &[u8], programs: &[Arc<Program>]) -> Result<Option<Self>, String> {
         let mut store = Store::new(&ENGINE, ());
         let theirs = wasmtime::Instance::new(&mut store, module, &[]);
         let expected = match &theirs {
@@ -158,7 +174,8 @@ impl Sides {
             };
             same(name, "instantiation", &expected, &got)?;
         }
-        Ok(theirs.ok().filter(|_| !ours.is_empty()).map(|theirs| Self { store, theirs, ours }))
+        let memories = memories(wasm);
+        Ok(theirs.ok().filter(|_| !ours.is_empty()).map(|theirs| Self { store, theirs, ours, memories }))
     }
 
     /// Calls a function on all sides. False if it trapped.
@@ -209,9 +226,10 @@ impl Sides {
             for (name, instance) in &self.ours {
                 match &what {
                     Extern::Memory(memory) => {
-                        let ours = instance.memory().map_err(|error| error.to_string())?;
+                        let index = self.memories.get(&export).copied().unwrap_or(0);
+                        let ours = instance.memory(index).map_err(|error| error.to_string())?;
                         compare_memory(memory.data(&self.store), &ours)
-                            .map_err(|at| format!("{name}: memory: {at}"))?;
+                            .map_err(|at| format!("{name}: memory {index}: {at}"))?;
                     }
                     Extern::Global(global) => {
                         let expected = from_wasmtime(&global.get(&mut self.store))?;
@@ -232,7 +250,9 @@ impl Sides {
 
 fn same(side: &str, what: &str, expected: &Outcome, got: &Outcome) -> Result<(), String> {
     let overflow = Outcome::Trapped(TrapCode::StackOverflow);
-    match expected == got || *expected == overflow || *got == overflow {
+    // So many exceptions are kept, and no more.
+    let lost = Outcome::Trapped(TrapCode::LostException);
+    match expected == got || *expected == overflow || *got == overflow || *got == lost {
         true => Ok(()),
         false => Err(format!("{side}: {what}: Wasmtime gives {expected:x?}, gpu-run {got:x?}")),
     }
@@ -263,13 +283,19 @@ fn trap(error: &wasmtime::Error) -> Result<TrapCode, String> {
         Some(Trap::IntegerOverflow) => TrapCode::IntegerOverflow,
         Some(Trap::BadConversionToInteger) => TrapCode::BadConversionToInteger,
         Some(Trap::StackOverflow) => TrapCode::StackOverflow,
+        Some(Trap::NullReference) => TrapCode::NullReference,
+        None if error.is::<wasmtime::ThrownException>() => TrapCode::UncaughtException,
         _ => return Err(format!("Wasmtime failed: {error}")),
     })
 }
 
-/// Wasmtime does not tell an index outside a table in an indirect call from any other.
+/// Wasmtime does not tell an index outside a table in an indirect call from any other, nor one null reference from another.
 fn comparable(code: TrapCode) -> TrapCode {
-    if code == TrapCode::UndefinedElement { TrapCode::TableOutOfBounds } else { code }
+    match code {
+        TrapCode::UndefinedElement => TrapCode::TableOutOfBounds,
+        TrapCode::NullException | TrapCode::NullFunction => TrapCode::NullReference,
+        other => other,
+    }
 }
 
 /// References without the number that only their engine knows.
@@ -277,6 +303,7 @@ fn anonymous(value: Value) -> Value {
     match value {
         Value::FuncRef(index) => Value::FuncRef(index.map(|_| 0)),
         Value::ExternRef(number) => Value::ExternRef(number.map(|_| 0)),
+        Value::ExnRef(number) => Value::ExnRef(number.map(|_| 0)),
         number => number,
     }
 }
@@ -289,6 +316,8 @@ fn to_wasmtime(value: Value) -> Val {
         Value::F64(bits) => Val::F64(bits),
         Value::FuncRef(_) => Val::FuncRef(None),
         Value::ExternRef(_) => Val::ExternRef(None),
+        Value::ExnRef(_) => Val::ExnRef(None),
+        Value::AnyRef => Val::AnyRef(None),
     }
 }
 
@@ -300,6 +329,7 @@ fn from_wasmtime(value: &Val) -> Result<Value, String> {
         Val::F64(bits) => Value::F64(*bits),
         Val::FuncRef(function) => Value::FuncRef(function.as_ref().map(|_| 0)),
         Val::ExternRef(reference) => Value::ExternRef(reference.as_ref().map(|_| 0)),
+        Val::ExnRef(reference) => Value::ExnRef(reference.as_ref().map(|_| 0)),
         other => return Err(format!("Wasmtime gives {other:?}, which no module of ours has")),
     })
 }

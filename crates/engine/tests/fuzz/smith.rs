@@ -25,7 +25,7 @@ fn generate(seed: u64, canonicalize_nans: bool) -> Option<Vec<u8>> {
     Some(module.to_bytes())
 }
 
-/// What WebAssembly 2.0 has, less SIMD; sizes that keep a run short.
+/// What WebAssembly 3.0 has, less SIMD and garbage collection; sizes that keep a run short.
 fn config(random: &mut Random, canonicalize_nans: bool) -> Config {
     let reference_types = random.one_in(3);
     Config {
@@ -40,13 +40,13 @@ fn config(random: &mut Random, canonicalize_nans: bool) -> Config {
         saturating_float_to_int_enabled: true,
         sign_extension_ops_enabled: true,
         custom_page_sizes_enabled: false,
-        exceptions_enabled: false,
-        extended_const_enabled: false,
+        exceptions_enabled: reference_types && random.one_in(2),
+        extended_const_enabled: random.one_in(2),
         gc_enabled: false,
-        memory64_enabled: false,
+        memory64_enabled: random.one_in(4),
         relaxed_simd_enabled: false,
         simd_enabled: false,
-        tail_call_enabled: false,
+        tail_call_enabled: random.one_in(3),
         threads_enabled: false,
         wide_arithmetic_enabled: false,
         min_funcs: 2,
@@ -54,8 +54,9 @@ fn config(random: &mut Random, canonicalize_nans: bool) -> Config {
         max_instructions: 40 + random.below(300),
         max_imports: 0,
         min_memories: u32::from(!random.one_in(4)),
-        max_memories: 1,
+        max_memories: if random.one_in(4) { 3 } else { 1 },
         max_memory32_bytes: 3 << 16,
+        max_memory64_bytes: 3 << 16,
         memory_max_size_required: true,
         min_tables: u32::from(random.one_in(2)),
         max_tables: if reference_types { 3 } else { 1 },
@@ -65,6 +66,7 @@ fn config(random: &mut Random, canonicalize_nans: bool) -> Config {
         max_elements: 8,
         max_data_segments: 4,
         max_globals: 8,
+        max_tags: 4,
         max_types: 12,
         ..Config::default()
     }

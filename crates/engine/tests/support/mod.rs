@@ -2,9 +2,12 @@
 
 #![allow(unreachable_pub)] // tests of several crates include this file
 
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// NVIDIA's ptxas: `GPU_RUN_PTXAS`, or the one in `PATH`.
 pub fn ptxas() -> Option<PathBuf> {
@@ -18,6 +21,15 @@ pub fn ptxas() -> Option<PathBuf> {
 /// Assembles a module with ptxas; says what ptxas said if it refused. Without ptxas nothing is checked: the tests say so once, as ignored.
 pub fn assemble(ptx: &str) -> Result<(), String> {
     let Some(ptxas) = ptxas() else { return Ok(()) };
+    // The suite has many modules more than once.
+    static TAKEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+    let taken = || TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut hasher = DefaultHasher::new();
+    ptx.hash(&mut hasher);
+    let text = hasher.finish();
+    if taken().contains(&text) {
+        return Ok(());
+    }
     let mut file = tempfile::Builder::new().suffix(".ptx").tempfile().map_err(|e| e.to_string())?;
     file.write_all(ptx.as_bytes()).map_err(|e| e.to_string())?;
     // It is the syntax and types that are judged: the least optimisation is enough, and much the fastest.
@@ -27,7 +39,10 @@ pub fn assemble(ptx: &str) -> Result<(), String> {
         .output()
         .map_err(|e| e.to_string())?;
     match output.status.success() {
-        true => Ok(()),
+        true => {
+            taken().insert(text);
+            Ok(())
+        }
         false => Err(format!("ptxas: {}", String::from_utf8_lossy(&output.stderr))),
     }
 }

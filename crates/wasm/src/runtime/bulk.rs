@@ -16,7 +16,7 @@ const ROUND: i64 = 4;
 
 /// One side of a copy: an address that moves.
 #[derive(Clone, Copy)]
-enum Side {
+pub(super) enum Side {
     /// Guest memory, by guest address (i32), with the device address of the memory.
     Guest(Variable, Value),
     /// Plain bytes, by device address (i64).
@@ -28,7 +28,11 @@ impl Side {
         let (at, memory) = (parameter(code, param), code.memory_address(env.slots));
         Side::Guest(at, memory)
     }
-    fn plain(code: &mut Code<'_>, param: usize) -> Self {
+    /// In the memory at the device address that another parameter has.
+    pub(super) fn guest_in(code: &mut Code<'_>, param: usize, memory: usize) -> Self {
+        Side::Guest(parameter(code, param), code.param(memory))
+    }
+    pub(super) fn plain(code: &mut Code<'_>, param: usize) -> Self {
         Side::Plain(parameter(code, param))
     }
     fn variable(self) -> Variable {
@@ -108,24 +112,30 @@ pub(super) fn guest_read(code: &mut Code<'_>, env: &Env<'_>) {
 }
 
 pub(super) fn guest_copy(code: &mut Code<'_>, env: &Env<'_>) {
-    // Going forward is right unless the destination begins inside the source: then every byte must be read before it is written.
+    copy(code, |code| (Side::guest(code, env, 1), Side::guest(code, env, 2)));
+}
+
+/// As memmove does, and returns. The sides are made anew for each direction.
+pub(super) fn copy(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>) -> (Side, Side)) {
+    // Going forward is right unless the destination begins inside the source: then every byte must be read before it is written. In two
+    // memories either way is.
     let (to, from, length) = (code.param(1), code.param(2), code.param(3));
     let distance = code.ins().isub(to, from);
     let inside = code.ins().icmp(IntCC::UnsignedLessThan, distance, length);
     let (backward, forward) = (code.b.create_block(), code.b.create_block());
     code.ins().brif(inside, backward, &[], forward, &[]);
     code.open(forward);
-    let (to, from) = (Side::guest(code, env, 1), Side::guest(code, env, 2));
+    let (to, from) = sides(code);
     copy_forward(code, to, from);
     code.ins().return_(&[]);
     code.open(backward);
-    let (to, from) = (Side::guest(code, env, 1), Side::guest(code, env, 2));
+    let (to, from) = sides(code);
     copy_backward(code, to, from);
     code.ins().return_(&[]);
 }
 
 /// Copies upwards, as many bytes as parameter 3 says.
-fn copy_forward(code: &mut Code<'_>, to: Side, from: Side) {
+pub(super) fn copy_forward(code: &mut Code<'_>, to: Side, from: Side) {
     let left = parameter(code, 3);
     let byte = move |code: &mut Code<'_>| {
         let value = from.load_byte(code);
@@ -254,8 +264,13 @@ fn copy_backward(code: &mut Code<'_>, to: Side, from: Side) {
 }
 
 pub(super) fn guest_fill(code: &mut Code<'_>, env: &Env<'_>) {
-    let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
     let to = Side::guest(code, env, 1);
+    fill(code, to);
+}
+
+/// Sets as many bytes as parameter 3 says to what parameter 2 does, and returns.
+pub(super) fn fill(code: &mut Code<'_>, to: Side) {
+    let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
     let left = parameter(code, 3);
     let value = code.param(2);
     let byte = move |code: &mut Code<'_>| {

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
 };
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region};
 use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field};
-use gpu_run_abi::{Layout, Status};
+use gpu_run_abi::{Layout, Status, TrapCode};
 
 /// The kernel that runs instances. Its parameters: address of slot 0, bytes of a slot, number of instances, selector of the entry function
 /// (a position in `Options::entries`), [`START`] and [`FRESH`] or neither, bytes of stack a thread may use, address of the
@@ -147,6 +147,11 @@ fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> V
 /// its results there.
 pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
     let (selector, start) = (code.param(1), code.param(2));
+    // The last call may have ended anywhere.
+    for at in [env.slots.exception.tag, env.slots.tail.next].into_iter().filter(|at| *at > 0) {
+        let none = code.i64(0);
+        code.set_header(none, at);
+    }
     if let Some(function) = env.module.start {
         let (run, next) = (code.b.create_block(), code.b.create_block());
         code.ins().brif(start, run, &[], next, &[]);
@@ -155,6 +160,7 @@ pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
         let callee = code.function(namespace::WASM, function, || clif_signature(ty));
         let instance = code.instance;
         code.ins().call(callee, &[instance]);
+        check_caught(code, env, function);
         code.ins().jump(next, &[]);
         code.open(next);
     }
@@ -175,6 +181,7 @@ pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
             args.push(code.slot_load(param.clif(), region::HEADER, env.slots.arguments + WORD * i as u64));
         }
         let call = code.ins().call(callee, &args);
+        check_caught(code, env, *function);
         let results = code.b.inst_results(call).to_vec();
         for (i, result) in results.into_iter().enumerate() {
             code.slot_store(result, region::HEADER, env.slots.arguments + WORD * i as u64);
@@ -183,4 +190,12 @@ pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
     }
     code.open(none);
     code.ins().return_(&[]);
+}
+
+/// Traps if a function that was called left an exception behind.
+fn check_caught(code: &mut Code<'_>, env: &Env<'_>, function: u32) {
+    if env.module.traits.throws[function as usize] {
+        let tag = code.header(types::I32, env.slots.exception.tag);
+        code.trap_if(tag, TrapCode::UncaughtException);
+    }
 }

@@ -3,16 +3,19 @@
 
 mod bulk;
 mod bus;
+mod exception;
 mod kernel;
 mod local;
 mod setup;
+mod side;
 mod stub;
+mod tail;
 
 pub use kernel::{ENDINGS, FRESH, KERNEL, START};
 
 use crate::code::{Code, signature};
 use crate::translate::{Env, Function, FunctionKind, clif_signature};
-use cranelift_codegen::ir::{self, Type, UserFuncName, Value, types};
+use cranelift_codegen::ir::{self, Type, UserExternalName, UserFuncName, Value, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use gpu_run_abi::TrapRecord;
@@ -46,12 +49,26 @@ helpers! {
     GuestWrite(I32, I64, I32) -> () = bulk::guest_write;
     /// Bytes of guest memory to a device address: (to, from, length). Bounds were checked.
     GuestRead(I64, I32, I32) -> () = bulk::guest_read;
+    /// The same three for any memory, whose device address comes last; a copy has two: (to, from, length, to's, from's).
+    CopyIn(I32, I32, I32, I64, I64) -> () = side::copy;
+    FillIn(I32, I32, I32, I64) -> () = side::fill;
+    WriteIn(I32, I64, I32, I64) -> () = side::write;
+    /// An access that may be misaligned: (memory, address, bytes) -> value, zero-extended. Bounds were checked.
+    LoadIn(I64, I32, I32) -> (I64) = side::load;
+    /// (memory, address, bytes, value)
+    StoreIn(I64, I32, I32, I64) -> () = side::store;
     /// Words of a slot to others: (to, from, count), device addresses.
     WordsCopy(I64, I64, I32) -> () = bulk::words_copy;
     /// (to, value, count)
     WordsFill(I64, I64, I32) -> () = bulk::words_fill;
     /// Words that lie one after the other to words of a slot: (to, from, count).
     WordsInit(I64, I64, I32) -> () = bulk::words_init;
+    /// Makes the tail calls that are asked for in the slot.
+    TailCalls() -> () = tail::tail_calls;
+    /// Gives the exception under way a number.
+    KeepException() -> (I64) = exception::keep;
+    /// Makes the exception of a number the one under way.
+    TakeException(I64) -> () = exception::take;
     /// Makes the slot a fresh instance: (launch, index, where guest byte 0 is in the thread's own memory, if there).
     SetUp(I64, I32, I64) -> () = setup::set_up;
     /// 64 random bits.
@@ -75,6 +92,13 @@ const ENTRY: u32 = Helper::ALL.len() as u32;
 /// Indices of the kernels.
 const BATCH: u32 = ENTRY + 1;
 const COLLECT: u32 = BATCH + 1;
+/// Index of the body of wasm function 0, where it makes tail calls.
+const BODIES: u32 = COLLECT + 1;
+
+/// The name of a wasm function's body, where the function's own name is that of its stand-in.
+pub(crate) fn body_name(function: u32) -> UserExternalName {
+    UserExternalName { namespace: namespace::RUNTIME, index: BODIES + function }
+}
 
 /// All runtime functions of a program. What is not called is not emitted.
 pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) -> Vec<Function> {
@@ -102,6 +126,18 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
         all.push(make(name, ty, i as u32, FunctionKind::Stub, call.function().name.into(), &mut |code| {
             stub::build(code, *call)
         }));
+    }
+    for (index, _) in (0u32..).zip(&env.module.traits.tails).filter(|(_, tails)| **tails) {
+        let ty = clif_signature(env.module.function_type(index));
+        let name = UserFuncName::user(namespace::WASM, index);
+        all.push(make(
+            name,
+            ty,
+            TrapRecord::NO_FUNCTION,
+            FunctionKind::Runtime,
+            format!("tail {index}"),
+            &mut |code| tail::stand_in(code, env, index),
+        ));
     }
     let name = UserFuncName::user(namespace::RUNTIME, ENTRY);
     let ty = signature([types::I64, types::I32, types::I32], []);

@@ -25,11 +25,16 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
         _ => {
             let own = code.param(3);
             code.set_header(own, field::MEMORY_AT);
-            let least = env.module.memory.map_or(0, |m| m.minimum * PAGE) as i64;
+            let least = env.module.memories.first().map_or(0, |m| m.minimum * PAGE) as i64;
             code.i32(least - low)
         }
     };
     code.call_helper(Helper::GuestFill, &[first, zero, length]);
+    for memory in &env.slots.memories {
+        let used = code.header(types::I32, memory.length);
+        let base = code.side_memory(memory);
+        code.call_helper(Helper::FillIn, &[zero, zero, used, base]);
+    }
     copy_image(code, env, launch);
     code.set_header(launch, field::LAUNCH);
     let index = code.ins().uextend(types::I64, index);

@@ -1,17 +1,15 @@
-//! Blocks, branches and calls.
+//! Blocks and branches.
 
-use super::{Translator, clif_signature};
+use super::Translator;
 use crate::code::block_args;
 use crate::error::Error;
 use crate::types::{FuncType, ValType};
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    Block, BlockCall, ExternalName, GlobalValueData, InstBuilder, JumpTableData, UserExternalName, Value, types,
-};
+use cranelift_codegen::ir::{Block, BlockCall, InstBuilder, JumpTableData, Value, types};
+use cranelift_frontend::Variable;
 use gpu_run_abi::TrapCode;
-use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region, symbol};
+use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic};
 use gpu_run_abi::layout::field;
-use wasmparser::{BlockType, BrTable, Operator};
+use wasmparser::{BlockType, BrTable, Catch, Operator};
 
 /// A structured block that is open.
 #[derive(Debug)]
@@ -44,6 +42,11 @@ enum Kind {
         params: Vec<Value>,
     },
     Else,
+    /// With what is caught, and where exceptions from inside go, once there is one.
+    Try {
+        catches: Vec<Catch>,
+        landing: Option<Block>,
+    },
 }
 
 impl Translator<'_, '_> {
@@ -91,7 +94,7 @@ impl Translator<'_, '_> {
                 params: Vec::new(),
                 results: vec![ValType::from_wasm(ty).map_err(|f| self.unsupported(&f))?],
             },
-            BlockType::FuncType(index) => self.env.module.types[index as usize].clone(),
+            BlockType::FuncType(index) => self.env.module.types[(self.part.types + index) as usize].clone(),
         })
     }
 
@@ -108,13 +111,15 @@ impl Translator<'_, '_> {
     pub(super) fn skip(&mut self, op: &Operator<'_>) -> Result<(), Error> {
         let frame = self.frame(0);
         match op {
-            Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => frame.skipped += 1,
+            Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } | Operator::TryTable { .. } => {
+                frame.skipped += 1;
+            }
             Operator::End if frame.skipped > 0 => frame.skipped -= 1,
             Operator::Else if frame.skipped > 0 => {}
             Operator::End => self.end(),
             Operator::Else => self.otherwise(),
             // Blocks of proposals that are not translated would upset the count.
-            Operator::TryTable { .. } | Operator::Try { .. } => return Err(self.unsupported("exception handling")),
+            Operator::Try { .. } => return Err(self.unsupported("exception handling")),
             _ => {}
         }
         Ok(())
@@ -152,15 +157,21 @@ impl Translator<'_, '_> {
                 self.branch(function);
                 self.dead();
             }
-            Operator::Call { function_index } => self.call(*function_index),
-            Operator::CallIndirect { type_index, table_index } => self.call_indirect(*type_index, *table_index),
+            Operator::BrOnNull { relative_depth } => self.branch_on_null(*relative_depth),
+            Operator::BrOnNonNull { relative_depth } => self.branch_on_non_null(*relative_depth),
+            Operator::TryTable { try_table } => {
+                let ty = self.block_type(try_table.ty)?;
+                let end = self.block(&ty.results);
+                let kind = Kind::Try { catches: try_table.catches.clone(), landing: None };
+                self.push_frame(kind, end, end, ty.results.len(), ty.results.len(), ty.params.len());
+            }
             _ => return Ok(false),
         }
         Ok(true)
     }
 
     /// What follows is not reached until the frame ends.
-    fn dead(&mut self) {
+    pub(super) fn dead(&mut self) {
         let frame = self.frame(0);
         frame.unreachable = true;
         let height = frame.height;
@@ -169,21 +180,29 @@ impl Translator<'_, '_> {
 
     fn open_loop(&mut self, ty: &FuncType) {
         let (head, end) = (self.block(&ty.params), self.block(&ty.results));
-        let ticks = match self.ticks {
-            Some(ticks) => ticks,
-            None => {
-                let full = self.code.i32(INTERVAL);
-                let ticks = self.code.variable(types::I32, full);
-                self.ticks = Some(ticks);
-                ticks
-            }
-        };
+        let ticks = self.ticks();
         let args = self.pop_many(ty.params.len());
         self.code.ins().jump(head, &block_args(&args));
         self.code.b.switch_to_block(head);
         let params = self.code.b.block_params(head).to_vec();
         self.stack.extend(params);
         self.push_frame(Kind::Loop, end, head, ty.params.len(), ty.results.len(), ty.params.len());
+        self.tick(ticks);
+    }
+
+    /// The iterations until the next look at the stop word; made before the first loop.
+    pub(super) fn ticks(&mut self) -> Variable {
+        if let Some(ticks) = self.ticks {
+            return ticks;
+        }
+        let full = self.code.i32(INTERVAL);
+        let ticks = self.code.variable(types::I32, full);
+        self.ticks = Some(ticks);
+        ticks
+    }
+
+    /// One more iteration.
+    pub(super) fn tick(&mut self, ticks: Variable) {
         let (left, stop) = (self.code.b.use_var(ticks), self.code.fixed(field::STOP));
         let left = self.code.intrinsic(Intrinsic::Tick, &[left, stop]).expect("it has a result");
         self.code.b.def_var(ticks, left);
@@ -234,7 +253,8 @@ impl Translator<'_, '_> {
                 frame.end_reached = true;
             }
             Kind::Loop => self.code.b.seal_block(frame.target),
-            Kind::Function | Kind::Block | Kind::Else => {}
+            Kind::Try { catches, landing: Some(landing) } => self.catch(&catches, landing),
+            Kind::Try { .. } | Kind::Function | Kind::Block | Kind::Else => {}
         }
         self.code.open(frame.end);
         let results = self.code.b.block_params(frame.end).to_vec();
@@ -256,7 +276,7 @@ impl Translator<'_, '_> {
     }
 
     /// A branch's target and how many values it takes along.
-    fn aim(&mut self, depth: u32) -> (Block, usize) {
+    pub(super) fn aim(&mut self, depth: u32) -> (Block, usize) {
         let frame = self.frame(depth);
         if !matches!(frame.kind, Kind::Loop) {
             frame.end_reached = true;
@@ -273,6 +293,38 @@ impl Translator<'_, '_> {
         self.code.open(next);
     }
 
+    fn branch_on_null(&mut self, depth: u32) {
+        let reference = self.pop();
+        let (target, count) = self.aim(depth);
+        let values = block_args(&self.stack[self.stack.len() - count..]);
+        let next = self.code.b.create_block();
+        self.code.ins().brif(reference, next, &[], target, &values);
+        self.code.open(next);
+        self.push(reference);
+    }
+
+    fn branch_on_non_null(&mut self, depth: u32) {
+        let reference = self.peek();
+        let (target, count) = self.aim(depth);
+        let values = block_args(&self.stack[self.stack.len() - count..]);
+        let next = self.code.b.create_block();
+        self.code.ins().brif(reference, target, &values, next, &[]);
+        self.code.open(next);
+        self.pop();
+    }
+
+    /// Where an exception goes from here: to the innermost block that catches any, or out of the function.
+    pub(super) fn landing(&mut self) -> Block {
+        for frame in self.frames.iter_mut().rev() {
+            if let Kind::Try { catches, landing } = &mut frame.kind
+                && !catches.is_empty()
+            {
+                return *landing.get_or_insert_with(|| self.code.b.create_block());
+            }
+        }
+        *self.unwind.get_or_insert_with(|| self.code.b.create_block())
+    }
+
     fn branch_table(&mut self, targets: &BrTable<'_>) -> Result<(), Error> {
         let index = self.pop();
         let count = self.aim(targets.default()).1;
@@ -287,63 +339,5 @@ impl Translator<'_, '_> {
         self.code.ins().br_table(index, table);
         self.dead();
         Ok(())
-    }
-
-    fn call(&mut self, function: u32) {
-        let ty = self.env.module.function_type(function);
-        let callee = self.code.function(namespace::WASM, function, || clif_signature(ty));
-        let args = self.call_args(ty.params.len());
-        let call = self.code.ins().call(callee, &args);
-        let results = self.code.b.inst_results(call).to_vec();
-        self.stack.extend(results);
-    }
-
-    fn call_args(&mut self, count: usize) -> Vec<Value> {
-        let mut args = vec![self.code.instance];
-        args.extend(self.pop_many(count));
-        args
-    }
-
-    fn call_indirect(&mut self, ty: u32, table: u32) {
-        let index = self.pop();
-        let reference = self.table_element(table, index, TrapCode::UndefinedElement);
-        self.code.trap_unless(reference, TrapCode::IndirectCallToNull);
-        let signature = self.code.ins().ushr_imm_u(reference, 32);
-        let expected = i64::from(self.env.module.signatures[ty as usize]);
-        let wrong = self.code.ins().icmp_imm_s(IntCC::NotEqual, signature, expected);
-        self.code.trap_if(wrong, TrapCode::BadSignature);
-        let callee = self.code_address(reference);
-        let func_type = &self.env.module.types[ty as usize];
-        let signature = match self.signatures.get(&ty) {
-            Some(known) => *known,
-            None => {
-                let imported = self.code.b.import_signature(clif_signature(func_type));
-                self.signatures.insert(ty, imported);
-                imported
-            }
-        };
-        let args = self.call_args(func_type.params.len());
-        let call = self.code.ins().call_indirect(signature, callee, &args);
-        let results = self.code.b.inst_results(call).to_vec();
-        self.stack.extend(results);
-    }
-
-    /// The code address behind a function reference that is not null: entry `index` of the module's table of addresses.
-    fn code_address(&mut self, reference: Value) -> Value {
-        let name = self.code.b.func.declare_imported_user_function(UserExternalName {
-            namespace: namespace::DATA,
-            index: symbol::FUNCTION_TABLE,
-        });
-        let data =
-            GlobalValueData::Symbol { name: ExternalName::User(name), offset: 0.into(), colocated: true, tls: false };
-        let symbol = self.code.b.create_global_value(data);
-        let addresses = self.code.ins().symbol_value(types::I64, symbol);
-        let index = self.code.ins().ireduce(types::I32, reference);
-        let index = self.code.ins().uextend(types::I64, index);
-        let offset = self.code.ins().ishl_imm_u(index, 3);
-        let entry = self.code.ins().iadd(addresses, offset);
-        let flags = self.code.trusted(region::CONSTANT).with_readonly();
-        // References count from one: null is 0.
-        self.code.ins().load(types::I64, flags, entry, -8)
     }
 }

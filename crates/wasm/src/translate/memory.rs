@@ -3,7 +3,7 @@
 //! An access names the guest's address and nothing else: where that is on the device, whether it is inside the memory and whether it is aligned, is decided
 //! where the instruction is printed (`crates/ptx`, region `GUEST`), which sees all accesses of a block together.
 
-use super::Translator;
+use super::{Translator, side};
 use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstBuilder, MemFlagsData, Type, Value, types};
@@ -16,6 +16,9 @@ use wasmparser::{MemArg, Operator as Op};
 /// Translates `op` if it is about linear memory.
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     use types::{F32, F64, I32, I64};
+    if side::translate(t, op) {
+        return true;
+    }
     match *op {
         Op::I64Load { memarg } if t.goes_by_halves(memarg) => t.load_halves(memarg, I64),
         Op::F64Load { memarg } if t.goes_by_halves(memarg) => t.load_halves(memarg, F64),
@@ -43,27 +46,15 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             t.store(memarg, 2, |i, f, v, p, o| i.istore16(f, v, p, o))
         }
         Op::I64Store32 { memarg } => t.store(memarg, 4, |i, f, v, p, o| i.istore32(f, v, p, o)),
-        Op::MemorySize { .. } => {
-            let bytes = t.code.header(types::I64, field::MEMORY_BYTES);
-            let pages = t.pages(bytes);
-            t.push(pages);
-        }
-        Op::MemoryGrow { .. } => t.memory_grow(),
-        Op::MemoryFill { .. } => {
-            let (length, byte, to) = (t.pop(), t.pop(), t.pop());
-            t.code.check_range(to, length);
-            t.code.call_helper(Helper::GuestFill, &[to, byte, length]);
-        }
-        Op::MemoryCopy { .. } => {
-            let (length, from, to) = (t.pop(), t.pop(), t.pop());
-            t.code.check_range(to, length);
-            t.code.check_range(from, length);
-            t.code.call_helper(Helper::GuestCopy, &[to, from, length]);
-        }
-        Op::MemoryInit { data_index, .. } => t.memory_init(data_index),
+        Op::MemorySize { mem } => t.memory_size(mem),
+        Op::MemoryGrow { mem } => t.memory_grow(mem),
+        Op::MemoryFill { mem } => t.memory_fill(mem),
+        Op::MemoryCopy { dst_mem, src_mem } => t.memory_copy(dst_mem, src_mem),
+        Op::MemoryInit { data_index, mem } => t.memory_init(data_index, mem),
         Op::DataDrop { data_index } => {
             let none = t.code.i64(0);
-            t.code.slot_store(none, region::HEADER, t.env.slots.data[data_index as usize].cell);
+            let segment = t.env.slots.data[(t.part.data + data_index) as usize];
+            t.code.slot_store(none, region::HEADER, segment.cell);
         }
         _ => return false,
     }
@@ -125,12 +116,19 @@ impl<'b> Translator<'_, 'b> {
         let widest = if self.code.whole { WORD } else { self.env.layout.cell() };
         let needed = size.min(widest).trailing_zeros();
         let flags = self.code.guest_flags(u32::from(memarg.align) >= needed);
+        let at = self.code.narrow(at, TrapCode::MemoryOutOfBounds);
+        if memarg.offset > u64::from(u32::MAX) {
+            // Farther than any memory reaches.
+            let always = self.code.i32(1);
+            self.code.trap_if(always, TrapCode::MemoryOutOfBounds);
+        }
         let address = self.code.ins().uextend(types::I64, at);
         match i32::try_from(memarg.offset) {
             Ok(offset) => (flags, address, offset),
             // Too far for an offset: checked here, so that the sum is an address again.
             Err(_) => {
-                let address = self.code.ins().iadd_imm_s(address, memarg.offset as i64);
+                let offset = self.code.i64(memarg.offset as u32 as i64);
+                let address = self.code.ins().iadd(address, offset);
                 let end = self.code.ins().iadd_imm_s(address, size as i64);
                 let bytes = self.code.header(types::I64, field::MEMORY_BYTES);
                 let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
@@ -140,19 +138,54 @@ impl<'b> Translator<'_, 'b> {
         }
     }
 
-    fn pages(&mut self, bytes: Value) -> Value {
-        let pages = self.code.ins().ushr_imm_u(bytes, i64::from(PAGE.trailing_zeros()));
-        self.code.ins().ireduce(types::I32, pages)
+    /// A length as the guest counts it.
+    fn push_pages(&mut self, memory: u32, bytes: Value) {
+        let shift = i64::from(PAGE.trailing_zeros());
+        let pages = match self.env.module.memories[memory as usize].is_64 {
+            // -1 stays what it is.
+            true => self.code.ins().sshr_imm_u(bytes, shift),
+            false => {
+                let pages = self.code.ins().ushr_imm_u(bytes, shift);
+                self.code.ins().ireduce(types::I32, pages)
+            }
+        };
+        self.push(pages);
+    }
+
+    /// The slot's words with a memory's length and its limit.
+    pub(super) fn memory_words(&self, memory: u32) -> (u64, u64) {
+        match memory.checked_sub(1) {
+            None => (field::MEMORY_BYTES, field::MEMORY_LIMIT),
+            Some(side) => {
+                let place = self.env.slots.memories[side as usize];
+                (place.length, place.limit)
+            }
+        }
+    }
+
+    /// The device address of a memory's byte 0.
+    pub(super) fn memory_base(&mut self, memory: u32) -> Value {
+        match memory.checked_sub(1) {
+            None => self.code.memory_address(self.env.slots),
+            Some(side) => self.code.side_memory(&self.env.slots.memories[side as usize]),
+        }
+    }
+
+    fn memory_size(&mut self, mem: u32) {
+        let memory = self.part.memories[mem as usize];
+        let bytes = self.code.header(types::I64, self.memory_words(memory).0);
+        self.push_pages(memory, bytes);
     }
 
     /// The slot has room up to its limit, and that room is zero: growing is changing the length.
-    fn memory_grow(&mut self) {
-        let delta = self.pop();
-        let delta = self.code.ins().uextend(types::I64, delta);
+    fn memory_grow(&mut self, mem: u32) {
+        let (memory, delta) = (self.part.memories[mem as usize], self.pop());
+        let (length, limit) = self.memory_words(memory);
+        let delta = self.code.growth(delta);
         let delta = self.code.ins().ishl_imm_u(delta, i64::from(PAGE.trailing_zeros()));
-        let old = self.code.header(types::I64, field::MEMORY_BYTES);
+        let old = self.code.header(types::I64, length);
         let wanted = self.code.ins().iadd(old, delta);
-        let limit = self.code.header(types::I64, field::MEMORY_LIMIT);
+        let limit = self.code.header(types::I64, limit);
         if self.code.own {
             let beyond = self.code.ins().icmp(IntCC::UnsignedGreaterThan, wanted, limit);
             self.code.if_then(beyond, true, |code| {
@@ -162,20 +195,58 @@ impl<'b> Translator<'_, 'b> {
             });
         }
         let (new, result) = self.grow(old, wanted, limit);
-        self.code.set_header(new, field::MEMORY_BYTES);
-        // A page is more than the guard, and a memory of none stays below it.
-        let guard = self.code.i64(GUARD as i64);
-        let most = self.code.ins().umax(new, guard);
-        let fast = self.code.ins().isub(most, guard);
-        self.code.set_header(fast, field::MEMORY_FAST);
+        self.code.set_header(new, length);
+        if memory == 0 {
+            // A page is more than the guard, and a memory of none stays below it.
+            let guard = self.code.i64(GUARD as i64);
+            let most = self.code.ins().umax(new, guard);
+            let fast = self.code.ins().isub(most, guard);
+            self.code.set_header(fast, field::MEMORY_FAST);
+        }
         if self.code.own {
             // Whose it was before, nobody knows.
             let (to, zero) = (self.code.ins().ireduce(types::I32, old), self.code.i32(0));
             let length = self.code.ins().ireduce(types::I32, delta);
             self.code.call_helper(Helper::GuestFill, &[to, zero, length]);
         }
-        let pages = self.pages(result);
-        self.push(pages);
+        self.push_pages(memory, result);
+    }
+
+    /// Traps unless `length` (i32) bytes at `at` (i32) are inside a memory.
+    fn check_range(&mut self, memory: u32, at: Value, length: Value) {
+        match memory {
+            0 => self.code.check_range(at, length),
+            _ => {
+                let bytes = self.code.header(types::I64, self.memory_words(memory).0);
+                self.check_end(at, length, bytes, TrapCode::MemoryOutOfBounds);
+            }
+        }
+    }
+
+    fn memory_fill(&mut self, mem: u32) {
+        let (memory, length, byte, to) = (self.part.memories[mem as usize], self.pop(), self.pop(), self.pop());
+        let [length, to] = [length, to].map(|v| self.code.narrow(v, TrapCode::MemoryOutOfBounds));
+        self.check_range(memory, to, length);
+        if memory == 0 {
+            self.code.call_helper(Helper::GuestFill, &[to, byte, length]);
+            return;
+        }
+        let base = self.memory_base(memory);
+        self.code.call_helper(Helper::FillIn, &[to, byte, length, base]);
+    }
+
+    fn memory_copy(&mut self, dst: u32, src: u32) {
+        let (dst, src) = (self.part.memories[dst as usize], self.part.memories[src as usize]);
+        let (length, from, to) = (self.pop(), self.pop(), self.pop());
+        let [length, from, to] = [length, from, to].map(|v| self.code.narrow(v, TrapCode::MemoryOutOfBounds));
+        self.check_range(dst, to, length);
+        self.check_range(src, from, length);
+        if dst == 0 && src == 0 {
+            self.code.call_helper(Helper::GuestCopy, &[to, from, length]);
+            return;
+        }
+        let (to_base, from_base) = (self.memory_base(dst), self.memory_base(src));
+        self.code.call_helper(Helper::CopyIn, &[to, from, length, to_base, from_base]);
     }
 
     /// The new length, and the old one or -1 (in all bits) if there is no room.
@@ -187,16 +258,22 @@ impl<'b> Translator<'_, 'b> {
         (new, result)
     }
 
-    fn memory_init(&mut self, segment: u32) {
-        let (length, from, to) = (self.pop(), self.pop(), self.pop());
-        let segment = self.env.slots.data[segment as usize];
-        self.code.check_range(to, length);
+    fn memory_init(&mut self, segment: u32, mem: u32) {
+        let (memory, length, from, to) = (self.part.memories[mem as usize], self.pop(), self.pop(), self.pop());
+        let to = self.code.narrow(to, TrapCode::MemoryOutOfBounds);
+        let segment = self.env.slots.data[(self.part.data + segment) as usize];
+        self.check_range(memory, to, length);
         self.check_segment(segment.cell, from, length, TrapCode::MemoryOutOfBounds);
         let constants = self.code.fixed(field::CONSTANTS);
         let wide = self.code.ins().uextend(types::I64, from);
         let source = self.code.ins().iadd(constants, wide);
         let source = self.code.ins().iadd_imm_s(source, segment.at as i64);
-        self.code.call_helper(Helper::GuestWrite, &[to, source, length]);
+        if memory == 0 {
+            self.code.call_helper(Helper::GuestWrite, &[to, source, length]);
+            return;
+        }
+        let base = self.memory_base(memory);
+        self.code.call_helper(Helper::WriteIn, &[to, source, length, base]);
     }
 
     /// Traps unless `from + length` is within what is left of a segment.

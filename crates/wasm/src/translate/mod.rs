@@ -1,25 +1,34 @@
 //! wasm functions to CLIF, one operator at a time.
 //!
 //! A function's operands live on a stack of CLIF values, its locals in frontend variables, its control structure in a stack of [`control::Frame`]s. Each
-//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`control`].
+//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`control`], [`calls`], [`exception`].
+//!
+//! Operators carry the numbers of the module they come from; [`crate::link::Part`] has the program's.
 
+mod calls;
 mod control;
+mod exception;
 mod memory;
 mod numeric;
+mod side;
 mod table;
 
 pub use table::function_reference;
 
 use crate::callgraph::Survey;
 use crate::code::{Code, signature};
-use crate::decode::{Module, unsupported};
+use crate::declared::unsupported;
+use crate::decode::Module;
 use crate::error::Error;
+use crate::link::Part;
 use crate::runtime;
 use crate::slot::SlotLayout;
 use crate::types::{FuncType, ValType};
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, InstBuilder, SigRef, Signature, SourceLoc, UserFuncName, Value, types};
+use cranelift_codegen::ir::{
+    self, Block, InstBuilder, SigRef, Signature, SourceLoc, UserExternalName, UserFuncName, Value, types,
+};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
@@ -96,9 +105,10 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
         .par_iter()
         .zip(&module.surveys)
         .enumerate()
-        .map_init(FunctionBuilderContext::new, |context, (i, (body, survey))| {
+        .map_init(FunctionBuilderContext::new, |context, (i, ((part, body), survey))| {
             let index = imports + i as u32;
-            translate_function(&env, index, body, survey, context, &isa).map(|clif| {
+            let part = &module.parts[*part as usize];
+            translate_function(&env, index, part, body, survey, context, &isa).map(|clif| {
                 let name = module.function_name(index).map_or_else(|| format!("function {index}"), str::to_owned);
                 Function { index, kind: FunctionKind::Wasm, name, cycle: module.cycles[index as usize], clif }
             })
@@ -108,7 +118,7 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
     if options.optimize {
         functions.par_iter_mut().try_for_each(|function| optimize(function, &isa))?;
     }
-    let least_memory = module.memory.map_or(0, |m| m.minimum * PAGE);
+    let least_memory = module.memories.first().map_or(0, |m| m.minimum * PAGE);
     Ok(Program { functions, slots, least_memory, address_taken: module.address_taken.clone() })
 }
 
@@ -143,6 +153,7 @@ pub(crate) fn clif_signature(ty: &FuncType) -> Signature {
 
 struct Translator<'a, 'b> {
     env: &'a Env<'a>,
+    part: &'a Part,
     index: u32,
     code: Code<'b>,
     stack: Vec<Value>,
@@ -151,6 +162,10 @@ struct Translator<'a, 'b> {
     /// Iterations until the next look at the stop word; made when the first loop is met.
     ticks: Option<Variable>,
     signatures: HashMap<u32, SigRef>,
+    /// Where a tail call of the function to itself goes.
+    again: Option<Block>,
+    /// Where the function returns from when an exception goes through it.
+    unwind: Option<Block>,
     /// Where the operator being translated is in the file.
     offset: usize,
 }
@@ -158,17 +173,23 @@ struct Translator<'a, 'b> {
 fn translate_function(
     env: &Env<'_>,
     index: u32,
+    part: &Part,
     body: &FunctionBody<'_>,
     survey: &Survey,
     context: &mut FunctionBuilderContext,
     isa: &OwnedTargetIsa,
 ) -> Result<ir::Function, Error> {
     let ty = env.module.function_type(index);
-    let name = UserFuncName::user(namespace::WASM, index);
-    let mut function = ir::Function::with_name_signature(name, clif_signature(ty));
+    // What is called by everyone is a function of the runtime's that makes its tail calls.
+    let name = match env.module.traits.tails[index as usize] {
+        true => runtime::body_name(index),
+        false => UserExternalName { namespace: namespace::WASM, index },
+    };
+    let mut function = ir::Function::with_name_signature(UserFuncName::User(name), clif_signature(ty));
     let code = Code::new(FunctionBuilder::new(&mut function, context), env.layout, env.slots);
     let mut translator = Translator {
         env,
+        part,
         index,
         code,
         stack: Vec::new(),
@@ -176,6 +197,8 @@ fn translate_function(
         locals: Vec::new(),
         ticks: None,
         signatures: HashMap::new(),
+        again: None,
+        unwind: None,
         offset: body.range().start,
     };
     translator.function(ty, body, survey)?;
@@ -189,6 +212,9 @@ impl<'b> Translator<'_, 'b> {
         self.set_location();
         let calls = !survey.calls.is_empty() || !survey.indirect.is_empty();
         self.prologue(calls);
+        if survey.tails.contains(&self.index) {
+            self.begin_again(ty, body)?;
+        }
         self.push_function_frame(ty);
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
@@ -196,6 +222,10 @@ impl<'b> Translator<'_, 'b> {
             let op = reader.read()?;
             self.set_location();
             self.operator(&op)?;
+        }
+        self.unwinding(ty);
+        if let Some(again) = self.again {
+            self.code.b.seal_block(again);
         }
         Ok(())
     }
@@ -226,9 +256,10 @@ impl<'b> Translator<'_, 'b> {
     fn zero(&mut self, ty: ValType) -> Value {
         match ty {
             ValType::I32 => self.code.i32(0),
-            ValType::I64 | ValType::FuncRef | ValType::ExternRef => self.code.i64(0),
+            ValType::I64 => self.code.i64(0),
+            ty if ty.is_reference() => self.code.i64(0),
             ValType::F32 => self.code.ins().f32const(0.0),
-            ValType::F64 => self.code.ins().f64const(0.0),
+            _ => self.code.ins().f64const(0.0),
         }
     }
 
@@ -267,6 +298,8 @@ impl<'b> Translator<'_, 'b> {
             || memory::translate(self, op)
             || table::translate(self, op)
             || self.control(op)?
+            || self.calls(op)
+            || self.exceptions(op)?
             || self.variables(op)
         {
             return Ok(());
@@ -289,6 +322,7 @@ impl<'b> Translator<'_, 'b> {
                 self.code.b.def_var(self.locals[local_index as usize], value);
             }
             Operator::GlobalGet { global_index } => {
+                let global_index = self.part.globals[global_index as usize];
                 let ty = self.env.module.globals[global_index as usize].ty.clif();
                 let value = self.code.slot_load(
                     ty,
@@ -298,6 +332,7 @@ impl<'b> Translator<'_, 'b> {
                 self.push(value);
             }
             Operator::GlobalSet { global_index } => {
+                let global_index = self.part.globals[global_index as usize];
                 let value = self.pop();
                 self.code.slot_store(
                     value,
@@ -339,7 +374,7 @@ impl<'b> Translator<'_, 'b> {
 }
 
 /// What a person calls the proposal an operator belongs to.
-fn feature(op: &Operator<'_>) -> &'static str {
+pub(crate) fn feature(op: &Operator<'_>) -> &'static str {
     macro_rules! proposal {
         ($( @$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
             match op { $(Operator::$op { .. } => stringify!($proposal),)* _ => "this instruction" }

@@ -12,6 +12,7 @@ use wasmparser::Operator as Op;
 
 /// Translates `op` if it is about tables or references.
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
+    let place = |t: &Translator<'_, '_>, table: u32| t.part.tables[table as usize];
     match *op {
         Op::RefNull { .. } => {
             let null = t.code.i64(0);
@@ -22,36 +23,46 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             let null = t.code.ins().icmp_imm_s(IntCC::Equal, reference, 0);
             t.push_flag(null);
         }
+        Op::RefAsNonNull => {
+            let reference = t.peek();
+            t.code.trap_unless(reference, TrapCode::NullReference);
+        }
         Op::RefFunc { function_index } => {
-            let reference = t.code.i64(function_reference(t.env.module, function_index) as i64);
+            let function = t.part.functions[function_index as usize];
+            let reference = t.code.i64(function_reference(t.env.module, function) as i64);
             t.push(reference);
         }
         Op::TableGet { table } => {
-            let index = t.pop();
+            let (table, index) = (place(t, table), t.pop());
+            let index = t.table_index(table, index, TrapCode::TableOutOfBounds);
             let element = t.table_element(table, index, TrapCode::TableOutOfBounds);
             t.push(element);
         }
         Op::TableSet { table } => {
-            let (value, index) = (t.pop(), t.pop());
+            let (table, value, index) = (place(t, table), t.pop(), t.pop());
+            let index = t.table_index(table, index, TrapCode::TableOutOfBounds);
             let address = t.element_address(table, index, TrapCode::TableOutOfBounds);
             let flags = t.code.trusted(region::TABLE);
             t.code.word_store(value, flags, address, 0);
         }
         Op::TableSize { table } => {
+            let table = place(t, table);
             let length = t.table_length(table);
-            let length = t.code.ins().ireduce(types::I32, length);
-            t.push(length);
+            t.push_length(table, length);
         }
-        Op::TableGrow { table } => t.table_grow(table),
+        Op::TableGrow { table } => t.table_grow(place(t, table)),
         Op::TableFill { table } => {
-            let (count, value, from) = (t.pop(), t.pop(), t.pop());
+            let (table, count, value, from) = (place(t, table), t.pop(), t.pop(), t.pop());
+            let [count, from] = [count, from].map(|v| t.table_index(table, v, TrapCode::TableOutOfBounds));
             let length = t.table_length(table);
             t.check_end(from, count, length, TrapCode::TableOutOfBounds);
             let to = t.unchecked_element(table, from);
             t.code.call_helper(Helper::WordsFill, &[to, value, count]);
         }
         Op::TableCopy { dst_table, src_table } => {
+            let (dst_table, src_table) = (place(t, dst_table), place(t, src_table));
             let (count, from, to) = (t.pop(), t.pop(), t.pop());
+            let [count, from, to] = [count, from, to].map(|v| t.code.narrow(v, TrapCode::TableOutOfBounds));
             for (table, at) in [(dst_table, to), (src_table, from)] {
                 let length = t.table_length(table);
                 t.check_end(at, count, length, TrapCode::TableOutOfBounds);
@@ -60,8 +71,9 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             t.code.call_helper(Helper::WordsCopy, &[to, from, count]);
         }
         Op::TableInit { elem_index, table } => {
-            let (count, from, to) = (t.pop(), t.pop(), t.pop());
-            let segment = t.env.slots.elements[elem_index as usize];
+            let (table, count, from, to) = (place(t, table), t.pop(), t.pop(), t.pop());
+            let to = t.table_index(table, to, TrapCode::TableOutOfBounds);
+            let segment = t.env.slots.elements[(t.part.elements + elem_index) as usize];
             let length = t.table_length(table);
             t.check_end(to, count, length, TrapCode::TableOutOfBounds);
             t.check_segment(segment.cell, from, count, TrapCode::TableOutOfBounds);
@@ -75,7 +87,8 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
         }
         Op::ElemDrop { elem_index } => {
             let none = t.code.i64(0);
-            t.code.slot_store(none, region::HEADER, t.env.slots.elements[elem_index as usize].cell);
+            let segment = t.env.slots.elements[(t.part.elements + elem_index) as usize];
+            t.code.slot_store(none, region::HEADER, segment.cell);
         }
         _ => return false,
     }
@@ -113,10 +126,24 @@ impl Translator<'_, '_> {
         self.code.ins().iadd(first, offset)
     }
 
+    /// An index into a table, as an i32: of a table with 64-bit indices too, which has no more elements than those reach.
+    pub(super) fn table_index(&mut self, table: u32, index: Value, code: TrapCode) -> Value {
+        debug_assert_eq!(self.env.module.tables[table as usize].is_64, self.code.is_wide(index));
+        self.code.narrow(index, code)
+    }
+
+    fn push_length(&mut self, table: u32, length: Value) {
+        let length = match self.env.module.tables[table as usize].is_64 {
+            true => length,
+            false => self.code.ins().ireduce(types::I32, length),
+        };
+        self.push(length);
+    }
+
     fn table_grow(&mut self, table: u32) {
         let (delta, value) = (self.pop(), self.pop());
         let place = self.env.slots.tables[table as usize];
-        let wide = self.code.ins().uextend(types::I64, delta);
+        let wide = self.code.growth(delta);
         let old = self.table_length(table);
         let wanted = self.code.ins().iadd(old, wide);
         let limit = self.code.i64(place.capacity as i64);
@@ -126,7 +153,6 @@ impl Translator<'_, '_> {
         let added = self.code.ins().isub(to, from);
         let at = self.unchecked_element(table, from);
         self.code.call_helper(Helper::WordsFill, &[at, value, added]);
-        let result = self.code.ins().ireduce(types::I32, result);
-        self.push(result);
+        self.push_length(table, result);
     }
 }

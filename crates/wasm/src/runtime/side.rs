@@ -1,0 +1,72 @@
+//! Memories other than the first: wherever they lie, their device address is a parameter.
+
+use super::bulk::{self, Side};
+use crate::code::Code;
+use crate::translate::Env;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use gpu_run_abi::intrinsic::region;
+
+pub(super) fn copy(code: &mut Code<'_>, _: &Env<'_>) {
+    bulk::copy(code, |code| (Side::guest_in(code, 1, 4), Side::guest_in(code, 2, 5)));
+}
+
+pub(super) fn fill(code: &mut Code<'_>, _: &Env<'_>) {
+    let to = Side::guest_in(code, 1, 4);
+    bulk::fill(code, to);
+}
+
+pub(super) fn write(code: &mut Code<'_>, _: &Env<'_>) {
+    let (to, from) = (Side::guest_in(code, 1, 4), Side::plain(code, 2));
+    bulk::copy_forward(code, to, from);
+    code.ins().return_(&[]);
+}
+
+/// (memory, address, bytes) -> value: byte by byte, the lowest first.
+pub(super) fn load(code: &mut Code<'_>, _: &Env<'_>) {
+    let none = code.i64(0);
+    let value = code.variable(types::I64, none);
+    each_byte(code, |code, address, shift| {
+        let flags = code.trusted(region::BUS);
+        let byte = code.ins().uload8(types::I64, flags, address, 0);
+        let byte = code.ins().ishl(byte, shift);
+        let rest = code.b.use_var(value);
+        let all = code.ins().bor(rest, byte);
+        code.b.def_var(value, all);
+    });
+    let value = code.b.use_var(value);
+    code.ins().return_(&[value]);
+}
+
+/// (memory, address, bytes, value)
+pub(super) fn store(code: &mut Code<'_>, _: &Env<'_>) {
+    let value = code.param(4);
+    each_byte(code, |code, address, shift| {
+        let (flags, byte) = (code.trusted(region::BUS), code.ins().ushr(value, shift));
+        code.ins().istore8(flags, byte, address, 0);
+    });
+    code.ins().return_(&[]);
+}
+
+/// For each byte of an access its device address, and by how many bits it is shifted (i64).
+fn each_byte(code: &mut Code<'_>, with: impl FnOnce(&mut Code<'_>, Value, Value)) {
+    let (memory, first, bytes) = (code.param(1), code.param(2), code.param(3));
+    let none = code.i32(0);
+    let at = code.variable(types::I32, none);
+    code.while_loop(
+        |code| {
+            let at = code.b.use_var(at);
+            code.ins().icmp(IntCC::UnsignedLessThan, at, bytes)
+        },
+        |code| {
+            let index = code.b.use_var(at);
+            let guest = code.ins().iadd(first, index);
+            let address = code.guest_address(guest, memory);
+            let shift = code.ins().uextend(types::I64, index);
+            let shift = code.ins().ishl_imm_u(shift, 3);
+            with(code, address, shift);
+            let next = code.ins().iadd_imm_s(index, 1);
+            code.b.def_var(at, next);
+        },
+    );
+}

@@ -1,0 +1,94 @@
+//! Tail calls, which PTX does not have.
+//!
+//! A function that leaves its place to another writes that one's index and arguments to the slot and returns. It is never called itself but by what stands here:
+//! the function everyone calls in its place, which calls it, and then, while there is an index in the slot, whatever that says.
+
+use super::{Helper, body_name};
+use crate::code::Code;
+use crate::translate::{Env, clif_signature};
+use cranelift_codegen::ir::{BlockCall, InstBuilder, JumpTableData, Value, types};
+use gpu_run_abi::TrapCode;
+use gpu_run_abi::intrinsic::{namespace, region};
+use gpu_run_abi::layout::WORD;
+
+/// What is called in the place of a function that makes tail calls.
+pub(super) fn stand_in(code: &mut Code<'_>, env: &Env<'_>, function: u32) {
+    let (ty, tail) = (env.module.function_type(function), env.slots.tail);
+    let mut args = vec![code.instance];
+    args.extend((1..=ty.params.len()).map(|i| code.param(i)));
+    let results = call(code, env, function, &args);
+    if tail.next == 0 {
+        // It leaves to none that could leave again.
+        code.ins().return_(&results);
+        return;
+    }
+    let next = code.header(types::I32, tail.next);
+    let (more, done) = (code.b.create_block(), code.b.create_block());
+    code.ins().brif(next, more, &[], done, &[]);
+    code.open(done);
+    code.ins().return_(&results);
+    code.open(more);
+    code.call_helper(Helper::TailCalls, &[]);
+    let results: Vec<_> =
+        (0..).zip(&ty.results).map(|(i, ty)| code.header(ty.clif(), tail.results + WORD * i)).collect();
+    code.ins().return_(&results);
+}
+
+/// Calls a function's body: what it leaves to is in the slot afterwards.
+fn call(code: &mut Code<'_>, env: &Env<'_>, function: u32, args: &[Value]) -> Vec<Value> {
+    let ty = env.module.function_type(function);
+    let (space, index) = match env.module.traits.tails[function as usize] {
+        true => (namespace::RUNTIME, body_name(function).index),
+        false => (namespace::WASM, function),
+    };
+    let callee = code.function(space, index, || clif_signature(ty));
+    let call = code.ins().call(callee, args);
+    code.b.inst_results(call).to_vec()
+}
+
+/// While the slot says whom to call, calls it; the results of the last are in the slot then.
+pub(super) fn tail_calls(code: &mut Code<'_>, env: &Env<'_>) {
+    let (tail, targets) = (env.slots.tail, &env.module.traits.tail_targets);
+    if targets.is_empty() {
+        code.ins().return_(&[]);
+        return;
+    }
+    let (head, chosen, done) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
+    code.ins().jump(head, &[]);
+    code.b.switch_to_block(head);
+    let next = code.header(types::I32, tail.next);
+    code.ins().brif(next, chosen, &[], done, &[]);
+    code.open(chosen);
+    let none = code.i64(0);
+    code.slot_store(none, region::HEADER, tail.next);
+    let index = code.ins().iadd_imm_s(next, -1);
+    let other = code.b.create_block();
+    let blocks: Vec<_> = targets.iter().map(|_| code.b.create_block()).collect();
+    let last = targets.last().copied().unwrap_or(0);
+    let table: Vec<_> = (0..=last)
+        .map(|f| {
+            let block = targets.binary_search(&f).map_or(other, |at| blocks[at]);
+            BlockCall::new(block, [], &mut code.b.func.dfg.value_lists)
+        })
+        .collect();
+    let default = BlockCall::new(other, [], &mut code.b.func.dfg.value_lists);
+    let table = code.b.create_jump_table(JumpTableData::new(default, &table));
+    code.ins().br_table(index, table);
+    for (block, function) in blocks.into_iter().zip(targets) {
+        code.open(block);
+        let ty = env.module.function_type(*function);
+        let mut args = vec![code.instance];
+        for (i, param) in (0..).zip(&ty.params) {
+            args.push(code.header(param.clif(), tail.arguments + WORD * i));
+        }
+        for (i, result) in (0..).zip(call(code, env, *function, &args)) {
+            code.set_header(result, tail.results + WORD * i);
+        }
+        code.ins().jump(head, &[]);
+    }
+    code.b.seal_block(head);
+    code.open(other);
+    code.trap(TrapCode::Unreachable);
+    code.open(done);
+    code.ins().return_(&[]);
+}

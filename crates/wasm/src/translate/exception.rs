@@ -1,0 +1,126 @@
+//! Exceptions: thrown, caught, passed on.
+//!
+//! The exception under way is in the slot: its tag, its values. A function it goes through returns as if nothing had happened, with
+//! results that mean nothing, and every call that may end so is followed by a look at the tag's word. Which calls may is known
+//! ([`crate::callgraph::Traits`]): where nothing throws, nothing looks.
+//!
+//! `catch` takes the values from the slot. References to exceptions are numbers of copies, see [`crate::runtime::exception`].
+
+use super::Translator;
+use crate::code::block_args;
+use crate::error::Error;
+use crate::runtime::Helper;
+use crate::types::FuncType;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use gpu_run_abi::TrapCode;
+use gpu_run_abi::intrinsic::region;
+use gpu_run_abi::layout::WORD;
+use wasmparser::{Catch, Operator};
+
+impl Translator<'_, '_> {
+    pub(super) fn exceptions(&mut self, op: &Operator<'_>) -> Result<bool, Error> {
+        match *op {
+            Operator::Throw { tag_index } => {
+                let (tag, place) = (self.part.tags[tag_index as usize], self.env.slots.exception);
+                let values = self.pop_many(self.tag_type(tag).params.len());
+                for (i, value) in values.into_iter().enumerate() {
+                    self.code.slot_store(value, region::HEADER, place.values + WORD * i as u64);
+                }
+                let (none, tag) = (self.code.i64(0), self.code.i64(i64::from(tag) + 1));
+                self.code.slot_store(none, region::HEADER, place.number);
+                self.code.slot_store(tag, region::HEADER, place.tag);
+                self.raise();
+            }
+            Operator::ThrowRef => {
+                let reference = self.pop();
+                self.code.trap_unless(reference, TrapCode::NullException);
+                if self.env.slots.exception.kept > 0 {
+                    self.code.call_helper(Helper::TakeException, &[reference]);
+                }
+                self.raise();
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn tag_type(&self, tag: u32) -> &'_ FuncType {
+        let module = self.env.module;
+        &module.types[module.tags[tag as usize] as usize]
+    }
+
+    fn raise(&mut self) {
+        let landing = self.landing();
+        self.code.ins().jump(landing, &[]);
+        self.dead();
+    }
+
+    /// Behind a call: where an exception is under way, it goes on from here.
+    pub(super) fn after_call(&mut self, may_throw: bool) {
+        if !may_throw {
+            return;
+        }
+        let tag = self.code.header(types::I32, self.env.slots.exception.tag);
+        let (landing, next) = (self.landing(), self.code.b.create_block());
+        self.code.ins().brif(tag, landing, &[], next, &[]);
+        self.code.open(next);
+    }
+
+    /// What a block catches, when an exception comes to its landing: the first clause that is for it, else it goes on outside.
+    pub(super) fn catch(&mut self, catches: &[Catch], landing: Block) {
+        self.code.open(landing);
+        let place = self.env.slots.exception;
+        let under_way = self.code.header(types::I32, place.tag);
+        for catch in catches {
+            let (tag, label, by_reference) = match *catch {
+                Catch::One { tag, label } => (Some(tag), label, false),
+                Catch::OneRef { tag, label } => (Some(tag), label, true),
+                Catch::All { label } => (None, label, false),
+                Catch::AllRef { label } => (None, label, true),
+            };
+            let tag = tag.map(|tag| self.part.tags[tag as usize]);
+            let other = tag.map(|tag| {
+                let (mine, other) = (self.code.b.create_block(), self.code.b.create_block());
+                let same = self.code.ins().icmp_imm_s(IntCC::Equal, under_way, i64::from(tag) + 1);
+                self.code.ins().brif(same, mine, &[], other, &[]);
+                self.code.open(mine);
+                other
+            });
+            let values = self.caught(tag, by_reference);
+            let (target, _) = self.aim(label);
+            self.code.ins().jump(target, &block_args(&values));
+            match other {
+                Some(other) => self.code.open(other),
+                // What follows a clause for all is for none.
+                None => return,
+            }
+        }
+        let outside = self.landing();
+        self.code.ins().jump(outside, &[]);
+    }
+
+    /// The values a clause gives its label; nothing is under way any more.
+    fn caught(&mut self, tag: Option<u32>, by_reference: bool) -> Vec<Value> {
+        let place = self.env.slots.exception;
+        let params = tag.map_or_else(Vec::new, |tag| self.tag_type(tag).params.clone());
+        let load = |(i, ty): (usize, &crate::types::ValType)| {
+            self.code.slot_load(ty.clif(), region::HEADER, place.values + WORD * i as u64)
+        };
+        let mut values: Vec<_> = params.iter().enumerate().map(load).collect();
+        if by_reference {
+            values.extend(self.code.call_helper(Helper::KeepException, &[]));
+        }
+        let none = self.code.i64(0);
+        self.code.slot_store(none, region::HEADER, place.tag);
+        values
+    }
+
+    /// The end of a function that is left by an exception, or by a tail call: its results mean nothing.
+    pub(super) fn unwinding(&mut self, ty: &FuncType) {
+        let Some(block) = self.unwind else { return };
+        self.code.open(block);
+        let results: Vec<_> = ty.results.iter().map(|ty| self.zero(*ty)).collect();
+        self.code.ins().return_(&results);
+    }
+}
