@@ -28,16 +28,29 @@ pub enum Move {
     Output { ptr: u8, len: u8, size: u32 },
     /// `count` (pointer, length) pairs at `iovs`: output fills them one after the other. Word: their total room.
     Scatter { iovs: u8, count: u8 },
-    /// Exactly `bytes` bytes of output go to `ptr`. No word. Results come before all other output.
-    Result { ptr: u8, bytes: u32 },
-    /// Output of a length the host decides goes to `ptr`. Word: `ptr`. Of two, the first's length is `Reply::split`.
-    Answer { ptr: u8 },
+    /// Exactly `bytes` bytes of output go to `ptr`, which is a multiple of `align`. No word. Results come before all other output.
+    Result { ptr: u8, bytes: u32, align: u32 },
+    /// Output of a length the host decides goes to `ptr`, a multiple of `align`. Word: `ptr`. Of two, the first's length is `Reply::split`.
+    Answer { ptr: u8, align: u32 },
 }
 
 impl Move {
     /// Whether the move has an argument word.
     pub const fn has_word(self) -> bool {
         !matches!(self, Move::Result { .. })
+    }
+
+    /// The parameter that is a pointer, and what it has to be a multiple of. A call with another is a trap.
+    pub const fn alignment(self) -> Option<(u8, u32)> {
+        match self {
+            Move::Value(_) => None,
+            // Bytes, or structs that begin with a word: subscriptions, events.
+            Move::Input { ptr, size, .. } | Move::Output { ptr, size, .. } => {
+                Some((ptr, if size == 1 { 1 } else { 8 }))
+            }
+            Move::Gather { iovs, .. } | Move::Scatter { iovs, .. } => Some((iovs, 4)),
+            Move::Result { ptr, align, .. } | Move::Answer { ptr, align } => Some((ptr, align)),
+        }
     }
 }
 
@@ -95,8 +108,9 @@ macro_rules! calls {
     (@move Output $a:ident, $b:ident, $s:literal) => { Move::Output { ptr: P::$a as u8, len: P::$b as u8, size: $s } };
     (@move Gather $a:ident, $b:ident) => { Move::Gather { iovs: P::$a as u8, count: P::$b as u8 } };
     (@move Scatter $a:ident, $b:ident) => { Move::Scatter { iovs: P::$a as u8, count: P::$b as u8 } };
-    (@move Result $a:ident, $s:literal) => { Move::Result { ptr: P::$a as u8, bytes: $s } };
-    (@move Answer $a:ident) => { Move::Answer { ptr: P::$a as u8 } };
+    (@move Result $a:ident, $s:literal) => { Move::Result { ptr: P::$a as u8, bytes: $s, align: if $s < 8 { $s } else { 8 } } };
+    (@move Result $a:ident, $s:literal, $t:literal) => { Move::Result { ptr: P::$a as u8, bytes: $s, align: $t } };
+    (@move Answer $a:ident, $t:literal) => { Move::Answer { ptr: P::$a as u8, align: $t } };
 }
 
 /// The module name of WASI preview 1.
@@ -104,9 +118,9 @@ pub const WASI: &str = "wasi_snapshot_preview1";
 
 calls! {
     "wasi_snapshot_preview1" {
-        args_get(argv: I32, argv_buf: I32) -> Errno { Answer(argv), Answer(argv_buf) }
+        args_get(argv: I32, argv_buf: I32) -> Errno { Answer(argv, 4), Answer(argv_buf, 1) }
         args_sizes_get(argc: I32, argv_buf_size: I32) -> Errno { Result(argc, 4), Result(argv_buf_size, 4) }
-        environ_get(environ: I32, environ_buf: I32) -> Errno { Answer(environ), Answer(environ_buf) }
+        environ_get(environ: I32, environ_buf: I32) -> Errno { Answer(environ, 4), Answer(environ_buf, 1) }
         environ_sizes_get(count: I32, buf_size: I32) -> Errno { Result(count, 4), Result(buf_size, 4) }
         clock_res_get(id: I32, resolution: I32) -> Errno { Value(id), Result(resolution, 8) }
         clock_time_get(id: I32, precision: I64, time: I32) -> Errno { Value(id), Value(precision), Result(time, 8) }
@@ -121,7 +135,7 @@ calls! {
         fd_filestat_set_size(fd: I32, size: I64) -> Errno { Value(fd), Value(size) }
         fd_filestat_set_times(fd: I32, atim: I64, mtim: I64, flags: I32) -> Errno { Value(fd), Value(atim), Value(mtim), Value(flags) }
         fd_pread(fd: I32, iovs: I32, iovs_len: I32, offset: I64, nread: I32) -> Errno { Value(fd), Result(nread, 4), Scatter(iovs, iovs_len), Value(offset) }
-        fd_prestat_get(fd: I32, prestat: I32) -> Errno { Value(fd), Result(prestat, 8) }
+        fd_prestat_get(fd: I32, prestat: I32) -> Errno { Value(fd), Result(prestat, 8, 4) }
         fd_prestat_dir_name(fd: I32, path: I32, path_len: I32) -> Errno { Value(fd), Output(path, path_len) }
         fd_pwrite(fd: I32, iovs: I32, iovs_len: I32, offset: I64, nwritten: I32) -> Errno { Value(fd), Gather(iovs, iovs_len), Value(offset), Result(nwritten, 4) }
         fd_read(fd: I32, iovs: I32, iovs_len: I32, nread: I32) -> Errno { Value(fd), Result(nread, 4), Scatter(iovs, iovs_len) }

@@ -159,7 +159,10 @@ fn outcome(mut command: Command, input: &Input) -> Result<Observed, Failed> {
 
 fn equals_wasmtime(program: &Program) -> Result<(), Failed> {
     let input = program.input();
-    let expected = in_directory(program, |dir| Ok(oracle::run(&program.wasm(), &program.name, &input, dir)?.0))?;
+    let expected = in_directory(program, |dir| {
+        let dirs: Vec<_> = dir.map(|dir| (dir, ".")).into_iter().collect();
+        Ok(oracle::run(&program.wasm(), &program.name, &input, &dirs)?.0)
+    })?;
     let got = in_directory(program, |dir| alone(program, &input, dir))?;
     Ok(difference(&program.spec, &expected, &got)?)
 }

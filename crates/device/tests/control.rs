@@ -451,3 +451,42 @@ fn kernels_are_checked_before_they_run() {
     let deep = gpu_run_device::Grid { blocks: 1, threads: 1, stack_bytes: u32::MAX };
     assert!(matches!(run(&module, "k", deep, &[Arg::U64(0)]), Err(Error::Unavailable(_))));
 }
+
+/// A function with so many registers and labels that those assigned once are values: also those that are assigned on one of two ways and read where only that one leads, and one that is
+/// read further up than it is assigned.
+#[test]
+fn a_large_function_keeps_its_registers() {
+    const PARTS: u64 = 1000;
+    let (mut hot, mut cold) = (String::new(), String::new());
+    for i in 0..PARTS {
+        hot += &format!(
+            "and.b64 %d2, %d1, {};\nsetp.ne.u64 %q{i}, %d2, 0;\n@%q{i} bra $cold{i};\nadd.u64 %v{i}, %d1, {i};\nadd.u64 %d3, %d3, %v{i};\n\
+             $join{i}:\n@%q{i} bra $over{i};\nadd.u64 %d3, %d3, %v{i};\n$over{i}:\n",
+            1u64 << (i % 8)
+        );
+        cold += &format!("$cold{i}:\nadd.u64 %d3, %d3, 1;\nbra $join{i};\n");
+    }
+    let body = kernel(&format!(
+        ".reg .b64 %v<{PARTS}>; .reg .pred %q<{PARTS}>; .reg .b64 %late;
+    ld.global.u64 %d1, [%d0];
+    mov.b64 %d3, 0;
+    mov.b64 %d4, 0;
+$again:
+    setp.eq.u64 %p0, %d4, 0;
+    @%p0 bra $first;
+    add.u64 %d3, %d3, %late;
+$first:
+    {hot}
+    mov.b64 %late, 5;
+    add.u64 %d4, %d4, 1;
+    setp.lt.u64 %p1, %d4, 2;
+    @%p1 bra $again;
+    st.global.u64 [%d0+8], %d3;
+    ret;
+    {cold}"
+    ));
+    let input = 0b1010_0110;
+    let part = |i: u64| if input & (1 << (i % 8)) == 0 { 2 * (input + i) } else { 1 };
+    let expected = 2 * (0..PARTS).map(part).sum::<u64>() + 5;
+    assert_eq!(on_memory(&body, &[input, 0])[1], expected);
+}

@@ -101,7 +101,8 @@ fn measure(program: &Program) -> Result<(Duration, Duration, u64), Failure> {
         }
         let (input, directory) = workload(program)?;
         let dir = directory.as_ref().map(Directory::path);
-        let (expected, took) = oracle::run(&program.wasm(), &program.name, &input, dir)?;
+        let dirs: Vec<_> = dir.map(|dir| (dir, ".")).into_iter().collect();
+        let (expected, took) = oracle::run(&program.wasm(), &program.name, &input, &dirs)?;
         theirs = theirs.min(took);
         let (input, directory) = workload(program)?;
         let dir = directory.as_ref().map(Directory::path);

@@ -248,7 +248,10 @@ impl Context {
                 Err(Stop::Exit(code as u32))
             }
             // A guest has no one to send signals to.
-            Call::proc_raise => Err(Errno::Notsup.into()),
+            Call::proc_raise => match exactly(words)? {
+                [0..=30] => Err(Errno::Notsup.into()),
+                [_] => Err(Errno::Inval.into()),
+            },
             Call::random_get => {
                 let [room] = exactly(words)?;
                 random(room, out)

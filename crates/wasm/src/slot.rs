@@ -157,21 +157,7 @@ impl SlotLayout {
             true => (low(module, STACK_KEPT), 0),
             false => (0, 0),
         };
-        Self {
-            globals,
-            tables,
-            memories,
-            tail,
-            exception,
-            data,
-            elements,
-            arguments,
-            end,
-            memory,
-            low,
-            own,
-            constants,
-        }
+        Self { globals, tables, memories, tail, exception, data, elements, arguments, end, memory, low, own, constants }
     }
 }
 

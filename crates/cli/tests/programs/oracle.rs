@@ -19,8 +19,13 @@ const OUTPUT: usize = 64 << 20;
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 static MODULES: LazyLock<Mutex<HashMap<PathBuf, Module>>> = LazyLock::new(Mutex::default);
 
-/// Runs a program; says what it did and how long `_start` took.
-pub(crate) fn run(wasm: &Path, name: &str, input: &Input, dir: Option<&Path>) -> Result<(Observed, Duration), Failure> {
+/// Runs a program with these folders, under these names; says what it did and how long `_start` took.
+pub(crate) fn run(
+    wasm: &Path,
+    name: &str,
+    input: &Input,
+    dirs: &[(&Path, &str)],
+) -> Result<(Observed, Duration), Failure> {
     let module = module(wasm)?;
     let (stdout, stderr) = (MemoryOutputPipe::new(OUTPUT), MemoryOutputPipe::new(OUTPUT));
     let mut builder = WasiCtxBuilder::new();
@@ -29,8 +34,8 @@ pub(crate) fn run(wasm: &Path, name: &str, input: &Input, dir: Option<&Path>) ->
     for (key, value) in &input.env {
         builder.env(key, value);
     }
-    if let Some(dir) = dir {
-        builder.preopened_dir(dir, ".", FsPerms::ReadWrite)?;
+    for (dir, name) in dirs {
+        builder.preopened_dir(dir, *name, FsPerms::ReadWrite)?;
     }
     let mut linker: Linker<WasiP1Ctx> = Linker::new(&ENGINE);
     p1::add_to_linker_sync(&mut linker, |context| context)?;
@@ -45,7 +50,8 @@ pub(crate) fn run(wasm: &Path, name: &str, input: &Input, dir: Option<&Path>) ->
         Err(error) => match (error.downcast_ref::<I32Exit>(), error.downcast_ref::<Trap>()) {
             (Some(exit), _) => Ending::Exit(exit.0),
             (_, Some(trap)) => Ending::Trap(words(*trap)),
-            _ => return Err(error.into()),
+            // A host function ended it.
+            _ => Ending::Trap(error.root_cause().to_string()),
         },
     };
     drop(store);

@@ -17,6 +17,9 @@ const ERRNO_TOO_LONG: i64 = 37;
 
 pub(super) fn build(code: &mut Code<'_>, call: Call) {
     let row = call.function();
+    for (pointer, align) in row.moves.iter().filter_map(|step| step.alignment()) {
+        check_alignment(code, pointer, align);
+    }
     super::local::answer(code, call);
     let start = code.i32(0);
     code.set_header(start, field::PORT_CURSOR);
@@ -51,7 +54,7 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
                 let (iovs, count) = (parameter(code, iovs), parameter(code, count));
                 code.call_helper(Helper::IoReceive, &[iovs, count]);
             }
-            Move::Answer { ptr } => {
+            Move::Answer { ptr, .. } => {
                 let length = if first_answer { super::bus::split(code) } else { code.i32(-1) };
                 first_answer = false;
                 let pointer = parameter(code, ptr);
@@ -66,6 +69,15 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
 /// Parameter `index` of the wasm function.
 fn parameter(code: &Code<'_>, index: u8) -> Value {
     code.param(usize::from(index) + 1)
+}
+
+/// WASI: a function that is passed a misaligned pointer shall trap.
+fn check_alignment(code: &mut Code<'_>, pointer: u8, align: u32) {
+    if align > 1 {
+        let pointer = parameter(code, pointer);
+        let skew = code.ins().band_imm_u(pointer, i64::from(align) - 1);
+        code.trap_if(skew, TrapCode::HostCall);
+    }
 }
 
 /// `len * size` bytes, saturated to 32 bits.
@@ -85,7 +97,7 @@ fn scaled(code: &mut Code<'_>, len: u8, size: u32) -> Value {
 fn word(code: &mut Code<'_>, step: Move) -> Option<Value> {
     let value = match step {
         Move::Value(index) => parameter(code, index),
-        Move::Answer { ptr } => parameter(code, ptr),
+        Move::Answer { ptr, .. } => parameter(code, ptr),
         Move::Input { len, size, .. } | Move::Output { len, size, .. } => scaled(code, len, size),
         Move::Gather { iovs, count } => {
             let total = total(code, iovs, count)?;
@@ -136,7 +148,7 @@ fn results(code: &mut Code<'_>, moves: &[Move]) {
     let all: Vec<(u8, u32)> = moves
         .iter()
         .filter_map(|step| match *step {
-            Move::Result { ptr, bytes } => Some((ptr, bytes)),
+            Move::Result { ptr, bytes, .. } => Some((ptr, bytes)),
             _ => None,
         })
         .collect();
@@ -166,22 +178,13 @@ fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, at: u64, words: &[Value]) {
     const PART: u32 = 4;
     let (pointer, length) = (parameter(code, ptr), code.i32(bytes.into()));
     code.check_range(pointer, length);
-    let slow = |code: &mut Code<'_>| {
+    if !bytes.is_multiple_of(PART) {
         let port = code.fixed(field::PORT);
         let from = code.ins().iadd_imm_s(port, at as i64);
         code.call_helper(Helper::GuestWrite, &[pointer, from, length]);
-    };
-    if !bytes.is_multiple_of(PART) {
-        return slow(code);
+        return;
     }
-    // What a guest points at may lie anywhere; parts of four bytes are what both layouts take in one piece.
-    let (odd, even, done) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
-    let skew = code.ins().band_imm_u(pointer, i64::from(PART) - 1);
-    code.ins().brif(skew, odd, &[], even, &[]);
-    code.open(odd);
-    slow(code);
-    code.ins().jump(done, &[]);
-    code.open(even);
+    // It is aligned (see above), and parts of four bytes are what both layouts take in one piece.
     let (flags, address) = (code.guest_flags(true), code.ins().uextend(types::I64, pointer));
     for part in 0..bytes / PART {
         let word = words[(part / 2) as usize];
@@ -189,8 +192,6 @@ fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, at: u64, words: &[Value]) {
         let word = code.ins().ireduce(types::I32, word);
         code.ins().store(flags, word, address, (part * PART) as i32);
     }
-    code.ins().jump(done, &[]);
-    code.open(done);
 }
 
 impl Code<'_> {

@@ -113,7 +113,7 @@ impl<'u> Translator<'u, '_> {
         let mut value = match o[1] {
             Operand::Register(register) => {
                 self.held_as(o[1], ty)?;
-                self.b.use_var(super::translate::variable(register))
+                self.held_by(register)
             }
             other => self.read(other, ty)?,
         };

@@ -9,6 +9,7 @@ mod host;
 mod link;
 mod memory;
 mod object;
+mod registers;
 mod threads;
 mod translate;
 

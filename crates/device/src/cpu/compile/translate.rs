@@ -1,10 +1,11 @@
 //! One PTX function to CLIF: control flow, registers, and which instruction goes where.
 //!
-//! A register is a variable of `cranelift-frontend`, which makes SSA of it; a label is a block. A block is sealed as soon as the last
+//! A register is a value, or a variable of `cranelift-frontend`, which makes SSA of it (`registers`); a label is a block. A block is sealed as soon as the last
 //! branch to it is there, so that no phi is made for a block with one way in. A predicate is the `i8` its comparison
 //! gave: Cranelift fuses the two where one is used directly by the other.
 
 use super::host::Host;
+use super::registers::{Assignments, Registers};
 use super::{Unit, clif_type};
 use crate::cpu::ast::{Action, Body, Function, Guard, Label, Opcode, Operand, Register, Returns, Statement, Type};
 use crate::cpu::context::Fault;
@@ -13,7 +14,7 @@ use cranelift_codegen::ir::{
     self, Block, BlockCall, FuncRef, GlobalValue, InstBuilder, JumpTableData, MemFlagsData, StackSlot, StackSlotData,
     StackSlotKind, TrapCode, Value, ValueDef, types,
 };
-use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use std::collections::HashMap;
 
 /// After a call that does not come back.
@@ -28,11 +29,36 @@ pub(super) fn translate(
     clif: &mut ir::Function,
     scratch: &mut FunctionBuilderContext,
 ) -> Result<()> {
+    let mut assignments = Assignments::of(function, body);
+    loop {
+        let registers = with_registers(unit, function, body, &assignments, clif, scratch)?;
+        let late = registers.out_of_order(clif);
+        if late.is_empty() {
+            return Ok(());
+        }
+        // Each time, one more at least is a variable.
+        assignments.more(&late);
+        let signature = clif.signature.clone();
+        clif.clear();
+        clif.signature = signature;
+    }
+}
+
+fn with_registers(
+    unit: &Unit<'_>,
+    function: &Function<'_>,
+    body: &Body<'_>,
+    assignments: &Assignments,
+    clif: &mut ir::Function,
+    scratch: &mut FunctionBuilderContext,
+) -> Result<Registers> {
+    let mut b = FunctionBuilder::new(clif, scratch);
     let mut t = Translator {
         unit,
         function,
         body,
-        b: FunctionBuilder::new(clif, scratch),
+        registers: Registers::new(body, assignments, &mut b),
+        b,
         blocks: Vec::new(),
         incoming: body.labels.iter().map(|l| l.uses).collect(),
         placed: vec![false; body.labels.len()],
@@ -57,13 +83,14 @@ pub(super) fn translate(
     }
     t.b.seal_all_blocks();
     t.b.finalize(unit.isa.frontend_config());
-    Ok(())
+    Ok(t.registers)
 }
 
 pub(super) struct Translator<'u, 'f> {
     pub(super) unit: &'u Unit<'u>,
     pub(super) function: &'u Function<'u>,
     pub(super) body: &'u Body<'u>,
+    registers: Registers,
     pub(super) b: FunctionBuilder<'f>,
     blocks: Vec<Block>,
     /// Branches to each label that are still to come.
@@ -90,9 +117,6 @@ pub(super) struct Translator<'u, 'f> {
 
 impl<'u> Translator<'u, '_> {
     fn begin(&mut self) {
-        for ty in &self.body.registers {
-            self.b.declare_var(clif_type(*ty));
-        }
         for local in &self.body.locals {
             let data = StackSlotData::new(StackSlotKind::ExplicitSlot, local.bytes, LOCAL_ALIGN);
             self.locals.push(self.b.create_sized_stack_slot(data));
@@ -109,7 +133,7 @@ impl<'u> Translator<'u, '_> {
             self.param_pointer = values.next();
         }
         for (register, value) in values.enumerate() {
-            self.b.def_var(Variable::from_u32(register as u32), value);
+            self.registers.assign(Register(register as u32), value, &mut self.b);
         }
     }
 
@@ -306,7 +330,7 @@ impl<'u> Translator<'u, '_> {
         let predicate = self.read(Operand::Register(guard.predicate), Type::Pred)?;
         let new = self.moved(ty, to, from)?;
         let Operand::Register(register) = to else { return Err(self.error("a `mov` goes to a register")) };
-        let old = self.b.use_var(variable(register));
+        let old = self.held_by(register);
         let (then, otherwise) = if guard.negated { (old, new) } else { (new, old) };
         let value = self.b.ins().select(predicate, then, otherwise);
         self.set(to, value)
@@ -316,8 +340,7 @@ impl<'u> Translator<'u, '_> {
     fn give_back(&mut self) {
         match self.function.signature.result {
             Returns::Register(_) => {
-                let result = Variable::from_u32(self.function.signature.parameters.len() as u32);
-                let value = self.b.use_var(result);
+                let value = self.held_by(Register(self.function.signature.parameters.len() as u32));
                 if let Some(room) = self.param_pointer {
                     // A cold function: what it gives back goes through memory, and no register changes.
                     self.b.ins().store(MemFlagsData::trusted(), value, room, 0);
@@ -353,6 +376,11 @@ impl<'u> Translator<'u, '_> {
         self.body.registers[register.0 as usize]
     }
 
+    pub(super) fn held_by(&mut self, register: Register) -> Value {
+        let ty = self.type_of(register);
+        self.registers.read(register, ty, &mut self.b)
+    }
+
     /// An operand as an instruction of type `ty` reads it.
     pub(super) fn read(&mut self, operand: Operand<'_>, ty: Type) -> Result<Value> {
         let wanted = clif_type(ty);
@@ -361,7 +389,7 @@ impl<'u> Translator<'u, '_> {
                 if !agrees(self.type_of(register), ty) {
                     return Err(self.mismatch(register, ty));
                 }
-                let value = self.b.use_var(variable(register));
+                let value = self.held_by(register);
                 Ok(self.bits_as(value, wanted))
             }
             Operand::Int(n) if ty == Type::Pred => Ok(self.b.ins().iconst(types::I8, (n != 0) as i64)),
@@ -380,7 +408,7 @@ impl<'u> Translator<'u, '_> {
             && self.type_of(register) == Type::B64
             && ty.bytes() < 8
         {
-            let value = self.b.use_var(variable(register));
+            let value = self.held_by(register);
             return Ok(self.b.ins().ireduce(types::I32, value));
         }
         self.read(operand, if ty.is_narrow() { Type::U32 } else { ty })
@@ -402,7 +430,7 @@ impl<'u> Translator<'u, '_> {
             return Err(self.error("the result of an instruction goes to a register"));
         };
         let value = self.bits_as(value, clif_type(self.type_of(register)));
-        self.b.def_var(variable(register), value);
+        self.registers.assign(register, value, &mut self.b);
         Ok(())
     }
 
@@ -454,10 +482,6 @@ impl<'u> Translator<'u, '_> {
             _ => None,
         }
     }
-}
-
-pub(super) fn variable(register: Register) -> Variable {
-    Variable::from_u32(register.0)
 }
 
 /// Whether a register may be an operand of an instruction of type `ty`: the same size, and not a float for an integer.

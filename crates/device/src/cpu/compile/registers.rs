@@ -1,0 +1,192 @@
+//! What the registers of a function hold.
+//!
+//! A register is a variable of `cranelift-frontend`, which finds out what value arrives where. It keeps a table for each that is as long as the function has blocks, so that in an interpreter's loop,
+//! with tens of thousands of both, that is gigabytes. In such a function, a register that is assigned in one place is the value assigned there, which nearly all are.
+//!
+//! That it is assigned before it is read, whichever way one came, is looked at afterwards ([`Registers::out_of_order`]). For most it is so; the others (an address that is only read again where the test before
+//! it was passed) become variables, and the function is translated once more.
+
+use super::clif_type;
+use crate::cpu::ast::{Action, Body, CallResult, Callee, Function, Opcode, Operand, Register, Returns, Type};
+use cranelift_codegen::dominator_tree::DominatorTree;
+use cranelift_codegen::flowgraph::ControlFlowGraph;
+use cranelift_codegen::ir::{self, Block, InstBuilder, Value, types};
+use cranelift_frontend::{FunctionBuilder, Variable};
+
+/// As many entries of tables as are no trouble.
+const TABLES: usize = 1 << 22;
+/// More than once.
+const SEVERAL: u8 = 2;
+
+/// In how many places each register is assigned: in none, in one, in [`SEVERAL`].
+pub(super) struct Assignments(Vec<u8>);
+
+pub(super) struct Registers {
+    held: Vec<Held>,
+    /// From the block where a register was assigned, if it was, to another where it was read.
+    journeys: Vec<(Option<Block>, Block, Register)>,
+    /// Those assigned more often than was counted.
+    miscounted: Vec<Register>,
+}
+
+#[derive(Clone, Copy)]
+enum Held {
+    Variable(Variable),
+    /// Assigned once, and not yet.
+    Nothing,
+    Value(Value, Block),
+}
+
+impl Registers {
+    pub(super) fn new(body: &Body<'_>, assignments: &Assignments, b: &mut FunctionBuilder<'_>) -> Self {
+        let held = body.registers.iter().zip(&assignments.0).map(|(ty, count)| match *count {
+            SEVERAL.. => Held::Variable(b.declare_var(clif_type(*ty))),
+            _ => Held::Nothing,
+        });
+        Self { held: held.collect(), journeys: Vec::new(), miscounted: Vec::new() }
+    }
+
+    pub(super) fn read(&mut self, register: Register, ty: Type, b: &mut FunctionBuilder<'_>) -> Value {
+        let (value, from) = match self.held[register.0 as usize] {
+            Held::Variable(variable) => return b.use_var(variable),
+            Held::Value(value, from) => (value, Some(from)),
+            Held::Nothing => (zero(ty, b), None),
+        };
+        if let Some(to) = b.current_block().filter(|to| from != Some(*to)) {
+            self.journeys.push((from, to, register));
+        }
+        value
+    }
+
+    pub(super) fn assign(&mut self, register: Register, value: Value, b: &mut FunctionBuilder<'_>) {
+        match (&mut self.held[register.0 as usize], b.current_block()) {
+            (Held::Variable(variable), _) => b.def_var(*variable, value),
+            (held @ Held::Nothing, Some(block)) => *held = Held::Value(value, block),
+            _ => self.miscounted.push(register),
+        }
+    }
+
+    /// The registers that were not assigned before they were read, on every way there.
+    pub(super) fn out_of_order(self, function: &ir::Function) -> Vec<Register> {
+        let mut found = self.miscounted;
+        if !self.journeys.is_empty() {
+            let graph = ControlFlowGraph::with_function(function);
+            let tree = DominatorTree::with_function(function, &graph);
+            let wrong = |from: Option<Block>, to| {
+                tree.is_reachable(to) && !from.is_some_and(|from| tree.block_dominates(from, to))
+            };
+            found
+                .extend(self.journeys.iter().filter(|(from, to, _)| wrong(*from, *to)).map(|(.., register)| *register));
+        }
+        found
+    }
+}
+
+impl Assignments {
+    /// In a function that is not large it does not matter, and they need not be counted.
+    pub(super) fn of(function: &Function<'_>, body: &Body<'_>) -> Self {
+        let large = body.registers.len().saturating_mul(body.labels.len()) > TABLES;
+        Self(if large { count(function, body) } else { vec![SEVERAL; body.registers.len()] })
+    }
+
+    pub(super) fn more(&mut self, registers: &[Register]) {
+        for register in registers {
+            self.0[register.0 as usize] = SEVERAL;
+        }
+    }
+}
+
+/// As several count: what a guard may leave out, and what is read further up than it is assigned, since a value must be there before it is used.
+/// What is missed here is found out later.
+fn count(function: &Function<'_>, body: &Body<'_>) -> Vec<u8> {
+    let mut counts = Counts(vec![0; body.registers.len()]);
+    counts.0[..function.signature.parameters.len()].fill(u8::from(!function.entry));
+    for statement in &body.statements {
+        let by = if let Some(guard) = statement.guard {
+            counts.read(guard.predicate);
+            SEVERAL
+        } else {
+            1
+        };
+        match &statement.action {
+            Action::Do { opcode, first, count } => {
+                let operands = &body.operands[*first as usize..][..*count as usize];
+                let (to, from) = operands.split_at(results(*opcode).min(operands.len()));
+                from.iter().for_each(|operand| counts.read_operand(*operand));
+                for operand in to {
+                    if let Operand::Register(register) = operand {
+                        counts.assign(*register, by);
+                    }
+                }
+            }
+            Action::Call(call) => {
+                let call = &body.calls[*call as usize];
+                let arguments = &body.operands[call.arguments.start as usize..call.arguments.end as usize];
+                arguments.iter().for_each(|operand| counts.read_operand(*operand));
+                if let Callee::Indirect(register, _) = call.callee {
+                    counts.read(register);
+                }
+                if let CallResult::Register(register) = call.result {
+                    counts.assign(register, by);
+                }
+            }
+            Action::BranchTable { index, .. } => counts.read(*index),
+            _ => {}
+        }
+    }
+    // What is given back is read at the end, even where nothing was assigned.
+    if let Returns::Register(_) = function.signature.result {
+        counts.0[function.signature.parameters.len()] = SEVERAL;
+    }
+    counts.0
+}
+
+struct Counts(Vec<u8>);
+
+impl Counts {
+    fn assign(&mut self, register: Register, by: u8) {
+        let count = &mut self.0[register.0 as usize];
+        *count = (*count + by).min(SEVERAL);
+    }
+
+    fn read(&mut self, register: Register) {
+        let count = &mut self.0[register.0 as usize];
+        if *count == 0 {
+            *count = SEVERAL;
+        }
+    }
+
+    fn read_operand(&mut self, operand: Operand<'_>) {
+        if let Operand::Register(register) | Operand::Not(register) | Operand::Address(register, _) = operand {
+            self.read(register);
+        }
+    }
+}
+
+/// How many of an instruction's operands, from the first on, are where its results go.
+fn results(opcode: Opcode) -> usize {
+    match opcode {
+        Opcode::Store(..)
+        | Opcode::StoreParam(_)
+        | Opcode::Fence { .. }
+        | Opcode::Barrier
+        | Opcode::WarpBarrier
+        | Opcode::Sleep
+        | Opcode::Return
+        | Opcode::Exit
+        | Opcode::Trap
+        | Opcode::Branch
+        | Opcode::BranchTable
+        | Opcode::Call => 0,
+        Opcode::Unpack | Opcode::Shuffle(_) => 2,
+        _ => 1,
+    }
+}
+
+fn zero(ty: Type, b: &mut FunctionBuilder<'_>) -> Value {
+    match clif_type(ty) {
+        types::F32 => b.ins().f32const(0.0),
+        types::F64 => b.ins().f64const(0.0),
+        ty => b.ins().iconst(ty, 0),
+    }
+}
