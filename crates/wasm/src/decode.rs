@@ -20,6 +20,8 @@ use wasmparser::{
 pub enum Constant {
     /// A number's bits.
     Bits(u64),
+    /// A v128's bits.
+    Vector(u128),
     Null,
     /// A function's index.
     Function(u32),
@@ -469,6 +471,7 @@ fn constant(expr: &ConstExpr<'_>) -> Result<Constant, Error> {
         Operator::I64Const { value } => Constant::Bits(value as u64),
         Operator::F32Const { value } => Constant::Bits(value.bits().into()),
         Operator::F64Const { value } => Constant::Bits(value.bits()),
+        Operator::V128Const { value } => Constant::Vector(u128::from_le_bytes(*value.bytes())),
         Operator::RefNull { .. } => Constant::Null,
         Operator::RefFunc { function_index } => Constant::Function(function_index),
         Operator::GlobalGet { global_index } => Constant::Global(global_index),

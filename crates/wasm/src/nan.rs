@@ -4,6 +4,8 @@
 //! some of them, and a program must give the same bytes everywhere. So the results of arithmetic are canonicalised, but only where it matters: a value that is
 //! only added, compared or converted again needs nothing. Visibility is found backwards: what is stored, reinterpreted, passed or returned is
 //! visible, and so is what flows unchanged (through a block parameter, `select`, `fneg`, …) into something visible.
+//!
+//! Vectors carry floats in words, from one operator to the next and around loops: in a function that has them, being joined and taken apart is flowing unchanged, too.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::EntitySet;
@@ -36,9 +38,10 @@ fn is_arithmetic(opcode: Opcode) -> bool {
 }
 
 /// Operations that pass bits on, so that an operand is as visible as the result.
-fn is_transparent(opcode: Opcode) -> bool {
+fn is_transparent(opcode: Opcode, has_vectors: bool) -> bool {
     use Opcode::*;
     matches!(opcode, Fneg | Fabs | Fcopysign | Select)
+        || has_vectors && matches!(opcode, Bitcast | Iconcat | Isplit | ScalarToVector | Insertlane | Extractlane)
 }
 
 /// Operations that read floats as numbers only.
@@ -51,12 +54,19 @@ fn instructions(func: &Function) -> impl Iterator<Item = Inst> + '_ {
     func.layout.blocks().flat_map(|block| func.layout.block_insts(block))
 }
 
+/// Values that may carry a float's bits.
+fn carries(func: &Function, value: Value, has_vectors: bool) -> bool {
+    let ty = func.dfg.value_type(value);
+    ty.is_float() || has_vectors && (ty.is_vector() || ty == types::I32 || ty == types::I64)
+}
+
 fn visible_values(func: &Function) -> EntitySet<Value> {
+    let has_vectors = func.dfg.values().any(|value| func.dfg.value_type(value).is_vector());
     let mut visible = EntitySet::new();
     let mut work = Vec::new();
     let mut see = |value: Value, work: &mut Vec<Value>| {
         let value = func.dfg.resolve_aliases(value);
-        if func.dfg.value_type(value).is_float() && visible.insert(value) {
+        if carries(func, value, has_vectors) && visible.insert(value) {
             work.push(value);
         }
     };
@@ -66,15 +76,15 @@ fn visible_values(func: &Function) -> EntitySet<Value> {
         if opcode == Opcode::Fcopysign {
             // The sign goes on as part of a number, whatever becomes of that.
             see(args[1], &mut work);
-        } else if !is_blind(opcode) && !is_transparent(opcode) {
+        } else if !is_blind(opcode) && !is_transparent(opcode, has_vectors) {
             args.iter().for_each(|v| see(*v, &mut work));
         }
     }
     // What a visible value is made of, if it is passed on unchanged.
-    let incoming = incoming_values(func);
+    let incoming = incoming_values(func, has_vectors);
     while let Some(value) = work.pop() {
         match func.dfg.value_def(value) {
-            ValueDef::Result(inst, _) if is_transparent(func.dfg.insts[inst].opcode()) => {
+            ValueDef::Result(inst, _) if is_transparent(func.dfg.insts[inst].opcode(), has_vectors) => {
                 func.dfg.inst_args(inst).iter().for_each(|v| see(*v, &mut work));
             }
             ValueDef::Param(block, index) => {
@@ -91,12 +101,12 @@ fn visible_values(func: &Function) -> EntitySet<Value> {
 }
 
 /// For each block, the values each edge to it carries.
-fn incoming_values(func: &Function) -> HashMap<Block, Vec<Vec<Value>>> {
+fn incoming_values(func: &Function, has_vectors: bool) -> HashMap<Block, Vec<Vec<Value>>> {
     let mut edges: HashMap<_, Vec<_>> = HashMap::new();
     for inst in instructions(func) {
         for call in func.dfg.insts[inst].branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables) {
             let args: Vec<_> = call.args(&func.dfg.value_lists).filter_map(|arg: BlockArg| arg.as_value()).collect();
-            if args.iter().any(|v| func.dfg.value_type(*v).is_float()) {
+            if args.iter().any(|v| carries(func, *v, has_vectors)) {
                 edges.entry(call.block(&func.dfg.value_lists)).or_default().push(args);
             }
         }

@@ -5,7 +5,7 @@
 //! [`gpu_run_abi::Layout::offset`] is applied.
 
 use crate::decode::{Constant, ElementKind, Global, Module, Table};
-use crate::types::ValType;
+use crate::types::{ValType, words};
 use gpu_run_abi::layout::{PAGE, WORD, field};
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
@@ -38,11 +38,12 @@ pub struct Segment {
 
 #[derive(Clone, Debug)]
 pub struct SlotLayout {
+    /// Where each global is: a word, or two for a v128.
     pub globals: Vec<u64>,
     pub tables: Vec<TablePlace>,
     pub data: Vec<Segment>,
     pub elements: Vec<Segment>,
-    /// Arguments of the function called, and its results, a word each.
+    /// Arguments of the function called, and its results, one behind the other.
     pub arguments: u64,
     /// Where the fixed part ends; the tables' elements follow.
     pub end: u64,
@@ -58,11 +59,12 @@ impl SlotLayout {
     /// `trims` leaves out what lies below the stack that is kept, see [`SlotLayout::low`].
     pub fn new(module: &Module<'_>, trims: bool) -> Self {
         let mut at = field::HEADER_BYTES;
-        let mut word = || {
-            at += WORD;
-            at - WORD
+        let mut take = |words: u64| {
+            at += WORD * words;
+            at - WORD * words
         };
-        let globals = module.globals.iter().map(|_| word()).collect();
+        let globals = module.globals.iter().map(|global| take(global.ty.words())).collect();
+        let mut word = || take(1);
         let lengths: Vec<_> = module.tables.iter().map(|_| word()).collect();
         let mut constants = 0u64;
         let mut segment = |length: u64, bytes: u64, cell: u64| {
@@ -81,7 +83,7 @@ impl SlotLayout {
         });
         let elements = elements.collect();
         let arguments = word();
-        let widest = module.types.iter().map(|t| t.params.len().max(t.results.len())).max().unwrap_or(0) as u64;
+        let widest = module.types.iter().map(|t| words(&t.params).max(words(&t.results))).max().unwrap_or(0);
         let end = arguments + WORD * widest.max(1);
         let mut memory = end;
         let grows = module.grows_tables();

@@ -10,6 +10,7 @@ pub enum ValType {
     I64,
     F32,
     F64,
+    V128,
     FuncRef,
     ExternRef,
 }
@@ -22,7 +23,7 @@ impl ValType {
             wasmparser::ValType::I64 => Self::I64,
             wasmparser::ValType::F32 => Self::F32,
             wasmparser::ValType::F64 => Self::F64,
-            wasmparser::ValType::V128 => return Err("SIMD (v128)".into()),
+            wasmparser::ValType::V128 => Self::V128,
             wasmparser::ValType::Ref(r) if r.is_func_ref() => Self::FuncRef,
             wasmparser::ValType::Ref(r) if r.is_extern_ref() => Self::ExternRef,
             wasmparser::ValType::Ref(r) => return Err(format!("reference type {r}")),
@@ -41,7 +42,13 @@ impl ValType {
             Self::I64 | Self::FuncRef | Self::ExternRef => types::I64,
             Self::F32 => types::F32,
             Self::F64 => types::F64,
+            Self::V128 => types::I32X4,
         }
+    }
+
+    /// Words it takes in a slot.
+    pub fn words(self) -> u64 {
+        if self == Self::V128 { 2 } else { 1 }
     }
 }
 
@@ -63,6 +70,7 @@ impl fmt::Display for ValType {
             Self::I64 => "i64",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::V128 => "v128",
             Self::FuncRef => "funcref",
             Self::ExternRef => "externref",
         })
@@ -73,6 +81,11 @@ impl fmt::Display for ValType {
 pub struct FuncType {
     pub params: Vec<ValType>,
     pub results: Vec<ValType>,
+}
+
+/// Words that values of these types take in a slot, one behind the other.
+pub fn words(types: &[ValType]) -> u64 {
+    types.iter().map(|ty| ty.words()).sum()
 }
 
 impl fmt::Display for FuncType {

@@ -92,12 +92,13 @@ impl<'b> Translator<'_, 'b> {
     }
 
     /// The guest address of an access, as CLIF wants it, and what to expect of its alignment.
-    fn access(&mut self, at: Value, memarg: MemArg, size: u64) -> (MemFlagsData, Value, i32) {
+    pub(super) fn access(&mut self, at: Value, memarg: MemArg, size: u64) -> (MemFlagsData, Value, i32) {
         let needed = size.min(self.env.layout.cell()).trailing_zeros();
         let flags = self.code.guest_flags(u32::from(memarg.align) >= needed);
         let address = self.code.ins().uextend(types::I64, at);
-        match i32::try_from(memarg.offset) {
-            Ok(offset) => (flags, address, offset),
+        // Of a vector's pieces the last one's offset must fit, too.
+        match i32::try_from(memarg.offset + size) {
+            Ok(_) => (flags, address, memarg.offset as i32),
             // Too far for an offset: checked here, so that the sum is an address again.
             Err(_) => {
                 let address = self.code.ins().iadd_imm_s(address, memarg.offset as i64);

@@ -1,11 +1,12 @@
 //! wasm functions to CLIF, one operator at a time.
 //!
 //! A function's operands live on a stack of CLIF values, its locals in frontend variables, its control structure in a stack of [`control::Frame`]s. Each
-//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`control`].
+//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`simd`], [`control`].
 
 mod control;
 mod memory;
 mod numeric;
+mod simd;
 mod table;
 
 pub use table::function_reference;
@@ -147,6 +148,8 @@ struct Translator<'a, 'b> {
     /// Iterations until the next look at the stop word; made when the first loop is met.
     ticks: Option<Variable>,
     signatures: HashMap<u32, SigRef>,
+    /// What v128 values are made of.
+    views: simd::Views,
     /// Where the operator being translated is in the file.
     offset: usize,
 }
@@ -172,6 +175,7 @@ fn translate_function(
         locals: Vec::new(),
         ticks: None,
         signatures: HashMap::new(),
+        views: simd::Views::default(),
         offset: body.range().start,
     };
     translator.function(ty, body, survey)?;
@@ -225,6 +229,7 @@ impl<'b> Translator<'_, 'b> {
             ValType::I64 | ValType::FuncRef | ValType::ExternRef => self.code.i64(0),
             ValType::F32 => self.code.ins().f32const(0.0),
             ValType::F64 => self.code.ins().f64const(0.0),
+            ValType::V128 => self.code.vector_constant([0; 16]),
         }
     }
 
@@ -264,6 +269,7 @@ impl<'b> Translator<'_, 'b> {
             || table::translate(self, op)
             || self.control(op)?
             || self.variables(op)
+            || simd::translate(self, op)
         {
             return Ok(());
         }
@@ -306,13 +312,20 @@ impl<'b> Translator<'_, 'b> {
             }
             Operator::Select | Operator::TypedSelect { .. } => {
                 let (condition, b, a) = (self.pop(), self.pop(), self.pop());
-                let value = self.code.ins().select(condition, a, b);
-                self.push(value);
+                self.select(condition, a, b);
             }
             Operator::Nop => {}
             _ => return false,
         }
         true
+    }
+
+    fn select(&mut self, condition: Value, a: Value, b: Value) {
+        if self.code.b.func.dfg.value_type(a).is_vector() {
+            return self.select_vector(condition, a, b);
+        }
+        let value = self.code.ins().select(condition, a, b);
+        self.push(value);
     }
 
     fn push(&mut self, value: Value) {
