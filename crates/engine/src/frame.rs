@@ -136,8 +136,8 @@ fn trap_code(code: u64) -> Option<TrapCode> {
     [TrapCode::MemoryOutOfBounds, TrapCode::TableOutOfBounds].into_iter().find(|known| *known as u64 == code)
 }
 
-const TYPES: [ValType; 6] =
-    [ValType::I32, ValType::I64, ValType::F32, ValType::F64, ValType::FuncRef, ValType::ExternRef];
+const TYPES: [ValType; 7] =
+    [ValType::I32, ValType::I64, ValType::F32, ValType::F64, ValType::V128, ValType::FuncRef, ValType::ExternRef];
 
 fn types(w: &mut Writer, types: &[ValType]) {
     let number = |ty: &ValType| TYPES.iter().position(|t| t == ty).unwrap_or_default() as u8;

@@ -26,12 +26,15 @@ pub(crate) struct Initial {
 
 impl Initial {
     pub(crate) fn new(module: &Module<'_>, slots: &SlotLayout) -> Self {
-        let mut globals: Vec<u64> = Vec::new();
+        let mut globals: Vec<u128> = Vec::new();
         for global in &module.globals {
-            globals.push(word(module, &globals, global.init));
+            globals.push(bits(module, &globals, global.init));
         }
         let mut this = Self { constants: vec![0; slots.constants as usize], ..Self::default() };
-        this.words.extend(slots.globals.iter().copied().zip(globals.iter().copied()));
+        for ((at, bits), global) in slots.globals.iter().zip(&globals).zip(&module.globals) {
+            let words = [(*at, *bits as u64), (at + WORD, (bits >> 64) as u64)];
+            this.words.extend(&words[..global.ty.words() as usize]);
+        }
         for table in &module.tables {
             this.tables.push(vec![word(module, &globals, table.init); table.minimum as usize]);
         }
@@ -41,7 +44,7 @@ impl Initial {
         this
     }
 
-    fn elements(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u64]) {
+    fn elements(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u128]) {
         for (segment, place) in module.elements.iter().zip(&slots.elements) {
             self.words.push((place.cell, place.length));
             let items = segment.items.iter().map(|item| word(module, globals, *item));
@@ -63,7 +66,7 @@ impl Initial {
         }
     }
 
-    fn data(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u64]) {
+    fn data(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u128]) {
         let memory_bytes = module.memory.map_or(0, |m| m.minimum * PAGE);
         let mut pieces: Vec<(u64, &[u8])> = Vec::new();
         for (segment, place) in module.data.iter().zip(&slots.data) {
@@ -86,11 +89,17 @@ impl Initial {
 }
 
 /// A constant's word in the slot.
-fn word(module: &Module<'_>, globals: &[u64], constant: Constant) -> u64 {
+fn word(module: &Module<'_>, globals: &[u128], constant: Constant) -> u64 {
+    bits(module, globals, constant) as u64
+}
+
+/// A constant's words, of which all but a v128 have one.
+fn bits(module: &Module<'_>, globals: &[u128], constant: Constant) -> u128 {
     match constant {
-        Constant::Bits(bits) => bits,
+        Constant::Bits(bits) => bits.into(),
+        Constant::Vector(bits) => bits,
         Constant::Null => 0,
-        Constant::Function(index) => function_reference(module, index),
+        Constant::Function(index) => function_reference(module, index).into(),
         Constant::Global(index) => globals[index as usize],
     }
 }

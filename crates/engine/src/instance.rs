@@ -64,7 +64,8 @@ impl Instance {
     pub fn global(&self, name: &str) -> Result<Option<Value>, Error> {
         let compiled = self.program.compiled();
         let Some((_, index, ty)) = compiled.globals.iter().find(|(n, ..)| n == name) else { return Ok(None) };
-        Ok(Some(Value::from_word(*ty, self.batch.read_word(0, compiled.slots.globals[*index as usize])?)))
+        let at = compiled.slots.globals[*index as usize];
+        Ok(Some(Value::from_words(*ty, |i| self.batch.read_word(0, at + WORD * i))?))
     }
 
     /// All of its memory, as it is now.

