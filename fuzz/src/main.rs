@@ -15,6 +15,8 @@ mod expressions;
 mod random;
 #[path = "../../crates/engine/tests/fuzz/smith.rs"]
 mod smith;
+#[path = "../../crates/engine/tests/fuzz/vectors.rs"]
+mod vectors;
 
 use case::Generator;
 use differential::Compared;

@@ -22,10 +22,14 @@ pub enum TrapCode {
     UndefinedElement = 13,
     /// Not a guest's: quick checks ended an instance that cannot be run again. Never in a record, see [`Status::Inexact`].
     Inexact = 14,
+    /// An atomic access whose address is no multiple of its size.
+    UnalignedAtomic = 15,
+    /// A wait on a memory that no other thread can reach.
+    WaitOnUnshared = 16,
 }
 
 impl TrapCode {
-    pub const ALL: [TrapCode; 14] = [
+    pub const ALL: [TrapCode; 16] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -40,6 +44,8 @@ impl TrapCode {
         Self::NullReference,
         Self::UndefinedElement,
         Self::Inexact,
+        Self::UnalignedAtomic,
+        Self::WaitOnUnshared,
     ];
 
     pub fn from_u8(code: u8) -> Option<Self> {
@@ -63,6 +69,8 @@ impl TrapCode {
             Self::NullReference => "null reference",
             Self::UndefinedElement => "undefined element",
             Self::Inexact => "it needs exact checks of memory, and quick ones were made: run it with --checks exact",
+            Self::UnalignedAtomic => "unaligned atomic",
+            Self::WaitOnUnshared => "expected shared memory",
         }
     }
 }

@@ -16,6 +16,8 @@ mod expressions;
 mod random;
 #[path = "fuzz/smith.rs"]
 mod smith;
+#[path = "fuzz/vectors.rs"]
+mod vectors;
 
 mod support;
 

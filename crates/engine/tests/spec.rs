@@ -31,9 +31,10 @@ fn not_yet() -> NotYet {
 /// Proposals whose files are run besides, and what their modules may use.
 fn proposals() -> [(Proposal, WasmFeatures); 3] {
     [
-        (Proposal::Simd, WasmFeatures::WASM2),
+        (Proposal::Simd, WasmFeatures::WASM2 | WasmFeatures::MULTI_MEMORY),
         (Proposal::RelaxedSimd, WasmFeatures::WASM2 | WasmFeatures::RELAXED_SIMD),
-        (Proposal::Threads, WasmFeatures::WASM2 | WasmFeatures::THREADS),
+        // These files are older than several tables.
+        (Proposal::Threads, WasmFeatures::WASM1 | WasmFeatures::THREADS),
     ]
 }
 

@@ -97,6 +97,8 @@ pub struct Module<'a> {
     pub imports: Vec<Call>,
     pub tables: Vec<Table>,
     pub memory: Option<Memory>,
+    /// Whether threads may share the memory.
+    pub shares_memory: bool,
     pub globals: Vec<Global>,
     pub exports: Vec<Export<'a>>,
     pub start: Option<u32>,
@@ -333,12 +335,14 @@ impl<'a> Module<'a> {
             }
             TypeRef::Memory(memory) => {
                 let provided = provided::memory(module, name);
-                let (minimum, maximum) = provided.unwrap_or((memory.initial, memory.maximum.unwrap_or(MAX_PAGES)));
+                let (minimum, maximum, shared) =
+                    provided.unwrap_or((memory.initial, memory.maximum.unwrap_or(MAX_PAGES), memory.shared));
+                self.shares_memory = shared;
                 self.set_memory(Memory { minimum, maximum: Some(maximum) }, at)?;
                 let found = format!("a memory of {} to {:?} pages", memory.initial, memory.maximum);
                 let fits = memory.initial <= minimum
                     && memory.maximum.is_none_or(|m| m >= maximum)
-                    && !memory.shared
+                    && memory.shared == shared
                     && !memory.memory64;
                 match provided {
                     None => Some(unknown("memory")),
@@ -372,12 +376,10 @@ impl<'a> Module<'a> {
         if memory.memory64 {
             return Err(unsupported("memory64", "the memory section", at));
         }
-        if memory.shared {
-            return Err(unsupported("threads (shared memory)", "the memory section", at));
-        }
         if memory.page_size_log2.is_some_and(|p| p != 16) {
             return Err(unsupported("custom page sizes", "the memory section", at));
         }
+        self.shares_memory = memory.shared;
         self.set_memory(Memory { minimum: memory.initial, maximum: memory.maximum }, at)
     }
 

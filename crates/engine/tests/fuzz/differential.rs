@@ -21,6 +21,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let mut config = Config::new();
     config.cranelift_nan_canonicalization(true).max_wasm_stack(1 << 20);
+    config.wasm_relaxed_simd(true).relaxed_simd_deterministic(true).wasm_threads(true).shared_memory(true);
     Engine::new(&config).expect("Wasmtime takes its own settings")
 });
 static DEVICE: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
@@ -96,7 +97,8 @@ pub(crate) fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, Stri
 
 fn load(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Arc<Program>, gpu_run_engine::Error> {
     let options = CompileOptions { layout, sm: 75, entry: Entry::Exports, checks, registers: None };
-    let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM2)?;
+    let features = WasmFeatures::WASM2 | WasmFeatures::RELAXED_SIMD | WasmFeatures::THREADS;
+    let compiled = Compiled::with_features(wasm, &options, features)?;
     crate::judge(compiled.ptx()).map_err(gpu_run_engine::Error::Internal)?;
     Ok(Arc::new(Program::load(DEVICE.clone(), Arc::new(compiled))?))
 }
@@ -116,6 +118,7 @@ fn argument(ty: &ValType, random: &mut Random) -> Value {
         ValType::I64 => Value::I64(random.i64()),
         ValType::F32 => Value::F32(random.f32()),
         ValType::F64 => Value::F64(random.f64()),
+        ValType::V128 => Value::V128(random.v128()),
         ty if ty.is_externref() => Value::ExternRef(None),
         _ => Value::FuncRef(None),
     }
@@ -262,6 +265,8 @@ fn trap(error: &wasmtime::Error) -> Result<TrapCode, String> {
         Some(Trap::IntegerOverflow) => TrapCode::IntegerOverflow,
         Some(Trap::BadConversionToInteger) => TrapCode::BadConversionToInteger,
         Some(Trap::StackOverflow) => TrapCode::StackOverflow,
+        Some(Trap::HeapMisaligned) => TrapCode::UnalignedAtomic,
+        Some(Trap::AtomicWaitNonSharedMemory) => TrapCode::WaitOnUnshared,
         _ => return Err(format!("Wasmtime failed: {error}")),
     })
 }
@@ -286,6 +291,7 @@ fn to_wasmtime(value: Value) -> Val {
         Value::I64(v) => Val::I64(v),
         Value::F32(bits) => Val::F32(bits),
         Value::F64(bits) => Val::F64(bits),
+        Value::V128(bits) => Val::V128(bits.into()),
         Value::FuncRef(_) => Val::FuncRef(None),
         Value::ExternRef(_) => Val::ExternRef(None),
     }
@@ -297,6 +303,7 @@ fn from_wasmtime(value: &Val) -> Result<Value, String> {
         Val::I64(v) => Value::I64(*v),
         Val::F32(bits) => Value::F32(*bits),
         Val::F64(bits) => Value::F64(*bits),
+        Val::V128(bits) => Value::V128(bits.as_u128()),
         Val::FuncRef(function) => Value::FuncRef(function.as_ref().map(|_| 0)),
         Val::ExternRef(reference) => Value::ExternRef(reference.as_ref().map(|_| 0)),
         other => return Err(format!("Wasmtime gives {other:?}, which no module of ours has")),

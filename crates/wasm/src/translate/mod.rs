@@ -1,8 +1,9 @@
 //! wasm functions to CLIF, one operator at a time.
 //!
 //! A function's operands live on a stack of CLIF values, its locals in frontend variables, its control structure in a stack of [`control::Frame`]s. Each
-//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`simd`], [`control`].
+//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`simd`], [`atomic`], [`control`].
 
+mod atomic;
 mod control;
 mod memory;
 mod numeric;
@@ -270,6 +271,7 @@ impl<'b> Translator<'_, 'b> {
             || self.control(op)?
             || self.variables(op)
             || simd::translate(self, op)
+            || atomic::translate(self, op)
         {
             return Ok(());
         }
