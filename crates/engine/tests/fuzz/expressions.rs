@@ -4,6 +4,7 @@
 //! wasm-smith spends its operators on whatever fits the stack, most of which is dropped; here every value flows into a result, a
 //! global or the memory, and constants are the ones arithmetic goes wrong at.
 
+use crate::atomics::{self, Version};
 use crate::random::Random;
 use crate::vectors;
 use std::fmt::Write;
@@ -178,8 +179,13 @@ impl Ty {
     }
 }
 
-/// The text of a seed's module.
-pub(crate) fn module(seed: u64) -> String {
+/// The text of a seed's module, and the one Wasmtime gets.
+pub(crate) fn module(seed: u64) -> [String; 2] {
+    let shared = seed % 4 == 3;
+    [Version::Atomic { shared }, Version::Plain { shared }].map(|version| text(seed, shared, version))
+}
+
+fn text(seed: u64, shared: bool, version: Version) -> String {
     let mut random = Random::new(seed);
     let count = 2 + random.below(5);
     let results: Vec<Ty> = (0..count).map(|_| random.pick(&TYPES)).collect();
@@ -190,15 +196,7 @@ pub(crate) fn module(seed: u64) -> String {
         _ = writeln!(text, "  (type $t{} (func {PARAMS} (result {})))", ty.index(), ty.name());
     }
     let pages = if reckless { 1 } else { 2 };
-    // A shared memory is looked at through a function: Wasmtime has no safe way to all of it.
-    let shared = random.one_in(4);
-    _ = match shared {
-        true => writeln!(
-            text,
-            "  (memory {pages} 3 shared)\n  (func (export \"peek\") (param i32) (result v128) (v128.load (i32.and (local.get 0) (i32.const 127))))"
-        ),
-        false => writeln!(text, "  (memory (export \"memory\") {pages} 3)"),
-    };
+    _ = writeln!(text, "  (memory (export \"memory\") {pages} 3{})", atomics::sharing(version));
     for ty in TYPES {
         let (n, name) = (ty.index(), ty.name());
         _ = writeln!(text, "  (global $g{n} (export \"g{n}\") (mut {name}) {})", constant(&mut random, ty));
@@ -236,7 +234,7 @@ pub(crate) fn module(seed: u64) -> String {
         };
         text += &function.text(i);
     }
-    text + ")\n"
+    text + &atomics::functions(version) + ")\n"
 }
 
 fn constant(random: &mut Random, ty: Ty) -> String {
@@ -435,30 +433,31 @@ impl Function<'_> {
         }
     }
 
-    /// Offset and address of an atomic access, aligned unless risks are taken.
+    /// The address of an atomic access, aligned unless risks are taken.
     fn aligned(&mut self, log2: usize, depth: usize) -> String {
-        let (offset, address) = (self.random.below(20) << log2, self.address(depth));
+        let address = self.address(depth);
         match self.risk(12) {
-            true => format!("offset={} {address}", self.random.below(20)),
-            false => format!("offset={offset} (i32.and {address} (i32.const {}))", -(1i32 << log2)),
+            true => address,
+            false => format!("(i32.and {address} (i32.const {}))", -(1i32 << log2)),
         }
     }
 
     fn atomic(&mut self, ty: Ty, depth: usize) -> String {
         if ty == I32 && self.random.one_in(8) {
-            let place = self.aligned(3, depth);
+            let at = self.aligned(3, depth);
             return match self.random.below(3) {
                 // It would trap.
                 0..=1 if !self.shared && !self.risk(8) => self.leaf(I32),
-                0 => format!("(memory.atomic.wait32 {place} {} (i64.const 1000))", self.expression(I32, depth)),
-                1 => format!("(memory.atomic.wait64 {place} {} (i64.const 0))", self.expression(I64, depth)),
-                _ => format!("(memory.atomic.notify {place} {})", self.expression(I32, depth)),
+                0 => format!("(call $memory.atomic.wait32 {at} {})", self.expression(I32, depth)),
+                1 => format!("(call $memory.atomic.wait64 {at} {})", self.expression(I64, depth)),
+                _ => format!("(call $memory.atomic.notify {at} {})", self.expression(I32, depth)),
             };
         }
-        let (op, log2, values) = self.random.pick(vectors::atomics(ty == I64));
-        let place = self.aligned(log2, depth);
-        let values: Vec<String> = (0..values).map(|_| self.expression(ty, depth)).collect();
-        format!("({op} {place} {})", values.join(" "))
+        let all = atomics::all(ty.name(), false);
+        let atomic = &all[self.random.below(all.len())];
+        let at = self.aligned(atomic.log2, depth);
+        let values: Vec<String> = (0..atomic.values).map(|_| self.expression(ty, depth)).collect();
+        format!("(call ${} {at} {})", atomic.name, values.join(" "))
     }
 
     fn comparison(&mut self, depth: usize) -> String {
@@ -512,8 +511,10 @@ impl Function<'_> {
             return format!("(v128.store{bits}_lane {place} {lane} {} {})", self.address(depth), self.expression(V128, depth));
         }
         if (ty == I32 || ty == I64) && self.random.one_in(6) {
-            let (op, log2) = self.random.pick(vectors::atomic_stores(ty == I64));
-            return format!("({op} {} {}) (atomic.fence)", self.aligned(log2, depth), self.expression(ty, depth));
+            let all = atomics::all(ty.name(), true);
+            let atomic = &all[self.random.below(all.len())];
+            let at = self.aligned(atomic.log2, depth);
+            return format!("(call ${} {at} {})", atomic.name, self.expression(ty, depth));
         }
         let (op, log2) = self.random.pick(ty.stores());
         let place = self.offset_and_alignment(log2);

@@ -1,4 +1,4 @@
-//! The operators of v128 and the atomic ones, for [`crate::expressions`].
+//! The operators of v128, for [`crate::expressions`].
 
 use crate::random::Random;
 
@@ -76,43 +76,6 @@ pub(crate) const LOADS: &[(&str, usize)] = &[
 
 /// Of `v128.load8_lane` and `v128.store8_lane`: (bits, log2 of the width)
 pub(crate) const LANES: [(usize, usize); 4] = [(8, 0), (16, 1), (32, 2), (64, 3)];
-
-/// (instruction, log2 of its width, values besides the address)
-#[rustfmt::skip]
-const ATOMICS_32: &[(&str, usize, usize)] = &[
-    ("i32.atomic.load", 2, 0), ("i32.atomic.load8_u", 0, 0), ("i32.atomic.load16_u", 1, 0),
-    ("i32.atomic.rmw.add", 2, 1), ("i32.atomic.rmw8.add_u", 0, 1), ("i32.atomic.rmw16.add_u", 1, 1),
-    ("i32.atomic.rmw.sub", 2, 1), ("i32.atomic.rmw8.sub_u", 0, 1), ("i32.atomic.rmw16.sub_u", 1, 1),
-    ("i32.atomic.rmw.and", 2, 1), ("i32.atomic.rmw8.and_u", 0, 1), ("i32.atomic.rmw16.and_u", 1, 1),
-    ("i32.atomic.rmw.or", 2, 1), ("i32.atomic.rmw8.or_u", 0, 1), ("i32.atomic.rmw16.or_u", 1, 1),
-    ("i32.atomic.rmw.xor", 2, 1), ("i32.atomic.rmw8.xor_u", 0, 1), ("i32.atomic.rmw16.xor_u", 1, 1),
-    ("i32.atomic.rmw.xchg", 2, 1), ("i32.atomic.rmw8.xchg_u", 0, 1), ("i32.atomic.rmw16.xchg_u", 1, 1),
-    ("i32.atomic.rmw.cmpxchg", 2, 2), ("i32.atomic.rmw8.cmpxchg_u", 0, 2), ("i32.atomic.rmw16.cmpxchg_u", 1, 2),
-];
-#[rustfmt::skip]
-const ATOMICS_64: &[(&str, usize, usize)] = &[
-    ("i64.atomic.load", 3, 0), ("i64.atomic.load8_u", 0, 0), ("i64.atomic.load16_u", 1, 0), ("i64.atomic.load32_u", 2, 0),
-    ("i64.atomic.rmw.add", 3, 1), ("i64.atomic.rmw8.add_u", 0, 1), ("i64.atomic.rmw16.add_u", 1, 1), ("i64.atomic.rmw32.add_u", 2, 1),
-    ("i64.atomic.rmw.sub", 3, 1), ("i64.atomic.rmw8.sub_u", 0, 1), ("i64.atomic.rmw16.sub_u", 1, 1), ("i64.atomic.rmw32.sub_u", 2, 1),
-    ("i64.atomic.rmw.and", 3, 1), ("i64.atomic.rmw8.and_u", 0, 1), ("i64.atomic.rmw16.and_u", 1, 1), ("i64.atomic.rmw32.and_u", 2, 1),
-    ("i64.atomic.rmw.or", 3, 1), ("i64.atomic.rmw8.or_u", 0, 1), ("i64.atomic.rmw16.or_u", 1, 1), ("i64.atomic.rmw32.or_u", 2, 1),
-    ("i64.atomic.rmw.xor", 3, 1), ("i64.atomic.rmw8.xor_u", 0, 1), ("i64.atomic.rmw16.xor_u", 1, 1), ("i64.atomic.rmw32.xor_u", 2, 1),
-    ("i64.atomic.rmw.xchg", 3, 1), ("i64.atomic.rmw8.xchg_u", 0, 1), ("i64.atomic.rmw16.xchg_u", 1, 1), ("i64.atomic.rmw32.xchg_u", 2, 1),
-    ("i64.atomic.rmw.cmpxchg", 3, 2), ("i64.atomic.rmw8.cmpxchg_u", 0, 2), ("i64.atomic.rmw16.cmpxchg_u", 1, 2), ("i64.atomic.rmw32.cmpxchg_u", 2, 2),
-];
-
-/// Atomic instructions that give an i64, or an i32.
-pub(crate) fn atomics(wide: bool) -> &'static [(&'static str, usize, usize)] {
-    if wide { ATOMICS_64 } else { ATOMICS_32 }
-}
-
-/// (instruction, log2 of its width)
-pub(crate) fn atomic_stores(wide: bool) -> &'static [(&'static str, usize)] {
-    match wide {
-        true => &[("i64.atomic.store", 3), ("i64.atomic.store8", 0), ("i64.atomic.store16", 1), ("i64.atomic.store32", 2)],
-        false => &[("i32.atomic.store", 2), ("i32.atomic.store8", 0), ("i32.atomic.store16", 1)],
-    }
-}
 
 /// A shape and one of its lanes.
 pub(crate) fn lane(random: &mut Random) -> (&'static str, usize) {
