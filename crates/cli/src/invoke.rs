@@ -180,7 +180,9 @@ mod tests {
         assert_eq!(value(ValueType::V128, "f64x2:1,1"), Ok(Value::V128(one | one << 64)));
         let bytes = format!("i8x16:{}", ["255"; 16].join(","));
         assert_eq!(value(ValueType::V128, &bytes), Ok(Value::V128(u128::MAX)));
-        for text in ["", "1", "i32x4", "i32x4:1,2,3", "i32x4:1,2,3,4,5", "i8x4:1,2,3,4", "0x", "i16x8:65536,0,0,0,0,0,0,0"] {
+        for text in
+            ["", "1", "i32x4", "i32x4:1,2,3", "i32x4:1,2,3,4,5", "i8x4:1,2,3,4", "0x", "i16x8:65536,0,0,0,0,0,0,0"]
+        {
             assert!(value(ValueType::V128, text).is_err(), "{text}");
         }
         assert_eq!(show(&Value::V128(0x2a)), "0x0000000000000000000000000000002a");

@@ -150,7 +150,7 @@ impl Bench<'_> {
         let began = Instant::now();
         let run = |layout: &Layout| {
             let (max_memory, _) = Options::room(&*self.device, *layout);
-            let features = WasmFeatures::WASM2;
+            let features = WasmFeatures::WASM2 | WasmFeatures::RELAXED_SIMD | WasmFeatures::THREADS;
             let options = Options { device: self.device.clone(), layout: *layout, features, max_memory, inspect: None };
             wast::run(&script.text, &options).map(|report| (*layout, report))
         };

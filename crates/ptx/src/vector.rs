@@ -79,7 +79,8 @@ impl Emitter<'_> {
             let scalar = match dfg.insts[inst] {
                 InstructionData::UnaryConst { constant_handle, .. } => {
                     let bytes = dfg.constants.get(constant_handle).as_slice();
-                    let word: [u8; 4] = bytes.get(4 * lane..4 * lane + 4).and_then(|b| b.try_into().ok()).unwrap_or_default();
+                    let word: [u8; 4] =
+                        bytes.get(4 * lane..4 * lane + 4).and_then(|b| b.try_into().ok()).unwrap_or_default();
                     return i64::from(i32::from_le_bytes(word)).into();
                 }
                 InstructionData::Unary { opcode: Opcode::ScalarToVector, .. } if lane > 0 => return Operand::Int(0),
@@ -186,8 +187,8 @@ fn look_up(e: &mut Emitter<'_>, result: Reg, table: [Reg; 4], index: Operand) {
     let shifted = op("shr", ".u32", &[low, 4.into()]);
     let pairs = op("or", ".b32", &[low, shifted]);
     let selector = op("prmt", ".b32", &[pairs, 0.into(), 0x4420.into()]);
-    let [lower, upper] = [[table[0], table[1]], [table[2], table[3]]]
-        .map(|[a, b]| op("prmt", ".b32", &[a.into(), b.into(), selector]));
+    let [lower, upper] =
+        [[table[0], table[1]], [table[2], table[3]]].map(|[a, b]| op("prmt", ".b32", &[a.into(), b.into(), selector]));
     let fourth = op("shl", ".b32", &[index, 4.into()]);
     let is_upper = op("prmt", ".b32", &[fourth, 0.into(), SIGNS.into()]);
     let differ = op("xor", ".b32", &[lower, upper]);

@@ -16,8 +16,7 @@ use cranelift_codegen::ir::{Block, BlockArg, Function, Inst, InstBuilder, Opcode
 use std::collections::HashMap;
 
 pub(crate) fn run(func: &mut Function) {
-    let mut arithmetic: Vec<Inst> =
-        instructions(func).filter(|i| is_arithmetic(func.dfg.insts[*i].opcode())).collect();
+    let mut arithmetic: Vec<Inst> = instructions(func).filter(|i| is_arithmetic(func.dfg.insts[*i].opcode())).collect();
     if arithmetic.is_empty() {
         return;
     }

@@ -65,8 +65,8 @@ pub(crate) fn run(generator: Generator, seed: u64, folder: &Path) -> Result<Comp
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&file, &text))
         .map_err(|e| format!("{}: {e}", file.display()))?;
-    let compared =
-        caught(&ours, &theirs, !seed).map_err(|difference| format!("{difference}\n  the module: {}", file.display()))?;
+    let compared = caught(&ours, &theirs, !seed)
+        .map_err(|difference| format!("{difference}\n  the module: {}", file.display()))?;
     // What passed can be made again from its seed.
     let _ = std::fs::remove_file(&file);
     Ok(compared)

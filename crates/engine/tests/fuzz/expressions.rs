@@ -508,7 +508,11 @@ impl Function<'_> {
         if ty == V128 && self.random.one_in(3) {
             let (bits, log2) = self.random.pick(&vectors::LANES);
             let (place, lane) = (self.offset_and_alignment(log2), self.random.below(128 / bits));
-            return format!("(v128.store{bits}_lane {place} {lane} {} {})", self.address(depth), self.expression(V128, depth));
+            return format!(
+                "(v128.store{bits}_lane {place} {lane} {} {})",
+                self.address(depth),
+                self.expression(V128, depth)
+            );
         }
         if (ty == I32 || ty == I64) && self.random.one_in(6) {
             let all = atomics::all(ty.name(), true);

@@ -3,7 +3,8 @@
 use crate::random::Random;
 
 /// Lanes of a shape and how it is written.
-const SHAPES: [(&str, usize); 6] = [("i8x16", 16), ("i16x8", 8), ("i32x4", 4), ("i64x2", 2), ("f32x4", 4), ("f64x2", 2)];
+const SHAPES: [(&str, usize); 6] =
+    [("i8x16", 16), ("i16x8", 8), ("i32x4", 4), ("i64x2", 2), ("f32x4", 4), ("f64x2", 2)];
 
 /// One v128 operand.
 #[rustfmt::skip] // a table

@@ -4,7 +4,7 @@
 //! written.
 
 use super::lanes::repeat;
-use super::widen::{bytes, halves, word};
+use super::widen::{halves, word};
 use super::{Translator, Words};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use wasmparser::{MemArg, Operator as Op};
@@ -13,8 +13,8 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     match *op {
         Op::V128Load { memarg } => t.vector_load(memarg),
         Op::V128Store { memarg } => t.vector_store(memarg),
-        Op::V128Load8x8S { memarg } => t.load_extended(memarg, |t, w| t.push_extended(w, |c, w| bytes(c, w, true))),
-        Op::V128Load8x8U { memarg } => t.load_extended(memarg, |t, w| t.push_extended(w, |c, w| bytes(c, w, false))),
+        Op::V128Load8x8S { memarg } => t.load_extended_bytes(memarg, true),
+        Op::V128Load8x8U { memarg } => t.load_extended_bytes(memarg, false),
         Op::V128Load16x4S { memarg } => t.load_extended(memarg, |t, w| t.push_extended(w, |c, w| halves(c, w, true))),
         Op::V128Load16x4U { memarg } => t.load_extended(memarg, |t, w| t.push_extended(w, |c, w| halves(c, w, false))),
         Op::V128Load32x2S { memarg } => t.load_extended(memarg, |t, w| t.push_extended(w, |c, v| word(c, v, true))),
@@ -105,6 +105,13 @@ impl Translator<'_, '_> {
         let long = self.load_piece(at, memarg, 8);
         let (low, high) = self.code.ins().isplit(long);
         push(self, [low, high]);
+    }
+
+    fn load_extended_bytes(&mut self, memarg: MemArg, signed: bool) {
+        self.load_extended(memarg, |t, words| {
+            let lanes = t.bytes(words, signed);
+            t.push_words(lanes);
+        });
     }
 
     fn load_splat(&mut self, memarg: MemArg, size: u64) {

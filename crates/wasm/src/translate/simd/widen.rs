@@ -10,10 +10,10 @@ use wasmparser::Operator as Op;
 
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     match *op {
-        Op::I16x8ExtendLowI8x16S => t.extend_half(LOW, |c, w| bytes(c, w, true)),
-        Op::I16x8ExtendLowI8x16U => t.extend_half(LOW, |c, w| bytes(c, w, false)),
-        Op::I16x8ExtendHighI8x16S => t.extend_half(HIGH, |c, w| bytes(c, w, true)),
-        Op::I16x8ExtendHighI8x16U => t.extend_half(HIGH, |c, w| bytes(c, w, false)),
+        Op::I16x8ExtendLowI8x16S => t.extend_bytes(LOW, true),
+        Op::I16x8ExtendLowI8x16U => t.extend_bytes(LOW, false),
+        Op::I16x8ExtendHighI8x16S => t.extend_bytes(HIGH, true),
+        Op::I16x8ExtendHighI8x16U => t.extend_bytes(HIGH, false),
         Op::I32x4ExtendLowI16x8S => t.extend_half(LOW, |c, w| halves(c, w, true)),
         Op::I32x4ExtendLowI16x8U => t.extend_half(LOW, |c, w| halves(c, w, false)),
         Op::I32x4ExtendHighI16x8S => t.extend_half(HIGH, |c, w| halves(c, w, true)),
@@ -75,17 +75,6 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
 pub(super) const LOW: usize = 0;
 const HIGH: usize = 2;
 
-/// A word's four bytes as the 16-bit lanes of two words.
-pub(super) fn bytes(c: &mut Code<'_>, word: Value, signed: bool) -> [Value; 2] {
-    let upper = c.ins().ushr_imm_u(word, 16);
-    [word, upper].map(|word| {
-        let (low, high) = (c.ins().band_imm_u(word, 0xff), c.ins().band_imm_u(word, 0xff00));
-        let high = c.ins().ishl_imm_u(high, 8);
-        let lanes = c.ins().bor(low, high);
-        if signed { sign_bytes(c, lanes) } else { lanes }
-    })
-}
-
 /// Extends the bytes that lie in 16-bit lanes: 0x80 times 0x1fe is 0xff00.
 fn sign_bytes(c: &mut Code<'_>, lanes: Value) -> Value {
     let signs = c.ins().band_imm_u(lanes, 0x0080_0080);
@@ -125,6 +114,21 @@ fn products(c: &mut Code<'_>, a: Value, b: Value) -> [Value; 4] {
 }
 
 impl Translator<'_, '_> {
+    /// The eight bytes of two words as 16-bit lanes: each beside a byte of a third word, which is 0.
+    pub(super) fn bytes(&mut self, [low, high]: [Value; 2], signed: bool) -> Words {
+        let zero = self.code.i32(0);
+        let vector = self.code.join_vector([low, high, zero, zero]);
+        let lanes = self.shuffle(vector, vector, [0, 8, 1, 8, 2, 8, 3, 8, 4, 8, 5, 8, 6, 8, 7, 8]);
+        let lanes = self.words(lanes);
+        if signed { lanes.map(|word| sign_bytes(&mut self.code, word)) } else { lanes }
+    }
+
+    fn extend_bytes(&mut self, half: usize, signed: bool) {
+        let words = self.pop_words();
+        let lanes = self.bytes([words[half], words[half + 1]], signed);
+        self.push_words(lanes);
+    }
+
     /// Each of two words becomes two.
     fn extend_half(&mut self, half: usize, make: impl Fn(&mut Code<'_>, Value) -> [Value; 2]) {
         let words = self.pop_words();
@@ -136,24 +140,19 @@ impl Translator<'_, '_> {
         self.push_words([a, b, c, d]);
     }
 
-    fn multiply(
-        &mut self,
-        half: usize,
-        extend: impl Fn(&mut Code<'_>, Value) -> [Value; 2],
-        multiply: impl Fn(&mut Code<'_>, Value, Value) -> Value,
-    ) {
-        let (b, a) = (self.pop_words(), self.pop_words());
-        let [[x, y], [z, w]] = [half, half + 1].map(|i| {
-            let (a, b) = (extend(&mut self.code, a[i]), extend(&mut self.code, b[i]));
-            [multiply(&mut self.code, a[0], b[0]), multiply(&mut self.code, a[1], b[1])]
-        });
-        self.push_words([x, y, z, w]);
-    }
     fn multiply_bytes(&mut self, half: usize, signed: bool) {
-        self.multiply(half, |c, w| bytes(c, w, signed), packed::multiply_halves);
+        let (b, a) = (self.pop_words(), self.pop_words());
+        let [a, b] = [a, b].map(|words| self.bytes([words[half], words[half + 1]], signed));
+        let words = [0, 1, 2, 3].map(|i| packed::multiply_halves(&mut self.code, a[i], b[i]));
+        self.push_words(words);
     }
     fn multiply_halves(&mut self, half: usize, signed: bool) {
-        self.multiply(half, |c, w| halves(c, w, signed), |c, a, b| c.ins().imul(a, b));
+        let (b, a) = (self.pop_words(), self.pop_words());
+        let [[x, y], [z, w]] = [half, half + 1].map(|i| {
+            let (a, b) = (halves(&mut self.code, a[i], signed), halves(&mut self.code, b[i], signed));
+            [self.code.ins().imul(a[0], b[0]), self.code.ins().imul(a[1], b[1])]
+        });
+        self.push_words([x, y, z, w]);
     }
     fn multiply_words(&mut self, half: usize, signed: bool) {
         let (b, a) = (self.pop_words(), self.pop_words());
@@ -177,16 +176,17 @@ impl Translator<'_, '_> {
     fn narrow_halves(&mut self, least: i64, most: i64) {
         let (b, a) = (self.pop_words(), self.pop_words());
         let [[x, y], [z, w]] = [a, b].map(|words: Words| {
-            [[words[0], words[1]], [words[2], words[3]]].map(|[low, high]| {
-                let lanes = [(low, 0), (low, 16), (high, 0), (high, 16)];
-                let lanes = lanes.map(|(word, at)| {
+            let [low, high] = [[words[0], words[1]], [words[2], words[3]]].map(|[low, high]| {
+                let lanes = [(low, 0), (low, 16), (high, 0), (high, 16)].map(|(word, at)| {
                     let lane = narrow_lane(&mut self.code, word, at, 16, true);
-                    let lane = self.clamp(lane, least, most);
-                    self.code.ins().band_imm_u(lane, 0xff)
+                    self.clamp(lane, least, most)
                 });
-                let up = [1, 2, 3].map(|i| self.code.ins().ishl_imm_u(lanes[i], 8 * i as i64));
-                up.into_iter().fold(lanes[0], |word, lane| self.code.ins().bor(word, lane))
-            })
+                self.code.join_vector(lanes)
+            });
+            // The lowest byte of each; the upper half is not looked at.
+            let bytes = self.shuffle(low, high, [0, 4, 8, 12, 16, 20, 24, 28, 0, 1, 2, 3, 0, 1, 2, 3]);
+            let [low, high, ..] = self.words(bytes);
+            [low, high]
         });
         self.push_words([x, y, z, w]);
     }
