@@ -1,6 +1,6 @@
 //! The official WebAssembly 2.0 suite and that of proposals through the PTX, one test a file and layout.
 //!
-//! What does not pass yet is in `not-yet.txt`, each line with its reason; an entry that starts to pass fails the test.
+//! Scripts of our own, in `own/`, ask what it does not. What does not pass yet is in `not-yet.txt`, each line with its reason; an entry that starts to pass fails the test.
 
 mod support;
 
@@ -38,13 +38,19 @@ fn proposals() -> [(Proposal, WasmFeatures); 3] {
     ]
 }
 
-/// Every file with its name and what its modules may use.
-fn files() -> Vec<(String, TestFile<'static>, WasmFeatures)> {
+/// Scripts of our own.
+const OWN: [(&str, &str); 2] =
+    [("own/vectors", include_str!("own/vectors.wast")), ("own/atomics", include_str!("own/atomics.wast"))];
+
+/// Every script with its name and what its modules may use.
+fn files() -> Vec<(String, &'static str, WasmFeatures)> {
     let stem = |test: &TestFile<'_>| test.name().trim_end_matches(".wast").to_owned();
-    let mut files: Vec<_> = spec(SpecVersion::V2).map(|test| (stem(&test), test, WasmFeatures::WASM2)).collect();
+    let mut files: Vec<_> = spec(SpecVersion::V2).map(|test| (stem(&test), test.raw(), WasmFeatures::WASM2)).collect();
     for (which, features) in proposals() {
-        files.extend(proposal(which).map(|test| (format!("{which}/{}", stem(&test)), test, features)));
+        files.extend(proposal(which).map(|test| (format!("{which}/{}", stem(&test)), test.raw(), features)));
     }
+    let features = WasmFeatures::WASM2 | WasmFeatures::THREADS;
+    files.extend(OWN.map(|(name, script)| (name.to_owned(), script, features)));
     files
 }
 
@@ -53,9 +59,9 @@ fn main() {
     let entries: &'static NotYet = Box::leak(Box::new(not_yet()));
     let device = cpu::open();
     let mut trials = Vec::new();
-    for (name, test, features) in files() {
+    for (name, raw, features) in files() {
         for layout in [Layout::Linear, Layout::Interleaved] {
-            let (device, name, raw) = (device.clone(), name.clone(), test.raw());
+            let (device, name) = (device.clone(), name.clone());
             let suffix = if layout == Layout::Linear { "linear" } else { "interleaved" };
             trials.push(Trial::test(format!("spec::{name}::{suffix}"), move || {
                 let inspect: Option<Inspect<'_>> = Some(&support::assemble);
