@@ -55,7 +55,7 @@ impl Atomic {
 
     /// Some have an offset.
     fn offset(&self) -> usize {
-        if self.name.len() % 2 == 0 { 3 << self.log2 } else { 0 }
+        if self.name.len().is_multiple_of(2) { 3 << self.log2 } else { 0 }
     }
 
     fn plain(&self) -> String {

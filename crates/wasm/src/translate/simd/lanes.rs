@@ -179,24 +179,24 @@ impl Translator<'_, '_> {
 
     /// Bytes of two vectors: below 16 the first one's.
     pub(super) fn shuffle(&mut self, a: Value, b: Value, lanes: [u8; 16]) -> Value {
-        let (a, b) = (self.as_bytes(a), self.as_bytes(b));
+        let (a, b) = (self.bytes_of(a), self.bytes_of(b));
         let mask = self.code.b.func.dfg.immediates.push(lanes.to_vec().into());
         let bytes = self.code.ins().shuffle(a, b, mask);
-        self.from_bytes(bytes)
+        self.words_of(bytes)
     }
 
     fn swizzle(&mut self) {
         let (indices, table) = (self.pop(), self.pop());
-        let (table, indices) = (self.as_bytes(table), self.as_bytes(indices));
+        let (table, indices) = (self.bytes_of(table), self.bytes_of(indices));
         let bytes = self.code.ins().swizzle(table, indices);
-        let value = self.from_bytes(bytes);
+        let value = self.words_of(bytes);
         self.push(value);
     }
 
-    fn as_bytes(&mut self, value: Value) -> Value {
+    fn bytes_of(&mut self, value: Value) -> Value {
         self.code.ins().bitcast(types::I8X16, LITTLE, value)
     }
-    fn from_bytes(&mut self, value: Value) -> Value {
+    fn words_of(&mut self, value: Value) -> Value {
         self.code.ins().bitcast(types::I32X4, LITTLE, value)
     }
 }
