@@ -4,6 +4,8 @@
 //! number, `GPU_RUN_FUZZ_SEED` picks one, and `GPU_RUN_FUZZ_FILE` takes a module from a file instead: one that is being cut
 //! down by hand.
 
+#[path = "fuzz/atomics.rs"]
+mod atomics;
 #[path = "fuzz/case.rs"]
 mod case;
 #[path = "fuzz/counters.rs"]
@@ -16,6 +18,8 @@ mod expressions;
 mod random;
 #[path = "fuzz/smith.rs"]
 mod smith;
+#[path = "fuzz/vectors.rs"]
+mod vectors;
 
 mod support;
 
