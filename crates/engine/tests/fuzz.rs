@@ -28,9 +28,13 @@ use differential::Compared;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
 
-/// Seeds for a generator: a minute or two on two cores. What counters do is simpler than the rest.
+/// Seeds for a generator: two minutes or three on two cores. What counters do is simpler than the rest, and an expression's module takes the longest.
 fn seeds(generator: Generator) -> u64 {
-    if generator == Generator::Counters { 200 } else { 500 }
+    match generator {
+        Generator::Smith => 500,
+        Generator::Expressions => 250,
+        Generator::Counters => 200,
+    }
 }
 
 /// Every module's PTX must assemble, where there is an assembler.
