@@ -3,6 +3,8 @@
 //! `cargo run --release [SEED]`: seeds count up from SEED, or from the clock. The first module the two sides disagree on is
 //! left in `artifacts/`; after a crash, what was being run lies there too. `cargo run --release FILE` compares that module only.
 
+#[path = "../../crates/engine/tests/fuzz/atomics.rs"]
+mod atomics;
 #[path = "../../crates/engine/tests/fuzz/case.rs"]
 mod case;
 #[path = "../../crates/engine/tests/fuzz/counters.rs"]
@@ -15,6 +17,8 @@ mod expressions;
 mod random;
 #[path = "../../crates/engine/tests/fuzz/smith.rs"]
 mod smith;
+#[path = "../../crates/engine/tests/fuzz/vectors.rs"]
+mod vectors;
 
 use case::Generator;
 use differential::Compared;

@@ -22,6 +22,10 @@ pub enum TrapCode {
     UndefinedElement = 13,
     /// Not a guest's: quick checks ended an instance that cannot be run again. Never in a record, see [`Status::Running`].
     Inexact = 14,
+    /// An atomic access whose address is no multiple of its size.
+    UnalignedAtomic = 15,
+    /// A wait on a memory that no other thread can reach.
+    WaitOnUnshared = 16,
     /// A null reference to a function was called.
     NullFunction = 20,
     /// A null reference to an exception was thrown.
@@ -33,7 +37,7 @@ pub enum TrapCode {
 }
 
 impl TrapCode {
-    pub const ALL: [TrapCode; 18] = [
+    pub const ALL: [TrapCode; 20] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -48,6 +52,8 @@ impl TrapCode {
         Self::NullReference,
         Self::UndefinedElement,
         Self::Inexact,
+        Self::UnalignedAtomic,
+        Self::WaitOnUnshared,
         Self::NullFunction,
         Self::NullException,
         Self::UncaughtException,
@@ -74,6 +80,8 @@ impl TrapCode {
             Self::HostCall => "host call failed",
             Self::NullReference => "null reference",
             Self::UndefinedElement => "undefined element",
+            Self::UnalignedAtomic => "unaligned atomic",
+            Self::WaitOnUnshared => "expected shared memory",
             Self::NullFunction => "null function reference",
             Self::NullException => "null exception reference",
             Self::UncaughtException => "uncaught exception",

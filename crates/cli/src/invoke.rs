@@ -30,6 +30,7 @@ fn value(ty: ValueType, text: &str) -> Result<Value, &'static str> {
         ValueType::I64 => integer(text, 64).map(|bits| Value::I64(bits as i64)),
         ValueType::F32 => text.parse::<f32>().map(|v| Value::F32(v.to_bits())).map_err(|_| FLOAT),
         ValueType::F64 => text.parse::<f64>().map(|v| Value::F64(v.to_bits())).map_err(|_| FLOAT),
+        ValueType::V128 => vector(text).map(Value::V128),
         ValueType::FuncRef if text == "null" => Ok(Value::FuncRef(None)),
         ValueType::ExnRef if text == "null" => Ok(Value::ExnRef(None)),
         ValueType::AnyRef if text == "null" => Ok(Value::AnyRef),
@@ -39,6 +40,37 @@ fn value(ty: ValueType, text: &str) -> Result<Value, &'static str> {
             text.parse().map(|v| Value::ExternRef(Some(v))).map_err(|_| "expected `null` or the host's number")
         }
     }
+}
+
+/// `i32x4:1,2,3,4` and its like, lane 0 first, or all 128 bits as one hexadecimal number.
+fn vector(text: &str) -> Result<u128, &'static str> {
+    const EXPECTED: &str = "expected lanes as in `i32x4:1,2,3,4` or `f64x2:0.5,-1`, or hexadecimal digits as in `0x2a`";
+    let Some((shape, lanes)) = text.split_once(':') else {
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).ok_or(EXPECTED)?;
+        let is_number = digits.starts_with(|c: char| c.is_ascii_hexdigit());
+        return match is_number {
+            true => u128::from_str_radix(&digits.replace('_', ""), 16).map_err(|_| EXPECTED),
+            false => Err(EXPECTED),
+        };
+    };
+    let (ty, count) = shape.split_once('x').ok_or(EXPECTED)?;
+    let bits = match (ty, count) {
+        ("i8", "16") => 8,
+        ("i16", "8") => 16,
+        ("i32" | "f32", "4") => 32,
+        ("i64" | "f64", "2") => 64,
+        _ => return Err(EXPECTED),
+    };
+    let lane = |text: &str| match ty {
+        "f32" => text.parse::<f32>().map(|v| u64::from(v.to_bits())).map_err(|_| EXPECTED),
+        "f64" => text.parse::<f64>().map(f64::to_bits).map_err(|_| EXPECTED),
+        _ => integer(text, bits).map(|v| v & (u64::MAX >> (64 - bits))),
+    };
+    let lanes = lanes.split(',').map(|text| lane(text.trim())).collect::<Result<Vec<_>, _>>()?;
+    if lanes.len() as u32 != 128 / bits {
+        return Err(EXPECTED);
+    }
+    Ok((0..).zip(lanes).fold(0, |all, (i, lane)| all | u128::from(lane) << (i * bits)))
 }
 
 /// The low `bits` bits of an integer, decimal or hexadecimal, signed or unsigned; the range is that of both readings.
@@ -68,13 +100,14 @@ fn integer(text: &str, bits: u32) -> Result<u64, &'static str> {
     }
 }
 
-/// Integers signed, floats as Rust prints them.
+/// Integers signed, floats as Rust prints them, vectors as one number.
 pub(crate) fn show(value: &Value) -> String {
     match *value {
         Value::I32(v) => v.to_string(),
         Value::I64(v) => v.to_string(),
         Value::F32(bits) => f32::from_bits(bits).to_string(),
         Value::F64(bits) => f64::from_bits(bits).to_string(),
+        Value::V128(bits) => format!("{bits:#034x}"),
         Value::FuncRef(None) | Value::ExternRef(None) | Value::ExnRef(None) | Value::AnyRef => "null".into(),
         Value::FuncRef(Some(_)) | Value::ExternRef(Some(_)) | Value::ExnRef(Some(_)) => "ref".into(),
     }
@@ -122,6 +155,23 @@ mod tests {
         assert_eq!(value(ValueType::FuncRef, "null"), Ok(Value::FuncRef(None)));
         assert!(value(ValueType::FuncRef, "3").is_err());
         assert_eq!(value(ValueType::ExternRef, "3"), Ok(Value::ExternRef(Some(3))));
+    }
+
+    #[test]
+    fn vectors_lane_by_lane_or_as_one_number() {
+        let lanes = 0x0000_0004_0000_0003_0000_0002_ffff_ffff;
+        assert_eq!(value(ValueType::V128, "i32x4:-1,2,3, 4"), Ok(Value::V128(lanes)));
+        assert_eq!(value(ValueType::V128, "0x4_00000003_00000002_ffffffff"), Ok(Value::V128(lanes)));
+        let one = u128::from(1.0f64.to_bits());
+        assert_eq!(value(ValueType::V128, "f64x2:1,1"), Ok(Value::V128(one | one << 64)));
+        let bytes = format!("i8x16:{}", ["255"; 16].join(","));
+        assert_eq!(value(ValueType::V128, &bytes), Ok(Value::V128(u128::MAX)));
+        for text in
+            ["", "1", "i32x4", "i32x4:1,2,3", "i32x4:1,2,3,4,5", "i8x4:1,2,3,4", "0x", "i16x8:65536,0,0,0,0,0,0,0"]
+        {
+            assert!(value(ValueType::V128, text).is_err(), "{text}");
+        }
+        assert_eq!(show(&Value::V128(0x2a)), "0x0000000000000000000000000000002a");
     }
 
     #[test]

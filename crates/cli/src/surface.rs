@@ -320,6 +320,7 @@ fn value_type(ty: ValType) -> Option<ValueType> {
         ValType::I64 => ValueType::I64,
         ValType::F32 => ValueType::F32,
         ValType::F64 => ValueType::F64,
+        ValType::V128 => ValueType::V128,
         ValType::FUNCREF => ValueType::FuncRef,
         ValType::EXTERNREF => ValueType::ExternRef,
         _ => return None,

@@ -54,12 +54,12 @@ fn signatures_come_from_the_type_section() {
     let surface = read(
         r#"(module (type (func (param f32))) (import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))
              (func (export "swap") (param i32 f64) (result f64 i32) unreachable)
-             (func (export "v") (param v128)))"#,
+             (func (export "v") (param anyref)))"#,
     );
     let (params, results) = surface.signature("a.wasm", "swap").unwrap();
     assert_eq!(params, [ValueType::I32, ValueType::F64]);
     assert_eq!(results, [ValueType::F64, ValueType::I32]);
-    assert!(refusal(surface.signature("a.wasm", "v")).contains("v128"));
+    assert!(refusal(surface.signature("a.wasm", "v")).contains("anyref"));
     assert!(refusal(surface.signature("a.wasm", "swp")).contains("did you mean `swap`?"));
 }
 

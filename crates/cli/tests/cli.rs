@@ -264,13 +264,16 @@ fn invoke_passes_arguments_and_prints_results() {
              (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
              (func (export "swap") (param i64 f64) (result f64 i64) (local.get 1) (local.get 0))
              (func (export "half") (param f32) (result f32) (f32.div (local.get 0) (f32.const 2)))
-             (func (export "null") (result externref) (ref.null extern)))"#,
+             (func (export "null") (result externref) (ref.null extern))
+             (func (export "vector") (param i32 v128) (result v128 i32) (local.get 1) (local.get 0)))"#,
     );
     place.run("--invoke add a.wat 2 3").gives(0, "5\n");
     place.run("--invoke add a.wat -1 0xffffffff").gives(0, "-2\n");
     place.run("--invoke swap a.wat -9 2.5").gives(0, "2.5\n-9\n");
     place.run("--invoke half a.wat 1").gives(0, "0.5\n");
     place.run("--invoke null a.wat").gives(0, "null\n");
+    let vector = "0x00000004000000030000000200000001\n7\n";
+    place.run("--invoke vector a.wat 7 i32x4:1,2,3,4").gives(0, vector);
     place.run("--invoke add --instances 2 a.wat 2 3").gives(0, "5\n5\n");
     place.run("--invoke add a.wat 2").gives(2, "").says(&["takes 2 arguments (i32, i32), not 1"]);
     place.run("--invoke add a.wat 2 x").gives(2, "").says(&["argument 2 of `add`, `x`, is not i32"]);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root: PathBuf = std::env::args_os().nth(1).ok_or("usage: dump-suite DIR")?.into();
     let mut count = 0;
-    for folder in suite::folders() {
+    for folder in suite::folders().into_iter().chain([suite::own()]) {
         let to = root.join(folder.name);
         std::fs::create_dir_all(&to)?;
         for script in folder.scripts {

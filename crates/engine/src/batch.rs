@@ -8,7 +8,7 @@ use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP,
 use gpu_run_abi::{Header, Launch, Layout};
 use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties, Shared};
 use gpu_run_wasi::Context;
-use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START};
+use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
 use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::Instant;
@@ -249,7 +249,7 @@ impl Batch {
             Arg::U64(self.slot_bytes),
             Arg::U32(count as u32),
             Arg::U64(buffers.endings.address()),
-            Arg::U32(self.compiled.results(run.selector).len() as u32),
+            Arg::U32(words(self.compiled.results(run.selector)) as u32),
         ];
         self.module.run(ENDINGS, self.grid(count), &args, &|| false)?;
         Ok(ended)
@@ -331,7 +331,7 @@ impl Batch {
 impl LaunchBuffers {
     /// For launches of so many instances.
     pub(crate) fn new(device: &dyn Device, compiled: &Compiled, capacity: usize) -> Result<Self, Error> {
-        let results = compiled.entries.iter().map(|e| e.ty.results.len()).max().unwrap_or(0);
+        let results = compiled.entries.iter().map(|e| words(&e.ty.results)).max().unwrap_or(0) as usize;
         let bytes = capacity as u64 * ending_bytes(results);
         let (launch, endings) = (device.allocate(Launch::BYTES)?, device.allocate(bytes)?);
         Ok(Self { launch, endings, seen: device.share(bytes)? })

@@ -77,6 +77,8 @@ pub struct Compiled {
     /// Functions the kernel can call, in the order of its selectors.
     pub(crate) entries: Vec<EntryFunction>,
     pub(crate) globals: Vec<ExportedGlobal>,
+    /// Types of all globals. Not kept either.
+    pub(crate) global_types: Vec<ValType>,
     /// Where the modules it was linked of lie in it. Not kept: only what was linked is linked again.
     pub(crate) parts: Vec<Part>,
     /// Read when the first trap asks.
@@ -178,6 +180,7 @@ impl Compiled {
             has_start: module.start.is_some(),
             entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             globals: globals.collect(),
+            global_types: module.globals.iter().map(|global| global.ty).collect(),
             memories: module.memories,
             parts: module.parts,
             symbols: OnceLock::new(),

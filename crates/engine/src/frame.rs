@@ -17,9 +17,9 @@ pub(crate) fn write(compiled: &Compiled, code: &[u8]) -> Vec<u8> {
     let mut w = Writer::default();
     slots(&mut w, &compiled.slots);
     initial(&mut w, &compiled.initial);
-    w.list(&compiled.memories, |w, Memory { minimum, maximum, is_64, grows }| {
+    w.list(&compiled.memories, |w, Memory { minimum, maximum, is_64, shared, grows }| {
         let (bounded, most) = (u64::from(maximum.is_some()), maximum.unwrap_or_default());
-        w.words(&[*minimum, bounded, most, u64::from(*is_64), u64::from(*grows)]);
+        w.words(&[*minimum, bounded, most, u64::from(*is_64), u64::from(*shared), u64::from(*grows)]);
     });
     w.u8(u8::from(compiled.has_start));
     w.list(&compiled.entries, |w, entry| {
@@ -48,9 +48,9 @@ pub(crate) fn read<'a>(
     let mut r = Reader::new(bytes);
     let (slots, initial) = (read_slots(&mut r)?, read_initial(&mut r)?);
     let memories = r.list(|r| match r.words()?[..] {
-        [minimum, bounded, most, is_64, grows] => {
+        [minimum, bounded, most, is_64, shared, grows] => {
             let maximum = (bounded != 0).then_some(most);
-            Ok(Memory { minimum, maximum, is_64: is_64 != 0, grows: grows != 0 })
+            Ok(Memory { minimum, maximum, is_64: is_64 != 0, shared: shared != 0, grows: grows != 0 })
         }
         _ => Err(not_ours("a memory has other limits")),
     })?;
@@ -78,6 +78,7 @@ pub(crate) fn read<'a>(
         has_start,
         entries,
         globals,
+        global_types: Vec::new(),
         parts: Vec::new(),
         symbols: OnceLock::new(),
         timings: Vec::new(),
@@ -186,11 +187,12 @@ fn trap_code(code: u64) -> Option<TrapCode> {
     [TrapCode::MemoryOutOfBounds, TrapCode::TableOutOfBounds].into_iter().find(|known| *known as u64 == code)
 }
 
-const TYPES: [ValType; 8] = [
+const TYPES: [ValType; 9] = [
     ValType::I32,
     ValType::I64,
     ValType::F32,
     ValType::F64,
+    ValType::V128,
     ValType::FuncRef,
     ValType::ExternRef,
     ValType::ExnRef,

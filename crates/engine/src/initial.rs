@@ -36,7 +36,7 @@ pub(crate) struct InitialMemory {
 /// What of a program is there already, because its modules have run as parts of another: by its index, in this program's words.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    pub(crate) globals: HashMap<u32, u64>,
+    pub(crate) globals: HashMap<u32, u128>,
     pub(crate) tables: HashMap<u32, Vec<u64>>,
     pub(crate) memories: HashMap<u32, Vec<u8>>,
     /// What is left of segments.
@@ -51,15 +51,18 @@ const MOST_ELEMENTS: u64 = 1 << 26;
 
 impl Initial {
     pub(crate) fn new(module: &Module<'_>, slots: &SlotLayout, state: &State) -> Result<Self, Error> {
-        let mut globals: Vec<u64> = Vec::new();
+        let mut globals: Vec<u128> = Vec::new();
         for (index, global) in (0..).zip(&module.globals) {
             globals.push(match state.globals.get(&index) {
-                Some(word) => *word,
-                None => word(module, &globals, &global.init),
+                Some(bits) => *bits,
+                None => bits(module, &globals, &global.init),
             });
         }
         let mut this = Self { constants: vec![0; slots.constants as usize], ..Self::default() };
-        this.words.extend(slots.globals.iter().copied().zip(globals.iter().copied()));
+        for ((at, bits), global) in slots.globals.iter().zip(&globals).zip(&module.globals) {
+            let words = [(*at, *bits as u64), (at + WORD, (bits >> 64) as u64)];
+            this.words.extend(&words[..global.ty.words() as usize]);
+        }
         if slots.exception.count > 0 {
             this.words.push((slots.exception.count, state.exceptions));
         }
@@ -80,7 +83,7 @@ impl Initial {
         Ok(this)
     }
 
-    fn elements(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u64], state: &State) {
+    fn elements(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u128], state: &State) {
         for ((index, segment), place) in (0..).zip(&module.elements).zip(&slots.elements) {
             let left = state.elements.get(&index).copied();
             self.words.push((place.cell, left.unwrap_or(place.length)));
@@ -103,7 +106,7 @@ impl Initial {
         }
     }
 
-    fn data(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u64], state: &State) {
+    fn data(&mut self, module: &Module<'_>, slots: &SlotLayout, globals: &[u128], state: &State) {
         let length = |index: u32, least: u64| state.memories.get(&index).map_or(least, |bytes| bytes.len() as u64);
         let least = (0..).zip(&module.memories).map(|(index, memory)| length(index, memory.minimum * PAGE));
         let lengths: Vec<u64> = least.collect();
@@ -139,8 +142,13 @@ fn used(memory: &[u8]) -> Vec<(u64, &[u8])> {
 }
 
 /// A constant's word in the slot.
-fn word(module: &Module<'_>, globals: &[u64], constant: &Constant) -> u64 {
-    constant.word(&|function| function_reference(module, function), &|global| globals[global as usize])
+fn word(module: &Module<'_>, globals: &[u128], constant: &Constant) -> u64 {
+    bits(module, globals, constant) as u64
+}
+
+/// A constant's words, of which all but a v128 have one.
+fn bits(module: &Module<'_>, globals: &[u128], constant: &Constant) -> u128 {
+    constant.bits(&|function| function_reference(module, function), &|global| globals[global as usize])
 }
 
 /// Pieces of bytes, later ones over earlier ones, as disjoint pieces of whole cells in ascending order.

@@ -4,7 +4,7 @@ use crate::batch::{Batch, LaunchBuffers, Run};
 use crate::bus::Guests;
 use crate::error::Error;
 use crate::program::{End, Outcome, Program, Trap};
-use crate::value::Value;
+use crate::value::{Value, ValueType};
 use gpu_run_abi::Launch;
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_wasi::Context;
@@ -93,8 +93,8 @@ impl Instance {
     pub(crate) fn global_of(&self, part: u32, name: &str) -> Result<Option<Value>, Error> {
         let compiled = self.program.compiled();
         let Some(global) = compiled.globals.iter().find(|g| g.part == part && g.name == name) else { return Ok(None) };
-        let word = self.batch.read_word(0, compiled.slots.globals[global.index as usize])?;
-        Ok(Some(Value::from_word(global.ty, word)))
+        let at = compiled.slots.globals[global.index as usize];
+        Ok(Some(Value::from_words(global.ty, |i| self.batch.read_word(0, at + WORD * i))?))
     }
 
     /// All of a memory, as it is now.
@@ -110,13 +110,22 @@ impl Instance {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         let slots = &self.program.compiled().slots;
         let word = |at: &u64| self.batch.read_word(0, *at);
+        let global = |(at, ty): (&u64, &ValueType)| {
+            let words = self.batch.read_words(0, *at, ty.words() as usize)?;
+            Ok::<_, Error>(words.iter().rev().fold(0, |all, word| all << 64 | u128::from(*word)))
+        };
         let table = |place: &TablePlace| {
             let length = self.batch.read_word(0, place.length)?.min(place.capacity);
             self.batch.read_words(0, place.at, length as usize)
         };
         let left = |segment: &Segment| self.batch.read_word(0, segment.cell);
         Ok(Snapshot {
-            globals: slots.globals.iter().map(word).collect::<Result<_, _>>()?,
+            globals: slots
+                .globals
+                .iter()
+                .zip(&self.program.compiled().global_types)
+                .map(global)
+                .collect::<Result<_, _>>()?,
             tables: slots.tables.iter().map(table).collect::<Result<_, _>>()?,
             memories: (0..self.program.compiled().memories.len()).map(|i| self.memory(i)).collect::<Result<_, _>>()?,
             data: slots.data.iter().map(left).collect::<Result<_, _>>()?,
@@ -132,7 +141,7 @@ impl Instance {
 /// What an instance holds, by its program's numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
-    pub(crate) globals: Vec<u64>,
+    pub(crate) globals: Vec<u128>,
     pub(crate) tables: Vec<Vec<u64>>,
     pub(crate) memories: Vec<Vec<u8>>,
     /// What is left of segments.

@@ -345,7 +345,9 @@ fn carry(program: &Module<'_>, new: &[Part], old: &[Part], snapshot: &Snapshot, 
     for (old, new) in pairs() {
         for (from, to) in old.globals.iter().zip(&new.globals) {
             let ty = program.globals[*to as usize].ty;
-            state.globals.insert(*to, word(ty, snapshot.globals[*from as usize]));
+            let bits = snapshot.globals[*from as usize];
+            let bits = if ty == ValType::FuncRef { word(ty, bits as u64).into() } else { bits };
+            state.globals.insert(*to, bits);
         }
         for (from, to) in old.tables.iter().zip(&new.tables) {
             let ty = program.tables[*to as usize].element;

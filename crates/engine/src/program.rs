@@ -12,6 +12,7 @@ use gpu_run_cache::{Cache, InUse};
 use gpu_run_device::{Device, Module};
 use gpu_run_ptx::Checks;
 use gpu_run_wasi::Context;
+use gpu_run_wasm::words;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -214,7 +215,7 @@ impl Compiled {
         if let Some(index) = args.iter().find_map(|a| a.function().filter(unknown)) {
             return Err(Error::Usage(format!("there is no function {index} to refer to")));
         }
-        Ok((selector, args.iter().map(|a| a.word(|index| references[index as usize])).collect()))
+        Ok((selector, args.iter().flat_map(|a| a.words(|index| references[index as usize])).collect()))
     }
 
     /// What an entry returns; nothing, where there is none.
@@ -225,12 +226,17 @@ impl Compiled {
     /// What became of the instances of the first slots, once their launch has ended.
     pub(crate) fn outcomes(&self, buffers: &LaunchBuffers, count: usize, selector: u32) -> Result<Vec<Outcome>, Error> {
         let types = self.results(selector);
-        let endings = buffers.endings(count, types.len())?;
+        let endings = buffers.endings(count, words(types) as usize)?;
         let outcome = |slot: usize| {
             let end = self.end(slot, &endings.get(slot))?;
-            let value = |(i, ty): (usize, &ValueType)| Value::from_word(*ty, endings.result(slot, i));
             let returned = if end == End::Returned { types } else { &[] };
-            Ok(Outcome { end, results: returned.iter().enumerate().map(value).collect() })
+            let mut first = 0;
+            let value = |ty: &ValueType| {
+                let at = first;
+                first += ty.words();
+                Value::from_words(*ty, |i| Ok(endings.result(slot, (at + i) as usize)))
+            };
+            Ok(Outcome { end, results: returned.iter().map(value).collect::<Result<_, Error>>()? })
         };
         (0..count).map(outcome).collect()
     }

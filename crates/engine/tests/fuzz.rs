@@ -4,6 +4,8 @@
 //! number, `GPU_RUN_FUZZ_SEED` picks one, and `GPU_RUN_FUZZ_FILE` takes a module from a file instead: one that is being cut
 //! down by hand.
 
+#[path = "fuzz/atomics.rs"]
+mod atomics;
 #[path = "fuzz/case.rs"]
 mod case;
 #[path = "fuzz/counters.rs"]
@@ -16,6 +18,8 @@ mod expressions;
 mod random;
 #[path = "fuzz/smith.rs"]
 mod smith;
+#[path = "fuzz/vectors.rs"]
+mod vectors;
 
 mod support;
 
@@ -24,9 +28,13 @@ use differential::Compared;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
 
-/// Seeds for a generator: a minute or two on two cores. What counters do is simpler than the rest.
+/// Seeds for a generator: two minutes or three on two cores. What counters do is simpler than the rest, and an expression's module takes the longest.
 fn seeds(generator: Generator) -> u64 {
-    if generator == Generator::Counters { 200 } else { 500 }
+    match generator {
+        Generator::Smith => 500,
+        Generator::Expressions => 250,
+        Generator::Counters => 200,
+    }
 }
 
 /// Every module's PTX must assemble, where there is an assembler.

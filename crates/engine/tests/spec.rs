@@ -8,7 +8,7 @@ use gpu_run_abi::Layout;
 use gpu_run_device::cpu;
 use gpu_run_engine::wast::{Inspect, Options, Report, features, run};
 use libtest_mimic::{Arguments, Failed, Trial};
-use suite::{Folder, folders};
+use suite::{Folder, folders, own};
 
 /// Lines of files that need a garbage collector, which there is none of yet.
 const GARBAGE_COLLECTION: [(&str, &[usize]); 1] = [("bulk-memory::table_init", &[2272, 2286])];
@@ -17,7 +17,7 @@ fn main() {
     let args = Arguments::from_args();
     let device = cpu::open();
     let mut trials = Vec::new();
-    for Folder { name: folder, wasm, scripts } in folders() {
+    for Folder { name: folder, wasm, scripts } in folders().into_iter().chain([own()]) {
         let features = features(&format!(";;! wasm = {wasm}")).expect("the suite's versions are known");
         for test in scripts {
             let name = format!("{folder}::{}", test.name().trim_end_matches(".wast"));

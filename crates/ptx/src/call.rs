@@ -23,32 +23,34 @@ const RESULT_BYTES: u64 = 8;
 
 // ---- signatures ----
 
-/// `.b32`, `.f64`: a parameter's or result's declaration.
-fn declared(function: &Function, param: &AbiParam) -> Result<&'static str, Error> {
-    match param.value_type {
-        types::I32 | types::I64 | types::F32 | types::F64 if param.purpose == ArgumentPurpose::Normal => {
-            Ok(plain(param.value_type))
+/// `.b32`, `.f64`: the declarations of parameters or results. A vector is four.
+fn declared(function: &Function, params: &[AbiParam]) -> Result<SmallVec<[&'static str; 8]>, Error> {
+    let mut all = SmallVec::new();
+    for param in params {
+        match param.value_type {
+            types::I32 | types::I64 | types::F32 | types::F64 if param.purpose == ArgumentPurpose::Normal => {
+                all.push(plain(param.value_type));
+            }
+            types::I32X4 => all.extend([plain(types::I32); 4]),
+            ty => return Err(Error::Signature { function: function.symbol.clone(), ty }),
         }
-        ty => Err(Error::Signature { function: function.symbol.clone(), ty }),
     }
+    Ok(all)
 }
 
 /// `(.reg .b32 %out) name (.reg .b64 %a0, …)`, with `_` for the names in a prototype.
 fn push_signature(out: &mut String, function: &Function, name: Option<&str>, signature: &Signature) -> Done {
     let result_name = if name.is_some() { "%out" } else { "_" };
-    match signature.returns.as_slice() {
+    match declared(function, &signature.returns)?.as_slice() {
         [] => {}
         [result] => {
             out.push_str("(.reg ");
-            out.push_str(declared(function, result)?);
+            out.push_str(result);
             out.push(' ');
             out.push_str(result_name);
             out.push_str(") ");
         }
         results => {
-            for result in results {
-                declared(function, result)?;
-            }
             out.push_str("(.param .align 8 .b8 ");
             out.push_str(result_name);
             out.push('[');
@@ -58,9 +60,9 @@ fn push_signature(out: &mut String, function: &Function, name: Option<&str>, sig
     }
     out.push_str(name.unwrap_or("_"));
     out.push_str(" (");
-    for (i, param) in signature.params.iter().enumerate() {
+    for (i, param) in declared(function, &signature.params)?.into_iter().enumerate() {
         out.push_str(if i == 0 { ".reg " } else { ", .reg " });
-        out.push_str(declared(function, param)?);
+        out.push_str(param);
         if name.is_some() {
             out.push_str(" %a");
             push_unsigned(out, i as u64);
@@ -175,9 +177,9 @@ impl Emitter<'_> {
         push_call(&mut self.body, result.as_slice(), false, &Callee::Symbol(name), arguments);
     }
 
-    fn call(&mut self, callee: &Callee<'_>, arguments: &[Value], results: &[Reg], types: &[AbiParam]) {
+    fn call(&mut self, callee: &Callee<'_>, arguments: &[Value], results: &[Reg]) {
         self.guest_call();
-        let arguments: SmallVec<[Operand; 16]> = arguments.iter().map(|&a| self.number(a)).collect();
+        let arguments = self.operands(arguments);
         if results.len() < 2 {
             return push_call(&mut self.body, results, false, callee, &arguments);
         }
@@ -189,8 +191,8 @@ impl Emitter<'_> {
         self.body.out.push(']');
         self.body.end();
         push_call(&mut self.body, results, true, callee, &arguments);
-        for (i, (&result, ty)) in results.iter().zip(types).enumerate() {
-            self.body.begin("ld.param", plain(ty.value_type));
+        for (i, &result) in results.iter().enumerate() {
+            self.body.begin("ld.param", result.class.suffix());
             self.body.operand(result);
             self.body.out.push_str(", [%ret");
             push_cell(&mut self.body.out, i);
@@ -199,6 +201,20 @@ impl Emitter<'_> {
         }
         self.body.out.push_str(INDENT);
         self.body.out.push_str("}\n");
+    }
+}
+
+impl Emitter<'_> {
+    /// What stands for values that are passed or returned: a vector's words one after the other.
+    fn operands(&mut self, values: &[Value]) -> SmallVec<[Operand; 16]> {
+        let mut all = SmallVec::new();
+        for &value in values {
+            match self.ty(value).is_vector() {
+                true => all.extend(self.lanes(value)),
+                false => all.push(self.number(value)),
+            }
+        }
+        all
     }
 }
 
@@ -276,38 +292,38 @@ impl<'a> Emitter<'a> {
 
 /// `call`, `call_indirect`
 pub(crate) fn call(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let Some((callee, args, signature)) = e.callee(inst)? else { return Ok(()) };
-    let func = e.func;
-    let results: SmallVec<[Reg; 4]> = func.dfg.inst_results(inst).iter().filter_map(|&r| e.register(r)).collect();
-    e.call(&callee, args, &results, &func.dfg.signatures[signature].returns);
+    let Some((callee, args, _)) = e.callee(inst)? else { return Ok(()) };
+    let results = e.operands(e.func.dfg.inst_results(inst));
+    let results: SmallVec<[Reg; 4]> = results.into_iter().filter_map(Operand::register).collect();
+    e.call(&callee, args, &results);
     e.fast_length()
 }
 
 /// `return_call`, `return_call_indirect`: a call, then a return. The stack grows where CLIF's would not.
 pub(crate) fn tail_call(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let Some((callee, args, signature)) = e.callee(inst)? else { return Err(e.unsupported(inst)) };
-    let returns = &e.func.dfg.signatures[signature].returns;
-    let results: SmallVec<[Reg; 4]> =
-        returns.iter().map(|r| e.body.temp(Class::of(r.value_type).unwrap_or(Class::B32))).collect();
-    e.call(&callee, args, &results, returns);
+    let mut results: SmallVec<[Reg; 4]> = SmallVec::new();
+    for result in &e.func.dfg.signatures[signature].returns {
+        let class = Class::of(result.value_type);
+        results.extend((0..if class.is_none() { 4 } else { 1 }).map(|_| e.body.temp(class.unwrap_or(Class::B32))));
+    }
+    e.call(&callee, args, &results);
     let results: SmallVec<[Operand; 4]> = results.iter().map(|&r| r.into()).collect();
-    push_return(e, &results);
-    Ok(())
+    push_return(e, &results)
 }
 
 pub(crate) fn return_(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let results: SmallVec<[Operand; 4]> = e.func.dfg.inst_args(inst).iter().map(|&v| e.number(v)).collect();
-    push_return(e, &results);
-    Ok(())
+    let results = e.operands(e.func.dfg.inst_args(inst));
+    push_return(e, &results)
 }
 
-fn push_return(e: &mut Emitter<'_>, results: &[Operand]) {
-    let returns = &e.func.signature.returns;
+fn push_return(e: &mut Emitter<'_>, results: &[Operand]) -> Done {
+    let returns = declared(e.function, &e.func.signature.returns)?;
     match (results, returns.as_slice()) {
-        ([result], [ty]) => e.body.op("mov", plain(ty.value_type), &[Operand::Name("%out"), *result]),
+        ([result], [ty]) => e.body.op("mov", ty, &[Operand::Name("%out"), *result]),
         _ => {
             for (i, (&result, ty)) in results.iter().zip(returns).enumerate() {
-                e.body.begin("st.param", plain(ty.value_type));
+                e.body.begin("st.param", ty);
                 e.body.out.push_str("[%out");
                 push_cell(&mut e.body.out, i);
                 e.body.out.push_str("], ");
@@ -317,6 +333,7 @@ fn push_return(e: &mut Emitter<'_>, results: &[Operand]) {
         }
     }
     e.body.op("ret", "", &[]);
+    Ok(())
 }
 
 // ---- what looks like a call ----

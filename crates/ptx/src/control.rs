@@ -7,6 +7,7 @@ use crate::operand::Truth;
 use crate::regs::{Class, Operand, Reg, plain};
 use cranelift_codegen::ir::{self, Block, BlockCall, Value, ValueDef};
 use smallvec::SmallVec;
+use std::collections::HashMap;
 
 impl Emitter<'_> {
     /// `bra`, or nothing where the block is printed next anyway.
@@ -31,6 +32,9 @@ impl Emitter<'_> {
 
     /// Assigns the target's parameters, all at once.
     fn moves(&mut self, edge: &BlockCall) {
+        if !self.vectors.is_empty() {
+            return self.moves_of_registers(edge);
+        }
         let dfg = &self.func.dfg;
         let target = self.target(edge);
         let args: SmallVec<[Value; 16]> =
@@ -61,13 +65,55 @@ impl Emitter<'_> {
         self.steps = steps;
     }
 
+    /// The same where vectors are about, whose words other values may be names of: what counts are registers.
+    fn moves_of_registers(&mut self, edge: &BlockCall) {
+        let dfg = &self.func.dfg;
+        let args = edge.args(&dfg.value_lists).filter_map(|a| a.as_value());
+        let (mut params, mut operands): (Vec<(Reg, &str)>, Vec<Operand>) = (Vec::new(), Vec::new());
+        for (&param, arg) in dfg.block_params(self.target(edge)).iter().zip(args) {
+            if self.ty(param).is_vector() {
+                let registers = self.lanes(param).into_iter().filter_map(Operand::register);
+                params.extend(registers.map(|register| (register, ".b32")));
+                operands.extend(self.lanes(arg));
+            } else if let Some(register) = self.register(param) {
+                params.push((register, plain(self.ty(param))));
+                operands.push(self.value(arg));
+            }
+        }
+        let places: HashMap<Reg, usize> = params.iter().enumerate().map(|(i, (register, _))| (*register, i)).collect();
+        let source = |(i, operand): (usize, &Operand)| match operand.register().and_then(|r| places.get(&r)) {
+            Some(&place) if place == i => Source::Itself,
+            Some(&place) => Source::Parameter(place),
+            None => Source::Other,
+        };
+        let sources: Vec<Source> = operands.iter().enumerate().map(source).collect();
+        let mut steps = Vec::new();
+        moves::sequence(&sources, &mut steps);
+        let mut aside = Operand::Int(0);
+        for step in steps {
+            match step {
+                Step::Move(i) => self.assign_register(params[i].0, params[i].1, operands[i]),
+                Step::Save(i) => {
+                    let (register, suffix) = params[i];
+                    aside = self.body.op_to_temp(register.class, "mov", suffix, &[register.into()]).into();
+                }
+                Step::Restore(i) => self.assign_register(params[i].0, params[i].1, aside),
+            }
+        }
+    }
+
     fn assign_parameter(&mut self, param: Value, value: Operand) {
-        let param_reg = self.values[param];
+        if let Some(register) = self.values[param].register() {
+            self.assign_register(register, plain(self.ty(param)), value);
+        }
+    }
+
+    fn assign_register(&mut self, to: Reg, suffix: &str, value: Operand) {
         match value {
             Operand::Reg(p) if p.class == Class::Pred => {
-                self.body.op("selp", ".b32", &[param_reg, 1.into(), 0.into(), value]);
+                self.body.op("selp", ".b32", &[to.into(), 1.into(), 0.into(), value]);
             }
-            _ => self.body.op("mov", plain(self.ty(param)), &[param_reg, value]),
+            _ => self.body.op("mov", suffix, &[to.into(), value]),
         }
     }
 

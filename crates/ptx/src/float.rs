@@ -150,7 +150,11 @@ pub(crate) fn to_int_saturating(e: &mut Emitter<'_>, inst: Inst) -> Done {
 
 /// The same bits in a register of another class.
 pub(crate) fn bitcast(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let (result, x) = (e.result(inst)?, one(e, inst)?);
+    let x = one(e, inst)?;
+    if e.ty(x).is_vector() {
+        return Ok(()); // the same registers
+    }
+    let result = e.result(inst)?;
     let suffix = if e.ty(x).bits() == 64 { ".b64" } else { ".b32" };
     // A constant of the other class is its bits.
     let operand = match e.number(x) {

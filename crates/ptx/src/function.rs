@@ -16,6 +16,7 @@ use crate::range::Shape;
 use crate::regs::{Class, Operand, Reg, unsigned};
 use crate::symbols::Symbols;
 use crate::trap::Traps;
+use crate::vector::Vectors;
 use crate::{Error, Function, Kind, table};
 use cranelift_codegen::ir::{self, AliasRegion, Block, Inst, InstructionData, Opcode, Type, Value, types};
 use cranelift_entity::SecondaryMap;
@@ -39,6 +40,7 @@ pub(crate) struct Emitter<'a> {
     /// Paths that are seldom taken, placed behind the last block.
     tail: String,
     pub(crate) values: SecondaryMap<Value, Operand>,
+    pub(crate) vectors: Vectors,
     uses: SecondaryMap<Value, u32>,
     pub(crate) traps: Traps,
     pub(crate) prototypes: Prototypes,
@@ -71,6 +73,7 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         body: Body::default(),
         tail: String::new(),
         values: SecondaryMap::with_default(Operand::Int(0)),
+        vectors: Vectors::default(),
         uses: SecondaryMap::new(),
         traps: Traps::default(),
         prototypes: Prototypes::default(),
@@ -101,20 +104,28 @@ impl Emitter<'_> {
         self.uses.resize(func.dfg.num_values());
         for block in func.layout.blocks() {
             let is_entry = func.layout.entry_block() == Some(block);
-            for (index, &param) in func.dfg.block_params(block).iter().enumerate() {
+            let mut arguments = 0;
+            let mut register = |body: &mut Body, class| match self.function.kind {
+                Kind::Device if is_entry => {
+                    arguments += 1;
+                    Reg { class: Class::Argument, index: arguments - 1 }
+                }
+                _ => body.temp(class),
+            };
+            for &param in func.dfg.block_params(block) {
+                if func.dfg.value_type(param).is_vector() {
+                    self.vectors.assign(param, [(); 4].map(|()| register(&mut self.body, Class::B32)));
+                    continue;
+                }
                 let class = self.class(param)?;
-                let reg = match self.function.kind {
-                    Kind::Device if is_entry => Reg { class: Class::Argument, index: index as u32 },
-                    _ => self.body.temp(class),
-                };
-                self.values[param] = reg.into();
+                self.values[param] = register(&mut self.body, class).into();
             }
             for inst in func.layout.block_insts(block) {
                 self.assign_results(inst)?;
                 self.count_uses(inst);
             }
         }
-        Ok(())
+        self.name_lanes()
     }
 
     fn class(&self, value: Value) -> Result<Class, Error> {
@@ -126,6 +137,10 @@ impl Emitter<'_> {
         let func = self.func;
         for &result in func.dfg.inst_results(inst) {
             let ty = func.dfg.value_type(result);
+            if ty.is_vector() {
+                self.assign_vector(inst, result)?;
+                continue;
+            }
             let class = Class::of(ty).ok_or_else(|| self.unsupported(inst))?;
             self.values[result] = match func.dfg.insts[inst] {
                 InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => sign_extend(imm.bits(), ty).into(),

@@ -5,7 +5,7 @@
 //! register, an instruction a row of [`table`], a block a label. The dialect is described in `docs/ptx.md`; the `cpu`
 //! device reads it back, NVIDIA's ptxas is the judge of what it means.
 //!
-//! The input is verified CLIF as `Context::optimize` leaves it, scalar, without stack slots. Anything this back end has no
+//! The input is verified CLIF as `Context::optimize` leaves it, without stack slots, and scalar but for vectors that carry four words ([`vector`]). Anything this back end has no
 //! words for is an [`Error`] that names the function and the instruction; there is no panic on any input that Cranelift's
 //! verifier accepts.
 //!
@@ -33,6 +33,7 @@ mod regs;
 mod symbols;
 mod table;
 mod trap;
+mod vector;
 mod writer;
 
 pub use error::Error;

@@ -35,10 +35,7 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn register(&self, value: Value) -> Option<Reg> {
-        match self.value(value) {
-            Operand::Reg(reg) => Some(reg),
-            _ => None,
-        }
+        self.value(value).register()
     }
 
     /// The value as a number; an i8's or i16's upper bits are undefined.

@@ -6,7 +6,7 @@
 use cranelift_codegen::ir::{Type, types};
 
 /// A register's class, which its name's first letter shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
     /// i8 and i16 live here too; bits above the type's width are undefined.
     B32,
@@ -32,7 +32,20 @@ impl Class {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl Class {
+    /// What a register of the class is declared as.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Class::B32 | Class::Argument => ".b32",
+            Class::B64 => ".b64",
+            Class::F32 => ".f32",
+            Class::F64 => ".f64",
+            Class::Pred => ".pred",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Reg {
     pub(crate) class: Class,
     pub(crate) index: u32,
@@ -48,6 +61,15 @@ pub(crate) enum Operand {
     F64(u64),
     /// A special register, a symbol, the result `%out`.
     Name(&'static str),
+}
+
+impl Operand {
+    pub(crate) fn register(self) -> Option<Reg> {
+        match self {
+            Operand::Reg(reg) => Some(reg),
+            _ => None,
+        }
+    }
 }
 
 impl From<Reg> for Operand {

@@ -2,12 +2,12 @@
 //!
 //! A row says which PTX instruction it is and what it asks of its operands; i8 and i16 live in 32-bit registers whose upper
 //! bits are undefined, so a row that looks at them extends first. What is more than one instruction is a small function in
-//! [`crate::integer`], [`crate::float`], [`crate::memory`], [`crate::call`] or [`crate::trap`].
+//! [`crate::integer`], [`crate::float`], [`crate::vector`], [`crate::memory`], [`crate::call`] or [`crate::trap`].
 
 use crate::function::Emitter;
 use crate::operand::Truth;
 use crate::regs::{Class, Operand, bits, float, plain, signed, unsigned};
-use crate::{Error, call, float as f, integer as i, memory as m, trap as t};
+use crate::{Error, call, float as f, integer as i, memory as m, trap as t, vector as v};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode};
 
@@ -107,6 +107,12 @@ fn row(opcode: Opcode) -> Row {
         Opcode::FcvtToSint | Opcode::FcvtToUint => Special(f::to_int),
         Opcode::FcvtToSintSat | Opcode::FcvtToUintSat => Special(f::to_int_saturating),
         Opcode::Bitcast => Special(f::bitcast),
+
+        // A vector is four registers: making one of words, and asking for a word, is naming them.
+        Opcode::Vconst | Opcode::Splat | Opcode::ScalarToVector | Opcode::Insertlane => Nothing,
+        Opcode::Extractlane => Special(v::extract),
+        Opcode::Shuffle => Special(v::shuffle),
+        Opcode::Swizzle => Special(v::swizzle),
 
         Opcode::Load | Opcode::Uload8 | Opcode::Sload8 | Opcode::Uload16 | Opcode::Sload16
             | Opcode::Uload32 | Opcode::Sload32 => Special(m::load),

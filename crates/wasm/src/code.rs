@@ -139,6 +139,13 @@ impl<'b> Code<'b> {
     pub(crate) fn word_load(&mut self, ty: Type, flags: MemFlagsData, base: Value, at: u64) -> Value {
         let offset = |at| self.layout.offset(at) as i32;
         let (low_at, high_at) = (offset(at), offset(at + u64::from(types::I32.bytes())));
+        if ty.is_vector() {
+            let words = [0, 4, 8, 12].map(|i| {
+                let offset = self.layout.offset(at + i) as i32;
+                self.ins().load(types::I32, flags, base, offset)
+            });
+            return self.join_vector(words);
+        }
         if u64::from(ty.bytes()) <= self.layout.cell() {
             return self.ins().load(ty, flags, base, low_at);
         }
@@ -152,6 +159,13 @@ impl<'b> Code<'b> {
         let offset = |at| self.layout.offset(at) as i32;
         let (low_at, high_at) = (offset(at), offset(at + u64::from(types::I32.bytes())));
         let ty = self.b.func.dfg.value_type(value);
+        if ty.is_vector() {
+            for (i, word) in (0..).zip(self.split_vector(value)) {
+                let offset = self.layout.offset(at + 4 * i) as i32;
+                self.ins().store(flags, word, base, offset);
+            }
+            return;
+        }
         if u64::from(ty.bytes()) <= self.layout.cell() {
             self.ins().store(flags, value, base, low_at);
             return;
@@ -160,6 +174,20 @@ impl<'b> Code<'b> {
         let (low, high) = self.ins().isplit(word);
         self.ins().store(flags, low, base, low_at);
         self.ins().store(flags, high, base, high_at);
+    }
+
+    // Vectors: four words in one value.
+
+    pub(crate) fn join_vector(&mut self, [first, rest @ ..]: [Value; 4]) -> Value {
+        let vector = self.ins().scalar_to_vector(types::I32X4, first);
+        (1..).zip(rest).fold(vector, |vector, (lane, word)| self.ins().insertlane(vector, word, lane))
+    }
+    pub(crate) fn split_vector(&mut self, vector: Value) -> [Value; 4] {
+        [0, 1, 2, 3].map(|lane: u8| self.ins().extractlane(vector, lane))
+    }
+    pub(crate) fn vector_constant(&mut self, bytes: [u8; 16]) -> Value {
+        let constant = self.b.func.dfg.constants.insert(bytes.to_vec().into());
+        self.ins().vconst(types::I32X4, constant)
     }
 
     // Guest memory.

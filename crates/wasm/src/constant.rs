@@ -9,6 +9,8 @@ use wasmparser::{ConstExpr, Operator};
 pub enum Constant {
     /// A number's bits.
     Bits(u64),
+    /// A v128's bits.
+    Vector(u128),
     Null,
     /// A function's index.
     Function(u32),
@@ -51,18 +53,19 @@ impl Arithmetic {
 }
 
 impl Constant {
-    /// Its word in a slot, with the words of functions and globals.
-    pub fn word(&self, function: &dyn Fn(u32) -> u64, global: &dyn Fn(u32) -> u64) -> u64 {
+    /// Its words in a slot, of which all but a v128 have one, with those of functions and globals.
+    pub fn bits(&self, function: &dyn Fn(u32) -> u64, global: &dyn Fn(u32) -> u128) -> u128 {
         match self {
-            Self::Bits(bits) => *bits,
+            Self::Bits(bits) => (*bits).into(),
+            Self::Vector(bits) => *bits,
             Self::Null => 0,
-            Self::Function(index) => function(*index),
+            Self::Function(index) => function(*index).into(),
             Self::Global(index) => global(*index),
             Self::Computed(steps) => {
                 let mut stack = Vec::new();
                 for step in steps {
                     let word = match step {
-                        Step::Push(constant) => constant.word(function, global),
+                        Step::Push(constant) => constant.bits(function, global) as u64,
                         Step::Compute(what) => {
                             // Validated: there are two.
                             let (b, a) = (stack.pop().unwrap_or(0), stack.pop().unwrap_or(0));
@@ -71,7 +74,7 @@ impl Constant {
                     };
                     stack.push(word);
                 }
-                stack.pop().unwrap_or(0)
+                stack.pop().unwrap_or(0).into()
             }
         }
     }
@@ -116,6 +119,7 @@ pub(crate) fn constant(expr: &ConstExpr<'_>) -> Result<Constant, Error> {
             Operator::I64Const { value } => Step::Push(Constant::Bits(value as u64)),
             Operator::F32Const { value } => Step::Push(Constant::Bits(value.bits().into())),
             Operator::F64Const { value } => Step::Push(Constant::Bits(value.bits())),
+            Operator::V128Const { value } => Step::Push(Constant::Vector(u128::from_le_bytes(*value.bytes()))),
             Operator::RefNull { .. } => Step::Push(Constant::Null),
             Operator::RefFunc { function_index } => Step::Push(Constant::Function(function_index)),
             Operator::GlobalGet { global_index } => Step::Push(Constant::Global(global_index)),

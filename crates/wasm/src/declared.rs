@@ -32,13 +32,16 @@ pub(crate) fn global_type(global: &wasmparser::GlobalType, at: usize) -> Result<
 }
 
 pub(crate) fn memory_type(memory: &wasmparser::MemoryType, at: usize) -> Result<Memory, Error> {
-    if memory.shared {
-        return Err(unsupported("threads (shared memory)", "the memory section", at));
-    }
     if memory.page_size_log2.is_some_and(|p| p != 16) {
         return Err(unsupported("custom page sizes", "the memory section", at));
     }
-    Ok(Memory { minimum: memory.initial, maximum: memory.maximum, is_64: memory.memory64, grows: false })
+    Ok(Memory {
+        minimum: memory.initial,
+        maximum: memory.maximum,
+        is_64: memory.memory64,
+        shared: memory.shared,
+        grows: false,
+    })
 }
 
 pub(crate) fn table_type(ty: &wasmparser::TableType, at: usize) -> Result<Table, Error> {

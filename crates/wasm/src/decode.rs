@@ -45,6 +45,8 @@ pub struct Memory {
     pub maximum: Option<u64>,
     /// Its addresses are i64.
     pub is_64: bool,
+    /// Threads may share it.
+    pub shared: bool,
     /// Whether a function grows it.
     pub grows: bool,
 }
@@ -140,6 +142,8 @@ pub struct Module<'a> {
     pub imports: Vec<Call>,
     pub tables: Vec<Table>,
     pub memories: Vec<Memory>,
+    /// Whether threads may share the first memory.
+    pub shares_memory: bool,
     pub globals: Vec<Global>,
     /// Each tag's type.
     pub tags: Vec<u32>,

@@ -33,5 +33,5 @@ pub use error::Error;
 pub use runtime::{ENDINGS, FRESH, KERNEL, START};
 pub use translate::function_reference;
 pub use translate::{Function, FunctionKind, Options, Program, translate};
-pub use types::{FuncType, ValType};
+pub use types::{FuncType, ValType, words};
 pub use wasmparser::WasmFeatures;

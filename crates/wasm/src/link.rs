@@ -141,7 +141,7 @@ impl<'a> Linker<'a> {
             (ImportKind::Memory, ExportKind::Memory(index)) => {
                 let (wanted, memory) = (&module.memories[part.memories.len()], &program.memories[index as usize]);
                 let fits = fits((memory.minimum, memory.maximum), (wanted.minimum, wanted.maximum));
-                if !fits || memory.is_64 != wanted.is_64 {
+                if !fits || memory.is_64 != wanted.is_64 || memory.shared != wanted.shared {
                     return mismatch(show_memory(wanted), show_memory(memory));
                 }
                 part.memories.push(index);
@@ -222,10 +222,13 @@ impl<'a> Linker<'a> {
             }
             ImportKind::Memory => {
                 let wanted = module.memories[part.memories.len()];
-                let (minimum, maximum) =
+                let (minimum, maximum, shared) =
                     provided::memory(import.module, import.name).ok_or_else(|| unknown("memory"))?;
-                let memory = Memory { minimum, maximum: Some(maximum), is_64: false, grows: false };
-                if !fits((minimum, Some(maximum)), (wanted.minimum, wanted.maximum)) || wanted.is_64 {
+                let memory = Memory { minimum, maximum: Some(maximum), is_64: false, shared, grows: false };
+                if !fits((minimum, Some(maximum)), (wanted.minimum, wanted.maximum))
+                    || wanted.is_64
+                    || wanted.shared != shared
+                {
                     return Err(mismatch(import, show_memory(&wanted), show_memory(&memory)));
                 }
                 part.memories.push(self.program.memories.len() as u32);
@@ -333,6 +336,7 @@ impl<'a> Linker<'a> {
     fn finish(self) -> Module<'a> {
         let mut program = self.program;
         program.functions.extend(self.bodies);
+        program.shares_memory = program.memories.first().is_some_and(|memory| memory.shared);
         program.supertypes = self.types.supertypes;
         program.address_taken = address_taken(&program);
         let graph = callgraph::Graph::new(&program);
@@ -383,7 +387,8 @@ fn show_table(table: &Table) -> String {
 
 fn show_memory(memory: &Memory) -> String {
     let wide = if memory.is_64 { "64-bit " } else { "" };
-    format!("a {wide}memory of {}{} pages", memory.minimum, show_maximum(memory.maximum))
+    let shared = if memory.shared { "shared " } else { "" };
+    format!("a {shared}{wide}memory of {}{} pages", memory.minimum, show_maximum(memory.maximum))
 }
 
 fn show_maximum(maximum: Option<u64>) -> String {

@@ -4,25 +4,27 @@
 //! some of them, and a program must give the same bytes everywhere. So the results of arithmetic are canonicalised, but only where it matters: a value that is
 //! only added, compared or converted again needs nothing. Visibility is found backwards: what is stored, reinterpreted, passed or returned is
 //! visible, and so is what flows unchanged (through a block parameter, `select`, `fneg`, …) into something visible.
+//!
+//! Vectors carry floats in words, from one operator to the next and around loops: in a function that has them, being joined and taken apart is flowing unchanged, too. What
+//! was computed as one type and is used as a number of another is visible.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::entity::EntitySet;
+use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
-use cranelift_codegen::ir::{Block, BlockArg, Function, Inst, InstBuilder, Opcode, Value, ValueDef, types};
+use cranelift_codegen::ir::{Block, BlockArg, Function, Inst, InstBuilder, Opcode, Type, Value, ValueDef, types};
 use std::collections::HashMap;
 
 pub(crate) fn run(func: &mut Function) {
-    let arithmetic: Vec<Inst> = instructions(func).filter(|i| is_arithmetic(func.dfg.insts[*i].opcode())).collect();
+    let mut arithmetic: Vec<Inst> = instructions(func).filter(|i| is_arithmetic(func.dfg.insts[*i].opcode())).collect();
     if arithmetic.is_empty() {
         return;
     }
-    let visible = visible_values(func);
+    let uses = uses(func);
+    arithmetic.retain(|inst| uses.is_visible(func.dfg.first_result(*inst)));
     for inst in arithmetic {
         let value = func.dfg.first_result(inst);
-        if visible.contains(value) {
-            canonicalize(func, inst, value);
-        }
+        canonicalize(func, inst, value);
     }
 }
 
@@ -36,9 +38,10 @@ fn is_arithmetic(opcode: Opcode) -> bool {
 }
 
 /// Operations that pass bits on, so that an operand is as visible as the result.
-fn is_transparent(opcode: Opcode) -> bool {
+fn is_transparent(opcode: Opcode, has_vectors: bool) -> bool {
     use Opcode::*;
     matches!(opcode, Fneg | Fabs | Fcopysign | Select)
+        || has_vectors && matches!(opcode, Bitcast | Iconcat | Isplit | ScalarToVector | Insertlane | Extractlane)
 }
 
 /// Operations that read floats as numbers only.
@@ -51,52 +54,92 @@ fn instructions(func: &Function) -> impl Iterator<Item = Inst> + '_ {
     func.layout.blocks().flat_map(|block| func.layout.block_insts(block))
 }
 
-fn visible_values(func: &Function) -> EntitySet<Value> {
-    let mut visible = EntitySet::new();
-    let mut work = Vec::new();
-    let mut see = |value: Value, work: &mut Vec<Value>| {
-        let value = func.dfg.resolve_aliases(value);
-        if func.dfg.value_type(value).is_float() && visible.insert(value) {
-            work.push(value);
+/// Values that may carry a float's bits.
+fn carries(func: &Function, value: Value, has_vectors: bool) -> bool {
+    let ty = func.dfg.value_type(value);
+    ty.is_float() || has_vectors && (ty.is_vector() || ty == types::I32 || ty == types::I64)
+}
+
+/// What becomes of a value: its bits are seen, or it is a number of this type. As one of the other type its bits are seen, too.
+const BITS: u8 = 1;
+const F32: u8 = 2;
+const F64: u8 = 4;
+
+/// How a number of a type is used.
+fn number(ty: Type) -> u8 {
+    match ty {
+        types::F32 => F32,
+        types::F64 => F64,
+        _ => 0,
+    }
+}
+
+/// What becomes of every value, as far as it was found out.
+struct Uses<'a> {
+    func: &'a Function,
+    has_vectors: bool,
+    how: SecondaryMap<Value, u8>,
+    /// Values something new was found of.
+    work: Vec<Value>,
+}
+
+impl Uses<'_> {
+    fn see(&mut self, value: Value, how: u8) {
+        let value = self.func.dfg.resolve_aliases(value);
+        if carries(self.func, value, self.has_vectors) && self.how[value] | how != self.how[value] {
+            self.how[value] |= how;
+            self.work.push(value);
         }
-    };
+    }
+
+    fn is_visible(&self, value: Value) -> bool {
+        self.how[value] & !number(self.func.dfg.value_type(value)) != 0
+    }
+}
+
+fn uses(func: &Function) -> Uses<'_> {
+    let has_vectors = func.dfg.values().any(|value| func.dfg.value_type(value).is_vector());
+    let mut uses = Uses { func, has_vectors, how: SecondaryMap::new(), work: Vec::new() };
     for inst in instructions(func) {
         let opcode = func.dfg.insts[inst].opcode();
         let args = func.dfg.inst_args(inst);
         if opcode == Opcode::Fcopysign {
             // The sign goes on as part of a number, whatever becomes of that.
-            see(args[1], &mut work);
-        } else if !is_blind(opcode) && !is_transparent(opcode) {
-            args.iter().for_each(|v| see(*v, &mut work));
+            uses.see(args[1], BITS);
+        } else if is_blind(opcode) && has_vectors {
+            args.iter().for_each(|v| uses.see(*v, number(func.dfg.value_type(*v))));
+        } else if !is_blind(opcode) && !is_transparent(opcode, has_vectors) {
+            args.iter().for_each(|v| uses.see(*v, BITS));
         }
     }
-    // What a visible value is made of, if it is passed on unchanged.
-    let incoming = incoming_values(func);
-    while let Some(value) = work.pop() {
+    // What a value is made of, if it is passed on unchanged, is used in the same ways.
+    let incoming = incoming_values(func, has_vectors);
+    while let Some(value) = uses.work.pop() {
+        let how = uses.how[value];
         match func.dfg.value_def(value) {
-            ValueDef::Result(inst, _) if is_transparent(func.dfg.insts[inst].opcode()) => {
-                func.dfg.inst_args(inst).iter().for_each(|v| see(*v, &mut work));
+            ValueDef::Result(inst, _) if is_transparent(func.dfg.insts[inst].opcode(), has_vectors) => {
+                func.dfg.inst_args(inst).iter().for_each(|v| uses.see(*v, how));
             }
             ValueDef::Param(block, index) => {
                 for args in incoming.get(&block).into_iter().flatten() {
                     if let Some(arg) = args.get(index) {
-                        see(*arg, &mut work);
+                        uses.see(*arg, how);
                     }
                 }
             }
             _ => {}
         }
     }
-    visible
+    uses
 }
 
 /// For each block, the values each edge to it carries.
-fn incoming_values(func: &Function) -> HashMap<Block, Vec<Vec<Value>>> {
+fn incoming_values(func: &Function, has_vectors: bool) -> HashMap<Block, Vec<Vec<Value>>> {
     let mut edges: HashMap<_, Vec<_>> = HashMap::new();
     for inst in instructions(func) {
         for call in func.dfg.insts[inst].branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables) {
             let args: Vec<_> = call.args(&func.dfg.value_lists).filter_map(|arg: BlockArg| arg.as_value()).collect();
-            if args.iter().any(|v| func.dfg.value_type(*v).is_float()) {
+            if args.iter().any(|v| carries(func, *v, has_vectors)) {
                 edges.entry(call.block(&func.dfg.value_lists)).or_default().push(args);
             }
         }

@@ -16,9 +16,13 @@ pub(crate) fn global(module: &str, name: &str) -> Option<(ValType, u64)> {
     })
 }
 
-/// A memory's pages: minimum, maximum.
-pub(crate) fn memory(module: &str, name: &str) -> Option<(u64, u64)> {
-    ((module, name) == (MODULE, "memory")).then_some((1, 2))
+/// A memory's pages: minimum, maximum; and whether it is shared.
+pub(crate) fn memory(module: &str, name: &str) -> Option<(u64, u64, bool)> {
+    match (module, name) {
+        (MODULE, "memory") => Some((1, 2, false)),
+        (MODULE, "shared_memory") => Some((1, 2, true)),
+        _ => None,
+    }
 }
 
 /// A table of functions: minimum, maximum, whether its indices are i64.

@@ -6,7 +6,7 @@
 
 use crate::constant::Constant;
 use crate::decode::{ElementKind, Global, Module, Table};
-use crate::types::ValType;
+use crate::types::{ValType, words};
 use gpu_run_abi::layout::{PAGE, WORD, field};
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
@@ -78,6 +78,7 @@ pub const KEPT_EXCEPTIONS: u64 = 256;
 
 #[derive(Clone, Debug)]
 pub struct SlotLayout {
+    /// Where each global is: a word, or two for a v128.
     pub globals: Vec<u64>,
     pub tables: Vec<TablePlace>,
     /// From the second memory on.
@@ -86,7 +87,7 @@ pub struct SlotLayout {
     pub exception: ExceptionPlace,
     pub data: Vec<Segment>,
     pub elements: Vec<Segment>,
-    /// Arguments of the function called, and its results, a word each.
+    /// Arguments of the function called, and its results, one behind the other.
     pub arguments: u64,
     /// Where the fixed part ends; the tables' elements follow.
     pub end: u64,
@@ -105,22 +106,16 @@ impl SlotLayout {
     /// is the thread's own.
     pub fn new(module: &Module<'_>, trims: bool, own: u64) -> Self {
         let mut at = field::HEADER_BYTES;
-        let mut word = || {
-            at += WORD;
-            at - WORD
+        let mut take = |words: u64| {
+            at += WORD * words;
+            at - WORD * words
         };
-        let globals = module.globals.iter().map(|_| word()).collect();
-        let mut words = |count: u64| {
-            let first = word();
-            for _ in 1..count {
-                word();
-            }
-            first
-        };
-        let place = |_| MemoryPlace { length: words(1), limit: words(1), base: words(1) };
+        let globals = module.globals.iter().map(|global| take(global.ty.words())).collect();
+        let place = |_| MemoryPlace { length: take(1), limit: take(1), base: take(1) };
         let memories = module.memories.iter().skip(1).map(place).collect();
-        let tail = tail(module, &mut words);
-        let exception = exception(module, &mut words);
+        let tail = tail(module, &mut take);
+        let exception = exception(module, &mut take);
+        let mut word = || take(1);
         let lengths: Vec<_> = module.tables.iter().map(|_| word()).collect();
         let mut constants = 0u64;
         let mut segment = |length: u64, bytes: u64, cell: u64| {
@@ -139,7 +134,7 @@ impl SlotLayout {
         });
         let elements = elements.collect();
         let arguments = word();
-        let widest = module.types.iter().map(|t| t.params.len().max(t.results.len())).max().unwrap_or(0) as u64;
+        let widest = module.types.iter().map(|t| words(&t.params).max(words(&t.results))).max().unwrap_or(0);
         let end = arguments + WORD * widest.max(1);
         let mut memory = end;
         let grows = module.grows_tables();
@@ -151,7 +146,8 @@ impl SlotLayout {
         let tables = module.tables.iter().zip(lengths).map(place).collect();
         let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
         let near = low(module, STACK_OWN);
-        let fits = least > 0 && least - near <= own && module.memories.len() == 1;
+        let is_alone = matches!(module.memories[..], [memory] if !memory.shared);
+        let fits = is_alone && least > 0 && least - near <= own;
         let (low, own) = match trims {
             true if fits => (near, own),
             true => (low(module, STACK_KEPT), 0),
@@ -168,33 +164,33 @@ impl SlotLayout {
     }
 }
 
-/// The most values any of these have.
+/// The most words any of these take.
 fn most<'a>(types: impl Iterator<Item = &'a [ValType]>) -> u64 {
-    types.map(<[ValType]>::len).max().unwrap_or(0).max(1) as u64
+    types.map(words).max().unwrap_or(0).max(1)
 }
 
-fn tail(module: &Module<'_>, words: &mut dyn FnMut(u64) -> u64) -> TailPlace {
+fn tail(module: &Module<'_>, take: &mut dyn FnMut(u64) -> u64) -> TailPlace {
     let targets = &module.traits.tail_targets;
     if targets.is_empty() {
         return TailPlace::default();
     }
     let types = || targets.iter().map(|f| module.function_type(*f));
     let (params, results) = (most(types().map(|ty| &ty.params[..])), most(types().map(|ty| &ty.results[..])));
-    TailPlace { next: words(1), arguments: words(params), results: words(results) }
+    TailPlace { next: take(1), arguments: take(params), results: take(results) }
 }
 
-fn exception(module: &Module<'_>, words: &mut dyn FnMut(u64) -> u64) -> ExceptionPlace {
+fn exception(module: &Module<'_>, take: &mut dyn FnMut(u64) -> u64) -> ExceptionPlace {
     if !module.surveys.iter().any(|survey| survey.throws) {
         return ExceptionPlace::default();
     }
     let values = exception_words(module);
     let kept = module.surveys.iter().any(|survey| survey.keeps_exceptions);
     ExceptionPlace {
-        tag: words(1),
-        number: words(1),
-        values: words(values),
-        count: words(1),
-        kept: if kept { words(KEPT_EXCEPTIONS * (2 + values)) } else { 0 },
+        tag: take(1),
+        number: take(1),
+        values: take(values),
+        count: take(1),
+        kept: if kept { take(KEPT_EXCEPTIONS * (2 + values)) } else { 0 },
     }
 }
 

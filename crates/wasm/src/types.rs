@@ -2,6 +2,7 @@
 
 use cranelift_codegen::ir::{self, types};
 use gpu_run_abi::hostcall;
+use gpu_run_abi::layout::WORD;
 use std::fmt;
 use wasmparser::{AbstractHeapType as Abstract, HeapType};
 
@@ -11,6 +12,7 @@ pub enum ValType {
     I64,
     F32,
     F64,
+    V128,
     FuncRef,
     ExternRef,
     ExnRef,
@@ -26,7 +28,7 @@ impl ValType {
             wasmparser::ValType::I64 => Self::I64,
             wasmparser::ValType::F32 => Self::F32,
             wasmparser::ValType::F64 => Self::F64,
-            wasmparser::ValType::V128 => return Err("SIMD (v128)".into()),
+            wasmparser::ValType::V128 => Self::V128,
             wasmparser::ValType::Ref(r) => match r.heap_type() {
                 HeapType::Abstract { ty: Abstract::Func | Abstract::NoFunc, .. } => Self::FuncRef,
                 HeapType::Abstract { ty: Abstract::Extern | Abstract::NoExtern, .. } => Self::ExternRef,
@@ -54,7 +56,13 @@ impl ValType {
             Self::I64 | Self::FuncRef | Self::ExternRef | Self::ExnRef | Self::AnyRef => types::I64,
             Self::F32 => types::F32,
             Self::F64 => types::F64,
+            Self::V128 => types::I32X4,
         }
+    }
+
+    /// Words it takes in a slot.
+    pub fn words(self) -> u64 {
+        if self == Self::V128 { 2 } else { 1 }
     }
 }
 
@@ -76,6 +84,7 @@ impl fmt::Display for ValType {
             Self::I64 => "i64",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::V128 => "v128",
             Self::FuncRef => "funcref",
             Self::ExternRef => "externref",
             Self::ExnRef => "exnref",
@@ -88,6 +97,20 @@ impl fmt::Display for ValType {
 pub struct FuncType {
     pub params: Vec<ValType>,
     pub results: Vec<ValType>,
+}
+
+/// Words that values of these types take in a slot, one behind the other.
+pub fn words(types: &[ValType]) -> u64 {
+    types.iter().map(|ty| ty.words()).sum()
+}
+
+/// Each with the offset of its first word.
+pub(crate) fn places(types: &[ValType]) -> impl Iterator<Item = (u64, ValType)> {
+    types.iter().scan(0, |at, ty| {
+        let place = *at;
+        *at += WORD * ty.words();
+        Some((place, *ty))
+    })
 }
 
 impl fmt::Display for FuncType {

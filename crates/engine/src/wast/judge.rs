@@ -2,7 +2,8 @@
 
 use crate::value::Value;
 use gpu_run_abi::TrapCode;
-use wast::core::{AbstractHeapType as Abstract, HeapType, NanPattern, WastArgCore, WastRetCore};
+use wast::core::{AbstractHeapType as Abstract, HeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};
+use wast::token::{F32, F64};
 use wast::{WastArg, WastRet};
 
 pub(super) fn argument(arg: &WastArg<'_>) -> Result<Value, String> {
@@ -12,6 +13,7 @@ pub(super) fn argument(arg: &WastArg<'_>) -> Result<Value, String> {
         WastArgCore::I64(v) => Value::I64(*v),
         WastArgCore::F32(v) => Value::F32(v.bits),
         WastArgCore::F64(v) => Value::F64(v.bits),
+        WastArgCore::V128(v) => Value::V128(u128::from_le_bytes(v.to_le_bytes())),
         WastArgCore::RefExtern(n) => Value::ExternRef(Some(*n)),
         WastArgCore::RefNull(heap) if is(heap, Abstract::Extern) || is(heap, Abstract::NoExtern) => {
             Value::ExternRef(None)
@@ -43,16 +45,9 @@ fn matches_core(value: Value, expected: &WastRetCore<'_>) -> bool {
     match (value, expected) {
         (Value::I32(v), WastRetCore::I32(e)) => v == *e,
         (Value::I64(v), WastRetCore::I64(e)) => v == *e,
-        (Value::F32(v), WastRetCore::F32(e)) => match e {
-            NanPattern::CanonicalNan => v & 0x7fff_ffff == 0x7fc0_0000,
-            NanPattern::ArithmeticNan => v & 0x7fc0_0000 == 0x7fc0_0000,
-            NanPattern::Value(e) => v == e.bits,
-        },
-        (Value::F64(v), WastRetCore::F64(e)) => match e {
-            NanPattern::CanonicalNan => v & 0x7fff_ffff_ffff_ffff == 0x7ff8_0000_0000_0000,
-            NanPattern::ArithmeticNan => v & 0x7ff8_0000_0000_0000 == 0x7ff8_0000_0000_0000,
-            NanPattern::Value(e) => v == e.bits,
-        },
+        (Value::F32(v), WastRetCore::F32(e)) => matches_f32(v, e),
+        (Value::F64(v), WastRetCore::F64(e)) => matches_f64(v, e),
+        (Value::V128(v), WastRetCore::V128(e)) => matches_v128(v.to_le_bytes(), e),
         (
             Value::FuncRef(None) | Value::ExternRef(None) | Value::ExnRef(None) | Value::AnyRef,
             WastRetCore::RefNull(_),
@@ -61,6 +56,36 @@ fn matches_core(value: Value, expected: &WastRetCore<'_>) -> bool {
         (Value::FuncRef(Some(_)), WastRetCore::RefFunc(None)) => true,
         (value, WastRetCore::Either(all)) => all.iter().any(|one| matches_core(value, one)),
         _ => false,
+    }
+}
+
+fn matches_f32(bits: u32, expected: &NanPattern<F32>) -> bool {
+    match expected {
+        NanPattern::CanonicalNan => bits & 0x7fff_ffff == 0x7fc0_0000,
+        NanPattern::ArithmeticNan => bits & 0x7fc0_0000 == 0x7fc0_0000,
+        NanPattern::Value(e) => bits == e.bits,
+    }
+}
+
+fn matches_f64(bits: u64, expected: &NanPattern<F64>) -> bool {
+    match expected {
+        NanPattern::CanonicalNan => bits & 0x7fff_ffff_ffff_ffff == 0x7ff8_0000_0000_0000,
+        NanPattern::ArithmeticNan => bits & 0x7ff8_0000_0000_0000 == 0x7ff8_0000_0000_0000,
+        NanPattern::Value(e) => bits == e.bits,
+    }
+}
+
+fn matches_v128(bytes: [u8; 16], expected: &V128Pattern) -> bool {
+    let halves = bytes.as_chunks::<2>().0.iter().map(|b| i16::from_le_bytes(*b));
+    let words = bytes.as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b));
+    let longs = bytes.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b));
+    match expected {
+        V128Pattern::I8x16(e) => bytes.map(|b| b as i8) == *e,
+        V128Pattern::I16x8(e) => halves.eq(e.iter().copied()),
+        V128Pattern::I32x4(e) => words.eq(e.iter().copied()),
+        V128Pattern::I64x2(e) => longs.eq(e.iter().copied()),
+        V128Pattern::F32x4(e) => words.zip(e).all(|(v, e)| matches_f32(v as u32, e)),
+        V128Pattern::F64x2(e) => longs.zip(e).all(|(v, e)| matches_f64(v as u64, e)),
     }
 }
 

@@ -25,34 +25,48 @@ impl Generator {
         }
     }
 
-    /// A seed's module, in binary and as text.
-    fn module(self, seed: u64) -> Result<Option<(Vec<u8>, String)>, String> {
+    /// A seed's module.
+    fn module(self, seed: u64) -> Result<Option<Subject>, String> {
         match self {
             Generator::Smith => {
-                let print =
-                    |wasm: Vec<u8>| wasmprinter::print_bytes(&wasm).map(|text| (wasm, text)).map_err(|e| e.to_string());
+                let print = |wasm: Vec<u8>| match wasmprinter::print_bytes(&wasm) {
+                    Ok(text) => Ok(Subject { theirs: wasm.clone(), ours: wasm, text }),
+                    Err(error) => Err(error.to_string()),
+                };
                 smith::module(seed).map(print).transpose()
             }
             Generator::Expressions => parsed(expressions::module(seed)),
-            Generator::Counters => parsed(counters::module(seed)),
+            Generator::Counters => {
+                let text = counters::module(seed);
+                parsed([text.clone(), text])
+            }
         }
     }
 }
 
-fn parsed(text: String) -> Result<Option<(Vec<u8>, String)>, String> {
-    let wasm = wat::parse_str(&text).map_err(|error| format!("the generator is wrong: {error}"))?;
-    Ok(Some((wasm, text)))
+/// A module, in the version Wasmtime takes and in ours, which is also there as text.
+struct Subject {
+    ours: Vec<u8>,
+    theirs: Vec<u8>,
+    text: String,
+}
+
+fn parsed([text, theirs]: [String; 2]) -> Result<Option<Subject>, String> {
+    let parse = |text: &str| wat::parse_str(text).map_err(|error| format!("the generator is wrong: {error}"));
+    Ok(Some(Subject { ours: parse(&text)?, theirs: parse(&theirs)?, text }))
 }
 
 /// Compares a seed's module. If the two sides differ, the module is left in `folder`; if the process crashes, too.
 pub(crate) fn run(generator: Generator, seed: u64, folder: &Path) -> Result<Compared, String> {
-    let Some((wasm, text)) = generator.module(seed)? else { return Ok(Compared { skipped: 1, ..Compared::default() }) };
+    let Some(Subject { ours, theirs, text }) = generator.module(seed)? else {
+        return Ok(Compared { skipped: 1, ..Compared::default() });
+    };
     let file = folder.join(format!("{}-{seed}.wat", generator.name()));
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&file, &text))
         .map_err(|e| format!("{}: {e}", file.display()))?;
-    let compared =
-        caught(&wasm, !seed).map_err(|difference| format!("{difference}\n  the module: {}", file.display()))?;
+    let compared = caught(&ours, &theirs, !seed)
+        .map_err(|difference| format!("{difference}\n  the module: {}", file.display()))?;
     // What passed can be made again from its seed.
     let _ = std::fs::remove_file(&file);
     Ok(compared)
@@ -63,14 +77,14 @@ pub(crate) fn run_file(file: &Path) -> Result<Compared, String> {
     let wasm = wat::parse_file(file).map_err(|error| error.to_string())?;
     let mut total = Compared::default();
     for choice in 0..4 {
-        total += caught(&wasm, choice)?;
+        total += caught(&wasm, &wasm, choice)?;
     }
     Ok(total)
 }
 
 /// Compares, and takes a panic for a difference.
-fn caught(wasm: &[u8], arguments: u64) -> Result<Compared, String> {
-    let verdict = catch_unwind(AssertUnwindSafe(|| compare(wasm, &mut Random::new(arguments))));
+fn caught(ours: &[u8], theirs: &[u8], arguments: u64) -> Result<Compared, String> {
+    let verdict = catch_unwind(AssertUnwindSafe(|| compare(ours, theirs, &mut Random::new(arguments))));
     verdict.unwrap_or_else(|panic| Err(format!("panic: {}", panic_message(&*panic))))
 }
 

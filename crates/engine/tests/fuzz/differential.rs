@@ -23,6 +23,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let mut config = Config::new();
     config.cranelift_nan_canonicalization(true).max_wasm_stack(1 << 20);
     config.wasm_exceptions(true).wasm_memory64(true).wasm_multi_memory(true).wasm_tail_call(true);
+    config.wasm_relaxed_simd(true).relaxed_simd_deterministic(true);
     Engine::new(&config).expect("Wasmtime takes its own settings")
 });
 static DEVICE: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
@@ -53,10 +54,10 @@ enum Outcome {
     Trapped(TrapCode),
 }
 
-/// Compares the runs of a module; an `Err` says how they differ.
-pub(crate) fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, String> {
+/// Compares the runs of a module, of which Wasmtime gets a version of its own; an `Err` says how they differ.
+pub(crate) fn compare(wasm: &[u8], theirs: &[u8], random: &mut Random) -> Result<Compared, String> {
     let mut compared = Compared { modules: 1, ..Compared::default() };
-    let Ok(module) = Module::new(&ENGINE, wasm) else {
+    let Ok(module) = Module::new(&ENGINE, theirs) else {
         compared.skipped = 1;
         return Ok(compared);
     };
@@ -98,7 +99,7 @@ pub(crate) fn compare(wasm: &[u8], random: &mut Random) -> Result<Compared, Stri
 
 fn load(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Arc<Program>, gpu_run_engine::Error> {
     let options = CompileOptions { layout, sm: 75, entry: Entry::Exports, checks, own_memory: 0, registers: None };
-    let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM3)?;
+    let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM3 | WasmFeatures::THREADS)?;
     crate::judge(compiled.ptx()).map_err(gpu_run_engine::Error::Internal)?;
     Ok(Arc::new(Program::load(DEVICE.clone(), Arc::new(compiled))?))
 }
@@ -129,6 +130,7 @@ fn argument(ty: &ValType, random: &mut Random) -> Value {
         ValType::I64 => Value::I64(random.i64()),
         ValType::F32 => Value::F32(random.f32()),
         ValType::F64 => Value::F64(random.f64()),
+        ValType::V128 => Value::V128(random.v128()),
         ty if ty.is_externref() => Value::ExternRef(None),
         ValType::Ref(ty) if ty.heap_type().is_exn() => Value::ExnRef(None),
         _ => Value::FuncRef(None),
@@ -294,6 +296,8 @@ fn comparable(code: TrapCode) -> TrapCode {
     match code {
         TrapCode::UndefinedElement => TrapCode::TableOutOfBounds,
         TrapCode::NullException | TrapCode::NullFunction => TrapCode::NullReference,
+        // See `atomics.rs`.
+        TrapCode::UnalignedAtomic | TrapCode::WaitOnUnshared => TrapCode::Unreachable,
         other => other,
     }
 }
@@ -314,6 +318,7 @@ fn to_wasmtime(value: Value) -> Val {
         Value::I64(v) => Val::I64(v),
         Value::F32(bits) => Val::F32(bits),
         Value::F64(bits) => Val::F64(bits),
+        Value::V128(bits) => Val::V128(bits.into()),
         Value::FuncRef(_) => Val::FuncRef(None),
         Value::ExternRef(_) => Val::ExternRef(None),
         Value::ExnRef(_) => Val::ExnRef(None),
@@ -327,6 +332,7 @@ fn from_wasmtime(value: &Val) -> Result<Value, String> {
         Val::I64(v) => Value::I64(*v),
         Val::F32(bits) => Value::F32(*bits),
         Val::F64(bits) => Value::F64(*bits),
+        Val::V128(bits) => Value::V128(bits.as_u128()),
         Val::FuncRef(function) => Value::FuncRef(function.as_ref().map(|_| 0)),
         Val::ExternRef(reference) => Value::ExternRef(reference.as_ref().map(|_| 0)),
         Val::ExnRef(reference) => Value::ExnRef(reference.as_ref().map(|_| 0)),

@@ -1,10 +1,12 @@
-//! Modules of our own: deep expressions over every scalar operator, memory accesses of every width at every alignment,
+//! Modules of our own: deep expressions over every operator, memory accesses of every width at every alignment,
 //! control flow, calls and tables. They are made as text, so that a failing one can be read and cut down by hand.
 //!
 //! wasm-smith spends its operators on whatever fits the stack, most of which is dropped; here every value flows into a result, a
 //! global or the memory, and constants are the ones arithmetic goes wrong at.
 
+use crate::atomics::{self, Version};
 use crate::random::Random;
+use crate::vectors;
 use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,15 +15,17 @@ enum Ty {
     I64,
     F32,
     F64,
+    V128,
 }
 
-use Ty::{F32, F64, I32, I64};
+use Ty::{F32, F64, I32, I64, V128};
 
-const TYPES: [Ty; 4] = [I32, I64, F32, F64];
+const TYPES: [Ty; 5] = [I32, I64, F32, F64, V128];
+const SCALARS: [Ty; 4] = [I32, I64, F32, F64];
 /// Calls in one call from outside, before the module traps.
 const FUEL: u32 = 150;
-const PARAMS: &str = "(param $p0 i32) (param $p1 i64) (param $p2 f32) (param $p3 f64)";
-const LOCALS: &str = "(local $l0 i32) (local $l1 i64) (local $l2 f32) (local $l3 f64)";
+const PARAMS: &str = "(param $p0 i32) (param $p1 i64) (param $p2 f32) (param $p3 f64) (param $p4 v128)";
+const LOCALS: &str = "(local $l0 i32) (local $l1 i64) (local $l2 f32) (local $l3 f64) (local $l4 v128)";
 
 impl Ty {
     fn name(self) -> &'static str {
@@ -30,6 +34,7 @@ impl Ty {
             I64 => "i64",
             F32 => "f32",
             F64 => "f64",
+            V128 => "v128",
         }
     }
 
@@ -110,6 +115,14 @@ impl Ty {
                 ("f64.promote_f32", F32),
                 ("f64.reinterpret_i64", I64),
             ],
+            V128 => &[
+                ("i8x16.splat", I32),
+                ("i16x8.splat", I32),
+                ("i32x4.splat", I32),
+                ("i64x2.splat", I64),
+                ("f32x4.splat", F32),
+                ("f64x2.splat", F64),
+            ],
         }
     }
 
@@ -122,6 +135,7 @@ impl Ty {
                 "rem_s", "rem_u",
             ],
             F32 | F64 => &["add", "sub", "mul", "div", "min", "max", "copysign"],
+            V128 => vectors::BINARY,
         }
     }
 
@@ -129,6 +143,7 @@ impl Ty {
         match self {
             I32 | I64 => &["eq", "ne", "lt_s", "lt_u", "gt_s", "gt_u", "le_s", "le_u", "ge_s", "ge_u"],
             F32 | F64 => &["eq", "ne", "lt", "gt", "le", "ge"],
+            V128 => &[],
         }
     }
 
@@ -148,6 +163,7 @@ impl Ty {
             ],
             F32 => &[("f32.load", 2)],
             F64 => &[("f64.load", 3)],
+            V128 => vectors::LOADS,
         }
     }
 
@@ -158,12 +174,18 @@ impl Ty {
             I64 => &[("i64.store", 3), ("i64.store8", 0), ("i64.store16", 1), ("i64.store32", 2)],
             F32 => &[("f32.store", 2)],
             F64 => &[("f64.store", 3)],
+            V128 => &[("v128.store", 4)],
         }
     }
 }
 
-/// The text of a seed's module.
-pub(crate) fn module(seed: u64) -> String {
+/// The text of a seed's module, and the one Wasmtime gets.
+pub(crate) fn module(seed: u64) -> [String; 2] {
+    let shared = seed % 4 == 3;
+    [Version::Atomic { shared }, Version::Plain { shared }].map(|version| text(seed, shared, version))
+}
+
+fn text(seed: u64, shared: bool, version: Version) -> String {
     let mut random = Random::new(seed);
     let count = 2 + random.below(5);
     let results: Vec<Ty> = (0..count).map(|_| random.pick(&TYPES)).collect();
@@ -173,7 +195,8 @@ pub(crate) fn module(seed: u64) -> String {
     for ty in TYPES {
         _ = writeln!(text, "  (type $t{} (func {PARAMS} (result {})))", ty.index(), ty.name());
     }
-    _ = writeln!(text, "  (memory (export \"memory\") {} 3)", if reckless { 1 } else { 2 });
+    let pages = if reckless { 1 } else { 2 };
+    _ = writeln!(text, "  (memory (export \"memory\") {pages} 3{})", atomics::sharing(version));
     for ty in TYPES {
         let (n, name) = (ty.index(), ty.name());
         _ = writeln!(text, "  (global $g{n} (export \"g{n}\") (mut {name}) {})", constant(&mut random, ty));
@@ -189,7 +212,7 @@ pub(crate) fn module(seed: u64) -> String {
     }
     // Fuel is given anew for every call from outside.
     for (i, ty) in results.iter().enumerate() {
-        let args = "(local.get $p0) (local.get $p1) (local.get $p2) (local.get $p3)";
+        let args = "(local.get $p0) (local.get $p1) (local.get $p2) (local.get $p3) (local.get $p4)";
         _ = writeln!(
             text,
             "  (func (export \"f{i}\") {PARAMS} (result {})\n    (global.set $fuel (i32.const {FUEL}))\n    (call $f{i} {args}))",
@@ -203,6 +226,7 @@ pub(crate) fn module(seed: u64) -> String {
             callees: &results[..i],
             result: *ty,
             reckless,
+            shared,
             nodes,
             loops: 0,
             labels: 0,
@@ -210,7 +234,7 @@ pub(crate) fn module(seed: u64) -> String {
         };
         text += &function.text(i);
     }
-    text + ")\n"
+    text + &atomics::functions(version) + ")\n"
 }
 
 fn constant(random: &mut Random, ty: Ty) -> String {
@@ -233,6 +257,11 @@ fn constant(random: &mut Random, ty: Ty) -> String {
                 false => format!("(f64.const {value:?})"),
             }
         }
+        V128 => {
+            let bits = random.v128();
+            let word = |i: u32| bits >> (32 * i) & 0xffff_ffff;
+            format!("(v128.const i32x4 {} {} {} {})", word(0), word(1), word(2), word(3))
+        }
     }
 }
 
@@ -243,6 +272,8 @@ struct Function<'a> {
     result: Ty,
     /// Whether it does what is likely to trap.
     reckless: bool,
+    /// Whether the memory is shared.
+    shared: bool,
     /// How many more nodes it may have.
     nodes: usize,
     /// Loop counters and labels made so far.
@@ -281,14 +312,17 @@ impl Function<'_> {
         let depth = depth - 1;
         match self.random.below(20) {
             0..=1 => self.leaf(ty),
+            2..=5 if ty == V128 => self.vector(depth),
             2..=5 => self.unary(ty, depth),
             6..=10 => self.binary(ty, depth),
             11 if ty == I32 => self.comparison(depth),
+            11 if ty != V128 && self.random.one_in(2) => self.lane(ty, depth),
             11..=12 => {
                 let typed = if self.random.one_in(2) { format!("(result {}) ", ty.name()) } else { String::new() };
                 let (a, b, c) = (self.expression(ty, depth), self.expression(ty, depth), self.condition(depth));
                 format!("(select {typed}{a} {b} {c})")
             }
+            13 if (ty == I32 || ty == I64) && self.random.one_in(2) => self.atomic(ty, depth),
             13..=14 => self.load(ty, depth),
             15 => {
                 let (c, a, b) = (self.condition(depth), self.expression(ty, depth), self.expression(ty, depth));
@@ -332,6 +366,9 @@ impl Function<'_> {
 
     fn binary(&mut self, ty: Ty, depth: usize) -> String {
         let (op, name) = (self.random.pick(ty.binary()), ty.name());
+        if ty == V128 {
+            return format!("({op} {} {})", self.expression(V128, depth), self.expression(V128, depth));
+        }
         let (a, mut b) = (self.expression(ty, depth), self.expression(ty, depth));
         let divides = op.starts_with("div_") || op.starts_with("rem_");
         if divides && !self.risk(8) {
@@ -340,8 +377,91 @@ impl Function<'_> {
         format!("({name}.{op} {a} {b})")
     }
 
+    /// A v128 from anything but two of them.
+    fn vector(&mut self, depth: usize) -> String {
+        let operand = self.expression(V128, depth);
+        match self.random.below(9) {
+            0 => self.unary(V128, depth),
+            1..=2 => {
+                let op = self.random.pick(vectors::UNARY);
+                let canonical = |ty: &str, ones: &str| format!("({ty}.mul ({op} {operand}) (v128.const {ty} {ones}))");
+                match op {
+                    // As with scalars: a multiplication canonicalises.
+                    "f32x4.demote_f64x2_zero" => canonical("f32x4", "1 1 1 1"),
+                    "f64x2.promote_low_f32x4" => canonical("f64x2", "1 1"),
+                    _ => format!("({op} {operand})"),
+                }
+            }
+            3 => format!("({} {operand} {})", self.random.pick(vectors::SHIFTS), self.expression(I32, depth)),
+            4 => {
+                let (b, c) = (self.expression(V128, depth), self.expression(V128, depth));
+                format!("({} {operand} {b} {c})", self.random.pick(vectors::TERNARY))
+            }
+            5..=6 => format!("({} {operand} {})", vectors::shuffle(self.random), self.expression(V128, depth)),
+            7 => {
+                let (shape, lane) = vectors::lane(self.random);
+                let scalar = match shape {
+                    "i64x2" => I64,
+                    "f32x4" => F32,
+                    "f64x2" => F64,
+                    _ => I32,
+                };
+                format!("({shape}.replace_lane {lane} {operand} {})", self.expression(scalar, depth))
+            }
+            _ => {
+                let (bits, log2) = self.random.pick(&vectors::LANES);
+                let (place, lane) = (self.offset_and_alignment(log2), self.random.below(128 / bits));
+                format!("(v128.load{bits}_lane {place} {lane} {} {operand})", self.address(depth))
+            }
+        }
+    }
+
+    /// A scalar of a v128.
+    fn lane(&mut self, ty: Ty, depth: usize) -> String {
+        let operand = self.expression(V128, depth);
+        let lane = self.random.below(16);
+        match ty {
+            I32 => match self.random.below(4) {
+                0 => format!("({} {operand})", self.random.pick(vectors::TESTS)),
+                1 => format!("(i8x16.extract_lane_{} {lane} {operand})", self.random.pick(&["s", "u"])),
+                2 => format!("(i16x8.extract_lane_{} {} {operand})", self.random.pick(&["s", "u"]), lane % 8),
+                _ => format!("(i32x4.extract_lane {} {operand})", lane % 4),
+            },
+            I64 => format!("(i64x2.extract_lane {} {operand})", lane % 2),
+            F32 => format!("(f32x4.extract_lane {} {operand})", lane % 4),
+            _ => format!("(f64x2.extract_lane {} {operand})", lane % 2),
+        }
+    }
+
+    /// The address of an atomic access, aligned unless risks are taken.
+    fn aligned(&mut self, log2: usize, depth: usize) -> String {
+        let address = self.address(depth);
+        match self.risk(12) {
+            true => address,
+            false => format!("(i32.and {address} (i32.const {}))", -(1i32 << log2)),
+        }
+    }
+
+    fn atomic(&mut self, ty: Ty, depth: usize) -> String {
+        if ty == I32 && self.random.one_in(8) {
+            let at = self.aligned(3, depth);
+            return match self.random.below(3) {
+                // It would trap.
+                0..=1 if !self.shared && !self.risk(8) => self.leaf(I32),
+                0 => format!("(call $memory.atomic.wait32 {at} {})", self.expression(I32, depth)),
+                1 => format!("(call $memory.atomic.wait64 {at} {})", self.expression(I64, depth)),
+                _ => format!("(call $memory.atomic.notify {at} {})", self.expression(I32, depth)),
+            };
+        }
+        let all = atomics::all(ty.name(), false);
+        let atomic = &all[self.random.below(all.len())];
+        let at = self.aligned(atomic.log2, depth);
+        let values: Vec<String> = (0..atomic.values).map(|_| self.expression(ty, depth)).collect();
+        format!("(call ${} {at} {})", atomic.name, values.join(" "))
+    }
+
     fn comparison(&mut self, depth: usize) -> String {
-        let ty = self.random.pick(&TYPES);
+        let ty = self.random.pick(&SCALARS);
         let op = self.random.pick(ty.comparisons());
         format!("({}.{op} {} {})", ty.name(), self.expression(ty, depth), self.expression(ty, depth))
     }
@@ -385,6 +505,21 @@ impl Function<'_> {
 
     fn store(&mut self, depth: usize) -> String {
         let ty = self.random.pick(&TYPES);
+        if ty == V128 && self.random.one_in(3) {
+            let (bits, log2) = self.random.pick(&vectors::LANES);
+            let (place, lane) = (self.offset_and_alignment(log2), self.random.below(128 / bits));
+            return format!(
+                "(v128.store{bits}_lane {place} {lane} {} {})",
+                self.address(depth),
+                self.expression(V128, depth)
+            );
+        }
+        if (ty == I32 || ty == I64) && self.random.one_in(6) {
+            let all = atomics::all(ty.name(), true);
+            let atomic = &all[self.random.below(all.len())];
+            let at = self.aligned(atomic.log2, depth);
+            return format!("(call ${} {at} {})", atomic.name, self.expression(ty, depth));
+        }
         let (op, log2) = self.random.pick(ty.stores());
         let place = self.offset_and_alignment(log2);
         format!("({op} {place} {} {})", self.address(depth), self.expression(ty, depth))

@@ -87,6 +87,19 @@ impl Random {
         }
     }
 
+    /// The bits of a v128, made of lanes of one size.
+    pub(crate) fn v128(&mut self) -> u128 {
+        let (bits, count) = self.pick(&[(8, 16), (16, 8), (32, 4), (64, 2)]);
+        let floats = self.one_in(2);
+        let mut lane = || match bits {
+            32 if floats => self.f32().into(),
+            64 if floats => self.f64(),
+            64 => self.i64() as u64,
+            _ => u64::from(self.i32() as u32) & ((1 << bits) - 1),
+        };
+        (0..count).fold(0, |all, i| all | u128::from(lane()) << (i * bits))
+    }
+
     /// The bits of an f32.
     pub(crate) fn f32(&mut self) -> u32 {
         match self.below(4) {

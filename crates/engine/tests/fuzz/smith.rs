@@ -12,7 +12,11 @@ const FUEL: u32 = 300;
 pub(crate) fn module(seed: u64) -> Option<Vec<u8>> {
     let module = generate(seed, false)?;
     // Wasmtime leaves the NaNs of these two as the machine makes them: let the module itself canonicalise.
-    if uses_promotion(&module) { generate(seed, true) } else { Some(module) }
+    let promotes = |op: &Operator<'_>| {
+        use Operator::{F32DemoteF64, F32x4DemoteF64x2Zero, F64PromoteF32, F64x2PromoteLowF32x4};
+        matches!(op, F64PromoteF32 | F32DemoteF64 | F32x4DemoteF64x2Zero | F64x2PromoteLowF32x4)
+    };
+    if uses(&module, promotes) { generate(seed, true) } else { Some(module) }
 }
 
 fn generate(seed: u64, canonicalize_nans: bool) -> Option<Vec<u8>> {
@@ -25,7 +29,7 @@ fn generate(seed: u64, canonicalize_nans: bool) -> Option<Vec<u8>> {
     Some(module.to_bytes())
 }
 
-/// What WebAssembly 3.0 has, less SIMD and garbage collection; sizes that keep a run short.
+/// What WebAssembly 3.0 has, less garbage collection; sizes that keep a run short.
 fn config(random: &mut Random, canonicalize_nans: bool) -> Config {
     let reference_types = random.one_in(3);
     Config {
@@ -44,8 +48,8 @@ fn config(random: &mut Random, canonicalize_nans: bool) -> Config {
         extended_const_enabled: random.one_in(2),
         gc_enabled: false,
         memory64_enabled: random.one_in(4),
-        relaxed_simd_enabled: false,
-        simd_enabled: false,
+        relaxed_simd_enabled: true,
+        simd_enabled: true,
         tail_call_enabled: random.one_in(3),
         threads_enabled: false,
         wide_arithmetic_enabled: false,
@@ -72,11 +76,10 @@ fn config(random: &mut Random, canonicalize_nans: bool) -> Config {
     }
 }
 
-fn uses_promotion(module: &[u8]) -> bool {
+fn uses(module: &[u8], is: impl Fn(&Operator<'_>) -> bool) -> bool {
     let bodies = Parser::new(0).parse_all(module).filter_map(|payload| match payload {
         Ok(Payload::CodeSectionEntry(body)) => body.get_operators_reader().ok(),
         _ => None,
     });
-    let promotes = |op| matches!(op, Ok(Operator::F64PromoteF32 | Operator::F32DemoteF64));
-    bodies.flat_map(|operators| operators.into_iter()).any(promotes)
+    bodies.flat_map(|operators| operators.into_iter()).any(|op| op.is_ok_and(|op| is(&op)))
 }

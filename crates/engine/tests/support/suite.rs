@@ -22,17 +22,26 @@ pub(crate) fn folders() -> Vec<Folder> {
         ("function-references", "3.0 -multi-memory", Proposal::FunctionReferences),
         ("memory64", "3.0 -multi-memory", Proposal::Memory64),
         ("multi-memory", "3.0", Proposal::MultiMemory),
+        ("relaxed-simd", "3.0", Proposal::RelaxedSimd),
+        ("simd", "3.0", Proposal::Simd),
         ("tail-call", "3.0", Proposal::TailCall),
+        // Older than several tables.
+        ("threads", "1.0 +threads", Proposal::Threads),
     ];
-    let version = |name, wasm, version| Folder { name, wasm, scripts: spec(version).filter(is_covered).collect() };
+    let version = |name, wasm, version| Folder { name, wasm, scripts: spec(version).collect() };
     let versions = [version("spec", "2.0", SpecVersion::V2), version("wasm3", "3.0", SpecVersion::V3)];
-    let proposals = proposals.map(|(name, wasm, which)| {
-        let scripts = proposal(which).filter(is_covered).collect();
-        Folder { name, wasm, scripts }
-    });
+    let proposals = proposals.map(|(name, wasm, which)| Folder { name, wasm, scripts: proposal(which).collect() });
     versions.into_iter().chain(proposals).collect()
 }
 
-fn is_covered(script: &TestFile<'_>) -> bool {
-    !script.name().starts_with("simd")
+/// Scripts of our own, which ask what the suite does not.
+pub(crate) fn own() -> Folder {
+    let script =
+        |(name, contents): (&str, &'static str)| TestFile { parent: "own".into(), name: name.into(), contents };
+    let all = [
+        ("vectors.wast", include_str!("../own/vectors.wast")),
+        ("atomics.wast", include_str!("../own/atomics.wast")),
+        ("beside.wast", include_str!("../own/beside.wast")),
+    ];
+    Folder { name: "own", wasm: "3.0 +threads", scripts: all.map(script).into() }
 }

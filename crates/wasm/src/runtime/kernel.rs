@@ -177,14 +177,18 @@ pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
         let ty = env.module.function_type(*function);
         let callee = code.function(namespace::WASM, *function, || clif_signature(ty));
         let mut args = vec![code.instance];
-        for (i, param) in ty.params.iter().enumerate() {
-            args.push(code.slot_load(param.clif(), region::HEADER, env.slots.arguments + WORD * i as u64));
+        let mut at = env.slots.arguments;
+        for param in &ty.params {
+            args.push(code.slot_load(param.clif(), region::HEADER, at));
+            at += WORD * param.words();
         }
         let call = code.ins().call(callee, &args);
         check_caught(code, env, *function);
         let results = code.b.inst_results(call).to_vec();
-        for (i, result) in results.into_iter().enumerate() {
-            code.slot_store(result, region::HEADER, env.slots.arguments + WORD * i as u64);
+        let mut at = env.slots.arguments;
+        for (result, ty) in results.into_iter().zip(&ty.results) {
+            code.slot_store(result, region::HEADER, at);
+            at += WORD * ty.words();
         }
         code.ins().return_(&[]);
     }

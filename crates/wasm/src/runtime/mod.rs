@@ -10,6 +10,7 @@ mod setup;
 mod side;
 mod stub;
 mod tail;
+mod wait;
 
 pub use kernel::{ENDINGS, FRESH, KERNEL, START};
 
@@ -85,6 +86,10 @@ helpers! {
     IoSend(I32, I32, I32) -> () = bus::io_send;
     /// Fills io-vectors from the reply's output: (iovs, count).
     IoReceive(I32, I32) -> () = bus::io_receive;
+    /// Sleeps until it is notified or the time is over: (address, nanoseconds) -> 0 or 2.
+    Wait(I32, I64) -> (I32) = wait::wait;
+    /// Wakes who waits: (address, how many at most) -> how many.
+    Notify(I32, I32) -> (I32) = wait::notify;
 }
 
 /// Index in the runtime's namespace of the function that calls the entry the host selected.

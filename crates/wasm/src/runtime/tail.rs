@@ -6,10 +6,10 @@
 use super::{Helper, body_name};
 use crate::code::Code;
 use crate::translate::{Env, clif_signature};
+use crate::types::places;
 use cranelift_codegen::ir::{BlockCall, InstBuilder, JumpTableData, Value, types};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::{namespace, region};
-use gpu_run_abi::layout::WORD;
 
 /// What is called in the place of a function that makes tail calls.
 pub(super) fn stand_in(code: &mut Code<'_>, env: &Env<'_>, function: u32) {
@@ -29,8 +29,7 @@ pub(super) fn stand_in(code: &mut Code<'_>, env: &Env<'_>, function: u32) {
     code.ins().return_(&results);
     code.open(more);
     code.call_helper(Helper::TailCalls, &[]);
-    let results: Vec<_> =
-        (0..).zip(&ty.results).map(|(i, ty)| code.header(ty.clif(), tail.results + WORD * i)).collect();
+    let results: Vec<_> = places(&ty.results).map(|(at, ty)| code.header(ty.clif(), tail.results + at)).collect();
     code.ins().return_(&results);
 }
 
@@ -78,11 +77,11 @@ pub(super) fn tail_calls(code: &mut Code<'_>, env: &Env<'_>) {
         code.open(block);
         let ty = env.module.function_type(*function);
         let mut args = vec![code.instance];
-        for (i, param) in (0..).zip(&ty.params) {
-            args.push(code.header(param.clif(), tail.arguments + WORD * i));
+        for (at, param) in places(&ty.params) {
+            args.push(code.header(param.clif(), tail.arguments + at));
         }
-        for (i, result) in (0..).zip(call(code, env, *function, &args)) {
-            code.set_header(result, tail.results + WORD * i);
+        for (result, (at, _)) in call(code, env, *function, &args).into_iter().zip(places(&ty.results)) {
+            code.set_header(result, tail.results + at);
         }
         code.ins().jump(head, &[]);
     }

@@ -8,12 +8,11 @@ use super::{Translator, clif_signature};
 use crate::canonical::Canonical;
 use crate::code::block_args;
 use crate::error::Error;
-use crate::types::FuncType;
+use crate::types::{FuncType, ValType, places};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{ExternalName, GlobalValueData, InstBuilder, SigRef, UserExternalName, Value, types};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::{namespace, region, symbol};
-use gpu_run_abi::layout::WORD;
 use wasmparser::{FunctionBody, Operator};
 
 impl Translator<'_, '_> {
@@ -143,7 +142,7 @@ impl Translator<'_, '_> {
         let mut reader = body.get_locals_reader()?;
         for _ in 0..reader.get_count() {
             let (count, ty) = reader.read()?;
-            let ty = crate::types::ValType::from_wasm(ty).map_err(|feature| self.unsupported(&feature))?;
+            let ty = ValType::from_wasm(ty).map_err(|feature| self.unsupported(&feature))?;
             let zero = self.zero(ty);
             for _ in 0..count {
                 self.code.b.def_var(self.locals[next], zero);
@@ -165,7 +164,7 @@ impl Translator<'_, '_> {
             }
             _ if module.traits.tails[function as usize] => {
                 let next = self.code.i32(i64::from(function) + 1);
-                self.hand_over(params, next);
+                self.hand_over(&module.function_type(function).params, next);
             }
             _ => {
                 // No catch of this function is for what it throws: it has left.
@@ -179,15 +178,15 @@ impl Translator<'_, '_> {
     /// A tail call of what a reference refers to.
     fn leave_to(&mut self, ty: u32, reference: Value) {
         let next = self.code.ins().ireduce(types::I32, reference);
-        self.hand_over(self.env.module.types[ty as usize].params.len(), next);
+        self.hand_over(&self.env.module.types[ty as usize].params, next);
         self.dead();
     }
 
     /// Writes down whom to call next (its index plus one) and with what, and returns.
-    fn hand_over(&mut self, params: usize, next: Value) {
+    fn hand_over(&mut self, params: &[ValType], next: Value) {
         let tail = self.env.slots.tail;
-        for (i, value) in self.pop_many(params).into_iter().enumerate() {
-            self.code.slot_store(value, region::HEADER, tail.arguments + WORD * i as u64);
+        for (value, (at, _)) in self.pop_many(params.len()).into_iter().zip(places(params)) {
+            self.code.slot_store(value, region::HEADER, tail.arguments + at);
         }
         let next = self.code.ins().uextend(types::I64, next);
         self.code.slot_store(next, region::HEADER, tail.next);

@@ -10,12 +10,11 @@ use super::Translator;
 use crate::code::block_args;
 use crate::error::Error;
 use crate::runtime::Helper;
-use crate::types::FuncType;
+use crate::types::{FuncType, ValType, places};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::layout::WORD;
 use wasmparser::{Catch, Operator};
 
 impl Translator<'_, '_> {
@@ -23,9 +22,9 @@ impl Translator<'_, '_> {
         match *op {
             Operator::Throw { tag_index } => {
                 let (tag, place) = (self.part.tags[tag_index as usize], self.env.slots.exception);
-                let values = self.pop_many(self.tag_type(tag).params.len());
-                for (i, value) in values.into_iter().enumerate() {
-                    self.code.slot_store(value, region::HEADER, place.values + WORD * i as u64);
+                let params = self.tag_type(tag).params.clone();
+                for (value, (at, _)) in self.pop_many(params.len()).into_iter().zip(places(&params)) {
+                    self.code.slot_store(value, region::HEADER, place.values + at);
                 }
                 let (none, tag) = (self.code.i64(0), self.code.i64(i64::from(tag) + 1));
                 self.code.slot_store(none, region::HEADER, place.number);
@@ -104,10 +103,8 @@ impl Translator<'_, '_> {
     fn caught(&mut self, tag: Option<u32>, by_reference: bool) -> Vec<Value> {
         let place = self.env.slots.exception;
         let params = tag.map_or_else(Vec::new, |tag| self.tag_type(tag).params.clone());
-        let load = |(i, ty): (usize, &crate::types::ValType)| {
-            self.code.slot_load(ty.clif(), region::HEADER, place.values + WORD * i as u64)
-        };
-        let mut values: Vec<_> = params.iter().enumerate().map(load).collect();
+        let load = |(at, ty): (u64, ValType)| self.code.slot_load(ty.clif(), region::HEADER, place.values + at);
+        let mut values: Vec<_> = places(&params).map(load).collect();
         if by_reference {
             values.extend(self.code.call_helper(Helper::KeepException, &[]));
         }

@@ -112,19 +112,16 @@ impl<'b> Translator<'_, 'b> {
     }
 
     /// The guest address of an access, as CLIF wants it, and what to expect of its alignment.
-    fn access(&mut self, at: Value, memarg: MemArg, size: u64) -> (MemFlagsData, Value, i32) {
+    pub(super) fn access(&mut self, at: Value, memarg: MemArg, size: u64) -> (MemFlagsData, Value, i32) {
         let widest = if self.code.whole { WORD } else { self.env.layout.cell() };
         let needed = size.min(widest).trailing_zeros();
         let flags = self.code.guest_flags(u32::from(memarg.align) >= needed);
         let at = self.code.narrow(at, TrapCode::MemoryOutOfBounds);
-        if memarg.offset > u64::from(u32::MAX) {
-            // Farther than any memory reaches.
-            let always = self.code.i32(1);
-            self.code.trap_if(always, TrapCode::MemoryOutOfBounds);
-        }
+        self.check_offset(memarg);
         let address = self.code.ins().uextend(types::I64, at);
-        match i32::try_from(memarg.offset) {
-            Ok(offset) => (flags, address, offset),
+        // Of a vector's pieces the last one's offset must fit, too.
+        match i32::try_from(memarg.offset.saturating_add(size)) {
+            Ok(_) => (flags, address, memarg.offset as i32),
             // Too far for an offset: checked here, so that the sum is an address again.
             Err(_) => {
                 let offset = self.code.i64(memarg.offset as u32 as i64);
@@ -135,6 +132,14 @@ impl<'b> Translator<'_, 'b> {
                 self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
                 (flags, address, 0)
             }
+        }
+    }
+
+    /// Traps where an offset is farther than any memory reaches.
+    pub(super) fn check_offset(&mut self, memarg: MemArg) {
+        if memarg.offset > u64::from(u32::MAX) {
+            let always = self.code.i32(1);
+            self.code.trap_if(always, TrapCode::MemoryOutOfBounds);
         }
     }
 

@@ -1,16 +1,19 @@
 //! wasm functions to CLIF, one operator at a time.
 //!
 //! A function's operands live on a stack of CLIF values, its locals in frontend variables, its control structure in a stack of [`control::Frame`]s. Each
-//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`control`], [`calls`], [`exception`].
+//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`control`], [`calls`], [`exception`], [`simd`],
+//! [`atomic`].
 //!
 //! Operators carry the numbers of the module they come from; [`crate::link::Part`] has the program's.
 
+mod atomic;
 mod calls;
 mod control;
 mod exception;
 mod memory;
 mod numeric;
 mod side;
+mod simd;
 mod table;
 
 pub use table::function_reference;
@@ -162,6 +165,8 @@ struct Translator<'a, 'b> {
     /// Iterations until the next look at the stop word; made when the first loop is met.
     ticks: Option<Variable>,
     signatures: HashMap<u32, SigRef>,
+    /// What v128 values are made of.
+    views: simd::Views,
     /// Where a tail call of the function to itself goes.
     again: Option<Block>,
     /// Where the function returns from when an exception goes through it.
@@ -197,6 +202,7 @@ fn translate_function(
         locals: Vec::new(),
         ticks: None,
         signatures: HashMap::new(),
+        views: simd::Views::default(),
         again: None,
         unwind: None,
         offset: body.range().start,
@@ -257,6 +263,7 @@ impl<'b> Translator<'_, 'b> {
         match ty {
             ValType::I32 => self.code.i32(0),
             ValType::I64 => self.code.i64(0),
+            ValType::V128 => self.code.vector_constant([0; 16]),
             ty if ty.is_reference() => self.code.i64(0),
             ValType::F32 => self.code.ins().f32const(0.0),
             _ => self.code.ins().f64const(0.0),
@@ -301,6 +308,8 @@ impl<'b> Translator<'_, 'b> {
             || self.calls(op)
             || self.exceptions(op)?
             || self.variables(op)
+            || simd::translate(self, op)
+            || atomic::translate(self, op)
         {
             return Ok(());
         }
@@ -345,13 +354,20 @@ impl<'b> Translator<'_, 'b> {
             }
             Operator::Select | Operator::TypedSelect { .. } => {
                 let (condition, b, a) = (self.pop(), self.pop(), self.pop());
-                let value = self.code.ins().select(condition, a, b);
-                self.push(value);
+                self.select(condition, a, b);
             }
             Operator::Nop => {}
             _ => return false,
         }
         true
+    }
+
+    fn select(&mut self, condition: Value, a: Value, b: Value) {
+        if self.code.b.func.dfg.value_type(a).is_vector() {
+            return self.select_vector(condition, a, b);
+        }
+        let value = self.code.ins().select(condition, a, b);
+        self.push(value);
     }
 
     fn push(&mut self, value: Value) {

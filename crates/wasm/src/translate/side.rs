@@ -57,14 +57,14 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     match access.load {
         Some((ty, signed)) => {
             let at = t.pop();
-            let at = t.side_address(memory, at, &access);
+            let at = t.side_address(memory, at, access.memarg, access.bytes);
             let raw = t.side_load(memory, at, access.bytes);
             let value = t.widened(raw, access.bytes, ty, signed);
             t.push(value);
         }
         None => {
             let (value, at) = (t.pop(), t.pop());
-            let at = t.side_address(memory, at, &access);
+            let at = t.side_address(memory, at, access.memarg, access.bytes);
             t.side_store(memory, at, access.bytes, value);
         }
     }
@@ -72,11 +72,16 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
 }
 
 impl Translator<'_, '_> {
+    /// The memory an access is to, if it is not the first.
+    pub(super) fn side(&self, memarg: MemArg) -> Option<u32> {
+        Some(self.part.memories[memarg.memory as usize]).filter(|memory| *memory > 0)
+    }
+
     /// The guest address (i32) of an access that is inside the memory; else it traps.
-    fn side_address(&mut self, memory: u32, at: Value, access: &Access) -> Value {
+    pub(super) fn side_address(&mut self, memory: u32, at: Value, memarg: MemArg, bytes: u32) -> Value {
         let at = if self.code.is_wide(at) { at } else { self.code.ins().uextend(types::I64, at) };
         // No memory reaches as far as 2^33.
-        let reach = access.memarg.offset.saturating_add(access.bytes.into()).min(1 << 33);
+        let reach = memarg.offset.saturating_add(bytes.into()).min(1 << 33);
         let length = self.code.header(types::I64, self.memory_words(memory).0);
         let reach = self.code.i64(reach as i64);
         let short = self.code.ins().icmp(IntCC::UnsignedLessThan, length, reach);
@@ -84,7 +89,7 @@ impl Translator<'_, '_> {
         let last = self.code.ins().isub(length, reach);
         let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, at, last);
         self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
-        let offset = self.code.i64(access.memarg.offset as i64);
+        let offset = self.code.i64(memarg.offset as i64);
         let address = self.code.ins().iadd(at, offset);
         self.code.ins().ireduce(types::I32, address)
     }
@@ -95,7 +100,7 @@ impl Translator<'_, '_> {
     }
 
     /// The bytes at an address, zero-extended.
-    fn side_load(&mut self, memory: u32, at: Value, bytes: u32) -> Value {
+    pub(super) fn side_load(&mut self, memory: u32, at: Value, bytes: u32) -> Value {
         let base = self.memory_base(memory);
         let (odd, even, done) = (self.code.b.create_block(), self.code.b.create_block(), self.code.b.create_block());
         let result = self.code.b.append_block_param(done, types::I64);
@@ -118,7 +123,7 @@ impl Translator<'_, '_> {
         result
     }
 
-    fn side_store(&mut self, memory: u32, at: Value, bytes: u32, value: Value) {
+    pub(super) fn side_store(&mut self, memory: u32, at: Value, bytes: u32, value: Value) {
         let raw = self.bits_of(value);
         let base = self.memory_base(memory);
         let (odd, even, done) = (self.code.b.create_block(), self.code.b.create_block(), self.code.b.create_block());
