@@ -165,6 +165,21 @@ fn a_stack_deeper_than_what_has_a_place_runs_again() {
 }
 
 #[test]
+fn an_atomic_store_below_the_stack_that_has_a_place_runs_again() {
+    // It prints the data instead of what is around the store, so that nothing but the store looks there.
+    let around = "(i32.sub (local.get $at) (i32.const 4))";
+    let deep = deep().replace("17)", "17 17 shared)").replace("i32.store8", "i32.atomic.store8");
+    let deep = deep.replace(around, "(i32.const 1048588)");
+    let inputs = ["1", "2", "3", "4", "8", "9"];
+    let (exact, _) = run(&mapper(&deep, 8, Layout::Linear), &inputs);
+    assert_eq!(exact[5].stdout, b"data\x01\0\0\0");
+    for layout in [Layout::Linear, Layout::Interleaved] {
+        let (done, stats) = run(&checked_mapper(&deep, 8, layout, Checks::Fast), &inputs);
+        assert_eq!((&done, stats.again), (&exact, 2), "{layout:?}");
+    }
+}
+
+#[test]
 fn quick_checks_give_what_exact_ones_give() {
     let (exact, _) = run(&mapper(&echo(), 4, Layout::Interleaved), &["a", "!b", "c"]);
     let fast = checked_mapper(&echo(), 4, Layout::Interleaved, Checks::Fast);
@@ -193,6 +208,35 @@ fn quick_checks_end_what_they_cannot_be_sure_of_wherever_memory_is() {
         let (done, stats) = run(&mapper, &inputs);
         assert_eq!(done, exact);
         assert!((1..7).contains(&stats.again), "{}", stats.again);
+    }
+}
+
+/// Vectors at multiples of 4, as they are promised to be, and at any address, which nothing promises.
+fn vectors() -> String {
+    format!(
+        r#"(module {IMPORTS} (func (export "_start") (local $at i32)
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1000))
+          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (local.set $at (i32.add (i32.const 2000) (i32.mul (i32.const 4) (i32.load (i32.const 8)))))
+          (v128.store align=4 (local.get $at) (v128.const i32x4 0x64636261 0x68676665 0x6c6b6a69 0x706f6e6d))
+          (v128.store offset=16 align=4 (local.get $at) (i8x16.add (v128.load align=4 (local.get $at)) (v128.load64_splat offset=4 align=4 (local.get $at))))
+          (v128.store offset=33 align=1 (local.get $at) (v128.load offset=3 align=1 (local.get $at)))
+          (i32.store (i32.const 0) (local.get $at)) (i32.store (i32.const 4) (i32.const 50))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    )
+}
+
+#[test]
+fn vectors_that_keep_what_is_promised_of_them_do_not_run_again() {
+    let inputs = ["", "a", "ab", "abc"];
+    let (exact, _) = run(&mapper(&vectors(), 4, Layout::Linear), &inputs);
+    assert_eq!(exact[1].stdout[..16], *b"abcdefghijklmnop");
+    assert_eq!(exact[1].stdout[33..49], exact[1].stdout[3..19]);
+    let [flat, interleaved] =
+        [Layout::Linear, Layout::Interleaved].map(|layout| checked_mapper(&vectors(), 4, layout, Checks::Fast));
+    for mapper in [own_mapper(&vectors(), 4, 64 << 10), flat, interleaved] {
+        let (done, stats) = run(&mapper, &inputs);
+        assert_eq!((&done, stats.again), (&exact, 0));
     }
 }
 

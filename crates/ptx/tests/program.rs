@@ -97,8 +97,8 @@ fn errors_name_the_function_and_the_instruction() {
     assert!(wide.contains("`k3`") && wide.contains("uextend.i128"), "{wide}");
     let unknown = message(&in_kernel("fn0 = u0:9(i64)\nblock0(v0: i64): call fn0(v0)"));
     assert!(unknown.contains("`k3`") && unknown.contains("function 9"), "{unknown}");
-    let stack = message(&in_kernel("ss0 = explicit_slot 8\nblock0(v0: i64): v1 = stack_load.i64 ss0\n store v1, v0"));
-    assert!(stack.contains("stack_load"), "{stack}");
+    let address = message(&in_kernel("block0(v0: i64): v1 = get_return_address.i64\n store v1, v0"));
+    assert!(address.contains("get_return_address"), "{address}");
     let code = message(&in_kernel("block0(v0: i64): trapz v0, user99"));
     assert!(code.contains("user99"), "{code}");
     let signature = message("function u2:3(i64) -> i32 {\nblock0(v0: i64): v1 = iconst.i32 1\n return v1 }");

@@ -184,13 +184,13 @@ impl Sides {
     fn call(&mut self, function: &str, args: &[Value]) -> Result<bool, String> {
         let expected = self.call_theirs(function, args)?;
         let what = format!("{function}{args:?}");
-        let mut ended = None;
-        for (place, (name, instance)) in self.ours.iter_mut().enumerate() {
+        let mut ended = Vec::new();
+        for (name, instance) in &mut self.ours {
             let outcome = instance.invoke(function, args, Some(Instant::now() + LIMIT));
             let outcome = outcome.map_err(|error| format!("{name}: {what}: {error}"))?;
             let got = match outcome.end {
                 End::Trapped(trap) if trap.code == TrapCode::Inexact && ["fast", "flat"].contains(name) => {
-                    ended = Some(place);
+                    ended.push(*name);
                     continue;
                 }
                 End::Trapped(trap) => Outcome::Trapped(comparable(trap.code)),
@@ -201,9 +201,7 @@ impl Sides {
             };
             same(name, &what, &expected, &got)?;
         }
-        if let Some(place) = ended {
-            self.ours.remove(place);
-        }
+        self.ours.retain(|(name, _)| !ended.contains(name));
         Ok(matches!(expected, Outcome::Values(_)))
     }
 

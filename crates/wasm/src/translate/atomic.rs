@@ -133,6 +133,10 @@ impl Translator<'_, '_> {
         let length = self.code.header(I64, field::MEMORY_BYTES);
         let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, length);
         self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        if self.env.slots.low > 0 {
+            let missing = self.code.ins().icmp_imm_u(IntCC::UnsignedLessThan, address, self.env.slots.low as i64);
+            self.code.trap_if(missing, TrapCode::Inexact);
+        }
         let memory = self.code.memory_address(self.env.slots);
         let address = self.code.ins().iadd(memory, address);
         self.code.ins().fence();

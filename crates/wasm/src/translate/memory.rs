@@ -85,10 +85,10 @@ impl<'b> Translator<'_, 'b> {
         make(self.code.ins(), flags, value, address, offset);
     }
 
-    /// Whether 8 bytes are two values of 4: in a thread's own memory, where one of 8 has to be aligned as such.
-    fn goes_by_halves(&self, memarg: MemArg) -> bool {
+    /// Whether 8 bytes are two values of 4, and a vector four: in a thread's own memory, where one of 8 has to be aligned as such.
+    pub(super) fn goes_by_halves(&self, memarg: MemArg) -> bool {
         const HALF: u64 = WORD / 2;
-        self.code.whole && memarg.align == HALF.trailing_zeros() as u8 && memarg.offset < i32::MAX as u64 - WORD
+        self.code.whole && memarg.align == HALF.trailing_zeros() as u8 && memarg.offset < i32::MAX as u64 - 2 * WORD
     }
 
     fn load_halves(&mut self, memarg: MemArg, ty: Type) {

@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::link::Part;
 use crate::runtime;
 use crate::slot::SlotLayout;
-use crate::types::{FuncType, ValType};
+use crate::types::{FuncType, ValType, words};
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -38,7 +38,7 @@ use cranelift_codegen::{Context, isa};
 use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use gpu_run_abi::intrinsic::{INTERVAL, namespace, region};
-use gpu_run_abi::layout::{PAGE, field};
+use gpu_run_abi::layout::{PAGE, WORD, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -214,10 +214,10 @@ fn translate_function(
 
 impl<'b> Translator<'_, 'b> {
     fn function(&mut self, ty: &FuncType, body: &FunctionBody<'_>, survey: &Survey) -> Result<(), Error> {
-        self.locals(ty, body)?;
+        let frame = self.locals(ty, body)?;
         self.set_location();
         let calls = !survey.calls.is_empty() || !survey.indirect.is_empty();
-        self.prologue(calls);
+        self.prologue(calls, frame);
         if survey.tails.contains(&self.index) {
             self.begin_again(ty, body)?;
         }
@@ -240,7 +240,9 @@ impl<'b> Translator<'_, 'b> {
         self.code.b.set_srcloc(SourceLoc::new(self.offset as u32));
     }
 
-    fn locals(&mut self, ty: &FuncType, body: &FunctionBody<'_>) -> Result<(), Error> {
+    /// Declares them, and gives the bytes they take.
+    fn locals(&mut self, ty: &FuncType, body: &FunctionBody<'_>) -> Result<u64, Error> {
+        let mut frame = WORD * words(&ty.params);
         for (i, param) in ty.params.iter().enumerate() {
             let value = self.code.param(i + 1);
             let local = self.code.variable(param.clif(), value);
@@ -255,8 +257,9 @@ impl<'b> Translator<'_, 'b> {
                 let local = self.code.variable(ty.clif(), zero);
                 self.locals.push(local);
             }
+            frame += WORD * ty.words() * u64::from(count);
         }
-        Ok(())
+        Ok(frame)
     }
 
     fn zero(&mut self, ty: ValType) -> Value {
@@ -272,14 +275,13 @@ impl<'b> Translator<'_, 'b> {
 
     /// A function that calls others first looks whether there is stack for it; one that may reach itself counts its entries as a
     /// loop counts iterations, so that endless recursion of bounded depth can be stopped too.
-    fn prologue(&mut self, calls: bool) {
+    fn prologue(&mut self, calls: bool, frame: u64) {
         // Registers a frame may have to save: its locals and some temporaries. Small leaf frames fit the reserve below the floor.
-        let frame = 8 * self.locals.len() as i64;
         if calls || frame > 512 {
             let floor = self.code.header(types::I32, field::STACK_FLOOR);
             let pointer = self.code.ins().get_stack_pointer(types::I64);
             let pointer = self.code.ins().ireduce(types::I32, pointer);
-            let pointer = self.code.ins().iadd_imm_s(pointer, -frame);
+            let pointer = self.code.ins().iadd_imm_s(pointer, -(frame as i64));
             let exhausted = self.code.ins().icmp(IntCC::UnsignedLessThan, pointer, floor);
             self.code.trap_if(exhausted, TrapCode::StackOverflow);
         }

@@ -1,6 +1,6 @@
 //! Loads and stores of vectors, in pieces that scalars have.
 //!
-//! A vector is two accesses of 64 bits. A store's upper one comes first: if any of its bytes is outside the memory, one of the upper piece's is, and nothing has been
+//! A vector is two accesses of 64 bits, or four of 32 where those have to be aligned and are not promised to be. A store's upper one comes first: if any of its bytes is outside the memory, one of the upper piece's is, and nothing has been
 //! written.
 
 use super::lanes::repeat;
@@ -8,6 +8,9 @@ use super::widen::{halves, word};
 use super::{Translator, Words};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use wasmparser::{MemArg, Operator as Op};
+
+/// Where a vector's words begin.
+const WORDS: [i32; 4] = [0, 4, 8, 12];
 
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     match *op {
@@ -72,13 +75,27 @@ impl Translator<'_, '_> {
             let longs = [at, next].map(|at| self.side_load(memory, at, 8));
             return self.push_longs(longs);
         }
+        if self.goes_by_halves(memarg) {
+            let (flags, address, offset) = self.access(at, memarg, 4);
+            let words = WORDS.map(|by| self.code.ins().load(types::I32, flags, address, offset + by));
+            return self.push_words(words);
+        }
         let (flags, address, offset) = self.access(at, memarg, 16);
         let longs = [offset, offset + 8].map(|offset| self.code.ins().load(types::I64, flags, address, offset));
         self.push_longs(longs);
     }
 
     fn vector_store(&mut self, memarg: MemArg) {
-        let (longs, at) = (self.pop_longs(), self.pop());
+        let (value, at) = (self.pop(), self.pop());
+        if self.side(memarg).is_none() && self.goes_by_halves(memarg) {
+            let words = self.words(value);
+            let (flags, address, offset) = self.access(at, memarg, 4);
+            for (word, by) in words.into_iter().zip(WORDS).rev() {
+                self.code.ins().store(flags, word, address, offset + by);
+            }
+            return;
+        }
+        let longs = self.longs(value);
         if let Some(memory) = self.side(memarg) {
             let at = self.side_address(memory, at, memarg, 16);
             let next = self.code.ins().iadd_imm_s(at, 8);
@@ -97,6 +114,11 @@ impl Translator<'_, '_> {
             let at = self.side_address(memory, at, memarg, size as u32);
             let raw = self.side_load(memory, at, size as u32);
             return if size == 8 { raw } else { self.code.ins().ireduce(types::I32, raw) };
+        }
+        if size == 8 && self.goes_by_halves(memarg) {
+            let (flags, address, offset) = self.access(at, memarg, 4);
+            let [low, high] = [0, 4].map(|by| self.code.ins().load(types::I32, flags, address, offset + by));
+            return self.code.ins().iconcat(low, high);
         }
         let (flags, address, offset) = self.access(at, memarg, size);
         match size {
