@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::initial::{Initial, State};
 use crate::symbols::Symbols;
 use gpu_run_abi::Layout;
+use gpu_run_device::Properties;
 use gpu_run_ptx::{self as ptx, Checks};
 use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::SlotLayout;
@@ -46,9 +47,12 @@ impl CompileOptions {
         if is_fit { self.own_memory } else { 0 }
     }
 
-    /// The same, with what is done and not what was asked for: one key for one result.
-    pub(crate) fn settled(&self) -> Self {
-        Self { own_memory: self.own_memory(), ..self.clone() }
+    /// The same, with what is done on such a device and not what was asked for: one key for one result.
+    pub(crate) fn settled(&self, device: &Properties) -> Self {
+        // On `cpu`, quick checks gain too little for a second build of what is linear.
+        let is_exact = device.overcommits && self.layout == Layout::Linear;
+        let checks = if is_exact { Checks::Exact } else { self.checks };
+        Self { own_memory: self.own_memory(), checks, ..self.clone() }
     }
 }
 

@@ -103,7 +103,8 @@ impl Compiler {
     ) -> Result<Request, Error> {
         let began = Instant::now();
         let (device, name, features) = (device.clone(), name.to_owned(), default_features());
-        let build = Build { device, wasm, options: options.settled(), features, name };
+        let options = options.settled(device.properties());
+        let build = Build { device, wasm, options, features, name };
         Ok(Request { key: build.key()?, build, hashing: began.elapsed() })
     }
 
