@@ -211,6 +211,27 @@ fn quick_checks_end_what_they_cannot_be_sure_of_wherever_memory_is() {
     }
 }
 
+#[test]
+fn atomic_accesses_do_the_same_wherever_memory_is() {
+    let module = format!(
+        r#"(module {IMPORTS} (data (i32.const 16) "abcdefgh") (func (export "_start")
+          (drop (i32.atomic.rmw.add (i32.const 16) (i32.const 1)))
+          (drop (i32.atomic.rmw8.xchg_u (i32.const 21) (i32.const 70)))
+          (drop (i32.atomic.rmw16.cmpxchg_u (i32.const 22) (i32.const 0x6867) (i32.const 0x4847)))
+          (i64.atomic.store (i32.const 24) (i64.atomic.rmw.cmpxchg (i32.const 16) (i64.const 0) (i64.const 1)))
+          (i32.store (i32.const 0) (i32.const 16)) (i32.store (i32.const 4) (i32.const 16))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    );
+    let shared = module.replace("(export \"memory\") 1)", "(export \"memory\") 1 1 shared)");
+    let [linear, interleaved] =
+        [Layout::Linear, Layout::Interleaved].map(|layout| checked_mapper(&shared, 2, layout, Checks::Fast));
+    for mapper in [own_mapper(&module, 2, 64 << 10), linear, interleaved] {
+        let (done, stats) = run(&mapper, &["", "", ""]);
+        assert!(done.iter().all(|done| done.stdout == b"bbcdeFGHbbcdeFGH"), "{done:?}");
+        assert_eq!(stats.again, 0);
+    }
+}
+
 /// Vectors at multiples of 4, as they are promised to be, and at any address, which nothing promises.
 fn vectors() -> String {
     format!(
