@@ -142,8 +142,6 @@ pub struct Module<'a> {
     pub imports: Vec<Call>,
     pub tables: Vec<Table>,
     pub memories: Vec<Memory>,
-    /// Whether threads may share the first memory.
-    pub shares_memory: bool,
     pub globals: Vec<Global>,
     /// Each tag's type.
     pub tags: Vec<u32>,

@@ -336,7 +336,6 @@ impl<'a> Linker<'a> {
     fn finish(self) -> Module<'a> {
         let mut program = self.program;
         program.functions.extend(self.bodies);
-        program.shares_memory = program.memories.first().is_some_and(|memory| memory.shared);
         program.supertypes = self.types.supertypes;
         program.address_taken = address_taken(&program);
         let graph = callgraph::Graph::new(&program);

@@ -108,7 +108,7 @@ fn apply(c: &mut Code<'_>, op: AtomicRmwOp, old: Value, by: Value) -> Value {
 
 impl Translator<'_, '_> {
     fn is_shared(&self) -> bool {
-        self.env.module.shares_memory && self.env.layout == Layout::Linear
+        self.env.module.memories.first().is_some_and(|memory| memory.shared) && self.env.layout == Layout::Linear
     }
 
     /// Pops the address; traps unless it is aligned and, if others may reach it, inside.
