@@ -51,6 +51,11 @@ impl Body {
         result
     }
 
+    /// The number 1, which no assembler knows it is: the blocks of a grid in its second dimension.
+    pub(crate) fn hidden_one(&mut self) -> Reg {
+        self.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%nctaid.y")])
+    }
+
     pub(crate) fn temp(&mut self, class: Class) -> Reg {
         self.regs.fresh(class)
     }

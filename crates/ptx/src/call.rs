@@ -202,9 +202,7 @@ impl Emitter<'_> {
         self.body.out.push_str(INDENT);
         self.body.out.push_str("}\n");
     }
-}
 
-impl Emitter<'_> {
     /// What stands for values that are passed or returned: a vector's words one after the other.
     fn operands(&mut self, values: &[Value]) -> SmallVec<[Operand; 16]> {
         let mut all = SmallVec::new();
@@ -255,8 +253,7 @@ impl<'a> Emitter<'a> {
         self.body.out.push_str(", ");
         self.body.out.push_str(symbol);
         self.body.end();
-        // The number of blocks in the second dimension is 1, and no assembler knows.
-        let one = self.body.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%nctaid.y")]);
+        let one = self.body.hidden_one();
         let one = self.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[one.into()]);
         let above = self.body.op_to_temp(Class::B64, "add", ".u64", &[address.into(), one.into()]);
         let address = self.body.op_to_temp(Class::B64, "sub", ".u64", &[above.into(), 1.into()]);

@@ -109,10 +109,9 @@ impl Emitter<'_> {
         }
         let memory = match at > -FARTHEST {
             true => self.body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()]),
-            // A constant would be added to every address anew, for what an instruction's offset cannot take of it. The number of blocks in the
-            // second dimension is 1, and no assembler knows.
+            // A constant would be added to every address anew, for what an instruction's offset cannot take of it.
             false => {
-                let one = self.body.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%nctaid.y")]);
+                let one = self.body.hidden_one();
                 let below = self.body.op_to_temp(Class::B64, "mul.wide", ".u32", &[one.into(), (-at).into()]);
                 self.body.op_to_temp(Class::B64, "sub", ".u64", &[instance.into(), below.into()])
             }

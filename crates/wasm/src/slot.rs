@@ -155,9 +155,7 @@ impl SlotLayout {
         };
         Self { globals, tables, memories, tail, exception, data, elements, arguments, end, memory, low, own, constants }
     }
-}
 
-impl SlotLayout {
     /// What a memory that may have `limit` bytes can have here.
     pub fn room(&self, limit: u64) -> u64 {
         if self.own > 0 { limit.min(self.low + self.own) } else { limit }
