@@ -3,8 +3,8 @@
 //! A hit opens one file whose name follows from the key, so that it costs the same however many entries there are. Nothing about the cache as a
 //! whole is read on the way: no list, no account, no lock but the shared one on the entry itself.
 
-use crate::Options;
-use crate::entry::{self, About, Damage};
+use crate::{Options, Room};
+use crate::entry::{self, About, Damage, Failure};
 use crate::fault;
 use crate::in_use::InUse;
 use crate::key::Key;
@@ -13,7 +13,7 @@ use crate::owner::Owner;
 use crate::scan::{self, Item};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,17 +34,17 @@ pub(crate) struct Store {
 
 /// What looking for a key gave.
 #[derive(Debug)]
-pub(crate) enum Lookup {
-    Hit(Hit),
+pub(crate) enum Lookup<R> {
+    Hit(Hit<R>),
     Miss,
     /// It was there and no good; it has been set aside.
     Damaged,
 }
 
 #[derive(Debug)]
-pub(crate) struct Hit {
+pub(crate) struct Hit<R> {
     pub(crate) about: About,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: R,
     pub(crate) in_use: InUse,
 }
 
@@ -90,7 +90,7 @@ impl Store {
         Ledger::lock(&self.own("lock"), self.options.locks, self.now())
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Lookup {
+    pub(crate) fn get<R: Room>(&self, key: &Key) -> Lookup<R> {
         let path = self.path(key);
         match self.read(&path, key) {
             Ok(Ok(hit)) => Lookup::Hit(hit),
@@ -108,8 +108,8 @@ impl Store {
     }
 
     /// The entry, or what is wrong with it and which file that was.
-    fn read(&self, path: &Path, key: &Key) -> io::Result<Result<Hit, (Damage, Inode)>> {
-        let mut file = open(path)?;
+    fn read<R: Room>(&self, path: &Path, key: &Key) -> io::Result<Result<Hit<R>, (Damage, Inode)>> {
+        let file = open(path)?;
         let metadata = file.metadata()?;
         let inode = Inode::of(&metadata);
         if !metadata.is_file() {
@@ -117,11 +117,10 @@ impl Store {
         }
         // Before it is read: from here on it stays.
         let in_use = self.hold(file.try_clone()?, key);
-        let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
-        file.read_to_end(&mut bytes)?;
-        let (about, bytes) = match entry::decode(&bytes, key.hash()) {
+        let (about, bytes) = match entry::decode(&file, metadata.len(), key.hash()) {
             Ok(whole) => whole,
-            Err(damage) => return Ok(Err((damage, inode))),
+            Err(Failure::Damage(damage)) => return Ok(Err((damage, inode))),
+            Err(Failure::Io(error)) => return Err(error),
         };
         self.touch(&file, &metadata);
         Ok(Ok(Hit { about, bytes, in_use }))
