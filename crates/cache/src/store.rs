@@ -5,7 +5,7 @@
 
 use crate::{Options, Room};
 use crate::entry::{self, About, Damage, Failure};
-use crate::fault;
+use crate::fault::{self, Oddity, odd};
 use crate::in_use::InUse;
 use crate::key::Key;
 use crate::ledger::Ledger;
@@ -110,6 +110,7 @@ impl Store {
     /// The entry, or what is wrong with it and which file that was.
     fn read<R: Room>(&self, path: &Path, key: &Key) -> io::Result<Result<Hit<R>, (Damage, Inode)>> {
         let file = open(path)?;
+        odd(Oddity::Stale)?;
         let metadata = file.metadata()?;
         let inode = Inode::of(&metadata);
         if !metadata.is_file() {
@@ -133,7 +134,7 @@ impl Store {
         let now = self.now();
         let age = metadata.modified().ok().and_then(|used| now.duration_since(used).ok());
         if age.is_none_or(|age| age >= self.options.touch_every) {
-            let _ = file.set_modified(now);
+            let _ = odd(Oddity::Time).and_then(|()| file.set_modified(now));
         }
     }
 
@@ -191,7 +192,11 @@ impl Store {
         }
         let mut at = Some(folder);
         while let Some(folder) = at.filter(|at| at.starts_with(&self.root)) {
-            File::open(folder)?.sync_all()?;
+            // Some file systems have no way to sync a folder, and say so; what they promise of a rename they promise anyway.
+            match odd(Oddity::Sync).and_then(|()| File::open(folder)?.sync_all()) {
+                Err(error) if error.kind() != io::ErrorKind::InvalidInput => return Err(error),
+                _ => {}
+            }
             at = folder.parent();
         }
         Ok(())
@@ -271,7 +276,8 @@ impl<'a> Draft<'a> {
         draft.file.write_all(first)?;
         fault::point("write on")?;
         draft.file.write_all(second)?;
-        draft.file.set_modified(store.now())?;
+        // It is new in any case.
+        let _ = odd(Oddity::Time).and_then(|()| draft.file.set_modified(store.now()));
         fault::point("sync")?;
         if store.options.durable {
             draft.file.sync_all()?;
@@ -279,8 +285,17 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
+    /// Whether it is this file.
+    fn is(&self, metadata: &fs::Metadata) -> bool {
+        self.file.metadata().is_ok_and(|ours| Inode::of(&ours) == Inode::of(metadata))
+    }
+
     fn rename(mut self, target: &Path) -> io::Result<()> {
-        let renamed = fs::rename(&self.path, target).or_else(|error| {
+        let renamed = fs::rename(&self.path, target).and_then(|()| odd(Oddity::Rename)).or_else(|error| {
+            // Over a network, what is said to have failed may have been done.
+            if fs::metadata(target).is_ok_and(|there| self.is(&there)) {
+                return Ok(());
+            }
             // The folder may just have been cleared away; a folder may be where the file belongs.
             match error.kind() {
                 io::ErrorKind::NotFound => fs::create_dir_all(target.parent().unwrap_or(&self.store.root))?,

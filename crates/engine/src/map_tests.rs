@@ -29,7 +29,12 @@ fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
 fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Arc<Program> {
     let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory, registers: None };
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
-    Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
+    Arc::new(Program::load(device(), Arc::new(compiled)).unwrap())
+}
+
+/// `cpu`, or what `GPU_RUN_TEST_DEVICE` says, as `scripts/gpu-test` does.
+fn device() -> Arc<dyn gpu_run_device::Device> {
+    gpu_run_device::open(&std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())).unwrap()
 }
 
 /// What became of jobs, to compare.
