@@ -90,7 +90,9 @@ impl TrapCode {
             Self::UncaughtException => "uncaught exception",
             Self::LostException => "a reference to an exception was thrown after too many others were made",
             Self::Inexact => "it needs exact checks of memory, and quick ones were made: run it with --checks exact",
-            Self::Deviated => "run again with exact checks of memory, it asked the host for something else: run it with --checks exact",
+            Self::Deviated => {
+                "run again with exact checks of memory, it asked the host for something else: run it with --checks exact"
+            }
         }
     }
 }

@@ -119,11 +119,11 @@ impl Source for File {
 /// An entry's file. Packed where that makes it smaller by an eighth: below that, unpacking costs more than reading saves.
 pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime) -> Vec<u8> {
     let packed: Vec<Vec<u8>> = payload.chunks(PIECE).map(lz4_flex::block::compress).collect();
-    let (packing, pieces): (u32, Vec<&[u8]>) =
-        match packed.iter().map(Vec::len).sum::<usize>() < payload.len() / 8 * 7 {
-            true => (LZ4, packed.iter().map(|piece| &piece[..]).collect()),
-            false => (PLAIN, payload.chunks(PIECE).collect()),
-        };
+    let (packing, pieces): (u32, Vec<&[u8]>) = match packed.iter().map(Vec::len).sum::<usize>() < payload.len() / 8 * 7
+    {
+        true => (LZ4, packed.iter().map(|piece| &piece[..]).collect()),
+        false => (PLAIN, payload.chunks(PIECE).collect()),
+    };
     let stored: usize = pieces.iter().map(|piece| piece.len()).sum();
     let label = key.label().as_bytes();
     let mut file = Vec::with_capacity(HEADER + label.len() + ROW * pieces.len() + stored);
@@ -150,11 +150,7 @@ pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime
 }
 
 /// The payload of an entry's file, and what it says of itself, if it is whole and the one of this key.
-pub(crate) fn decode<R: Room>(
-    source: &impl Source,
-    length: u64,
-    key: &[u8; KEY_BYTES],
-) -> Result<(About, R), Failure> {
+pub(crate) fn decode<R: Room>(source: &impl Source, length: u64, key: &[u8; KEY_BYTES]) -> Result<(About, R), Failure> {
     let entry = Entry::open(source, length)?;
     if entry.about.key != *key {
         return Err(Damage::Key.into());

@@ -54,8 +54,8 @@ pub(crate) fn odd(what: Oddity) -> io::Result<()> {
     }
     let time = TIMES.fetch_add(1, Ordering::Relaxed) + 1;
     let number = match what {
-        Oddity::Stale if time % 3 == 0 => Errno::STALE,
-        Oddity::Rename if time % 2 == 0 => Errno::NOENT,
+        Oddity::Stale if time.is_multiple_of(3) => Errno::STALE,
+        Oddity::Rename if time.is_multiple_of(2) => Errno::NOENT,
         Oddity::Stale | Oddity::Rename => return Ok(()),
         Oddity::Lock => Errno::NOLCK,
         Oddity::Link | Oddity::Time => Errno::PERM,

@@ -3,7 +3,6 @@
 //! A hit opens one file whose name follows from the key, so that it costs the same however many entries there are. Nothing about the cache as a
 //! whole is read on the way: no list, no account, no lock but the shared one on the entry itself.
 
-use crate::{Options, Room};
 use crate::entry::{self, About, Damage, Failure};
 use crate::fault::{self, Oddity, odd};
 use crate::in_use::InUse;
@@ -11,6 +10,7 @@ use crate::key::Key;
 use crate::ledger::Ledger;
 use crate::owner::Owner;
 use crate::scan::{self, Item};
+use crate::{Options, Room};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

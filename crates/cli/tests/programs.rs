@@ -227,7 +227,8 @@ fn assembles_interleaved(program: &Program) -> Result<(), Failed> {
 
 fn assembles_as(program: &Program, layout: Layout, checks: Checks, share: Share) -> Result<(), Failed> {
     let compiled = device::compile(&std::fs::read(program.wasm())?, layout, checks)?;
-    Ok(support::assemble(&support::functions::new_ones(compiled.ptx(), share)).map_err(|message| format!("{layout:?}, {checks:?}: {message}"))?)
+    Ok(support::assemble(&support::functions::new_ones(compiled.ptx(), share))
+        .map_err(|message| format!("{layout:?}, {checks:?}: {message}"))?)
 }
 
 /// Does something in a fresh copy of the program's directory, and adds what is there afterwards.

@@ -32,7 +32,7 @@ pub(crate) fn sum(wasm: &Arc<Vec<u8>>) -> String {
 
 fn of_bytes(wasm: &[u8]) -> String {
     // What cannot be taken apart is hashed as it is.
-    let parts = with_influence(wasm).unwrap_or_else(|| vec![0..wasm.len()]);
+    let parts = with_influence(wasm).unwrap_or_else(|| std::iter::once(0..wasm.len()).collect());
     let part = |part: Range<usize>| format!("{part:?} {}", Key::content(&wasm[part.clone()]));
     format!("{} bytes: {}", wasm.len(), parts.into_iter().map(part).collect::<Vec<_>>().join(", "))
 }
@@ -129,7 +129,7 @@ mod tests {
             }
         }
         for odd in [&b""[..], b"\0asm", b"\0asm\x01\0\0\0\0\xff\xff\xff\xff\xff", b"\0asm\x01\0\0\0\0\x05\xff\xff"] {
-            assert_eq!(with_influence(odd).is_some_and(|parts| parts != [0..odd.len()]), false, "{odd:?}");
+            assert_eq!(with_influence(odd), None, "{odd:?}");
         }
     }
 

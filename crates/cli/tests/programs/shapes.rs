@@ -36,7 +36,8 @@ fn repeated() -> Result<(), Failed> {
 
 fn shared() -> Result<(), Failed> {
     let mut seen = Seen::default();
-    let text = module(&["add.u32 %r0, %r1, 1;", "add.u32 %r2, %r3, 2;", "add.u32 %r4, %r5, 3;", "sub.u32 %r2, %r3, 2;"]);
+    let text =
+        module(&["add.u32 %r0, %r1, 1;", "add.u32 %r2, %r3, 2;", "add.u32 %r4, %r5, 3;", "sub.u32 %r2, %r3, 2;"]);
     let even = seen.thin(&text, Share::Even);
     let has = |text: &str, parts: &[&str]| parts.iter().all(|part| text.contains(part));
     expect(has(&even, &["add.u32 %r0", "add.u32 %r4", "sub.u32"]) && !even.contains("add.u32 %r2"), &even)?;

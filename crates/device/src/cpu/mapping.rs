@@ -64,8 +64,10 @@ impl Mapping {
     pub(super) fn make_executable_from(&mut self, at: usize) -> Result<()> {
         assert!(at.is_multiple_of(PAGE) && at <= self.len, "code begins with a page of the mapping");
         // SAFETY: the range is this mapping's, `at` a page of it; `&mut` says nobody writes to it.
-        unsafe { mprotect(self.base.as_ptr().add(at).cast(), self.len - at, MprotectFlags::READ | MprotectFlags::EXEC) }
-            .map_err(|e| Error::Codegen(format!("the system refuses to make code executable: {e}")))?;
+        unsafe {
+            mprotect(self.base.as_ptr().add(at).cast(), self.len - at, MprotectFlags::READ | MprotectFlags::EXEC)
+        }
+        .map_err(|e| Error::Codegen(format!("the system refuses to make code executable: {e}")))?;
         if at > 0 {
             // SAFETY: whole pages of this private mapping, which nobody reads any more. If it fails they are kept, nothing else.
             unsafe { discard(self.base.as_ptr() as usize, at) };
