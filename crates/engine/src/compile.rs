@@ -296,10 +296,11 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
     let (layout, checks) = (options.layout, options.checks);
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
-    let wasm::slot::SlotLayout { memory: at, low, own, .. } = program.slots;
+    let wasm::slot::SlotLayout { memory: at, low, own, fixed, .. } = program.slots;
     let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0 };
     let functions = program.functions.into_iter().map(ptx_function).collect();
-    ptx::Program { functions, layout, function_table, memory, checks }
+    let fixed = ptx::Fixed { at: fixed.start, bytes: program.fixed };
+    ptx::Program { functions, layout, function_table, memory, fixed, checks }
 }
 
 fn ptx_function(function: wasm::Function) -> ptx::Function {

@@ -100,6 +100,7 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         memory,
         low,
         own,
+        fixed: _, // compiled code alone asks for it
         constants,
     } = slots;
     w.words(globals);
@@ -140,6 +141,7 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
         memory,
         low,
         own,
+        fixed: 0..0,
         constants,
     })
 }

@@ -60,6 +60,7 @@ pub(crate) struct Access {
     pub(crate) bytes: u32,
     /// Whether it is expected to be aligned.
     pub(crate) expected: bool,
+    pub(crate) stores: bool,
 }
 
 impl Access {
@@ -189,7 +190,7 @@ impl Emitter<'_> {
         let has_cold = self.symbols.checks() == Checks::Exact;
         let expected = self.func.dfg.mem_flags[flags].aligned() || (has_cold && opcode.can_store());
         let (root, folded) = self.root(at, u64::from(offset) + u64::from(bytes));
-        Some(Access { root, folded, offset, bytes, expected })
+        Some(Access { root, folded, offset, bytes, expected, stores: opcode.can_store() })
     }
 
     /// Where an address comes from, and the constant between, as long as `reach` bytes from there stay within the guard.
