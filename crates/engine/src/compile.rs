@@ -209,6 +209,11 @@ impl Compiled {
         })
     }
 
+    /// Whether an instance can end because of how it was compiled, to be run again in another build.
+    pub(crate) fn may_run_again(&self) -> bool {
+        self.options.checks == Checks::Fast || self.slots.own > 0
+    }
+
     pub fn ptx(&self) -> &str {
         &self.ptx
     }

@@ -27,9 +27,11 @@ use crate::fault::{self, Lost};
 use crate::{Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Result, Service, Shared};
 use compile::{Kernel, Object, Program};
 use launch::Launch;
+pub use mapping::Pages;
 use mapping::{DeviceMemory, Mapping};
 use pool::Pool;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -121,8 +123,18 @@ impl Device for Cpu {
 
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {
         self.lost.check()?;
-        let program = Object::from_bytes(code)?.place()?;
-        Ok(Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone(), lost: self.lost.clone() }))
+        Ok(self.loaded(Object::from_bytes(code)?.place()?))
+    }
+
+    fn load_pages(&self, pages: Pages, code: Range<usize>) -> Result<Arc<dyn Module>> {
+        self.lost.check()?;
+        Ok(self.loaded(Object::place_in(pages.0, code)?))
+    }
+}
+
+impl Cpu {
+    fn loaded(&self, program: Program) -> Arc<dyn Module> {
+        Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone(), lost: self.lost.clone() })
     }
 }
 

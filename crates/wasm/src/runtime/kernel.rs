@@ -5,9 +5,11 @@ use crate::code::{self, Code};
 use crate::translate::{Env, clif_signature};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    Block, BlockCall, InstBuilder, JumpTableData, Signature, StackSlotData, StackSlotKind, Value, types,
+    AtomicRmwOp, Block, BlockCall, InstBuilder, JumpTableData, Signature, StackSlotData, StackSlotKind, Value, types,
 };
+use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region};
+use gpu_run_abi::launch::offset;
 use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field};
 use gpu_run_abi::{Layout, Status, TrapCode};
 
@@ -32,6 +34,9 @@ pub(super) fn batch_signature() -> Signature {
 pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     let (selector, flags, stack, launch) = (code.param(3), code.param(4), code.param(5), code.param(6));
     let (thread, done) = own_slot(code);
+    if env.module.imports.contains(&Call::clock_time_get) {
+        note_time(code, launch);
+    }
     let fresh = code.ins().band_imm_u(flags, i64::from(FRESH));
     let own = own_memory(code, env, thread);
     code.if_then(fresh, false, |code| {
@@ -52,6 +57,14 @@ pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().jump(done, &[]);
     code.open(done);
     code.ins().return_(&[]);
+}
+
+/// What the device's timer says as the launch begins: as early as the first thread knows it.
+fn note_time(code: &mut Code<'_>, launch: Value) {
+    let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
+    let flags = code.trusted(region::BUS);
+    let at = code.ins().iadd_imm_s(launch, offset::CLOCK_DEVICE as i64);
+    code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Umin, at, now);
 }
 
 /// The memories of a multiprocessor's warps are a large power of two apart, more or less, and what is at the same place in all of them would share a few lines of its cache. So each begins a little
