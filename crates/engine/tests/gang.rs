@@ -370,6 +370,45 @@ fn a_memory_is_as_large_as_the_image_and_never_grows() {
 }
 
 #[test]
+fn accesses_are_checked_to_the_guard_and_misaligned_ones_work_where_nothing_is_promised() {
+    let body = r#"
+      (global $at (mut i32) (i32.const 0))
+      (func $place (result i32) (i32.add (global.get $at) (i32.const 16384)))
+      (func (export "unaligned") (local $p i32)
+        (local.set $p (i32.or (call $place) (i32.const 3)))
+        (i64.store align=1 (local.get $p) (i64.const 0x0807060504030201))
+        (i32.store (i32.const 0) (i32.load offset=2 align=1 (local.get $p)))
+        (i32.store16 offset=9 align=1 (local.get $p) (i32.const 0x1211))
+        (i32.store (i32.const 4) (i32.load16_u offset=9 align=1 (local.get $p)))
+        (i32.store (i32.const 8) (i32.load8_u offset=7 (local.get $p)))
+        (i32.store (i32.const 12) (i32.load offset=5000 align=1 (i32.sub (local.get $p) (i32.const 4998)))))
+      (func (export "wrapped") (i32.store (i32.add (i32.mul (i32.sub (global.get $at) (i32.const 4)) (i32.const 4)) (i32.const 32)) (i32.const 77)))
+      (func (export "broken_promise") (i32.store (i32.or (call $place) (i32.const 1)) (i32.const 1)))
+      (func (export "beyond") (i32.store8 (i32.sub (global.get $at) (i32.const 1)) (i32.const 1)))
+      (func (export "far") (drop (i32.load offset=70000 (i32.sub (global.get $at) (i32.const 4)))))
+      (func (export "bulk") (memory.fill (i32.const 60000) (i32.const 0) (i32.const 1000000)))
+      (func (export "atomic") (drop (i32.atomic.rmw.add (i32.const -4) (i32.const 1))))
+      (func (export "skew") (drop (i32.atomic.rmw.add (i32.const 2) (i32.const 1))))"#;
+    let mut gang = gang(body, &GangOptions { threads: 1, ..WIDE });
+    run(&mut gang, "unaligned");
+    assert_eq!(words(&gang, 0, 4), [0x0605_0403, 0x1211, 8, 0x0605_0403]);
+    run(&mut gang, "wrapped");
+    assert_eq!(words(&gang, 16, 1), [77]);
+    for (entry, code) in [
+        ("broken_promise", TrapCode::MemoryOutOfBounds),
+        ("beyond", TrapCode::MemoryOutOfBounds),
+        ("far", TrapCode::MemoryOutOfBounds),
+        ("bulk", TrapCode::MemoryOutOfBounds),
+        ("atomic", TrapCode::MemoryOutOfBounds),
+        ("skew", TrapCode::UnalignedAtomic),
+    ] {
+        let trap = gang.launch(entry).unwrap().wait().unwrap().unwrap_err();
+        assert_eq!(trap.trap.code, code, "{entry}: {trap}");
+        gang.recover().unwrap();
+    }
+}
+
+#[test]
 fn what_cannot_be_a_gang_is_refused_by_name() {
     let message = |text: &str, options: &GangOptions| {
         let wasm = Arc::new(wat::parse_str(text).unwrap());
