@@ -276,7 +276,10 @@ impl<'b> Code<'b> {
     /// The address of the stop word.
     pub(crate) fn stop_address(&mut self) -> Value {
         match self.gang {
-            Some(place) => self.common(&place, gang::offset::STOP),
+            Some(place) => {
+                let record = self.region_address(&place);
+                self.ins().iadd_imm_s(record, gang::offset::STOP as i64)
+            }
             None => self.fixed(field::STOP),
         }
     }
