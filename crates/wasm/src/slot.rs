@@ -14,6 +14,10 @@ use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
 
+/// Threads of a workgroup, and workgroups of a gang.
+const MOST_THREADS: u32 = 1024;
+const MOST_GROUPS: u32 = 65535;
+
 /// Bytes of stack that have a place in a slot that is trimmed.
 const STACK_KEPT: u64 = 256 << 10;
 /// The same in a thread's own memory, of which there is less.
@@ -221,8 +225,11 @@ impl SlotLayout {
         if module.start.is_some() {
             return limit("it has a start function; a gang has entries that every thread runs".into());
         }
-        if threads == 0 || groups == 0 || !stack_bytes.is_multiple_of(16) || !bus_bytes.is_multiple_of(16) {
-            return limit(format!("{sizes:?}: a gang has a thread or more, and sizes that are multiples of 16"));
+        let counts = (1..=MOST_THREADS).contains(&threads) && (1..=MOST_GROUPS).contains(&groups);
+        if !counts || !stack_bytes.is_multiple_of(16) || !bus_bytes.is_multiple_of(16) {
+            return limit(format!(
+                "{sizes:?}: a gang has 1 to {MOST_THREADS} threads in 1 to {MOST_GROUPS} workgroups, and sizes that are multiples of 16"
+            ));
         }
         if image_bytes < memory.minimum * PAGE || !image_bytes.is_multiple_of(PAGE) {
             let least = memory.minimum * PAGE;
@@ -231,8 +238,10 @@ impl SlotLayout {
         let mut slots = Self::new(module, false, 0);
         let count = u64::from(threads) * u64::from(groups);
         let slot_bytes = slots.memory.next_multiple_of(SLOT_ALIGN);
-        let stacks = count.checked_mul(stack_bytes).unwrap_or(u64::MAX);
-        let memory_bytes = image_bytes.saturating_add(stacks).saturating_add(GUARD).next_multiple_of(GUARD);
+        let stacks = count.saturating_mul(stack_bytes);
+        // Too much stays too much.
+        let wanted = image_bytes.saturating_add(stacks).min(1 << 40);
+        let memory_bytes = (wanted + GUARD).next_multiple_of(GUARD);
         if memory_bytes > MAX_PAGES * PAGE || bus_bytes > 1 << 31 {
             return limit(format!(
                 "an image of {image_bytes} bytes and {count} stacks of {stack_bytes} are {memory_bytes} bytes; a memory has at most {}",
