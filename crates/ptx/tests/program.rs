@@ -22,6 +22,7 @@ fn program(clif: &str) -> Program {
         memory: gpu_run_ptx::Memory::default(),
         fixed: gpu_run_ptx::Fixed::default(),
         checks: gpu_run_ptx::Checks::Exact,
+        atomics: gpu_run_ptx::Atomics::default(),
     }
 }
 

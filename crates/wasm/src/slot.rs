@@ -6,12 +6,18 @@
 
 use crate::constant::Constant;
 use crate::decode::{ElementKind, Global, Memory, Module, Table};
+use crate::error::Error;
 use crate::types::{ValType, words};
-use gpu_run_abi::layout::{PAGE, WORD, field};
+use gpu_run_abi::gang::RECORD_BYTES;
+use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
 use std::ops::Range;
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
+
+/// Threads of a workgroup, and workgroups of a gang.
+const MOST_THREADS: u32 = 1024;
+const MOST_GROUPS: u32 = 65535;
 
 /// Bytes of stack that have a place in a slot that is trimmed.
 const STACK_KEPT: u64 = 256 << 10;
@@ -77,6 +83,39 @@ pub struct ExceptionPlace {
 /// Exceptions that references can be made to at a time.
 pub const KEPT_EXCEPTIONS: u64 = 256;
 
+/// What a gang is made for, see [`gpu_run_abi::gang`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GangSizes {
+    /// Threads of a workgroup.
+    pub threads: u32,
+    /// Workgroups.
+    pub groups: u32,
+    /// Bytes of the image, whole pages.
+    pub image_bytes: u64,
+    /// Bytes of each thread's shadow stack.
+    pub stack_bytes: u64,
+    pub bus_bytes: u64,
+}
+
+/// Where everything of a gang lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GangPlace {
+    pub sizes: GangSizes,
+    /// Bytes of the region with the record and the slots: a power of two, and what its address is a multiple of.
+    pub region: u64,
+    /// From one slot to the next.
+    pub slot_bytes: u64,
+    /// Bytes of the memory: image, stacks, and a guard, so that no stack is near its end.
+    pub memory_bytes: u64,
+}
+
+impl GangPlace {
+    /// Threads of the grid.
+    pub fn threads(&self) -> u64 {
+        u64::from(self.sizes.threads) * u64::from(self.sizes.groups)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct SlotLayout {
     /// Where each global is: a word, or two for a v128.
@@ -102,6 +141,8 @@ pub struct SlotLayout {
     pub fixed: Range<u64>,
     /// Bytes of constants.
     pub constants: u64,
+    /// Set where the slot is that of a gang's thread.
+    pub gang: Option<GangPlace>,
 }
 
 impl SlotLayout {
@@ -172,7 +213,49 @@ impl SlotLayout {
             own,
             fixed,
             constants,
+            gang: None,
         }
+    }
+
+    /// The slot of a gang's thread, which has no memory in it.
+    pub fn of_gang(module: &Module<'_>, sizes: GangSizes) -> Result<Self, Error> {
+        let limit = |message: String| Err(Error::Limit(message));
+        let GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes } = sizes;
+        let [memory] = module.memories[..] else {
+            return limit(format!("it has {} memories; a gang shares one", module.memories.len()));
+        };
+        if memory.is_64 {
+            return limit("its memory has 64-bit addresses; a gang's has 32".into());
+        }
+        if module.start.is_some() {
+            return limit("it has a start function; a gang has entries that every thread runs".into());
+        }
+        let counts = (1..=MOST_THREADS).contains(&threads) && (1..=MOST_GROUPS).contains(&groups);
+        if !counts || !stack_bytes.is_multiple_of(16) || !bus_bytes.is_multiple_of(16) {
+            return limit(format!(
+                "{sizes:?}: a gang has 1 to {MOST_THREADS} threads in 1 to {MOST_GROUPS} workgroups, and sizes that are multiples of 16"
+            ));
+        }
+        if image_bytes < memory.minimum * PAGE || !image_bytes.is_multiple_of(PAGE) {
+            let least = memory.minimum * PAGE;
+            return limit(format!("an image of {image_bytes} bytes: it is whole pages, and at least {least} bytes"));
+        }
+        let mut slots = Self::new(module, false, 0);
+        let count = u64::from(threads) * u64::from(groups);
+        let slot_bytes = slots.memory.next_multiple_of(SLOT_ALIGN);
+        let stacks = count.saturating_mul(stack_bytes);
+        // Too much stays too much.
+        let wanted = image_bytes.saturating_add(stacks).min(1 << 40);
+        let memory_bytes = (wanted + GUARD).next_multiple_of(GUARD);
+        if memory_bytes > MAX_PAGES * PAGE || bus_bytes > 1 << 31 {
+            return limit(format!(
+                "an image of {image_bytes} bytes and {count} stacks of {stack_bytes} are {memory_bytes} bytes; a memory has at most {}",
+                MAX_PAGES * PAGE
+            ));
+        }
+        let region = (RECORD_BYTES + count * slot_bytes).next_power_of_two();
+        slots.gang = Some(GangPlace { sizes, region, slot_bytes, memory_bytes });
+        Ok(slots)
     }
 
     /// What a memory that may have `limit` bytes can have here.

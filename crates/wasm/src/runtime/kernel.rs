@@ -2,6 +2,7 @@
 
 use super::{ENTRY, Helper};
 use crate::code::{self, Code};
+use crate::provided::Imported;
 use crate::translate::{Env, clif_signature};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -34,7 +35,7 @@ pub(super) fn batch_signature() -> Signature {
 pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     let (selector, flags, stack, launch) = (code.param(3), code.param(4), code.param(5), code.param(6));
     let (thread, done) = own_slot(code);
-    if env.module.imports.contains(&Call::clock_time_get) {
+    if env.module.imports.contains(&Imported::Host(Call::clock_time_get)) {
         note_time(code, launch);
     }
     let fresh = code.ins().band_imm_u(flags, i64::from(FRESH));
@@ -142,7 +143,7 @@ fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
     (thread, done)
 }
 
-fn thread_number(code: &mut Code<'_>) -> Value {
+pub(super) fn thread_number(code: &mut Code<'_>) -> Value {
     let mut read = |which| code.intrinsic(which, &[]).expect("it has a result");
     let (block, threads, thread) =
         (read(Intrinsic::Block), read(Intrinsic::BlockThreads), read(Intrinsic::ThreadInBlock));
