@@ -5,11 +5,12 @@
 //! [`gpu_run_abi::Layout::offset`] is applied.
 
 use crate::constant::Constant;
-use crate::decode::{ElementKind, Global, Module, Table};
+use crate::decode::{ElementKind, Global, Memory, Module, Table};
 use crate::error::Error;
 use crate::types::{ValType, words};
 use gpu_run_abi::gang::RECORD_BYTES;
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
+use std::ops::Range;
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
@@ -161,6 +162,8 @@ pub struct SlotLayout {
     pub low: u64,
     /// Bytes of the thread's own memory that the guest's has; 0 if it is in the slot.
     pub own: u64,
+    /// Guest addresses that are expected to be read only: a store there ends the instance, which is run again by a build that expects nothing.
+    pub fixed: Range<u64>,
     /// Bytes of constants.
     pub constants: u64,
     /// Set where the slot is that of a gang's thread.
@@ -219,6 +222,7 @@ impl SlotLayout {
             true => (low(module, STACK_KEPT), 0),
             false => (0, 0),
         };
+        let fixed = if trims { fixed(module).unwrap_or_default() } else { 0..0 };
         Self {
             globals,
             tables,
@@ -232,6 +236,7 @@ impl SlotLayout {
             memory,
             low,
             own,
+            fixed,
             constants,
             gang: None,
         }
@@ -324,6 +329,26 @@ fn exception(module: &Module<'_>, take: &mut dyn FnMut(u64) -> u64) -> Exception
 /// Words of an exception's values.
 pub(crate) fn exception_words(module: &Module<'_>) -> u64 {
     most(module.tags.iter().map(|ty| &module.types[*ty as usize].params[..]))
+}
+
+/// What is constant in programs built by LLVM: the first of several segments. Where it is not the lowest one, or others overlap it, nothing is.
+fn fixed(module: &Module<'_>) -> Option<Range<u64>> {
+    let [Memory { minimum, shared: false, is_64: false, .. }, ..] = module.memories[..] else { return None };
+    let mut placed = module.data.iter().filter_map(|segment| match &segment.place {
+        Some((0, Constant::Bits(at))) => Some(*at..*at + segment.bytes.len() as u64),
+        Some((0, _)) => Some(0..u64::MAX),
+        _ => None,
+    });
+    let first = placed.next().filter(|first| first.end <= minimum * PAGE && module.parts.len() == 1)?;
+    let others: Vec<_> = placed.collect();
+    (!others.is_empty() && others.iter().all(|other| other.start >= first.end)).then_some(first)
+}
+
+/// The bytes there at the start.
+pub(crate) fn fixed_bytes(module: &Module<'_>, fixed: &Range<u64>) -> Vec<u8> {
+    let starts = |place: &(u32, Constant)| matches!(place, (0, Constant::Bits(at)) if *at == fixed.start);
+    let found = module.data.iter().find(|segment| segment.place.as_ref().is_some_and(starts));
+    found.filter(|_| !fixed.is_empty()).map_or_else(Vec::new, |segment| segment.bytes.to_vec())
 }
 
 /// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.
