@@ -8,7 +8,7 @@ use crate::initial::{Initial, InitialMemory};
 use gpu_run_abi::TrapCode;
 use gpu_run_device::code::{Reader, Writer, not_ours};
 use gpu_run_device::{Error as DeviceError, Result};
-use gpu_run_wasm::slot::{ExceptionPlace, MemoryPlace, Segment, SlotLayout, TablePlace, TailPlace};
+use gpu_run_wasm::slot::{ExceptionPlace, GangPlace, GangSizes, MemoryPlace, Segment, SlotLayout, TablePlace, TailPlace};
 use gpu_run_wasm::{FuncType, Memory, ValType, WasmFeatures};
 use std::sync::{Arc, OnceLock};
 
@@ -101,6 +101,7 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         low,
         own,
         constants,
+        gang,
     } = slots;
     w.words(globals);
     w.list(tables, |w, TablePlace { at, capacity, length }| w.words(&[*at, *capacity, *length]));
@@ -113,6 +114,12 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         w.list(segments, |w, Segment { at, length, cell }| w.words(&[*at, *length, *cell]));
     }
     w.words(&[*arguments, *end, *memory, *low, *own, *constants]);
+    w.list(gang.as_slice(), |w, GangPlace { sizes, region, slot_bytes, memory_bytes }| {
+        let GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes } = *sizes;
+        let sizes = [threads.into(), groups.into(), image_bytes, stack_bytes, bus_bytes];
+        w.words(&sizes);
+        w.words(&[*region, *slot_bytes, *memory_bytes]);
+    });
 }
 
 fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
@@ -127,6 +134,15 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
     let [arguments, end, memory, low, own, constants] = r.words()?[..] else {
         return Err(not_ours("a slot is another"));
     };
+    let gang = r.list(|r| match r.words()?[..] {
+        [threads, groups, image_bytes, stack_bytes, bus_bytes] => {
+            let (threads, groups) = (threads as u32, groups as u32);
+            let sizes = GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes };
+            let [region, slot_bytes, memory_bytes] = three(r)?;
+            Ok(GangPlace { sizes, region, slot_bytes, memory_bytes })
+        }
+        _ => Err(not_ours("a gang is another")),
+    })?;
     Ok(SlotLayout {
         globals,
         tables,
@@ -141,6 +157,7 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
         low,
         own,
         constants,
+        gang: gang.first().copied(),
     })
 }
 

@@ -363,6 +363,12 @@ fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -> Done {
             let (result, address) = (e.result(inst)?, e.in_register(address));
             e.body.load("ld.global.L1::no_allocate", ".u32", result, address, 0);
         }
+        Intrinsic::GridBlocks => special_register(e, inst, ".u32", "%nctaid.x")?,
+        Intrinsic::Processor => special_register(e, inst, ".u32", "%smid")?,
+        Intrinsic::Cycles => special_register(e, inst, ".u64", "%clock64")?,
+        Intrinsic::FenceDevice => e.body.op("fence.acq_rel.gpu", "", &[]),
+        Intrinsic::FenceHost => e.body.op("fence.acq_rel.sys", "", &[]),
+        other => return crate::gang::intrinsic(e, other, inst),
     }
     Ok(())
 }

@@ -74,7 +74,22 @@ impl Emitter<'_> {
         for (shift, _) in shifts.iter().enumerate().filter(|(_, used)| **used) {
             self.exact.limits[shift] = Some(self.body.temp(Class::B32));
         }
+        if self.symbols.memory().region > 0 {
+            self.fixed_limits();
+            return Ok(());
+        }
         self.exact_limits()
+    }
+
+    /// The limits of a memory that never grows.
+    fn fixed_limits(&mut self) {
+        let fast = self.symbols.memory().least.saturating_sub(GUARD) as u32;
+        for (shift, limit) in self.exact.limits.into_iter().enumerate() {
+            if let Some(limit) = limit {
+                let most = Operand::Int(i64::from((fast >> shift) as i32));
+                self.body.op("mov", ".b32", &[limit.into(), most]);
+            }
+        }
     }
 
     /// Reads the limits, at first or again.
@@ -304,7 +319,9 @@ impl Emitter<'_> {
         self.out_of_line(|e| {
             e.body.place(exact);
             write(e)?;
-            e.exact_limits()?;
+            if e.symbols.memory().region == 0 {
+                e.exact_limits()?;
+            }
             e.body.branch(done);
             Ok(())
         })

@@ -7,6 +7,7 @@
 use crate::Error;
 use crate::fast::Checks;
 use crate::function::Emitter;
+use crate::gang;
 use crate::integer::low_word;
 use crate::memory::Read;
 use crate::regs::{Class, Operand, Reg};
@@ -26,6 +27,8 @@ pub struct Memory {
     pub low: u64,
     /// It is the thread's own, in `.local`, and where is in the header: [`field::MEMORY_AT`].
     pub own: bool,
+    /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind it and always has `least` bytes.
+    pub region: u64,
 }
 
 impl Memory {
@@ -105,6 +108,10 @@ impl Emitter<'_> {
             let memory = self.body.temp(Class::B64);
             self.body.pack(memory, low.into(), high.into());
             self.guest.memory = Some(memory);
+            return Ok(());
+        }
+        if self.symbols.memory().region > 0 {
+            self.guest.memory = Some(gang::memory(&mut self.body, instance, self.symbols.memory().region));
             return Ok(());
         }
         let memory = match at > -FARTHEST {

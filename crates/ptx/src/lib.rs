@@ -23,6 +23,7 @@ mod exact;
 mod fast;
 mod float;
 mod function;
+mod gang;
 mod guest;
 mod integer;
 mod memory;
@@ -58,6 +59,19 @@ pub struct Program {
     pub function_table: Vec<Option<u32>>,
     pub memory: Memory,
     pub checks: Checks,
+    pub atomics: Atomics,
+}
+
+/// How far atomic operations reach, and what they order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Atomics {
+    /// The host takes part.
+    #[default]
+    System,
+    /// The threads of the device.
+    Device,
+    /// The same, and nothing but themselves is ordered: fences are.
+    Relaxed,
 }
 
 #[derive(Debug)]
@@ -128,6 +142,9 @@ pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
     let size: usize = emitted.iter().map(|e| e.text.len() + 128).sum();
     let mut out = String::with_capacity(size + 8192);
     push_module_header(&mut out, target);
+    if program.memory.region > 0 {
+        gang::declare(&mut out);
+    }
     cold.declare(&mut out);
     for function in functions().filter(|f| f.kind == Kind::Device) {
         call::push_header(&mut out, function)?;

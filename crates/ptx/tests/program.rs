@@ -21,6 +21,7 @@ fn program(clif: &str) -> Program {
         function_table: vec![Some(0), None],
         memory: gpu_run_ptx::Memory::default(),
         checks: gpu_run_ptx::Checks::Exact,
+        atomics: gpu_run_ptx::Atomics::default(),
     }
 }
 

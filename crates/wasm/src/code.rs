@@ -1,7 +1,7 @@
 //! The few things all generated code does, whether it comes from wasm or from the runtime: it reaches its instance's slot, turns
 //! guest addresses into device addresses, and traps.
 
-use crate::slot::{MemoryPlace, SlotLayout};
+use crate::slot::{GangPlace, MemoryPlace, SlotLayout};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, AliasRegion, AliasRegionData, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder,
@@ -11,7 +11,7 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder, Variable};
 use gpu_run_abi::intrinsic::{self, Intrinsic, namespace, region};
 use gpu_run_abi::layout::field;
-use gpu_run_abi::{Layout, TrapCode};
+use gpu_run_abi::{Layout, TrapCode, gang};
 use std::collections::HashMap;
 
 /// Calling convention of all generated code. It is never lowered by Cranelift: PTX has its own.
@@ -26,6 +26,8 @@ pub(crate) struct Code<'b> {
     pub(crate) own: bool,
     /// Accesses of 8 bytes have to be aligned as such.
     pub(crate) whole: bool,
+    /// It is for the thread of a gang.
+    pub(crate) gang: Option<GangPlace>,
     /// The instance pointer: the function's first parameter.
     pub(crate) instance: Value,
     params: Vec<Value>,
@@ -58,6 +60,7 @@ impl<'b> Code<'b> {
             low: slots.low,
             own: slots.own > 0,
             whole: slots.own > 0 || (slots.low > 0 && layout.spread() == 1),
+            gang: slots.gang,
             instance: params[0],
             params,
             functions: HashMap::new(),
@@ -237,7 +240,7 @@ impl<'b> Code<'b> {
     pub(crate) fn check_range(&mut self, at: Value, length: Value) {
         let (at, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
         let end = self.ins().iadd(at, length);
-        let bytes = self.header(types::I64, field::MEMORY_BYTES);
+        let bytes = self.memory_length();
         let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
         self.trap_if(outside, TrapCode::MemoryOutOfBounds);
         if self.low > 0 {
@@ -249,8 +252,41 @@ impl<'b> Code<'b> {
         }
     }
 
+    /// Memory 0's length in bytes (i64).
+    pub(crate) fn memory_length(&mut self) -> Value {
+        match self.gang {
+            Some(place) => self.i64(place.memory_bytes as i64),
+            None => self.header(types::I64, field::MEMORY_BYTES),
+        }
+    }
+
+    /// Where a gang's region begins.
+    pub(crate) fn region_address(&mut self, place: &GangPlace) -> Value {
+        let instance = self.instance;
+        self.ins().band_imm_s(instance, -(place.region as i64))
+    }
+
+    /// A word of a gang's record: it does not change during a launch.
+    pub(crate) fn common(&mut self, place: &GangPlace, at: u64) -> Value {
+        let flags = self.trusted(region::CONSTANT).with_readonly().with_can_move();
+        let record = self.region_address(place);
+        self.ins().load(types::I64, flags, record, at as i32)
+    }
+
+    /// The address of the stop word.
+    pub(crate) fn stop_address(&mut self) -> Value {
+        match self.gang {
+            Some(place) => self.common(&place, gang::offset::STOP),
+            None => self.fixed(field::STOP),
+        }
+    }
+
     /// The device address of guest byte 0, for addresses that have a place.
     pub(crate) fn memory_address(&mut self, slots: &SlotLayout) -> Value {
+        if let Some(place) = self.gang {
+            let region = self.region_address(&place);
+            return self.ins().iadd_imm_s(region, place.region as i64);
+        }
         if self.own {
             return self.header(types::I64, field::MEMORY_AT);
         }
@@ -278,7 +314,7 @@ impl<'b> Code<'b> {
     }
     /// Traps if the host asked for the end.
     pub(crate) fn check_stop(&mut self) {
-        let stop = self.fixed(field::STOP);
+        let stop = self.stop_address();
         let stop = self.intrinsic(Intrinsic::Glance, &[stop]).expect("it has a result");
         self.trap_if(stop, TrapCode::Interrupted);
     }
@@ -297,6 +333,10 @@ impl<'b> Code<'b> {
         function
     }
     pub(crate) fn intrinsic(&mut self, which: Intrinsic, args: &[Value]) -> Option<Value> {
+        self.intrinsics(which, args).first().copied()
+    }
+    /// The same, of one that may have several results.
+    pub(crate) fn intrinsics(&mut self, which: Intrinsic, args: &[Value]) -> Vec<Value> {
         let clif = |ty: &intrinsic::Type| match ty {
             intrinsic::Type::I32 => types::I32,
             intrinsic::Type::I64 => types::I64,
@@ -306,7 +346,7 @@ impl<'b> Code<'b> {
             signature(params.iter().map(clif), results.iter().map(clif))
         });
         let call = self.ins().call(function, args);
-        self.b.inst_results(call).first().copied()
+        self.b.inst_results(call).to_vec()
     }
 
     // Control.

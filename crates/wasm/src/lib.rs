@@ -30,8 +30,9 @@ pub use decode::{
     Unlinked, decode, decode_unlinked,
 };
 pub use error::Error;
-pub use runtime::{ENDINGS, FRESH, KERNEL, START};
+pub use provided::Imported;
+pub use runtime::{ENDINGS, FRESH, GANG, KERNEL, START};
 pub use translate::function_reference;
-pub use translate::{Function, FunctionKind, Options, Program, translate};
+pub use translate::{Function, FunctionKind, Options, Program, Shape, translate};
 pub use types::{FuncType, ValType, words};
 pub use wasmparser::WasmFeatures;

@@ -7,7 +7,9 @@
 use crate::constant::Constant;
 use crate::decode::{ElementKind, Global, Module, Table};
 use crate::types::{ValType, words};
-use gpu_run_abi::layout::{PAGE, WORD, field};
+use crate::error::Error;
+use gpu_run_abi::gang::RECORD_BYTES;
+use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
@@ -76,6 +78,39 @@ pub struct ExceptionPlace {
 /// Exceptions that references can be made to at a time.
 pub const KEPT_EXCEPTIONS: u64 = 256;
 
+/// What a gang is made for, see [`gpu_run_abi::gang`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GangSizes {
+    /// Threads of a workgroup.
+    pub threads: u32,
+    /// Workgroups.
+    pub groups: u32,
+    /// Bytes of the image, whole pages.
+    pub image_bytes: u64,
+    /// Bytes of each thread's shadow stack.
+    pub stack_bytes: u64,
+    pub bus_bytes: u64,
+}
+
+/// Where everything of a gang lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GangPlace {
+    pub sizes: GangSizes,
+    /// Bytes of the region with the record and the slots: a power of two, and what its address is a multiple of.
+    pub region: u64,
+    /// From one slot to the next.
+    pub slot_bytes: u64,
+    /// Bytes of the memory: image, stacks, and a guard, so that no stack is near its end.
+    pub memory_bytes: u64,
+}
+
+impl GangPlace {
+    /// Threads of the grid.
+    pub fn threads(&self) -> u64 {
+        u64::from(self.sizes.threads) * u64::from(self.sizes.groups)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct SlotLayout {
     /// Where each global is: a word, or two for a v128.
@@ -99,6 +134,8 @@ pub struct SlotLayout {
     pub own: u64,
     /// Bytes of constants.
     pub constants: u64,
+    /// Set where the slot is that of a gang's thread.
+    pub gang: Option<GangPlace>,
 }
 
 impl SlotLayout {
@@ -153,7 +190,58 @@ impl SlotLayout {
             true => (low(module, STACK_KEPT), 0),
             false => (0, 0),
         };
-        Self { globals, tables, memories, tail, exception, data, elements, arguments, end, memory, low, own, constants }
+        Self {
+            globals,
+            tables,
+            memories,
+            tail,
+            exception,
+            data,
+            elements,
+            arguments,
+            end,
+            memory,
+            low,
+            own,
+            constants,
+            gang: None,
+        }
+    }
+
+    /// The slot of a gang's thread, which has no memory in it.
+    pub fn of_gang(module: &Module<'_>, sizes: GangSizes) -> Result<Self, Error> {
+        let limit = |message: String| Err(Error::Limit(message));
+        let GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes } = sizes;
+        let [memory] = module.memories[..] else {
+            return limit(format!("it has {} memories; a gang shares one", module.memories.len()));
+        };
+        if memory.is_64 {
+            return limit("its memory has 64-bit addresses; a gang's has 32".into());
+        }
+        if module.start.is_some() {
+            return limit("it has a start function; a gang has entries that every thread runs".into());
+        }
+        if threads == 0 || groups == 0 || !stack_bytes.is_multiple_of(16) || !bus_bytes.is_multiple_of(16) {
+            return limit(format!("{sizes:?}: a gang has a thread or more, and sizes that are multiples of 16"));
+        }
+        if image_bytes < memory.minimum * PAGE || !image_bytes.is_multiple_of(PAGE) {
+            let least = memory.minimum * PAGE;
+            return limit(format!("an image of {image_bytes} bytes: it is whole pages, and at least {least} bytes"));
+        }
+        let mut slots = Self::new(module, false, 0);
+        let count = u64::from(threads) * u64::from(groups);
+        let slot_bytes = slots.memory.next_multiple_of(SLOT_ALIGN);
+        let stacks = count.checked_mul(stack_bytes).unwrap_or(u64::MAX);
+        let memory_bytes = image_bytes.saturating_add(stacks).saturating_add(GUARD).next_multiple_of(GUARD);
+        if memory_bytes > MAX_PAGES * PAGE || bus_bytes > 1 << 31 {
+            return limit(format!(
+                "an image of {image_bytes} bytes and {count} stacks of {stack_bytes} are {memory_bytes} bytes; a memory has at most {}",
+                MAX_PAGES * PAGE
+            ));
+        }
+        let region = (RECORD_BYTES + count * slot_bytes).next_power_of_two();
+        slots.gang = Some(GangPlace { sizes, region, slot_bytes, memory_bytes });
+        Ok(slots)
     }
 
     /// What a memory that may have `limit` bytes can have here.

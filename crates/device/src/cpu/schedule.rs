@@ -127,7 +127,7 @@ impl Worker<'_> {
         }
         let threads = self.launch.grid.threads;
         let first = self.blocks.len() == self.vacant.len();
-        if !first && threads > self.room {
+        if !first && threads > self.room && !self.launch.whole {
             return Ok(false);
         }
         let any = first || self.idle.since.is_some_and(|since| since.elapsed() > PATIENCE);

@@ -118,7 +118,7 @@ fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
     (thread, done)
 }
 
-fn thread_number(code: &mut Code<'_>) -> Value {
+pub(super) fn thread_number(code: &mut Code<'_>) -> Value {
     let mut read = |which| code.intrinsic(which, &[]).expect("it has a result");
     let (block, threads, thread) =
         (read(Intrinsic::Block), read(Intrinsic::BlockThreads), read(Intrinsic::ThreadInBlock));

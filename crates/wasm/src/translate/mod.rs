@@ -9,6 +9,7 @@
 mod atomic;
 mod calls;
 mod control;
+pub(crate) mod device;
 mod exception;
 mod memory;
 mod numeric;
@@ -25,7 +26,7 @@ use crate::decode::Module;
 use crate::error::Error;
 use crate::link::Part;
 use crate::runtime;
-use crate::slot::SlotLayout;
+use crate::slot::{GangSizes, SlotLayout};
 use crate::types::{FuncType, ValType, words};
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -53,8 +54,19 @@ pub struct Options {
     pub trims: bool,
     /// Bytes of a thread's own memory that the guest's may take, if it is trimmed and fits; 0 for none.
     pub own_memory: u64,
+    pub shape: Shape,
     /// Run Cranelift's optimiser. Without it the CLIF is what the operators say, for people to read.
     pub optimize: bool,
+}
+
+/// What the threads of a launch are to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// Thread i runs instance i.
+    #[default]
+    Batch,
+    /// All threads share one instance's memory. `relaxed`: its atomic operations order nothing but themselves.
+    Gang { sizes: GangSizes, relaxed: bool },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,13 +106,19 @@ pub(crate) struct Env<'a> {
     pub(crate) module: &'a Module<'a>,
     pub(crate) slots: &'a SlotLayout,
     pub(crate) layout: Layout,
+    /// Atomic operations order nothing but themselves.
+    pub(crate) relaxed: bool,
 }
 
 /// Translates and optimises every function, in parallel.
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
     let isa = optimizer()?;
-    let slots = SlotLayout::new(module, options.trims, options.own_memory);
-    let env = Env { module, slots: &slots, layout: options.layout };
+    let (slots, relaxed) = match options.shape {
+        Shape::Batch => (SlotLayout::new(module, options.trims, options.own_memory), false),
+        Shape::Gang { sizes, relaxed } => (SlotLayout::of_gang(module, sizes)?, relaxed),
+    };
+    device::check_imports(module, options.shape)?;
+    let env = Env { module, slots: &slots, layout: options.layout, relaxed };
     let mut functions = runtime::functions(&env, &options.entries, &isa);
     let imports = module.imports.len() as u32;
     let bodies: Vec<_> = module
@@ -121,7 +139,8 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
     if options.optimize {
         functions.par_iter_mut().try_for_each(|function| optimize(function, &isa))?;
     }
-    let least_memory = module.memories.first().map_or(0, |m| m.minimum * PAGE);
+    let declared = || module.memories.first().map_or(0, |m| m.minimum * PAGE);
+    let least_memory = slots.gang.map_or_else(declared, |place| place.memory_bytes);
     Ok(Program { functions, slots, least_memory, address_taken: module.address_taken.clone() })
 }
 
@@ -216,7 +235,8 @@ impl<'b> Translator<'_, 'b> {
     fn function(&mut self, ty: &FuncType, body: &FunctionBody<'_>, survey: &Survey) -> Result<(), Error> {
         let frame = self.locals(ty, body)?;
         self.set_location();
-        let calls = !survey.calls.is_empty() || !survey.indirect.is_empty();
+        let is_real = |function: &u32| !device::is_device(self.env.module, *function);
+        let calls = survey.calls.iter().any(is_real) || !survey.indirect.is_empty();
         self.prologue(calls, frame);
         if survey.tails.contains(&self.index) {
             self.begin_again(ty, body)?;
