@@ -146,7 +146,7 @@ struct State {
     memory: Buffer,
     /// Where in it the region begins.
     region: u64,
-    bus: Shared,
+    bus: Arc<Shared>,
     stop: Shared,
 }
 
@@ -181,7 +181,7 @@ impl Gang {
         }
         let memory = device.allocate(2 * place.region + place.memory_bytes + GUARD + MEMORY_TAIL)?;
         let region = memory.address().next_multiple_of(place.region) - memory.address();
-        let bus = device.share(place.sizes.bus_bytes.max(16))?;
+        let bus = Arc::new(device.share(place.sizes.bus_bytes.max(16))?);
         let stop = device.share(64)?;
         let constants = filled(&*device, &compiled.initial.constants)?;
         let record = Record { stop: stop.address(), bus: bus.address(), ..Record::default() };
@@ -197,7 +197,7 @@ impl Gang {
     }
 
     /// Memory that host and threads both see.
-    pub fn bus(&self) -> &Shared {
+    pub fn bus(&self) -> &Arc<Shared> {
         &self.shared.bus
     }
 
