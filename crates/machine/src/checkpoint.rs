@@ -15,7 +15,7 @@ const FILE_MAGIC: &[u8; 8] = b"GPRCKPT\n";
 const HEADER: usize = 8 + 8 + 8 + 8;
 const HASH: usize = 32;
 
-pub const STATE_BYTES: usize = (STATE_END - STATE) as usize;
+pub(crate) const STATE_BYTES: usize = (STATE_END - STATE) as usize;
 
 /// A hash of a machine's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! A load: events that keep a machine busy, the same for the same seed.
 //!
-//! Objects are made, written, worked on, read and destroyed, some of it later; there are never more than [`KEYS`] of them, so that the heap does not fill up.
+//! Objects are made, written, worked on, read and destroyed, some of it later; there are never more than `KEYS` of them, so that the heap does not fill up.
 
 use crate::event::{self, Event};
 
 /// Objects at most.
-pub const KEYS: u32 = 1024;
+const KEYS: u32 = 1024;
 
 /// Events without end.
 #[derive(Clone, Debug)]

@@ -77,8 +77,9 @@ impl Service {
             // What it had put into the ring is among its ticks.
             Some((under_way, answer)) => (under_way.again(since), answer),
             None => {
-                let feed = Feed::new(since, tick, end);
-                (Feed { then_free: self.limit == u64::MAX, recorded: true, then: untaken, ..feed }, None)
+                let mut feed = Feed::new(since, tick, end);
+                (feed.then_free, feed.recorded, feed.then) = (self.limit == u64::MAX, true, untaken);
+                (feed, None)
             }
         });
         self.limit = tick;

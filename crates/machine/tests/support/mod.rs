@@ -10,34 +10,34 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 static CACHE: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 static COMPILER: LazyLock<Compiler> = LazyLock::new(|| {
     Compiler::new(Cache::open(CacheOptions { durable: false, ..CacheOptions::new(CACHE.path().to_owned()) }))
 });
 
-pub fn compiler() -> &'static Compiler {
+pub(crate) fn compiler() -> &'static Compiler {
     &COMPILER
 }
 
 /// The device that is tested: `cpu`, or what `GPU_RUN_TEST_DEVICE` says.
-pub fn device() -> Arc<dyn Device> {
+pub(crate) fn device() -> Arc<dyn Device> {
     let id = std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".to_owned());
     gpu_run_device::open(&id).unwrap()
 }
 
 /// As fast as it goes, with few threads.
-pub fn quick() -> Options {
+pub(crate) fn quick() -> Options {
     Options { rate: 0, threads: Some(64), ..Options::default() }
 }
 
-pub fn boot(options: Options) -> Machine {
+pub(crate) fn boot(options: Options) -> Machine {
     Machine::boot(compiler(), &device(), Start::Empty, options).unwrap()
 }
 
 /// All strategies, with launches short enough that there are several in a test.
-pub fn strategies() -> [Strategy; 6] {
+pub(crate) fn strategies() -> [Strategy; 6] {
     [
         Strategy::Resident,
         Strategy::Mega(7),
@@ -48,10 +48,10 @@ pub fn strategies() -> [Strategy; 6] {
     ]
 }
 
-pub const GRIDS: [GridSize; 2] = [GridSize::One, GridSize::Groups(2)];
+pub(crate) const GRIDS: [GridSize; 2] = [GridSize::One, GridSize::Groups(2)];
 
 /// Posts, and waits where there is no room.
-pub fn post(machine: &Machine, event: Event) {
+pub(crate) fn post(machine: &Machine, event: Event) {
     let since = Instant::now();
     while machine.post(event).is_err() {
         assert!(since.elapsed() < PATIENCE && machine.is_up(), "it takes no more: {:?}", machine.state());
@@ -59,13 +59,13 @@ pub fn post(machine: &Machine, event: Event) {
     }
 }
 
-pub fn post_load(machine: &Machine, seed: u64, count: usize) {
+pub(crate) fn post_load(machine: &Machine, seed: u64, count: usize) {
     Load::new(seed).take(count).for_each(|event| post(machine, event));
 }
 
 /// Waits until it is so.
 #[track_caller]
-pub fn wait_for(machine: &Machine, what: &str, mut so: impl FnMut(&Machine) -> bool) {
+pub(crate) fn wait_for(machine: &Machine, what: &str, mut so: impl FnMut(&Machine) -> bool) {
     let since = Instant::now();
     while !so(machine) {
         let state = machine.state();
@@ -75,7 +75,7 @@ pub fn wait_for(machine: &Machine, what: &str, mut so: impl FnMut(&Machine) -> b
 }
 
 /// The answer to one event.
-pub fn ask(machine: &Machine, event: Event) -> Event {
+pub(crate) fn ask(machine: &Machine, event: Event) -> Event {
     let mut answer = None;
     post(machine, Event { flags: event.flags | event::ANSWER, ..event });
     wait_for(machine, "an answer", |machine| {
@@ -85,6 +85,6 @@ pub fn ask(machine: &Machine, event: Event) -> Event {
     answer.unwrap()
 }
 
-pub fn end(machine: Machine) -> Ended {
+pub(crate) fn end(machine: Machine) -> Ended {
     machine.shutdown().unwrap()
 }
