@@ -206,10 +206,6 @@ fn a_trap_of_one_thread_ends_the_gang_and_says_whose() {
         ("at_sleep", 2047, TrapCode::Unreachable),
         ("outside", 99, TrapCode::MemoryOutOfBounds),
     ] {
-        if entry == "at_barriers" {
-            // The other workgroup has nobody to tell it but the stop word, at which barriers do not look.
-            continue;
-        }
         let trap = gang.launch(entry).unwrap().wait().unwrap().unwrap_err();
         assert_eq!((trap.thread, trap.trap.code), (thread, code), "{entry}: {trap}");
         gang.recover().unwrap();
@@ -371,6 +367,45 @@ fn a_memory_is_as_large_as_the_image_and_never_grows() {
     let image = gang.read_image().unwrap();
     assert_eq!((image[1000..1100].to_vec(), image[3001..3051].to_vec()), (vec![7; 100], vec![7; 50]));
     assert_eq!(image.len(), 4 << 16);
+}
+
+#[test]
+fn accesses_are_checked_to_the_guard_and_misaligned_ones_work_where_nothing_is_promised() {
+    let body = r#"
+      (global $at (mut i32) (i32.const 0))
+      (func $place (result i32) (i32.add (global.get $at) (i32.const 16384)))
+      (func (export "unaligned") (local $p i32)
+        (local.set $p (i32.or (call $place) (i32.const 3)))
+        (i64.store align=1 (local.get $p) (i64.const 0x0807060504030201))
+        (i32.store (i32.const 0) (i32.load offset=2 align=1 (local.get $p)))
+        (i32.store16 offset=9 align=1 (local.get $p) (i32.const 0x1211))
+        (i32.store (i32.const 4) (i32.load16_u offset=9 align=1 (local.get $p)))
+        (i32.store (i32.const 8) (i32.load8_u offset=7 (local.get $p)))
+        (i32.store (i32.const 12) (i32.load offset=5000 align=1 (i32.sub (local.get $p) (i32.const 4998)))))
+      (func (export "wrapped") (i32.store (i32.add (i32.mul (i32.sub (global.get $at) (i32.const 4)) (i32.const 4)) (i32.const 32)) (i32.const 77)))
+      (func (export "broken_promise") (i32.store (i32.or (call $place) (i32.const 1)) (i32.const 1)))
+      (func (export "beyond") (i32.store8 (i32.sub (global.get $at) (i32.const 1)) (i32.const 1)))
+      (func (export "far") (drop (i32.load offset=70000 (i32.sub (global.get $at) (i32.const 4)))))
+      (func (export "bulk") (memory.fill (i32.const 60000) (i32.const 0) (i32.const 1000000)))
+      (func (export "atomic") (drop (i32.atomic.rmw.add (i32.const -4) (i32.const 1))))
+      (func (export "skew") (drop (i32.atomic.rmw.add (i32.const 2) (i32.const 1))))"#;
+    let mut gang = gang(body, &GangOptions { threads: 1, ..WIDE });
+    run(&mut gang, "unaligned");
+    assert_eq!(words(&gang, 0, 4), [0x0605_0403, 0x1211, 8, 0x0605_0403]);
+    run(&mut gang, "wrapped");
+    assert_eq!(words(&gang, 16, 1), [77]);
+    for (entry, code) in [
+        ("broken_promise", TrapCode::MemoryOutOfBounds),
+        ("beyond", TrapCode::MemoryOutOfBounds),
+        ("far", TrapCode::MemoryOutOfBounds),
+        ("bulk", TrapCode::MemoryOutOfBounds),
+        ("atomic", TrapCode::MemoryOutOfBounds),
+        ("skew", TrapCode::UnalignedAtomic),
+    ] {
+        let trap = gang.launch(entry).unwrap().wait().unwrap().unwrap_err();
+        assert_eq!(trap.trap.code, code, "{entry}: {trap}");
+        gang.recover().unwrap();
+    }
 }
 
 #[test]

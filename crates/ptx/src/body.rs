@@ -112,6 +112,13 @@ impl Body {
         self.end();
     }
 
+    /// `@predicate nanosleep.u32 0;`
+    pub(crate) fn yield_if(&mut self, predicate: Reg) {
+        self.guard(predicate, When::True);
+        self.out.push_str(" nanosleep.u32 0");
+        self.end();
+    }
+
     /// `name suffix result, [base+offset];`
     pub(crate) fn load(&mut self, name: &str, suffix: &str, result: Reg, base: Reg, offset: i64) {
         self.begin(name, suffix);

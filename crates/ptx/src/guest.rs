@@ -63,6 +63,8 @@ pub(crate) struct Access {
     pub(crate) bytes: u32,
     /// Whether it is expected to be aligned.
     pub(crate) expected: bool,
+    /// Whether the module says that it is.
+    pub(crate) promised: bool,
 }
 
 impl Access {
@@ -194,9 +196,10 @@ impl Emitter<'_> {
         let offset = i32::from(offset) as u32;
         // A store that is misaligned goes byte by byte, in the cold, whatever was expected; quick checks have no such way.
         let has_cold = self.symbols.checks() == Checks::Exact;
+        let promised = self.func.dfg.mem_flags[flags].aligned() || bytes == 1;
         let expected = self.func.dfg.mem_flags[flags].aligned() || (has_cold && opcode.can_store());
         let (root, folded) = self.root(at, u64::from(offset) + u64::from(bytes));
-        Some(Access { root, folded, offset, bytes, expected })
+        Some(Access { root, folded, offset, bytes, expected, promised })
     }
 
     /// Where an address comes from, and the constant between, as long as `reach` bytes from there stay within the guard.
@@ -217,10 +220,12 @@ impl Emitter<'_> {
             _ => return (Root::Value(at), 0),
         };
         let mut folded = 0u32;
+        // A gang's tests are of the address itself: a sum may wrap, and what fails them does not come back.
+        let folds = self.symbols.memory().region == 0;
         while let Some(InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] }) = def(root) {
             let split = [(a, self.constant(b)), (b, self.constant(a))];
             let Some((base, by)) = split.into_iter().find_map(|(v, c)| Some((v, c?))) else { break };
-            let fits = by >= 0 && u64::from(folded) + by as u64 + reach <= GUARD;
+            let fits = folds && by >= 0 && u64::from(folded) + by as u64 + reach <= GUARD;
             if !fits {
                 break;
             }

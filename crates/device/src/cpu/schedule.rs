@@ -4,7 +4,7 @@
 //! started wait, and a new block only when all threads of the blocks here have started. So a kernel that never waits needs one
 //! stack however many threads it has, and one whose threads wait for the host has many under way.
 //!
-//! A thread in `nanosleep` usually waits for the host or for another worker. When all sleep, the worker lets the host answer
+//! A thread in `nanosleep.u32 0` lets everybody else go on first, and then goes on itself. One that sleeps for a time usually waits for the host or for another worker. When all sleep, the worker lets the host answer
 //! (`service`) and resumes them as soon as it did. While nothing comes it waits in longer and longer pauses, a quarter of what it has waited
 //! already, so that an answer is never late by much and an idle kernel costs next to nothing.
 
@@ -39,6 +39,7 @@ pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
         newest: None,
         ready: VecDeque::new(),
         sleeping: Vec::new(),
+        yielded: Vec::new(),
         released: Vec::new(),
         room: resident_threads,
         seen: launch.epoch.load(Ordering::SeqCst),
@@ -62,6 +63,8 @@ struct Worker<'l> {
     newest: Option<u32>,
     ready: VecDeque<(u32, u32)>,
     sleeping: Vec<Sleeper>,
+    /// Threads that let others go first.
+    yielded: Vec<(u32, u32)>,
     /// Threads a barrier has let go, for a moment.
     released: Vec<u32>,
     /// Threads that further blocks may have.
@@ -95,7 +98,10 @@ impl Worker<'_> {
                 self.resume(block, thread)?;
             } else if self.answered() {
                 self.wake_all();
-            } else if !self.start_another()? && !self.wait() {
+            } else if self.start_another()? {
+            } else if !self.yielded.is_empty() {
+                self.go_on();
+            } else if !self.wait() {
                 break;
             }
         }
@@ -117,6 +123,26 @@ impl Worker<'_> {
     fn wake_all(&mut self) {
         self.idle.since = None;
         self.ready.extend(self.sleeping.drain(..).map(|s| (s.block, s.thread)));
+    }
+
+    /// All others had their turn: those who yielded go on, and sleepers whose time is over.
+    fn go_on(&mut self) {
+        self.idle.since = None;
+        self.ready.extend(self.yielded.drain(..));
+        if !self.sleeping.is_empty() {
+            self.wake_due(Instant::now());
+        }
+    }
+
+    fn wake_due(&mut self, now: Instant) {
+        let ready = &mut self.ready;
+        self.sleeping.retain_mut(|s| {
+            let until = *s.until.get_or_insert_with(|| now + Duration::from_nanos(s.nanoseconds as u64));
+            if until <= now {
+                ready.push_back((s.block, s.thread));
+            }
+            until > now
+        });
     }
 
     /// Starts a thread of the newest block, or takes a block.
@@ -178,6 +204,10 @@ impl Worker<'_> {
         let Some(block) = &mut self.blocks[place as usize] else { return Ok(()) };
         let Some(fiber) = &mut block.fibers[thread as usize] else { return Ok(()) };
         match fiber.resume() {
+            Some(Pause::Sleep(0)) => {
+                self.yielded.push((place, thread));
+                return Ok(());
+            }
             Some(Pause::Sleep(nanoseconds)) => {
                 self.sleeping.push(Sleeper { block: place, thread, nanoseconds, until: None });
                 return Ok(());
@@ -230,14 +260,7 @@ impl Worker<'_> {
         }
         self.idle.looked = now;
         self.idle.resumed = 0;
-        let ready = &mut self.ready;
-        self.sleeping.retain_mut(|s| {
-            let until = *s.until.get_or_insert_with(|| now + Duration::from_nanos(s.nanoseconds as u64));
-            if until <= now {
-                ready.push_back((s.block, s.thread));
-            }
-            until > now
-        });
+        self.wake_due(now);
         true
     }
 
