@@ -90,7 +90,13 @@ pub(crate) fn gang(
     groups: u32,
     threads: u32,
 ) -> Result<Gang> {
-    let options = GangOptions {
+    let options = gang_options(groups, threads);
+    let program = GangProgram::compile(compiler, device, Arc::new(kernel.to_vec()), &options, "machine")?;
+    Ok(Gang::new(program)?)
+}
+
+fn gang_options(groups: u32, threads: u32) -> GangOptions {
+    GangOptions {
         threads,
         groups,
         stack_bytes: STACK_BYTES,
@@ -98,9 +104,12 @@ pub(crate) fn gang(
         bus_bytes: BUS_BYTES as u64,
         // The kernel calls for fences where it needs them.
         relaxed: true,
-    };
-    let program = GangProgram::compile(compiler, device, Arc::new(kernel.to_vec()), &options, "machine")?;
-    Ok(Gang::new(program)?)
+    }
+}
+
+/// The PTX of the kernel, for so many workgroups of so many threads.
+pub fn kernel_ptx(groups: u32, threads: u32) -> Result<String> {
+    Ok(gang_options(groups, threads).ptx(crate::KERNEL)?)
 }
 
 /// Threads of a workgroup.

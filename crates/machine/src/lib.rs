@@ -29,7 +29,7 @@ pub mod event;
 #[path = "../../kernel/src/layout.rs"]
 pub mod layout;
 
-pub use boot::{GridSize, Options, Start};
+pub use boot::{GridSize, Options, Start, kernel_ptx};
 pub use checkpoint::{Checkpoint, Hash};
 pub use error::{Error, Result};
 pub use event::Event;

@@ -14,10 +14,15 @@ fn main() {
     if let Some(why) = &missing {
         eprintln!("kernel::is_what_its_sources_build_to is ignored: {why}");
     }
+    let ptxas = std::env::var_os("GPU_RUN_PTXAS");
+    if ptxas.is_none() {
+        eprintln!("kernel::ptxas_takes_it is ignored: GPU_RUN_PTXAS does not say where ptxas is");
+    }
     let trial = |name: &str, test: fn() -> Result<(), Failed>| Trial::test(name, test);
     let trials = vec![
         trial("kernel::is_what_its_sources_build_to", fresh).with_ignored_flag(missing.is_some()),
         trial("kernel::no_loop_is_run_by_one_lane", no_loop_is_run_by_one_lane),
+        trial("kernel::ptxas_takes_it", ptxas_takes_it).with_ignored_flag(ptxas.is_none()),
         trial("kernel::a_loop_of_one_lane_is_found", lanes::a_loop_of_one_lane_is_found),
     ];
     libtest_mimic::run(&args, trials).exit();
@@ -67,6 +72,21 @@ fn no_loop_is_run_by_one_lane() -> Result<(), Failed> {
     let unknown: Vec<_> = found.iter().filter(|name| !ALONE.iter().any(|(known, _)| name.contains(known))).collect();
     if !unknown.is_empty() {
         return Err(format!("one lane runs a loop while others wait, in: {unknown:?}").into());
+    }
+    Ok(())
+}
+
+fn ptxas_takes_it() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("kernel.ptx");
+    std::fs::write(&path, gpu_run_machine::kernel_ptx(132, 1024)?)?;
+    for target in ["sm_75", "sm_90"] {
+        // As many registers as a workgroup of 1024 leaves each thread.
+        let mut ptxas = Command::new(std::env::var_os("GPU_RUN_PTXAS").unwrap_or_default());
+        let output = ptxas.args(["-c", "-maxrregcount=64", "-arch", target, "-o", "/dev/null"]).arg(&path).output()?;
+        if !output.status.success() {
+            return Err(format!("{target}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
     }
     Ok(())
 }
