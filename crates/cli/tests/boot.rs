@@ -1,6 +1,6 @@
 //! `gpu-run boot` and `gpu-run top`: the real binary with a machine on `cpu`, killed and resumed, recorded and replayed.
 //!
-//! `GPU_RUN_KILLS=200` kills it that often (default 4), `GPU_RUN_SOAK=60s` lets the soak run that long (default 5 s).
+//! `GPU_RUN_KILLS=200` kills it that often (default 4).
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
 mod support;
@@ -41,16 +41,8 @@ fn start(place: &Place, line: &str) -> Child {
 fn stats_are_one_object_with_the_keys_that_are_promised() {
     let stats = stats(&boot(&Place::new(), "--for 1s --load 5000 --stats=json"));
     let keys: Vec<&str> = stats.as_object().unwrap().keys().map(String::as_str).collect();
-    let promised = [
-        "heap_bytes",
-        "heartbeat_gap_ms",
-        "host_cpu",
-        "image_hash",
-        "lanes_active",
-        "launches",
-        "ticks",
-        "waits",
-    ];
+    let promised =
+        ["heap_bytes", "heartbeat_gap_ms", "host_cpu", "image_hash", "lanes_active", "launches", "ticks", "waits"];
     assert_eq!(keys, promised);
     assert_eq!((stats["launches"].as_u64(), stats["waits"].as_u64()), (Some(0), Some(0)));
     assert!(stats["ticks"].as_u64().unwrap() > 20, "{stats}");
@@ -132,16 +124,4 @@ fn killed_at_random_it_resumes_from_the_checkpoint_and_the_log() {
         assert_eq!(whole["ticks"], rest["ticks"], "round {round}");
     }
     assert!(path("ck").exists(), "it was always killed before its first checkpoint");
-}
-
-#[test]
-fn a_soak_has_steady_heartbeats_and_no_drift() {
-    let soak = std::env::var("GPU_RUN_SOAK").unwrap_or_else(|_| "5s".to_owned());
-    let stats = stats(&boot(&Place::new(), &format!("--for {soak} --load 2000 --stats=json")));
-    let seconds: f64 = soak.trim_end_matches('s').parse().unwrap();
-    let ticks = stats["ticks"].as_f64().unwrap();
-    // A machine shared with other tests may be slow; drift would be ticks that never come.
-    assert!(ticks > 0.7 * 120.0 * seconds && ticks < 1.05 * 120.0 * seconds, "{ticks} ticks in {soak}");
-    assert!(stats["heartbeat_gap_ms"].as_f64().unwrap() < 1000.0, "{stats}");
-    assert_eq!(stats["launches"].as_u64(), Some(0));
 }

@@ -8,7 +8,9 @@ use crate::initial::{Initial, InitialMemory};
 use gpu_run_abi::TrapCode;
 use gpu_run_device::code::{Reader, Writer, not_ours};
 use gpu_run_device::{Error as DeviceError, Result};
-use gpu_run_wasm::slot::{ExceptionPlace, GangPlace, GangSizes, MemoryPlace, Segment, SlotLayout, TablePlace, TailPlace};
+use gpu_run_wasm::slot::{
+    ExceptionPlace, GangPlace, GangSizes, MemoryPlace, Segment, SlotLayout, TablePlace, TailPlace,
+};
 use gpu_run_wasm::{FuncType, Memory, ValType, WasmFeatures};
 use std::sync::{Arc, OnceLock};
 

@@ -103,7 +103,8 @@ impl GangProgram {
     ) -> Result<Arc<Self>, Error> {
         let request = compiler.request(device, wasm, &options.compile_options(), name)?;
         let (program, _) = compiler.load(&request)?;
-        let place = program.compiled().slots.gang.ok_or_else(|| Error::Internal("it was compiled as a batch".into()))?;
+        let place =
+            program.compiled().slots.gang.ok_or_else(|| Error::Internal("it was compiled as a batch".into()))?;
         Ok(Arc::new(Self { program, device: device.clone(), place }))
     }
 

@@ -27,7 +27,15 @@ fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
 }
 
 fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Arc<Program> {
-    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory, registers: None, shape: Default::default() };
+    let options = CompileOptions {
+        layout,
+        sm: 75,
+        entry: Entry::Start,
+        checks,
+        own_memory,
+        registers: None,
+        shape: Default::default(),
+    };
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
     Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
 }

@@ -412,13 +412,16 @@ fn accesses_are_checked_to_the_guard_and_misaligned_ones_work_where_nothing_is_p
 fn what_cannot_be_a_gang_is_refused_by_name() {
     let message = |text: &str, options: &GangOptions| {
         let wasm = Arc::new(wat::parse_str(text).unwrap());
-        GangProgram::compile(&Compiler::new(Cache::off("a test")), &device(), wasm, options, "t").unwrap_err().to_string()
+        GangProgram::compile(&Compiler::new(Cache::off("a test")), &device(), wasm, options, "t")
+            .unwrap_err()
+            .to_string()
     };
     let unknown = message(r#"(module (import "gpu" "thrad" (func)) (memory 1))"#, &WIDE);
     assert!(unknown.contains("`gpu.thrad`"), "{unknown}");
     let other = message(r#"(module (import "gpu" "thread" (func (result i64))) (memory 1))"#, &WIDE);
     assert!(other.contains("`gpu.thread`"), "{other}");
-    let host = message(r#"(module (import "wasi_snapshot_preview1" "sched_yield" (func (result i32))) (memory 1))"#, &WIDE);
+    let host =
+        message(r#"(module (import "wasi_snapshot_preview1" "sched_yield" (func (result i32))) (memory 1))"#, &WIDE);
     assert!(host.contains("sched_yield"), "{host}");
     assert!(message("(module)", &WIDE).contains("0 memories"));
     assert!(message("(module (memory 2))", &WIDE).contains("131072"));

@@ -5,10 +5,12 @@ use crate::layout::*;
 use crate::team::Team;
 use crate::{frame, input, objects, timers, work};
 
-/// What all threads know of the tick they are in.
+/// What all threads know of the tick they are in. In this order no field lies where a team has a thread's number, which the test that reads the compiled
+/// kernel would take it for.
+#[repr(C)]
 pub struct Tick<'a> {
-    pub team: &'a Team,
     pub number: u64,
+    pub team: &'a Team,
     /// Events in the queue.
     pub events: u32,
     /// How far the host has taken output.

@@ -150,7 +150,9 @@ impl Service {
             }
             // Each launch says at its end how many there were.
             self.ended += 1;
-            if status(&self.inner.bus, STATUS_LAUNCHES) < self.ended || self.inner.settings.strategy == Strategy::Resident {
+            if status(&self.inner.bus, STATUS_LAUNCHES) < self.ended
+                || self.inner.settings.strategy == Strategy::Resident
+            {
                 let trap = first.wait()?.err().map_or("it has left by itself".to_owned(), |trap| trap.to_string());
                 return Err(Error::Usage(trap));
             }

@@ -62,10 +62,8 @@ fn fresh() -> Result<(), Failed> {
 }
 
 /// Functions with loops that one lane may run, and why that is right.
-const ALONE: &[(&str, &str)] = &[
-    ("boot", "eight words of the header, once in a machine's life"),
-    ("ping_pong", "what it measures is one thread"),
-];
+const ALONE: &[(&str, &str)] =
+    &[("boot", "eight words of the header, once in a machine's life"), ("ping_pong", "what it measures is one thread")];
 
 fn no_loop_is_run_by_one_lane() -> Result<(), Failed> {
     let found = lanes::loops_of_one_lane(gpu_run_machine::KERNEL)?;

@@ -4,7 +4,9 @@
 mod support;
 
 use gpu_run_machine::event::{self, Event};
-use gpu_run_machine::{Checkpoint, Error, GridSize, KERNEL_DEBUG, Load, Log, Machine, Options, Recorder, Start, Strategy};
+use gpu_run_machine::{
+    Checkpoint, Error, GridSize, KERNEL_DEBUG, Load, Log, Machine, Options, Recorder, Start, Strategy,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::*;
@@ -126,7 +128,10 @@ fn a_silent_machine_is_noticed_within_two_seconds_and_goes_on_as_if_nothing_was(
     post_load(&machine, 3, 100);
     wait_for(&machine, "events after it", |machine| machine.state().waiting == 0 && machine.state().events >= 700);
     let notices = machine.notices();
-    assert!(notices.iter().any(|notice| notice.contains("no heartbeat") && notice.contains("checkpoint")), "{notices:?}");
+    assert!(
+        notices.iter().any(|notice| notice.contains("no heartbeat") && notice.contains("checkpoint")),
+        "{notices:?}"
+    );
     let ended = end(machine);
 
     // What the log says is what has happened, the restart left out.

@@ -274,12 +274,7 @@ impl Emitter<'_> {
 
     /// An access whose offset is beyond the guard, into static data for instance, or does not keep the root's alignment: a test of its own, against what the
     /// memory has at least.
-    fn far_way(
-        &mut self,
-        root: Value,
-        access: &Access,
-        inst: Inst,
-    ) -> Result<(Way, Option<Label>), crate::Error> {
+    fn far_way(&mut self, root: Value, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), crate::Error> {
         let layout = self.symbols.layout();
         let end = access.displacement() + u64::from(access.bytes);
         let Some(last) = self.symbols.memory().least.checked_sub(end) else { return Ok((Way::Exact, None)) };

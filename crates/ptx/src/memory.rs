@@ -3,10 +3,10 @@
 //! All memory is `.global`. Accesses of the guest are [`crate::guest`]'s; the rest are one instruction each, the
 //! address's sum folded into it.
 
-use crate::{Atomics, Error};
 use crate::function::Emitter;
 use crate::integer::low_word;
 use crate::regs::{Class, Operand, Reg, bits};
+use crate::{Atomics, Error};
 use cranelift_codegen::ir::{AtomicRmwOp, Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
 use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::layout::field;

@@ -91,7 +91,12 @@ fn read(path: &Path) -> Outcome<Case> {
     let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20, low: 0, own: has("own memory"), region: 0 };
     let checks = if has("checks = fast") { gpu_run_ptx::Checks::Fast } else { gpu_run_ptx::Checks::Exact };
     let is_module = has("module");
-    Ok(Case { input, expected, program: Program { functions, layout, function_table, memory, checks, atomics: Default::default() }, is_module })
+    Ok(Case {
+        input,
+        expected,
+        program: Program { functions, layout, function_table, memory, checks, atomics: Default::default() },
+        is_module,
+    })
 }
 
 fn compare(path: &Path) -> Outcome {

@@ -8,8 +8,8 @@ use crate::constant::{Constant, constant};
 use crate::declared::{element_segment, func_type, global_type, memory_type, table_type};
 use crate::error::Error;
 use crate::link;
-use crate::types::{FuncType, ValType};
 use crate::provided::Imported;
+use crate::types::{FuncType, ValType};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use wasmparser::{

@@ -1,8 +1,8 @@
 //! Value and function types.
 
 use cranelift_codegen::ir::{self, types};
-use gpu_run_abi::{hostcall, intrinsic};
 use gpu_run_abi::layout::WORD;
+use gpu_run_abi::{hostcall, intrinsic};
 use std::fmt;
 use wasmparser::{AbstractHeapType as Abstract, HeapType};
 

@@ -53,7 +53,12 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
     table.push(("event_round_trip_us", json!(micros(event.0))));
 
     let (pings, effects) = (throughput(&compiler, &device, true)?, throughput(&compiler, &device, false)?);
-    writeln!(out, "events through the rings     {}/s answered, {}/s with an effect", show_count(pings), show_count(effects))?;
+    writeln!(
+        out,
+        "events through the rings     {}/s answered, {}/s with an effect",
+        show_count(pings),
+        show_count(effects)
+    )?;
     table.push(("pings_per_second", json!(pings)));
     table.push(("events_per_second", json!(effects)));
 
@@ -86,7 +91,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
     table.push(("allocations_per_second", json!(allocations)));
 
     if let Some(path) = &args.json {
-        let object: serde_json::Map<String, Value> = table.into_iter().map(|(key, value)| (key.into(), value)).collect();
+        let object: serde_json::Map<String, Value> =
+            table.into_iter().map(|(key, value)| (key.into(), value)).collect();
         let bytes = serde_json::to_vec_pretty(&object)?;
         std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
     }
@@ -160,7 +166,8 @@ fn throughput(compiler: &Compiler, device: &Arc<dyn Device>, pings: bool) -> Res
                 break;
             }
         }
-        answered += machine.take_events().iter().filter(|event| event.kind == event::PING | event::REPLY).count() as u64;
+        answered +=
+            machine.take_events().iter().filter(|event| event.kind == event::PING | event::REPLY).count() as u64;
     }
     let done = if pings { answered } else { machine.state().events - before };
     let rate = done as f64 / began.elapsed().as_secs_f64();

@@ -16,7 +16,8 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 pub(crate) fn top(args: &TopArgs) -> Result<u8> {
     let mut out = Standard::stdout()?;
     let mut before = find(args.pid)?.ok_or_else(|| {
-        Failure::environment("no machine is up").hint("gpu-run boot brings one up; top looks at it from another terminal")
+        Failure::environment("no machine is up")
+            .hint("gpu-run boot brings one up; top looks at it from another terminal")
     })?;
     let redraws = std::io::stdout().is_terminal() && !args.once;
     loop {

@@ -25,7 +25,9 @@ mod schedule;
 mod stack;
 
 use crate::fault::{self, Lost};
-use crate::{Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service, Shared};
+use crate::{
+    Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service, Shared,
+};
 use compile::{Kernel, Object, Program};
 use launch::Launch;
 use mapping::{DeviceMemory, Mapping};

@@ -16,6 +16,10 @@ enum Known {
     Nothing,
     /// Another in each lane: the thread's number.
     Number,
+    /// The same, from memory: whoever stores it again does not say where numbers are.
+    Loaded,
+    /// Where things are kept: a parameter, or a place on the stack.
+    Base,
     /// True in one lane; true in all others.
     OneLane,
     OtherLanes,
@@ -96,6 +100,39 @@ fn with_loops(found: &BTreeMap<u32, Found>) -> BTreeSet<u32> {
     }
 }
 
+/// A block that is open.
+#[derive(Default)]
+struct Block {
+    /// Lanes of all kinds come to its end by a branch, or one lane alone does.
+    all: bool,
+    one: bool,
+    is_loop: bool,
+    /// What the other half of an `if` is: whether one lane is in it, and whether there is one at all.
+    other: Option<bool>,
+}
+
+/// Where the reader is: nobody comes there, one lane alone does, or more do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Nobody,
+    One,
+    All,
+}
+
+impl Flow {
+    fn alone(alone: bool) -> Self {
+        if alone { Flow::One } else { Flow::All }
+    }
+}
+
+fn branch(blocks: &mut [Block], depth: u32, flow: Flow) {
+    let target = blocks.len().saturating_sub(1 + depth as usize);
+    if let Some(block) = blocks.get_mut(target).filter(|block| !block.is_loop) {
+        block.all |= flow == Flow::All;
+        block.one |= flow == Flow::One;
+    }
+}
+
 fn look(
     function: FuncToValidate<ValidatorResources>,
     body: &FunctionBody<'_>,
@@ -103,11 +140,12 @@ fn look(
     offsets: &mut BTreeSet<u64>,
 ) -> Result<Found, Failed> {
     let mut validator = function.into_validator(FuncValidatorAllocations::default());
-    let mut locals_reader = body.get_binary_reader();
-    validator.read_locals(&mut locals_reader)?;
+    validator.read_locals(&mut body.get_binary_reader())?;
     let (mut found, mut stack, mut locals) = (Found::default(), Vec::new(), BTreeMap::new());
-    // Blocks that are open: what the condition was, and whether one lane is in it.
-    let mut blocks: Vec<(Known, bool)> = vec![(Nothing, false)];
+    // Until they are set, all locals that can be are parameters.
+    let parameters = (0..validator.len_locals()).map(|local| (local, Base));
+    locals.extend(parameters);
+    let (mut blocks, mut flow) = (vec![Block::default()], Flow::All);
     let mut reader = body.get_operators_reader()?;
     while !reader.eof() {
         let offset = reader.original_position();
@@ -115,37 +153,58 @@ fn look(
         let (takes, gives) = operator.operator_arity(&validator).unwrap_or((0, 0));
         validator.op(offset, &operator)?;
         let taken: Vec<Known> = (0..takes).map(|_| stack.pop().unwrap_or(Nothing)).collect();
-        let alone = blocks.iter().any(|(_, alone)| *alone);
         let first = taken.first().copied().unwrap_or(Nothing);
+        // A number as a condition holds in all lanes but the first.
+        let (holds_in_one, fails_in_one) = (first == OneLane, [OtherLanes, Number, Loaded].contains(&first));
+        let alone = flow == Flow::One;
         let mut given = Nothing;
         match &operator {
             Operator::Loop { .. } => {
                 found.loops += 1;
                 found.alone += alone as u32;
-                blocks.push((Nothing, false));
+                blocks.push(Block { is_loop: true, ..Block::default() });
             }
-            Operator::Block { .. } => blocks.push((Nothing, false)),
-            Operator::If { .. } => blocks.push((first, first == OneLane)),
+            Operator::Block { .. } => blocks.push(Block::default()),
+            Operator::If { .. } => {
+                blocks.push(Block { other: Some(alone || fails_in_one), ..Block::default() });
+                flow = Flow::alone(alone || holds_in_one);
+            }
             Operator::Else => {
-                let (condition, _) = blocks.pop().unwrap_or((Nothing, false));
-                blocks.push((condition, [OtherLanes, Number].contains(&condition)));
+                branch(&mut blocks, 0, flow);
+                let other = blocks.last_mut().and_then(|block| block.other.take());
+                flow = Flow::alone(other.unwrap_or(alone));
             }
-            Operator::End => drop(blocks.pop()),
-            // All others leave: what follows, up to the end of that block, is one lane's.
-            Operator::BrIf { relative_depth } if [OtherLanes, Number].contains(&first) => {
-                let target = blocks.len().saturating_sub(1 + *relative_depth as usize);
-                if let Some((_, alone)) = blocks.get_mut(target) {
-                    *alone = true;
-                }
+            Operator::End => {
+                let block = blocks.pop().unwrap_or_default();
+                let one = block.one || flow == Flow::One || block.other == Some(true);
+                let all = block.all || flow == Flow::All || block.other == Some(false);
+                flow = if all {
+                    Flow::All
+                } else if one {
+                    Flow::One
+                } else {
+                    Flow::Nobody
+                };
             }
+            Operator::BrIf { relative_depth } => {
+                branch(&mut blocks, *relative_depth, if holds_in_one { Flow::One } else { flow });
+                flow = Flow::alone(alone || fails_in_one);
+            }
+            Operator::Br { relative_depth } => {
+                branch(&mut blocks, *relative_depth, flow);
+                flow = Flow::Nobody;
+            }
+            Operator::BrTable { targets } => {
+                targets.targets().flatten().chain([targets.default()]).for_each(|to| branch(&mut blocks, to, flow));
+                flow = Flow::Nobody;
+            }
+            Operator::Return | Operator::Unreachable => flow = Flow::Nobody,
             Operator::Call { function_index } => {
                 if numbers.contains(function_index) {
                     given = Number;
                 }
                 found.calls.push(*function_index);
-                if alone {
-                    found.alone_calls.push(*function_index);
-                }
+                found.alone_calls.extend(alone.then_some(*function_index));
             }
             Operator::LocalGet { local_index } => given = locals.get(local_index).copied().unwrap_or(Nothing),
             Operator::LocalSet { local_index } => drop(locals.insert(*local_index, first)),
@@ -154,7 +213,9 @@ fn look(
                 given = first;
             }
             Operator::I32Store { memarg } if first == Number => drop(offsets.insert(memarg.offset)),
-            Operator::I32Load { memarg } if offsets.contains(&memarg.offset) => given = Number,
+            Operator::I32Load { memarg } if first == Base && offsets.contains(&memarg.offset) => given = Loaded,
+            Operator::GlobalGet { .. } => given = Base,
+            Operator::I32Add | Operator::I32Sub if taken.contains(&Base) && !taken.contains(&Number) => given = Base,
             Operator::I32Add if taken.contains(&Number) => given = Number,
             Operator::I32Eqz | Operator::I32Eq | Operator::I32Ne => given = compared(&operator, &taken),
             _ => {}
@@ -165,7 +226,7 @@ fn look(
 }
 
 fn compared(operator: &Operator<'_>, taken: &[Known]) -> Known {
-    let one = taken.iter().filter(|known| **known == Number).count() == 1;
+    let one = taken.iter().filter(|known| [Number, Loaded].contains(known)).count() == 1;
     match (operator, taken.first()) {
         (Operator::I32Eqz, Some(OneLane)) => OtherLanes,
         (Operator::I32Eqz, Some(OtherLanes)) => OneLane,
@@ -190,8 +251,15 @@ pub(crate) fn a_loop_of_one_lane_is_found() -> Result<(), Failed> {
         (format!("(block (br_if 0 (call $lane)) {looping})"), 1),
         (format!("(block (br_if 0 (i32.ne (call $lane) (i32.const 31))) {looping})"), 1),
         (format!("(local.set $n (call $lane)) (if (i32.eqz (local.get $n)) (then (call $inner))) {looping}"), 1),
+        (format!("(block (block (br_if 1 (call $lane)) (br 1)) {looping}) {looping}"), 0),
+        (format!("(block (block (br_if 0 (i32.const 1)) (br_if 1 (call $lane)) (br 1)) {looping})"), 0),
         (format!("(if (i32.lt_u (call $lane) (i32.const 9)) (then {looping}))"), 0),
-        (format!("(i32.store offset=8 (i32.const 0) (call $lane)) (if (i32.eqz (i32.load offset=8 (i32.const 0))) (then {looping}))"), 1),
+        (
+            format!(
+                "(i32.store offset=8 (i32.const 0) (call $lane)) (if (i32.eqz (i32.load offset=8 (local.get $n))) (then {looping}))"
+            ),
+            1,
+        ),
     ] {
         let found = loops_of_one_lane(&module(&body)?)?;
         if found.len() != expected {

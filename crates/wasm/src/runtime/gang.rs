@@ -1,7 +1,7 @@
 //! Where a gang begins: every thread runs the same entry, on one memory.
 
-use super::kernel::thread_number;
 use super::ENTRY;
+use super::kernel::thread_number;
 use crate::code::{self, Code};
 use crate::constant::Constant;
 use crate::slot::GangPlace;
@@ -40,8 +40,7 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     set_stack_pointer(code, env, place, thread);
     clear_workgroup(code);
     code.intrinsic(Intrinsic::Barrier, &[]);
-    let entry =
-        code.function(namespace::RUNTIME, ENTRY, || code::signature([types::I64, types::I32, types::I32], []));
+    let entry = code.function(namespace::RUNTIME, ENTRY, || code::signature([types::I64, types::I32, types::I32], []));
     let (instance, no_start) = (code.instance, code.i32(0));
     code.ins().call(entry, &[instance, selector, no_start]);
     code.ins().return_(&[]);
