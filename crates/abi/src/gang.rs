@@ -23,18 +23,24 @@ pub struct Record {
     pub trap: u64,
     /// The slot of the thread it is from: a device address.
     pub trapped: u64,
-    /// Device address of the stop word (u32): not 0 means "end now". A thread that traps sets it, too.
-    pub stop: u64,
     /// Device address of the bus: memory that host and device both see.
     pub bus: u64,
+    /// Nothing else is in the stop word's cache line: who looks at it must not find what was there when another word was read.
+    reserved: [u64; 13],
+    /// The stop word: not 0 means "end now". Set by the host, and by a thread that traps.
+    pub stop: u64,
 }
 
 /// Bytes set aside for it, so that slots begin aligned.
 pub const RECORD_BYTES: u64 = 256;
 
-const _: () = assert!(size_of::<Record>() as u64 <= RECORD_BYTES);
+const _: () = assert!(size_of::<Record>() as u64 <= RECORD_BYTES && offset::STOP == 128);
 
 impl Record {
+    pub fn new(bus: u64) -> Self {
+        Self { bus, ..Self::default() }
+    }
+
     pub fn bytes(&self) -> &[u8] {
         bytemuck::bytes_of(self)
     }

@@ -206,7 +206,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) filter: Option<String>,
 
-    /// How many copies run at once on the device [default: 65536 on a GPU, 1024 on cpu]
+    /// How many copies run at once on the device [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) instances: Option<NonZeroU32>,
 

@@ -16,10 +16,12 @@ pub mod cuda;
 mod fault;
 mod memory;
 
+pub use cpu::Pages;
 pub use fault::planned_faults;
 pub use memory::{Buffer, Shared};
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -81,6 +83,9 @@ pub struct CodeTarget {
     /// Everything else, as text: instruction set, versions of driver and tools, options.
     pub details: String,
 }
+
+/// See [`Device::load_pages`].
+pub const CODE_ALIGN: usize = 4096;
 
 /// How machine code is to be made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,6 +166,12 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn compile(&self, ptx: &str, options: CodeOptions) -> Result<Vec<u8>>;
     /// Loads what [`Device::compile`] made, on this device or one with the same [`CodeTarget`]: the bytes must be exactly those.
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>>;
+    /// The same from pages that are given away, where the code is in this range of them: a device that can, runs it there. It can if the range begins at a multiple
+    /// of [`CODE_ALIGN`]; it is loaded in any case.
+    fn load_pages(&self, pages: Pages, code: Range<usize>) -> Result<Arc<dyn Module>> {
+        let outside = || code::not_ours("it is not there");
+        self.load_code(pages.as_ref().get(code).ok_or_else(outside)?)
+    }
     /// Compiles PTX text and loads it.
     fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
         self.load_code(&self.compile(ptx, CodeOptions::default())?)

@@ -221,6 +221,11 @@ impl Compiled {
         })
     }
 
+    /// Whether an instance can end because of how it was compiled, to be run again in another build.
+    pub(crate) fn may_run_again(&self) -> bool {
+        self.options.checks == Checks::Fast || self.slots.own > 0
+    }
+
     pub fn ptx(&self) -> &str {
         &self.ptx
     }
@@ -308,7 +313,7 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
     let (layout, checks) = (options.layout, options.checks);
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
-    let wasm::slot::SlotLayout { memory: at, low, own, gang, .. } = program.slots;
+    let wasm::slot::SlotLayout { memory: at, low, own, fixed, gang, .. } = program.slots;
     let region = gang.map_or(0, |place| place.region);
     let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0, region };
     let atomics = match options.shape {
@@ -317,7 +322,8 @@ pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> p
         Shape::Gang { relaxed: true, .. } => ptx::Atomics::Relaxed,
     };
     let functions = program.functions.into_iter().map(ptx_function).collect();
-    ptx::Program { functions, layout, function_table, memory, checks, atomics }
+    let fixed = ptx::Fixed { at: fixed.start, bytes: program.fixed };
+    ptx::Program { functions, layout, function_table, memory, fixed, checks, atomics }
 }
 
 fn ptx_function(function: wasm::Function) -> ptx::Function {

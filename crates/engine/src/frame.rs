@@ -7,7 +7,7 @@ use crate::compile::{CompileOptions, Compiled, EntryFunction, ExportedGlobal};
 use crate::initial::{Initial, InitialMemory};
 use gpu_run_abi::TrapCode;
 use gpu_run_device::code::{Reader, Writer, not_ours};
-use gpu_run_device::{Error as DeviceError, Result};
+use gpu_run_device::{CODE_ALIGN, Error as DeviceError, Result};
 use gpu_run_wasm::slot::{
     ExceptionPlace, GangPlace, GangSizes, MemoryPlace, Segment, SlotLayout, TablePlace, TailPlace,
 };
@@ -36,7 +36,7 @@ pub(crate) fn write(compiled: &Compiled, code: &[u8]) -> Vec<u8> {
         w.u32(*index);
         types(w, &[*ty]);
     });
-    w.bytes(code);
+    w.aligned_bytes(code, CODE_ALIGN);
     w.done()
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn read<'a>(
         let ty = read_types(r)?.first().copied().ok_or_else(|| not_ours("a global has no type"))?;
         Ok(ExportedGlobal { part, name, index, ty })
     })?;
-    let code = r.bytes()?;
+    let code = r.aligned_bytes()?;
     r.end()?;
     let compiled = Compiled {
         wasm,
@@ -102,6 +102,7 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         memory,
         low,
         own,
+        fixed: _, // compiled code alone asks for it
         constants,
         gang,
     } = slots;
@@ -158,6 +159,7 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
         memory,
         low,
         own,
+        fixed: 0..0,
         constants,
         gang: gang.first().copied(),
     })

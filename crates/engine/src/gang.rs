@@ -148,10 +148,20 @@ struct State {
     /// Where in it the region begins.
     region: u64,
     bus: Arc<Shared>,
-    stop: Shared,
 }
 
 impl State {
+    /// Sets or clears the stop word. It is in the device's memory, where looking at it costs threads little.
+    fn set_stop(&self, stop: bool) -> Result<(), Error> {
+        Ok(self.memory.write(self.region + offset::STOP, &u32::from(stop).to_le_bytes())?)
+    }
+
+    fn stop(&self) {
+        if let Err(error) = self.set_stop(true) {
+            tracing::warn!("a gang cannot be stopped: {error}");
+        }
+    }
+
     fn image_at(&self) -> u64 {
         self.region + self.program.place.region
     }
@@ -183,12 +193,10 @@ impl Gang {
         let memory = device.allocate(2 * place.region + place.memory_bytes + GUARD + MEMORY_TAIL)?;
         let region = memory.address().next_multiple_of(place.region) - memory.address();
         let bus = Arc::new(device.share(place.sizes.bus_bytes.max(16))?);
-        let stop = device.share(64)?;
         let constants = filled(&*device, &compiled.initial.constants)?;
-        let record = Record { stop: stop.address(), bus: bus.address(), ..Record::default() };
-        memory.write(region, record.bytes())?;
+        memory.write(region, Record::new(bus.address()).bytes())?;
         let queue = program.program.module().clone().queue()?;
-        let state = State { program, memory, region, bus, stop };
+        let state = State { program, memory, region, bus };
         state.write_slots(constants.address())?;
         for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
             let bytes: Vec<u8> = piece.1.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -275,7 +283,7 @@ impl Gang {
 
     /// Ends what runs, and what is queued, soon: threads leave where they look at the stop word.
     pub fn stop(&self) {
-        self.shared.stop.store_u32(0, 1);
+        self.shared.stop();
     }
 
     /// What can stop the gang from another thread.
@@ -285,7 +293,7 @@ impl Gang {
 
     /// After a stop or a trap, once all launches have ended: the next launch runs again. The image is what they left of it.
     pub fn recover(&self) -> Result<(), Error> {
-        self.shared.stop.store_u32(0, 0);
+        self.shared.set_stop(false)?;
         Ok(self.shared.memory.write(self.shared.region + offset::TRAP, &[0; 16])?)
     }
 }
@@ -303,7 +311,7 @@ pub struct Stopper(Arc<State>);
 
 impl Stopper {
     pub fn stop(&self) {
-        self.0.stop.store_u32(0, 1);
+        self.0.stop();
     }
 }
 
@@ -369,7 +377,7 @@ impl State {
             memory_bytes: place.memory_bytes,
             memory_limit: place.memory_bytes,
             memory_fast: place.memory_bytes.saturating_sub(GUARD),
-            stop: self.stop.address(),
+            stop: self.memory.address() + self.region + offset::STOP,
             constants,
             ..Header::default()
         };

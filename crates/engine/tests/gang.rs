@@ -4,7 +4,7 @@
 mod support;
 
 use gpu_run_abi::TrapCode;
-use gpu_run_device::{Device, cpu, cuda};
+use gpu_run_device::Device;
 use gpu_run_engine::cache::Cache;
 use gpu_run_engine::{Compiler, Error, Gang, GangOptions, GangProgram};
 use std::sync::Arc;
@@ -45,12 +45,10 @@ fn wasm(body: &str) -> Arc<Vec<u8>> {
     Arc::new(wat::parse_str(format!("(module {IMPORTS} {body})")).unwrap())
 }
 
-/// `cpu`, or the GPU if `GPU_RUN_TEST_DEVICE=cuda`.
+/// `cpu`, or what `GPU_RUN_TEST_DEVICE` says: `cuda:0`.
 fn device() -> Arc<dyn Device> {
-    match std::env::var("GPU_RUN_TEST_DEVICE").as_deref() {
-        Ok("cuda") => cuda::open(0).unwrap(),
-        _ => cpu::open(),
-    }
+    let id = std::env::var("GPU_RUN_TEST_DEVICE");
+    gpu_run_device::open(id.as_deref().unwrap_or("cpu")).unwrap()
 }
 
 fn compile(body: &str, options: &GangOptions) -> Result<Arc<GangProgram>, Error> {
@@ -106,7 +104,7 @@ fn lanes_vote_and_shuffle() {
     type Expected<'a> = (&'a str, &'a dyn Fn(u32) -> u32);
     let cases: [Expected<'_>; 4] = [
         ("ballot", &|_| votes),
-        ("index", &|t| (t & !31) + ((t & 31) * 3 & 31)),
+        ("index", &|t| (t & !31) + (((t & 31) * 3) & 31)),
         ("up", &|t| if t & 31 < 3 { t } else { t - 3 }),
         ("xor", &|t| t ^ 9),
     ];
@@ -150,7 +148,7 @@ fn atomics_count_every_thread_of_every_group() {
         let xor = (0..threads).fold(0, |a, b| a ^ b);
         assert_eq!(counted[0], 9 * threads);
         assert_eq!(counted[2..4], [27 * threads, 0]);
-        assert_eq!(counted[4], (9 * threads & 0xff) << 8, "a byte within its word");
+        assert_eq!(counted[4], ((9 * threads) & 0xff) << 8, "a byte within its word");
         assert_eq!(counted[6], xor);
     }
 }
@@ -427,6 +425,16 @@ fn what_cannot_be_a_gang_is_refused_by_name() {
     assert!(message("(module (memory 2))", &WIDE).contains("131072"));
     let huge = GangOptions { stack_bytes: 1 << 20, groups: 8, ..WIDE };
     assert!(message("(module (memory 1))", &huge).contains("8192 stacks of 1048576"));
+    let sizes = [
+        GangOptions { image_bytes: u64::MAX - 0xffff, ..WIDE },
+        GangOptions { threads: 1025, ..WIDE },
+        GangOptions { groups: u32::MAX, ..WIDE },
+        GangOptions { bus_bytes: 1 << 40, ..WIDE },
+        GangOptions { stack_bytes: 17, ..WIDE },
+    ];
+    for options in sizes {
+        assert!(!message("(module (memory 1))", &options).is_empty());
+    }
     let mut gang = gang("", &WIDE);
     assert!(gang.launch("tick").unwrap_err().to_string().contains("`tick`"));
 }

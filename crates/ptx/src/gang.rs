@@ -52,9 +52,7 @@ pub(crate) fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
     body.end();
     let first = body.op_to_temp(Class::Pred, "setp.eq", ".u64", &[found.into(), 0.into()]);
     body.store_if(first, "st.global.u64", region, offset::TRAPPED as i64, instance.into());
-    let stop = body.temp(Class::B64);
-    body.load("ld.global", ".u64", stop, region, offset::STOP as i64);
-    body.store("st.release.sys.global", ".u32", stop, 0, 1.into());
+    body.store("st.relaxed.gpu.global", ".u32", region, offset::STOP as i64, 1.into());
     shared_store(body, TRAPPED, 1.into());
 }
 
@@ -191,9 +189,9 @@ fn barrier(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
 }
 
 fn sleep(e: &mut Emitter<'_>, inst: Inst, nanoseconds: ir::Value, stop: ir::Value) -> Result<(), Error> {
-    let (nanoseconds, stop) = (e.number(nanoseconds), e.in_register(stop));
+    let (nanoseconds, stop) = (e.number(nanoseconds), e.place(stop, 0));
     let word = e.body.temp(Class::B32);
-    e.body.load("ld.relaxed.sys.global", ".u32", word, stop, 0);
+    e.body.load("ld.relaxed.gpu.global", ".u32", word, stop.base, stop.offset);
     e.body.op("nanosleep.u32", "", &[nanoseconds]);
     stop_if(e, inst, word)
 }

@@ -63,6 +63,7 @@ pub(crate) struct Access {
     pub(crate) bytes: u32,
     /// Whether it is expected to be aligned.
     pub(crate) expected: bool,
+    pub(crate) stores: bool,
     /// Whether the module says that it is.
     pub(crate) promised: bool,
 }
@@ -199,7 +200,7 @@ impl Emitter<'_> {
         let promised = self.func.dfg.mem_flags[flags].aligned() || bytes == 1;
         let expected = self.func.dfg.mem_flags[flags].aligned() || (has_cold && opcode.can_store());
         let (root, folded) = self.root(at, u64::from(offset) + u64::from(bytes));
-        Some(Access { root, folded, offset, bytes, expected, promised })
+        Some(Access { root, folded, offset, bytes, expected, stores: opcode.can_store(), promised })
     }
 
     /// Where an address comes from, and the constant between, as long as `reach` bytes from there stay within the guard.

@@ -21,6 +21,7 @@ mod control;
 mod error;
 mod exact;
 mod fast;
+mod fixed;
 mod float;
 mod function;
 mod gang;
@@ -42,6 +43,7 @@ pub use error::Error;
 use cold::Cold;
 use cranelift_codegen::ir;
 pub use fast::Checks;
+pub use fixed::Fixed;
 use gpu_run_abi::Layout;
 pub use guest::Memory;
 use rayon::prelude::*;
@@ -58,6 +60,8 @@ pub struct Program {
     /// Indices of wasm functions (namespace `WASM`) that may be called by address.
     pub function_table: Vec<Option<u32>>,
     pub memory: Memory,
+    /// Bytes of the memory that are expected never to change; asked for with quick checks only.
+    pub fixed: Fixed,
     pub checks: Checks,
     pub atomics: Atomics,
 }
@@ -152,6 +156,9 @@ pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
     }
     if reachable.table {
         push_function_table(&mut out, &symbols);
+    }
+    if emitted.iter().any(|function| function.reads_fixed) {
+        program.fixed.define(&mut out);
     }
     cold.define(&mut out, program.layout, program.memory);
     for function in &emitted {

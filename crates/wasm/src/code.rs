@@ -13,6 +13,7 @@ use gpu_run_abi::intrinsic::{self, Intrinsic, namespace, region};
 use gpu_run_abi::layout::field;
 use gpu_run_abi::{Layout, TrapCode, gang};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Calling convention of all generated code. It is never lowered by Cranelift: PTX has its own.
 pub(crate) const CONVENTION: CallConv = CallConv::SystemV;
@@ -22,6 +23,7 @@ pub(crate) struct Code<'b> {
     pub(crate) layout: Layout,
     /// Guest addresses below this have no place in the slot.
     low: u64,
+    fixed: Range<u64>,
     /// The guest's memory is the thread's own.
     pub(crate) own: bool,
     /// Accesses of 8 bytes have to be aligned as such.
@@ -58,6 +60,7 @@ impl<'b> Code<'b> {
             b,
             layout,
             low: slots.low,
+            fixed: slots.fixed.clone(),
             own: slots.own > 0,
             whole: slots.own > 0 || (slots.low > 0 && layout.spread() == 1),
             gang: slots.gang,
@@ -252,6 +255,21 @@ impl<'b> Code<'b> {
         }
     }
 
+    /// The same where they will be written: what is expected never to be ends the instance.
+    pub(crate) fn check_written(&mut self, at: Value, length: Value) {
+        self.check_range(at, length);
+        if self.fixed.is_empty() {
+            return;
+        }
+        let (start, end) = (self.fixed.start as i64, self.fixed.end as i64);
+        let (first, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
+        let after = self.ins().iadd(first, length);
+        let begins = self.ins().icmp_imm_u(IntCC::UnsignedLessThan, first, end);
+        let ends = self.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, after, start);
+        let touches = self.ins().band(begins, ends);
+        self.trap_if(touches, TrapCode::Inexact);
+    }
+
     /// Memory 0's length in bytes (i64).
     pub(crate) fn memory_length(&mut self) -> Value {
         match self.gang {
@@ -276,7 +294,10 @@ impl<'b> Code<'b> {
     /// The address of the stop word.
     pub(crate) fn stop_address(&mut self) -> Value {
         match self.gang {
-            Some(place) => self.common(&place, gang::offset::STOP),
+            Some(place) => {
+                let record = self.region_address(&place);
+                self.ins().iadd_imm_s(record, gang::offset::STOP as i64)
+            }
             None => self.fixed(field::STOP),
         }
     }

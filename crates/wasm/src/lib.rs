@@ -21,6 +21,7 @@ mod runtime;
 pub mod slot;
 mod translate;
 mod types;
+mod unroll;
 mod wide;
 
 pub use constant::Constant;

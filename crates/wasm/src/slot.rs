@@ -5,14 +5,19 @@
 //! [`gpu_run_abi::Layout::offset`] is applied.
 
 use crate::constant::Constant;
-use crate::decode::{ElementKind, Global, Module, Table};
+use crate::decode::{ElementKind, Global, Memory, Module, Table};
 use crate::error::Error;
 use crate::types::{ValType, words};
 use gpu_run_abi::gang::RECORD_BYTES;
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
+use std::ops::Range;
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
+
+/// Threads of a workgroup, and workgroups of a gang.
+const MOST_THREADS: u32 = 1024;
+const MOST_GROUPS: u32 = 65535;
 
 /// Bytes of stack that have a place in a slot that is trimmed.
 const STACK_KEPT: u64 = 256 << 10;
@@ -132,6 +137,8 @@ pub struct SlotLayout {
     pub low: u64,
     /// Bytes of the thread's own memory that the guest's has; 0 if it is in the slot.
     pub own: u64,
+    /// Guest addresses that are expected to be read only: a store there ends the instance, which is run again by a build that expects nothing.
+    pub fixed: Range<u64>,
     /// Bytes of constants.
     pub constants: u64,
     /// Set where the slot is that of a gang's thread.
@@ -190,6 +197,7 @@ impl SlotLayout {
             true => (low(module, STACK_KEPT), 0),
             false => (0, 0),
         };
+        let fixed = if trims { fixed(module).unwrap_or_default() } else { 0..0 };
         Self {
             globals,
             tables,
@@ -203,6 +211,7 @@ impl SlotLayout {
             memory,
             low,
             own,
+            fixed,
             constants,
             gang: None,
         }
@@ -221,8 +230,11 @@ impl SlotLayout {
         if module.start.is_some() {
             return limit("it has a start function; a gang has entries that every thread runs".into());
         }
-        if threads == 0 || groups == 0 || !stack_bytes.is_multiple_of(16) || !bus_bytes.is_multiple_of(16) {
-            return limit(format!("{sizes:?}: a gang has a thread or more, and sizes that are multiples of 16"));
+        let counts = (1..=MOST_THREADS).contains(&threads) && (1..=MOST_GROUPS).contains(&groups);
+        if !counts || !stack_bytes.is_multiple_of(16) || !bus_bytes.is_multiple_of(16) {
+            return limit(format!(
+                "{sizes:?}: a gang has 1 to {MOST_THREADS} threads in 1 to {MOST_GROUPS} workgroups, and sizes that are multiples of 16"
+            ));
         }
         if image_bytes < memory.minimum * PAGE || !image_bytes.is_multiple_of(PAGE) {
             let least = memory.minimum * PAGE;
@@ -231,8 +243,10 @@ impl SlotLayout {
         let mut slots = Self::new(module, false, 0);
         let count = u64::from(threads) * u64::from(groups);
         let slot_bytes = slots.memory.next_multiple_of(SLOT_ALIGN);
-        let stacks = count.checked_mul(stack_bytes).unwrap_or(u64::MAX);
-        let memory_bytes = image_bytes.saturating_add(stacks).saturating_add(GUARD).next_multiple_of(GUARD);
+        let stacks = count.saturating_mul(stack_bytes);
+        // Too much stays too much.
+        let wanted = image_bytes.saturating_add(stacks).min(1 << 40);
+        let memory_bytes = (wanted + GUARD).next_multiple_of(GUARD);
         if memory_bytes > MAX_PAGES * PAGE || bus_bytes > 1 << 31 {
             return limit(format!(
                 "an image of {image_bytes} bytes and {count} stacks of {stack_bytes} are {memory_bytes} bytes; a memory has at most {}",
@@ -283,6 +297,26 @@ fn exception(module: &Module<'_>, take: &mut dyn FnMut(u64) -> u64) -> Exception
 /// Words of an exception's values.
 pub(crate) fn exception_words(module: &Module<'_>) -> u64 {
     most(module.tags.iter().map(|ty| &module.types[*ty as usize].params[..]))
+}
+
+/// What is constant in programs built by LLVM: the first of several segments. Where it is not the lowest one, or others overlap it, nothing is.
+fn fixed(module: &Module<'_>) -> Option<Range<u64>> {
+    let [Memory { minimum, shared: false, is_64: false, .. }, ..] = module.memories[..] else { return None };
+    let mut placed = module.data.iter().filter_map(|segment| match &segment.place {
+        Some((0, Constant::Bits(at))) => Some(*at..*at + segment.bytes.len() as u64),
+        Some((0, _)) => Some(0..u64::MAX),
+        _ => None,
+    });
+    let first = placed.next().filter(|first| first.end <= minimum * PAGE && module.parts.len() == 1)?;
+    let others: Vec<_> = placed.collect();
+    (!others.is_empty() && others.iter().all(|other| other.start >= first.end)).then_some(first)
+}
+
+/// The bytes there at the start.
+pub(crate) fn fixed_bytes(module: &Module<'_>, fixed: &Range<u64>) -> Vec<u8> {
+    let starts = |place: &(u32, Constant)| matches!(place, (0, Constant::Bits(at)) if *at == fixed.start);
+    let found = module.data.iter().find(|segment| segment.place.as_ref().is_some_and(starts));
+    found.filter(|_| !fixed.is_empty()).map_or_else(Vec::new, |segment| segment.bytes.to_vec())
 }
 
 /// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.

@@ -30,9 +30,11 @@ use crate::{
 };
 use compile::{Kernel, Object, Program};
 use launch::Launch;
+pub use mapping::Pages;
 use mapping::{DeviceMemory, Mapping};
 use pool::Pool;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -124,8 +126,18 @@ impl Device for Cpu {
 
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {
         self.lost.check()?;
-        let program = Object::from_bytes(code)?.place()?;
-        Ok(Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone(), lost: self.lost.clone() }))
+        Ok(self.loaded(Object::from_bytes(code)?.place()?))
+    }
+
+    fn load_pages(&self, pages: Pages, code: Range<usize>) -> Result<Arc<dyn Module>> {
+        self.lost.check()?;
+        Ok(self.loaded(Object::place_in(pages.0, code)?))
+    }
+}
+
+impl Cpu {
+    fn loaded(&self, program: Program) -> Arc<dyn Module> {
+        Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone(), lost: self.lost.clone() })
     }
 }
 

@@ -239,10 +239,18 @@ impl<'b> Translator<'_, 'b> {
         }
     }
 
+    /// The same where they will be written.
+    fn check_written(&mut self, memory: u32, at: Value, length: Value) {
+        match memory {
+            0 => self.code.check_written(at, length),
+            _ => self.check_range(memory, at, length),
+        }
+    }
+
     fn memory_fill(&mut self, mem: u32) {
         let (memory, length, byte, to) = (self.part.memories[mem as usize], self.pop(), self.pop(), self.pop());
         let [length, to] = [length, to].map(|v| self.code.narrow(v, TrapCode::MemoryOutOfBounds));
-        self.check_range(memory, to, length);
+        self.check_written(memory, to, length);
         if memory == 0 {
             self.code.call_helper(Helper::GuestFill, &[to, byte, length]);
             return;
@@ -255,7 +263,7 @@ impl<'b> Translator<'_, 'b> {
         let (dst, src) = (self.part.memories[dst as usize], self.part.memories[src as usize]);
         let (length, from, to) = (self.pop(), self.pop(), self.pop());
         let [length, from, to] = [length, from, to].map(|v| self.code.narrow(v, TrapCode::MemoryOutOfBounds));
-        self.check_range(dst, to, length);
+        self.check_written(dst, to, length);
         self.check_range(src, from, length);
         if dst == 0 && src == 0 {
             self.code.call_helper(Helper::GuestCopy, &[to, from, length]);
@@ -278,7 +286,7 @@ impl<'b> Translator<'_, 'b> {
         let (memory, length, from, to) = (self.part.memories[mem as usize], self.pop(), self.pop(), self.pop());
         let to = self.code.narrow(to, TrapCode::MemoryOutOfBounds);
         let segment = self.env.slots.data[(self.part.data + segment) as usize];
-        self.check_range(memory, to, length);
+        self.check_written(memory, to, length);
         self.check_segment(segment.cell, from, length, TrapCode::MemoryOutOfBounds);
         let constants = self.code.fixed(field::CONSTANTS);
         let wide = self.code.ins().uextend(types::I64, from);

@@ -97,6 +97,8 @@ pub struct Program {
     pub slots: SlotLayout,
     /// Bytes memory 0 never has fewer of.
     pub least_memory: u64,
+    /// What lies at [`SlotLayout::fixed`].
+    pub fixed: Vec<u8>,
     /// By function index: whether it needs a code address.
     pub address_taken: Vec<bool>,
 }
@@ -137,11 +139,12 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
         .collect::<Result<_, _>>()?;
     functions.extend(bodies);
     if options.optimize {
-        functions.par_iter_mut().try_for_each(|function| optimize(function, &isa))?;
+        functions.par_iter_mut().try_for_each(|function| optimize(function, &isa, options.trims))?;
     }
     let declared = || module.memories.first().map_or(0, |m| m.minimum * PAGE);
     let least_memory = slots.gang.map_or_else(declared, |place| place.memory_bytes);
-    Ok(Program { functions, slots, least_memory, address_taken: module.address_taken.clone() })
+    let fixed = crate::slot::fixed_bytes(module, &slots.fixed);
+    Ok(Program { functions, slots, least_memory, fixed, address_taken: module.address_taken.clone() })
 }
 
 /// Cranelift's optimiser wants a target; this one is the same on every host, so that the same module always gives the same CLIF.
@@ -157,13 +160,16 @@ fn optimizer() -> Result<OwnedTargetIsa, Error> {
     builder.finish(settings::Flags::new(flags)).map_err(|e| internal(e.to_string()))
 }
 
-fn optimize(function: &mut Function, isa: &OwnedTargetIsa) -> Result<(), Error> {
+fn optimize(function: &mut Function, isa: &OwnedTargetIsa, unrolls: bool) -> Result<(), Error> {
     crate::nan::run(&mut function.clif);
     let clif = std::mem::replace(&mut function.clif, ir::Function::new());
     let mut context = Context::for_function(clif);
     let result = context.optimize(&**isa, &mut ControlPlane::default());
     function.clif = context.func;
     crate::wide::run(&mut function.clif);
+    if unrolls {
+        crate::unroll::run(&mut function.clif);
+    }
     result.map_err(|e| Error::Internal { function: function.index, message: format!("{e:?}") })
 }
 

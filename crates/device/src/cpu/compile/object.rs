@@ -8,9 +8,10 @@ use super::{Kernel, Program};
 use crate::Result;
 use crate::code::{Reader, Writer, not_ours};
 use crate::cpu::ast::Type;
-use crate::cpu::mapping::Mapping;
+use crate::cpu::mapping::{Mapping, PAGE};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::cpu) struct Object<'a> {
@@ -92,7 +93,8 @@ impl<'a> Object<'a> {
             });
         }
         w.bytes(&self.data);
-        w.bytes(&self.code);
+        // From the beginning of a page on: it can then run where it is read to.
+        w.aligned_bytes(&self.code, PAGE);
         w.done()
     }
 
@@ -117,28 +119,49 @@ impl<'a> Object<'a> {
             Ok(Fixup { at, target, addend })
         };
         let (code_fixups, data_fixups) = (r.list(fixup)?, r.list(fixup)?);
-        let (data, code) = (r.bytes()?.into(), r.bytes()?.into());
+        let (data, code) = (r.bytes()?.into(), r.aligned_bytes()?.into());
         r.end()?;
         Ok(Self { code, code_fixups, data, data_bytes, data_fixups, kernels, shared_bytes })
     }
 
-    /// Gives it addresses. The code is written while its memory is writable; then it becomes executable and is never written again.
+    /// Gives it addresses, in memory of its own.
     pub(in crate::cpu) fn place(&self) -> Result<Program> {
         let mut code = Mapping::new(self.code.len() as u64)?;
-        let mut data = Mapping::new(self.data_bytes)?;
         code.prefer_large_pages();
-        let (code_at, data_at) = (code.address(), data.address());
+        code.bytes_mut()[..self.code.len()].copy_from_slice(&self.code);
+        self.finish(code, 0, self.code.len())
+    }
+
+    /// The same for an object that lies in pages, from `at` on: its code runs where it is.
+    pub(in crate::cpu) fn place_in(mut pages: Mapping, at: Range<usize>) -> Result<Program> {
+        let start = pages.address() as usize;
+        let object = Object::from_bytes(pages.bytes_mut().get(at).ok_or_else(|| not_ours("it is not there"))?)?;
+        let (code_at, length) = (object.code.as_ptr() as usize - start, object.code.len());
+        if !code_at.is_multiple_of(PAGE) {
+            return object.place();
+        }
+        let data = Cow::Owned(object.data.into_owned());
+        let object = Object { code: Cow::Borrowed(&[]), data, ..object };
+        object.finish(pages, code_at, length)
+    }
+
+    /// Fills addresses in, in code that lies at `at`. It is written while its memory is writable; then it becomes executable and is never written again.
+    fn finish(&self, mut code: Mapping, at: usize, length: usize) -> Result<Program> {
+        let mut data = Mapping::new(self.data_bytes)?;
+        let (code_at, data_at) = (code.address() + at as u64, data.address());
         let address = |target: Target| match target {
-            Target::Code(at) if (at as usize) < self.code.len() => Ok(code_at + u64::from(at)),
+            Target::Code(at) if (at as usize) < length => Ok(code_at + u64::from(at)),
             Target::Data(at) if u64::from(at) <= self.data_bytes => Ok(data_at + u64::from(at)),
             Target::Host(number) => {
                 host::address(number).map(|a| a as u64).ok_or_else(|| not_ours("a host function is unknown"))
             }
             _ => Err(not_ours("an address is outside")),
         };
-        fill(code.bytes_mut(), &self.code, &self.code_fixups, address)?;
-        fill(data.bytes_mut(), &self.data, &self.data_fixups, address)?;
-        code.make_executable()?;
+        fill(&mut code.bytes_mut()[at..], &self.code_fixups, address)?;
+        let room = data.bytes_mut().get_mut(..self.data.len()).ok_or_else(|| not_ours("something is outside"))?;
+        room.copy_from_slice(&self.data);
+        fill(data.bytes_mut(), &self.data_fixups, address)?;
+        code.make_executable_from(at)?;
         let mut kernels = HashMap::new();
         for kernel in &self.kernels {
             let address = address(Target::Code(kernel.at))? as usize;
@@ -150,14 +173,12 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Copies bytes and fills addresses in.
-fn fill(room: &mut [u8], bytes: &[u8], fixups: &[Fixup], address: impl Fn(Target) -> Result<u64>) -> Result<()> {
-    let outside = || not_ours("something is outside");
-    room.get_mut(..bytes.len()).ok_or_else(outside)?.copy_from_slice(bytes);
+fn fill(room: &mut [u8], fixups: &[Fixup], address: impl Fn(Target) -> Result<u64>) -> Result<()> {
     for fixup in fixups {
         let value = address(fixup.target)?.wrapping_add_signed(fixup.addend);
         let at = fixup.at as usize;
-        room.get_mut(at..at + 8).ok_or_else(outside)?.copy_from_slice(&value.to_le_bytes());
+        let place = room.get_mut(at..at + 8).ok_or_else(|| not_ours("something is outside"))?;
+        place.copy_from_slice(&value.to_le_bytes());
     }
     Ok(())
 }

@@ -72,6 +72,7 @@ fn instruction(parts: &[&str]) -> Option<Opcode> {
         ["st", "global" | "shared" | "local", t] => Opcode::Store(Order::Weak, memory(t)?),
         ["ld", "volatile", "global" | "shared", t] => Opcode::Load(Order::Volatile, memory(t)?),
         ["st", "volatile", "global" | "shared", t] => Opcode::Store(Order::Volatile, memory(t)?),
+        ["ld", "global", "nc", t] => Opcode::Load(Order::Weak, memory(t)?),
         ["ld", "global", "L1::no_allocate", t] => Opcode::Load(Order::Volatile, memory(t)?),
         ["ld", "acquire", "cta" | "gpu" | "sys", "global" | "shared", t] => {
             Opcode::Load(Order::Synchronizing, memory(t)?)
