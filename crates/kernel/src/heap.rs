@@ -197,7 +197,7 @@ pub fn free(team: &Team, n: u32) {
 pub fn collect(team: &Team) {
     team.for_each(PAGES, |page| {
         let held = load(holds(page));
-        if held >= 1 && held <= CLASSES && load(vacant(page)) == slots(held - 1) {
+        if (1..=CLASSES).contains(&held) && load(vacant(page)) == slots(held - 1) {
             store(holds(page), 0);
             store(vacant(page), 0);
         }
@@ -216,7 +216,7 @@ fn free_one(at: u32) {
             each += 1;
         }
         add(H_HEAP, (pages * PAGE_BYTES).wrapping_neg());
-    } else if held >= 1 && held <= CLASSES {
+    } else if (1..=CLASSES).contains(&held) {
         give_back(at);
         add(H_HEAP, class_bytes(held - 1).wrapping_neg());
     }

@@ -178,7 +178,7 @@ fn apply(now: &mut Now, event: &Event, at: u32, block: Option<u32>) -> (u32, u32
             *now = Now { exists: false, size: 0, writes: 0, at: 0 };
             (event::DONE, 0)
         }
-        _ if event.a >= now.size || event.a % 4 != 0 => (event::OUTSIDE, 0),
+        _ if event.a >= now.size || !event.a.is_multiple_of(4) => (event::OUTSIDE, 0),
         event::WRITE => {
             now.writes += 1;
             if now.at != 0 {

@@ -57,8 +57,10 @@ pub fn supervise() {
     let mut it = Supervisor::begin();
     loop {
         let now = same64(clock());
+        // Asked for before the bus, so that both are under way together.
+        let done = acquire(S_DONE);
         let found = it.look();
-        let idle = shuffle(acquire(S_DONE), 0) == it.go;
+        let idle = shuffle(done, 0) == it.go;
         if idle && it.is_over(now) {
             it.command(COMMAND_LEAVE);
             break;
@@ -281,15 +283,17 @@ impl Supervisor {
 
     /// Watches the workers, and publishes every millisecond.
     fn watch(&mut self, now: u64, idle: bool) {
+        if now - self.beat < BEAT_NS {
+            return;
+        }
         let progress = shuffle(acquire(S_PROGRESS), 0);
         if idle || progress != self.progress {
             self.progress = progress;
             self.moved = now;
         }
-        if now - self.beat < BEAT_NS || self.control.mute != 0 {
-            return;
+        if self.control.mute == 0 {
+            self.publish(now);
         }
-        self.publish(now);
     }
 
     /// A heartbeat: all lanes write two words each.
