@@ -6,7 +6,7 @@
 //!
 //! [`Module::run`] blocks until the kernel has ended. While it waits it calls `service` again and again: that is where the
 //! host answers what the kernel asks over the bus, looks at the clock and raises the stop word. `service` is called from any
-//! thread, also from several at once, and says whether it found something to do.
+//! thread, also from several at once, and says whether it found something to do. A [`Queue`] is for kernels that need no service: nobody blocks.
 
 #![allow(unsafe_code)] // mapped memory, generated code and stacks of our own; each block says why it holds
 
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What went wrong on a device.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The PTX is not what this device understands.
     #[error("PTX line {line}: {message}\n  {text}")]
@@ -105,6 +105,27 @@ fn count_compilation() {
     COMPILATIONS.fetch_add(1, Ordering::Relaxed);
 }
 
+static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+static WAITS: AtomicU64 = AtomicU64::new(0);
+
+/// How many kernels this process has launched, on all devices.
+pub fn launches() -> u64 {
+    LAUNCHES.load(Ordering::Relaxed)
+}
+
+/// How often this process has waited for a device: for a kernel to end, or for a copy.
+pub fn waits() -> u64 {
+    WAITS.load(Ordering::Relaxed)
+}
+
+fn count_launch() {
+    LAUNCHES.fetch_add(1, Ordering::Relaxed);
+}
+
+fn count_wait() {
+    WAITS.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Opens a device by its [`Properties::id`], with nothing on it.
 pub fn open(id: &str) -> Result<Arc<dyn Device>> {
     match id.strip_prefix("cuda:").map(str::parse) {
@@ -160,4 +181,21 @@ pub trait Device: fmt::Debug + Send + Sync {
 pub trait Module: fmt::Debug + Send + Sync {
     /// Runs a kernel to its end. An `Err` means the launch failed as a whole; a guest's trap is not one.
     fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()>;
+    /// A queue of launches that run by themselves, one after the other.
+    fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>>;
+}
+
+/// Launches that nobody waits for. Dropping it waits for all of them: a kernel that runs until it is told has to be told before.
+pub trait Queue: fmt::Debug + Send {
+    /// Puts a launch behind those before it, and returns at once. All of its blocks are on the device together, so that they can wait for each other; a grid that is too
+    /// large for that is refused.
+    fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>>;
+}
+
+/// A launch in a [`Queue`].
+pub trait Launched: fmt::Debug + Send + Sync {
+    /// Whether it has ended. An `Err` means it failed as a whole.
+    fn is_done(&self) -> Result<bool>;
+    /// Waits for its end.
+    fn wait(&self) -> Result<()>;
 }

@@ -148,7 +148,7 @@ fn strings(code: &mut Code<'_>, [count, bytes, starts]: [u64; 3], numbered: bool
                 code.b.def_var(left, rest);
             },
         );
-        code.check_range(buffer, bytes);
+        code.check_written(buffer, bytes);
         code.call_helper(Helper::GuestWrite, &[buffer, source, bytes]);
         if numbered {
             let end = code.ins().iadd(buffer, bytes);
@@ -223,7 +223,7 @@ fn clock(code: &mut Code<'_>) {
 fn random(code: &mut Code<'_>) {
     if_local(code, local::RANDOM, |code| {
         let (buffer, length) = (code.param(1), code.param(2));
-        code.check_range(buffer, length);
+        code.check_written(buffer, length);
         let (at, left) = (code.variable(types::I32, buffer), code.variable(types::I32, length));
         code.while_loop(
             |code| code.b.use_var(left),
@@ -316,7 +316,7 @@ fn read(code: &mut Code<'_>) {
         each_vector(code, iovs, count, |code, pointer, length| {
             let left = code.header(types::I32, field::STDIN_LEFT);
             let bytes = code.ins().umin(length, left);
-            code.check_range(pointer, bytes);
+            code.check_written(pointer, bytes);
             let from = code.header(types::I64, field::STDIN);
             code.call_helper(Helper::GuestWrite, &[pointer, from, bytes]);
             let wide = code.ins().uextend(types::I64, bytes);
