@@ -269,7 +269,8 @@ impl Worker<'_> {
         }
         let idle = now - *self.idle.since.get_or_insert(now);
         if idle > YIELD {
-            let longest = LONGEST.max(round * 20);
+            // Threads of a whole grid wait for each other as well: pauses that grow with pauses would add up.
+            let longest = if self.launch.whole { LONGEST } else { LONGEST.max(round * 20) };
             self.launch.park(self.seen, (idle / 4).min(longest));
             now = Instant::now();
         } else if idle > SPIN {
