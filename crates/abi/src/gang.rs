@@ -25,8 +25,10 @@ pub struct Record {
     pub trapped: u64,
     /// Device address of the bus: memory that host and device both see.
     pub bus: u64,
+    /// Device address of memory the host sees, where the first trap is told again: the two words that this begins with. The host need not fetch it then.
+    pub report: u64,
     /// Nothing else is in the stop word's cache line: who looks at it must not find what was there when another word was read.
-    reserved: [u64; 13],
+    reserved: [u64; 12],
     /// The stop word: not 0 means "end now". Set by the host, and by a thread that traps.
     pub stop: u64,
 }
@@ -37,8 +39,8 @@ pub const RECORD_BYTES: u64 = 256;
 const _: () = assert!(size_of::<Record>() as u64 <= RECORD_BYTES && offset::STOP == 128);
 
 impl Record {
-    pub fn new(bus: u64) -> Self {
-        Self { bus, ..Self::default() }
+    pub fn new(bus: u64, report: u64) -> Self {
+        Self { bus, report, ..Self::default() }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -52,6 +54,7 @@ pub mod offset {
     pub const TRAPPED: u64 = offset_of!(Record, trapped) as u64;
     pub const STOP: u64 = offset_of!(Record, stop) as u64;
     pub const BUS: u64 = offset_of!(Record, bus) as u64;
+    pub const REPORT: u64 = offset_of!(Record, report) as u64;
 }
 
 /// Bytes of memory that the threads of a workgroup share, and no other thread sees.

@@ -148,6 +148,8 @@ struct State {
     /// Where in it the region begins.
     region: u64,
     bus: Arc<Shared>,
+    /// Where the first trap is told.
+    report: Shared,
 }
 
 impl State {
@@ -166,19 +168,13 @@ impl State {
         self.region + self.program.place.region
     }
 
-    fn record(&self) -> Result<Record, Error> {
-        let mut bytes = [0; size_of::<Record>()];
-        self.memory.read(self.region, &mut bytes)?;
-        Ok(bytemuck::pod_read_unaligned(&bytes))
-    }
-
     /// The first trap since the record was cleared, and the thread's number in the grid.
-    fn trap(&self) -> Result<Option<(Trap, u64)>, Error> {
-        let record = self.record()?;
-        let Some(trap) = TrapRecord::unpack(record.trap) else { return Ok(None) };
+    fn trap(&self) -> Option<(Trap, u64)> {
+        let trap = TrapRecord::unpack(self.report.load_u64(offset::TRAP))?;
+        let trapped = self.report.load_u64(offset::TRAPPED);
         let first = self.memory.address() + self.region + self.program.place.slot(0);
-        let thread = record.trapped.saturating_sub(first) / self.program.place.slot_bytes;
-        Ok(Some((self.program.program.compiled().trap(trap), thread)))
+        let thread = trapped.saturating_sub(first) / self.program.place.slot_bytes;
+        Some((self.program.program.compiled().trap(trap), thread))
     }
 }
 
@@ -194,9 +190,10 @@ impl Gang {
         let region = memory.address().next_multiple_of(place.region) - memory.address();
         let bus = Arc::new(device.share(place.sizes.bus_bytes.max(16))?);
         let constants = filled(&*device, &compiled.initial.constants)?;
-        memory.write(region, Record::new(bus.address()).bytes())?;
+        let report = device.share(64)?;
+        memory.write(region, Record::new(bus.address(), report.address()).bytes())?;
         let queue = program.program.module().clone().queue()?;
-        let state = State { program, memory, region, bus };
+        let state = State { program, memory, region, bus, report };
         state.write_slots(constants.address())?;
         for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
             let bytes: Vec<u8> = piece.1.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -294,6 +291,7 @@ impl Gang {
     /// After a stop or a trap, once all launches have ended: the next launch runs again. The image is what they left of it.
     pub fn recover(&self) -> Result<(), Error> {
         self.shared.set_stop(false)?;
+        self.shared.report.store_u64(offset::TRAP, 0);
         Ok(self.shared.memory.write(self.shared.region + offset::TRAP, &[0; 16])?)
     }
 }
@@ -331,8 +329,7 @@ impl Running {
     /// Waits for its end, and says whether every thread returned from the entry, or which trap was the first: [`TrapCode::Interrupted`] if the gang was stopped.
     pub fn wait(&self) -> Result<Result<(), GangTrap>, Error> {
         self.launched.wait()?;
-        let trap = self.shared.trap()?;
-        Ok(trap.map_or(Ok(()), |(trap, thread)| Err(GangTrap { trap, thread })))
+        Ok(self.shared.trap().map_or(Ok(()), |(trap, thread)| Err(GangTrap { trap, thread })))
     }
 }
 

@@ -232,7 +232,7 @@ fn the_host_stops_a_gang() {
     let began = Instant::now();
     gang.stop();
     assert!(running.wait().unwrap().unwrap_err().is_stop());
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -51,7 +51,10 @@ pub(crate) fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
     body.operand(record);
     body.end();
     let first = body.op_to_temp(Class::Pred, "setp.eq", ".u64", &[found.into(), 0.into()]);
-    body.store_if(first, "st.global.u64", region, offset::TRAPPED as i64, instance.into());
+    let report = body.temp(Class::B64);
+    body.load("ld.global", ".u64", report, region, offset::REPORT as i64);
+    body.store_if(first, "st.relaxed.sys.global.u64", report, offset::TRAPPED as i64, instance.into());
+    body.store_if(first, "st.release.sys.global.u64", report, offset::TRAP as i64, record.into());
     body.store("st.relaxed.gpu.global", ".u32", region, offset::STOP as i64, 1.into());
     shared_store(body, TRAPPED, 1.into());
 }

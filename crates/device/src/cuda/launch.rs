@@ -176,8 +176,14 @@ impl Loaded {
         &self.context
     }
 
-    /// Puts a launch on a stream, if all its blocks can be on the GPU at once.
+    /// Puts a launch on a stream.
     pub(super) fn start(&self, kernel: &str, grid: Grid, args: &[Arg], stream: Handle) -> Result<Running> {
+        let kernel = self.kernel(kernel, grid)?;
+        self.launch(kernel, grid, &mut kernel.entry.cells(args)?, stream)
+    }
+
+    /// An error, unless all blocks of a grid can be on the GPU at once.
+    pub(super) fn fits(&self, kernel: &str, grid: Grid) -> Result<()> {
         let kernel = self.kernel(kernel, grid)?;
         let mut fitting = 0;
         // SAFETY: entered; one `int` is written, and `image` keeps the function loaded.
@@ -196,7 +202,7 @@ impl Loaded {
                 grid.blocks, grid.threads, self.properties.id
             )));
         }
-        self.launch(kernel, grid, &mut kernel.entry.cells(args)?, stream)
+        Ok(())
     }
 
     fn kernel(&self, kernel: &str, grid: Grid) -> Result<&Kernel> {

@@ -14,6 +14,8 @@ pub(super) struct Line {
     stream: Handle,
     /// Those that were not seen to end.
     flights: Vec<Arc<Flight>>,
+    /// The launch that was last found to fit: kernel, blocks, threads.
+    fitting: Option<(String, u32, u32)>,
 }
 
 // SAFETY: handles of the driver may be used from any thread.
@@ -22,13 +24,20 @@ unsafe impl Send for Line {}
 impl Line {
     pub(super) fn new(module: Arc<Loaded>) -> Result<Self> {
         let stream = module.context().new_stream()?;
-        Ok(Self { module, stream, flights: Vec::new() })
+        Ok(Self { module, stream, flights: Vec::new(), fitting: None })
     }
 }
 
 impl Queue for Line {
     fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>> {
         self.flights.retain(|flight| !matches!(flight.is_done(), Ok(true)));
+        let known = self.fitting.as_ref().is_some_and(|(name, blocks, threads)| {
+            (name.as_str(), *blocks, *threads) == (kernel, grid.blocks, grid.threads)
+        });
+        if !known {
+            self.module.fits(kernel, grid)?;
+            self.fitting = Some((kernel.to_owned(), grid.blocks, grid.threads));
+        }
         let context = self.module.context();
         let flight = Flight::new(context)?;
         *flight.state() = State::Running(self.module.start(kernel, grid, args, self.stream)?);
