@@ -3,7 +3,7 @@
 //! ```text
 //!             ┌ a multiple of the region's size, which is a power of two
 //!             ▼
-//! region      Record │ slot of thread 0 │ slot of thread 1 │ …        every thread's own
+//! region      Record │ slot of thread 0 │ slot of thread 1 │ … │ hot words, those of all threads side by side
 //! memory      image, `image_bytes` long │ stack of thread 0 │ stack of thread 1 │ … │ guard
 //! ```
 //!
@@ -31,7 +31,7 @@ pub struct Record {
     pub stop: u64,
 }
 
-/// Bytes set aside for it, so that slots begin aligned.
+/// Bytes set aside for it at least: the place of a slot.
 pub const RECORD_BYTES: u64 = 256;
 
 const _: () = assert!(size_of::<Record>() as u64 <= RECORD_BYTES && offset::STOP == 128);

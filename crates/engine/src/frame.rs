@@ -117,11 +117,11 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         w.list(segments, |w, Segment { at, length, cell }| w.words(&[*at, *length, *cell]));
     }
     w.words(&[*arguments, *end, *memory, *low, *own, *constants]);
-    w.list(gang.as_slice(), |w, GangPlace { sizes, region, slot_bytes, memory_bytes }| {
+    w.list(gang.as_slice(), |w, GangPlace { sizes, region, slot_bytes, hot, hot_stride, memory_bytes }| {
         let GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes } = *sizes;
         let sizes = [threads.into(), groups.into(), image_bytes, stack_bytes, bus_bytes];
         w.words(&sizes);
-        w.words(&[*region, *slot_bytes, *memory_bytes]);
+        w.words(&[*region, *slot_bytes, *hot, *hot_stride, *memory_bytes]);
     });
 }
 
@@ -141,8 +141,10 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
         [threads, groups, image_bytes, stack_bytes, bus_bytes] => {
             let (threads, groups) = (threads as u32, groups as u32);
             let sizes = GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes };
-            let [region, slot_bytes, memory_bytes] = three(r)?;
-            Ok(GangPlace { sizes, region, slot_bytes, memory_bytes })
+            let [region, slot_bytes, hot, hot_stride, memory_bytes] = r.words()?[..] else {
+                return Err(not_ours("a gang is another"));
+            };
+            Ok(GangPlace { sizes, region, slot_bytes, hot, hot_stride, memory_bytes })
         }
         _ => Err(not_ours("a gang is another")),
     })?;

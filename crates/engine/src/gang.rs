@@ -12,7 +12,7 @@ use crate::compile::{CompileOptions, Entry};
 use crate::compiler::Compiler;
 use crate::error::Error;
 use crate::program::{Program, Trap};
-use gpu_run_abi::gang::{RECORD_BYTES, Record, offset};
+use gpu_run_abi::gang::{Record, offset};
 use gpu_run_abi::layout::{GUARD, Header, MEMORY_TAIL};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 use gpu_run_device::{Arg, Buffer, Device, Grid, Launched, Queue, Shared};
@@ -176,7 +176,7 @@ impl State {
     fn trap(&self) -> Result<Option<(Trap, u64)>, Error> {
         let record = self.record()?;
         let Some(trap) = TrapRecord::unpack(record.trap) else { return Ok(None) };
-        let first = self.memory.address() + self.region + RECORD_BYTES;
+        let first = self.memory.address() + self.region + self.program.place.slot(0);
         let thread = record.trapped.saturating_sub(first) / self.program.place.slot_bytes;
         Ok(Some((self.program.program.compiled().trap(trap), thread)))
     }
@@ -390,7 +390,7 @@ impl State {
                 slot[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
                 bytes.extend(&slot);
             }
-            self.memory.write(self.region + RECORD_BYTES + first * place.slot_bytes, &bytes)?;
+            self.memory.write(self.region + place.slot(first), &bytes)?;
         }
         Ok(())
     }

@@ -162,6 +162,47 @@ fn deep() -> String {
     )
 }
 
+/// Its first segment is a table of constants, from which it prints what it finds at 16 places. Before that it writes there what stdin's first byte says: by a store, by a store that only
+/// begins before it, by `memory.fill`, by reading stdin to it, by a store behind it, or not at all.
+fn constants() -> String {
+    format!(
+        r#"(module {IMPORTS} (data (i32.const 1024) "0123456789abcdef") (data (i32.const 1040) "more")
+          (func (export "_start") (local $how i32) (local $i i32)
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1))
+          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (local.set $how (i32.load8_u (i32.const 100)))
+          (if (i32.eq (local.get $how) (i32.const 115)) (then (i32.store8 (i32.add (local.get $how) (i32.const 912)) (i32.const 33))))
+          (if (i32.eq (local.get $how) (i32.const 98)) (then (i32.store align=1 (i32.add (local.get $how) (i32.const 923)) (i32.const 0x21212121))))
+          (if (i32.eq (local.get $how) (i32.const 102)) (then (memory.fill (i32.add (local.get $how) (i32.const 935)) (i32.const 33) (i32.const 5))))
+          (if (i32.eq (local.get $how) (i32.const 114)) (then
+            (i32.store (i32.const 0) (i32.add (local.get $how) (i32.const 911))) (i32.store (i32.const 4) (i32.const 3))
+            (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))))
+          (if (i32.eq (local.get $how) (i32.const 97)) (then (i32.store8 (i32.add (local.get $how) (i32.const 943)) (i32.const 33))))
+          (loop $copy
+            (i32.store8 offset=200 (local.get $i) (i32.load8_u offset=1024 (i32.and (local.get $i) (i32.const 15))))
+            (br_if $copy (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 16))))
+          (i32.store8 (i32.const 216) (i32.load8_u (i32.const 1027)))
+          (i32.store (i32.const 0) (i32.const 200)) (i32.store (i32.const 4) (i32.const 17))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    )
+}
+
+#[test]
+fn constants_that_are_written_after_all_have_their_new_values() {
+    let inputs = ["", "s", "b", "f", "rXYZ", "a", "n"];
+    let (exact, _) = run(&mapper(&constants(), 8, Layout::Interleaved), &inputs);
+    let printed: Vec<_> = exact.iter().map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).collect();
+    let plain = "0123456789abcdef3";
+    let written = ["012!456789abcdef!", "!123456789abcdef3", "0123456789abc!!!3", "0XYZ456789abcdefZ"];
+    assert_eq!(printed, [&[plain][..], &written, &[plain, plain]].concat());
+    let slots = checked_mapper(&constants(), 8, Layout::Interleaved, Checks::Fast);
+    for fast in [slots, own_mapper(&constants(), 8, 256 << 10)] {
+        let (done, stats) = run(&fast, &inputs);
+        assert_eq!(done, exact);
+        assert_eq!((stats.again, stats.instances), (4, 7));
+    }
+}
+
 #[test]
 fn a_stack_deeper_than_what_has_a_place_runs_again() {
     let inputs = ["1", "2", "3", "4", "8", "9", "2x", "9x"];

@@ -1,7 +1,7 @@
 //! The few things all generated code does, whether it comes from wasm or from the runtime: it reaches its instance's slot, turns
 //! guest addresses into device addresses, and traps.
 
-use crate::slot::{GangPlace, MemoryPlace, SlotLayout};
+use crate::slot::{GangPlace, MemoryPlace, SlotLayout, hot};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, AliasRegion, AliasRegionData, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder,
@@ -124,10 +124,41 @@ impl<'b> Code<'b> {
         self.word_store(value, flags, instance, at);
     }
     pub(crate) fn header(&mut self, ty: Type, field: u64) -> Value {
-        self.slot_load(ty, region::HEADER, field)
+        match self.hot_field(field) {
+            Some((place, word)) => self.hot_load(&place, region::HEADER, word),
+            None => self.slot_load(ty, region::HEADER, field),
+        }
     }
     pub(crate) fn set_header(&mut self, value: Value, field: u64) {
-        self.slot_store(value, region::HEADER, field);
+        match self.hot_field(field) {
+            Some((place, word)) => self.hot_store(&place, value, region::HEADER, word),
+            None => self.slot_store(value, region::HEADER, field),
+        }
+    }
+    /// The hot word that stands for a field of the header, in a gang.
+    fn hot_field(&self, at: u64) -> Option<(GangPlace, u64)> {
+        let word = match at {
+            field::STACK_FLOOR => hot::STACK_FLOOR,
+            field::FUEL => hot::FUEL,
+            _ => return None,
+        };
+        Some((self.gang?, word))
+    }
+    /// Where the thread's hot words are counted from: its number is in the upper bits of its slot's place.
+    fn hot_base(&mut self, place: &GangPlace) -> Value {
+        let (record, instance) = (self.region_address(place), self.instance);
+        let slot = self.ins().band_imm_u(instance, place.region as i64 - 1);
+        let offset = self.ins().ushr_imm_u(slot, i64::from(place.slot_bytes.trailing_zeros()) - 2);
+        self.ins().iadd(record, offset)
+    }
+    /// A hot word of a gang's thread (i32).
+    pub(crate) fn hot_load(&mut self, place: &GangPlace, id: u32, word: u64) -> Value {
+        let (flags, base) = (self.trusted(id), self.hot_base(place));
+        self.ins().load(types::I32, flags, base, (place.hot + word * place.hot_stride) as i32)
+    }
+    pub(crate) fn hot_store(&mut self, place: &GangPlace, value: Value, id: u32, word: u64) {
+        let (flags, base) = (self.trusted(id), self.hot_base(place));
+        self.ins().store(flags, value, base, (place.hot + word * place.hot_stride) as i32);
     }
     /// A word of the slot that does not change while the instance runs: loaded once, wherever it is used.
     pub(crate) fn fixed(&mut self, at: u64) -> Value {

@@ -103,8 +103,12 @@ pub struct GangPlace {
     pub sizes: GangSizes,
     /// Bytes of the region with the record and the slots: a power of two, and what its address is a multiple of.
     pub region: u64,
-    /// From one slot to the next.
+    /// From one slot to the next, a power of two. The record has the place of one, and thread 0's slot follows it.
     pub slot_bytes: u64,
+    /// Where in the region the threads' *hot* words lie: those that functions use on entry, one word of all threads side by side, so that lanes in step make one access.
+    pub hot: u64,
+    /// From one hot word to the next.
+    pub hot_stride: u64,
     /// Bytes of the memory: image, stacks, and a guard, so that no stack is near its end.
     pub memory_bytes: u64,
 }
@@ -114,6 +118,27 @@ impl GangPlace {
     pub fn threads(&self) -> u64 {
         u64::from(self.sizes.threads) * u64::from(self.sizes.groups)
     }
+
+    /// Where a thread's slot begins in the region.
+    pub fn slot(&self, thread: u64) -> u64 {
+        (thread + 1) * self.slot_bytes
+    }
+}
+
+/// Hot words of a gang's thread: see [`GangPlace::hot`].
+pub(crate) mod hot {
+    pub(crate) const STACK_FLOOR: u64 = 0;
+    pub(crate) const FUEL: u64 = 1;
+    /// Global `n`, if it is an i32 that begins with a number and changes.
+    pub(crate) const GLOBALS: u64 = 2;
+}
+
+/// Bytes of a cache line.
+const LINE: u64 = 128;
+
+/// Whether a global of a gang's thread is a hot word.
+pub(crate) fn is_hot(global: &Global) -> bool {
+    global.mutable && global.ty == ValType::I32 && matches!(global.init, Constant::Bits(_))
 }
 
 #[derive(Clone, Debug)]
@@ -242,7 +267,7 @@ impl SlotLayout {
         }
         let mut slots = Self::new(module, false, 0);
         let count = u64::from(threads) * u64::from(groups);
-        let slot_bytes = slots.memory.next_multiple_of(SLOT_ALIGN);
+        let slot_bytes = slots.memory.max(SLOT_ALIGN).max(RECORD_BYTES).next_power_of_two();
         let stacks = count.saturating_mul(stack_bytes);
         // Too much stays too much.
         let wanted = image_bytes.saturating_add(stacks).min(1 << 40);
@@ -253,8 +278,15 @@ impl SlotLayout {
                 MAX_PAGES * PAGE
             ));
         }
-        let region = (RECORD_BYTES + count * slot_bytes).next_power_of_two();
-        slots.gang = Some(GangPlace { sizes, region, slot_bytes, memory_bytes });
+        // Thread `t`'s is `t + 1` words behind the beginning: so the first one's begins a line.
+        let hot = ((count + 1) * slot_bytes).next_multiple_of(LINE) + LINE - 4;
+        let hot_stride = (4 * (count + 1)).next_multiple_of(LINE);
+        let words = hot::GLOBALS + module.globals.len() as u64;
+        let region = (hot + words * hot_stride + LINE).next_power_of_two();
+        if region > 1 << 31 {
+            return limit(format!("{count} threads of {slot_bytes} bytes each are more than a gang has room for"));
+        }
+        slots.gang = Some(GangPlace { sizes, region, slot_bytes, hot, hot_stride, memory_bytes });
         Ok(slots)
     }
 

@@ -27,6 +27,9 @@ const LONGEST: Duration = Duration::from_millis(1);
 /// After so much idle time a worker no longer leaves blocks to workers that have not come.
 const PATIENCE: Duration = Duration::from_millis(2);
 
+/// How many turns before its own a thread's stack is asked for.
+const AHEAD: usize = 4;
+
 /// Runs blocks until there are no more.
 pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
     let now = Instant::now();
@@ -95,6 +98,7 @@ impl Worker<'_> {
         while !self.launch.stopped() {
             if let Some((block, thread)) = self.ready.pop_front() {
                 self.idle.resumed += 1;
+                self.look_ahead();
                 self.resume(block, thread)?;
             } else if self.answered() {
                 self.wake_all();
@@ -106,6 +110,21 @@ impl Worker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Has the machine fetch the stacks of those that are next: of a thousand threads that wait for each other, each one's has left the cache until its turn comes.
+    #[inline]
+    fn look_ahead(&self) {
+        let fiber = |at: usize| {
+            let (block, thread) = *self.ready.get(at)?;
+            self.blocks[block as usize].as_ref()?.fibers[thread as usize].as_ref()
+        };
+        if let Some(far) = fiber(AHEAD) {
+            far.announce();
+        }
+        if let Some(near) = fiber(AHEAD / 2) {
+            near.approach();
+        }
     }
 
     /// Whether something happened that the sleepers may have waited for.

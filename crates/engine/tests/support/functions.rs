@@ -88,12 +88,15 @@ fn number(head: &str) -> Option<u64> {
     name[1..name.find('_')?].parse().ok()
 }
 
-/// An instruction without the numbers of its registers and labels.
+/// An instruction without the numbers of its registers and labels; of a list as long as a call's or a table's, what kinds of things are in it.
 fn form(line: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for token in tokens(line) {
-        token.form().hash(&mut hasher);
+    let mut forms: Vec<_> = tokens(line).map(Token::form).collect();
+    if forms.iter().take(4).any(|(_, word, _)| ["call", ".branchtargets", ".callprototype"].contains(word)) {
+        forms.sort_unstable();
+        forms.dedup();
     }
+    let mut hasher = DefaultHasher::new();
+    forms.hash(&mut hasher);
     hasher.finish()
 }
 

@@ -4,12 +4,12 @@ use super::ENTRY;
 use super::kernel::thread_number;
 use crate::code::{self, Code};
 use crate::constant::Constant;
-use crate::slot::GangPlace;
+use crate::slot::{GangPlace, hot, is_hot};
 use crate::translate::Env;
 use crate::types::ValType;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Signature, Value, types};
-use gpu_run_abi::gang::{RECORD_BYTES, WORKGROUP_BYTES};
+use gpu_run_abi::gang::WORKGROUP_BYTES;
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region};
 use gpu_run_abi::layout::field;
 
@@ -29,14 +29,14 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     let index = code.ins().uextend(types::I64, thread);
     let offset = code.ins().imul_imm_u(index, place.slot_bytes as i64);
     let slot = code.ins().iadd(slots, offset);
-    code.instance = code.ins().iadd_imm_s(slot, RECORD_BYTES as i64);
+    code.instance = code.ins().iadd_imm_s(slot, place.slot(0) as i64);
     let pointer = code.ins().get_stack_pointer(types::I64);
     let pointer = code.ins().ireduce(types::I32, pointer);
     let floor = code.ins().isub(pointer, stack);
     code.set_header(floor, field::STACK_FLOOR);
     let fuel = code.i32(INTERVAL);
     code.set_header(fuel, field::FUEL);
-    reset_globals(code, env);
+    reset_globals(code, env, place);
     set_stack_pointer(code, env, place, thread);
     clear_workgroup(code);
     code.intrinsic(Intrinsic::Barrier, &[]);
@@ -47,10 +47,15 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
 }
 
 /// What a thread changed in the last launch is as it was at first: what lasts is the image alone.
-fn reset_globals(code: &mut Code<'_>, env: &Env<'_>) {
+fn reset_globals(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     for ((index, global), at) in (0..).zip(&env.module.globals).zip(&env.slots.globals) {
         let Constant::Bits(bits) = global.init else { continue };
         if !global.mutable || global.ty == ValType::V128 {
+            continue;
+        }
+        if is_hot(global) {
+            let word = code.i32(bits as i64);
+            code.hot_store(place, word, region::GLOBALS + index, hot::GLOBALS + u64::from(index));
             continue;
         }
         let word = code.i64(bits as i64);
@@ -61,13 +66,13 @@ fn reset_globals(code: &mut Code<'_>, env: &Env<'_>) {
 /// Stacks grow down: a thread's begins where the next one's ends.
 fn set_stack_pointer(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace, thread: Value) {
     let Some(global) = env.module.globals.get(STACK_POINTER) else { return };
-    if !global.mutable || global.ty != ValType::I32 {
+    if !is_hot(global) {
         return;
     }
     let next = code.ins().iadd_imm_s(thread, 1);
     let offset = code.ins().imul_imm_u(next, place.sizes.stack_bytes as i64);
     let top = code.ins().iadd_imm_s(offset, place.sizes.image_bytes as i64);
-    code.slot_store(top, region::GLOBALS + STACK_POINTER as u32, env.slots.globals[STACK_POINTER]);
+    code.hot_store(place, top, region::GLOBALS + STACK_POINTER as u32, hot::GLOBALS + STACK_POINTER as u64);
 }
 
 /// A workgroup's own memory begins as zeros: all threads write side by side.

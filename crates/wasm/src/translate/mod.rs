@@ -26,7 +26,7 @@ use crate::decode::Module;
 use crate::error::Error;
 use crate::link::Part;
 use crate::runtime;
-use crate::slot::{GangSizes, SlotLayout};
+use crate::slot::{GangSizes, SlotLayout, hot, is_hot};
 use crate::types::{FuncType, ValType, words};
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -360,22 +360,13 @@ impl<'b> Translator<'_, 'b> {
             }
             Operator::GlobalGet { global_index } => {
                 let global_index = self.part.globals[global_index as usize];
-                let ty = self.env.module.globals[global_index as usize].ty.clif();
-                let value = self.code.slot_load(
-                    ty,
-                    region::GLOBALS + global_index,
-                    self.env.slots.globals[global_index as usize],
-                );
+                let value = self.global(global_index);
                 self.push(value);
             }
             Operator::GlobalSet { global_index } => {
                 let global_index = self.part.globals[global_index as usize];
                 let value = self.pop();
-                self.code.slot_store(
-                    value,
-                    region::GLOBALS + global_index,
-                    self.env.slots.globals[global_index as usize],
-                );
+                self.set_global(global_index, value);
             }
             Operator::Drop => {
                 self.pop();
@@ -388,6 +379,31 @@ impl<'b> Translator<'_, 'b> {
             _ => return false,
         }
         true
+    }
+
+    fn global(&mut self, index: u32) -> Value {
+        let global = &self.env.module.globals[index as usize];
+        match self.code.gang {
+            Some(place) if is_hot(global) => {
+                self.code.hot_load(&place, region::GLOBALS + index, hot::GLOBALS + u64::from(index))
+            }
+            _ => {
+                let at = self.env.slots.globals[index as usize];
+                self.code.slot_load(global.ty.clif(), region::GLOBALS + index, at)
+            }
+        }
+    }
+
+    fn set_global(&mut self, index: u32, value: Value) {
+        match self.code.gang {
+            Some(place) if is_hot(&self.env.module.globals[index as usize]) => {
+                self.code.hot_store(&place, value, region::GLOBALS + index, hot::GLOBALS + u64::from(index));
+            }
+            _ => {
+                let at = self.env.slots.globals[index as usize];
+                self.code.slot_store(value, region::GLOBALS + index, at);
+            }
+        }
     }
 
     fn select(&mut self, condition: Value, a: Value, b: Value) {
