@@ -59,13 +59,15 @@ pub fn supervise() {
         let now = same64(clock());
         // Asked for before the bus, so that both are under way together.
         let done = acquire(S_DONE);
+        // Lanes look one after the other: only a limit known before is one whose events they have all seen.
+        let limit = it.control.limit;
         let found = it.look();
         let idle = shuffle(done, 0) == it.go;
         if idle && it.is_over(now) {
             it.command(COMMAND_LEAVE);
             break;
         }
-        let began = idle && it.begin_tick(now, found);
+        let began = idle && it.begin_tick(now, found, limit);
         it.watch(now, idle);
         it.iterations = it.iterations.wrapping_add(1);
         if found == 0 && !began {
@@ -216,7 +218,7 @@ impl Supervisor {
     }
 
     /// Commands the next tick, if it is time and nothing speaks against it.
-    fn begin_tick(&mut self, now: u64, found: u32) -> bool {
+    fn begin_tick(&mut self, now: u64, found: u32, limit: u64) -> bool {
         let control = self.control;
         if control.hold != self.held {
             self.held = control.hold;
@@ -225,8 +227,8 @@ impl Supervisor {
             }
         }
         // Where the limit is near, its events are in the ring already: all of them belong to the tick.
-        let complete = control.limit == u64::MAX || found == 0 || self.staged == STAGED_MAX;
-        if control.hold != 0 || self.tick >= control.limit || now < self.due || !complete {
+        let complete = limit == u64::MAX || found == 0 || self.staged == STAGED_MAX;
+        if control.hold != 0 || self.tick >= limit.min(control.limit) || now < self.due || !complete {
             return false;
         }
         let behind = now - self.due;

@@ -65,8 +65,11 @@ impl Team {
             fence();
             release(S_GENERATION, generation.wrapping_add(1));
         }
+        let mut looks = 0;
         while shuffle(acquire(S_GENERATION), 0) == generation {
-            sleep(50);
+            // The others are about to come: only who waits for long sleeps.
+            sleep(if looks < 1000 { 0 } else { 500 });
+            looks += 1;
         }
     }
 

@@ -8,6 +8,8 @@
 //! The state is one flat range of memory, and the same log of events gives the same state, bit for bit, on every device, under every strategy and with any number of
 //! threads: see [`Checkpoint`] and [`Log`].
 
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
+
 mod boot;
 mod checkpoint;
 mod error;

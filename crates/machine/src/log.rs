@@ -127,7 +127,7 @@ impl Log {
 
     /// The tick a replay comes to: where the machine ended, or behind the last that took events.
     pub fn last_tick(&self) -> u64 {
-        let took = self.ticks.last().map_or(self.from, |(tick, _)| tick + 1);
+        let took = self.ticks.iter().map(|(tick, _)| tick + 1).max().unwrap_or(self.from);
         self.end.map_or(took, |(tick, _)| tick)
     }
 

@@ -284,8 +284,10 @@ impl Service {
         if let (Some((path, _)), true) = (&self.checkpoints, self.hold.as_ref().is_some_and(|hold| hold.periodic)) {
             // What the log says of ticks before it must be there if it is.
             if let (Some(recorder), Some(last)) = (&mut self.recorder, checkpoint.tick().checked_sub(1)) {
-                // The log reaches as far, even if its last ticks took nothing.
-                recorder.events(last, &[])?;
+                // The log reaches as far, even if its last ticks took nothing; one that is being replayed reaches further.
+                if self.feed.is_none() {
+                    recorder.events(last, &[])?;
+                }
                 recorder.sync()?;
             }
             let (path, kept) = (path.clone(), checkpoint.clone());

@@ -50,7 +50,9 @@ fn recorded(folder: &std::path::Path) -> (Log, gpu_run_machine::Hash) {
     let machine = boot(Options { record, rate: 500, ..quick() });
     for seed in 0..8 {
         post_load(&machine, seed, 150);
-        std::thread::sleep(Duration::from_millis(10));
+        // The next ones are for later ticks.
+        let tick = machine.state().tick;
+        wait_for(&machine, "a tick", |machine| machine.state().waiting == 0 && machine.state().tick > tick + 1);
     }
     wait_for(&machine, "all events", |machine| machine.state().waiting == 0 && machine.state().events >= 1000);
     let ended = end(machine);
