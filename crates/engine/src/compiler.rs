@@ -225,7 +225,11 @@ impl Build {
         cache.flush();
         let timings = compiled.map_or_else(Vec::new, |compiled| compiled.timings().to_vec());
         let load = began.elapsed().saturating_sub(timings.iter().map(|(_, time)| *time).sum());
-        let program = program.kept(cache.clone(), found.in_use, self.name.clone());
+        let took = match found.origin {
+            Origin::Hit { saved } => saved,
+            _ => began.elapsed(),
+        };
+        let program = program.kept(cache.clone(), key.clone(), found.in_use, self.name.clone(), took);
         Ok((program, Report { origin: found.origin, timings, load }, bytes))
     }
 
