@@ -88,11 +88,12 @@ impl Run<'_> {
         let seconds = self.began.elapsed().as_secs_f64();
         println!(
             "{what}: {} modules compared, {differences} differences; {} calls, {} of them trapped; {} modules nothing could be called of; \
-             skipped: {} not made, {} Wasmtime has a limit for, {} gpu-run has; {seconds:.0} s, {:.1} modules/s",
+             {} skipped ({} not made, {} Wasmtime has a limit for, {} gpu-run has); {seconds:.0} s, {:.1} modules/s",
             c.modules,
             c.calls,
             c.traps,
             c.silent,
+            c.skipped(),
             c.unmade,
             c.refused,
             c.limited,

@@ -34,10 +34,12 @@ pub enum TrapCode {
     UncaughtException = 22,
     /// A reference to an exception that is no longer kept was thrown.
     LostException = 23,
+    /// A host function was given a pointer that is not aligned to what it is to point to.
+    MisalignedPointer = 24,
 }
 
 impl TrapCode {
-    pub const ALL: [TrapCode; 20] = [
+    pub const ALL: [TrapCode; 21] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -58,6 +60,7 @@ impl TrapCode {
         Self::NullException,
         Self::UncaughtException,
         Self::LostException,
+        Self::MisalignedPointer,
     ];
 
     pub fn from_u8(code: u8) -> Option<Self> {
@@ -86,6 +89,7 @@ impl TrapCode {
             Self::NullException => "null exception reference",
             Self::UncaughtException => "uncaught exception",
             Self::LostException => "a reference to an exception was thrown after too many others were made",
+            Self::MisalignedPointer => "a host function was given a misaligned pointer",
             Self::Inexact => "it needs exact checks of memory, and quick ones were made: run it with --checks exact",
         }
     }

@@ -72,11 +72,14 @@ fn takes_no_collector(module: &[u8]) -> bool {
 /// What WebAssembly 3.0 has, less garbage collection; sizes that keep a run short.
 fn config(random: &mut Random, wanted: Wanted) -> Config {
     let reference_types = random.one_in(3) || wanted.typed_references;
+    // Most random addresses and divisors trap: half of the modules avoid them, so that something is computed.
+    let disallow_traps = random.one_in(2);
+    // A segment at a random place of a memory or a table is mostly outside of it, and the module then does nothing at all.
+    let segments = if disallow_traps || random.one_in(8) { 4 } else { 0 };
     Config {
         canonicalize_nans: wanted.canonicalize_nans,
         reference_types_enabled: reference_types,
-        // Most random addresses and divisors trap: half of the modules avoid them, so that something is computed.
-        disallow_traps: random.one_in(2),
+        disallow_traps,
         export_everything: true,
         allow_start_export: random.one_in(8),
         bulk_memory_enabled: true,
@@ -106,11 +109,13 @@ fn config(random: &mut Random, wanted: Wanted) -> Config {
         max_tables: if reference_types { 3 } else { 1 },
         max_table_elements: 40,
         table_max_size_required: true,
-        max_element_segments: 4,
+        max_element_segments: segments,
         max_elements: 8,
-        max_data_segments: 4,
+        max_data_segments: segments,
         max_globals: 8,
         max_tags: 4,
+        // A module without a type has no function.
+        min_types: 3,
         max_types: if wanted.typed_references { 5 } else { 12 },
         ..Config::default()
     }
