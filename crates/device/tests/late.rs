@@ -41,14 +41,14 @@ fn ptx() -> String {
         ".visible .global .align 8 .u64 table[{FUNCTIONS}] = {{{}}};
 .visible .func (.reg .b64 %d1) sum (.reg .b64 %d0)
 {{
-    .reg .b64 %d<9>;
+    .reg .b64 %x<4>;
     .reg .pred %p0;
     mov.u64 %d1, 0;
     setp.eq.u64 %p0, %d0, 0;
     @%p0 bra $end;
-    sub.u64 %d2, %d0, 1;
-    call (%d3), sum, (%d2);
-    add.u64 %d1, %d3, %d0;
+    sub.u64 %x2, %d0, 1;
+    call (%x3), sum, (%x2);
+    add.u64 %d1, %x3, %d0;
 $end:
     ret;
 }}
@@ -148,7 +148,7 @@ fn a_program_with_both_kinds_does_the_same() {
 #[test]
 fn a_function_that_cannot_be_compiled_ends_the_launch_that_calls_it() {
     let device = device();
-    let text = ptx().replace("    sub.u64 %d2, %d0, 1;\n", "    nothing.like.this %d2;\n");
+    let text = ptx().replace("    sub.u64 %x2, %d0, 1;\n", "    nothing.like.this %x2;\n");
     let module = device.load(&text).unwrap();
     let buffer = device.allocate(64 * 8).unwrap();
     for _ in 0..2 {
