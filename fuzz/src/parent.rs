@@ -146,7 +146,13 @@ impl Run<'_> {
         }
     }
 
-    fn compare(&self, number: usize, pipes: &mut Option<Pipes>, generator: Generator, seed: u64) -> Result<Compared, String> {
+    fn compare(
+        &self,
+        number: usize,
+        pipes: &mut Option<Pipes>,
+        generator: Generator,
+        seed: u64,
+    ) -> Result<Compared, String> {
         if pipes.is_none() {
             let (child, new) = start(self.options).map_err(|e| format!("no process can be started: {e}"))?;
             self.lock().children[number] = Some((child, Instant::now()));

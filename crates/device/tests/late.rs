@@ -20,7 +20,9 @@ fn device() -> Arc<dyn Device> {
 /// `f0(x) = x + 1`, `fn(x) = f(n-1)(x) + n`; a table of all of them, a function that recurses, and one nobody calls. Thread i calls function i mod the number through the table, and
 /// the last one directly.
 fn ptx() -> String {
-    let mut text = format!("{HEADER}.visible .func (.reg .b64 %d1) f0 (.reg .b64 %d0)\n{{\n    add.u64 %d1, %d0, 1;\n    ret;\n}}\n");
+    let mut text = format!(
+        "{HEADER}.visible .func (.reg .b64 %d1) f0 (.reg .b64 %d0)\n{{\n    add.u64 %d1, %d0, 1;\n    ret;\n}}\n"
+    );
     for n in 1..FUNCTIONS {
         _ = write!(
             text,

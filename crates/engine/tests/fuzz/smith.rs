@@ -27,7 +27,9 @@ pub(crate) fn module(seed: u64) -> Option<Vec<u8>> {
     if random.one_in(3) {
         let wanted = Wanted { typed_references: true, ..wanted };
         let seeds = (0..ATTEMPTS).map(|attempt| seed ^ (attempt + 1) << 48);
-        if let Some(module) = seeds.filter_map(|seed| comparable(seed, wanted)).find(|module| takes_no_collector(module)) {
+        if let Some(module) =
+            seeds.filter_map(|seed| comparable(seed, wanted)).find(|module| takes_no_collector(module))
+        {
             return Some(module);
         }
     }
@@ -38,7 +40,8 @@ pub(crate) fn module(seed: u64) -> Option<Vec<u8>> {
 fn comparable(seed: u64, mut wanted: Wanted) -> Option<Vec<u8>> {
     let mut module = generate(seed, wanted)?;
     // Whoever waits for a time that was made up at random waits for ever; `atomics.rs` has these two.
-    let waits = |op: &Operator<'_>| matches!(op, Operator::MemoryAtomicWait32 { .. } | Operator::MemoryAtomicWait64 { .. });
+    let waits =
+        |op: &Operator<'_>| matches!(op, Operator::MemoryAtomicWait32 { .. } | Operator::MemoryAtomicWait64 { .. });
     if wanted.threads && uses(&module, waits) {
         wanted.threads = false;
         module = generate(seed, wanted)?;

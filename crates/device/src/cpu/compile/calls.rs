@@ -34,7 +34,12 @@ impl<'u> Translator<'u, '_> {
         let signature = self.b.import_signature(signature);
         let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: super::FUNCTION, index });
         let name = ExternalName::user(name);
-        let reference = self.b.import_function(ExtFuncData { name, signature, colocated: self.unit.late.is_none(), patchable: false });
+        let reference = self.b.import_function(ExtFuncData {
+            name,
+            signature,
+            colocated: self.unit.late.is_none(),
+            patchable: false,
+        });
         self.callees.insert(index, reference);
         reference
     }

@@ -17,16 +17,8 @@ pub(super) enum Host {
 }
 
 impl Host {
-    const ALL: [Self; 8] = [
-        Self::Exit,
-        Self::Fault,
-        Self::Sleep,
-        Self::Barrier,
-        Self::Warp,
-        Self::Timer,
-        Self::Clock,
-        Self::Late,
-    ];
+    const ALL: [Self; 8] =
+        [Self::Exit, Self::Fault, Self::Sleep, Self::Barrier, Self::Warp, Self::Timer, Self::Clock, Self::Late];
 
     pub(super) fn number(self) -> u32 {
         self as u32

@@ -374,7 +374,8 @@ fn finished(unit: &Unit<'_>, ptx: &ast::Function<'_>, context: &mut Context) -> 
             let frame = code.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset as usize);
             if frame > FRAME {
                 let Function { name, line, .. } = ptx;
-                let message = format!("`{name}`, PTX line {line}, takes {frame} bytes of stack; a function may take {FRAME}");
+                let message =
+                    format!("`{name}`, PTX line {line}, takes {frame} bytes of stack; a function may take {FRAME}");
                 return Err(Error::Codegen(message));
             }
             Ok(Native { code, names })

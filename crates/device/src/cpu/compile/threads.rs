@@ -1,7 +1,7 @@
 //! What a thread asks of its surroundings: who it is, and to wait.
 
-use super::host::Host;
 use super::Unit;
+use super::host::Host;
 use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Operand, Shuffle, Special, Type, Vote};
