@@ -42,7 +42,7 @@ impl Options {
                 "artifacts" => options.artifacts = value.into(),
                 "generator" => {
                     let known = Generator::ALL.map(Generator::name).join(", ");
-                    let found = Generator::named(value);
+                    let found = crate::worker::named(value);
                     options.generators = vec![found.ok_or_else(|| format!("--{name} {value}: there are {known}"))?];
                 }
                 _ => return Err(format!("--{name}: there are --seeds, --jobs, --seconds, --artifacts, --generator")),

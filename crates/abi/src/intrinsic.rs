@@ -92,6 +92,46 @@ intrinsics! {
     /// One round of a loop: `(rounds left, address of the stop word) -> rounds left`. When none are left it looks at the stop word as `Glance` does, traps if that is
     /// set, and begins with [`INTERVAL`] again. No branch but the trap's: an assembler would make a place of it where lanes meet, and has few of those.
     Tick(I32, I64) -> (I32);
+    /// `%nctaid.x`
+    GridBlocks() -> (I32);
+    /// `%smid`
+    Processor() -> (I32);
+    /// `%clock64`
+    Cycles() -> (I64);
+    /// `fence.acq_rel.gpu`
+    FenceDevice() -> ();
+    /// `fence.acq_rel.sys`
+    FenceHost() -> ();
+    /// `barrier.sync 0` of a gang, and a look whether another thread trapped.
+    GangBarrier() -> ();
+    /// `nanosleep.u32` of a gang, and a look at the stop word: (nanoseconds, its address).
+    GangSleep(I32, I64) -> ();
+    /// `vote.sync.ballot.b32`, all lanes
+    Ballot(I32) -> (I32);
+    /// `shfl.sync.idx.b32`, all lanes: (value, lane)
+    ShuffleIndex(I32, I32) -> (I32);
+    /// `shfl.sync.up.b32`: (value, delta)
+    ShuffleUp(I32, I32) -> (I32);
+    /// `shfl.sync.bfly.b32`: (value, mask)
+    ShuffleXor(I32, I32) -> (I32);
+    /// `ld.shared.u32` of the workgroup's memory, at an offset that was checked.
+    LocalLoad(I32) -> (I32);
+    /// `st.shared.u32`: (offset, value)
+    LocalStore(I32, I32) -> ();
+    /// `atom.relaxed.cta.shared.add.u32`: (offset, value) -> what was there
+    LocalAdd(I32, I32) -> (I32);
+    /// Nobody in the workgroup has trapped yet: `st.shared.u32` of 0 to the word that [`Intrinsic::GangBarrier`] looks at.
+    LocalReset() -> ();
+    /// `ld.relaxed.sys.global.u64`
+    BusLoad(I64) -> (I64);
+    /// `st.release.sys.global.u64`: (address, value)
+    BusStore(I64, I64) -> ();
+    /// `st.relaxed.sys.global.u64`: (address, value)
+    BusPut(I64, I64) -> ();
+    /// `ld.relaxed.sys.global.v2.u64`
+    BusLoad2(I64) -> (I64, I64);
+    /// `st.relaxed.sys.global.v2.u64`: (address, values)
+    BusPut2(I64, I64, I64) -> ();
 }
 
 /// Loop iterations, or entries of recursive functions, between two looks at the stop word.

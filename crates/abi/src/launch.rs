@@ -4,7 +4,7 @@
 //! length before it. Then it takes what is its own: number, port, stdin, room for output.
 //!
 //! Where [`local`]'s flags say so, the calls every program makes stay on the device: arguments and environment are copied from here, stdin from device memory,
-//! random bytes are computed (SipHash in counter mode, under a key of the launch), and what is written to stdout and stderr goes to the instance's
+//! random bytes are computed (SipHash in counter mode, under a key of the launch), the monotonic clock is the device's timer ([`local::CLOCK`]), and what is written to stdout and stderr goes to the instance's
 //! *outbox*, memory the host sees: 4 bytes that say how many of it are in use, 4 that say how much of stdin is left, then records, each 4 bytes ([`local::record`]) and what
 //! was written, padded to a multiple of 4. The host empties it whenever the instance asks for something else, and at the end.
 
@@ -39,6 +39,10 @@ pub struct Launch {
     pub env: u64,
     /// The key of random bytes.
     pub key: [u64; 2],
+    /// What the host's monotonic clock said just before the launch, in nanoseconds.
+    pub clock_host: u64,
+    /// What the device's timer said when the first thread began: all ones until then.
+    pub clock_device: u64,
 }
 
 impl Launch {
@@ -55,6 +59,9 @@ pub mod local {
     pub const STREAMS: [u64; 3] = [1, 2, 4];
     pub const STRINGS: u64 = 8;
     pub const RANDOM: u64 = 16;
+    /// The monotonic clock: the host's time at the launch, and what the device's timer has counted since. It is behind the host's by the time that passes
+    /// between the host's look at its clock and the first thread's at the timer.
+    pub const CLOCK: u64 = 32;
 
     /// The bit of a record's first word that says it is stderr's; the rest is its length.
     pub const STDERR: u32 = 1 << 31;
@@ -90,5 +97,6 @@ pub mod offset {
         IMAGE = image, PIECES = pieces, PORTS = ports, PORT_BYTES = port_bytes, LOCAL = local, FIRST = first, STDIN = stdin,
         OUTBOX = outbox, OUTBOX_BYTES = outbox_bytes, ARGS_COUNT = args_count, ARGS_BYTES = args_bytes, ARGS = args,
         ENV_COUNT = env_count, ENV_BYTES = env_bytes, ENV = env, KEY = key,
+        CLOCK_HOST = clock_host, CLOCK_DEVICE = clock_device,
     }
 }

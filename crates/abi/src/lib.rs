@@ -1,13 +1,14 @@
 //! What host and device agree on, written once.
 //!
 //! Everything that crosses from one side to the other is described here and nowhere else: how an instance
-//! lies in device memory ([`layout`]), what a launch gives its instances ([`launch`]), why it stopped ([`trap`]), how it asks the host for something ([`bus`]),
+//! lies in device memory ([`layout`]), what a launch gives its instances ([`launch`]), what threads share that share an instance ([`gang`]), why it stopped ([`trap`]), how it asks the host for something ([`bus`]),
 //! which calls there are to ask for ([`hostcall`]), and which operations of the device a compiled
 //! function may name ([`intrinsic`]). The compiler takes its offsets from these structs, the host its views.
 //!
 //! Nothing here allocates, does I/O or depends on a device.
 
 pub mod bus;
+pub mod gang;
 pub mod hostcall;
 pub mod intrinsic;
 pub mod launch;

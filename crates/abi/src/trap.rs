@@ -22,6 +22,8 @@ pub enum TrapCode {
     UndefinedElement = 13,
     /// Not a guest's: quick checks ended an instance that cannot be run again. Never in a record, see [`Status::Running`].
     Inexact = 14,
+    /// Not a guest's: run again with exact checks, an instance asked the host for something else than before. Never in a record.
+    Deviated = 17,
     /// An atomic access whose address is no multiple of its size.
     UnalignedAtomic = 15,
     /// A wait on a memory that no other thread can reach.
@@ -39,7 +41,7 @@ pub enum TrapCode {
 }
 
 impl TrapCode {
-    pub const ALL: [TrapCode; 21] = [
+    pub const ALL: [TrapCode; 22] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -54,6 +56,7 @@ impl TrapCode {
         Self::NullReference,
         Self::UndefinedElement,
         Self::Inexact,
+        Self::Deviated,
         Self::UnalignedAtomic,
         Self::WaitOnUnshared,
         Self::NullFunction,
@@ -91,6 +94,9 @@ impl TrapCode {
             Self::LostException => "a reference to an exception was thrown after too many others were made",
             Self::MisalignedPointer => "a host function was given a misaligned pointer",
             Self::Inexact => "it needs exact checks of memory, and quick ones were made: run it with --checks exact",
+            Self::Deviated => {
+                "run again with exact checks of memory, it asked the host for something else: run it with --checks exact"
+            }
         }
     }
 }

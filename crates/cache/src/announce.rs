@@ -5,6 +5,7 @@
 //! announcement and no lock: nobody has to keep to it. If the process is gone, or out of sight, or takes longer than anybody should
 //! wait, or the file system has no links, the other compiles too, and both are right.
 
+use crate::fault::{Oddity, odd};
 use crate::key::Key;
 use crate::owner::{Owner, Seen};
 use std::fs;
@@ -39,7 +40,7 @@ pub(crate) fn announce(folder: &Path, key: &Key) -> Turn {
     let path = folder.join(key.hex());
     // Twice: once more after a dead one's was removed.
     for _ in 0..2 {
-        match symlink(Owner::this().to_string(), &path) {
+        match odd(Oddity::Link).and_then(|()| symlink(Owner::this().to_string(), &path)) {
             Ok(()) => return Turn::Mine(Announcement(path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match seen(&path) {
                 Some(Seen::Alive) => return Turn::Theirs,

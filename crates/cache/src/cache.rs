@@ -8,7 +8,7 @@ use crate::key::Key;
 use crate::manifest::{self, Row};
 use crate::scan::Item;
 use crate::store::{Lookup, Store};
-use crate::{Error, store};
+use crate::{Error, Room, store};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,11 +57,18 @@ impl fmt::Debug for Options {
 
 /// What was asked for, wherever it came from.
 #[derive(Debug)]
-pub struct Found {
-    pub bytes: Vec<u8>,
+pub struct Found<R = Vec<u8>> {
+    pub bytes: R,
     pub origin: Origin,
     /// The entry stays on disk for as long as this lives.
     pub in_use: InUse,
+}
+
+/// Where it came from decides what it lies in.
+#[derive(Debug)]
+pub enum Got<R> {
+    Read(Found<R>),
+    Made(Found),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,17 +133,28 @@ impl Cache {
 
     /// What the key names: from disk, or else from `compile`, whose result is kept. Whatever goes wrong with the cache itself, this gives the result.
     pub fn get_or_compile<E>(&self, key: &Key, compile: impl FnOnce() -> Result<Vec<u8>, E>) -> Result<Found, E> {
+        Ok(match self.get_or_make(key, compile)? {
+            Got::Read(found) | Got::Made(found) => found,
+        })
+    }
+
+    /// The same in another [`Room`], which what was read is put into at once. What was made is not: it is `Made`.
+    pub fn get_or_make<R: Room, E>(
+        &self,
+        key: &Key,
+        compile: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Got<R>, E> {
         let Ok(store) = &self.store else {
             let began = Instant::now();
             let bytes = compile()?;
             let origin = Origin::Miss { took: began.elapsed(), kept: None };
-            return Ok(Found { bytes, origin, in_use: InUse::default() });
+            return Ok(Got::Made(Found { bytes, origin, in_use: InUse::default() }));
         };
         if let Some(found) = self.lookup(store, key) {
-            return Ok(found);
+            return Ok(Got::Read(found));
         }
         let turn = match self.wait_for_turn(store, key) {
-            Ok(found) => return Ok(found),
+            Ok(found) => return Ok(Got::Read(found)),
             Err(turn) => turn,
         };
         self.count(key, |counts| counts.misses += 1);
@@ -145,7 +163,7 @@ impl Cache {
         let took = began.elapsed();
         let (kept, in_use) = self.keep(store, key, &bytes, took);
         drop(turn);
-        Ok(Found { bytes, origin: Origin::Miss { took, kept }, in_use })
+        Ok(Got::Made(Found { bytes, origin: Origin::Miss { took, kept }, in_use }))
     }
 
     /// What the key names, if it is there.
@@ -181,7 +199,7 @@ impl Cache {
     }
 
     /// A hit is counted; a miss is not yet.
-    fn lookup(&self, store: &Store, key: &Key) -> Option<Found> {
+    fn lookup<R: Room>(&self, store: &Store, key: &Key) -> Option<Found<R>> {
         match store.get(key) {
             Lookup::Hit(store::Hit { about, bytes, in_use }) => {
                 let saved = about.took;
@@ -200,7 +218,7 @@ impl Cache {
     }
 
     /// Waits while another compiles the same. `Err` is our turn to do it.
-    fn wait_for_turn(&self, store: &Store, key: &Key) -> Result<Found, Turn> {
+    fn wait_for_turn<R: Room>(&self, store: &Store, key: &Key) -> Result<Found<R>, Turn> {
         if self.broken.load(Ordering::Relaxed) {
             return Err(Turn::Unannounced);
         }

@@ -2,33 +2,48 @@
 //!
 //! ```text
 //!   0   8  magic
-//!   8  32  BLAKE3 of all that follows
+//!   8  32  BLAKE3 of all that follows up to the pieces
 //!  40  32  key
 //!  72   4  version of this format
-//!  76   4  how the payload is packed: 0 as it is, 1 LZ4 in pieces
+//!  76   4  how the payload is packed: 0 as it is, 1 LZ4
 //!  80   8  bytes of the payload as it is stored
 //!  88   8  bytes of the payload as it was given
 //!  96   8  microseconds it took to make
 //! 104   8  seconds since 1970 when it was made
 //! 112   4  bytes of the label
-//! 116   4  zero
-//! 120      label, payload
+//! 116   4  pieces
+//! 120      label; for each piece 4 bytes of length and its BLAKE3; the pieces
 //! ```
 //!
-//! Integers are little-endian. The file ends with the payload: whatever is shorter, longer or differs in a bit is [`Damage`], and no
-//! byte of the payload is looked at before the sum was found right.
+//! Integers are little-endian. The payload is cut into pieces of [`PIECE`] bytes that are packed, summed, read and unpacked each for itself: by several
+//! cores, through a buffer that stays in a core's cache, straight to where the payload is wanted. The file ends with the last piece: whatever is shorter, longer or differs
+//! in a bit is [`Damage`], and no byte of a piece is looked at before its sum was found right.
 
+use crate::Room;
 use crate::key::{KEY_BYTES, Key};
-use crate::pieces;
+use crate::pieces::{lock, share};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MAGIC: [u8; 8] = *b"GPURUN\x1a\n";
 /// Version of the format. Also part of how keys are made, see `key`.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes before the label.
 pub(crate) const HEADER: usize = 120;
-/// Where the sum is; it is of all that follows.
+/// Where the sum is; it is of all that follows, up to the pieces.
 const SUM: std::ops::Range<usize> = 8..40;
+/// Bytes of the payload in a piece.
+const PIECE: usize = 256 << 10;
+/// Bytes that a piece has in the index: its length and its sum.
+const ROW: usize = 4 + SUM_BYTES;
+const SUM_BYTES: usize = 32;
+/// Pieces for which another thread is worth starting.
+const PIECES_A_THREAD: usize = 4;
+/// Bytes that are read first: most headers and indices, and small entries whole.
+const FIRST: usize = 8 << 10;
 
 const PLAIN: u32 = 0;
 const LZ4: u32 = 1;
@@ -44,6 +59,9 @@ pub(crate) struct About {
     pub(crate) took: Duration,
     pub(crate) made: SystemTime,
     packing: u32,
+    /// Where the index begins, and the first piece.
+    index: u64,
+    head: u64,
 }
 
 /// Why a file is not the entry it should be.
@@ -67,56 +85,170 @@ pub enum Damage {
     Foreign,
 }
 
+/// What is no entry, or cannot be read.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Damage(Damage),
+    Io(io::Error),
+}
+
+impl From<Damage> for Failure {
+    fn from(damage: Damage) -> Self {
+        Failure::Damage(damage)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Io(error)
+    }
+}
+
+/// Where an entry is read from, by several threads.
+pub(crate) trait Source: Sync {
+    /// Fills the room. The end of the source is an error: it was longer a moment ago.
+    fn read_at(&self, at: u64, room: &mut [u8]) -> io::Result<()>;
+}
+
+impl Source for File {
+    fn read_at(&self, at: u64, room: &mut [u8]) -> io::Result<()> {
+        self.read_exact_at(room, at)
+    }
+}
+
 /// An entry's file. Packed where that makes it smaller by an eighth: below that, unpacking costs more than reading saves.
 pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime) -> Vec<u8> {
-    let packed = pieces::pack(payload);
-    let (packing, stored) = match packed.len() < payload.len() / 8 * 7 {
-        true => (LZ4, &packed[..]),
-        false => (PLAIN, payload),
+    let packed: Vec<Vec<u8>> = payload.chunks(PIECE).map(lz4_flex::block::compress).collect();
+    let (packing, pieces): (u32, Vec<&[u8]>) = match packed.iter().map(Vec::len).sum::<usize>() < payload.len() / 8 * 7
+    {
+        true => (LZ4, packed.iter().map(|piece| &piece[..]).collect()),
+        false => (PLAIN, payload.chunks(PIECE).collect()),
     };
+    let stored: usize = pieces.iter().map(|piece| piece.len()).sum();
     let label = key.label().as_bytes();
-    let mut file = Vec::with_capacity(HEADER + label.len() + stored.len());
+    let mut file = Vec::with_capacity(HEADER + label.len() + ROW * pieces.len() + stored);
     file.extend(MAGIC);
-    file.extend([0; SUM.end - SUM.start]);
+    file.extend([0; SUM_BYTES]);
     file.extend(key.hash());
     file.extend(VERSION.to_le_bytes());
     file.extend(packing.to_le_bytes());
-    file.extend((stored.len() as u64).to_le_bytes());
+    file.extend((stored as u64).to_le_bytes());
     file.extend((payload.len() as u64).to_le_bytes());
     file.extend((took.as_micros() as u64).to_le_bytes());
     file.extend(made.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().to_le_bytes());
     file.extend((label.len() as u32).to_le_bytes());
-    file.extend([0; 4]);
+    file.extend((pieces.len() as u32).to_le_bytes());
     file.extend(label);
-    file.extend(stored);
-    let sum = pieces::sum(&file[SUM.end..]);
+    for piece in &pieces {
+        file.extend((piece.len() as u32).to_le_bytes());
+        file.extend(blake3::hash(piece).as_bytes());
+    }
+    let sum = *blake3::hash(&file[SUM.end..]).as_bytes();
     file[SUM].copy_from_slice(&sum);
+    pieces.iter().for_each(|piece| file.extend(*piece));
     file
 }
 
 /// The payload of an entry's file, and what it says of itself, if it is whole and the one of this key.
-pub(crate) fn decode(file: &[u8], key: &[u8; KEY_BYTES]) -> Result<(About, Vec<u8>), Damage> {
-    let about = check(file)?;
-    if about.key != *key {
-        return Err(Damage::Key);
+pub(crate) fn decode<R: Room>(source: &impl Source, length: u64, key: &[u8; KEY_BYTES]) -> Result<(About, R), Failure> {
+    let entry = Entry::open(source, length)?;
+    if entry.about.key != *key {
+        return Err(Damage::Key.into());
     }
-    let payload = &file[file.len() - about.stored as usize..];
-    let payload = match about.packing {
-        PLAIN => payload.to_vec(),
-        _ => pieces::unpack(payload, about.given as usize).ok_or(Damage::Packing)?,
-    };
-    match payload.len() as u64 == about.given {
-        true => Ok((about, payload)),
-        false => Err(Damage::Packing),
-    }
+    let given = usize::try_from(entry.about.given).map_err(|_| Damage::Packing)?;
+    let mut room = R::with_length(given)?;
+    let bytes = room.as_mut().get_mut(..given).ok_or(Damage::Packing)?;
+    let rooms: Vec<_> = bytes.chunks_mut(PIECE).map(Mutex::new).collect();
+    entry.each(|index, piece| {
+        let room = &mut **lock(&rooms[index]);
+        match entry.about.packing {
+            PLAIN if piece.len() == room.len() => room.copy_from_slice(piece),
+            LZ4 if lz4_flex::block::decompress_into(piece, room).is_ok_and(|count| count == room.len()) => {}
+            _ => return Err(Damage::Packing),
+        }
+        Ok(())
+    })?;
+    drop(rooms);
+    Ok((entry.about, room))
 }
 
-/// What a whole file says of itself, its sum found right.
-pub(crate) fn check(file: &[u8]) -> Result<About, Damage> {
-    let about = read_header(file, file.len() as u64)?;
-    match pieces::sum(&file[SUM.end..])[..] == file[SUM] {
-        true => Ok(about),
-        false => Err(Damage::Sum),
+/// What a whole file says of itself, all its sums found right.
+pub(crate) fn check(source: &impl Source, length: u64) -> Result<About, Failure> {
+    let entry = Entry::open(source, length)?;
+    entry.each(|_, _| Ok(()))?;
+    Ok(entry.about)
+}
+
+/// An entry whose beginning was read and found right.
+struct Entry<'a, S> {
+    source: &'a S,
+    about: About,
+    /// The beginning, and of a small entry all.
+    first: Vec<u8>,
+    /// Of each piece, where it begins, its length and its sum.
+    pieces: Vec<(u64, usize, [u8; SUM_BYTES])>,
+}
+
+impl<'a, S: Source> Entry<'a, S> {
+    fn open(source: &'a S, length: u64) -> Result<Self, Failure> {
+        let mut first = vec![0; length.min(FIRST as u64) as usize];
+        source.read_at(0, &mut first)?;
+        let head = read_header(&first, length)?.head as usize;
+        if head > first.len() {
+            let read = first.len();
+            first.resize(head, 0);
+            source.read_at(read as u64, &mut first[read..])?;
+        }
+        if blake3::hash(&first[SUM.end..head]).as_bytes()[..] != first[SUM] {
+            return Err(Damage::Sum.into());
+        }
+        let about = read_header(&first, length)?;
+        let rows = first[about.index as usize..head].chunks_exact(ROW);
+        let mut at = about.head;
+        let pieces: Vec<_> = rows
+            .map(|row| {
+                let (length, sum) = row.split_at(4);
+                let length = u32::from_le_bytes(length.try_into().unwrap_or_default()) as usize;
+                at = at.saturating_add(length as u64);
+                (at.saturating_sub(length as u64), length, sum.try_into().unwrap_or_default())
+            })
+            .collect();
+        if at != length || pieces.len() as u64 != about.given.div_ceil(PIECE as u64) {
+            return Err(Damage::Packing.into());
+        }
+        Ok(Self { source, about, first, pieces })
+    }
+
+    /// Does something with every piece whose sum is right, on several threads. The first that fails counts.
+    fn each(&self, work: impl Fn(usize, &[u8]) -> Result<(), Damage> + Sync) -> Result<(), Failure> {
+        let failure = Mutex::new(None);
+        share(self.pieces.len(), self.pieces.len() / PIECES_A_THREAD, |index| {
+            let done = self.with_piece(index, |piece| work(index, piece));
+            if let Err(new) = done {
+                lock(&failure).get_or_insert(new);
+            }
+        });
+        failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn with_piece(&self, index: usize, work: impl FnOnce(&[u8]) -> Result<(), Damage>) -> Result<(), Failure> {
+        thread_local! { static BUFFER: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) } }
+        let (at, length, sum) = self.pieces[index];
+        let checked = |piece: &[u8]| match *blake3::hash(piece).as_bytes() == sum {
+            true => Ok(work(piece)?),
+            false => Err(Damage::Sum.into()),
+        };
+        if let Some(piece) = self.first.get(at as usize..).and_then(|rest| rest.get(..length)) {
+            return checked(piece);
+        }
+        BUFFER.with_borrow_mut(|buffer| {
+            if buffer.len() < length {
+                buffer.resize(length, 0);
+            }
+            let piece = &mut buffer[..length];
+            self.source.read_at(at, piece)?;
+            checked(piece)
+        })
     }
 }
 
@@ -135,11 +267,13 @@ pub(crate) fn read_header(start: &[u8], length: u64) -> Result<About, Damage> {
         return Err(Damage::Version(u32_at(72)));
     }
     let (packing, stored, given, label) = (u32_at(76), u64_at(80), u64_at(88), u64::from(u32_at(112)));
-    let expected = (HEADER as u64).saturating_add(label).saturating_add(stored);
+    let index = HEADER as u64 + label;
+    let head = index + u64::from(u32_at(116)) * ROW as u64;
+    let expected = head.saturating_add(stored);
     if expected != length {
         return Err(Damage::Length { found: length, expected });
     }
-    if packing > LZ4 || u32_at(116) != 0 {
+    if packing > LZ4 {
         return Err(Damage::Packing);
     }
     let mut key = [0; KEY_BYTES];
@@ -148,7 +282,7 @@ pub(crate) fn read_header(start: &[u8], length: u64) -> Result<About, Damage> {
     let label = start.get(HEADER..HEADER + label as usize).unwrap_or_default();
     let made = UNIX_EPOCH.checked_add(Duration::from_secs(u64_at(104))).unwrap_or(UNIX_EPOCH);
     let (took, label) = (Duration::from_micros(u64_at(96)), String::from_utf8_lossy(label).into_owned());
-    Ok(About { key, label, stored, given, took, made, packing })
+    Ok(About { key, label, stored, given, took, made, packing, index, head })
 }
 
 #[cfg(test)]

@@ -3,18 +3,40 @@
 
 use super::*;
 
+struct Bytes<'a>(&'a [u8]);
+
+impl Source for Bytes<'_> {
+    fn read_at(&self, at: u64, room: &mut [u8]) -> io::Result<()> {
+        let bytes = self.0.get(at as usize..).and_then(|rest| rest.get(..room.len()));
+        room.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+fn decode(file: &[u8], key: &[u8; KEY_BYTES]) -> Result<(About, Vec<u8>), Damage> {
+    match super::decode(&Bytes(file), file.len() as u64, key) {
+        Ok(whole) => Ok(whole),
+        Err(Failure::Damage(damage)) => Err(damage),
+        Err(Failure::Io(error)) => panic!("{error}"),
+    }
+}
+
 fn key() -> Key {
     Key::new("cpu", &"recipe").unwrap().labelled("hello.wasm")
 }
 
 /// One that packs, with some that does not.
 fn payload() -> Vec<u8> {
+    packable(1500)
+}
+
+fn packable(length: usize) -> Vec<u8> {
     let mut state = 7u32;
     let mut noise = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 24) as u8
     };
-    (0..1500).map(|i| if i % 300 < 200 { (i / 300) as u8 } else { noise() }).collect()
+    (0..length).map(|i| if i % 300 < 200 { (i / 300) as u8 } else { noise() }).collect()
 }
 
 fn file() -> Vec<u8> {
@@ -32,6 +54,37 @@ fn an_entry_says_what_it_was_given() {
         let file = encode(&key(), odd, Duration::ZERO, UNIX_EPOCH);
         assert_eq!(decode(&file, key().hash()).unwrap().1, odd);
     }
+}
+
+#[test]
+fn pieces_come_back_in_their_order_whether_packed_or_not() {
+    for length in [PIECE - 1, PIECE, PIECE + 1, 9 * PIECE + 17] {
+        let packed = packable(length);
+        let noise: Vec<u8> = packed.chunks(300).flat_map(|part| part.iter().skip(200)).copied().collect();
+        for payload in [packed, noise] {
+            let file = encode(&key(), &payload, Duration::ZERO, UNIX_EPOCH);
+            assert!(decode(&file, key().hash()).unwrap().1 == payload, "{length} bytes");
+            assert!(check(&Bytes(&file), file.len() as u64).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_piece_that_is_damaged_or_in_anothers_place_is_noticed() {
+    let mut file = encode(&key(), &packable(3 * PIECE), Duration::ZERO, UNIX_EPOCH);
+    let head = read_header(&file, file.len() as u64).unwrap().head as usize;
+    for at in (head..file.len()).step_by(997) {
+        file[at] ^= 0x10;
+        assert_eq!(decode(&file, key().hash()).unwrap_err(), Damage::Sum, "byte {at}");
+        assert!(check(&Bytes(&file), file.len() as u64).is_err());
+        file[at] ^= 0x10;
+    }
+    // Of two pieces of the same length, each is summed for its own place.
+    let noise: Vec<u8> = packable(7 * PIECE).chunks(300).flat_map(|part| part.iter().skip(200)).copied().collect();
+    let mut file = encode(&key(), &noise[..2 * PIECE], Duration::ZERO, UNIX_EPOCH);
+    let head = file.len() - 2 * PIECE;
+    file[head..].rotate_left(PIECE);
+    assert_eq!(decode(&file, key().hash()).unwrap_err(), Damage::Sum);
 }
 
 #[test]
@@ -63,8 +116,8 @@ fn another_keys_entry_another_version_and_foreign_files_are_named() {
     let other = Key::new("cpu", &"another").unwrap();
     assert_eq!(decode(&file(), other.hash()).unwrap_err(), Damage::Key);
     let mut newer = file();
-    newer[72] = 2;
-    assert_eq!(decode(&newer, key().hash()).unwrap_err(), Damage::Version(2));
+    newer[72] = 3;
+    assert_eq!(decode(&newer, key().hash()).unwrap_err(), Damage::Version(3));
     assert_eq!(decode(&[b'x'; 4096], key().hash()).unwrap_err(), Damage::Magic);
     assert_eq!(decode(b"no entry", key().hash()).unwrap_err(), Damage::Magic);
     assert!(matches!(decode(b"", key().hash()).unwrap_err(), Damage::Length { found: 0, .. }));

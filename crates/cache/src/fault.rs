@@ -3,8 +3,13 @@
 //! Each step of a write is a [`point`]. With `GPU_RUN_TEST_CACHE` in the environment the process is killed there, or the step fails as on a full disk:
 //! `kill:7` kills it at the seventh point it comes to, `fail:1` has it find no space left from the first one on.
 //!
+//! Network file systems are [`odd`] in ways of their own: `odd:lock` has no locks, `odd:link` no symbolic links, `odd:time` sets no times, `odd:sync` does
+//! not sync folders, `odd:stale` forgets every third file that is about to be read, and with `odd:rename` every other rename is done and said to have
+//! failed, as when an answer is lost and the question sent again.
+//!
 //! This is the only place that knows the variable. It is read once.
 
+use rustix::io::Errno;
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,20 +21,54 @@ enum Plan {
     None,
     Kill(u64),
     Fail(u64),
+    Odd(Oddity),
 }
 
-/// A step of a write is about to be done.
-pub(crate) fn point(step: &'static str) -> io::Result<()> {
+/// What a network file system can lack, or do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Oddity {
+    Lock,
+    Link,
+    Time,
+    Sync,
+    Stale,
+    Rename,
+}
+
+fn plan() -> Plan {
     static PLAN: OnceLock<Plan> = OnceLock::new();
-    static POINTS: AtomicU64 = AtomicU64::new(0);
-    let plan = *PLAN.get_or_init(|| {
+    *PLAN.get_or_init(|| {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         parse(&text).unwrap_or_else(|| {
             tracing::warn!("{VARIABLE}={text} is not understood: `kill:3` kills at the third step of a write");
             Plan::None
         })
-    });
-    if plan == Plan::None {
+    })
+}
+
+/// Something is asked of the file system that one over a network may not do.
+pub(crate) fn odd(what: Oddity) -> io::Result<()> {
+    static TIMES: AtomicU64 = AtomicU64::new(0);
+    if plan() != Plan::Odd(what) {
+        return Ok(());
+    }
+    let time = TIMES.fetch_add(1, Ordering::Relaxed) + 1;
+    let number = match what {
+        Oddity::Stale if time.is_multiple_of(3) => Errno::STALE,
+        Oddity::Rename if time.is_multiple_of(2) => Errno::NOENT,
+        Oddity::Stale | Oddity::Rename => return Ok(()),
+        Oddity::Lock => Errno::NOLCK,
+        Oddity::Link | Oddity::Time => Errno::PERM,
+        Oddity::Sync => Errno::INVAL,
+    };
+    Err(number.into())
+}
+
+/// A step of a write is about to be done.
+pub(crate) fn point(step: &'static str) -> io::Result<()> {
+    static POINTS: AtomicU64 = AtomicU64::new(0);
+    let plan = plan();
+    if matches!(plan, Plan::None | Plan::Odd(_)) {
         return Ok(());
     }
     let number = POINTS.fetch_add(1, Ordering::Relaxed) + 1;
@@ -57,6 +96,15 @@ fn parse(text: &str) -> Option<Plan> {
     match text.split_once(':') {
         Some(("kill", n)) => number(n).map(Plan::Kill),
         Some(("fail", n)) => number(n).map(Plan::Fail),
+        Some(("odd", what)) => Some(Plan::Odd(match what {
+            "lock" => Oddity::Lock,
+            "link" => Oddity::Link,
+            "time" => Oddity::Time,
+            "sync" => Oddity::Sync,
+            "stale" => Oddity::Stale,
+            "rename" => Oddity::Rename,
+            _ => return None,
+        })),
         _ => text.is_empty().then_some(Plan::None),
     }
 }
@@ -70,7 +118,8 @@ mod tests {
         assert_eq!(parse(""), Some(Plan::None));
         assert_eq!(parse("kill:3"), Some(Plan::Kill(3)));
         assert_eq!(parse("fail:1"), Some(Plan::Fail(1)));
-        for wrong in ["kill", "kill:", "kill:0", "fail:x", "3"] {
+        assert_eq!(parse("odd:stale"), Some(Plan::Odd(Oddity::Stale)));
+        for wrong in ["kill", "kill:", "kill:0", "fail:x", "odd:man", "3"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

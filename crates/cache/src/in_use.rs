@@ -5,6 +5,7 @@
 //! Where there are no locks, a user leaves a *lease*: an empty file in `leases/` whose name is the entry and the process. One of a process
 //! that is gone does not count, and one that nobody here can see counts for a day.
 
+use crate::fault::{Oddity, odd};
 use crate::owner::{Owner, Seen};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -37,6 +38,7 @@ impl Drop for Hold {
 impl InUse {
     /// Of an entry whose file is open. Where an eviction is just under way, it is not stopped: the file that is open stays readable.
     pub(crate) fn lock(file: File) -> Result<Self, io::Error> {
+        odd(Oddity::Lock)?;
         match file.try_lock_shared() {
             Ok(()) => Ok(Self(Some(Arc::new(Hold::Lock { _file: file })))),
             Err(TryLockError::WouldBlock) => Ok(Self(None)),

@@ -58,7 +58,7 @@ impl Key {
 }
 
 /// What BLAKE3 derives keys under: changes with the format of an entry, so that formats never meet.
-const CONTEXT: &str = "gpu-run program cache, entry format 1";
+const CONTEXT: &str = "gpu-run program cache, entry format 2";
 /// Characters of a label that are kept.
 const MAX_LABEL: usize = 200;
 

@@ -7,6 +7,7 @@
 //!
 //! Where the file system has no locks, everybody counts at each write, and the bound holds but for what others write at the same moment.
 
+use crate::fault::{Oddity, odd};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -37,7 +38,7 @@ impl Ledger {
         let began = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {
-            match file.try_lock() {
+            match odd(Oddity::Lock).map_err(TryLockError::Error).and_then(|()| file.try_lock()) {
                 Ok(()) => return Ok(Self { file: Some(file), now }),
                 Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
                     std::thread::sleep(pause);

@@ -22,7 +22,7 @@
 //!   damaged/                      entries that were set aside, the last few
 //! ```
 //!
-//! **A hit** opens the one file that the key names, takes a shared lock on it, reads it, checks its BLAKE3 sum and its key, and sets its time
+//! **A hit** opens the one file that the key names, takes a shared lock on it, reads it piece by piece, checks its key and each piece's BLAKE3 sum, and sets its time
 //! of modification: that is when it was used last. Nothing else is read, so it costs the same among ten entries and a hundred thousand.
 //!
 //! **A write** goes to a file in `tmp/`, which is synced; then, under the lock, room is made, the account is raised, and the file is renamed to its place; then
@@ -55,6 +55,7 @@ mod manifest;
 mod owner;
 mod pieces;
 mod resident;
+mod room;
 mod scan;
 mod store;
 mod upkeep;
@@ -64,12 +65,13 @@ mod sync {
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 }
 
-pub use cache::{Cache, Found, Options, Origin};
+pub use cache::{Cache, Found, Got, Options, Origin};
 pub use counts::Counts;
 pub use entry::Damage;
 pub use in_use::InUse;
 pub use key::{KEY_BYTES, Key};
 pub use resident::Resident;
+pub use room::Room;
 pub use upkeep::{Check, Listed, ModelStats, Pruned, Stats};
 
 use std::io;

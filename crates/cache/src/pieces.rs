@@ -1,7 +1,6 @@
-//! Sums and packing, piece by piece: large entries are read on several cores.
+//! Sums of large inputs on several cores, and the threads for that.
 //!
-//! BLAKE3 is a tree, so that pieces are summed each for itself and the result is the sum of the whole. Packed payloads are pieces that unpack each for
-//! itself. What is small is done at once, without threads.
+//! BLAKE3 is a tree, so that pieces are summed each for itself and the result is the sum of the whole. What is small is done at once, without threads.
 
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, left_subtree_len, merge_subtrees_non_root, merge_subtrees_root};
 use std::num::NonZero;
@@ -21,7 +20,7 @@ pub(crate) fn sum(bytes: &[u8]) -> [u8; 32] {
     let (left, right) = bytes.split_at(left_subtree_len(bytes.len() as u64) as usize);
     let pieces: Vec<(usize, &[u8])> = subtrees(left, 0).into_iter().chain(subtrees(right, left.len())).collect();
     let sums = Mutex::new(vec![ChainingValue::default(); pieces.len()]);
-    share(pieces.len(), |index| {
+    share(pieces.len(), pieces.len() / 2, |index| {
         let (at, piece) = pieces[index];
         let value = blake3::Hasher::new().set_input_offset(at as u64).update(piece).finalize_non_root();
         lock(&sums)[index] = value;
@@ -53,40 +52,8 @@ fn join(bytes: &[u8], values: &mut impl Iterator<Item = ChainingValue>) -> Chain
     merge_subtrees_non_root(&left, &join(right, values), Mode::Hash)
 }
 
-/// All pieces packed, each with its length before it.
-pub(crate) fn pack(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(bytes.len() / 2);
-    for piece in bytes.chunks(PIECE) {
-        let piece = lz4_flex::block::compress(piece);
-        packed.extend((piece.len() as u32).to_le_bytes());
-        packed.extend(piece);
-    }
-    packed
-}
-
-/// What was packed, if it is `length` bytes.
-pub(crate) fn unpack(mut packed: &[u8], length: usize) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; length];
-    let mut pieces = Vec::new();
-    for room in bytes.chunks_mut(PIECE) {
-        let (count, rest) = packed.split_first_chunk()?;
-        let (piece, rest) = rest.split_at_checked(u32::from_le_bytes(*count) as usize)?;
-        pieces.push(Mutex::new((piece, room)));
-        packed = rest;
-    }
-    let wrong = AtomicUsize::new(packed.len());
-    share(pieces.len(), |index| {
-        let (piece, room) = &mut *lock(&pieces[index]);
-        if !lz4_flex::block::decompress_into(piece, room).is_ok_and(|count| count == room.len()) {
-            wrong.fetch_add(1, Ordering::Relaxed);
-        }
-    });
-    drop(pieces);
-    (wrong.into_inner() == 0).then_some(bytes)
-}
-
-/// Does work for each number below `count`; each thread has at least two of them to do.
-fn share(count: usize, work: impl Fn(usize) + Sync) {
+/// Does work for each number below `count`, on so many threads at most.
+pub(crate) fn share(count: usize, most: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let some = || {
         while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count) {
@@ -96,7 +63,7 @@ fn share(count: usize, work: impl Fn(usize) + Sync) {
     // Asking the system is slow for what it is: once will do.
     static CORES: OnceLock<usize> = OnceLock::new();
     let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get));
-    let threads = cores.min(THREADS).min(count / 2);
+    let threads = cores.min(THREADS).min(most).min(count);
     std::thread::scope(|scope| {
         for _ in 1..threads {
             // One that cannot be started is done without.
@@ -106,7 +73,7 @@ fn share(count: usize, work: impl Fn(usize) + Sync) {
     });
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -129,18 +96,6 @@ mod tests {
         for length in [0, 1, PIECE, PIECE + 1, 2 * PIECE, 3 * PIECE - 1, 5 * PIECE + 1234, 8 * PIECE, 9 * PIECE + 1] {
             let bytes = noise(length);
             assert_eq!(sum(&bytes), *blake3::hash(&bytes).as_bytes(), "{length} bytes");
-        }
-    }
-
-    #[test]
-    fn pieces_unpack_to_what_was_packed_and_nothing_else() {
-        for length in [0, 1, PIECE, PIECE + 1, 3 * PIECE + 17] {
-            let bytes = noise(length);
-            let packed = pack(&bytes);
-            assert!(unpack(&packed, length).unwrap() == bytes, "{length} bytes");
-            assert!(unpack(&packed, length + 1).is_none());
-            assert!(length == 0 || unpack(&packed, length - 1).is_none());
-            assert!(length == 0 || unpack(&packed[..packed.len() - 1], length).is_none());
         }
     }
 }

@@ -3,17 +3,17 @@
 //! A hit opens one file whose name follows from the key, so that it costs the same however many entries there are. Nothing about the cache as a
 //! whole is read on the way: no list, no account, no lock but the shared one on the entry itself.
 
-use crate::Options;
-use crate::entry::{self, About, Damage};
-use crate::fault;
+use crate::entry::{self, About, Damage, Failure};
+use crate::fault::{self, Oddity, odd};
 use crate::in_use::InUse;
 use crate::key::Key;
 use crate::ledger::Ledger;
 use crate::owner::Owner;
 use crate::scan::{self, Item};
+use crate::{Options, Room};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,17 +34,17 @@ pub(crate) struct Store {
 
 /// What looking for a key gave.
 #[derive(Debug)]
-pub(crate) enum Lookup {
-    Hit(Hit),
+pub(crate) enum Lookup<R> {
+    Hit(Hit<R>),
     Miss,
     /// It was there and no good; it has been set aside.
     Damaged,
 }
 
 #[derive(Debug)]
-pub(crate) struct Hit {
+pub(crate) struct Hit<R> {
     pub(crate) about: About,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: R,
     pub(crate) in_use: InUse,
 }
 
@@ -90,7 +90,7 @@ impl Store {
         Ledger::lock(&self.own("lock"), self.options.locks, self.now())
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Lookup {
+    pub(crate) fn get<R: Room>(&self, key: &Key) -> Lookup<R> {
         let path = self.path(key);
         match self.read(&path, key) {
             Ok(Ok(hit)) => Lookup::Hit(hit),
@@ -108,8 +108,9 @@ impl Store {
     }
 
     /// The entry, or what is wrong with it and which file that was.
-    fn read(&self, path: &Path, key: &Key) -> io::Result<Result<Hit, (Damage, Inode)>> {
-        let mut file = open(path)?;
+    fn read<R: Room>(&self, path: &Path, key: &Key) -> io::Result<Result<Hit<R>, (Damage, Inode)>> {
+        let file = open(path)?;
+        odd(Oddity::Stale)?;
         let metadata = file.metadata()?;
         let inode = Inode::of(&metadata);
         if !metadata.is_file() {
@@ -117,11 +118,10 @@ impl Store {
         }
         // Before it is read: from here on it stays.
         let in_use = self.hold(file.try_clone()?, key);
-        let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
-        file.read_to_end(&mut bytes)?;
-        let (about, bytes) = match entry::decode(&bytes, key.hash()) {
+        let (about, bytes) = match entry::decode(&file, metadata.len(), key.hash()) {
             Ok(whole) => whole,
-            Err(damage) => return Ok(Err((damage, inode))),
+            Err(Failure::Damage(damage)) => return Ok(Err((damage, inode))),
+            Err(Failure::Io(error)) => return Err(error),
         };
         self.touch(&file, &metadata);
         Ok(Ok(Hit { about, bytes, in_use }))
@@ -134,7 +134,7 @@ impl Store {
         let now = self.now();
         let age = metadata.modified().ok().and_then(|used| now.duration_since(used).ok());
         if age.is_none_or(|age| age >= self.options.touch_every) {
-            let _ = file.set_modified(now);
+            let _ = odd(Oddity::Time).and_then(|()| file.set_modified(now));
         }
     }
 
@@ -192,7 +192,11 @@ impl Store {
         }
         let mut at = Some(folder);
         while let Some(folder) = at.filter(|at| at.starts_with(&self.root)) {
-            File::open(folder)?.sync_all()?;
+            // Some file systems have no way to sync a folder, and say so; what they promise of a rename they promise anyway.
+            match odd(Oddity::Sync).and_then(|()| File::open(folder)?.sync_all()) {
+                Err(error) if error.kind() != io::ErrorKind::InvalidInput => return Err(error),
+                _ => {}
+            }
             at = folder.parent();
         }
         Ok(())
@@ -272,7 +276,8 @@ impl<'a> Draft<'a> {
         draft.file.write_all(first)?;
         fault::point("write on")?;
         draft.file.write_all(second)?;
-        draft.file.set_modified(store.now())?;
+        // It is new in any case.
+        let _ = odd(Oddity::Time).and_then(|()| draft.file.set_modified(store.now()));
         fault::point("sync")?;
         if store.options.durable {
             draft.file.sync_all()?;
@@ -280,8 +285,17 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
+    /// Whether it is this file.
+    fn is(&self, metadata: &fs::Metadata) -> bool {
+        self.file.metadata().is_ok_and(|ours| Inode::of(&ours) == Inode::of(metadata))
+    }
+
     fn rename(mut self, target: &Path) -> io::Result<()> {
-        let renamed = fs::rename(&self.path, target).or_else(|error| {
+        let renamed = fs::rename(&self.path, target).and_then(|()| odd(Oddity::Rename)).or_else(|error| {
+            // Over a network, what is said to have failed may have been done.
+            if fs::metadata(target).is_ok_and(|there| self.is(&there)) {
+                return Ok(());
+            }
             // The folder may just have been cleared away; a folder may be where the file belongs.
             match error.kind() {
                 io::ErrorKind::NotFound => fs::create_dir_all(target.parent().unwrap_or(&self.store.root))?,

@@ -2,13 +2,13 @@
 
 use crate::cache::Cache;
 use crate::counts::{self, Counts};
-use crate::entry::{self, Damage};
+use crate::entry::{self, Damage, Failure};
 use crate::scan::{self, Item, Listing};
 use crate::store::{Inode, Store, open};
 use crate::{Error, manifest};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -213,13 +213,13 @@ fn listed(item: Item) -> Option<Listed> {
 
 /// Whether an entry is whole and in its place.
 fn inspect(item: &Item) -> io::Result<Result<(), (Damage, Inode)>> {
-    let mut file = open(&item.path)?;
-    let inode = Inode::of(&file.metadata()?);
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(match entry::check(&bytes) {
-        Ok(about) if crate::key::hex(&about.key) == item.hex => Ok(()),
-        Ok(_) => Err((Damage::Key, inode)),
-        Err(damage) => Err((damage, inode)),
-    })
+    let file = open(&item.path)?;
+    let metadata = file.metadata()?;
+    let inode = Inode::of(&metadata);
+    match entry::check(&file, metadata.len()) {
+        Ok(about) if crate::key::hex(&about.key) == item.hex => Ok(Ok(())),
+        Ok(_) => Ok(Err((Damage::Key, inode))),
+        Err(Failure::Damage(damage)) => Ok(Err((damage, inode))),
+        Err(Failure::Io(error)) => Err(error),
+    }
 }

@@ -23,6 +23,7 @@ fn main() {
         Trial::test("crash::killed_at_every_step_of_a_write", || run(crash::every_step)),
         Trial::test("crash::killed_at_random_beside_four_others", || run(crash::at_random)),
         Trial::test("crash::a_full_disk_at_every_step_is_no_failure", || run(crash::full_disk)),
+        Trial::test("crash::network_file_systems_in_their_odd_ways", || run(crash::odd_file_systems)),
         Trial::test("stress::sixteen_processes_in_a_tenth_of_the_room", || run(stress::sixteen)),
         Trial::test("stress::sixteen_processes_without_locks", || run(stress::without_locks)),
         Trial::test("stress::processes_that_miss_together_compile_once", || run(stress::single_flight)),

@@ -4,6 +4,7 @@
 //! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
 
 use crate::cache::{CacheArgs, CacheCommand};
+use crate::machine::{BootArgs, TopArgs};
 use crate::map::{MapArgs, TuneArgs};
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -82,6 +83,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Measures programs on the device and under Wasmtime on all cores, side by side
     Bench(BenchArgs),
+    /// Brings the resident machine up: a kernel that owns its state and ticks by itself
+    Boot(BootArgs),
+    /// Shows the machine that another process has booted, live
+    Top(TopArgs),
     /// Looks after the compiled programs that are kept
     Cache(CacheCommand),
     /// Runs scripts of the WebAssembly test suite and says what passed
@@ -188,7 +193,8 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXPLAINED)]
 pub(crate) struct BenchArgs {
-    /// Programs to measure; `hostcalls` is what asking the host takes [default: all of the set, and hostcalls]
+    /// Programs to measure; `hostcalls` is what asking the host takes, `machine` alone the resident machine [default: all of the set, and
+    /// hostcalls]
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<PathBuf>,
 
@@ -200,7 +206,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) filter: Option<String>,
 
-    /// How many copies run at once on the device [default: 65536 on a GPU, 1024 on cpu]
+    /// How many copies run at once on the device [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) instances: Option<NonZeroU32>,
 

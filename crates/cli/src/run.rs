@@ -70,6 +70,7 @@ pub(crate) fn options(
         checks,
         own_memory: device.properties().own_bytes,
         registers: None,
+        shape: Default::default(),
     }
 }
 
@@ -228,5 +229,6 @@ pub(crate) fn offline_options(codegen: &CodegenArgs, entry: Entry) -> CompileOpt
         checks: Checks::Exact,
         own_memory: LARGE_OWN,
         registers: None,
+        shape: Default::default(),
     }
 }

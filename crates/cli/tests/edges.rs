@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// `abi` ◀ `wasm`, `ptx`, `wasi`, `device`, `cache` ◀ `engine` ◀ the command line: a crate depends on layers before its own only.
+/// `abi` ◀ `wasm`, `ptx`, `wasi`, `device`, `cache` ◀ `engine` ◀ `machine` ◀ the command line: a crate depends on layers before its own only.
 const LAYERS: &[&[&str]] = &[
     &["gpu-run-abi"],
     &["gpu-run-wasm", "gpu-run-ptx", "gpu-run-wasi", "gpu-run-device", "gpu-run-cache"],
     &["gpu-run-engine"],
+    &["gpu-run-machine"],
     &["gpu-run"],
 ];
 

@@ -2,7 +2,8 @@
 //!
 //! - `programs::NAME::native_equal`: an example by `gpu-run`, the program people use, against the same source compiled for this machine.
 //! - `programs::NAME::interleaved_64`: 64 instances at once, each with an input of its own, against each of them alone.
-//! - `programs::NAME::assembles`: NVIDIA's assembler takes the PTX.
+//! - `programs::NAME::assembles`: NVIDIA's assembler takes the PTX: of functions that are alike, one; of the largest programs, each function in
+//!   one layout or the other.
 //! - `real::NAME::equals_wasmtime`: a program from crates.io against Wasmtime.
 //!
 //! `GPU_RUN_TEST_DEVICE=cuda:0` does the first two on a GPU, which is what `scripts/gpu-test` is for; an instance alone is then
@@ -21,6 +22,8 @@ mod manifest;
 mod observed;
 #[path = "programs/oracle.rs"]
 mod oracle;
+#[path = "programs/shapes.rs"]
+mod shapes;
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
 
@@ -34,6 +37,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use support::functions::Share;
 
 /// Two warps.
 const INSTANCES: usize = 64;
@@ -42,13 +46,21 @@ const TRAPPED: i32 = 134;
 
 fn main() {
     let args = Arguments::from_args();
-    let mut trials = Vec::new();
+    // What takes longest comes first, so that no core is idle at the end.
+    let mut trials = real();
+    trials.extend(shapes::trials());
     for program in Program::all(&manifest::root().join("examples/programs.toml")) {
         let program = Arc::new(program);
         trials.push(trial("programs", "native_equal", &program, &[program.wasm(), program.native()], native_equal));
         trials.push(trial("programs", "interleaved_64", &program, &[program.wasm()], interleaved));
         trials.push(assembling(trial("programs", "assembles", &program, &[program.wasm()], assembles)));
     }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+/// Programs from crates.io.
+fn real() -> Vec<Trial> {
+    let (mut first, mut trials) = (Vec::new(), Vec::new());
     let mut assembled = HashSet::new();
     for program in Program::all(&manifest::root().join("tests/programs/real.toml")) {
         let program = Arc::new(program);
@@ -56,18 +68,19 @@ fn main() {
         if program.spec.vary != Vary::None {
             trials.push(trial("real", "interleaved_64", &program, &[program.wasm()], interleaved));
         }
-        // Of several tests of a program one; ptxas -O0 takes a minute or two for each (17 to 65 MB of PTX).
+        // Of several tests of a program one; ptxas -O0 takes half a minute to a minute for each (17 to 65 MB of PTX).
         if assembled.insert(program.wasm()) {
             let builds = [
                 ("assembles_linear", assembles_linear as fn(&Program) -> Result<(), Failed>),
                 ("assembles_interleaved", assembles_interleaved),
             ];
             for (what, test) in builds {
-                trials.push(assembling(trial("real", what, &program, &[program.wasm()], test)));
+                first.push(assembling(trial("real", what, &program, &[program.wasm()], test)));
             }
         }
     }
-    libtest_mimic::run(&args, trials).exit();
+    // The largest is the last in the list.
+    first.into_iter().rev().chain(trials).collect()
 }
 
 /// A test of a program; ignored if one of the files it needs is not there.
@@ -199,22 +212,23 @@ fn alone(program: &Program, input: &Input, dir: Option<&Path>) -> Result<Observe
 
 /// Every build there is of it.
 fn assembles(program: &Program) -> Result<(), Failed> {
-    assembles_linear(program)?;
-    assembles_interleaved(program)?;
-    assembles_as(program, Layout::Interleaved, Checks::Fast)
+    assembles_as(program, Layout::Linear, Checks::Exact, Share::All)?;
+    assembles_as(program, Layout::Interleaved, Checks::Exact, Share::All)?;
+    assembles_as(program, Layout::Interleaved, Checks::Fast, Share::All)
 }
 
 fn assembles_linear(program: &Program) -> Result<(), Failed> {
-    assembles_as(program, Layout::Linear, Checks::Exact)
+    assembles_as(program, Layout::Linear, Checks::Exact, Share::Even)
 }
 
 fn assembles_interleaved(program: &Program) -> Result<(), Failed> {
-    assembles_as(program, Layout::Interleaved, Checks::Exact)
+    assembles_as(program, Layout::Interleaved, Checks::Exact, Share::Odd)
 }
 
-fn assembles_as(program: &Program, layout: Layout, checks: Checks) -> Result<(), Failed> {
+fn assembles_as(program: &Program, layout: Layout, checks: Checks, share: Share) -> Result<(), Failed> {
     let compiled = device::compile(&std::fs::read(program.wasm())?, layout, checks)?;
-    Ok(support::assemble(compiled.ptx()).map_err(|message| format!("{layout:?}, {checks:?}: {message}"))?)
+    Ok(support::assemble(&support::functions::new_ones(compiled.ptx(), share))
+        .map_err(|message| format!("{layout:?}, {checks:?}: {message}"))?)
 }
 
 /// Does something in a fresh copy of the program's directory, and adds what is there afterwards.

@@ -31,6 +31,15 @@ impl Writer {
         self.0.extend(bytes);
     }
 
+    /// Bytes that begin at a multiple of `align`, counted from the beginning of all that is written.
+    pub fn aligned_bytes(&mut self, bytes: &[u8], align: usize) {
+        let (gap, length) = (size_of::<u32>(), size_of::<u64>());
+        let zeros = (self.0.len() + gap + length).wrapping_neg() % align;
+        self.u32(zeros as u32);
+        self.0.resize(self.0.len() + zeros, 0);
+        self.bytes(bytes);
+    }
+
     pub fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
         self.u32(items.len() as u32);
         items.iter().for_each(|i| item(self, i));
@@ -83,6 +92,12 @@ impl<'a> Reader<'a> {
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let count = self.u64()?;
         self.take(count)
+    }
+
+    pub fn aligned_bytes(&mut self) -> Result<&'a [u8]> {
+        let zeros = self.u32()?;
+        self.take(zeros.into())?;
+        self.bytes()
     }
 
     pub fn string(&mut self) -> Result<String> {

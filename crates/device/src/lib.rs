@@ -6,7 +6,7 @@
 //!
 //! [`Module::run`] blocks until the kernel has ended. While it waits it calls `service` again and again: that is where the
 //! host answers what the kernel asks over the bus, looks at the clock and raises the stop word. `service` is called from any
-//! thread, also from several at once, and says whether it found something to do.
+//! thread, also from several at once, and says whether it found something to do. A [`Queue`] is for kernels that need no service: nobody blocks.
 
 #![allow(unsafe_code)] // mapped memory, generated code and stacks of our own; each block says why it holds
 
@@ -16,15 +16,17 @@ pub mod cuda;
 mod fault;
 mod memory;
 
+pub use cpu::Pages;
 pub use fault::planned_faults;
 pub use memory::{Buffer, Shared};
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What went wrong on a device.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The PTX is not what this device understands.
     #[error("PTX line {line}: {message}\n  {text}")]
@@ -82,6 +84,9 @@ pub struct CodeTarget {
     pub details: String,
 }
 
+/// See [`Device::load_pages`].
+pub const CODE_ALIGN: usize = 4096;
+
 /// How machine code is to be made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeOptions {
@@ -98,6 +103,27 @@ pub fn compilations() -> u64 {
 
 fn count_compilation() {
     COMPILATIONS.fetch_add(1, Ordering::Relaxed);
+}
+
+static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+static WAITS: AtomicU64 = AtomicU64::new(0);
+
+/// How many kernels this process has launched, on all devices.
+pub fn launches() -> u64 {
+    LAUNCHES.load(Ordering::Relaxed)
+}
+
+/// How often this process has waited for a device: for a kernel to end, or for a copy.
+pub fn waits() -> u64 {
+    WAITS.load(Ordering::Relaxed)
+}
+
+fn count_launch() {
+    LAUNCHES.fetch_add(1, Ordering::Relaxed);
+}
+
+fn count_wait() {
+    WAITS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Opens a device by its [`Properties::id`], with nothing on it.
@@ -140,6 +166,12 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn compile(&self, ptx: &str, options: CodeOptions) -> Result<Vec<u8>>;
     /// Loads what [`Device::compile`] made, on this device or one with the same [`CodeTarget`]: the bytes must be exactly those.
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>>;
+    /// The same from pages that are given away, where the code is in this range of them: a device that can, runs it there. It can if the range begins at a multiple
+    /// of [`CODE_ALIGN`]; it is loaded in any case.
+    fn load_pages(&self, pages: Pages, code: Range<usize>) -> Result<Arc<dyn Module>> {
+        let outside = || code::not_ours("it is not there");
+        self.load_code(pages.as_ref().get(code).ok_or_else(outside)?)
+    }
     /// Compiles PTX text and loads it.
     fn load(&self, ptx: &str) -> Result<Arc<dyn Module>> {
         self.load_code(&self.compile(ptx, CodeOptions::default())?)
@@ -154,4 +186,21 @@ pub trait Module: fmt::Debug + Send + Sync {
     fn grown(&self) -> Option<Vec<u8>> {
         None
     }
+    /// A queue of launches that run by themselves, one after the other.
+    fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>>;
+}
+
+/// Launches that nobody waits for. Dropping it waits for all of them: a kernel that runs until it is told has to be told before.
+pub trait Queue: fmt::Debug + Send {
+    /// Puts a launch behind those before it, and returns at once. All of its blocks are on the device together, so that they can wait for each other; a grid that is too
+    /// large for that is refused.
+    fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>>;
+}
+
+/// A launch in a [`Queue`].
+pub trait Launched: fmt::Debug + Send + Sync {
+    /// Whether it has ended. An `Err` means it failed as a whole.
+    fn is_done(&self) -> Result<bool>;
+    /// Waits for its end.
+    fn wait(&self) -> Result<()>;
 }

@@ -3,12 +3,13 @@
 use crate::bus::{Bus, Guests};
 use crate::compile::Compiled;
 use crate::error::Error;
-use gpu_run_abi::launch::Ending;
+use gpu_run_abi::launch::{self, Ending, local};
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch, Layout};
 use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
+use rustix::time::{ClockId, clock_gettime};
 use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::Instant;
@@ -216,7 +217,8 @@ impl Batch {
     /// What all launches here have in common, and what the device is to do by itself in this one.
     pub(crate) fn describe(&self, local: Launch) -> Launch {
         let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
-        Launch { image, pieces, ports: self.bus.ports_address(), port_bytes: self.bus.port_bytes(), ..local }
+        let (ports, port_bytes) = (self.bus.ports_address(), self.bus.port_bytes());
+        Launch { image, pieces, ports, port_bytes, local: local.local | local::CLOCK, ..local }
     }
 
     /// Runs the instances in slots from 0 on, and gathers how they ended. `buffers` were told what to do. Gives back the contexts, and the number of host
@@ -240,6 +242,7 @@ impl Batch {
             Arg::U32(self.stack_bytes - self.stack_bytes / STACK_RESERVE),
             Arg::U64(buffers.launch.address()),
         ];
+        buffers.set_clock()?;
         let bus = &self.bus;
         let result = self.module.run(KERNEL, self.grid(count), &args, &|| bus.service());
         let ended = self.bus.end();
@@ -339,6 +342,15 @@ impl LaunchBuffers {
 
     pub(crate) fn write(&self, launch: &Launch) -> Result<(), Error> {
         Ok(self.launch.write(0, launch.bytes())?)
+    }
+
+    /// Tells the launch that comes now what time it is.
+    fn set_clock(&self) -> Result<(), Error> {
+        let now = clock_gettime(ClockId::Monotonic);
+        let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        const { assert!(launch::offset::CLOCK_DEVICE == launch::offset::CLOCK_HOST + WORD) };
+        let words = [now, u64::MAX].map(u64::to_le_bytes);
+        Ok(self.launch.write(launch::offset::CLOCK_HOST, words.as_flattened())?)
     }
 
     /// How the instances of the first slots ended, once their launch has: each with so many words of results.

@@ -4,6 +4,7 @@
 //! caller at a time does the work, the others are told there is nothing to do. Where many instances have called, all cores answer them. A call that would
 //! block is put aside and tried again; nothing here ever waits.
 
+use crate::journal::Answered;
 use gpu_run_abi::bus::{ARGS, Port, ReplyWord, RingEntry, offset, op};
 use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::WORD;
@@ -79,6 +80,14 @@ pub(crate) trait Quiet: Send + Sync {
     fn heard(&self, slot: u32);
     /// What it sees of the host, for its first call.
     fn context(&self, slot: u32) -> Context;
+    /// What it was answered to this question in an earlier run.
+    fn answered(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _out: &mut Out) -> Answered {
+        Answered::Never
+    }
+    /// What it is answered now.
+    fn answer(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _reply: &Reply, _out: &Out) {}
+    /// What it saw of the host, when the run is over and it has not exited.
+    fn left(&self, _slot: u32, _context: Context) {}
 }
 
 /// One instance as the bus sees it.
@@ -159,7 +168,7 @@ impl Bus {
         // Every entry must be taken out of the ring, also that of an instance that was stopped since.
         self.service();
         let mut state = self.lock();
-        let quiet = state.quiet.take().is_some();
+        let quiet = state.quiet.take();
         let State { lanes, touched, .. } = &mut *state;
         for slot in touched.drain(..) {
             self.shared.store_u64(self.reply_word(slot), 0);
@@ -167,9 +176,13 @@ impl Bus {
         let lanes = std::mem::take(lanes);
         state.waiting.clear();
         let calls = std::mem::take(&mut state.calls);
-        if quiet {
-            // Nobody wants their contexts back; there may be many.
-            lanes.into_par_iter().with_min_len(1024).for_each(drop);
+        if let Some(quiet) = quiet {
+            // There may be many, and few are wanted.
+            lanes.into_par_iter().enumerate().with_min_len(1024).for_each(|(slot, lane)| {
+                if let Some(context) = lane.and_then(|lane| lane.context) {
+                    quiet.left(slot as u32, context);
+                }
+            });
             return (Vec::new(), calls);
         }
         (lanes.into_iter().flatten().filter_map(|lane| lane.context).collect(), calls)
@@ -220,6 +233,10 @@ impl Bus {
             state.next = state.next.wrapping_add(1);
             // A slot number comes from the device: it is checked like everything else.
             if (entry.slot as usize) < state.lanes.len() {
+                // The device has written it: it is in nobody's cache. All are on their way while the first is answered.
+                let port = self.port(entry.slot.into());
+                self.shared.prefetch(port);
+                self.shared.prefetch(port + offset::PAYLOAD);
                 state.ready.push(entry.slot);
             }
         }
@@ -296,14 +313,38 @@ impl Bus {
                 lane.context = Some(quiet.context(slot));
             }
         }
-        self.perform(lane, slot, call, words, out);
+        self.perform(quiet, lane, slot, call, words, out);
         true
     }
 
     /// Makes a call for the first time or again.
-    fn perform(&self, lane: &mut Lane, slot: u32, call: Call, words: [u64; ARGS], out: &mut Out) {
+    fn perform(
+        &self,
+        quiet: Option<&dyn Quiet>,
+        lane: &mut Lane,
+        slot: u32,
+        call: Call,
+        words: [u64; ARGS],
+        out: &mut Out,
+    ) {
         let Some(context) = &mut lane.context else { return self.deliver(lane, slot, ReplyWord::TRAP, None) };
-        let answer = context.call(call, &words[..count_words(call)], &lane.input, out);
+        let asked = &words[..count_words(call)];
+        let before = quiet.map_or(Answered::Never, |quiet| quiet.answered(slot, call, asked, &lane.input, out));
+        let answer = match before {
+            Answered::Was(reply) => reply,
+            Answered::Never => {
+                let reply = context.call(call, asked, &lane.input, out);
+                if let Some(quiet) = quiet {
+                    quiet.answer(slot, call, asked, &lane.input, &reply, out);
+                }
+                reply
+            }
+            Answered::Deviates => {
+                lane.input.clear();
+                lane.output.clear();
+                return self.deliver(lane, slot, ReplyWord::TRAP, None);
+            }
+        };
         if let Reply::Again { at } = answer {
             tracing::trace!(slot, call = call.function().name, ?at, "put aside");
             lane.pending = Some((call, words));
@@ -331,10 +372,11 @@ impl Bus {
     /// Tries the calls again that could not be answered: all that may have become possible.
     fn retry(&self, state: &mut State) -> bool {
         let before = state.waiting.len();
+        let quiet = state.quiet.clone();
         for slot in std::mem::take(&mut state.waiting) {
             let Some(lane) = &mut state.lanes[slot as usize] else { continue };
             let Some((call, words)) = lane.pending.take() else { continue };
-            self.perform(lane, slot, call, words, &mut state.out);
+            self.perform(quiet.as_deref(), lane, slot, call, words, &mut state.out);
             if lane.pending.is_some() {
                 state.waiting.push(slot);
             }

@@ -9,7 +9,7 @@ use gpu_run_device::Properties;
 use gpu_run_ptx::{self as ptx, Checks};
 use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::SlotLayout;
-use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures};
+use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -38,6 +38,8 @@ pub struct CompileOptions {
     pub own_memory: u32,
     /// Registers a thread may have, where the device does not choose.
     pub registers: Option<u32>,
+    /// What the threads of a launch are to each other; see [`crate::Gang`].
+    pub shape: Shape,
 }
 
 impl CompileOptions {
@@ -154,13 +156,23 @@ impl Compiled {
         if let Entry::Function(name) = &options.entry {
             initialize_first(&mut module, name)?;
         }
-        let entries = entries(&module, &options.entry)?;
+        let mut entries = entries(&module, &options.entry)?;
+        if options.shape != Shape::Batch {
+            entries.retain(|(_, entry)| entry.ty == FuncType::default());
+        }
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
         let trims = options.checks == Checks::Fast;
         let own_memory = options.own_memory().into();
         let clif = wasm::translate(
             &module,
-            &wasm::Options { layout: options.layout, entries: functions, trims, own_memory, optimize: true },
+            &wasm::Options {
+                layout: options.layout,
+                entries: functions,
+                trims,
+                own_memory,
+                shape: options.shape,
+                optimize: true,
+            },
         )?;
         timed.lap("translate");
         let slots = clif.slots.clone();
@@ -207,6 +219,11 @@ impl Compiled {
             Ok(module) => Symbols::new(&module),
             Err(_) => Symbols::default(),
         })
+    }
+
+    /// Whether an instance can end because of how it was compiled, to be run again in another build.
+    pub(crate) fn may_run_again(&self) -> bool {
+        self.options.checks == Checks::Fast || self.slots.own > 0
     }
 
     pub fn ptx(&self) -> &str {
@@ -296,10 +313,17 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
     let (layout, checks) = (options.layout, options.checks);
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
-    let wasm::slot::SlotLayout { memory: at, low, own, .. } = program.slots;
-    let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0 };
+    let wasm::slot::SlotLayout { memory: at, low, own, fixed, gang, .. } = program.slots;
+    let region = gang.map_or(0, |place| place.region);
+    let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0, region };
+    let atomics = match options.shape {
+        Shape::Batch => ptx::Atomics::System,
+        Shape::Gang { relaxed: false, .. } => ptx::Atomics::Device,
+        Shape::Gang { relaxed: true, .. } => ptx::Atomics::Relaxed,
+    };
     let functions = program.functions.into_iter().map(ptx_function).collect();
-    ptx::Program { functions, layout, function_table, memory, checks }
+    let fixed = ptx::Fixed { at: fixed.start, bytes: program.fixed };
+    ptx::Program { functions, layout, function_table, memory, fixed, checks, atomics }
 }
 
 fn ptx_function(function: wasm::Function) -> ptx::Function {

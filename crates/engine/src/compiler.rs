@@ -4,15 +4,17 @@
 //! two thirds of the bytes, and no more than a fifth of the time it takes to make machine code.
 
 use crate::compile::{CompileOptions, Compiled, default_features};
+use crate::content;
 use crate::error::Error;
 use crate::frame;
 use crate::program::Program;
 use crate::tune::Tuning;
 use gpu_run_abi::Layout;
-use gpu_run_cache::{Cache, Found, Key, Origin, Resident};
-use gpu_run_device::{CodeOptions, Device};
+use gpu_run_cache::{Cache, Found, Got, InUse, Key, Origin, Resident, Room};
+use gpu_run_device::{CodeOptions, Device, Module, Pages};
 use gpu_run_wasm::WasmFeatures;
 use serde::Serialize;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -156,7 +158,10 @@ impl Compiler {
     /// Sees to it that the program is on disk, without loading it.
     pub fn prepare(&self, request: &Request) -> Result<Origin, Error> {
         let mut compiled = None;
-        Ok(request.build.find(&self.cache, &request.key, &mut compiled)?.origin)
+        Ok(match request.build.find(&self.cache, &request.key, &mut compiled)? {
+            Got::Read(found) => found.origin,
+            Got::Made(found) => found.origin,
+        })
     }
 
     /// Lets go of everything on a device, which may be lost.
@@ -167,12 +172,12 @@ impl Compiler {
 }
 
 /// The key of what is made of a module for a device by this build of the compiler.
-fn key(device: &dyn Device, wasm: &[u8], options: String, features: String) -> Result<Key, Error> {
+fn key(device: &dyn Device, wasm: &Arc<Vec<u8>>, options: String, features: String) -> Result<Key, Error> {
     let target = device.code_target()?;
     let recipe = Recipe {
         version: env!("CARGO_PKG_VERSION"),
         build: env!("GPU_RUN_BUILD"),
-        wasm: Key::content(wasm),
+        wasm: content::sum(wasm),
         options,
         features,
         target: &target.details,
@@ -192,8 +197,8 @@ impl Build {
     }
 
     /// The program's bytes. What was compiled for them, if anything was, is left in `compiled`.
-    fn find(&self, cache: &Cache, key: &Key, compiled: &mut Option<Compiled>) -> Result<Found, Error> {
-        cache.get_or_compile(key, || {
+    fn find(&self, cache: &Cache, key: &Key, compiled: &mut Option<Compiled>) -> Result<Got<Held>, Error> {
+        cache.get_or_make(key, || {
             let fresh = compiled.insert(Compiled::with_features(&self.wasm, &self.options, self.features)?);
             Ok(frame::write(
                 fresh,
@@ -206,36 +211,95 @@ impl Build {
     pub(crate) fn load(&self, cache: &Arc<Cache>, key: &Key) -> Result<(Program, Report, u64), Error> {
         let began = Instant::now();
         let mut compiled = None;
-        let found = self.find(cache, key, &mut compiled)?;
-        let loaded = self.place(&found);
-        let (found, loaded) = match loaded {
+        let placed = match self.find(cache, key, &mut compiled)? {
             // Whole, and yet this device does not take it: it is made again, once.
-            Err(error) if matches!(found.origin, Origin::Hit { .. }) && !error.is_device_lost() => {
+            Got::Read(found) => self.place(found).or_else(|error| {
+                if error.is_device_lost() {
+                    return Err(error);
+                }
                 tracing::warn!("{} is compiled again: {error}", self.name);
-                drop(found);
                 cache.discard(key);
-                let found = self.find(cache, key, &mut compiled)?;
-                let loaded = self.place(&found);
-                (found, loaded)
-            }
-            loaded => (found, loaded),
+                self.place_any(self.find(cache, key, &mut compiled)?)
+            }),
+            made => self.place_any(made),
         };
-        let (program, bytes) = loaded?;
+        let Placed { program, bytes, origin, in_use } = placed?;
         // Counts are written now: the run may end by a signal.
         cache.flush();
         let timings = compiled.map_or_else(Vec::new, |compiled| compiled.timings().to_vec());
         let load = began.elapsed().saturating_sub(timings.iter().map(|(_, time)| *time).sum());
-        let took = match found.origin {
+        let took = match origin {
             Origin::Hit { saved } => saved,
             _ => began.elapsed(),
         };
-        let program = program.kept(cache.clone(), key.clone(), found.in_use, self.name.clone(), took);
-        Ok((program, Report { origin: found.origin, timings, load }, bytes))
+        let program = program.kept(cache.clone(), key.clone(), in_use, self.name.clone(), took);
+        Ok((program, Report { origin, timings, load }, bytes))
     }
 
-    fn place(&self, found: &Found) -> Result<(Program, u64), Error> {
-        let (compiled, code) = frame::read(&found.bytes, self.wasm.clone(), &self.options, self.features)?;
-        let module = self.device.load_code(code)?;
-        Ok((Program::new(self.device.clone(), module, Arc::new(compiled)), code.len() as u64))
+    fn place_any(&self, got: Got<Held>) -> Result<Placed, Error> {
+        let Found { bytes, origin, in_use } = match got {
+            Got::Read(found) => return self.place(found),
+            Got::Made(found) => found,
+        };
+        let (compiled, code) = frame::read(&bytes, self.wasm.clone(), &self.options, self.features)?;
+        Ok(self.placed(self.device.load_code(code)?, compiled, code.len(), origin, in_use))
+    }
+
+    /// What was read lies where it can run.
+    fn place(&self, found: Found<Held>) -> Result<Placed, Error> {
+        let Found { bytes: Held { pages, length }, origin, in_use } = found;
+        let bytes = pages.as_ref().get(..length).unwrap_or_default();
+        let (compiled, code) = frame::read(bytes, self.wasm.clone(), &self.options, self.features)?;
+        // It is the last thing there.
+        let code = length - code.len()..length;
+        let count = code.len();
+        Ok(self.placed(self.device.load_pages(pages, code)?, compiled, count, origin, in_use))
+    }
+
+    fn placed(
+        &self,
+        module: Arc<dyn Module>,
+        compiled: Compiled,
+        bytes: usize,
+        origin: Origin,
+        in_use: InUse,
+    ) -> Placed {
+        let program = Program::new(self.device.clone(), module, Arc::new(compiled));
+        Placed { program, bytes: bytes as u64, origin, in_use }
+    }
+}
+
+/// A program on its device.
+struct Placed {
+    program: Program,
+    /// Of its code.
+    bytes: u64,
+    origin: Origin,
+    in_use: InUse,
+}
+
+/// What an entry is read into.
+#[derive(Debug)]
+struct Held {
+    pages: Pages,
+    /// Whole pages may be more.
+    length: usize,
+}
+
+impl Room for Held {
+    fn with_length(length: usize) -> io::Result<Self> {
+        Ok(Self { pages: Pages::new(length).map_err(io::Error::other)?, length })
+    }
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        self.pages.as_ref()
+    }
+}
+
+impl AsMut<[u8]> for Held {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.pages.as_mut()
     }
 }

@@ -24,7 +24,14 @@ pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> 
     let functions = entries(&module, &options.entry)?.into_iter().map(|(index, _)| index).collect();
     let program = wasm::translate(
         &module,
-        &wasm::Options { layout: options.layout, entries: functions, trims: false, own_memory: 0, optimize: true },
+        &wasm::Options {
+            layout: options.layout,
+            entries: functions,
+            trims: false,
+            own_memory: 0,
+            shape: options.shape,
+            optimize: true,
+        },
     )?;
     let shown: Vec<_> = program
         .functions

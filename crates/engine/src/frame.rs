@@ -7,8 +7,10 @@ use crate::compile::{CompileOptions, Compiled, EntryFunction, ExportedGlobal};
 use crate::initial::{Initial, InitialMemory};
 use gpu_run_abi::TrapCode;
 use gpu_run_device::code::{Reader, Writer, not_ours};
-use gpu_run_device::{Error as DeviceError, Result};
-use gpu_run_wasm::slot::{ExceptionPlace, MemoryPlace, Segment, SlotLayout, TablePlace, TailPlace};
+use gpu_run_device::{CODE_ALIGN, Error as DeviceError, Result};
+use gpu_run_wasm::slot::{
+    ExceptionPlace, GangPlace, GangSizes, MemoryPlace, Segment, SlotLayout, TablePlace, TailPlace,
+};
 use gpu_run_wasm::{FuncType, Memory, ValType, WasmFeatures};
 use std::sync::{Arc, OnceLock};
 
@@ -34,7 +36,7 @@ pub(crate) fn write(compiled: &Compiled, code: &[u8]) -> Vec<u8> {
         w.u32(*index);
         types(w, &[*ty]);
     });
-    w.bytes(code);
+    w.aligned_bytes(code, CODE_ALIGN);
     w.done()
 }
 
@@ -64,7 +66,7 @@ pub(crate) fn read<'a>(
         let ty = read_types(r)?.first().copied().ok_or_else(|| not_ours("a global has no type"))?;
         Ok(ExportedGlobal { part, name, index, ty })
     })?;
-    let code = r.bytes()?;
+    let code = r.aligned_bytes()?;
     r.end()?;
     let compiled = Compiled {
         wasm,
@@ -100,7 +102,9 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         memory,
         low,
         own,
+        fixed: _, // compiled code alone asks for it
         constants,
+        gang,
     } = slots;
     w.words(globals);
     w.list(tables, |w, TablePlace { at, capacity, length }| w.words(&[*at, *capacity, *length]));
@@ -113,6 +117,12 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         w.list(segments, |w, Segment { at, length, cell }| w.words(&[*at, *length, *cell]));
     }
     w.words(&[*arguments, *end, *memory, *low, *own, *constants]);
+    w.list(gang.as_slice(), |w, GangPlace { sizes, region, slot_bytes, hot, hot_stride, memory_bytes }| {
+        let GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes } = *sizes;
+        let sizes = [threads.into(), groups.into(), image_bytes, stack_bytes, bus_bytes];
+        w.words(&sizes);
+        w.words(&[*region, *slot_bytes, *hot, *hot_stride, *memory_bytes]);
+    });
 }
 
 fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
@@ -127,6 +137,17 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
     let [arguments, end, memory, low, own, constants] = r.words()?[..] else {
         return Err(not_ours("a slot is another"));
     };
+    let gang = r.list(|r| match r.words()?[..] {
+        [threads, groups, image_bytes, stack_bytes, bus_bytes] => {
+            let (threads, groups) = (threads as u32, groups as u32);
+            let sizes = GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes };
+            let [region, slot_bytes, hot, hot_stride, memory_bytes] = r.words()?[..] else {
+                return Err(not_ours("a gang is another"));
+            };
+            Ok(GangPlace { sizes, region, slot_bytes, hot, hot_stride, memory_bytes })
+        }
+        _ => Err(not_ours("a gang is another")),
+    })?;
     Ok(SlotLayout {
         globals,
         tables,
@@ -140,7 +161,9 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
         memory,
         low,
         own,
+        fixed: 0..0,
         constants,
+        gang: gang.first().copied(),
     })
 }
 

@@ -22,6 +22,7 @@ fn compiled(wat: &str) -> Compiled {
         checks: Checks::Exact,
         own_memory: 0,
         registers: None,
+        shape: Default::default(),
     };
     Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()
 }

@@ -17,17 +17,19 @@ use crate::bus::Guests;
 use crate::compile::Safer;
 use crate::error::Error;
 use crate::inputs::Inputs;
+use crate::journal;
 use crate::line::{Desk, Desks, Line, Ordered, Report, Watch};
 use crate::outbox::Outboxes;
 use crate::program::{End, Program, RunStats};
 use crate::results::{Piece, Results};
 use crate::wave::stillborn;
-use crate::written::{Again, POOL, Wave};
+use crate::written::{Again, Given, POOL, Past, Wave};
 use gpu_run_abi::Launch;
+use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::Error as DeviceError;
 use gpu_run_wasi::Builder;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,6 +51,8 @@ pub(crate) const NUMBER: &str = "GPU_RUN_INSTANCE";
 const AGAIN: usize = 1024;
 /// If more than one of so many instances has to run again for want of memory, all go to where there is more from then on.
 const MANY: usize = 16;
+/// What runs again has the rest of its time; if all went by, so much of it once more: some may have ended long before the others were asked to.
+const LAST_CHANCE: u32 = 8;
 
 /// A loaded program, and room for a number of instances of it.
 ///
@@ -130,15 +134,27 @@ impl Mapper {
     /// Begins a batch. If two are under way that nobody has finished, it waits for one of them: a thread that begins
     /// has to finish, or leave that to another one.
     pub fn begin(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<Pending, Error> {
+        self.begin_with(jobs, HashMap::new(), timeout)
+    }
+
+    /// The same for jobs of which some have run before, by place.
+    fn begin_with(
+        &self,
+        jobs: Vec<Job>,
+        pasts: HashMap<usize, Past>,
+        timeout: Option<Duration>,
+    ) -> Result<Pending, Error> {
         if self.inner.outgrown.load(Ordering::Relaxed) {
-            return self.inner.safer(Safer::Roomy, self.capacity())?.begin(jobs, timeout);
+            return self.inner.safer(Safer::Roomy, self.capacity())?.begin_with(jobs, pasts, timeout);
         }
         let mut pending = Pending {
             mapper: self.inner.clone(),
             left: 0..jobs.len(),
             jobs: Arc::new(jobs),
+            pasts,
             timeout,
             pool: Arc::new(AtomicUsize::new(self.inner.pool)),
+            journal_room: Arc::new(AtomicUsize::new(journal::ROOM)),
             under_way: VecDeque::new(),
             stats: RunStats::default(),
         };
@@ -208,8 +224,11 @@ pub struct Pending {
     jobs: Arc<Vec<Job>>,
     /// Those that were not launched yet.
     left: Range<usize>,
+    /// Those that have run before and were not launched yet, by place.
+    pasts: HashMap<usize, Past>,
     timeout: Option<Duration>,
     pool: Arc<AtomicUsize>,
+    journal_room: Arc<AtomicUsize>,
     /// In order. Each has a desk, which goes back.
     under_way: VecDeque<UnderWay>,
     stats: RunStats,
@@ -236,6 +255,7 @@ impl Pending {
         let mut results = Results::default();
         while let Some(UnderWay { ordered, wave }) = self.under_way.pop_front() {
             let (desk, report) = ordered.wait();
+            let ran = report.as_ref().map_or(Duration::ZERO, |report| report.run);
             let collected = self.collect(desk.as_deref(), &wave, report);
             // The next part goes first: what runs again can do so beside it.
             match desk {
@@ -245,7 +265,7 @@ impl Pending {
             let (pieces, again) = collected?;
             let first = results.len();
             results.append(pieces.into());
-            self.run_again(&wave, first, &again, &mut results)?;
+            self.run_again(&wave, first, &again, ran, &mut results)?;
         }
         Ok((results, std::mem::take(&mut self.stats)))
     }
@@ -264,17 +284,31 @@ impl Pending {
         Ok(())
     }
 
-    fn order(&self, room: &Room, mut desk: Box<Desk>, range: Range<usize>) -> Result<UnderWay, (Box<Desk>, Error)> {
+    fn order(&mut self, room: &Room, mut desk: Box<Desk>, range: Range<usize>) -> Result<UnderWay, (Box<Desk>, Error)> {
         let mut inputs = room.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         let written = inputs.write(self.mapper.program.device(), &mut desk, &self.jobs[range.clone()]);
         drop(inputs);
-        let Launch { image, pieces, ports, port_bytes, .. } = room.launch;
-        let told = written.and_then(|local| desk.buffers.write(&Launch { image, pieces, ports, port_bytes, ..local }));
-        if let Err(error) = told {
-            return Err((desk, error));
-        }
+        let pasts: HashMap<u32, Past> = range
+            .clone()
+            .filter_map(|place| Some(((place - range.start) as u32, self.pasts.remove(&place)?)))
+            .collect();
+        let Launch { image, pieces, ports, port_bytes, local: always, .. } = room.launch;
+        let told = written.and_then(|mut local| {
+            if !pasts.is_empty() {
+                // The host knows which bytes they were given before.
+                local.local &= !local::RANDOM;
+            }
+            let told = Launch { image, pieces, ports, port_bytes, local: local.local | always, ..local };
+            desk.buffers.write(&told)?;
+            Ok(Given { key: local.key, first: local.first, journals: self.mapper.program.compiled().may_run_again() })
+        });
+        let given = match told {
+            Ok(given) => given,
+            Err(error) => return Err((desk, error)),
+        };
         let count = range.len();
-        let wave = Arc::new(Wave::new(self.jobs.clone(), range, desk.outboxes.clone(), self.pool.clone()));
+        let room_left = [self.pool.clone(), self.journal_room.clone()];
+        let wave = Arc::new(Wave::new(self.jobs.clone(), range, desk.outboxes.clone(), room_left, given, pasts));
         let guests = Guests::Quiet(count, wave.clone());
         let ordered = room.line.order(desk, room.selector, guests, self.timeout, self.mapper.watch.clone())?;
         Ok(UnderWay { ordered, wave })
@@ -300,8 +334,16 @@ impl Pending {
         collected
     }
 
-    /// Runs those of a wave again that its build could not finish. The wave's results begin at `first`.
-    fn run_again(&mut self, wave: &Wave, first: usize, again: &Again, results: &mut Results) -> Result<(), Error> {
+    /// Runs those of a wave again that its build could not finish, in the time that is left. The wave's results begin at `first`.
+    fn run_again(
+        &mut self,
+        wave: &Wave,
+        first: usize,
+        again: &Again,
+        ran: Duration,
+        results: &mut Results,
+    ) -> Result<(), Error> {
+        let timeout = self.timeout.map(|timeout| timeout.saturating_sub(ran).max(timeout / LAST_CHANCE));
         if again.roomy.len() > wave.jobs().len() / MANY {
             self.mapper.outgrown.store(true, Ordering::Relaxed);
         }
@@ -311,7 +353,8 @@ impl Pending {
             }
             tracing::debug!(count = slots.len(), ?safer, "run again");
             let jobs = slots.iter().map(|slot| wave.jobs()[*slot].clone()).collect();
-            let (done, more) = self.mapper.safer(safer, slots.len())?.run(jobs, self.timeout)?;
+            let pasts = slots.iter().enumerate().filter_map(|(place, slot)| Some((place, wave.past(*slot)?))).collect();
+            let (done, more) = self.mapper.safer(safer, slots.len())?.begin_with(jobs, pasts, timeout)?.finish()?;
             self.stats.add(&RunStats { instances: 0, again: more.again + slots.len() as u64, ..more });
             for (slot, done) in slots.iter().zip(done.iter()) {
                 results.replace(first + slot, done);

@@ -27,9 +27,22 @@ fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
 }
 
 fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Arc<Program> {
-    let options = CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory, registers: None };
+    let options = CompileOptions {
+        layout,
+        sm: 75,
+        entry: Entry::Start,
+        checks,
+        own_memory,
+        registers: None,
+        shape: Default::default(),
+    };
     let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
-    Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap())
+    Arc::new(Program::load(device(), Arc::new(compiled)).unwrap())
+}
+
+/// `cpu`, or what `GPU_RUN_TEST_DEVICE` says, as `scripts/gpu-test` does.
+fn device() -> Arc<dyn gpu_run_device::Device> {
+    gpu_run_device::open(&std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())).unwrap()
 }
 
 /// What became of jobs, to compare.
@@ -149,6 +162,47 @@ fn deep() -> String {
     )
 }
 
+/// Its first segment is a table of constants, from which it prints what it finds at 16 places. Before that it writes there what stdin's first byte says: by a store, by a store that only
+/// begins before it, by `memory.fill`, by reading stdin to it, by a store behind it, or not at all.
+fn constants() -> String {
+    format!(
+        r#"(module {IMPORTS} (data (i32.const 1024) "0123456789abcdef") (data (i32.const 1040) "more")
+          (func (export "_start") (local $how i32) (local $i i32)
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1))
+          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (local.set $how (i32.load8_u (i32.const 100)))
+          (if (i32.eq (local.get $how) (i32.const 115)) (then (i32.store8 (i32.add (local.get $how) (i32.const 912)) (i32.const 33))))
+          (if (i32.eq (local.get $how) (i32.const 98)) (then (i32.store align=1 (i32.add (local.get $how) (i32.const 923)) (i32.const 0x21212121))))
+          (if (i32.eq (local.get $how) (i32.const 102)) (then (memory.fill (i32.add (local.get $how) (i32.const 935)) (i32.const 33) (i32.const 5))))
+          (if (i32.eq (local.get $how) (i32.const 114)) (then
+            (i32.store (i32.const 0) (i32.add (local.get $how) (i32.const 911))) (i32.store (i32.const 4) (i32.const 3))
+            (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))))
+          (if (i32.eq (local.get $how) (i32.const 97)) (then (i32.store8 (i32.add (local.get $how) (i32.const 943)) (i32.const 33))))
+          (loop $copy
+            (i32.store8 offset=200 (local.get $i) (i32.load8_u offset=1024 (i32.and (local.get $i) (i32.const 15))))
+            (br_if $copy (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 16))))
+          (i32.store8 (i32.const 216) (i32.load8_u (i32.const 1027)))
+          (i32.store (i32.const 0) (i32.const 200)) (i32.store (i32.const 4) (i32.const 17))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    )
+}
+
+#[test]
+fn constants_that_are_written_after_all_have_their_new_values() {
+    let inputs = ["", "s", "b", "f", "rXYZ", "a", "n"];
+    let (exact, _) = run(&mapper(&constants(), 8, Layout::Interleaved), &inputs);
+    let printed: Vec<_> = exact.iter().map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).collect();
+    let plain = "0123456789abcdef3";
+    let written = ["012!456789abcdef!", "!123456789abcdef3", "0123456789abc!!!3", "0XYZ456789abcdefZ"];
+    assert_eq!(printed, [&[plain][..], &written, &[plain, plain]].concat());
+    let slots = checked_mapper(&constants(), 8, Layout::Interleaved, Checks::Fast);
+    for fast in [slots, own_mapper(&constants(), 8, 256 << 10)] {
+        let (done, stats) = run(&fast, &inputs);
+        assert_eq!(done, exact);
+        assert_eq!((stats.again, stats.instances), (4, 7));
+    }
+}
+
 #[test]
 fn a_stack_deeper_than_what_has_a_place_runs_again() {
     let inputs = ["1", "2", "3", "4", "8", "9", "2x", "9x"];
@@ -186,6 +240,107 @@ fn quick_checks_give_what_exact_ones_give() {
     let (done, stats) = run(&fast, &["a", "!b", "c"]);
     // What may trap ends without a word, and the exact build finds out why.
     assert_eq!((done, stats.again), (exact, 1));
+}
+
+/// Appends to the file `log`: `first`, 8 random bytes, and, behind an access that quick checks end if stdin has an odd length, `second`. Also says so on stderr, through a descriptor that
+/// the device does not know of, and on stdout.
+fn logging() -> String {
+    format!(
+        r#"(module
+          (import "wasi_snapshot_preview1" "path_open" (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+          (import "wasi_snapshot_preview1" "fd_renumber" (func $renumber (param i32 i32) (result i32)))
+          (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+          {IMPORTS}
+          (data (i32.const 500) "log") (data (i32.const 510) "first ") (data (i32.const 520) "second ")
+          (func $write (param $fd i32) (param $at i32) (param $length i32)
+            (i32.store (i32.const 0) (local.get $at)) (i32.store (i32.const 4) (local.get $length))
+            (if (call $fd_write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8)) (then unreachable)))
+          (func (export "_start") (local $fd i32)
+            (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 300))
+            (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 12)))
+            (if (call $open (i32.const 3) (i32.const 0) (i32.const 500) (i32.const 3) (i32.const 1)
+                  (i64.const 0x40) (i64.const 0) (i32.const 1) (i32.const 16)) (then unreachable))
+            (local.set $fd (i32.load (i32.const 16)))
+            (call $write (local.get $fd) (i32.const 510) (i32.const 6))
+            (drop (call $random (i32.const 532) (i32.const 8)))
+            (call $write (local.get $fd) (i32.const 532) (i32.const 8))
+            (if (call $open (i32.const 3) (i32.const 0) (i32.const 500) (i32.const 3) (i32.const 1)
+                  (i64.const 0x40) (i64.const 0) (i32.const 1) (i32.const 20)) (then unreachable))
+            (if (call $renumber (i32.const 2) (i32.load (i32.const 20))) (then unreachable))
+            (call $write (i32.load (i32.const 20)) (i32.const 510) (i32.const 6))
+            (i32.store align=4 (i32.add (i32.const 600) (i32.load (i32.const 12))) (i32.const 1))
+            (call $write (i32.load (i32.const 20)) (i32.const 520) (i32.const 6))
+            (call $write (i32.const 1) (i32.const 520) (i32.const 6))
+            (call $write (local.get $fd) (i32.const 520) (i32.const 7))
+            (if (i32.eq (i32.load8_u (i32.const 100)) (i32.const 33)) (then unreachable))))"#
+    )
+}
+
+#[test]
+fn what_an_instance_did_outside_happens_once_though_it_runs_twice() {
+    for checked in [Checks::Exact, Checks::Fast] {
+        let folder = tempfile::tempdir().unwrap();
+        let mapper = checked_mapper(&logging(), 4, Layout::Interleaved, checked);
+        let mut context = Builder::new();
+        context.preopen(folder.path(), "/").unwrap();
+        let context = Arc::new(context);
+        let job = |number, text: &str| Job { context: context.clone(), number, stdin: text.as_bytes().into() };
+        let (results, stats) = mapper.run(vec![job(7, "a"), job(8, "!bc"), job(9, "")], None).unwrap();
+        let done: Vec<Owned> = results.iter().map(Owned::from).collect();
+        assert_eq!((&done[0].end, &done[2].end), (&End::Returned, &End::Returned), "{checked:?}");
+        assert!(matches!(&done[1].end, End::Trapped(trap) if trap.code == TrapCode::Unreachable), "{:?}", done[1].end);
+        for done in &done {
+            assert_eq!((&done.stdout[..], &done.stderr[..]), (&b"second"[..], &b"first second"[..]), "{checked:?}");
+        }
+        assert_eq!(stats.again, if checked == Checks::Fast { 2 } else { 0 });
+        let log = std::fs::read(folder.path().join("log")).unwrap();
+        let count = |word: &[u8]| log.windows(word.len()).filter(|part| *part == word).count();
+        assert_eq!((count(b"first "), count(b"second "), log.len()), (3, 3, 3 * (6 + 8 + 7)), "{checked:?}");
+    }
+}
+
+/// Writes what the monotonic clock says, 8 bytes.
+const TIME: &str = r#"(module
+  (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "_start")
+    (if (call $clock (i32.const 1) (i64.const 1) (i32.const 16)) (then unreachable))
+    (i32.store (i32.const 0) (i32.const 16)) (i32.store (i32.const 4) (i32.const 8))
+    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+
+#[test]
+fn the_devices_clock_is_the_hosts() {
+    let host = || {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32).as_nanos() as u64
+    };
+    for (layout, checks) in [(Layout::Linear, Checks::Exact), (Layout::Interleaved, Checks::Fast)] {
+        let mapper = checked_mapper(TIME, 3, layout, checks);
+        for _ in 0..3 {
+            let before = host();
+            let (done, stats) = run(&mapper, &["", "", ""]);
+            let after = host();
+            for done in done {
+                let time = u64::from_le_bytes(done.stdout.try_into().unwrap());
+                assert!((before..=after).contains(&time), "{before} {time} {after}");
+            }
+            assert_eq!(stats.hostcalls, 0, "the device knows");
+        }
+    }
+}
+
+#[test]
+fn what_quick_checks_end_has_no_more_time_than_the_rest() {
+    let endless = format!(r#"(module {IMPORTS} (func (export "_start") (loop $l (br $l))))"#);
+    let mapper = checked_mapper(&endless, 2, Layout::Interleaved, Checks::Fast);
+    let (began, timeout) = (Instant::now(), Duration::from_secs(2));
+    let (results, _) = mapper.run(jobs(&["", ""]), Some(timeout)).unwrap();
+    for done in results.iter() {
+        assert!(matches!(done.end, End::Trapped(trap) if trap.code == TrapCode::Interrupted), "{:?}", done.end);
+    }
+    // Compiling it again is counted in.
+    assert!(began.elapsed() < timeout * 3 / 2, "{:?}", began.elapsed());
 }
 
 #[test]

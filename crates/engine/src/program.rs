@@ -180,6 +180,10 @@ impl Program {
         &*self.device
     }
 
+    pub(crate) fn module(&self) -> &Arc<dyn Module> {
+        &self.module
+    }
+
     pub(crate) fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled
     }
@@ -279,7 +283,7 @@ impl Compiled {
         }
     }
 
-    fn trap(&self, record: TrapRecord) -> Trap {
+    pub(crate) fn trap(&self, record: TrapRecord) -> Trap {
         let function = (record.function != TrapRecord::NO_FUNCTION).then_some(record.function);
         let name = function.and_then(|f| self.symbols().name(f));
         Trap { code: record.code, function, name, offset: record.offset, source: self.symbols().source(record.offset) }

@@ -10,15 +10,18 @@ use crate::batch::Endings;
 use crate::bus::Quiet;
 use crate::compile::Compiled;
 use crate::error::Error;
+use crate::journal::{Answered, Journal, Random};
 use crate::map::{Job, NUMBER};
 use crate::outbox::{Outboxes, Record};
 use crate::program::End;
 use crate::results::Piece;
 use crate::wave::stillborn;
+use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::{Status, TrapCode};
 use gpu_run_wasi::stdio::{Input, Output};
-use gpu_run_wasi::{Context, Stdio};
+use gpu_run_wasi::{Context, Errno, Out, Reply, Stdio};
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,6 +36,23 @@ pub(crate) const STDERR_KEPT: usize = 4 << 10;
 /// Instances whose results one core reads at a time.
 const CHUNK: usize = 1024;
 
+/// An instance that ran before, as far as the host knows of it.
+pub(crate) struct Past {
+    kept: Arc<Kept>,
+    context: Option<Context>,
+    random: Random,
+}
+
+/// What a wave's instances are given on the device, as far as it matters here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    /// The key of random bytes, and the number of the instance in slot 0.
+    pub(crate) key: [u64; 2],
+    pub(crate) first: u64,
+    /// Whether their build may leave some to be run again.
+    pub(crate) journals: bool,
+}
+
 /// The instances of a launch.
 pub(crate) struct Wave {
     /// Those of the whole batch, and which of them these are.
@@ -40,10 +60,17 @@ pub(crate) struct Wave {
     range: Range<usize>,
     outboxes: Arc<Outboxes>,
     /// By slot, like everything that follows.
-    kept: Vec<OnceLock<Box<Kept>>>,
+    kept: Vec<OnceLock<Arc<Kept>>>,
     /// Who has asked the host for something.
     called: Vec<AtomicBool>,
     pool: Arc<AtomicUsize>,
+    given: Given,
+    /// Bytes of answers that can still be kept.
+    journal_room: Arc<AtomicUsize>,
+    /// What instances had open when the last run of them ended: this wave's, or one before.
+    contexts: Mutex<HashMap<u32, Context>>,
+    /// The random bytes of those that run again.
+    randoms: HashMap<u32, Mutex<Random>>,
 }
 
 /// Instances that are to run again, by slot.
@@ -61,6 +88,9 @@ struct Kept {
     stderr: Stderr,
     /// How much of its stdin it has read.
     taken: Arc<AtomicUsize>,
+    journal: Mutex<Journal>,
+    /// How much was written to stdout and to stderr before the call that is being made.
+    before: Mutex<[usize; 2]>,
 }
 
 impl Wave {
@@ -68,11 +98,42 @@ impl Wave {
         jobs: Arc<Vec<Job>>,
         range: Range<usize>,
         outboxes: Arc<Outboxes>,
-        pool: Arc<AtomicUsize>,
+        [pool, journal_room]: [Arc<AtomicUsize>; 2],
+        given: Given,
+        pasts: HashMap<u32, Past>,
     ) -> Self {
-        let kept = range.clone().map(|_| OnceLock::new()).collect();
-        let called = range.clone().map(|_| AtomicBool::new(false)).collect();
-        Self { jobs, range, outboxes, kept, called, pool }
+        let kept: Vec<_> = range.clone().map(|_| OnceLock::new()).collect();
+        let called: Vec<_> = range.clone().map(|_| AtomicBool::new(false)).collect();
+        let (mut contexts, mut randoms) = (HashMap::new(), HashMap::new());
+        for (slot, past) in pasts {
+            past.kept.begin_again();
+            called[slot as usize].store(true, Ordering::Relaxed);
+            let _ = kept[slot as usize].set(past.kept);
+            contexts.extend(past.context.map(|context| (slot, context)));
+            randoms.insert(slot, Mutex::new(Random { drawn: 0, ..past.random }));
+        }
+        let contexts = Mutex::new(contexts);
+        Self { jobs, range, outboxes, kept, called, pool, given, journal_room, contexts, randoms }
+    }
+
+    /// What an instance that is to run again leaves behind, if the host knows of it.
+    pub(crate) fn past(&self, slot: usize) -> Option<Past> {
+        if !self.called[slot].load(Ordering::Relaxed) {
+            return None;
+        }
+        let slot = slot as u32;
+        let random = match self.randoms.get(&slot) {
+            Some(random) => *held(random),
+            None => Random { key: self.given.key, number: self.given.first + u64::from(slot), drawn: 0 },
+        };
+        let context = held(&self.contexts).remove(&slot);
+        Some(Past { kept: self.kept[slot as usize].get()?.clone(), context, random })
+    }
+
+    /// Whether an instance can run again: the host knows nothing of it, or all that it answered.
+    fn can_run_again(&self, slot: usize) -> bool {
+        let journal = |kept: &Arc<Kept>| self.given.journals && held(&kept.journal).is_whole();
+        !self.called[slot].load(Ordering::Relaxed) || self.kept[slot].get().is_some_and(journal)
     }
 
     pub(crate) fn jobs(&self) -> &[Job] {
@@ -80,7 +141,7 @@ impl Wave {
     }
 
     /// What became of them all, and those that their build could not finish: if nobody but the device heard of one, nothing of what it did is left,
-    /// and it may run again. `stopped`: those that still ran were asked to end.
+    /// and it may run again; so may one whose answers were all kept. `stopped`: those that still ran were asked to end.
     pub(crate) fn results(
         &self,
         compiled: &Compiled,
@@ -113,13 +174,24 @@ impl Wave {
             let ending = endings.get(slot);
             let mut end = compiled.end(slot, &ending)?;
             if matches!(&end, End::Trapped(trap) if trap.code == TrapCode::Inexact) {
-                match self.called[slot].load(Ordering::Relaxed) {
-                    false if ending.status == Status::Outgrown as u64 => again.roomy.push(slot),
-                    false => again.exact.push(slot),
+                match self.can_run_again(slot) {
+                    true => {
+                        if ending.status == Status::Outgrown as u64 {
+                            again.roomy.push(slot);
+                        } else {
+                            again.exact.push(slot);
+                        }
+                        // What became of it is not known yet.
+                        piece.push(end, std::iter::empty(), std::iter::empty(), false);
+                        continue;
+                    }
                     // Who was asked to end did.
-                    true if stopped => end = stillborn(TrapCode::Interrupted),
-                    true => {}
+                    false if stopped => end = stillborn(TrapCode::Interrupted),
+                    false => {}
                 }
+            } else if self.randoms.contains_key(&(slot as u32)) && !(stopped && is_interruption(&end)) {
+                let deviated = self.kept[slot].get().is_some_and(|kept| held(&kept.journal).deviated());
+                end = if deviated { stillborn(TrapCode::Deviated) } else { end };
             }
             let Some(kept) = self.kept[slot].get() else {
                 // Nothing was written but what is in the outbox, which is less than anyone's share.
@@ -140,13 +212,39 @@ impl Wave {
 
     fn kept(&self, slot: usize) -> &Kept {
         self.kept[slot].get_or_init(|| {
-            Box::new(Kept {
+            Arc::new(Kept {
                 stdout: Stdout { kept: Arc::default(), pool: self.pool.clone() },
                 stderr: Stderr::default(),
                 taken: Arc::default(),
+                journal: Mutex::default(),
+                before: Mutex::default(),
             })
         })
     }
+}
+
+impl Kept {
+    /// How much was written to stdout and to stderr.
+    fn written(&self) -> [usize; 2] {
+        [held(&self.stdout.kept).0.len(), held(&self.stderr.0).1]
+    }
+
+    /// How much more it is than before the call.
+    fn grown(&self) -> [usize; 2] {
+        let (before, now) = (*held(&self.before), self.written());
+        [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
+    }
+
+    /// The instance will write all it wrote again. What it reads of stdin through the host comes after what it has read already.
+    fn begin_again(&self) {
+        self.stdout.forget_all();
+        *held(&self.stderr.0) = (Vec::new(), 0);
+        held(&self.journal).rewind();
+    }
+}
+
+fn is_interruption(end: &End) -> bool {
+    matches!(end, End::Trapped(trap) if trap.code == TrapCode::Interrupted)
 }
 
 /// Parts of something, without its first bytes.
@@ -172,7 +270,9 @@ impl Quiet for Wave {
         if let Some(kept) = self.kept[slot as usize].get() {
             let length = self.jobs()[slot as usize].stdin.len();
             let left = (self.outboxes.stdin_left(slot.into()) as usize).min(length);
-            kept.taken.store(length - left, Ordering::Relaxed);
+            // What the host has read for it is more than the device knows of.
+            kept.taken.fetch_max(length - left, Ordering::Relaxed);
+            *held(&kept.before) = kept.written();
         }
     }
 
@@ -180,6 +280,9 @@ impl Quiet for Wave {
         let (job, kept) = (&self.jobs()[slot as usize], self.kept(slot as usize));
         self.called[slot as usize].store(true, Ordering::Relaxed);
         self.heard(slot);
+        if let Some(context) = held(&self.contexts).remove(&slot) {
+            return context;
+        }
         let stdin = Stdin { bytes: job.stdin.clone(), taken: kept.taken.clone() };
         let stdio = Stdio {
             stdin: Box::new(stdin),
@@ -191,7 +294,46 @@ impl Quiet for Wave {
         let _ = builder.env(NUMBER, job.number.to_string());
         builder.build(stdio)
     }
+
+    fn answered(&self, slot: u32, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Answered {
+        let Some(random) = self.randoms.get(&slot) else { return Answered::Never };
+        if call == Call::random_get
+            && let Some(length) = words.first().filter(|length| **length <= MOST_RANDOM)
+        {
+            (out.bytes, out.split) = (vec![0; *length as usize], 0);
+            held(random).fill(&mut out.bytes);
+            return Answered::Was(Reply::Done(Errno::Success));
+        }
+        let kept = self.kept(slot as usize);
+        let (answered, [stdout, stderr]) = held(&kept.journal).again(call, words, input, out);
+        // There was room for it before.
+        let _ = kept.stdout.clone().write(&input[..stdout.min(input.len())]);
+        let _ = kept.stderr.clone().write(&input[..stderr.min(input.len())]);
+        answered
+    }
+
+    fn answer(&self, slot: u32, call: Call, words: &[u64], input: &[u8], reply: &Reply, out: &Out) {
+        if !self.given.journals {
+            return;
+        }
+        let kept = self.kept(slot as usize);
+        // Only writing makes more of either, and all it has written is the beginning of its input.
+        let written = match (call, reply) {
+            (Call::fd_write, Reply::Done(Errno::Success)) => kept.grown(),
+            _ => [0; 2],
+        };
+        held(&kept.journal).keep(&self.journal_room, (call, words, input), reply, out, written);
+    }
+
+    fn left(&self, slot: u32, context: Context) {
+        if self.given.journals {
+            held(&self.contexts).insert(slot, context);
+        }
+    }
 }
+
+/// Bytes of random data that are given at once, as elsewhere.
+const MOST_RANDOM: u64 = 64 << 20;
 
 /// A job's stdin, from where the instance is.
 struct Stdin {
@@ -222,6 +364,13 @@ impl Stdout {
     fn take(&self) -> (Vec<u8>, bool) {
         std::mem::take(&mut *held(&self.kept))
     }
+
+    /// Leaves nothing but whether something was refused, which it will be again.
+    fn forget_all(&self) {
+        let (kept, _) = &mut *held(&self.kept);
+        self.pool.fetch_add(kept.len().saturating_sub(SHARE), Ordering::Relaxed);
+        *kept = Vec::new();
+    }
 }
 
 impl Output for Stdout {
@@ -239,13 +388,13 @@ impl Output for Stdout {
     }
 }
 
-/// The end of what an instance writes. Clones are the same.
+/// The end of what an instance writes, and how much that was. Clones are the same.
 #[derive(Clone, Debug, Default)]
-struct Stderr(Arc<Mutex<Vec<u8>>>);
+struct Stderr(Arc<Mutex<(Vec<u8>, usize)>>);
 
 impl Stderr {
     fn take(&self) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut *held(&self.0));
+        let (mut bytes, _) = std::mem::take(&mut *held(&self.0));
         forget(&mut bytes);
         bytes
     }
@@ -253,11 +402,12 @@ impl Stderr {
 
 impl Output for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut kept = held(&self.0);
+        let (kept, count) = &mut *held(&self.0);
+        *count += bytes.len();
         kept.extend_from_slice(&bytes[bytes.len().saturating_sub(STDERR_KEPT)..]);
         // Not at every write: moving what is kept costs more than keeping twice as much.
         if kept.len() > 2 * STDERR_KEPT {
-            forget(&mut kept);
+            forget(kept);
         }
         Ok(bytes.len())
     }

@@ -27,6 +27,7 @@ fn options() -> CompileOptions {
         checks: Checks::Exact,
         own_memory: 0,
         registers: None,
+        shape: Default::default(),
     }
 }
 

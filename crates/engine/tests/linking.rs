@@ -14,7 +14,8 @@ struct Script(Linker);
 impl Script {
     fn new(layout: Layout) -> Self {
         let (entry, checks) = (Entry::Exports, Checks::Exact);
-        let compile = CompileOptions { layout, sm: 75, entry, checks, own_memory: 0, registers: None };
+        let compile =
+            CompileOptions { layout, sm: 75, entry, checks, own_memory: 0, registers: None, shape: Default::default() };
         Self(Linker::new(Settings { device: cpu::open(), compile, features: WasmFeatures::WASM3, max_memory: None }))
     }
 

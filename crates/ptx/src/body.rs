@@ -86,6 +86,18 @@ impl Body {
         self.end();
     }
 
+    /// `@predicate store`
+    pub(crate) fn store_if(&mut self, predicate: Reg, name: &str, base: Reg, offset: i64, value: Operand) {
+        self.guard(predicate, When::True);
+        self.out.push(' ');
+        self.out.push_str(name);
+        self.out.push(' ');
+        push_address(&mut self.out, base, offset);
+        self.out.push_str(", ");
+        push_operand(&mut self.out, value);
+        self.end();
+    }
+
     /// `@predicate`: for what follows on the line.
     fn guard(&mut self, predicate: Reg, when: When) {
         self.out.push_str(INDENT);
@@ -97,6 +109,13 @@ impl Body {
     pub(crate) fn exit_if(&mut self, predicate: Reg, when: When) {
         self.guard(predicate, when);
         self.out.push_str(" exit");
+        self.end();
+    }
+
+    /// `@predicate nanosleep.u32 0;`
+    pub(crate) fn yield_if(&mut self, predicate: Reg) {
+        self.guard(predicate, When::True);
+        self.out.push_str(" nanosleep.u32 0");
         self.end();
     }
 

@@ -363,6 +363,12 @@ fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -> Done {
             let (result, address) = (e.result(inst)?, e.in_register(address));
             e.body.load("ld.global.L1::no_allocate", ".u32", result, address, 0);
         }
+        Intrinsic::GridBlocks => special_register(e, inst, ".u32", "%nctaid.x")?,
+        Intrinsic::Processor => special_register(e, inst, ".u32", "%smid")?,
+        Intrinsic::Cycles => special_register(e, inst, ".u64", "%clock64")?,
+        Intrinsic::FenceDevice => e.body.op("fence.acq_rel.gpu", "", &[]),
+        Intrinsic::FenceHost => e.body.op("fence.acq_rel.sys", "", &[]),
+        other => return crate::gang::intrinsic(e, other, inst),
     }
     Ok(())
 }
@@ -386,6 +392,10 @@ fn tick(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let spent = e.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[rest.into(), 0.into()]);
     let word = e.body.op_to_temp(Class::B32, "mov", ".b32", &[0.into()]);
     e.body.load_if(spent, "ld.global.L1::no_allocate.u32", word, stop);
+    if e.symbols.memory().region > 0 {
+        // Who waits in such a loop for another thread may be in that one's way, on `cpu`.
+        e.body.yield_if(spent);
+    }
     e.body.op("selp", ".b32", &[result.into(), INTERVAL.into(), rest.into(), spent.into()]);
     let ends = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
     e.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)

@@ -6,6 +6,7 @@
 //! other bytes may belong to another thread.
 
 use crate::body::{Body, Label, When};
+use crate::gang;
 use crate::guest::Memory;
 use crate::regs::{Class, Operand, Reg};
 use gpu_run_abi::Layout;
@@ -110,13 +111,21 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
     let offset = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[OFFSET.into()]);
     let first = body.op_to_temp(Class::B64, "add", ".u64", &[at.into(), offset.into()]);
     let end = body.op_to_temp(Class::B64, "add", ".u64", &[first.into(), i64::from(bytes).into()]);
-    let length = body.temp(Class::B32);
-    body.load("ld.global", ".u32", length, INSTANCE, layout.offset(field::MEMORY_BYTES) as i64);
-    let length = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[length.into()]);
-    let outside = body.op_to_temp(Class::Pred, "setp.gt", ".u64", &[end.into(), length.into()]);
+    let length = match memory.region {
+        0 => {
+            let length = body.temp(Class::B32);
+            body.load("ld.global", ".u32", length, INSTANCE, layout.offset(field::MEMORY_BYTES) as i64);
+            body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[length.into()]).into()
+        }
+        _ => Operand::Int(memory.least as i64),
+    };
+    let outside = body.op_to_temp(Class::Pred, "setp.gt", ".u64", &[end.into(), length]);
     body.branch_if(outside, When::True, Label::TrapTail);
-    let start = memory.offset(layout);
-    let memory = body.op_to_temp(Class::B64, "add", ".u64", &[INSTANCE.into(), start.into()]);
+    let region = memory.region;
+    let memory = match region {
+        0 => body.op_to_temp(Class::B64, "add", ".u64", &[INSTANCE.into(), memory.offset(layout).into()]),
+        _ => gang::memory(&mut body, INSTANCE, region),
+    };
     let guest = body.op_to_temp(Class::B32, "cvt", ".u32.u64", &[first.into()]);
     match kind {
         Kind::Load => {
@@ -127,7 +136,10 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
     }
     body.op("ret", "", &[]);
     body.place(Label::TrapTail);
-    store_word(&mut body, layout, INSTANCE, field::TRAP, RECORD.into());
+    match region {
+        0 => store_word(&mut body, layout, INSTANCE, field::TRAP, RECORD.into()),
+        _ => gang::trap(&mut body, INSTANCE, region, RECORD),
+    }
     body.op("exit", "", &[]);
     body
 }

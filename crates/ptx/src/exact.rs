@@ -14,6 +14,9 @@
 //! memory's end, after the memory grew (the limit is read again then), and for misaligned accesses; a predicate stays as it
 //! was, so what follows takes it too.
 //!
+//! In a gang nothing comes back: its memory ends with a guard and never grows, so what fails the test is outside, or is misaligned where the module promised
+//! otherwise, and traps. Only accesses without that promise have a cold way.
+//!
 //! Loads whose alignment nothing promises do not branch where cells are 4 bytes: two cells shifted together are
 //! cheaper than lanes that part.
 
@@ -23,7 +26,7 @@ use crate::guest::{Access, Root, find};
 use crate::integer::low_word;
 use crate::memory::Read;
 use crate::regs::{Class, Operand, Reg};
-use cranelift_codegen::ir::{Block, Inst, Value, types};
+use cranelift_codegen::ir::{self, Block, Inst, Value, types};
 use gpu_run_abi::layout::{GUARD, field};
 use gpu_run_abi::{TrapCode, TrapRecord};
 use smallvec::SmallVec;
@@ -45,6 +48,10 @@ pub(crate) struct Exact {
     limits: [Option<Reg>; 4],
     /// Alignment that a root's accesses need in this block, as a power of two.
     needs: SmallVec<[(Value, u32); 8]>,
+    /// Roots of this block with an access that may come back from its test.
+    lenient: SmallVec<[Value; 4]>,
+    /// Roots that this block has tested for good.
+    settled: SmallVec<[Value; 8]>,
     /// The predicates of the roots this block has tested.
     pub(crate) tests: SmallVec<[(Value, Reg); 8]>,
 }
@@ -74,7 +81,22 @@ impl Emitter<'_> {
         for (shift, _) in shifts.iter().enumerate().filter(|(_, used)| **used) {
             self.exact.limits[shift] = Some(self.body.temp(Class::B32));
         }
+        if self.symbols.memory().region > 0 {
+            self.fixed_limits();
+            return Ok(());
+        }
         self.exact_limits()
+    }
+
+    /// The limits of a memory that never grows.
+    fn fixed_limits(&mut self) {
+        let fast = self.symbols.memory().least.saturating_sub(GUARD) as u32;
+        for (shift, limit) in self.exact.limits.into_iter().enumerate() {
+            if let Some(limit) = limit {
+                let most = Operand::Int(i64::from((fast >> shift) as i32));
+                self.body.op("mov", ".b32", &[limit.into(), most]);
+            }
+        }
     }
 
     /// Reads the limits, at first or again.
@@ -98,12 +120,18 @@ impl Emitter<'_> {
     /// Forgets the last block, and looks what alignment the roots of this one need.
     pub(crate) fn exact_block(&mut self, block: Block) {
         let mut needs = std::mem::take(&mut self.exact.needs);
+        let mut lenient = std::mem::take(&mut self.exact.lenient);
         needs.clear();
+        lenient.clear();
+        self.exact.settled.clear();
         for inst in self.func.layout.block_insts(block) {
             let Some(access) = self.guest_access(inst) else { continue };
             let Root::Value(root) = access.root else { continue };
             if !self.is_near(&access) {
                 continue;
+            }
+            if !self.is_strict(&access) {
+                lenient.push(root);
             }
             let need = self.need(&access);
             match needs.iter_mut().find(|(v, _)| *v == root) {
@@ -112,6 +140,18 @@ impl Emitter<'_> {
             }
         }
         self.exact.needs = needs;
+        self.exact.lenient = lenient;
+    }
+
+    /// Whether what fails the access's test traps: a load without a promise is made both ways, a store is not.
+    fn is_strict(&self, access: &Access) -> bool {
+        self.symbols.memory().region > 0 && (access.promised || !access.expected)
+    }
+
+    /// Traps where a test fails.
+    fn settle(&mut self, test: Reg, inst: Inst) -> Result<(), crate::Error> {
+        let code = ir::TrapCode::unwrap_user(TrapCode::MemoryOutOfBounds as u8);
+        self.trap_if(test, When::True, code, inst)
     }
 
     /// Whether the root's own test answers for the access.
@@ -137,11 +177,11 @@ impl Emitter<'_> {
     }
 
     /// Tests an access and finds its way. Where the label is not `None` the exact way begins there, and must end behind the access.
-    fn guest_way(&mut self, access: &Access) -> (Way, Option<Label>) {
+    fn guest_way(&mut self, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), crate::Error> {
         let layout = self.symbols.layout();
         let size = self.unit(access.bytes);
         let end = access.displacement() + u64::from(access.bytes);
-        match access.root {
+        Ok(match access.root {
             Root::Constant(root) => {
                 let first = u64::from(root) + access.displacement();
                 let is_inside = u64::from(root) + end <= self.symbols.memory().least;
@@ -152,14 +192,30 @@ impl Emitter<'_> {
                     (Way::Exact, None)
                 }
             }
+            Root::Value(root) if self.is_near(access) && self.is_settled(root, inst)? => {
+                (self.near_way(root, access), None)
+            }
             Root::Value(root) if self.is_near(access) => {
                 let test = self.near_test(root);
                 let exact = self.body.local();
                 self.body.branch_if(test, When::True, exact);
                 (self.near_way(root, access), Some(exact))
             }
-            Root::Value(root) => self.far_way(root, access),
+            Root::Value(root) => self.far_way(root, access, inst)?,
+        })
+    }
+
+    /// Tests a root for good, once in a block, if none of its accesses there can do with less.
+    fn is_settled(&mut self, root: Value, inst: Inst) -> Result<bool, crate::Error> {
+        if self.symbols.memory().region == 0 || self.exact.lenient.contains(&root) {
+            return Ok(false);
         }
+        if !self.exact.settled.contains(&root) {
+            let test = self.near_test(root);
+            self.settle(test, inst)?;
+            self.exact.settled.push(root);
+        }
+        Ok(true)
     }
 
     /// True where the root is misaligned for the block, or too near the memory's end.
@@ -218,16 +274,20 @@ impl Emitter<'_> {
 
     /// An access whose offset is beyond the guard, into static data for instance, or does not keep the root's alignment: a test of its own, against what the
     /// memory has at least.
-    fn far_way(&mut self, root: Value, access: &Access) -> (Way, Option<Label>) {
+    fn far_way(&mut self, root: Value, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), crate::Error> {
         let layout = self.symbols.layout();
         let end = access.displacement() + u64::from(access.bytes);
-        let Some(last) = self.symbols.memory().least.checked_sub(end) else { return (Way::Exact, None) };
+        let Some(last) = self.symbols.memory().least.checked_sub(end) else { return Ok((Way::Exact, None)) };
+        let strict = self.is_strict(access);
         let size = self.unit(access.bytes);
         let is_doubtful = !access.expected && access.bytes > 1;
         let word = self.root_word(root);
         let outside = self.body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[word.into(), (last as i32 as i64).into()]);
         let exact = self.body.local();
-        self.body.branch_if(outside, When::True, exact);
+        match strict {
+            true => self.settle(outside, inst)?,
+            false => self.body.branch_if(outside, When::True, exact),
+        }
         let by = Operand::Int(access.displacement() as i32 as i64);
         let at = self.body.op_to_temp(Class::B32, "add", ".u32", &[word.into(), by]);
         let known = self.trailing_zeros(root, 4).min(access.displacement().trailing_zeros());
@@ -235,7 +295,10 @@ impl Emitter<'_> {
         if access.expected && !is_aligned {
             let low = self.body.op_to_temp(Class::B32, "and", ".b32", &[at.into(), (size as i64 - 1).into()]);
             let test = self.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[low.into(), 0.into()]);
-            self.body.branch_if(test, When::True, exact);
+            match strict {
+                true => self.settle(test, inst)?,
+                false => self.body.branch_if(test, When::True, exact),
+            }
         }
         let memory = self.memory_register();
         let way = if layout.spread() == 1 {
@@ -247,7 +310,7 @@ impl Emitter<'_> {
         } else {
             self.split_address(at, 0, is_doubtful)
         };
-        (way, Some(exact))
+        Ok((way, (!strict).then_some(exact)))
     }
 
     pub(crate) fn exact_load(
@@ -257,7 +320,7 @@ impl Emitter<'_> {
         result: Reg,
         access: &Access,
     ) -> Result<(), crate::Error> {
-        let (way, exact) = self.guest_way(access);
+        let (way, exact) = self.guest_way(access, inst)?;
         let done = self.body.local();
         match way {
             Way::Exact => self.cold_load(inst, read, result, access)?,
@@ -283,7 +346,7 @@ impl Emitter<'_> {
         value: Operand,
         access: &Access,
     ) -> Result<(), crate::Error> {
-        let (way, exact) = self.guest_way(access);
+        let (way, exact) = self.guest_way(access, inst)?;
         let done = self.body.local();
         match way {
             Way::Plain(base, offset) => self.store_cells(access.bytes, suffix, base, offset, value),
@@ -304,7 +367,9 @@ impl Emitter<'_> {
         self.out_of_line(|e| {
             e.body.place(exact);
             write(e)?;
-            e.exact_limits()?;
+            if e.symbols.memory().region == 0 {
+                e.exact_limits()?;
+            }
             e.body.branch(done);
             Ok(())
         })

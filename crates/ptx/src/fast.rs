@@ -14,11 +14,11 @@ use crate::body::When;
 use crate::function::Emitter;
 use crate::guest::{Access, CELL, Memory, Root};
 use crate::memory::Read;
-use crate::range::Shape;
+use crate::range::{Range, Shape};
 use crate::regs::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Value, ValueDef, types};
 use gpu_run_abi::layout::field;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How guest accesses are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,16 +30,21 @@ pub enum Checks {
     Fast,
 }
 
-/// What is known of a root, or asked: aligned to a power of two, and the bytes from `start` to `end` behind it have a place.
+/// What is known of a root, or asked: aligned to a power of two, the bytes from `start` to `end` behind it have a place, and
+/// those of `written` may be written ([`crate::fixed`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact {
     aligned: u32,
     start: i64,
     end: i64,
+    written: (i64, i64),
 }
 
+/// No bytes at all.
+const NONE: (i64, i64) = (i64::MAX, i64::MIN);
+
 impl Fact {
-    const NOTHING: Fact = Fact { aligned: 0, start: i64::MAX, end: i64::MIN };
+    const NOTHING: Fact = Fact { aligned: 0, start: NONE.0, end: NONE.1, written: NONE };
 
     fn covers(self, other: Fact) -> bool {
         self.join(other) == self
@@ -49,6 +54,7 @@ impl Fact {
             aligned: self.aligned.max(other.aligned),
             start: self.start.min(other.start),
             end: self.end.max(other.end),
+            written: (self.written.0.min(other.written.0), self.written.1.max(other.written.1)),
         }
     }
 }
@@ -76,6 +82,8 @@ pub(crate) struct Plan {
     tests: HashMap<Inst, (Value, Fact)>,
     /// Alignment of an access's root that is certain there, as a power of two; only where it is any.
     aligned: HashMap<Inst, u32>,
+    /// Loads of what is fixed.
+    pub(crate) fixed: HashSet<Inst>,
     /// Memory's length: read at the function's entry and after each call.
     length: Option<Reg>,
 }
@@ -107,6 +115,10 @@ impl Emitter<'_> {
         let mut by_root: HashMap<Value, Vec<(Block, Fact)>> = HashMap::new();
         let mut in_block: HashMap<Block, Vec<(Inst, Asked)>> = HashMap::new();
         for (block, inst, access) in accesses {
+            if self.is_fixed(&shape, &access) {
+                self.plan.fixed.insert(inst);
+                continue;
+            }
             match self.asked(&shape, &access) {
                 Need::Test(asked) => {
                     by_root.entry(asked.of).or_default().push((block, asked.fact));
@@ -178,7 +190,8 @@ impl Emitter<'_> {
         if let Some(range) = self.range(shape, root) {
             let places = range.low + needed.start >= low as i64 && range.high + needed.end <= least as i64;
             let aligned = range.zeros.max(self.trailing_zeros(root, 4));
-            let inside = range.low >= 0 && places && aligned >= needed.aligned;
+            let spares = !self.may_write_fixed(range, access);
+            let inside = range.low >= 0 && places && spares && aligned >= needed.aligned;
             return if inside { Need::Nothing(Fact { aligned, ..needed }) } else { plain };
         }
         let ValueDef::Result(inst, _) = self.func.dfg.value_def(root) else { return plain };
@@ -189,7 +202,11 @@ impl Emitter<'_> {
         let beside = |of: Value, by: Value| {
             let by = self.range(shape, by).filter(|by| by.high - by.low <= SPAN && by.zeros >= needed.aligned)?;
             // The sum itself must not be below 0, either.
-            let fact = Fact { aligned: needed.aligned, start: by.low, end: needed.end + by.high };
+            let written = match needed.written {
+                NONE => NONE,
+                (start, end) => (start + by.low, end + by.high),
+            };
+            let fact = Fact { aligned: needed.aligned, start: by.low, end: needed.end + by.high, written };
             Some(Need::Test(Asked { of: self.func.dfg.resolve_aliases(of), fact, zeros: by.zeros }))
         };
         beside(a, b).or_else(|| beside(b, a)).unwrap_or(plain)
@@ -214,7 +231,8 @@ impl Emitter<'_> {
         // What does not keep its root's alignment is made by shifts.
         let is_plain = access.expected && access.displacement().is_multiple_of(size);
         let need = if is_plain { size.trailing_zeros() } else { 0 };
-        Fact { aligned: need, start, end: start + i64::from(access.bytes) }
+        let end = start + i64::from(access.bytes);
+        Fact { aligned: need, start, end, written: if access.stores { (start, end) } else { NONE } }
     }
 
     /// Makes sure of an access. Where it can never be inside, the instance ends, and nothing follows.
@@ -222,13 +240,15 @@ impl Emitter<'_> {
         let Memory { least, low, .. } = self.symbols.memory();
         let end = access.displacement() + u64::from(access.bytes);
         if let Root::Constant(root) = access.root {
+            let only = Range { low: root.into(), high: root.into(), zeros: 0 };
             let inside = u64::from(root) + access.displacement() >= low && u64::from(root) + end <= least;
+            let inside = inside && !self.may_write_fixed(only, access);
             if !inside {
                 self.body.op("exit", "", &[]);
             }
             return inside;
         }
-        let Some(&(root, Fact { aligned, start, end })) = self.plan.tests.get(&inst) else { return true };
+        let Some(&(root, Fact { aligned, start, end, written })) = self.plan.tests.get(&inst) else { return true };
         // The lowest the root may be; a little more than that where alignment wants it.
         let first = ((low as i64 - start).max(0) as u64).next_multiple_of(MOST_ALIGNED) as i64;
         if end + first > least as i64 {
@@ -251,6 +271,7 @@ impl Emitter<'_> {
         }
         let fails = self.body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[turned.into(), most.into()]);
         self.body.exit_if(fails, When::True);
+        self.spare_fixed(root, written.0, written.1);
         true
     }
 
@@ -335,6 +356,9 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn fast_load(&mut self, inst: Inst, read: Read, result: Reg, access: &Access) {
+        if self.plan.fixed.contains(&inst) {
+            return self.fixed_load(read, result, access);
+        }
         if !self.fast_test(inst, access) {
             self.ended = true;
             return;

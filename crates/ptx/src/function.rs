@@ -28,6 +28,8 @@ use smallvec::SmallVec;
 pub(crate) struct Emitted {
     pub(crate) text: String,
     pub(crate) cold: Cold,
+    /// Whether it reads what [`crate::Fixed::define`] prints.
+    pub(crate) reads_fixed: bool,
     /// Byte positions in `text` from which lines belong to a source offset.
     pub(crate) marks: Vec<(usize, u32)>,
 }
@@ -51,6 +53,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) exact: Exact,
     pub(crate) plan: Plan,
     pub(crate) shape: Option<Shape>,
+    pub(crate) reads_fixed: bool,
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
     /// Values a `trapz` of this block has already looked at.
@@ -83,6 +86,7 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         exact: Exact::default(),
         plan: Plan::default(),
         shape: None,
+        reads_fixed: false,
         next: None,
         known_nonzero: SmallVec::new(),
         ended: false,
@@ -300,7 +304,7 @@ impl Emitter<'_> {
         marks.iter_mut().for_each(|(at, _)| *at += text.len());
         text.push_str(&self.body.out);
         text.push_str("}\n");
-        Ok(Emitted { text, cold: self.cold, marks })
+        Ok(Emitted { text, cold: self.cold, reads_fixed: self.reads_fixed, marks })
     }
 
     pub(crate) fn unsupported(&self, inst: Inst) -> Error {

@@ -7,6 +7,7 @@
 use crate::Error;
 use crate::fast::Checks;
 use crate::function::Emitter;
+use crate::gang;
 use crate::integer::low_word;
 use crate::memory::Read;
 use crate::regs::{Class, Operand, Reg};
@@ -26,6 +27,8 @@ pub struct Memory {
     pub low: u64,
     /// It is the thread's own, in `.local`, and where is in the header: [`field::MEMORY_AT`].
     pub own: bool,
+    /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind it and always has `least` bytes.
+    pub region: u64,
 }
 
 impl Memory {
@@ -60,6 +63,9 @@ pub(crate) struct Access {
     pub(crate) bytes: u32,
     /// Whether it is expected to be aligned.
     pub(crate) expected: bool,
+    pub(crate) stores: bool,
+    /// Whether the module says that it is.
+    pub(crate) promised: bool,
 }
 
 impl Access {
@@ -105,6 +111,10 @@ impl Emitter<'_> {
             let memory = self.body.temp(Class::B64);
             self.body.pack(memory, low.into(), high.into());
             self.guest.memory = Some(memory);
+            return Ok(());
+        }
+        if self.symbols.memory().region > 0 {
+            self.guest.memory = Some(gang::memory(&mut self.body, instance, self.symbols.memory().region));
             return Ok(());
         }
         let memory = match at > -FARTHEST {
@@ -187,9 +197,10 @@ impl Emitter<'_> {
         let offset = i32::from(offset) as u32;
         // A store that is misaligned goes byte by byte, in the cold, whatever was expected; quick checks have no such way.
         let has_cold = self.symbols.checks() == Checks::Exact;
+        let promised = self.func.dfg.mem_flags[flags].aligned() || bytes == 1;
         let expected = self.func.dfg.mem_flags[flags].aligned() || (has_cold && opcode.can_store());
         let (root, folded) = self.root(at, u64::from(offset) + u64::from(bytes));
-        Some(Access { root, folded, offset, bytes, expected })
+        Some(Access { root, folded, offset, bytes, expected, stores: opcode.can_store(), promised })
     }
 
     /// Where an address comes from, and the constant between, as long as `reach` bytes from there stay within the guard.
@@ -210,10 +221,12 @@ impl Emitter<'_> {
             _ => return (Root::Value(at), 0),
         };
         let mut folded = 0u32;
+        // A gang's tests are of the address itself: a sum may wrap, and what fails them does not come back.
+        let folds = self.symbols.memory().region == 0;
         while let Some(InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] }) = def(root) {
             let split = [(a, self.constant(b)), (b, self.constant(a))];
             let Some((base, by)) = split.into_iter().find_map(|(v, c)| Some((v, c?))) else { break };
-            let fits = by >= 0 && u64::from(folded) + by as u64 + reach <= GUARD;
+            let fits = folds && by >= 0 && u64::from(folded) + by as u64 + reach <= GUARD;
             if !fits {
                 break;
             }

@@ -21,8 +21,10 @@ mod control;
 mod error;
 mod exact;
 mod fast;
+mod fixed;
 mod float;
 mod function;
+mod gang;
 mod guest;
 mod integer;
 mod memory;
@@ -41,6 +43,7 @@ pub use error::Error;
 use cold::Cold;
 use cranelift_codegen::ir;
 pub use fast::Checks;
+pub use fixed::Fixed;
 use gpu_run_abi::Layout;
 pub use guest::Memory;
 use rayon::prelude::*;
@@ -57,7 +60,22 @@ pub struct Program {
     /// Indices of wasm functions (namespace `WASM`) that may be called by address.
     pub function_table: Vec<Option<u32>>,
     pub memory: Memory,
+    /// Bytes of the memory that are expected never to change; asked for with quick checks only.
+    pub fixed: Fixed,
     pub checks: Checks,
+    pub atomics: Atomics,
+}
+
+/// How far atomic operations reach, and what they order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Atomics {
+    /// The host takes part.
+    #[default]
+    System,
+    /// The threads of the device.
+    Device,
+    /// The same, and nothing but themselves is ordered: fences are.
+    Relaxed,
 }
 
 #[derive(Debug)]
@@ -128,6 +146,9 @@ pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
     let size: usize = emitted.iter().map(|e| e.text.len() + 128).sum();
     let mut out = String::with_capacity(size + 8192);
     push_module_header(&mut out, target);
+    if program.memory.region > 0 {
+        gang::declare(&mut out);
+    }
     cold.declare(&mut out);
     for function in functions().filter(|f| f.kind == Kind::Device) {
         call::push_header(&mut out, function)?;
@@ -135,6 +156,9 @@ pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
     }
     if reachable.table {
         push_function_table(&mut out, &symbols);
+    }
+    if emitted.iter().any(|function| function.reads_fixed) {
+        program.fixed.define(&mut out);
     }
     cold.define(&mut out, program.layout, program.memory);
     for function in &emitted {

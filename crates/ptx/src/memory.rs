@@ -3,10 +3,10 @@
 //! All memory is `.global`. Accesses of the guest are [`crate::guest`]'s; the rest are one instruction each, the
 //! address's sum folded into it.
 
-use crate::Error;
 use crate::function::Emitter;
 use crate::integer::low_word;
 use crate::regs::{Class, Operand, Reg, bits};
+use crate::{Atomics, Error};
 use cranelift_codegen::ir::{AtomicRmwOp, Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
 use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::layout::field;
@@ -188,7 +188,12 @@ pub(crate) fn atomic_load(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let suffix = atomic_suffix(e.func.dfg.ctrl_typevar(inst)).ok_or_else(|| e.unsupported(inst))?;
     let result = e.result(inst)?;
     let place = e.place(arg, 0);
-    e.body.load("ld.acquire.sys.global", suffix, result, place.base, place.offset);
+    let ld = match e.symbols.atomics() {
+        Atomics::System => "ld.acquire.sys.global",
+        Atomics::Device => "ld.acquire.gpu.global",
+        Atomics::Relaxed => "ld.relaxed.gpu.global",
+    };
+    e.body.load(ld, suffix, result, place.base, place.offset);
     Ok(())
 }
 
@@ -199,7 +204,12 @@ pub(crate) fn atomic_store(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let suffix = atomic_suffix(e.ty(value)).ok_or_else(|| e.unsupported(inst))?;
     let place = e.place(at, 0);
     let operand = e.number(value);
-    e.body.store("st.release.sys.global", suffix, place.base, place.offset, operand);
+    let st = match e.symbols.atomics() {
+        Atomics::System => "st.release.sys.global",
+        Atomics::Device => "st.release.gpu.global",
+        Atomics::Relaxed => "st.relaxed.gpu.global",
+    };
+    e.body.store(st, suffix, place.base, place.offset, operand);
     Ok(())
 }
 
@@ -253,7 +263,12 @@ pub(crate) fn atomic_cas(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 fn atom(e: &mut Emitter<'_>, suffix: &str, result: Reg, place: Place, operands: &[Operand]) {
-    e.body.begin("atom.acq_rel.sys.global", suffix);
+    let name = match e.symbols.atomics() {
+        Atomics::System => "atom.acq_rel.sys.global",
+        Atomics::Device => "atom.acq_rel.gpu.global",
+        Atomics::Relaxed => "atom.relaxed.gpu.global",
+    };
+    e.body.begin(name, suffix);
     e.body.operand(result);
     e.body.out.push_str(", ");
     crate::writer::push_address(&mut e.body.out, place.base, place.offset);
@@ -265,6 +280,7 @@ fn atom(e: &mut Emitter<'_>, suffix: &str, result: Reg, place: Place, operands: 
 }
 
 pub(crate) fn fence(e: &mut Emitter<'_>, _: Inst) -> Done {
-    e.body.op("fence.sc.sys", "", &[]);
+    let name = if e.symbols.atomics() == Atomics::System { "fence.sc.sys" } else { "fence.sc.gpu" };
+    e.body.op(name, "", &[]);
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! CLIF names functions by a namespace and an index. Only what kernels reach is printed: through calls, through addresses,
 //! and, once anything printed reads the function table, through all of its entries.
 
-use crate::{Checks, Error, Function, Kind, Memory, Program};
+use crate::{Atomics, Checks, Error, Fixed, Function, Kind, Memory, Program};
 use cranelift_codegen::ir::{ExternalName, GlobalValueData, InstructionData, Opcode, UserExternalName, UserFuncName};
 use gpu_run_abi::Layout;
 use gpu_run_abi::intrinsic::{Intrinsic, namespace, symbol};
@@ -67,8 +67,16 @@ impl<'a> Symbols<'a> {
         self.program.memory
     }
 
+    pub(crate) fn fixed(&self) -> &'a Fixed {
+        &self.program.fixed
+    }
+
     pub(crate) fn checks(&self) -> Checks {
         self.program.checks
+    }
+
+    pub(crate) fn atomics(&self) -> Atomics {
+        self.program.atomics
     }
 
     pub(crate) fn layout(&self) -> Layout {

@@ -88,7 +88,10 @@ impl Emitter<'_> {
         if records.len() > 1 {
             self.body.place(Label::TrapTail);
         }
-        crate::cold::store_word(&mut self.body, self.symbols.layout(), instance, field::TRAP, word.into());
+        match self.symbols.memory().region {
+            0 => crate::cold::store_word(&mut self.body, self.symbols.layout(), instance, field::TRAP, word.into()),
+            region => crate::gang::trap(&mut self.body, instance, region, word),
+        }
         self.body.op("exit", "", &[]);
         Ok(())
     }

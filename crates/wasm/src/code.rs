@@ -1,7 +1,7 @@
 //! The few things all generated code does, whether it comes from wasm or from the runtime: it reaches its instance's slot, turns
 //! guest addresses into device addresses, and traps.
 
-use crate::slot::{MemoryPlace, SlotLayout};
+use crate::slot::{GangPlace, MemoryPlace, SlotLayout, hot};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, AliasRegion, AliasRegionData, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder,
@@ -11,8 +11,9 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder, Variable};
 use gpu_run_abi::intrinsic::{self, Intrinsic, namespace, region};
 use gpu_run_abi::layout::field;
-use gpu_run_abi::{Layout, TrapCode};
+use gpu_run_abi::{Layout, TrapCode, gang};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Calling convention of all generated code. It is never lowered by Cranelift: PTX has its own.
 pub(crate) const CONVENTION: CallConv = CallConv::SystemV;
@@ -22,10 +23,13 @@ pub(crate) struct Code<'b> {
     pub(crate) layout: Layout,
     /// Guest addresses below this have no place in the slot.
     low: u64,
+    fixed: Range<u64>,
     /// The guest's memory is the thread's own.
     pub(crate) own: bool,
     /// Accesses of 8 bytes have to be aligned as such.
     pub(crate) whole: bool,
+    /// It is for the thread of a gang.
+    pub(crate) gang: Option<GangPlace>,
     /// The instance pointer: the function's first parameter.
     pub(crate) instance: Value,
     params: Vec<Value>,
@@ -56,8 +60,10 @@ impl<'b> Code<'b> {
             b,
             layout,
             low: slots.low,
+            fixed: slots.fixed.clone(),
             own: slots.own > 0,
             whole: slots.own > 0 || (slots.low > 0 && layout.spread() == 1),
+            gang: slots.gang,
             instance: params[0],
             params,
             functions: HashMap::new(),
@@ -118,10 +124,41 @@ impl<'b> Code<'b> {
         self.word_store(value, flags, instance, at);
     }
     pub(crate) fn header(&mut self, ty: Type, field: u64) -> Value {
-        self.slot_load(ty, region::HEADER, field)
+        match self.hot_field(field) {
+            Some((place, word)) => self.hot_load(&place, region::HEADER, word),
+            None => self.slot_load(ty, region::HEADER, field),
+        }
     }
     pub(crate) fn set_header(&mut self, value: Value, field: u64) {
-        self.slot_store(value, region::HEADER, field);
+        match self.hot_field(field) {
+            Some((place, word)) => self.hot_store(&place, value, region::HEADER, word),
+            None => self.slot_store(value, region::HEADER, field),
+        }
+    }
+    /// The hot word that stands for a field of the header, in a gang.
+    fn hot_field(&self, at: u64) -> Option<(GangPlace, u64)> {
+        let word = match at {
+            field::STACK_FLOOR => hot::STACK_FLOOR,
+            field::FUEL => hot::FUEL,
+            _ => return None,
+        };
+        Some((self.gang?, word))
+    }
+    /// Where the thread's hot words are counted from: its number is in the upper bits of its slot's place.
+    fn hot_base(&mut self, place: &GangPlace) -> Value {
+        let (record, instance) = (self.region_address(place), self.instance);
+        let slot = self.ins().band_imm_u(instance, place.region as i64 - 1);
+        let offset = self.ins().ushr_imm_u(slot, i64::from(place.slot_bytes.trailing_zeros()) - 2);
+        self.ins().iadd(record, offset)
+    }
+    /// A hot word of a gang's thread (i32).
+    pub(crate) fn hot_load(&mut self, place: &GangPlace, id: u32, word: u64) -> Value {
+        let (flags, base) = (self.trusted(id), self.hot_base(place));
+        self.ins().load(types::I32, flags, base, (place.hot + word * place.hot_stride) as i32)
+    }
+    pub(crate) fn hot_store(&mut self, place: &GangPlace, value: Value, id: u32, word: u64) {
+        let (flags, base) = (self.trusted(id), self.hot_base(place));
+        self.ins().store(flags, value, base, (place.hot + word * place.hot_stride) as i32);
     }
     /// A word of the slot that does not change while the instance runs: loaded once, wherever it is used.
     pub(crate) fn fixed(&mut self, at: u64) -> Value {
@@ -237,7 +274,7 @@ impl<'b> Code<'b> {
     pub(crate) fn check_range(&mut self, at: Value, length: Value) {
         let (at, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
         let end = self.ins().iadd(at, length);
-        let bytes = self.header(types::I64, field::MEMORY_BYTES);
+        let bytes = self.memory_length();
         let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
         self.trap_if(outside, TrapCode::MemoryOutOfBounds);
         if self.low > 0 {
@@ -249,8 +286,59 @@ impl<'b> Code<'b> {
         }
     }
 
+    /// The same where they will be written: what is expected never to be ends the instance.
+    pub(crate) fn check_written(&mut self, at: Value, length: Value) {
+        self.check_range(at, length);
+        if self.fixed.is_empty() {
+            return;
+        }
+        let (start, end) = (self.fixed.start as i64, self.fixed.end as i64);
+        let (first, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
+        let after = self.ins().iadd(first, length);
+        let begins = self.ins().icmp_imm_u(IntCC::UnsignedLessThan, first, end);
+        let ends = self.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, after, start);
+        let touches = self.ins().band(begins, ends);
+        self.trap_if(touches, TrapCode::Inexact);
+    }
+
+    /// Memory 0's length in bytes (i64).
+    pub(crate) fn memory_length(&mut self) -> Value {
+        match self.gang {
+            Some(place) => self.i64(place.memory_bytes as i64),
+            None => self.header(types::I64, field::MEMORY_BYTES),
+        }
+    }
+
+    /// Where a gang's region begins.
+    pub(crate) fn region_address(&mut self, place: &GangPlace) -> Value {
+        let instance = self.instance;
+        self.ins().band_imm_s(instance, -(place.region as i64))
+    }
+
+    /// A word of a gang's record: it does not change during a launch.
+    pub(crate) fn common(&mut self, place: &GangPlace, at: u64) -> Value {
+        let flags = self.trusted(region::CONSTANT).with_readonly().with_can_move();
+        let record = self.region_address(place);
+        self.ins().load(types::I64, flags, record, at as i32)
+    }
+
+    /// The address of the stop word.
+    pub(crate) fn stop_address(&mut self) -> Value {
+        match self.gang {
+            Some(place) => {
+                let record = self.region_address(&place);
+                self.ins().iadd_imm_s(record, gang::offset::STOP as i64)
+            }
+            None => self.fixed(field::STOP),
+        }
+    }
+
     /// The device address of guest byte 0, for addresses that have a place.
     pub(crate) fn memory_address(&mut self, slots: &SlotLayout) -> Value {
+        if let Some(place) = self.gang {
+            let region = self.region_address(&place);
+            return self.ins().iadd_imm_s(region, place.region as i64);
+        }
         if self.own {
             return self.header(types::I64, field::MEMORY_AT);
         }
@@ -278,7 +366,7 @@ impl<'b> Code<'b> {
     }
     /// Traps if the host asked for the end.
     pub(crate) fn check_stop(&mut self) {
-        let stop = self.fixed(field::STOP);
+        let stop = self.stop_address();
         let stop = self.intrinsic(Intrinsic::Glance, &[stop]).expect("it has a result");
         self.trap_if(stop, TrapCode::Interrupted);
     }
@@ -297,6 +385,10 @@ impl<'b> Code<'b> {
         function
     }
     pub(crate) fn intrinsic(&mut self, which: Intrinsic, args: &[Value]) -> Option<Value> {
+        self.intrinsics(which, args).first().copied()
+    }
+    /// The same, of one that may have several results.
+    pub(crate) fn intrinsics(&mut self, which: Intrinsic, args: &[Value]) -> Vec<Value> {
         let clif = |ty: &intrinsic::Type| match ty {
             intrinsic::Type::I32 => types::I32,
             intrinsic::Type::I64 => types::I64,
@@ -306,7 +398,7 @@ impl<'b> Code<'b> {
             signature(params.iter().map(clif), results.iter().map(clif))
         });
         let call = self.ins().call(function, args);
-        self.b.inst_results(call).first().copied()
+        self.b.inst_results(call).to_vec()
     }
 
     // Control.

@@ -8,8 +8,8 @@ use crate::constant::{Constant, constant};
 use crate::declared::{element_segment, func_type, global_type, memory_type, table_type};
 use crate::error::Error;
 use crate::link;
+use crate::provided::Imported;
 use crate::types::{FuncType, ValType};
-use gpu_run_abi::hostcall::Call;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use wasmparser::{
@@ -139,7 +139,7 @@ pub struct Module<'a> {
     /// Each function's type, imports first.
     pub functions: Vec<u32>,
     /// The host call behind each imported function.
-    pub imports: Vec<Call>,
+    pub imports: Vec<Imported>,
     pub tables: Vec<Table>,
     pub memories: Vec<Memory>,
     pub globals: Vec<Global>,
@@ -184,7 +184,7 @@ impl<'a> Module<'a> {
     /// A function's name: its own, else the name it is exported or imported under.
     pub fn function_name(&self, function: u32) -> Option<&str> {
         let exported = || self.exports.iter().find(|e| e.kind == ExportKind::Function(function)).map(|e| e.name);
-        let imported = || self.imports.get(function as usize).map(|c| c.function().name);
+        let imported = || self.imports.get(function as usize).map(|i| i.name());
         self.names.get(&function).copied().or_else(imported).or_else(exported)
     }
     pub fn grows_tables(&self) -> bool {

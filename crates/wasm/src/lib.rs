@@ -21,6 +21,7 @@ mod runtime;
 pub mod slot;
 mod translate;
 mod types;
+mod unroll;
 mod wide;
 
 pub use constant::Constant;
@@ -30,8 +31,9 @@ pub use decode::{
     Unlinked, decode, decode_unlinked,
 };
 pub use error::Error;
-pub use runtime::{ENDINGS, FRESH, KERNEL, START};
+pub use provided::Imported;
+pub use runtime::{ENDINGS, FRESH, GANG, KERNEL, START};
 pub use translate::function_reference;
-pub use translate::{Function, FunctionKind, Options, Program, translate};
+pub use translate::{Function, FunctionKind, Options, Program, Shape, translate};
 pub use types::{FuncType, ValType, words};
 pub use wasmparser::WasmFeatures;

@@ -13,9 +13,8 @@ use crate::decode::{
     DataSegment, ElementKind, ElementSegment, Export, ExportKind, Import, ImportKind, Memory, Module, Table, Unlinked,
 };
 use crate::error::Error;
-use crate::provided;
-use crate::types::{FuncType, ValType};
-use gpu_run_abi::hostcall::Call;
+use crate::provided::{self, Imported};
+use crate::types::ValType;
 use gpu_run_abi::layout::MAX_PAGES;
 
 /// Where an import leads: to what another module exports, by that module's own numbers. It is one that comes before.
@@ -198,9 +197,9 @@ impl<'a> Linker<'a> {
             ImportKind::Function => {
                 let ty = self.function_type(part, module);
                 let found = &module.types[ty as usize];
-                let call = Call::find(import.module, import.name)
+                let call = Imported::find(import.module, import.name)
                     .ok_or_else(|| unknown(&format!("function, type {found}")))?;
-                let expected = host_type(call);
+                let expected = call.ty();
                 if *found != expected {
                     return Err(mismatch(import, found.to_string(), expected.to_string()));
                 }
@@ -361,13 +360,6 @@ fn address_taken(program: &Module<'_>) -> Vec<bool> {
         taken[*index as usize] = true;
     }
     taken
-}
-
-/// The type a host call has as a wasm function.
-pub(crate) fn host_type(call: Call) -> FuncType {
-    let row = call.function();
-    let results = if row.returns_errno { vec![ValType::I32] } else { Vec::new() };
-    FuncType { params: row.params.iter().map(|(_, ty)| (*ty).into()).collect(), results }
 }
 
 /// Whether limits are within those that are asked for.

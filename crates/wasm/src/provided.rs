@@ -1,7 +1,53 @@
-//! What gpu-run itself provides for import, besides the host calls of `abi::hostcall`: the official test suite's module `spectest`.
+//! What gpu-run itself provides for import: host calls, a gang's operations of the device, and the official test suite's module `spectest`.
 
-use crate::types::ValType;
+use crate::types::{FuncType, ValType};
+use gpu_run_abi::gang::DeviceCall;
 use gpu_run_abi::hostcall::Call;
+use gpu_run_abi::intrinsic::Type;
+
+/// What an imported function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Imported {
+    Host(Call),
+    Device(DeviceCall),
+}
+
+impl Imported {
+    pub(crate) fn find(module: &str, name: &str) -> Option<Self> {
+        let device = || DeviceCall::find(module, name).map(Self::Device);
+        Call::find(module, name).map(Self::Host).or_else(device)
+    }
+
+    pub fn module(self) -> &'static str {
+        match self {
+            Self::Host(call) => call.function().module,
+            Self::Device(_) => gpu_run_abi::gang::MODULE,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host(call) => call.function().name,
+            Self::Device(call) => call.name(),
+        }
+    }
+
+    /// The type it has as a wasm function.
+    pub(crate) fn ty(self) -> FuncType {
+        match self {
+            Self::Host(call) => {
+                let row = call.function();
+                let results = if row.returns_errno { vec![ValType::I32] } else { Vec::new() };
+                FuncType { params: row.params.iter().map(|(_, ty)| (*ty).into()).collect(), results }
+            }
+            Self::Device(call) => {
+                let list = |types: &[Type]| types.iter().map(|ty| (*ty).into()).collect();
+                let (params, results) = call.signature();
+                FuncType { params: list(params), results: list(results) }
+            }
+        }
+    }
+}
 
 pub(crate) const MODULE: &str = "spectest";
 
@@ -37,7 +83,7 @@ pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64, bool)> {
 /// What it is that is provided under this name.
 pub(crate) fn kind(module: &str, name: &str) -> Option<&'static str> {
     let kinds = [
-        (Call::find(module, name).is_some(), "a function"),
+        (Imported::find(module, name).is_some(), "a function"),
         (global(module, name).is_some(), "a global"),
         (memory(module, name).is_some(), "a memory"),
         (table(module, name).is_some(), "a table"),

@@ -5,12 +5,19 @@
 //! [`gpu_run_abi::Layout::offset`] is applied.
 
 use crate::constant::Constant;
-use crate::decode::{ElementKind, Global, Module, Table};
+use crate::decode::{ElementKind, Global, Memory, Module, Table};
+use crate::error::Error;
 use crate::types::{ValType, words};
-use gpu_run_abi::layout::{PAGE, WORD, field};
+use gpu_run_abi::gang::RECORD_BYTES;
+use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
+use std::ops::Range;
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
+
+/// Threads of a workgroup, and workgroups of a gang.
+const MOST_THREADS: u32 = 1024;
+const MOST_GROUPS: u32 = 65535;
 
 /// Bytes of stack that have a place in a slot that is trimmed.
 const STACK_KEPT: u64 = 256 << 10;
@@ -76,6 +83,64 @@ pub struct ExceptionPlace {
 /// Exceptions that references can be made to at a time.
 pub const KEPT_EXCEPTIONS: u64 = 256;
 
+/// What a gang is made for, see [`gpu_run_abi::gang`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GangSizes {
+    /// Threads of a workgroup.
+    pub threads: u32,
+    /// Workgroups.
+    pub groups: u32,
+    /// Bytes of the image, whole pages.
+    pub image_bytes: u64,
+    /// Bytes of each thread's shadow stack.
+    pub stack_bytes: u64,
+    pub bus_bytes: u64,
+}
+
+/// Where everything of a gang lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GangPlace {
+    pub sizes: GangSizes,
+    /// Bytes of the region with the record and the slots: a power of two, and what its address is a multiple of.
+    pub region: u64,
+    /// From one slot to the next, a power of two. The record has the place of one, and thread 0's slot follows it.
+    pub slot_bytes: u64,
+    /// Where in the region the threads' *hot* words lie: those that functions use on entry, one word of all threads side by side, so that lanes in step make one access.
+    pub hot: u64,
+    /// From one hot word to the next.
+    pub hot_stride: u64,
+    /// Bytes of the memory: image, stacks, and a guard, so that no stack is near its end.
+    pub memory_bytes: u64,
+}
+
+impl GangPlace {
+    /// Threads of the grid.
+    pub fn threads(&self) -> u64 {
+        u64::from(self.sizes.threads) * u64::from(self.sizes.groups)
+    }
+
+    /// Where a thread's slot begins in the region.
+    pub fn slot(&self, thread: u64) -> u64 {
+        (thread + 1) * self.slot_bytes
+    }
+}
+
+/// Hot words of a gang's thread: see [`GangPlace::hot`].
+pub(crate) mod hot {
+    pub(crate) const STACK_FLOOR: u64 = 0;
+    pub(crate) const FUEL: u64 = 1;
+    /// Global `n`, if it is an i32 that begins with a number and changes.
+    pub(crate) const GLOBALS: u64 = 2;
+}
+
+/// Bytes of a cache line.
+const LINE: u64 = 128;
+
+/// Whether a global of a gang's thread is a hot word.
+pub(crate) fn is_hot(global: &Global) -> bool {
+    global.mutable && global.ty == ValType::I32 && matches!(global.init, Constant::Bits(_))
+}
+
 #[derive(Clone, Debug)]
 pub struct SlotLayout {
     /// Where each global is: a word, or two for a v128.
@@ -97,8 +162,12 @@ pub struct SlotLayout {
     pub low: u64,
     /// Bytes of the thread's own memory that the guest's has; 0 if it is in the slot.
     pub own: u64,
+    /// Guest addresses that are expected to be read only: a store there ends the instance, which is run again by a build that expects nothing.
+    pub fixed: Range<u64>,
     /// Bytes of constants.
     pub constants: u64,
+    /// Set where the slot is that of a gang's thread.
+    pub gang: Option<GangPlace>,
 }
 
 impl SlotLayout {
@@ -153,7 +222,72 @@ impl SlotLayout {
             true => (low(module, STACK_KEPT), 0),
             false => (0, 0),
         };
-        Self { globals, tables, memories, tail, exception, data, elements, arguments, end, memory, low, own, constants }
+        let fixed = if trims { fixed(module).unwrap_or_default() } else { 0..0 };
+        Self {
+            globals,
+            tables,
+            memories,
+            tail,
+            exception,
+            data,
+            elements,
+            arguments,
+            end,
+            memory,
+            low,
+            own,
+            fixed,
+            constants,
+            gang: None,
+        }
+    }
+
+    /// The slot of a gang's thread, which has no memory in it.
+    pub fn of_gang(module: &Module<'_>, sizes: GangSizes) -> Result<Self, Error> {
+        let limit = |message: String| Err(Error::Limit(message));
+        let GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes } = sizes;
+        let [memory] = module.memories[..] else {
+            return limit(format!("it has {} memories; a gang shares one", module.memories.len()));
+        };
+        if memory.is_64 {
+            return limit("its memory has 64-bit addresses; a gang's has 32".into());
+        }
+        if module.start.is_some() {
+            return limit("it has a start function; a gang has entries that every thread runs".into());
+        }
+        let counts = (1..=MOST_THREADS).contains(&threads) && (1..=MOST_GROUPS).contains(&groups);
+        if !counts || !stack_bytes.is_multiple_of(16) || !bus_bytes.is_multiple_of(16) {
+            return limit(format!(
+                "{sizes:?}: a gang has 1 to {MOST_THREADS} threads in 1 to {MOST_GROUPS} workgroups, and sizes that are multiples of 16"
+            ));
+        }
+        if image_bytes < memory.minimum * PAGE || !image_bytes.is_multiple_of(PAGE) {
+            let least = memory.minimum * PAGE;
+            return limit(format!("an image of {image_bytes} bytes: it is whole pages, and at least {least} bytes"));
+        }
+        let mut slots = Self::new(module, false, 0);
+        let count = u64::from(threads) * u64::from(groups);
+        let slot_bytes = slots.memory.max(SLOT_ALIGN).max(RECORD_BYTES).next_power_of_two();
+        let stacks = count.saturating_mul(stack_bytes);
+        // Too much stays too much.
+        let wanted = image_bytes.saturating_add(stacks).min(1 << 40);
+        let memory_bytes = (wanted + GUARD).next_multiple_of(GUARD);
+        if memory_bytes > MAX_PAGES * PAGE || bus_bytes > 1 << 31 {
+            return limit(format!(
+                "an image of {image_bytes} bytes and {count} stacks of {stack_bytes} are {memory_bytes} bytes; a memory has at most {}",
+                MAX_PAGES * PAGE
+            ));
+        }
+        // Thread `t`'s is `t + 1` words behind the beginning: so the first one's begins a line.
+        let hot = ((count + 1) * slot_bytes).next_multiple_of(LINE) + LINE - 4;
+        let hot_stride = (4 * (count + 1)).next_multiple_of(LINE);
+        let words = hot::GLOBALS + module.globals.len() as u64;
+        let region = (hot + words * hot_stride + LINE).next_power_of_two();
+        if region > 1 << 31 {
+            return limit(format!("{count} threads of {slot_bytes} bytes each are more than a gang has room for"));
+        }
+        slots.gang = Some(GangPlace { sizes, region, slot_bytes, hot, hot_stride, memory_bytes });
+        Ok(slots)
     }
 
     /// What a memory that may have `limit` bytes can have here.
@@ -195,6 +329,26 @@ fn exception(module: &Module<'_>, take: &mut dyn FnMut(u64) -> u64) -> Exception
 /// Words of an exception's values.
 pub(crate) fn exception_words(module: &Module<'_>) -> u64 {
     most(module.tags.iter().map(|ty| &module.types[*ty as usize].params[..]))
+}
+
+/// What is constant in programs built by LLVM: the first of several segments. Where it is not the lowest one, or others overlap it, nothing is.
+fn fixed(module: &Module<'_>) -> Option<Range<u64>> {
+    let [Memory { minimum, shared: false, is_64: false, .. }, ..] = module.memories[..] else { return None };
+    let mut placed = module.data.iter().filter_map(|segment| match &segment.place {
+        Some((0, Constant::Bits(at))) => Some(*at..*at + segment.bytes.len() as u64),
+        Some((0, _)) => Some(0..u64::MAX),
+        _ => None,
+    });
+    let first = placed.next().filter(|first| first.end <= minimum * PAGE && module.parts.len() == 1)?;
+    let others: Vec<_> = placed.collect();
+    (!others.is_empty() && others.iter().all(|other| other.start >= first.end)).then_some(first)
+}
+
+/// The bytes there at the start.
+pub(crate) fn fixed_bytes(module: &Module<'_>, fixed: &Range<u64>) -> Vec<u8> {
+    let starts = |place: &(u32, Constant)| matches!(place, (0, Constant::Bits(at)) if *at == fixed.start);
+    let found = module.data.iter().find(|segment| segment.place.as_ref().is_some_and(starts));
+    found.filter(|_| !fixed.is_empty()).map_or_else(Vec::new, |segment| segment.bytes.to_vec())
 }
 
 /// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.

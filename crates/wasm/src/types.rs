@@ -1,8 +1,8 @@
 //! Value and function types.
 
 use cranelift_codegen::ir::{self, types};
-use gpu_run_abi::hostcall;
 use gpu_run_abi::layout::WORD;
+use gpu_run_abi::{hostcall, intrinsic};
 use std::fmt;
 use wasmparser::{AbstractHeapType as Abstract, HeapType};
 
@@ -63,6 +63,15 @@ impl ValType {
     /// Words it takes in a slot.
     pub fn words(self) -> u64 {
         if self == Self::V128 { 2 } else { 1 }
+    }
+}
+
+impl From<intrinsic::Type> for ValType {
+    fn from(ty: intrinsic::Type) -> Self {
+        match ty {
+            intrinsic::Type::I32 => Self::I32,
+            intrinsic::Type::I64 => Self::I64,
+        }
     }
 }
 

@@ -103,3 +103,28 @@ pub(crate) fn full_disk() {
         tidy(dir.path(), &cache);
     }
 }
+
+/// Four processes on a file system that lacks something, or does it oddly, beside two on one that does not: results are right, nothing is damaged, nothing is left.
+pub(crate) fn odd_file_systems() {
+    for oddity in ["lock", "link", "time", "sync", "stale", "rename"] {
+        let dir = tempfile::tempdir().unwrap();
+        let (keys, limit) = (30, 100_000);
+        let start = |seed: u64| {
+            let mut child = command(dir.path(), &format!("work {seed} 600 {keys} {limit} locks"));
+            if seed < 4 {
+                child.env("GPU_RUN_TEST_CACHE", format!("odd:{oddity}"));
+            }
+            child.spawn().unwrap()
+        };
+        let processes: Vec<_> = (0..6).map(start).collect();
+        for process in processes {
+            let (lines, well) = finish(process);
+            assert!(well, "{oddity}: {lines:?}");
+            let hits: u64 = lines[0].split(' ').nth(3).unwrap().parse().unwrap();
+            assert!(hits > 0 && lines[0].ends_with("repaired 0"), "{oddity}: {lines:?}");
+        }
+        let cache = Cache::open(options(dir.path()));
+        assert!(cache.verify(false).unwrap().damaged.is_empty(), "{oddity}");
+        tidy(dir.path(), &cache);
+    }
+}

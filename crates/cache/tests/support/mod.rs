@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 /// Bytes of an entry's file before its payload, where it has no label.
-pub(crate) const HEADER: u64 = 120;
+pub(crate) const HEADER: u64 = 120 + 36;
 
 /// A small generator of random numbers.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! What it takes to ask the host for something: how long for one warp, how many calls a second where all lanes ask, and what the host needs while
+//! What it takes to ask the host for something: how long for one instance and for one warp, how many calls a second where all lanes ask, and what the host needs while
 //! nobody asks.
 //!
 //! The guest (`benches/hostcalls.wat`) asks for the time and prints the answers. The host took each when it answered: what lies between two of them
@@ -32,7 +32,9 @@ const ROUNDS: usize = 3;
 
 #[derive(Clone, Debug)]
 pub(super) struct HostCalls {
-    /// Of one warp's calls.
+    /// Of one instance's calls.
+    pub(super) one: Duration,
+    /// Of one warp's.
     pub(super) p50: Duration,
     pub(super) p99: Duration,
     /// How many were measured.
@@ -74,9 +76,13 @@ pub(super) fn measure(device: &Arc<dyn Device>, build: Build, instances: u32) ->
     let _progress = Progress::start(NAME.into());
     let load =
         |work: Work, instances: u32| -> Result<Loaded> { on_device::load(device, &work.source()?, build, instances) };
-    let alone = load(Work { counts: 1, calls: CALLS_ALONE }, WARP)?;
-    let mut times = round_trips(&on_device::run(&alone, WARP)?.0)?;
-    drop(alone);
+    let trips = |instances: u32| -> Result<Vec<u64>> {
+        let calling = load(Work { counts: 1, calls: CALLS_ALONE }, instances)?;
+        let mut times = round_trips(&on_device::run(&calling, instances)?.0)?;
+        times.sort_unstable();
+        Ok(times)
+    };
+    let (one, times) = (trips(1)?, trips(WARP)?);
 
     let many = load(Work { counts: 1, calls: CALLS_MANY }, instances)?;
     let mut per_second = 0f64;
@@ -94,9 +100,9 @@ pub(super) fn measure(device: &Arc<dyn Device>, build: Build, instances: u32) ->
             Some(stats.service.as_secs_f64() / stats.run.as_secs_f64())
         }
     };
-    times.sort_unstable();
-    let [p50, p99] = [50, 99].map(|part| Duration::from_nanos(times[(times.len() - 1) * part / 100]));
-    Ok(HostCalls { p50, p99, measured: times.len(), per_second, instances, idle })
+    let at = |times: &[u64], part: usize| Duration::from_nanos(times[(times.len() - 1) * part / 100]);
+    let (one, p50, p99) = (at(&one, 50), at(&times, 50), at(&times, 99));
+    Ok(HostCalls { one, p50, p99, measured: times.len(), per_second, instances, idle })
 }
 
 /// What lies between two answers, in nanoseconds, of all instances.
@@ -122,7 +128,8 @@ pub(super) fn text(calls: &Result<HostCalls, String>) -> String {
         format!("\n            {:.1} % of a core while guests only compute", share * 100.0)
     });
     format!(
-        "host calls: {} p50, {} p99 there and back for one warp ({} calls)\n            {} a second from {} instances{idle}\n",
+        "host calls: {} p50 there and back for one instance; {} p50, {} p99 for one warp ({} calls)\n            {} a second from {} instances{idle}\n",
+        show_duration(calls.one),
         show_duration(calls.p50),
         show_duration(calls.p99),
         show_grouped(calls.measured as u32),
@@ -135,6 +142,7 @@ pub(super) fn json(calls: &Result<HostCalls, String>) -> Value {
     let figures = calls.as_ref().ok();
     json!({
         "error": calls.as_ref().err(),
+        "round_trip_one_p50_seconds": figures.map(|c| c.one.as_secs_f64()),
         "round_trip_p50_seconds": figures.map(|c| c.p50.as_secs_f64()),
         "round_trip_p99_seconds": figures.map(|c| c.p99.as_secs_f64()),
         "round_trips_measured": figures.map(|c| c.measured),

@@ -39,8 +39,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Instances where the user does not say how many: enough to fill the device.
-const INSTANCES_GPU: u32 = 65_536;
+/// Instances where the user does not say how many: what `map` takes.
+const INSTANCES_GPU: u32 = crate::map::GPU_BATCH;
 const INSTANCES_CPU: u32 = 1024;
 
 /// All that was found out.

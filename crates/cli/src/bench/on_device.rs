@@ -60,8 +60,15 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     let layout = build.layout.resolve(is_gpu(&**device), instances);
     let failed = |error| Failure::engine(&source.name, error);
     let own_memory = device.properties().own_bytes;
-    let usual =
-        CompileOptions { layout, sm: build.sm, entry: Entry::Start, checks: Checks::Fast, own_memory, registers: None };
+    let usual = CompileOptions {
+        layout,
+        sm: build.sm,
+        entry: Entry::Start,
+        checks: Checks::Fast,
+        own_memory,
+        registers: None,
+        shape: Default::default(),
+    };
     let variant = if build.tunes && instances > 1 { fastest(device, source, &usual, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;

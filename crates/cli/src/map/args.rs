@@ -51,7 +51,7 @@ pub(crate) struct MapArgs {
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 
-    /// Records that run at once, at most 1048576 [default: 65536 on a GPU, 1024 on cpu]
+    /// Records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) batch: Option<u32>,
 
@@ -111,7 +111,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "HOW")]
     split: Option<Split>,
 
-    /// Records that run at once, at most 1048576 [default: 65536 on a GPU, 1024 on cpu]
+    /// Records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     batch: Option<u32>,
 

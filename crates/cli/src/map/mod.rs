@@ -60,7 +60,7 @@ use tape::Tape;
 use writer::{Flow, Rules, Writer};
 
 /// Records in a batch, unless the user says otherwise.
-pub(crate) const GPU_BATCH: u32 = 65_536;
+pub(crate) const GPU_BATCH: u32 = 131_072;
 const CPU_BATCH: u32 = 1024;
 
 /// How often in a row the device may be lost before anything is written.

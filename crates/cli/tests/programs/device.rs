@@ -51,7 +51,15 @@ pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
 pub(crate) fn compile(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Compiled, Failure> {
     Ok(Compiled::new(
         wasm,
-        &CompileOptions { layout, sm: 75, entry: Entry::Start, checks, own_memory: 256 << 10, registers: None },
+        &CompileOptions {
+            layout,
+            sm: 75,
+            entry: Entry::Start,
+            checks,
+            own_memory: 256 << 10,
+            registers: None,
+            shape: Default::default(),
+        },
     )?)
 }
 

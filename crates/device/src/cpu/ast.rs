@@ -238,6 +238,9 @@ pub(crate) enum Opcode {
     Select(Type),
     Load(Order, Type),
     Store(Order, Type),
+    /// `ld.….v2.u64 {d, e}, [a]`, and `st.….v2.u64 [a], {b, c}`: 16 bytes at once.
+    LoadPair,
+    StorePair,
     LoadParam(Type),
     StoreParam(Type),
     Atomic(Atomic, Type),

@@ -26,10 +26,11 @@ pub(super) struct Block {
     in_warps: u32,
 }
 
-#[derive(Clone, Copy)]
 struct Warp {
     live: u32,
     waiting: u32,
+    /// What those who wait asked for: kept here, because a look at each thread's own page costs more than all the rest.
+    requests: [WarpRequest; LANES as usize],
 }
 
 impl Block {
@@ -38,7 +39,9 @@ impl Block {
             n if n < LANES => (1 << n) - 1,
             _ => u32::MAX,
         };
-        let warps = (0..threads.div_ceil(LANES)).map(|w| Warp { live: lanes(w), waiting: 0 }).collect();
+        let none = WarpRequest { mask: 0, operation: WarpOperation::Barrier, a: 0, b: 0, c: 0 };
+        let warp = |w| Warp { live: lanes(w), waiting: 0, requests: [none; LANES as usize] };
+        let warps = (0..threads.div_ceil(LANES)).map(warp).collect();
         let mut fibers = Vec::new();
         fibers.resize_with(threads as usize, || None);
         let words = if shared_bytes == 0 { 0 } else { (shared_bytes + SHARED_ALIGN).div_ceil(8) };
@@ -89,48 +92,46 @@ impl Block {
 
     /// `thread` is in an operation of its warp. `Err` where its own lane is not part of it.
     pub(super) fn joined(&mut self, thread: u32, ready: &mut Vec<u32>) -> Result<(), String> {
-        let Some(request) = self.request(thread) else { return Ok(()) };
+        let Some(fiber) = &self.fibers[thread as usize] else { return Ok(()) };
+        let request = fiber.warp_request();
         if request.mask & bit(thread) == 0 {
             let lane = thread % LANES;
             return Err(format!("lane {lane} is in a warp operation whose mask {:#x} does not name it", request.mask));
         }
-        self.warps[(thread / LANES) as usize].waiting |= bit(thread);
+        let warp = &mut self.warps[(thread / LANES) as usize];
+        warp.waiting |= bit(thread);
+        warp.requests[(thread % LANES) as usize] = request;
         self.in_warps += 1;
         self.complete(thread, ready);
         Ok(())
     }
 
-    /// Ends the operation `thread` is in, if all who take part are there.
+    /// Ends the operation `thread`, who waits, is in, if all who take part are there.
     fn complete(&mut self, thread: u32, ready: &mut Vec<u32>) {
-        let Some(request) = self.request(thread) else { return };
         let first = thread / LANES * LANES;
-        let warp = self.warps[(thread / LANES) as usize];
+        let warp = &mut self.warps[(thread / LANES) as usize];
+        let request = warp.requests[(thread % LANES) as usize];
         let members = request.mask & warp.live;
         if members & !warp.waiting != 0 {
             return;
         }
-        let mut requests = [request; LANES as usize];
-        for lane in lanes_of(members) {
-            match self.request(first + lane) {
-                Some(other) if other.operation == request.operation && other.mask == request.mask => {
-                    requests[lane as usize] = other;
-                }
-                _ => return,
-            }
+        let same = |lane: u32| {
+            let other = warp.requests[lane as usize];
+            other.operation == request.operation && other.mask == request.mask
+        };
+        if !lanes_of(members).all(same) {
+            return;
         }
+        let ballot = lanes_of(members).filter(|l| warp.requests[*l as usize].a != 0).fold(0, |b, l| b | 1u32 << l);
         for lane in lanes_of(members) {
-            let answer = answer(&requests, members, lane);
+            let answer = answer(&warp.requests, members, ballot, lane);
             if let Some(fiber) = &mut self.fibers[(first + lane) as usize] {
                 fiber.answer(answer);
             }
             ready.push(first + lane);
         }
-        self.warps[(thread / LANES) as usize].waiting &= !members;
+        warp.waiting &= !members;
         self.in_warps -= members.count_ones();
-    }
-
-    fn request(&self, thread: u32) -> Option<WarpRequest> {
-        Some(self.fibers[thread as usize].as_ref()?.warp_request())
     }
 
     /// Why nobody in this block can ever go on, if that is so.
@@ -158,12 +159,16 @@ fn bit(thread: u32) -> u32 {
     1 << (thread % LANES)
 }
 
-fn lanes_of(mask: u32) -> impl Iterator<Item = u32> {
-    (0..LANES).filter(move |lane| mask & (1 << lane) != 0)
+fn lanes_of(mut mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = (mask != 0).then(|| mask.trailing_zeros())?;
+        mask &= mask - 1;
+        Some(lane)
+    })
 }
 
 /// What one lane gets: the value in the low half, the predicate in bit 32.
-fn answer(requests: &[WarpRequest; LANES as usize], members: u32, lane: u32) -> u64 {
+fn answer(requests: &[WarpRequest; LANES as usize], members: u32, ballot: u32, lane: u32) -> u64 {
     let own = requests[lane as usize];
     match own.operation {
         WarpOperation::Barrier => 0,
@@ -173,7 +178,6 @@ fn answer(requests: &[WarpRequest; LANES as usize], members: u32, lane: u32) -> 
             (inside as u64) << 32 | requests[from as usize].a as u64
         }
         WarpOperation::Vote(vote) => {
-            let ballot = lanes_of(members).filter(|l| requests[*l as usize].a != 0).fold(0, |b, l| b | 1u32 << l);
             let predicate = match vote {
                 Vote::Any => ballot != 0,
                 Vote::All => ballot == members,

@@ -26,6 +26,8 @@ pub(super) struct Context {
     pub(super) answer: u64,
     /// The PTX line of the barrier or fault that suspended the fibre; the function that is to be compiled, with [`Pause::Late`].
     pub(super) line: u32,
+    /// About where on its stack it was suspended.
+    pub(super) resting: usize,
 }
 
 /// Why a fibre gives up the floor.
@@ -99,6 +101,9 @@ fn current() -> *mut Context {
 /// Gives up the floor until the scheduler resumes the fibre.
 #[inline(always)]
 fn pause(context: *mut Context, why: Pause) {
+    let here = 0u8;
+    // SAFETY: `current` on a fibre; nobody else reads a running thread's context.
+    unsafe { (*context).resting = &raw const here as usize };
     // SAFETY: the fibre set `yielder` before it entered compiled code, and it lives as long as the fibre.
     unsafe { (*(*context).yielder).suspend(why) }
 }

@@ -32,7 +32,20 @@ impl Fiber {
         let warp = WarpRequest { mask: 0, operation: WarpOperation::Barrier, a: 0, b: 0, c: 0 };
         let yielder = std::ptr::null();
         // SAFETY: a stack's context is mapped, aligned memory above its base, and nobody else has this stack.
-        unsafe { context.write(Context { thread, threads, block, blocks, shared, yielder, warp, answer: 0, line: 0 }) };
+        unsafe {
+            context.write(Context {
+                thread,
+                threads,
+                block,
+                blocks,
+                shared,
+                yielder,
+                warp,
+                answer: 0,
+                line: 0,
+                resting: 0,
+            })
+        };
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
             // SAFETY: as above; this runs on that stack.
             unsafe { (*context).yielder = yielder };
@@ -47,6 +60,22 @@ impl Fiber {
         match self.coroutine.as_mut()?.resume(()) {
             CoroutineResult::Yield(pause) => Some(pause),
             CoroutineResult::Return(()) => None,
+        }
+    }
+
+    /// Asks for what [`Fiber::approach`] reads.
+    #[inline]
+    pub(super) fn announce(&self) {
+        fetch(self.context as usize);
+    }
+
+    /// Asks for the top of its stack: it is resumed soon, and many threads' stacks are not in the cache.
+    #[inline]
+    pub(super) fn approach(&self) {
+        // SAFETY: the fibre is suspended (`&self`), so nobody writes its context.
+        let resting = unsafe { (*self.context).resting };
+        for line in [0, 64, 128, 192] {
+            fetch(resting.wrapping_sub(64) + line);
         }
     }
 
@@ -69,6 +98,19 @@ impl Fiber {
     pub(super) fn into_stack(mut self) -> Option<Stack> {
         abandon(self.coroutine.take()?)
     }
+}
+
+/// Asks the machine to have an address in its cache soon. Any address will do.
+#[inline]
+fn fetch(address: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address as *const i8);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 fn abandon(mut coroutine: Coroutine<(), Pause, (), Stack>) -> Option<Stack> {

@@ -17,6 +17,8 @@ pub(super) struct Launch {
     pub(super) parameters: Box<[u64]>,
     pub(super) grid: Grid,
     pub(super) shared_bytes: usize,
+    /// All blocks are under way together: they may wait for each other.
+    pub(super) whole: bool,
     /// `run`'s argument, which `run` outlives: whoever calls it is inside (`enter`), and `run` waits for all to leave.
     service: Service<'static>,
     next_block: AtomicU32,
@@ -58,6 +60,7 @@ impl Launch {
             entry,
             parameters,
             grid,
+            whole: false,
             service,
             next_block: AtomicU32::new(0),
             awaited: AtomicU32::new(helpers),

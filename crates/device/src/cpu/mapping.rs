@@ -7,7 +7,7 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anony
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 const LARGE_PAGE: usize = 2 << 20;
 /// From this length on, zeroing gives pages back to the system instead of writing to them.
 const DISCARD: usize = 16 * PAGE;
@@ -60,11 +60,19 @@ impl Mapping {
         }
     }
 
-    /// Makes a whole mapping executable, and no longer writable.
-    pub(super) fn make_executable(&mut self) -> Result<()> {
-        // SAFETY: the range is this mapping's; `&mut` says nobody writes to it.
-        unsafe { mprotect(self.base.as_ptr().cast(), self.len, MprotectFlags::READ | MprotectFlags::EXEC) }
-            .map_err(|e| Error::Codegen(format!("the system refuses to make code executable: {e}")))
+    /// Makes a mapping executable from a page on, and no longer writable. What is before that is given back to the system: it reads as zero.
+    pub(super) fn make_executable_from(&mut self, at: usize) -> Result<()> {
+        assert!(at.is_multiple_of(PAGE) && at <= self.len, "code begins with a page of the mapping");
+        // SAFETY: the range is this mapping's, `at` a page of it; `&mut` says nobody writes to it.
+        unsafe {
+            mprotect(self.base.as_ptr().add(at).cast(), self.len - at, MprotectFlags::READ | MprotectFlags::EXEC)
+        }
+        .map_err(|e| Error::Codegen(format!("the system refuses to make code executable: {e}")))?;
+        if at > 0 {
+            // SAFETY: whole pages of this private mapping, which nobody reads any more. If it fails they are kept, nothing else.
+            unsafe { discard(self.base.as_ptr() as usize, at) };
+        }
+        Ok(())
     }
 
     /// The bytes, to fill them before anyone else knows of them.
@@ -78,6 +86,31 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: exactly what was mapped; nobody holds a reference into it any more. Failure would leak, nothing else.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Memory for machine code that is about to be loaded, from the beginning of a page on: on `cpu` it runs where it was put.
+#[derive(Debug)]
+pub struct Pages(pub(super) Mapping);
+
+impl Pages {
+    pub fn new(bytes: usize) -> Result<Self> {
+        let mut mapping = Mapping::new(bytes as u64)?;
+        mapping.prefer_large_pages();
+        Ok(Self(mapping))
+    }
+}
+
+impl AsRef<[u8]> for Pages {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: readable and writable pages of this mapping (`new`); to write to them takes `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
+    }
+}
+
+impl AsMut<[u8]> for Pages {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.0.bytes_mut()
     }
 }
 

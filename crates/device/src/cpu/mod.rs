@@ -21,16 +21,21 @@ mod launch;
 mod mapping;
 mod parse;
 mod pool;
+mod queue;
 mod schedule;
 mod stack;
 
 use crate::fault::{self, Lost};
-use crate::{Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Result, Service, Shared};
+use crate::{
+    Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service, Shared,
+};
 use compile::{Kernel, Object, Program};
 use launch::Launch;
+pub use mapping::Pages;
 use mapping::{DeviceMemory, Mapping};
 use pool::Pool;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -129,8 +134,18 @@ impl Device for Cpu {
 
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {
         self.lost.check()?;
-        let program = Object::from_bytes(code)?.place(self.options)?;
-        Ok(Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone(), lost: self.lost.clone() }))
+        Ok(self.loaded(Object::from_bytes(code)?.place(self.options)?))
+    }
+
+    fn load_pages(&self, pages: Pages, code: Range<usize>) -> Result<Arc<dyn Module>> {
+        self.lost.check()?;
+        Ok(self.loaded(Object::place_in(pages.0, code, self.options)?))
+    }
+}
+
+impl Cpu {
+    fn loaded(&self, program: Program) -> Arc<dyn Module> {
+        Arc::new(Loaded { program: Arc::new(program), pool: self.pool.clone(), lost: self.lost.clone() })
     }
 }
 
@@ -154,6 +169,18 @@ impl Module for Loaded {
     }
 
     fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        crate::count_wait();
+        self.execute(kernel, grid, args, service, false)
+    }
+
+    fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(queue::Line::new(self)?))
+    }
+}
+
+impl Loaded {
+    /// `whole`: all blocks are under way together.
+    fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>, whole: bool) -> Result<()> {
         let Some(found) = self.program.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
         if grid.blocks == 0 || grid.threads == 0 || grid.threads > BLOCK_THREADS {
             let message = format!("{grid:?}: a launch has blocks of 1 to {BLOCK_THREADS} threads, at least one");
@@ -169,8 +196,10 @@ impl Module for Loaded {
         let helpers = self.pool.helpers(grid.blocks);
         let program = self.program.clone();
         // SAFETY: `parameters` were checked against the kernel's; `Pool::run` closes the launch before it returns.
-        let launch = unsafe { Launch::new(program, entry, parameters, grid, helpers, service) };
+        let mut launch = unsafe { Launch::new(program, entry, parameters, grid, helpers, service) };
+        launch.whole = whole;
         let launch = Arc::new(launch);
+        crate::count_launch();
         self.pool.run(&launch, helpers);
         launch.outcome()
     }

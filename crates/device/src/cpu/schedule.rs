@@ -4,7 +4,7 @@
 //! started wait, and a new block only when all threads of the blocks here have started. So a kernel that never waits needs one
 //! stack however many threads it has, and one whose threads wait for the host has many under way.
 //!
-//! A thread in `nanosleep` usually waits for the host or for another worker. When all sleep, the worker lets the host answer
+//! A thread in `nanosleep.u32 0` lets everybody else go on first, and then goes on itself. One that sleeps for a time usually waits for the host or for another worker. When all sleep, the worker lets the host answer
 //! (`service`) and resumes them as soon as it did. While nothing comes it waits in longer and longer pauses, a quarter of what it has waited
 //! already, so that an answer is never late by much and an idle kernel costs next to nothing.
 
@@ -27,6 +27,9 @@ const LONGEST: Duration = Duration::from_millis(1);
 /// After so much idle time a worker no longer leaves blocks to workers that have not come.
 const PATIENCE: Duration = Duration::from_millis(2);
 
+/// How many turns before its own a thread's stack is asked for.
+const AHEAD: usize = 4;
+
 /// Runs blocks until there are no more.
 pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
     let now = Instant::now();
@@ -39,6 +42,7 @@ pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
         newest: None,
         ready: VecDeque::new(),
         sleeping: Vec::new(),
+        yielded: Vec::new(),
         released: Vec::new(),
         room: resident_threads,
         seen: launch.epoch.load(Ordering::SeqCst),
@@ -62,6 +66,8 @@ struct Worker<'l> {
     newest: Option<u32>,
     ready: VecDeque<(u32, u32)>,
     sleeping: Vec<Sleeper>,
+    /// Threads that let others go first.
+    yielded: Vec<(u32, u32)>,
     /// Threads a barrier has let go, for a moment.
     released: Vec<u32>,
     /// Threads that further blocks may have.
@@ -92,14 +98,33 @@ impl Worker<'_> {
         while !self.launch.stopped() {
             if let Some((block, thread)) = self.ready.pop_front() {
                 self.idle.resumed += 1;
+                self.look_ahead();
                 self.resume(block, thread)?;
             } else if self.answered() {
                 self.wake_all();
-            } else if !self.start_another()? && !self.wait() {
+            } else if self.start_another()? {
+            } else if !self.yielded.is_empty() {
+                self.go_on();
+            } else if !self.wait() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Has the machine fetch the stacks of those that are next: of a thousand threads that wait for each other, each one's has left the cache until its turn comes.
+    #[inline]
+    fn look_ahead(&self) {
+        let fiber = |at: usize| {
+            let (block, thread) = *self.ready.get(at)?;
+            self.blocks[block as usize].as_ref()?.fibers[thread as usize].as_ref()
+        };
+        if let Some(far) = fiber(AHEAD) {
+            far.announce();
+        }
+        if let Some(near) = fiber(AHEAD / 2) {
+            near.approach();
+        }
     }
 
     /// Whether something happened that the sleepers may have waited for.
@@ -119,6 +144,26 @@ impl Worker<'_> {
         self.ready.extend(self.sleeping.drain(..).map(|s| (s.block, s.thread)));
     }
 
+    /// All others had their turn: those who yielded go on, and sleepers whose time is over.
+    fn go_on(&mut self) {
+        self.idle.since = None;
+        self.ready.extend(self.yielded.drain(..));
+        if !self.sleeping.is_empty() {
+            self.wake_due(Instant::now());
+        }
+    }
+
+    fn wake_due(&mut self, now: Instant) {
+        let ready = &mut self.ready;
+        self.sleeping.retain_mut(|s| {
+            let until = *s.until.get_or_insert_with(|| now + Duration::from_nanos(s.nanoseconds as u64));
+            if until <= now {
+                ready.push_back((s.block, s.thread));
+            }
+            until > now
+        });
+    }
+
     /// Starts a thread of the newest block, or takes a block.
     fn start_another(&mut self) -> Result<bool> {
         if let Some(newest) = self.newest {
@@ -127,7 +172,7 @@ impl Worker<'_> {
         }
         let threads = self.launch.grid.threads;
         let first = self.blocks.len() == self.vacant.len();
-        if !first && threads > self.room {
+        if !first && threads > self.room && !self.launch.whole {
             return Ok(false);
         }
         let any = first || self.idle.since.is_some_and(|since| since.elapsed() > PATIENCE);
@@ -178,6 +223,10 @@ impl Worker<'_> {
         let Some(block) = &mut self.blocks[place as usize] else { return Ok(()) };
         let Some(fiber) = &mut block.fibers[thread as usize] else { return Ok(()) };
         match fiber.resume() {
+            Some(Pause::Sleep(0)) => {
+                self.yielded.push((place, thread));
+                return Ok(());
+            }
             Some(Pause::Sleep(nanoseconds)) => {
                 self.sleeping.push(Sleeper { block: place, thread, nanoseconds, until: None });
                 return Ok(());
@@ -227,7 +276,8 @@ impl Worker<'_> {
         }
         let idle = now - *self.idle.since.get_or_insert(now);
         if idle > YIELD {
-            let longest = LONGEST.max(round * 20);
+            // Threads of a whole grid wait for each other as well: pauses that grow with pauses would add up.
+            let longest = if self.launch.whole { LONGEST } else { LONGEST.max(round * 20) };
             self.launch.park(self.seen, (idle / 4).min(longest));
             now = Instant::now();
         } else if idle > SPIN {
@@ -237,14 +287,7 @@ impl Worker<'_> {
         }
         self.idle.looked = now;
         self.idle.resumed = 0;
-        let ready = &mut self.ready;
-        self.sleeping.retain_mut(|s| {
-            let until = *s.until.get_or_insert_with(|| now + Duration::from_nanos(s.nanoseconds as u64));
-            if until <= now {
-                ready.push_back((s.block, s.thread));
-            }
-            until > now
-        });
+        self.wake_due(now);
         true
     }
 

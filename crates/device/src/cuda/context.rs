@@ -14,7 +14,7 @@
 use super::driver::{Code, Driver, Failure, Handle, LIMIT_STACK_SIZE, Ordinal, STREAM_NON_BLOCKING};
 use crate::{Error, Result};
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, Once, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once};
 
 /// The least stack that is still worth a launch.
 const LEAST_STACK: u32 = 1 << 10;
@@ -28,8 +28,43 @@ pub(super) struct Context {
     /// Streams that no launch uses now.
     idle: Mutex<Vec<Handle>>,
     stack: Mutex<Stack>,
-    /// Read by launches, written by what waits for them. Who has `stack` may wait for it, not the other way round.
-    gate: RwLock<()>,
+    /// Who has `stack` may wait for it, not the other way round.
+    gate: Gate,
+}
+
+/// Launches, and what waits until there are none.
+#[derive(Debug, Default)]
+struct Gate {
+    state: Mutex<Passing>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Passing {
+    running: u32,
+    alone: bool,
+}
+
+/// A launch runs while this is held, by whichever thread.
+#[derive(Debug)]
+pub(super) struct Running(Arc<Context>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        lock(&self.0.gate.state).running -= 1;
+        self.0.gate.changed.notify_all();
+    }
+}
+
+/// No launch runs while this is held.
+#[derive(Debug)]
+pub(super) struct Alone<'a>(&'a Context);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.gate.state).alone = false;
+        self.0.gate.changed.notify_all();
+    }
 }
 
 // SAFETY: handles of the driver may be used from any thread, from several at once too.
@@ -55,7 +90,7 @@ impl Context {
             transfers: null_mut(),
             idle: Mutex::default(),
             stack: Mutex::default(),
-            gate: RwLock::default(),
+            gate: Gate::default(),
         };
         context.transfers = context.new_stream()?;
         Ok(context)
@@ -69,16 +104,27 @@ impl Context {
     }
 
     /// A launch runs while the guard is held.
-    pub(super) fn running(&self) -> RwLockReadGuard<'_, ()> {
-        self.gate.read().unwrap_or_else(|e| e.into_inner())
+    pub(super) fn running(self: &Arc<Self>) -> Running {
+        self.pass(|state| !state.alone).running += 1;
+        Running(self.clone())
     }
 
     /// No launch runs while the guard is held.
-    pub(super) fn alone(&self) -> RwLockWriteGuard<'_, ()> {
-        self.gate.write().unwrap_or_else(|e| e.into_inner())
+    pub(super) fn alone(&self) -> Alone<'_> {
+        self.pass(|state| !state.alone && state.running == 0).alone = true;
+        Alone(self)
     }
 
-    fn new_stream(&self) -> Result<Handle> {
+    /// Waits for its turn.
+    fn pass(&self, may: impl Fn(&Passing) -> bool) -> MutexGuard<'_, Passing> {
+        let mut state = lock(&self.gate.state);
+        while !may(&state) {
+            state = self.gate.changed.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+        state
+    }
+
+    pub(super) fn new_stream(&self) -> Result<Handle> {
         let mut stream = null_mut();
         // SAFETY: entered; one handle is written.
         unsafe { self.enter()?.cuStreamCreate(&mut stream, STREAM_NON_BLOCKING) }?;
@@ -87,6 +133,7 @@ impl Context {
 
     /// Copies or clears: `queue` puts the work on the stream it is given, and it is done when this returns.
     pub(super) fn transfer(&self, queue: impl FnOnce(&Driver, Handle) -> Result<(), Failure>) -> Result<()> {
+        crate::count_wait();
         let driver = self.enter()?;
         queue(driver, self.transfers)?;
         // SAFETY: entered; the stream lives until `drop`.

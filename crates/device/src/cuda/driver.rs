@@ -69,6 +69,7 @@ pub(super) const LIMIT_STACK_SIZE: c_uint = 0;
 pub(super) const HOST_PORTABLE: c_uint = 1;
 pub(super) const HOST_DEVICEMAP: c_uint = 2;
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
+pub(super) const EVENT_DISABLE_TIMING: c_uint = 2;
 pub(super) const FUNCTION_MAX_THREADS_PER_BLOCK: c_int = 0;
 pub(super) const JIT_MAX_REGISTERS: c_uint = 0;
 pub(super) const JIT_ERROR_LOG: c_uint = 5;
@@ -145,6 +146,13 @@ driver! {
     cuModuleUnload(module: Handle);
     cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char);
     cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: Handle);
+
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: Handle, threads: c_int, shared_bytes: usize);
+
+    cuEventCreate(event: *mut Handle, flags: c_uint);
+    cuEventDestroy_v2(event: Handle);
+    cuEventRecord(event: Handle, stream: Handle);
+    cuEventQuery(event: Handle);
 
     cuStreamCreate(stream: *mut Handle, flags: c_uint);
     cuStreamDestroy_v2(stream: Handle);

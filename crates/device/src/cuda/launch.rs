@@ -1,16 +1,16 @@
 //! Kernels: loading them, launching one, and waiting for it while the host answers.
 
-use super::context::{Context, Stream};
+use super::context::{Context, Running, Stream};
 use super::driver::{FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
 use super::entry::{Entry, entries};
 use super::{Assembler, assemble};
 use crate::code::{Reader, Writer};
-use crate::{Arg, CodeOptions, Error, Grid, Module, Properties, Result, Service, fault};
+use crate::{Arg, CodeOptions, Error, Grid, Module, Properties, Queue, Result, Service, fault};
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::ptr::null_mut;
-use std::sync::{Arc, RwLockReadGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Rounds of service between two looks at the stream, while there is something to serve.
@@ -129,13 +129,7 @@ impl Loaded {
     }
 
     /// The kernel runs while the guard is held.
-    fn launch(
-        &self,
-        kernel: &Kernel,
-        grid: Grid,
-        cells: &mut [u64],
-        stream: &Stream<'_>,
-    ) -> Result<RwLockReadGuard<'_, ()>> {
+    fn launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: Handle) -> Result<Running> {
         let mut parameters: Vec<*mut c_void> = cells.iter_mut().map(|cell| (&raw mut *cell).cast()).collect();
         let stack = self.context.stack(grid.stack_bytes)?;
         let running = self.context.running();
@@ -152,12 +146,13 @@ impl Loaded {
                 1,
                 1,
                 0,
-                stream.handle(),
+                stream,
                 parameters.as_mut_ptr(),
                 null_mut(),
             )
         }
         .map_err(|e| e.taking(u64::from(stack.given) * self.resident))?;
+        crate::count_launch();
         Ok(running)
     }
 }
@@ -167,12 +162,44 @@ impl Module for Loaded {
         if fault::due() {
             return self.lose(grid);
         }
+        crate::count_wait();
         self.execute(kernel, grid, args, service)
+    }
+
+    fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(super::queue::Line::new(self)?))
     }
 }
 
 impl Loaded {
-    fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Puts a launch on a stream, if all its blocks can be on the GPU at once.
+    pub(super) fn start(&self, kernel: &str, grid: Grid, args: &[Arg], stream: Handle) -> Result<Running> {
+        let kernel = self.kernel(kernel, grid)?;
+        let mut fitting = 0;
+        // SAFETY: entered; one `int` is written, and `image` keeps the function loaded.
+        unsafe {
+            self.context.enter()?.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut fitting,
+                kernel.function,
+                grid.threads as c_int,
+                0,
+            )
+        }?;
+        let most = fitting.max(0) as u32 * self.properties.processors;
+        if grid.blocks > most {
+            return Err(Error::Unavailable(format!(
+                "{} workgroups of {} threads do not fit on {} at once, where they wait for each other: at most {most} do",
+                grid.blocks, grid.threads, self.properties.id
+            )));
+        }
+        self.launch(kernel, grid, &mut kernel.entry.cells(args)?, stream)
+    }
+
+    fn kernel(&self, kernel: &str, grid: Grid) -> Result<&Kernel> {
         let Some(kernel) = self.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
         if grid.blocks == 0 || grid.threads == 0 || grid.threads > kernel.threads {
             let (name, id, most) = (&kernel.entry.name, &self.properties.id, kernel.threads);
@@ -180,9 +207,14 @@ impl Loaded {
                 format!("{grid:?}: a launch of `{name}` on {id} has blocks of 1 to {most} threads, at least one");
             return Err(Error::Unavailable(message));
         }
+        Ok(kernel)
+    }
+
+    fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        let kernel = self.kernel(kernel, grid)?;
         let mut cells = kernel.entry.cells(args)?;
         let mut stream = self.context.stream()?;
-        let _running = self.launch(kernel, grid, &mut cells, &stream)?;
+        let _running = self.launch(kernel, grid, &mut cells, stream.handle())?;
         wait(&mut stream, service)
     }
 
@@ -228,7 +260,7 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
             active = now;
         }
         let idle = now - active;
-        if asked.is_none_or(|asked| now - asked >= (idle / 8).clamp(ASK_SOONEST, ASK_LATEST)) {
+        if asked.is_none_or(|asked| now - asked >= ASK_EVERY) {
             asked = Some(now);
             if stream.is_done()? {
                 // What the kernel said last, it may have said since.
@@ -242,9 +274,8 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
     }
 }
 
-/// How often the driver is asked whether a kernel has ended.
-const ASK_SOONEST: Duration = Duration::from_micros(1);
-const ASK_LATEST: Duration = Duration::from_micros(10);
+/// How often the driver is asked whether a kernel has ended: who calls meanwhile waits.
+const ASK_EVERY: Duration = Duration::from_micros(10);
 /// How long there was nothing to do: until then the service is asked again at once; until then others may run in between; then it sleeps.
 const SPIN: Duration = Duration::from_micros(50);
 const YIELD: Duration = Duration::from_micros(200);
@@ -252,7 +283,7 @@ const YIELD: Duration = Duration::from_micros(200);
 const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_micros(250);
 
-fn pause(idle: Duration) {
+pub(super) fn pause(idle: Duration) {
     if idle < SPIN {
         std::hint::spin_loop();
     } else if idle < YIELD {

@@ -7,6 +7,7 @@
 //! assemble  PTX ▶ cubin, by NVIDIA's tools where they are installed, else by the driver
 //! entry     what a PTX text's kernels take
 //! launch    a loaded module: run a kernel, serve it, wait for it
+//! queue     kernels that run by themselves, one after the other
 //! ```
 //!
 //! While a kernel runs, memory may be read and written, and allocated. What waits for the kernel to end, so that a `service`
@@ -22,6 +23,7 @@ mod driver;
 mod entry;
 mod launch;
 mod memory;
+mod queue;
 
 use crate::{Buffer, CodeOptions, CodeTarget, Device, Error, Module, Properties, Result, Shared};
 use context::Context;

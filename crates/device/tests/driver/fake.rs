@@ -84,5 +84,6 @@ absent! {
     cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemFreeHost
     cuLinkCreate_v2 cuLinkAddData_v2 cuLinkComplete cuLinkDestroy
     cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncGetAttribute
+    cuOccupancyMaxActiveBlocksPerMultiprocessor cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventQuery
     cuStreamCreate cuStreamDestroy_v2 cuStreamQuery cuStreamSynchronize cuLaunchKernel
 }

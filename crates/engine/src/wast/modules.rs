@@ -96,6 +96,7 @@ pub(super) fn compile_options(options: &Options<'_>) -> CompileOptions {
         checks: crate::Checks::Exact,
         own_memory: 0,
         registers: None,
+        shape: Default::default(),
     }
 }
 

@@ -17,10 +17,6 @@ pub(crate) enum Generator {
 impl Generator {
     pub(crate) const ALL: [Generator; 3] = [Generator::Smith, Generator::Expressions, Generator::Counters];
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|generator| generator.name() == name)
-    }
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Generator::Smith => "smith",

@@ -114,7 +114,15 @@ pub(crate) fn compare(wasm: &[u8], theirs: &[u8], random: &mut Random) -> Result
 }
 
 fn load(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Arc<Program>, gpu_run_engine::Error> {
-    let options = CompileOptions { layout, sm: 75, entry: Entry::Exports, checks, own_memory: 0, registers: None };
+    let options = CompileOptions {
+        layout,
+        sm: 75,
+        entry: Entry::Exports,
+        checks,
+        own_memory: 0,
+        registers: None,
+        shape: Default::default(),
+    };
     let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM3 | WasmFeatures::THREADS)?;
     crate::judge(compiled.ptx()).map_err(gpu_run_engine::Error::Internal)?;
     Ok(Arc::new(Program::load(DEVICE.clone(), Arc::new(compiled))?))

@@ -191,7 +191,7 @@ pub(super) fn receive(code: &mut Code<'_>, _: &Env<'_>) {
             let count = code.ins().umin(here, want);
             let (target, source) = (code.b.use_var(to), payload_at_cursor(code));
             // What the guest pointed at is only looked at now, and never believed.
-            code.check_range(target, count);
+            code.check_written(target, count);
             code.call_helper(Helper::GuestWrite, &[target, source, count]);
             take(code, count);
             let next = code.ins().iadd(target, count);

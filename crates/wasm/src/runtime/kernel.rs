@@ -2,12 +2,15 @@
 
 use super::{ENTRY, Helper};
 use crate::code::{self, Code};
+use crate::provided::Imported;
 use crate::translate::{Env, clif_signature};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    Block, BlockCall, InstBuilder, JumpTableData, Signature, StackSlotData, StackSlotKind, Value, types,
+    AtomicRmwOp, Block, BlockCall, InstBuilder, JumpTableData, Signature, StackSlotData, StackSlotKind, Value, types,
 };
+use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region};
+use gpu_run_abi::launch::offset;
 use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field};
 use gpu_run_abi::{Layout, Status, TrapCode};
 
@@ -32,8 +35,11 @@ pub(super) fn batch_signature() -> Signature {
 pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     let (selector, flags, stack, launch) = (code.param(3), code.param(4), code.param(5), code.param(6));
     let (thread, done) = own_slot(code);
+    if env.module.imports.contains(&Imported::Host(Call::clock_time_get)) {
+        note_time(code, launch);
+    }
     let fresh = code.ins().band_imm_u(flags, i64::from(FRESH));
-    let own = own_memory(code, env);
+    let own = own_memory(code, env, thread);
     code.if_then(fresh, false, |code| {
         code.call_helper(Helper::SetUp, &[launch, thread, own]);
     });
@@ -54,14 +60,33 @@ pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().return_(&[]);
 }
 
+/// What the device's timer says as the launch begins: as early as the first thread knows it.
+fn note_time(code: &mut Code<'_>, launch: Value) {
+    let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
+    let flags = code.trusted(region::BUS);
+    let at = code.ins().iadd_imm_s(launch, offset::CLOCK_DEVICE as i64);
+    code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Umin, at, now);
+}
+
+/// The memories of a multiprocessor's warps are a large power of two apart, more or less, and what is at the same place in all of them would share a few lines of its cache. So each begins a little
+/// further, one of so many steps of so many bytes.
+const SKEWS: u32 = 32;
+const SKEW: u32 = 256;
+
 /// Where guest byte 0 is, or would be, in the thread's own memory, if that is where the guest's is.
-fn own_memory(code: &mut Code<'_>, env: &Env<'_>) -> Value {
+fn own_memory(code: &mut Code<'_>, env: &Env<'_>, thread: Value) -> Value {
     if !code.own {
         return code.i64(0);
     }
-    let bytes = (env.slots.own + MEMORY_TAIL) as u32;
+    let bytes = (env.slots.own + MEMORY_TAIL) as u32 + SKEWS * SKEW;
     let slot = code.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4));
     let first = code.ins().stack_addr(types::I64, slot, 0);
+    let warp = code.ins().ushr_imm_u(thread, i64::from(WARP.trailing_zeros()));
+    let mixed = code.ins().imul_imm_u(warp, 0x9e37_79b1);
+    let skew = code.ins().ushr_imm_u(mixed, i64::from(u32::BITS - SKEWS.trailing_zeros()));
+    let skew = code.ins().imul_imm_u(skew, i64::from(SKEW));
+    let skew = code.ins().uextend(types::I64, skew);
+    let first = code.ins().iadd(first, skew);
     code.ins().iadd_imm_s(first, -(env.slots.low as i64))
 }
 
@@ -118,7 +143,7 @@ fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
     (thread, done)
 }
 
-fn thread_number(code: &mut Code<'_>) -> Value {
+pub(super) fn thread_number(code: &mut Code<'_>) -> Value {
     let mut read = |which| code.intrinsic(which, &[]).expect("it has a result");
     let (block, threads, thread) =
         (read(Intrinsic::Block), read(Intrinsic::BlockThreads), read(Intrinsic::ThreadInBlock));

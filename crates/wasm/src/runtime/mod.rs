@@ -4,6 +4,7 @@
 mod bulk;
 mod bus;
 mod exception;
+mod gang;
 mod kernel;
 mod local;
 mod setup;
@@ -12,10 +13,12 @@ mod stub;
 mod tail;
 mod wait;
 
+pub use gang::GANG;
 pub use kernel::{ENDINGS, FRESH, KERNEL, START};
 
 use crate::code::{Code, signature};
-use crate::translate::{Env, Function, FunctionKind, clif_signature};
+use crate::provided::Imported;
+use crate::translate::{Env, Function, FunctionKind, clif_signature, device};
 use cranelift_codegen::ir::{self, Type, UserExternalName, UserFuncName, Value, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -94,7 +97,7 @@ helpers! {
 
 /// Index in the runtime's namespace of the function that calls the entry the host selected.
 const ENTRY: u32 = Helper::ALL.len() as u32;
-/// Indices of the kernels.
+/// Indices of the kernels; a gang has the first of them only.
 const BATCH: u32 = ENTRY + 1;
 const COLLECT: u32 = BATCH + 1;
 /// Index of the body of wasm function 0, where it makes tail calls.
@@ -125,11 +128,12 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
             helper.build(code, env)
         }));
     }
-    for (i, call) in env.module.imports.iter().enumerate() {
+    for (i, import) in env.module.imports.iter().enumerate() {
         let ty = clif_signature(env.module.function_type(i as u32));
         let name = UserFuncName::user(namespace::WASM, i as u32);
-        all.push(make(name, ty, i as u32, FunctionKind::Stub, call.function().name.into(), &mut |code| {
-            stub::build(code, *call)
+        all.push(make(name, ty, i as u32, FunctionKind::Stub, import.name().into(), &mut |code| match *import {
+            Imported::Host(call) => stub::build(code, call),
+            Imported::Device(call) => device::stub(code, call),
         }));
     }
     for (index, _) in (0u32..).zip(&env.module.traits.tails).filter(|(_, tails)| **tails) {
@@ -150,6 +154,12 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
         kernel::entry(code, env, entries)
     }));
     let none = TrapRecord::NO_FUNCTION;
+    if let Some(place) = &env.slots.gang {
+        let name = UserFuncName::user(namespace::RUNTIME, BATCH);
+        let ty = gang::signature();
+        all.push(make(name, ty, none, FunctionKind::Kernel, GANG.into(), &mut |code| gang::kernel(code, env, place)));
+        return all;
+    }
     let name = UserFuncName::user(namespace::RUNTIME, BATCH);
     let ty = kernel::batch_signature();
     all.push(make(name, ty, none, FunctionKind::Kernel, KERNEL.into(), &mut |code| kernel::batch(code, env)));

@@ -43,7 +43,8 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     code.set_header(port, field::PORT);
     let flags = read(code, launch, offset::LOCAL);
     code.set_header(flags, field::LOCAL);
-    code.if_then(flags, false, |code| {
+    let streams = code.ins().band_imm_s(flags, !local::CLOCK as i64);
+    code.if_then(streams, false, |code| {
         let outbox = place(code, launch, index, offset::OUTBOX, offset::OUTBOX_BYTES);
         code.set_header(outbox, field::OUTBOX);
         let head = code.i64(local::OUTBOX_HEAD as i64);

@@ -177,7 +177,7 @@ fn results(code: &mut Code<'_>, moves: &[Move]) {
 fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, at: u64, words: &[Value]) {
     const PART: u32 = 4;
     let (pointer, length) = (parameter(code, ptr), code.i32(bytes.into()));
-    code.check_range(pointer, length);
+    code.check_written(pointer, length);
     if !bytes.is_multiple_of(PART) {
         let port = code.fixed(field::PORT);
         let from = code.ins().iadd_imm_s(port, at as i64);

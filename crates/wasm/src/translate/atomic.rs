@@ -10,7 +10,6 @@ use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlagsData, Type, Value, types};
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::layout::field;
 use gpu_run_abi::{Layout, TrapCode};
 use types::{I8, I16, I32, I64};
 use wasmparser::{MemArg, Operator as Op};
@@ -108,7 +107,8 @@ fn apply(c: &mut Code<'_>, op: AtomicRmwOp, old: Value, by: Value) -> Value {
 
 impl Translator<'_, '_> {
     fn is_shared(&self) -> bool {
-        self.env.module.memories.first().is_some_and(|memory| memory.shared) && self.env.layout == Layout::Linear
+        let declared = self.env.module.memories.first().is_some_and(|memory| memory.shared);
+        self.code.gang.is_some() || declared && self.env.layout == Layout::Linear
     }
 
     /// Pops the address; traps unless it is aligned and, if others may reach it, inside.
@@ -132,7 +132,7 @@ impl Translator<'_, '_> {
             return Place::Own(flags, address, offset);
         }
         let end = self.code.ins().iadd_imm_s(address, bytes as i64);
-        let length = self.code.header(I64, field::MEMORY_BYTES);
+        let length = self.code.memory_length();
         let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, length);
         self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
         if self.env.slots.low > 0 {
@@ -141,7 +141,10 @@ impl Translator<'_, '_> {
         }
         let memory = self.code.memory_address(self.env.slots);
         let address = self.code.ins().iadd(memory, address);
-        self.code.ins().fence();
+        // wasm's atomics are in one order for all threads. A gang's are so where they are not relaxed.
+        if !self.env.relaxed {
+            self.code.ins().fence();
+        }
         Place::Shared(address)
     }
 

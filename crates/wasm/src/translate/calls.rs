@@ -4,10 +4,11 @@
 //! arguments, and returns; whoever called it goes on with that one ([`crate::runtime::tail`]), so that a chain of such calls
 //! takes no stack. Where the called makes no tail calls itself there is no chain, and it is called as any other.
 
-use super::{Translator, clif_signature};
+use super::{Translator, clif_signature, device};
 use crate::canonical::Canonical;
 use crate::code::block_args;
 use crate::error::Error;
+use crate::provided::Imported;
 use crate::types::{FuncType, ValType, places};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{ExternalName, GlobalValueData, InstBuilder, SigRef, UserExternalName, Value, types};
@@ -52,6 +53,10 @@ impl Translator<'_, '_> {
 
     fn call(&mut self, function: u32) -> Vec<Value> {
         let ty = self.env.module.function_type(function);
+        if let Some(Imported::Device(call)) = self.env.module.imports.get(function as usize) {
+            let args = self.pop_many(ty.params.len());
+            return device::operation(&mut self.code, *call, &args).into_iter().collect();
+        }
         let callee = self.code.function(namespace::WASM, function, || clif_signature(ty));
         let args = self.call_args(ty.params.len());
         let call = self.code.ins().call(callee, &args);

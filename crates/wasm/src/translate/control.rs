@@ -8,7 +8,6 @@ use cranelift_codegen::ir::{Block, BlockCall, InstBuilder, JumpTableData, Value,
 use cranelift_frontend::Variable;
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic};
-use gpu_run_abi::layout::field;
 use wasmparser::{BlockType, BrTable, Catch, Operator};
 
 /// A structured block that is open.
@@ -203,7 +202,7 @@ impl Translator<'_, '_> {
 
     /// One more iteration.
     pub(super) fn tick(&mut self, ticks: Variable) {
-        let (left, stop) = (self.code.b.use_var(ticks), self.code.fixed(field::STOP));
+        let (left, stop) = (self.code.b.use_var(ticks), self.code.stop_address());
         let left = self.code.intrinsic(Intrinsic::Tick, &[left, stop]).expect("it has a result");
         self.code.b.def_var(ticks, left);
     }

@@ -127,7 +127,7 @@ impl<'b> Translator<'_, 'b> {
                 let offset = self.code.i64(memarg.offset as u32 as i64);
                 let address = self.code.ins().iadd(address, offset);
                 let end = self.code.ins().iadd_imm_s(address, size as i64);
-                let bytes = self.code.header(types::I64, field::MEMORY_BYTES);
+                let bytes = self.code.memory_length();
                 let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
                 self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
                 (flags, address, 0)
@@ -178,6 +178,10 @@ impl<'b> Translator<'_, 'b> {
 
     fn memory_size(&mut self, mem: u32) {
         let memory = self.part.memories[mem as usize];
+        if let Some(place) = self.code.gang {
+            let bytes = self.code.i64(place.sizes.image_bytes as i64);
+            return self.push_pages(memory, bytes);
+        }
         let bytes = self.code.header(types::I64, self.memory_words(memory).0);
         self.push_pages(memory, bytes);
     }
@@ -185,6 +189,13 @@ impl<'b> Translator<'_, 'b> {
     /// The slot has room up to its limit, and that room is zero: growing is changing the length.
     fn memory_grow(&mut self, mem: u32) {
         let (memory, delta) = (self.part.memories[mem as usize], self.pop());
+        if let Some(place) = self.code.gang {
+            // A gang's never grows.
+            let none = self.code.ins().icmp_imm_s(IntCC::Equal, delta, 0);
+            let (pages, failed) = (self.code.i32((place.sizes.image_bytes / PAGE) as i64), self.code.i32(-1));
+            let result = self.code.ins().select(none, pages, failed);
+            return self.push(result);
+        }
         let (length, limit) = self.memory_words(memory);
         let delta = self.code.growth(delta);
         let delta = self.code.ins().ishl_imm_u(delta, i64::from(PAGE.trailing_zeros()));
@@ -228,10 +239,18 @@ impl<'b> Translator<'_, 'b> {
         }
     }
 
+    /// The same where they will be written.
+    fn check_written(&mut self, memory: u32, at: Value, length: Value) {
+        match memory {
+            0 => self.code.check_written(at, length),
+            _ => self.check_range(memory, at, length),
+        }
+    }
+
     fn memory_fill(&mut self, mem: u32) {
         let (memory, length, byte, to) = (self.part.memories[mem as usize], self.pop(), self.pop(), self.pop());
         let [length, to] = [length, to].map(|v| self.code.narrow(v, TrapCode::MemoryOutOfBounds));
-        self.check_range(memory, to, length);
+        self.check_written(memory, to, length);
         if memory == 0 {
             self.code.call_helper(Helper::GuestFill, &[to, byte, length]);
             return;
@@ -244,7 +263,7 @@ impl<'b> Translator<'_, 'b> {
         let (dst, src) = (self.part.memories[dst as usize], self.part.memories[src as usize]);
         let (length, from, to) = (self.pop(), self.pop(), self.pop());
         let [length, from, to] = [length, from, to].map(|v| self.code.narrow(v, TrapCode::MemoryOutOfBounds));
-        self.check_range(dst, to, length);
+        self.check_written(dst, to, length);
         self.check_range(src, from, length);
         if dst == 0 && src == 0 {
             self.code.call_helper(Helper::GuestCopy, &[to, from, length]);
@@ -267,7 +286,7 @@ impl<'b> Translator<'_, 'b> {
         let (memory, length, from, to) = (self.part.memories[mem as usize], self.pop(), self.pop(), self.pop());
         let to = self.code.narrow(to, TrapCode::MemoryOutOfBounds);
         let segment = self.env.slots.data[(self.part.data + segment) as usize];
-        self.check_range(memory, to, length);
+        self.check_written(memory, to, length);
         self.check_segment(segment.cell, from, length, TrapCode::MemoryOutOfBounds);
         let constants = self.code.fixed(field::CONSTANTS);
         let wide = self.code.ins().uextend(types::I64, from);

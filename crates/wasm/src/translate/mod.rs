@@ -9,6 +9,7 @@
 mod atomic;
 mod calls;
 mod control;
+pub(crate) mod device;
 mod exception;
 mod memory;
 mod numeric;
@@ -25,7 +26,7 @@ use crate::decode::Module;
 use crate::error::Error;
 use crate::link::Part;
 use crate::runtime;
-use crate::slot::SlotLayout;
+use crate::slot::{GangSizes, SlotLayout, hot, is_hot};
 use crate::types::{FuncType, ValType, words};
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -53,8 +54,19 @@ pub struct Options {
     pub trims: bool,
     /// Bytes of a thread's own memory that the guest's may take, if it is trimmed and fits; 0 for none.
     pub own_memory: u64,
+    pub shape: Shape,
     /// Run Cranelift's optimiser. Without it the CLIF is what the operators say, for people to read.
     pub optimize: bool,
+}
+
+/// What the threads of a launch are to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// Thread i runs instance i.
+    #[default]
+    Batch,
+    /// All threads share one instance's memory. `relaxed`: its atomic operations order nothing but themselves.
+    Gang { sizes: GangSizes, relaxed: bool },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +97,8 @@ pub struct Program {
     pub slots: SlotLayout,
     /// Bytes memory 0 never has fewer of.
     pub least_memory: u64,
+    /// What lies at [`SlotLayout::fixed`].
+    pub fixed: Vec<u8>,
     /// By function index: whether it needs a code address.
     pub address_taken: Vec<bool>,
 }
@@ -94,13 +108,19 @@ pub(crate) struct Env<'a> {
     pub(crate) module: &'a Module<'a>,
     pub(crate) slots: &'a SlotLayout,
     pub(crate) layout: Layout,
+    /// Atomic operations order nothing but themselves.
+    pub(crate) relaxed: bool,
 }
 
 /// Translates and optimises every function, in parallel.
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
     let isa = optimizer()?;
-    let slots = SlotLayout::new(module, options.trims, options.own_memory);
-    let env = Env { module, slots: &slots, layout: options.layout };
+    let (slots, relaxed) = match options.shape {
+        Shape::Batch => (SlotLayout::new(module, options.trims, options.own_memory), false),
+        Shape::Gang { sizes, relaxed } => (SlotLayout::of_gang(module, sizes)?, relaxed),
+    };
+    device::check_imports(module, options.shape)?;
+    let env = Env { module, slots: &slots, layout: options.layout, relaxed };
     let mut functions = runtime::functions(&env, &options.entries, &isa);
     let imports = module.imports.len() as u32;
     let bodies: Vec<_> = module
@@ -119,10 +139,12 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
         .collect::<Result<_, _>>()?;
     functions.extend(bodies);
     if options.optimize {
-        functions.par_iter_mut().try_for_each(|function| optimize(function, &isa))?;
+        functions.par_iter_mut().try_for_each(|function| optimize(function, &isa, options.trims))?;
     }
-    let least_memory = module.memories.first().map_or(0, |m| m.minimum * PAGE);
-    Ok(Program { functions, slots, least_memory, address_taken: module.address_taken.clone() })
+    let declared = || module.memories.first().map_or(0, |m| m.minimum * PAGE);
+    let least_memory = slots.gang.map_or_else(declared, |place| place.memory_bytes);
+    let fixed = crate::slot::fixed_bytes(module, &slots.fixed);
+    Ok(Program { functions, slots, least_memory, fixed, address_taken: module.address_taken.clone() })
 }
 
 /// Cranelift's optimiser wants a target; this one is the same on every host, so that the same module always gives the same CLIF.
@@ -138,13 +160,16 @@ fn optimizer() -> Result<OwnedTargetIsa, Error> {
     builder.finish(settings::Flags::new(flags)).map_err(|e| internal(e.to_string()))
 }
 
-fn optimize(function: &mut Function, isa: &OwnedTargetIsa) -> Result<(), Error> {
+fn optimize(function: &mut Function, isa: &OwnedTargetIsa, unrolls: bool) -> Result<(), Error> {
     crate::nan::run(&mut function.clif);
     let clif = std::mem::replace(&mut function.clif, ir::Function::new());
     let mut context = Context::for_function(clif);
     let result = context.optimize(&**isa, &mut ControlPlane::default());
     function.clif = context.func;
     crate::wide::run(&mut function.clif);
+    if unrolls {
+        crate::unroll::run(&mut function.clif);
+    }
     result.map_err(|e| Error::Internal { function: function.index, message: format!("{e:?}") })
 }
 
@@ -216,7 +241,8 @@ impl<'b> Translator<'_, 'b> {
     fn function(&mut self, ty: &FuncType, body: &FunctionBody<'_>, survey: &Survey) -> Result<(), Error> {
         let frame = self.locals(ty, body)?;
         self.set_location();
-        let calls = !survey.calls.is_empty() || !survey.indirect.is_empty();
+        let is_real = |function: &u32| !device::is_device(self.env.module, *function);
+        let calls = survey.calls.iter().any(is_real) || !survey.indirect.is_empty();
         self.prologue(calls, frame);
         if survey.tails.contains(&self.index) {
             self.begin_again(ty, body)?;
@@ -334,22 +360,13 @@ impl<'b> Translator<'_, 'b> {
             }
             Operator::GlobalGet { global_index } => {
                 let global_index = self.part.globals[global_index as usize];
-                let ty = self.env.module.globals[global_index as usize].ty.clif();
-                let value = self.code.slot_load(
-                    ty,
-                    region::GLOBALS + global_index,
-                    self.env.slots.globals[global_index as usize],
-                );
+                let value = self.global(global_index);
                 self.push(value);
             }
             Operator::GlobalSet { global_index } => {
                 let global_index = self.part.globals[global_index as usize];
                 let value = self.pop();
-                self.code.slot_store(
-                    value,
-                    region::GLOBALS + global_index,
-                    self.env.slots.globals[global_index as usize],
-                );
+                self.set_global(global_index, value);
             }
             Operator::Drop => {
                 self.pop();
@@ -362,6 +379,31 @@ impl<'b> Translator<'_, 'b> {
             _ => return false,
         }
         true
+    }
+
+    fn global(&mut self, index: u32) -> Value {
+        let global = &self.env.module.globals[index as usize];
+        match self.code.gang {
+            Some(place) if is_hot(global) => {
+                self.code.hot_load(&place, region::GLOBALS + index, hot::GLOBALS + u64::from(index))
+            }
+            _ => {
+                let at = self.env.slots.globals[index as usize];
+                self.code.slot_load(global.ty.clif(), region::GLOBALS + index, at)
+            }
+        }
+    }
+
+    fn set_global(&mut self, index: u32, value: Value) {
+        match self.code.gang {
+            Some(place) if is_hot(&self.env.module.globals[index as usize]) => {
+                self.code.hot_store(&place, value, region::GLOBALS + index, hot::GLOBALS + u64::from(index));
+            }
+            _ => {
+                let at = self.env.slots.globals[index as usize];
+                self.code.slot_store(value, region::GLOBALS + index, at);
+            }
+        }
     }
 
     fn select(&mut self, condition: Value, a: Value, b: Value) {

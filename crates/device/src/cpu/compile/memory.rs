@@ -145,6 +145,26 @@ impl<'u> Translator<'u, '_> {
         Ok(())
     }
 
+    /// 16 bytes in one access, which machines of today make at once where it is aligned.
+    pub(super) fn load_pair(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        let (base, offset) = self.address(o[2], Type::U64)?;
+        let both = self.b.ins().load(types::I64X2, PLAIN, base, offset);
+        for (lane, to) in (0u8..).zip(&o[..2]) {
+            let value = self.b.ins().extractlane(both, lane);
+            self.write(*to, Type::U64, value)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn store_pair(&mut self, o: &[Operand<'u>]) -> Result<()> {
+        let (first, second) = (self.read(o[1], Type::U64)?, self.read(o[2], Type::U64)?);
+        let (base, offset) = self.address(o[0], Type::U64)?;
+        let low = self.b.ins().scalar_to_vector(types::I64X2, first);
+        let both = self.b.ins().insertlane(low, second, 1);
+        self.b.ins().store(PLAIN, both, base, offset);
+        Ok(())
+    }
+
     /// The CLIF type of a register that is loaded or stored as `ty`; integers may lie in a wider register.
     fn held_as(&mut self, operand: Operand<'u>, ty: Type) -> Result<types::Type> {
         let Operand::Register(register) = operand else {

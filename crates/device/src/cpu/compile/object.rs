@@ -9,9 +9,10 @@ use super::{Kernel, Options, Program};
 use crate::Result;
 use crate::code::{Reader, Writer, not_ours};
 use crate::cpu::ast::Type;
-use crate::cpu::mapping::Mapping;
+use crate::cpu::mapping::{Mapping, PAGE};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::cpu) struct Object<'a> {
@@ -116,7 +117,6 @@ impl<'a> Object<'a> {
             write_fixups(&mut w, fixups);
         }
         w.bytes(&self.data);
-        w.bytes(&self.code);
         w.u8(u8::from(self.late.is_some()));
         if let Some(LateObject { text, offsets, .. }) = &self.late {
             w.list(offsets, |w, at| w.u32(*at));
@@ -127,6 +127,8 @@ impl<'a> Object<'a> {
             });
             w.bytes(text.as_bytes());
         }
+        // From the beginning of a page on: it can then run where it is read to.
+        w.aligned_bytes(&self.code, PAGE);
         w.done()
     }
 
@@ -141,7 +143,7 @@ impl<'a> Object<'a> {
             Ok(KernelPlace { name, at, parameters: r.list(ty)? })
         })?;
         let (code_fixups, data_fixups) = (r.list(read_fixup)?, r.list(read_fixup)?);
-        let (data, code) = (r.bytes()?.into(), r.bytes()?.into());
+        let data = r.bytes()?.into();
         let late = match r.u8()? {
             0 => None,
             1 => {
@@ -155,6 +157,7 @@ impl<'a> Object<'a> {
             }
             _ => return Err(not_ours("it is of a kind that is unknown")),
         };
+        let code = r.aligned_bytes()?.into();
         r.end()?;
         Ok(Self { code, code_fixups, data, data_bytes, data_fixups, kernels, shared_bytes, late })
     }
@@ -179,16 +182,36 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Gives it addresses. The code is written while its memory is writable; then it becomes executable and is never written again.
+    /// Gives it addresses, in memory of its own.
     pub(in crate::cpu) fn place(&self, options: Options) -> Result<Program> {
         let mut code = Mapping::new(self.code.len() as u64)?;
-        let mut data = Mapping::new(self.data_bytes)?;
         code.prefer_large_pages();
+        code.bytes_mut()[..self.code.len()].copy_from_slice(&self.code);
+        self.finish(code, 0, self.code.len(), options)
+    }
+
+    /// The same for an object that lies in pages, from `at` on: its code runs where it is.
+    pub(in crate::cpu) fn place_in(mut pages: Mapping, at: Range<usize>, options: Options) -> Result<Program> {
+        let start = pages.address() as usize;
+        let object = Object::from_bytes(pages.bytes_mut().get(at).ok_or_else(|| not_ours("it is not there"))?)?;
+        let (code_at, length) = (object.code.as_ptr() as usize - start, object.code.len());
+        // What is compiled later needs the text as well, which the pages are most of.
+        if !code_at.is_multiple_of(PAGE) || object.late.is_some() {
+            return object.place(options);
+        }
+        let data = Cow::Owned(object.data.into_owned());
+        let object = Object { code: Cow::Borrowed(&[]), data, late: None, ..object };
+        object.finish(pages, code_at, length, options)
+    }
+
+    /// Fills addresses in, in code that lies at `at`. It is written while its memory is writable; then it becomes executable and is never written again.
+    fn finish(&self, mut code: Mapping, at: usize, length: usize, options: Options) -> Result<Program> {
+        let mut data = Mapping::new(self.data_bytes)?;
         let late = self.late.as_ref();
         let offsets = late.map_or_else(Vec::new, |late| late.offsets.clone());
         let addresses = Addresses {
-            code: code.address(),
-            code_bytes: self.code.len(),
+            code: code.address() + at as u64,
+            code_bytes: length,
             data: data.address(),
             data_bytes: self.data_bytes,
             offsets,
@@ -200,9 +223,11 @@ impl<'a> Object<'a> {
             Target::Late(function) if places.contains_key(&function) => Ok(places[&function]),
             target => addresses.of(target),
         };
-        fill(code.bytes_mut(), &self.code, &self.code_fixups, address)?;
-        fill(data.bytes_mut(), &self.data, &self.data_fixups, address)?;
-        code.make_executable()?;
+        fill(&mut code.bytes_mut()[at..], &self.code_fixups, address)?;
+        let room = data.bytes_mut().get_mut(..self.data.len()).ok_or_else(|| not_ours("something is outside"))?;
+        room.copy_from_slice(&self.data);
+        fill(data.bytes_mut(), &self.data_fixups, address)?;
+        code.make_executable_from(at)?;
         let mut kernels = HashMap::new();
         for kernel in &self.kernels {
             let address = addresses.of(Target::Code(kernel.at))? as usize;
@@ -246,8 +271,9 @@ impl Addresses {
 /// Gives a function that was compiled by itself a place of its own.
 pub(super) fn place(made: &Made<'_>, addresses: &Addresses) -> Result<Mapping> {
     let mut code = Mapping::new(made.code.len() as u64)?;
-    fill(code.bytes_mut(), &made.code, &made.fixups, |target| addresses.of(target))?;
-    code.make_executable()?;
+    code.bytes_mut()[..made.code.len()].copy_from_slice(&made.code);
+    fill(code.bytes_mut(), &made.fixups, |target| addresses.of(target))?;
+    code.make_executable_from(0)?;
     Ok(code)
 }
 
@@ -278,14 +304,12 @@ fn read_fixup(r: &mut Reader<'_>) -> Result<Fixup> {
     Ok(Fixup { at, target, addend })
 }
 
-/// Copies bytes and fills addresses in.
-fn fill(room: &mut [u8], bytes: &[u8], fixups: &[Fixup], address: impl Fn(Target) -> Result<u64>) -> Result<()> {
-    let outside = || not_ours("something is outside");
-    room.get_mut(..bytes.len()).ok_or_else(outside)?.copy_from_slice(bytes);
+fn fill(room: &mut [u8], fixups: &[Fixup], address: impl Fn(Target) -> Result<u64>) -> Result<()> {
     for fixup in fixups {
         let value = address(fixup.target)?.wrapping_add_signed(fixup.addend);
         let at = fixup.at as usize;
-        room.get_mut(at..at + 8).ok_or_else(outside)?.copy_from_slice(&value.to_le_bytes());
+        let place = room.get_mut(at..at + 8).ok_or_else(|| not_ours("something is outside"))?;
+        place.copy_from_slice(&value.to_le_bytes());
     }
     Ok(())
 }

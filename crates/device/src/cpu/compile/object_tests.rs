@@ -43,6 +43,20 @@ fn an_object_is_the_same_after_writing_and_reading() {
 }
 
 #[test]
+fn an_object_in_pages_stays_where_it_is_if_it_begins_with_one() {
+    let bytes = compile(PTX, Options::default()).unwrap().to_bytes();
+    for (before, stays) in [(0, true), (PAGE, true), (100, false)] {
+        let mut pages = Mapping::new((before + bytes.len()) as u64).unwrap();
+        let start = pages.address() as usize;
+        pages.bytes_mut()[before..before + bytes.len()].copy_from_slice(&bytes);
+        let end = start + before + bytes.len();
+        let program = Object::place_in(pages, before..before + bytes.len(), Options::default()).unwrap();
+        assert_eq!((start..end).contains(&program.kernels["k"].address), stays, "{before}");
+    }
+    assert!(Object::place_in(Mapping::new(100).unwrap(), 0..10_000, Options::default()).is_err());
+}
+
+#[test]
 fn no_object_that_is_cut_or_changed_is_placed_outside_its_memory() {
     let bytes = compile(PTX, Options::default()).unwrap().to_bytes();
     for length in 0..bytes.len() {

@@ -189,6 +189,8 @@ impl<'u> Translator<'u, '_> {
             Opcode::Select(ty) => self.select(ty, o),
             Opcode::Load(order, ty) => self.load(order, ty, o),
             Opcode::Store(order, ty) => self.store(order, ty, o),
+            Opcode::LoadPair => self.load_pair(o),
+            Opcode::StorePair => self.store_pair(o),
             Opcode::LoadParam(ty) => self.load_param(ty, o),
             Opcode::StoreParam(ty) => self.store_param(ty, o),
             Opcode::Atomic(op, ty) => self.atomic(op, ty, o),

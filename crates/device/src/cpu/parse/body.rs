@@ -169,9 +169,17 @@ impl<'a> Parser<'a> {
 
     fn operands(&mut self, word: &str, opcode: Opcode) -> Result<Action<'a>> {
         let first = self.body.operands.len();
+        let is_pair = matches!(opcode, Opcode::LoadPair | Opcode::StorePair);
         while self.text.peek() != b';' {
+            let braced = is_pair && self.text.accept(b'{');
             let operand = self.operand()?;
             self.body.operands.push(operand);
+            if braced {
+                self.text.expect(b',')?;
+                let second = self.operand()?;
+                self.body.operands.push(second);
+                self.text.expect(b'}')?;
+            }
             let separated = self.text.accept(b',') || (matches!(opcode, Opcode::Shuffle(_)) && self.text.accept(b'|'));
             if !separated {
                 break;
@@ -435,6 +443,8 @@ fn special(name: &str) -> Option<Special> {
         "%ntid.y" | "%ntid.z" | "%nctaid.y" | "%nctaid.z" => Special::One,
         "%laneid" => Special::Lane,
         "%warpid" => Special::Warp,
+        // Blocks move between no cores that a kernel could tell apart.
+        "%smid" => Special::Ctaid,
         "%lanemask_lt" => Special::LanesBelow,
         "%clock64" => Special::Clock,
         "%globaltimer" => Special::GlobalTimer,

@@ -72,6 +72,7 @@ fn instruction(parts: &[&str]) -> Option<Opcode> {
         ["st", "global" | "shared" | "local", t] => Opcode::Store(Order::Weak, memory(t)?),
         ["ld", "volatile", "global" | "shared", t] => Opcode::Load(Order::Volatile, memory(t)?),
         ["st", "volatile", "global" | "shared", t] => Opcode::Store(Order::Volatile, memory(t)?),
+        ["ld", "global", "nc", t] => Opcode::Load(Order::Weak, memory(t)?),
         ["ld", "global", "L1::no_allocate", t] => Opcode::Load(Order::Volatile, memory(t)?),
         ["ld", "acquire", "cta" | "gpu" | "sys", "global" | "shared", t] => {
             Opcode::Load(Order::Synchronizing, memory(t)?)
@@ -79,6 +80,10 @@ fn instruction(parts: &[&str]) -> Option<Opcode> {
         ["st", "release", "cta" | "gpu" | "sys", "global" | "shared", t] => {
             Opcode::Store(Order::Synchronizing, memory(t)?)
         }
+        ["ld", "relaxed", "cta" | "gpu" | "sys", "global" | "shared", t] => Opcode::Load(Order::Volatile, memory(t)?),
+        ["st", "relaxed", "cta" | "gpu" | "sys", "global" | "shared", t] => Opcode::Store(Order::Volatile, memory(t)?),
+        ["ld", "relaxed", "sys", "global", "v2", "u64"] => Opcode::LoadPair,
+        ["st", "relaxed", "sys", "global", "v2", "u64"] => Opcode::StorePair,
 
         [
             "atom",
@@ -98,7 +103,7 @@ fn instruction(parts: &[&str]) -> Option<Opcode> {
         ["exit"] => Opcode::Exit,
         ["trap"] => Opcode::Trap,
 
-        ["bar", "sync"] => Opcode::Barrier,
+        ["bar" | "barrier", "sync"] => Opcode::Barrier,
         ["bar", "warp", "sync"] => Opcode::WarpBarrier,
         ["shfl", "sync", "idx", "b32"] => Opcode::Shuffle(Shuffle::Index),
         ["shfl", "sync", "up", "b32"] => Opcode::Shuffle(Shuffle::Up),
@@ -129,6 +134,8 @@ pub(super) fn operands(opcode: Opcode) -> std::ops::RangeInclusive<usize> {
         | Opcode::StoreParam(_) => 2..=2,
         Opcode::Pack
         | Opcode::Unpack
+        | Opcode::LoadPair
+        | Opcode::StorePair
         | Opcode::Binary(..)
         | Opcode::MulWide
         | Opcode::Compare(..)

@@ -1,0 +1,222 @@
+//! `gpu-run boot`: brings the resident machine up, gives it something to do, and says what became of it.
+
+mod args;
+pub(crate) mod bench;
+mod published;
+mod top;
+
+pub(crate) use args::{BootArgs, TopArgs};
+pub(crate) use top::top;
+
+use crate::args::StatsFormat;
+use crate::failure::Failure;
+use crate::output::Standard;
+use crate::run::is_gpu;
+use crate::{cache, devices};
+use anyhow::{Result, bail};
+use gpu_run_device::Device;
+use gpu_run_engine::Compiler;
+use gpu_run_machine::{Checkpoint, Ended, Error, Load, Log, Machine, Options, Recorder, Start, State};
+use published::{Published, Publisher, milliseconds};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it is looked at, and told to `gpu-run top`.
+const LOOK: Duration = Duration::from_millis(5);
+const PUBLISH: Duration = Duration::from_millis(250);
+
+pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
+    let device = devices::open(args.device)?;
+    let compiler = Compiler::new(cache::open(&args.cache)?);
+    let start = start(args)?;
+    let tick = match &start {
+        Start::Checkpoint(checkpoint) => checkpoint.tick(),
+        Start::Empty => 0,
+    };
+    let (record, recovered) = recorder(args, tick)?;
+    let replayed = args.replay.as_deref().map(Log::read).transpose().map_err(failure)?;
+    let checkpoints = args.checkpoint_every.map(|every| {
+        let path = args.checkpoint.clone().or_else(|| args.resume.clone());
+        (path.unwrap_or_else(|| "machine.ckpt".into()), every)
+    });
+    let options = Options {
+        strategy: args.strategy,
+        grid: args.grid,
+        threads: args.threads,
+        rate: args.rate,
+        held: replayed.is_some() || recovered.is_some(),
+        record,
+        checkpoints,
+        idle_sleep: args.idle_sleep,
+        ..Options::default()
+    };
+    let machine = Machine::boot(&compiler, &device, start, options).map_err(failure)?;
+    let host = Host::new(&*device);
+    if let Some(log) = &recovered {
+        machine.replay(log, replayed.is_none(), true).map_err(failure)?;
+    }
+    if let Some(log) = &replayed {
+        machine.replay(log, false, false).map_err(failure)?;
+    } else {
+        attend(&machine, args, &*device, &host)?;
+    }
+    tell(&machine.notices());
+    let ended = machine.shutdown().map_err(failure)?;
+    let (used, time) = (host.used(&ended.state), host.began.elapsed());
+    report(args, &ended, used / time.as_secs_f64())?;
+    judge(&ended, replayed.as_ref())
+}
+
+fn start(args: &BootArgs) -> Result<Start> {
+    Ok(match &args.resume {
+        Some(path) => Start::Checkpoint(Arc::new(Checkpoint::read(path).map_err(failure)?)),
+        None => Start::Empty,
+    })
+}
+
+/// The log to write, and what of it has to be done again first.
+fn recorder(args: &BootArgs, tick: u64) -> Result<(Option<Recorder>, Option<Log>)> {
+    let Some(path) = &args.record else { return Ok((None, None)) };
+    if args.resume.is_none() || !path.exists() {
+        return Ok((Some(Recorder::create(path, tick).map_err(failure)?), None));
+    }
+    let log = Log::read(path).map_err(failure)?;
+    if log.torn > 0 {
+        tell(&[format!("{}: {} bytes of a record that was not finished are left out", path.display(), log.torn)]);
+    }
+    Ok((Some(Recorder::append(path, &log).map_err(failure)?), Some(log)))
+}
+
+/// Posts the load and looks after the machine, until it is time.
+fn attend(machine: &Machine, args: &BootArgs, device: &dyn Device, host: &Host) -> Result<()> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())?;
+        signal_hook::flag::register(signal, stop.clone())?;
+    }
+    let (publisher, strategy) = (Publisher::new(), args.strategy.to_string());
+    let (mut load, mut posted, mut published) = (Load::new(args.seed), 0, None::<Instant>);
+    let mut held_back = None;
+    while !stop.load(Ordering::Relaxed) && machine.is_up() {
+        let elapsed = host.began.elapsed();
+        if args.time.is_some_and(|time| elapsed >= time) {
+            break;
+        }
+        while posted < (elapsed.as_secs_f64() * args.load as f64) as u64 {
+            let Some(event) = held_back.take().or_else(|| load.next()) else { break };
+            if machine.post(event).is_err() {
+                // No room: it is posted later.
+                held_back = Some(event);
+                break;
+            }
+            posted += 1;
+        }
+        machine.take_events();
+        tell(&machine.notices());
+        if published.is_none_or(|at| at.elapsed() >= PUBLISH) {
+            published = Some(Instant::now());
+            let (state, seconds) = (machine.state(), elapsed.as_secs_f64().max(1e-9));
+            let id = &device.properties().id;
+            if let Some(publisher) = &publisher {
+                publisher.publish(&Published::new(id, &strategy, seconds, host.used(&state) / seconds, &state));
+            }
+        }
+        std::thread::sleep(LOOK.min(args.time.map_or(LOOK, |time| time.saturating_sub(elapsed))));
+    }
+    Ok(())
+}
+
+fn tell(notices: &[String]) {
+    for notice in notices {
+        let _ = writeln!(std::io::stderr(), "gpu-run: {notice}");
+    }
+}
+
+/// Processor time that the host's side takes.
+#[derive(Debug)]
+pub(crate) struct Host {
+    gpu: bool,
+    began: Instant,
+    /// Seconds of the process and of this thread by then.
+    process: f64,
+    thread: f64,
+}
+
+impl Host {
+    fn new(device: &dyn Device) -> Self {
+        let (process, thread) = (seconds(ClockId::ProcessCPUTime), seconds(ClockId::ThreadCPUTime));
+        Self { gpu: is_gpu(device), began: Instant::now(), process, thread }
+    }
+
+    /// Seconds since: of the whole process, or where the device is made of this machine's cores, of this thread and the machine's.
+    fn used(&self, state: &State) -> f64 {
+        match self.gpu {
+            true => seconds(ClockId::ProcessCPUTime) - self.process,
+            false => seconds(ClockId::ThreadCPUTime) - self.thread + state.host_cpu.as_secs_f64(),
+        }
+    }
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn report(args: &BootArgs, ended: &Ended, host_cpu: f64) -> Result<()> {
+    let (state, tick) = (&ended.state, ended.checkpoint.tick());
+    let heap = ended.checkpoint.word(gpu_run_machine::layout::H_HEAP);
+    match args.stats {
+        Some(StatsFormat::Json) => {
+            let object = json!({
+                "ticks": tick,
+                "launches": state.launches,
+                "waits": state.waits,
+                "heartbeat_gap_ms": milliseconds(state.heartbeat_gap),
+                "lanes_active": state.lanes_active(),
+                "host_cpu": host_cpu,
+                "heap_bytes": heap,
+                "image_hash": ended.hash.to_string(),
+            });
+            writeln!(Standard::stdout()?, "{object}")?;
+        }
+        Some(StatsFormat::Text) => {
+            let lanes = state.lanes_active().map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+            let mut err = Standard::stderr()?;
+            writeln!(err, "ticks      {tick}, {} events, {} began late", state.events, state.late)?;
+            writeln!(err, "launches   {} since it was up, {} waits", state.launches, state.waits)?;
+            writeln!(err, "heartbeat  {:.2} ms apart at most", milliseconds(state.heartbeat_gap))?;
+            writeln!(err, "lanes      {lanes} active")?;
+            writeln!(err, "host       {:.1} % of a core", host_cpu * 100.0)?;
+            writeln!(err, "heap       {heap} bytes in use")?;
+            writeln!(err, "image      {}", ended.hash)?;
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// A replay comes to what its log says.
+fn judge(ended: &Ended, replayed: Option<&Log>) -> Result<u8> {
+    let Some((tick, hash)) = replayed.and_then(|log| log.end) else { return Ok(0) };
+    if (tick, hash) != (ended.checkpoint.tick(), ended.hash) {
+        bail!(
+            "the log ends with tick {tick} and the state {hash}, and its replay came to tick {} and {}",
+            ended.checkpoint.tick(),
+            ended.hash
+        );
+    }
+    Ok(0)
+}
+
+/// What a machine's error means for the command line.
+fn failure(error: Error) -> anyhow::Error {
+    match error {
+        Error::Engine(error) => Failure::engine("the machine", error).into(),
+        Error::Version { .. } | Error::Damaged { .. } | Error::Usage(_) => Failure::usage(error.to_string()).into(),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,104 @@
+//! `gpu-run top`: a machine that another process has booted, as it is now.
+
+use super::args::TopArgs;
+use super::published::{Published, find};
+use crate::failure::Failure;
+use crate::output::Standard;
+use crate::units::{show_count, show_duration, show_size};
+use anyhow::Result;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+const EVERY: Duration = Duration::from_millis(500);
+/// To the upper left, and everything away.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+pub(crate) fn top(args: &TopArgs) -> Result<u8> {
+    let mut out = Standard::stdout()?;
+    let mut before = find(args.pid)?.ok_or_else(|| {
+        Failure::environment("no machine is up")
+            .hint("gpu-run boot brings one up; top looks at it from another terminal")
+    })?;
+    let redraws = std::io::stdout().is_terminal() && !args.once;
+    loop {
+        std::thread::sleep(EVERY);
+        let Some(now) = find(Some(before.pid))? else {
+            writeln!(out, "the machine of process {} has ended", before.pid)?;
+            return Ok(0);
+        };
+        let text = show(&before, &now);
+        out.write_all(if redraws { format!("{CLEAR}{text}") } else { text }.as_bytes())?;
+        if args.once {
+            return Ok(0);
+        }
+        before = now;
+    }
+}
+
+/// What there is to see, with rates since the last look.
+fn show(before: &Published, now: &Published) -> String {
+    let seconds = (now.seconds - before.seconds).max(1e-9);
+    let rate = |after: u64, before: u64| show_count(after.saturating_sub(before) as f64 / seconds);
+    let mut text = format!(
+        "machine  {} on {}, process {}, up {}\n",
+        now.strategy,
+        now.device,
+        now.pid,
+        show_duration(Duration::from_secs_f64(now.seconds.max(0.0)))
+    );
+    text += &format!(
+        "ticks    {}   {}/s   {} began late   heartbeat gap {:.2} ms at most\n",
+        now.tick,
+        rate(now.tick, before.tick),
+        now.late,
+        now.heartbeat_gap_ms
+    );
+    text += &format!(
+        "events   {}   {}/s   {} waiting, {} refused, {} answers lost\n",
+        now.events,
+        rate(now.events, before.events),
+        now.waiting,
+        now.refused,
+        now.lost
+    );
+    text += &format!(
+        "heap     {} in {} objects   {} timers, {} work items\n",
+        show_size(now.heap_bytes),
+        now.objects,
+        now.timers,
+        now.work
+    );
+    text += &format!(
+        "host     {:.1} % of a core   {} launches since it was up, {} restarts\n",
+        now.host_cpu * 100.0,
+        now.launches,
+        now.restarts
+    );
+    if let Some(phase) = &now.stuck {
+        text += &format!("stuck    in the phase `{phase}` for more than a second\n");
+    }
+    text += "\nPHASE        TIME/TICK   LANES\n";
+    let ticks = now.tick.saturating_sub(before.tick).max(1) as f64;
+    for (index, (name, time, lanes)) in now.phases.iter().enumerate() {
+        let earlier = before.phases.get(index).map_or(0.0, |phase| phase.1);
+        let each = Duration::from_secs_f64(((time - earlier) / ticks).max(0.0));
+        let lanes = lanes.map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+        text += &format!("{name:<12} {:>9}   {lanes:>5}\n", show_duration(each));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_since_the_last_look() {
+        let phases = |time| vec![("work".to_owned(), time, Some(0.875))];
+        let before = Published { tick: 100, seconds: 10.0, phases: phases(1.0), ..Published::default() };
+        let now = Published { tick: 160, seconds: 10.5, phases: phases(1.06), ..before.clone() };
+        let text = show(&before, &now);
+        assert!(text.contains("160   120/s"), "{text}");
+        assert!(text.contains("work           1.00 ms    88 %"), "{text}");
+    }
+}

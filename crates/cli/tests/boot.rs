@@ -1,0 +1,127 @@
+//! `gpu-run boot` and `gpu-run top`: the real binary with a machine on `cpu`, killed and resumed, recorded and replayed.
+//!
+//! `GPU_RUN_KILLS=200` kills it that often (default 4).
+#![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
+
+mod support;
+
+use serde_json::Value;
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+use support::{Place, Ran};
+use tempfile::TempDir;
+
+/// One cache for all: the kernel is compiled once.
+static CACHE: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
+
+fn command(place: &Place, line: &str) -> Command {
+    let mut command = place.command(&format!("boot --device cpu --threads 64 {line}"));
+    command.env("GPU_RUN_CACHE", CACHE.path()).env("XDG_RUNTIME_DIR", place.path());
+    command
+}
+
+fn boot(place: &Place, line: &str) -> Ran {
+    Ran::from(command(place, line).output().unwrap())
+}
+
+/// What `--stats=json` says.
+#[track_caller]
+fn stats(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    serde_json::from_str(ran.stdout.trim()).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout))
+}
+
+fn start(place: &Place, line: &str) -> Child {
+    let mut command = command(place, line);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn stats_are_one_object_with_the_keys_that_are_promised() {
+    let stats = stats(&boot(&Place::new(), "--for 1s --load 5000 --stats=json"));
+    let keys: Vec<&str> = stats.as_object().unwrap().keys().map(String::as_str).collect();
+    let promised =
+        ["heap_bytes", "heartbeat_gap_ms", "host_cpu", "image_hash", "lanes_active", "launches", "ticks", "waits"];
+    assert_eq!(keys, promised);
+    assert_eq!((stats["launches"].as_u64(), stats["waits"].as_u64()), (Some(0), Some(0)));
+    assert!(stats["ticks"].as_u64().unwrap() > 20, "{stats}");
+    assert!(stats["host_cpu"].as_f64().unwrap() < 0.5, "{stats}");
+    assert_eq!(stats["image_hash"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn a_log_is_replayed_to_the_same_hash_under_another_strategy() {
+    let place = Place::new();
+    let first = stats(&boot(&place, "--for 1s --load 3000 --record log --stats=json"));
+    let again = stats(&boot(&place, "--replay log --strategy redispatch --grid 2 --rate 0 --stats=json"));
+    assert_eq!((&first["image_hash"], &first["ticks"]), (&again["image_hash"], &again["ticks"]));
+}
+
+#[test]
+fn bad_files_are_refused_with_their_names() {
+    let place = Place::new().with("text", "no checkpoint at all");
+    let refused = boot(&place, "--resume text --for 1s");
+    assert_eq!(refused.code, Some(2));
+    refused.says(&["text cannot be used", "no checkpoint"]);
+    let refused = boot(&place, "--replay text");
+    assert_eq!(refused.code, Some(2));
+    refused.says(&["text cannot be used", "no log"]);
+    let missing = boot(&place, "--resume nowhere --for 1s");
+    assert_eq!(missing.code, Some(1));
+    missing.says(&["nowhere"]);
+    boot(&place, "--strategy sideways --for 1s").says(&["resident"]);
+}
+
+#[test]
+fn a_signal_ends_it_in_good_order_and_top_sees_it_before() {
+    let place = Place::new();
+    let child = start(&place, "--load 2000 --stats=json");
+    let top = || {
+        let mut top = place.command("top --once");
+        Ran::from(top.env("XDG_RUNTIME_DIR", place.path()).output().unwrap())
+    };
+    let since = Instant::now();
+    let seen = loop {
+        let seen = top();
+        if seen.code == Some(0) {
+            break seen;
+        }
+        assert!(since.elapsed() < Duration::from_secs(60), "{}", seen.stderr);
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert!(seen.stdout.contains("resident on cpu") && seen.stdout.contains("PHASE"), "{}", seen.stdout);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    let ended = Ran::from(child.wait_with_output().unwrap());
+    assert!(stats(&ended)["ticks"].as_u64().unwrap() > 0);
+    top().says(&["no machine is up"]);
+}
+
+#[test]
+fn killed_at_random_it_resumes_from_the_checkpoint_and_the_log() {
+    let kills: u32 = std::env::var("GPU_RUN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let place = Place::new();
+    let path = |name: &str| place.path().join(name);
+    let mut random = 12345u64;
+    for round in 0..kills {
+        let resume = if path("ck").exists() { "--resume ck" } else { "" };
+        let line = format!(
+            "--rate 500 --load 4000 --seed {round} --record log --checkpoint ck --checkpoint-every 60ms {resume}"
+        );
+        let mut child = start(&place, &line);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        std::thread::sleep(Duration::from_millis(300 + (random >> 33) % 700));
+        child.kill().unwrap();
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert!(!ran.stderr.contains("error"), "round {round}: {}", ran.stderr);
+        if !path("ck").exists() {
+            continue;
+        }
+        // The whole log from nothing, and the checkpoint with the rest of it, come to the same.
+        let whole = stats(&boot(&place, "--replay log --rate 0 --stats=json"));
+        let rest = stats(&boot(&place, "--resume ck --replay log --rate 0 --stats=json"));
+        assert_eq!(whole["image_hash"], rest["image_hash"], "round {round}: {whole} {rest}");
+        assert_eq!(whole["ticks"], rest["ticks"], "round {round}");
+    }
+    assert!(path("ck").exists(), "it was always killed before its first checkpoint");
+}

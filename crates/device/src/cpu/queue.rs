@@ -1,0 +1,117 @@
+//! Launches one after the other, on a thread of their own: nobody waits for them who does not want to.
+
+use super::{BLOCK_THREADS, Loaded};
+use crate::{Arg, Error, Grid, Launched, Queue, Result};
+use std::fmt;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+/// Threads of a grid that can be under way together: each takes two entries of the system's map of pages, of which there are 65,530.
+const MOST_THREADS: u32 = 28 << 10;
+
+pub(super) struct Line {
+    /// `None` once it is being dropped.
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Job {
+    kernel: String,
+    grid: Grid,
+    args: Vec<Arg>,
+    ticket: Arc<Ticket>,
+}
+
+impl Line {
+    pub(super) fn new(module: Arc<Loaded>) -> Result<Self> {
+        let (jobs, queue) = channel();
+        let thread = std::thread::Builder::new()
+            .name("gpu-run queue".into())
+            .spawn(move || work(&module, &queue))
+            .map_err(|e| Error::Unavailable(format!("no thread for a queue of launches: {e}")))?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+    }
+}
+
+/// Launches one job after the other. A launch that failed is the end of the queue: what it was to leave to the next is not there.
+fn work(module: &Loaded, queue: &Receiver<Job>) {
+    let mut failed: Option<Error> = None;
+    while let Ok(Job { kernel, grid, args, ticket }) = queue.recv() {
+        let run = || module.execute(&kernel, grid, &args, &|| false, true);
+        let outcome = failed.clone().map_or_else(run, Err);
+        failed = outcome.clone().err();
+        *ticket.outcome() = Some(outcome);
+        ticket.changed.notify_all();
+    }
+}
+
+impl Queue for Line {
+    fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>> {
+        let threads = u64::from(grid.blocks) * u64::from(grid.threads);
+        if grid.threads <= BLOCK_THREADS && threads > u64::from(MOST_THREADS) {
+            let most = MOST_THREADS / grid.threads.max(1);
+            return Err(Error::Unavailable(format!(
+                "{} workgroups of {} threads: the cpu device has at most {most} of them under way together",
+                grid.blocks, grid.threads
+            )));
+        }
+        let ticket = Arc::new(Ticket::default());
+        let job = Job { kernel: kernel.to_owned(), grid, args: args.to_vec(), ticket: ticket.clone() };
+        let sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
+        match sent {
+            Some(Ok(())) => Ok(Box::new(Waiting(ticket))),
+            _ => Err(Error::Unavailable("the queue of launches has ended".into())),
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Queue(cpu)")
+    }
+}
+
+#[derive(Debug, Default)]
+struct Ticket {
+    outcome: Mutex<Option<Result<()>>>,
+    changed: Condvar,
+}
+
+impl Ticket {
+    fn outcome(&self) -> MutexGuard<'_, Option<Result<()>>> {
+        self.outcome.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+#[derive(Debug)]
+struct Waiting(Arc<Ticket>);
+
+impl Launched for Waiting {
+    fn is_done(&self) -> Result<bool> {
+        match &*self.0.outcome() {
+            None => Ok(false),
+            Some(outcome) => outcome.clone().map(|()| true),
+        }
+    }
+
+    fn wait(&self) -> Result<()> {
+        crate::count_wait();
+        let mut outcome = self.0.outcome();
+        loop {
+            match &*outcome {
+                Some(outcome) => return outcome.clone(),
+                None => outcome = self.0.changed.wait(outcome).unwrap_or_else(|e| e.into_inner()),
+            }
+        }
+    }
+}

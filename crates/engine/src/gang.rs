@@ -1,0 +1,397 @@
+//! A gang on a device: threads that share one memory, launched and let go.
+//!
+//! The memory's *image* is all that lasts (`abi::gang`): it is made from the module's data once, each launch goes on with what the last one left, and the host can read and
+//! write it, also while a launch runs. Host and threads talk through the *bus*, memory both see. A launch returns at once; several can be queued, and each begins when the one
+//! before has ended.
+//!
+//! A thread that traps ends the launch in an orderly way: the others leave at their next barrier, sleep, or look at the stop word. [`Running::wait`] then says who trapped
+//! and where, and the gang launches no more until [`Gang::recover`].
+
+use crate::batch::filled;
+use crate::compile::{CompileOptions, Entry};
+use crate::compiler::Compiler;
+use crate::error::Error;
+use crate::program::{Program, Trap};
+use gpu_run_abi::gang::{Record, offset};
+use gpu_run_abi::layout::{GUARD, Header, MEMORY_TAIL};
+use gpu_run_abi::{Layout, TrapCode, TrapRecord};
+use gpu_run_device::{Arg, Buffer, Device, Grid, Launched, Queue, Shared};
+use gpu_run_ptx::Checks;
+use gpu_run_wasm::slot::{GangPlace, GangSizes};
+use gpu_run_wasm::{GANG, Shape};
+use std::sync::Arc;
+
+/// PTX target: any GPU that lanes of a warp can wait for each other on.
+const TARGET: u32 = 75;
+/// Registers of a multiprocessor, which the threads of a workgroup share, and the most one can have.
+const REGISTERS: u32 = 65536;
+const MOST_REGISTERS: u32 = 255;
+/// A part of a thread's stack that is left for the deepest function's frame: one so-manieth of it.
+const STACK_RESERVE: u32 = 16;
+/// Stack of a thread where it costs nothing to have little.
+const STACK_BYTES: u32 = 256 << 10;
+/// Bytes of slots that are written at once.
+const CHUNK: usize = 4 << 20;
+
+/// What a gang is made for. All of it is compiled into its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GangOptions {
+    /// Threads of a workgroup.
+    pub threads: u32,
+    /// Workgroups, which all run at once.
+    pub groups: u32,
+    /// Bytes of each thread's shadow stack, a multiple of 16.
+    pub stack_bytes: u32,
+    /// Bytes of the image: whole pages of 64 KiB, at least as many as the module's memory begins with.
+    pub image_bytes: u64,
+    /// Bytes of the bus, a multiple of 16.
+    pub bus_bytes: u64,
+    /// wasm's atomic operations are in one order for all threads, which costs two fences each. Relaxed ones order nothing but themselves: the module then has to call
+    /// `gpu.fence`, or `gpu.barrier` within a workgroup, wherever one thread is to see what another wrote before.
+    pub relaxed: bool,
+}
+
+impl Default for GangOptions {
+    fn default() -> Self {
+        Self { threads: 1024, groups: 1, stack_bytes: 4096, image_bytes: 1 << 20, bus_bytes: 1 << 16, relaxed: false }
+    }
+}
+
+impl GangOptions {
+    fn compile_options(&self) -> CompileOptions {
+        let sizes = GangSizes {
+            threads: self.threads,
+            groups: self.groups,
+            image_bytes: self.image_bytes,
+            stack_bytes: self.stack_bytes.into(),
+            bus_bytes: self.bus_bytes,
+        };
+        let registers = (REGISTERS / self.threads.max(1) / 8 * 8).min(MOST_REGISTERS);
+        CompileOptions {
+            layout: Layout::Linear,
+            sm: TARGET,
+            entry: Entry::Exports,
+            checks: Checks::Exact,
+            own_memory: 0,
+            registers: Some(registers),
+            shape: Shape::Gang { sizes, relaxed: self.relaxed },
+        }
+    }
+
+    /// The PTX of a module, without a device.
+    pub fn ptx(&self, wasm: &[u8]) -> Result<String, Error> {
+        Ok(crate::Compiled::new(wasm, &self.compile_options())?.ptx().to_owned())
+    }
+}
+
+/// A module compiled as a gang, on a device.
+#[derive(Debug)]
+pub struct GangProgram {
+    program: Arc<Program>,
+    device: Arc<dyn Device>,
+    place: GangPlace,
+}
+
+impl GangProgram {
+    /// Compiles a module, or finds it in the compiler's cache. Its exported functions without parameters and results are entries. `name` is what the cache calls it.
+    pub fn compile(
+        compiler: &Compiler,
+        device: &Arc<dyn Device>,
+        wasm: Arc<Vec<u8>>,
+        options: &GangOptions,
+        name: &str,
+    ) -> Result<Arc<Self>, Error> {
+        let request = compiler.request(device, wasm, &options.compile_options(), name)?;
+        let (program, _) = compiler.load(&request)?;
+        let place =
+            program.compiled().slots.gang.ok_or_else(|| Error::Internal("it was compiled as a batch".into()))?;
+        Ok(Arc::new(Self { program, device: device.clone(), place }))
+    }
+
+    /// The functions a launch can run.
+    pub fn entries(&self) -> impl Iterator<Item = &str> {
+        self.program.compiled().entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    fn selector(&self, entry: &str) -> Result<u32, Error> {
+        let found = self.program.compiled().entry(0, entry).map(|(selector, _)| selector);
+        found.ok_or_else(|| {
+            let all: Vec<_> = self.entries().collect();
+            Error::Usage(format!(
+                "it exports no function `{entry}` without parameters and results; those it has are: {}",
+                all.join(", ")
+            ))
+        })
+    }
+}
+
+/// A gang's memory on its device, and what launches it.
+#[derive(Debug)]
+pub struct Gang {
+    /// Before the memory: dropping it waits for launches.
+    queue: Box<dyn Queue>,
+    shared: Arc<State>,
+    /// Passive segments.
+    _constants: Buffer,
+}
+
+/// What a launch still needs when nobody else does.
+#[derive(Debug)]
+struct State {
+    program: Arc<GangProgram>,
+    /// Region and memory, with room to align it.
+    memory: Buffer,
+    /// Where in it the region begins.
+    region: u64,
+    bus: Arc<Shared>,
+}
+
+impl State {
+    /// Sets or clears the stop word. It is in the device's memory, where looking at it costs threads little.
+    fn set_stop(&self, stop: bool) -> Result<(), Error> {
+        Ok(self.memory.write(self.region + offset::STOP, &u32::from(stop).to_le_bytes())?)
+    }
+
+    fn stop(&self) {
+        if let Err(error) = self.set_stop(true) {
+            tracing::warn!("a gang cannot be stopped: {error}");
+        }
+    }
+
+    fn image_at(&self) -> u64 {
+        self.region + self.program.place.region
+    }
+
+    fn record(&self) -> Result<Record, Error> {
+        let mut bytes = [0; size_of::<Record>()];
+        self.memory.read(self.region, &mut bytes)?;
+        Ok(bytemuck::pod_read_unaligned(&bytes))
+    }
+
+    /// The first trap since the record was cleared, and the thread's number in the grid.
+    fn trap(&self) -> Result<Option<(Trap, u64)>, Error> {
+        let record = self.record()?;
+        let Some(trap) = TrapRecord::unpack(record.trap) else { return Ok(None) };
+        let first = self.memory.address() + self.region + self.program.place.slot(0);
+        let thread = record.trapped.saturating_sub(first) / self.program.place.slot_bytes;
+        Ok(Some((self.program.program.compiled().trap(trap), thread)))
+    }
+}
+
+impl Gang {
+    /// Memory on the program's device, as the module's data says it begins.
+    pub fn new(program: Arc<GangProgram>) -> Result<Self, Error> {
+        let (device, place) = (program.device.clone(), program.place);
+        let compiled = program.program.compiled().clone();
+        if let Some(code) = compiled.initial.trap {
+            return Err(Error::Usage(format!("its data does not fit its memory: {}", code.message())));
+        }
+        let memory = device.allocate(2 * place.region + place.memory_bytes + GUARD + MEMORY_TAIL)?;
+        let region = memory.address().next_multiple_of(place.region) - memory.address();
+        let bus = Arc::new(device.share(place.sizes.bus_bytes.max(16))?);
+        let constants = filled(&*device, &compiled.initial.constants)?;
+        memory.write(region, Record::new(bus.address()).bytes())?;
+        let queue = program.program.module().clone().queue()?;
+        let state = State { program, memory, region, bus };
+        state.write_slots(constants.address())?;
+        for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
+            let bytes: Vec<u8> = piece.1.iter().flat_map(|word| word.to_le_bytes()).collect();
+            state.memory.write(state.image_at() + piece.0, &bytes)?;
+        }
+        Ok(Self { queue, shared: Arc::new(state), _constants: constants })
+    }
+
+    /// Memory that host and threads both see.
+    pub fn bus(&self) -> &Arc<Shared> {
+        &self.shared.bus
+    }
+
+    pub fn program(&self) -> &Arc<GangProgram> {
+        &self.shared.program
+    }
+
+    pub fn image_bytes(&self) -> u64 {
+        self.shared.program.place.sizes.image_bytes
+    }
+
+    /// The image, as it is now: whole if no launch runs.
+    pub fn read_image(&self) -> Result<Vec<u8>, Error> {
+        let mut image = vec![0; self.image_bytes() as usize];
+        self.read(0, &mut image)?;
+        Ok(image)
+    }
+
+    /// A part of the image. Waits for the copy, and for no launch.
+    ///
+    /// # Panics
+    /// If the range is not inside the image.
+    pub fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.check(at, bytes.len() as u64);
+        Ok(self.shared.memory.read(self.shared.image_at() + at, bytes)?)
+    }
+
+    /// The same into memory that the device writes to by itself: the fastest way out.
+    ///
+    /// # Panics
+    /// If one of the ranges is not inside.
+    pub fn read_to(&self, at: u64, shared: &Shared, to: u64, length: u64) -> Result<(), Error> {
+        self.check(at, length);
+        Ok(self.shared.memory.read_to(self.shared.image_at() + at, shared, to, length)?)
+    }
+
+    /// Replaces the whole image. No launch may be running.
+    pub fn write_image(&self, image: &[u8]) -> Result<(), Error> {
+        if image.len() as u64 != self.image_bytes() {
+            let (given, wanted) = (image.len(), self.image_bytes());
+            return Err(Error::Usage(format!("an image of {given} bytes is not this gang's, which has {wanted}")));
+        }
+        self.write(0, image)
+    }
+
+    /// Writes a part of the image.
+    ///
+    /// # Panics
+    /// If the range is not inside the image.
+    pub fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.check(at, bytes.len() as u64);
+        Ok(self.shared.memory.write(self.shared.image_at() + at, bytes)?)
+    }
+
+    fn check(&self, at: u64, length: u64) {
+        let size = self.image_bytes();
+        assert!(at.checked_add(length).is_some_and(|end| end <= size), "{at}+{length} is outside an image of {size}");
+    }
+
+    /// Has every thread run an entry, after the launches before. Returns at once.
+    pub fn launch(&mut self, entry: &str) -> Result<Running, Error> {
+        let selector = self.shared.program.selector(entry)?;
+        let (sizes, device) = (self.shared.program.place.sizes, self.shared.program.device.properties());
+        let stack_bytes = if device.overcommits { STACK_BYTES } else { device.stack_bytes };
+        let grid = Grid { blocks: sizes.groups, threads: sizes.threads, stack_bytes };
+        let args = [
+            Arg::U64(self.shared.memory.address() + self.shared.region),
+            Arg::U32(selector),
+            Arg::U32(stack_bytes - stack_bytes / STACK_RESERVE),
+        ];
+        let launched = self.queue.launch(GANG, grid, &args)?;
+        Ok(Running { launched, shared: self.shared.clone() })
+    }
+
+    /// Ends what runs, and what is queued, soon: threads leave where they look at the stop word.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// What can stop the gang from another thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.shared.clone())
+    }
+
+    /// After a stop or a trap, once all launches have ended: the next launch runs again. The image is what they left of it.
+    pub fn recover(&self) -> Result<(), Error> {
+        self.shared.set_stop(false)?;
+        Ok(self.shared.memory.write(self.shared.region + offset::TRAP, &[0; 16])?)
+    }
+}
+
+impl Drop for Gang {
+    fn drop(&mut self) {
+        // The queue waits for its launches.
+        self.stop();
+    }
+}
+
+/// Stops a gang from wherever it is held.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<State>);
+
+impl Stopper {
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+}
+
+/// A launch that may be under way.
+#[derive(Debug)]
+pub struct Running {
+    launched: Box<dyn Launched>,
+    shared: Arc<State>,
+}
+
+impl Running {
+    /// Whether it has ended, well or not.
+    pub fn is_done(&self) -> Result<bool, Error> {
+        Ok(self.launched.is_done()?)
+    }
+
+    /// Waits for its end, and says whether every thread returned from the entry, or which trap was the first: [`TrapCode::Interrupted`] if the gang was stopped.
+    pub fn wait(&self) -> Result<Result<(), GangTrap>, Error> {
+        self.launched.wait()?;
+        let trap = self.shared.trap()?;
+        Ok(trap.map_or(Ok(()), |(trap, thread)| Err(GangTrap { trap, thread })))
+    }
+}
+
+/// A thread's trap, which ended its gang.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GangTrap {
+    pub trap: Trap,
+    /// The thread's number in the grid.
+    pub thread: u64,
+}
+
+impl GangTrap {
+    /// Whether nothing went wrong but that somebody stopped the gang.
+    pub fn is_stop(&self) -> bool {
+        self.trap.code == TrapCode::Interrupted
+    }
+}
+
+impl std::fmt::Display for GangTrap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "thread {}: {}", self.thread, self.trap)
+    }
+}
+
+impl State {
+    /// Every thread's slot: a header, globals and tables, the same for all but for its number.
+    fn write_slots(&self, constants: u64) -> Result<(), Error> {
+        let (place, compiled) = (self.program.place, self.program.program.compiled());
+        let slot_bytes = place.slot_bytes as usize;
+        let mut slot = vec![0; slot_bytes];
+        let mut put = |at: u64, word: u64| slot[at as usize..][..8].copy_from_slice(&word.to_le_bytes());
+        for (at, word) in &compiled.initial.words {
+            put(*at, *word);
+        }
+        for (place, elements) in compiled.slots.tables.iter().zip(&compiled.initial.tables) {
+            put(place.length, elements.len() as u64);
+            for (at, element) in (place.at..).step_by(8).zip(elements) {
+                put(at, *element);
+            }
+        }
+        let header = Header {
+            memory_bytes: place.memory_bytes,
+            memory_limit: place.memory_bytes,
+            memory_fast: place.memory_bytes.saturating_sub(GUARD),
+            stop: self.memory.address() + self.region + offset::STOP,
+            constants,
+            ..Header::default()
+        };
+        let count = place.threads();
+        let together = (CHUNK / slot_bytes).max(1) as u64;
+        for first in (0..count).step_by(together as usize) {
+            let mut bytes = Vec::new();
+            for index in first..count.min(first + together) {
+                let header = Header { index, ..header };
+                slot[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
+                bytes.extend(&slot);
+            }
+            self.memory.write(self.region + place.slot(first), &bytes)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! What the host answered an instance, so that it can be answered the same again.
+//!
+//! An instance of a mapped batch that its build cannot finish (see `ptx::fast`) is run again from its beginning. If it has asked the host for something, files
+//! were read and written: that must happen once. So what it was answered is kept, and in its second run it gets the same answers to the same questions,
+//! in the same order, and nothing is done; behind the last of them it goes on with what it had open.
+//!
+//! It asks the same, because all it sees is the same: arguments, environment, stdin, answers, random bytes ([`Random`]). What it could see the time by on the
+//! device alone is not: if an instance asks for something else because of that, it ends, and its record says so.
+//!
+//! Memory ends somewhere: the answers of all instances of a batch take up to [`ROOM`] bytes. An instance that finds no room any more has no journal, and cannot
+//! run again.
+
+use gpu_run_abi::hostcall::Call;
+use gpu_run_wasi::{Errno, Out, Reply};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes of answers that are kept of a batch.
+pub(crate) const ROOM: usize = 256 << 20;
+
+/// The answers an instance was given, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    answers: Vec<Answer>,
+    /// How many of them it was given in this run.
+    given: usize,
+    /// Whether one could not be kept.
+    lost: bool,
+    deviated: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    call: Call,
+    /// Hash of what it was asked with.
+    asked: u64,
+    errno: Errno,
+    output: Box<[u8]>,
+    split: u32,
+    /// Bytes of what was asked that went to stdout and to stderr, from its beginning.
+    pub(crate) stdout: usize,
+    pub(crate) stderr: usize,
+}
+
+/// What a question gets.
+#[derive(Debug)]
+pub(crate) enum Answered {
+    /// It was never asked.
+    Never,
+    /// This; the output is in `Out`.
+    Was(Reply),
+    /// Something else was asked in its place.
+    Deviates,
+}
+
+impl Journal {
+    /// The answer to a question in an instance's second run, its output in `out`; and how much of the question went to stdout and to stderr.
+    pub(crate) fn again(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> (Answered, [usize; 2]) {
+        let Some(answer) = self.answers.get(self.given) else { return (Answered::Never, [0; 2]) };
+        if answer.call != call || answer.asked != hash(call, words, input) {
+            if has_no_effect(call) {
+                return (Answered::Never, [0; 2]);
+            }
+            self.deviated = true;
+            return (Answered::Deviates, [0; 2]);
+        }
+        self.given += 1;
+        out.bytes.clear();
+        out.bytes.extend_from_slice(&answer.output);
+        out.split = answer.split;
+        (Answered::Was(Reply::Done(answer.errno)), [answer.stdout, answer.stderr])
+    }
+
+    /// Keeps an answer, if there is room.
+    pub(crate) fn keep(
+        &mut self,
+        room: &AtomicUsize,
+        (call, words, input): (Call, &[u64], &[u8]),
+        reply: &Reply,
+        out: &Out,
+        [stdout, stderr]: [usize; 2],
+    ) {
+        // Who exits never runs again; who waits has no answer yet.
+        let Reply::Done(errno) = *reply else { return };
+        if self.lost || self.given < self.answers.len() || has_no_effect(call) {
+            return;
+        }
+        let bytes = size_of::<Answer>() + out.bytes.len();
+        let take = |left: usize| left.checked_sub(bytes);
+        if room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            self.lost = true;
+            self.answers = Vec::new();
+            return;
+        }
+        let (asked, output) = (hash(call, words, input), out.bytes.as_slice().into());
+        self.answers.push(Answer { call, asked, errno, output, split: out.split, stdout, stderr });
+        self.given = self.answers.len();
+    }
+
+    /// Whether the instance can run again.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.lost
+    }
+
+    /// The next run begins.
+    pub(crate) fn rewind(&mut self) {
+        self.given = 0;
+    }
+
+    /// Whether the run asked for something else than the one before, or for less.
+    pub(crate) fn deviated(&self) -> bool {
+        self.deviated || self.given < self.answers.len()
+    }
+}
+
+/// Whether nothing comes of asking, and the answer is always the same: such a question may go to the host in one run and to the device in another.
+fn has_no_effect(call: Call) -> bool {
+    matches!(
+        call,
+        Call::args_get
+            | Call::args_sizes_get
+            | Call::environ_get
+            | Call::environ_sizes_get
+            | Call::random_get
+            | Call::sched_yield
+    )
+}
+
+fn hash(call: Call, words: &[u64], input: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (call as u16, words, input).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The random bytes that the device gave an instance, once more: see `wasm::runtime::local`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Random {
+    pub(crate) key: [u64; 2],
+    /// The instance's number, as the device counted.
+    pub(crate) number: u64,
+    /// Words that were drawn in this run.
+    pub(crate) drawn: u64,
+}
+
+impl Random {
+    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.word().to_le_bytes()[..chunk.len()]);
+        }
+    }
+
+    fn word(&mut self) -> u64 {
+        let drawn = self.drawn;
+        self.drawn += 1;
+        sip_hash(self.key, &[self.number, drawn])
+    }
+}
+
+/// SipHash-2-4 of whole words.
+fn sip_hash([k0, k1]: [u64; 2], words: &[u64]) -> u64 {
+    let start = [0x736f_6d65_7073_6575, 0x646f_7261_6e64_6f6d, 0x6c79_6765_6e65_7261, 0x7465_6462_7974_6573u64];
+    let mut v = [start[0] ^ k0, start[1] ^ k1, start[2] ^ k0, start[3] ^ k1];
+    let last = (words.len() as u64 * 8) << 56;
+    for word in words.iter().copied().chain([last]) {
+        v[3] ^= word;
+        (0..2).for_each(|_| sip_round(&mut v));
+        v[0] ^= word;
+    }
+    v[2] ^= 0xff;
+    (0..4).for_each(|_| sip_round(&mut v));
+    v[0] ^ v[1] ^ v[2] ^ v[3]
+}
+
+fn sip_round(v: &mut [u64; 4]) {
+    let mut mix = |a: usize, b: usize, by: u32, half: bool| {
+        v[a] = v[a].wrapping_add(v[b]);
+        v[b] = v[b].rotate_left(by) ^ v[a];
+        if half {
+            v[a] = v[a].rotate_left(32);
+        }
+    };
+    mix(0, 1, 13, true);
+    mix(2, 3, 16, false);
+    mix(0, 3, 21, false);
+    mix(2, 1, 17, true);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(journal: &mut Journal, room: &AtomicUsize, call: Call, word: u64) -> Answered {
+        let mut out = Out::default();
+        let (answered, _) = journal.again(call, &[word], b"", &mut out);
+        if let Answered::Never = answered {
+            out.bytes = vec![word as u8];
+            journal.keep(room, (call, &[word], b""), &Reply::Done(Errno::Success), &out, [0; 2]);
+        }
+        answered
+    }
+
+    #[test]
+    fn the_second_run_gets_the_answers_of_the_first_and_then_goes_on() {
+        let (mut journal, room) = (Journal::default(), AtomicUsize::new(1 << 20));
+        for word in [1, 2] {
+            assert!(matches!(asked(&mut journal, &room, Call::fd_close, word), Answered::Never));
+        }
+        journal.rewind();
+        assert!(journal.deviated(), "it has asked for nothing yet");
+        assert!(matches!(asked(&mut journal, &room, Call::args_sizes_get, 9), Answered::Never));
+        for word in [1, 2] {
+            let answered = asked(&mut journal, &room, Call::fd_close, word);
+            assert!(matches!(answered, Answered::Was(Reply::Done(Errno::Success))));
+        }
+        assert!(matches!(asked(&mut journal, &room, Call::fd_close, 3), Answered::Never));
+        assert!(journal.is_whole() && !journal.deviated());
+    }
+
+    #[test]
+    fn another_question_is_told() {
+        let (mut journal, room) = (Journal::default(), AtomicUsize::new(1 << 20));
+        asked(&mut journal, &room, Call::fd_close, 1);
+        for (call, word) in [(Call::fd_close, 2), (Call::fd_sync, 1)] {
+            journal.rewind();
+            assert!(matches!(asked(&mut journal, &room, call, word), Answered::Deviates));
+            assert!(journal.deviated());
+        }
+    }
+
+    #[test]
+    fn without_room_there_is_no_journal_and_nothing_is_kept() {
+        let (mut journal, room) = (Journal::default(), AtomicUsize::new(3 * size_of::<Answer>()));
+        for word in 0..10 {
+            asked(&mut journal, &room, Call::fd_close, word);
+        }
+        assert!(!journal.is_whole() && journal.answers.is_empty());
+    }
+
+    #[test]
+    #[allow(deprecated)] // the standard library's own, with a key
+    fn random_words_are_siphash() {
+        use std::hash::SipHasher;
+        for (key, words) in [([1, 2], [3, 4]), ([u64::MAX, 7], [0, 0]), ([0x0706_0504_0302_0100, 9], [u64::MAX, 1])] {
+            let mut theirs = SipHasher::new_with_keys(key[0], key[1]);
+            words.iter().for_each(|word: &u64| theirs.write(&word.to_le_bytes()));
+            assert_eq!(sip_hash(key, &words), theirs.finish());
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Objects: events make, destroy, write and read blocks of the heap, each known by a key.
+//!
+//! Events of one object have their effect in the order they came, those of different objects side by side: they are sorted by key, and each key's run is walked by
+//! one lane, twice. The first walk finds out what the object needs of the heap in the end; then the heap serves all at once; the second walk writes and answers.
+
+use crate::event::{self, Event};
+use crate::gpu::*;
+use crate::heap;
+use crate::input::{answer, get};
+use crate::layout::*;
+use crate::team::{Team, find_share};
+use crate::tick::Tick;
+
+/// Bits of an index into the queue: keys are sorted with it below them.
+const INDEX_BITS: u32 = QUEUE_MAX.trailing_zeros();
+const INDEX: u32 = QUEUE_MAX - 1;
+const _: () = assert!(QUEUE_MAX.is_power_of_two() && OBJECTS_MAX.trailing_zeros() + INDEX_BITS < 32);
+
+pub fn objects(tick: &Tick<'_>) {
+    let team = tick.team;
+    let stall = team.reduce_over(tick.events, stalls, u32::max);
+    if stall != 0 {
+        busy(stall);
+    }
+    team.for_each(tick.events, |i| answer(i, preliminary(&get(i)), 0));
+    let count = team.compact(
+        tick.events,
+        |i| concerns(&get(i)),
+        |i, rank| {
+            store(X_SORT + rank * 4, get(i).key << INDEX_BITS | i);
+        },
+    );
+    if count == 0 {
+        return;
+    }
+    team.sort(X_SORT, count);
+    let runs = team.compact(count, begins_run, |at, rank| store(X_HEADS + rank * 4, at));
+    if team.leads() {
+        store(X_HEADS + runs * 4, count);
+    }
+    team.meet();
+
+    team.for_each_walk(runs, plan);
+    heap::allocate(team, runs);
+    zero(team, runs);
+    team.for_each_walk(runs, commit);
+    // Last: until here events saw what their objects were.
+    heap::free(team, runs);
+}
+
+/// Whether an event is for the object it names, now.
+#[inline(always)]
+fn concerns(event: &Event) -> bool {
+    event.wait == 0 && event.kind >= event::CREATE && event.kind <= event::READ && event.key < OBJECTS_MAX
+}
+
+/// The result of events that the walks do not come to, unless another phase knows better.
+#[inline(always)]
+fn preliminary(event: &Event) -> u32 {
+    let object = event.kind >= event::CREATE && event.kind <= event::READ;
+    match event.kind {
+        _ if event.wait != 0 => event::DONE,
+        event::PING | event::WORK | event::STALL => event::DONE,
+        _ if object && event.key >= OBJECTS_MAX => event::OUTSIDE,
+        _ if object => event::DONE,
+        _ => event::UNKNOWN,
+    }
+}
+
+#[inline(always)]
+fn begins_run(at: u32) -> bool {
+    at == 0 || load(X_SORT + at * 4) >> INDEX_BITS != load(X_SORT + at * 4 - 4) >> INDEX_BITS
+}
+
+/// The events of a run, in order.
+#[inline(always)]
+fn walk(run: u32, mut visit: impl FnMut(u32, u32, &Event)) -> u32 {
+    let (from, to) = (load(X_HEADS + run * 4), load(X_HEADS + run * 4 + 4));
+    let mut at = from;
+    while at < to {
+        let i = load(X_SORT + at * 4) & INDEX;
+        visit(at, i, &get(i));
+        at += 1;
+    }
+    to - from
+}
+
+#[inline(always)]
+fn object_of(run: u32) -> u32 {
+    OBJECTS + (load(X_SORT + load(X_HEADS + run * 4) * 4) >> INDEX_BITS) * OBJECT_BYTES
+}
+
+fn can_be(size: u32) -> bool {
+    size != 0 && size <= OBJECT_MAX
+}
+
+/// What the object needs of the heap: what it had and does not keep, and what its last event to make it asks for.
+#[inline(always)]
+fn plan(run: u32) -> u32 {
+    let old = load(object_of(run));
+    let (mut exists, mut keeps, mut size, mut maker) = (old != 0, old != 0, 0, u32::MAX);
+    let steps = walk(run, |_, i, event| {
+        if event.kind == event::CREATE && !exists && can_be(event.a) {
+            (exists, size, maker) = (true, event.a, i);
+        } else if event.kind == event::DESTROY && exists {
+            (exists, keeps, size, maker) = (false, false, 0, u32::MAX);
+        }
+    });
+    store(X_FREE + run * 4, if keeps { 0 } else { old });
+    store(X_WANT + run * 4, size);
+    store(X_GOT + run * 4, 0);
+    store(X_MAKER + run * 4, maker);
+    steps
+}
+
+/// Fresh blocks are zeroed: 64 bytes for each thread in turn, whichever blocks they are of.
+fn zero(team: &Team, runs: u32) {
+    let lines = |run: u32| match load(X_GOT + run * 4) {
+        0 => 0,
+        _ => load(X_WANT + run * 4).div_ceil(SMALLEST),
+    };
+    let all = team.scan(runs, lines, |run, before| store(X_RANK + run * 4, before));
+    team.for_each(all, |line| {
+        let run = find_share(X_RANK, runs, line);
+        let at = load(X_GOT + run * 4) + (line - load(X_RANK + run * 4)) * SMALLEST;
+        let mut word = 0;
+        while word < SMALLEST {
+            store64(at + word, 0);
+            word += 8;
+        }
+    });
+}
+
+/// What an object is while its events have their effect.
+struct Now {
+    exists: bool,
+    size: u32,
+    writes: u32,
+    /// Where its bytes are; 0 if it is made and destroyed in one tick.
+    at: u32,
+}
+
+#[inline(always)]
+fn commit(run: u32) -> u32 {
+    let object = object_of(run);
+    let (old, got, maker) = (load(object), load(X_GOT + run * 4), load(X_MAKER + run * 4));
+    let mut now = Now { exists: old != 0, size: load(object + 4), writes: load(object + 8), at: old };
+    let mut refused = 0;
+    let steps = walk(run, |at, i, event| {
+        let (result, value) = apply(&mut now, event, at, if i == maker { Some(got) } else { None });
+        refused += (result != event::DONE) as u32;
+        answer(i, result, value);
+    });
+    store(object, if now.exists { now.at } else { 0 });
+    store(object + 4, if now.exists { now.size } else { 0 });
+    store(object + 8, if now.exists { now.writes } else { 0 });
+    add(H_OBJECTS, (now.exists as u32).wrapping_sub((old != 0) as u32));
+    if refused != 0 {
+        add(H_REFUSED, refused);
+    }
+    steps
+}
+
+/// One event's effect: its result and a value. It is the one at `at` among the sorted. `block` is what the heap gave for it, if it makes what
+/// the object will be.
+#[inline(always)]
+fn apply(now: &mut Now, event: &Event, at: u32, block: Option<u32>) -> (u32, u32) {
+    match event.kind {
+        event::CREATE if now.exists => (event::EXISTS, 0),
+        event::CREATE if !can_be(event.a) => (event::OUTSIDE, 0),
+        event::CREATE if block == Some(0) => (event::NO_ROOM, 0),
+        event::CREATE => {
+            *now = Now { exists: true, size: event.a, writes: 0, at: block.unwrap_or(0) };
+            (event::DONE, now.at)
+        }
+        _ if !now.exists => (event::MISSING, 0),
+        event::DESTROY => {
+            *now = Now { exists: false, size: 0, writes: 0, at: 0 };
+            (event::DONE, 0)
+        }
+        _ if event.a >= now.size || !event.a.is_multiple_of(4) => (event::OUTSIDE, 0),
+        event::WRITE => {
+            now.writes += 1;
+            if now.at != 0 {
+                store(now.at + event.a, event.b);
+            }
+            (event::DONE, event.b)
+        }
+        _ if now.at != 0 => (event::DONE, load(now.at + event.a)),
+        _ => (event::DONE, written_before(at, event.a)),
+    }
+}
+
+/// What a word is of an object that has no place, being made and destroyed in one tick: what was written there last, in events before this one.
+#[inline(never)]
+fn written_before(at: u32, offset: u32) -> u32 {
+    let mut before = at;
+    loop {
+        before -= 1;
+        let event = get(load(X_SORT + before * 4) & INDEX);
+        match event.kind {
+            event::WRITE if event.a == offset => return event.b,
+            // It did not exist when this was asked for, so this made it; refused ones found it existing, written or not.
+            event::CREATE if load(X_RESULT + (load(X_SORT + before * 4) & INDEX) * 4) == event::DONE => return 0,
+            _ if before == 0 => return 0,
+            _ => {}
+        }
+    }
+}
+
+#[inline(always)]
+fn stalls(i: u32) -> u32 {
+    let event = get(i);
+    if event.kind == event::STALL && event.wait == 0 { event.a } else { 0 }
+}
+
+/// Does nothing for so many milliseconds.
+fn busy(milliseconds: u32) {
+    let until = clock() + milliseconds as u64 * 1_000_000;
+    while clock() < until {
+        sleep(1000);
+    }
+}

@@ -1,0 +1,74 @@
+//! A storm of allocations and frees, for tests and measurements: every thread allocates, writes, checks and frees at random.
+//!
+//! What to do is in the bus's ping words: rounds, and a seed. What was found goes to the pong word: how often a block did not hold what its owner wrote.
+
+use crate::gpu::*;
+use crate::heap;
+use crate::layout::*;
+use crate::team::Team;
+use crate::work::mix;
+
+/// Blocks a thread has at most.
+const HELD: usize = 4;
+
+pub fn storm() {
+    let (rounds, seed) = (bus_load(PING_WORD) as u32, bus_load(PING_WORD + 8) as u32);
+    let team = Team::new(groups());
+    let mut held = [0u32; HELD];
+    let mut random = mix(seed ^ team.rank.wrapping_mul(0x9E37_79B9));
+    let (mut wrong, mut taken, mut refused) = (0, 0, 0);
+    let mut round = 0;
+    while round < rounds {
+        random = mix(random.wrapping_add(0x6D2B_79F5));
+        let which = random as usize % HELD;
+        let wants = held[which] == 0;
+        if !wants {
+            wrong += !is_intact(held[which], team.rank) as u32;
+            heap::give_back(held[which]);
+            held[which] = 0;
+        }
+        // Small ones more often: each class half as often as the one before.
+        let class = (random >> 8).leading_zeros().saturating_sub(8).min(5);
+        let got = heap::take(wants, class);
+        if wants && got != 0 {
+            held[which] = got;
+            mark(got, team.rank);
+            taken += 1;
+        } else if wants {
+            refused += 1;
+        }
+        round += 1;
+    }
+    let mut which = 0;
+    while which < HELD {
+        if held[which] != 0 {
+            wrong += !is_intact(held[which], team.rank) as u32;
+            heap::give_back(held[which]);
+        }
+        which += 1;
+    }
+    team.meet();
+    heap::collect(&team);
+    report(PONG_WORD, &team, wrong);
+    report(PONG_WORD + 8, &team, taken);
+    report(PONG_WORD + 16, &team, refused);
+    let left = team.reduce_over(PAGES, |page| load(PAGE_TABLE + page * PAGE_ENTRY), u32::wrapping_add);
+    report(PONG_WORD + 24, &team, if team.leads() { left } else { 0 });
+}
+
+fn report(at: u32, team: &Team, value: u32) {
+    let all = team.reduce(value, u32::wrapping_add);
+    if team.leads() {
+        bus_put(at, all as u64);
+    }
+}
+
+/// The block's first and last word of the smallest slot say whose it is.
+fn mark(at: u32, owner: u32) {
+    store(at, owner ^ at);
+    store(at + SMALLEST - 4, !(owner ^ at));
+}
+
+fn is_intact(at: u32, owner: u32) -> bool {
+    load(at) == owner ^ at && load(at + SMALLEST - 4) == !(owner ^ at)
+}

@@ -1,0 +1,109 @@
+//! One tick after the other, as the supervisor commands.
+
+use crate::gpu::*;
+use crate::layout::*;
+use crate::team::Team;
+use crate::{frame, input, objects, timers, work};
+
+/// What all threads know of the tick they are in. In this order no field lies where a team has a thread's number, which the test that reads the compiled
+/// kernel would take it for.
+#[repr(C)]
+pub struct Tick<'a> {
+    pub number: u64,
+    pub team: &'a Team,
+    /// Events in the queue.
+    pub events: u32,
+    /// How far the host has taken output.
+    pub taken: u32,
+}
+
+pub fn boot() {
+    if group() == 0 && thread() == 0 {
+        store(H_MAGIC, MAGIC);
+        store(H_VERSION, VERSION);
+        store64(H_DEADLINE, u64::MAX);
+        let parts = [QUEUE, OBJECTS, TIMERS, WORK, PAGE_TABLE, BITMAPS, ARENA, STATE_END];
+        let mut part = 0;
+        while part < parts.len() as u32 {
+            store(H_PARTS + part * 4, parts[part as usize]);
+            part += 1;
+        }
+    }
+}
+
+/// What a worker does.
+pub fn work(workers: u32) {
+    let team = Team::new(workers);
+    let mut done = acquire(S_DONE);
+    loop {
+        let command = wait_for_command(done);
+        if command == COMMAND_LEAVE {
+            team.meet();
+            return finish(&team, done);
+        }
+        tick(&team);
+        finish(&team, done);
+        done = done.wrapping_add(1);
+    }
+}
+
+/// All lanes look: there is nothing else to do.
+fn wait_for_command(done: u32) -> u32 {
+    while acquire(S_GO) == done {
+        sleep(200);
+    }
+    fence();
+    load(S_COMMAND)
+}
+
+/// All have done what was asked.
+fn finish(team: &Team, done: u32) {
+    if team.leads() {
+        fence();
+        release(S_DONE, done.wrapping_add(1));
+    }
+}
+
+fn tick(team: &Team) {
+    let mut tick =
+        Tick { team, number: load64(S_COMMAND_NUMBER), events: load(S_COMMAND_STAGED), taken: load(S_COMMAND_TAKEN) };
+    let mut clock = Phases::begin(team);
+    input::input(&mut tick);
+    clock.end(PHASE_INPUT);
+    if tick.events != 0 {
+        objects::objects(&tick);
+        clock.end(PHASE_OBJECTS);
+        timers::arm(&tick);
+        clock.end(PHASE_TIMERS);
+    }
+    work::work(&tick);
+    clock.end(PHASE_WORK);
+    frame::end(&tick);
+    clock.end(PHASE_FRAME_END);
+}
+
+/// Tells where the workers are, how long each phase took and how many lanes were active in it.
+struct Phases<'a> {
+    team: &'a Team,
+    since: u64,
+}
+
+impl<'a> Phases<'a> {
+    fn begin(team: &'a Team) -> Self {
+        if team.leads() {
+            release(S_PHASE, PHASE_INPUT);
+        }
+        Self { team, since: clock() }
+    }
+
+    fn end(&mut self, phase: u32) {
+        self.team.tell_lanes(phase);
+        if self.team.leads() {
+            let now = clock();
+            bump64(S_STATUS + (STATUS_TIME + phase) * 8, now - self.since);
+            self.since = now;
+            add(S_PROGRESS, 1);
+            release(S_PHASE, if phase == PHASE_FRAME_END { PHASE_WAIT } else { phase + 1 });
+        }
+    }
+}

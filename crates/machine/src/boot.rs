@@ -1,0 +1,204 @@
+//! Bringing a machine up.
+
+use crate::checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::layout::*;
+use crate::log::Recorder;
+use crate::machine::{Inner, Machine};
+use crate::service::{self, Service};
+use crate::status::status;
+use crate::strategy::Strategy;
+use gpu_run_device::{Device, Shared};
+use gpu_run_engine::{Compiler, Gang, GangOptions, GangProgram};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a machine begins with.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// Nothing.
+    Empty,
+    /// What was kept of another one, on this or another device.
+    Checkpoint(Arc<Checkpoint>),
+}
+
+/// How many workgroups do its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridSize {
+    One,
+    /// All multiprocessors but the supervisor's; on `cpu` as many as there are cores.
+    Auto,
+    Groups(u32),
+}
+
+#[derive(Debug)]
+pub struct Options {
+    pub strategy: Strategy,
+    pub grid: GridSize,
+    /// Threads of a workgroup: 64 on `cpu`, 1024 on a GPU.
+    pub threads: Option<u32>,
+    /// Ticks a second; 0: as fast as it goes.
+    pub rate: u32,
+    /// Begins with no tick at all: until [`Machine::go`], or as far as [`Machine::replay`] says.
+    pub held: bool,
+    /// Keeps a log of what it takes.
+    pub record: Option<Recorder>,
+    /// Writes checkpoints, so often.
+    pub checkpoints: Option<(PathBuf, Duration)>,
+    /// Nanoseconds the supervisor sleeps between two looks that brought nothing: 1000 on `cpu`, none on a GPU.
+    pub idle_sleep: Option<u32>,
+    /// The kernel: [`crate::KERNEL`] unless something else is wanted.
+    pub kernel: &'static [u8],
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::Resident,
+            grid: GridSize::One,
+            threads: None,
+            rate: 120,
+            held: false,
+            record: None,
+            checkpoints: None,
+            idle_sleep: None,
+            kernel: crate::KERNEL,
+        }
+    }
+}
+
+/// How long a machine may take to give its first sign of life, its code being loaded.
+const FIRST_BEAT: Duration = Duration::from_secs(20);
+/// Stack for each thread: what the compiler could not keep in registers.
+const STACK_BYTES: u32 = 4 << 10;
+
+/// What stays the same while a machine is up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) strategy: Strategy,
+    /// Nanoseconds from tick to tick.
+    pub(crate) period: u64,
+    pub(crate) idle_sleep: u32,
+}
+
+/// Compiles the kernel, or finds it compiled, and lays out its memory.
+pub(crate) fn gang(
+    compiler: &Compiler,
+    device: &Arc<dyn Device>,
+    kernel: &[u8],
+    groups: u32,
+    threads: u32,
+) -> Result<Gang> {
+    let options = gang_options(groups, threads);
+    let program = GangProgram::compile(compiler, device, Arc::new(kernel.to_vec()), &options, "machine")?;
+    Ok(Gang::new(program)?)
+}
+
+fn gang_options(groups: u32, threads: u32) -> GangOptions {
+    GangOptions {
+        threads,
+        groups,
+        stack_bytes: STACK_BYTES,
+        image_bytes: MEMORY_BYTES as u64,
+        bus_bytes: BUS_BYTES as u64,
+        // The kernel calls for fences where it needs them.
+        relaxed: true,
+    }
+}
+
+/// The PTX of the kernel, for so many workgroups of so many threads.
+pub fn kernel_ptx(groups: u32, threads: u32) -> Result<String> {
+    Ok(gang_options(groups, threads).ptx(crate::KERNEL)?)
+}
+
+/// Threads of a workgroup.
+pub(crate) fn threads(device: &dyn Device, asked: Option<u32>) -> u32 {
+    asked.unwrap_or(if is_gpu(device) { 1024 } else { 64 })
+}
+
+pub(crate) fn is_gpu(device: &dyn Device) -> bool {
+    device.properties().id != "cpu"
+}
+
+pub(crate) fn idle_sleep(device: &dyn Device, asked: Option<u32>) -> u32 {
+    asked.unwrap_or(if is_gpu(device) { 0 } else { 1000 })
+}
+
+/// Workgroups that work; the supervisor has one more.
+fn workers(device: &dyn Device, grid: GridSize) -> u32 {
+    let processors = device.properties().processors;
+    match grid {
+        GridSize::One => 1,
+        GridSize::Groups(groups) => groups.max(1),
+        GridSize::Auto if is_gpu(device) => processors.saturating_sub(1).clamp(1, GROUPS_MAX),
+        GridSize::Auto => processors.clamp(1, 16),
+    }
+}
+
+impl Machine {
+    /// Brings a machine up. It ticks when this returns, unless it is held.
+    pub fn boot(compiler: &Compiler, device: &Arc<dyn Device>, start: Start, options: Options) -> Result<Self> {
+        let threads = threads(&**device, options.threads);
+        if !(32..=1024).contains(&threads) || !threads.is_multiple_of(32) {
+            return Err(Error::Usage(format!("{threads} threads: a workgroup has 32 to 1024, a multiple of 32")));
+        }
+        let groups = workers(&**device, options.grid) + 1;
+        let mut gang = gang(compiler, device, options.kernel, groups, threads)?;
+        match &start {
+            Start::Empty => run_once(&mut gang, "boot")?,
+            Start::Checkpoint(checkpoint) => gang.write(STATE as u64, checkpoint.state())?,
+        }
+        let first = match start {
+            Start::Empty => Arc::new(read_state(&gang)?),
+            Start::Checkpoint(checkpoint) => checkpoint,
+        };
+        let settings = Settings {
+            strategy: options.strategy,
+            period: if options.rate == 0 { 0 } else { 1_000_000_000 / options.rate as u64 },
+            idle_sleep: idle_sleep(&**device, options.idle_sleep),
+        };
+        let inner = Arc::new(Inner::new(gang.bus().clone(), settings, options.kernel));
+        let limit = if options.held { first.tick() } else { u64::MAX };
+        let mut service = Service::new(inner.clone(), gang, first, limit, options.record, options.checkpoints);
+        service.launch()?;
+        wait_for_beat(&inner)?;
+        inner.is_up();
+        let thread = service::start(service)?;
+        Ok(Self::new(inner, thread))
+    }
+}
+
+/// Runs an entry to its end.
+pub(crate) fn run_once(gang: &mut Gang, entry: &str) -> Result<()> {
+    gang.launch(entry)?.wait()?.map_err(|trap| Error::Usage(format!("`{entry}` of the kernel failed: {trap}")))
+}
+
+/// The state, from the device's memory. Nothing may tick meanwhile.
+pub(crate) fn read_state(gang: &Gang) -> Result<Checkpoint> {
+    let mut state = vec![0; (STATE_END - STATE) as usize];
+    gang.read(STATE as u64, &mut state)?;
+    Ok(Checkpoint::new(state))
+}
+
+fn wait_for_beat(inner: &Inner) -> Result<()> {
+    let since = Instant::now();
+    while status(&inner.bus, STATUS_LAUNCHES) == 0 {
+        if since.elapsed() > FIRST_BEAT {
+            return Err(Error::Slow { what: "give its first sign of life", seconds: FIRST_BEAT.as_secs() });
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Ok(())
+}
+
+/// Says to the machine what it has to know before its first look.
+pub(crate) fn set_control(bus: &Shared, settings: &Settings, limit: u64) {
+    let set = |which: u32, value: u64| bus.store_u64((CONTROL + which * 8) as u64, value);
+    (0..CONTROL_WORDS).for_each(|which| set(which, 0));
+    set(C_LIMIT, limit);
+    set(C_PERIOD, settings.period);
+    set(C_SLEEP, settings.idle_sleep as u64);
+    set(C_TICKS, settings.strategy.ticks() as u64);
+    set(C_TIME, settings.strategy.limit().map_or(0, |limit| limit.as_micros() as u64));
+}

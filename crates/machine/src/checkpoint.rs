@@ -1,0 +1,209 @@
+//! A machine's state between two ticks, in memory and on disk.
+//!
+//! A file is written beside its place, synced, and renamed there, and its folder is synced: whoever looks finds the old one or the new one, whole. It begins with
+//! what a reader needs to know before it believes anything, ends with a hash of all of it, and its state is packed with LZ4.
+
+use crate::error::{At, Error, Result};
+use crate::layout::{H_MAGIC, H_TICK, H_VERSION, MAGIC, STATE, STATE_END, VERSION};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const FILE_MAGIC: &[u8; 8] = b"GPRCKPT\n";
+/// Magic, version, bytes of the state, tick.
+const HEADER: usize = 8 + 8 + 8 + 8;
+const HASH: usize = 32;
+
+pub(crate) const STATE_BYTES: usize = (STATE_END - STATE) as usize;
+
+/// A hash of a machine's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hash([u8; 32]);
+
+impl std::fmt::Display for Hash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Hash {
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// A machine between two ticks.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    state: Vec<u8>,
+}
+
+impl std::fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Checkpoint(tick {}, {} bytes)", self.tick(), self.state.len())
+    }
+}
+
+impl Checkpoint {
+    /// From the machine's memory.
+    pub(crate) fn new(state: Vec<u8>) -> Self {
+        debug_assert_eq!(state.len(), STATE_BYTES);
+        Self { state }
+    }
+
+    pub fn state(&self) -> &[u8] {
+        &self.state
+    }
+
+    /// A word of the machine's memory, by its place there.
+    pub fn word(&self, at: u32) -> u32 {
+        let at = (at - STATE) as usize;
+        let bytes = self.state.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u32::from_le_bytes)
+    }
+
+    /// Ticks done.
+    pub fn tick(&self) -> u64 {
+        self.word(H_TICK) as u64 | (self.word(H_TICK + 4) as u64) << 32
+    }
+
+    pub fn hash(&self) -> Hash {
+        Hash(*blake3::hash(&self.state).as_bytes())
+    }
+
+    /// Writes it to a file. When this returns it is on disk; until then, what was there before is.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let bytes = self.encode();
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let draft = folder.join(format!(".{name}.{}.{number}.tmp", std::process::id()));
+        let written = File::create(&draft)
+            .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&draft, path))
+            .and_then(|()| File::open(folder)?.sync_all());
+        written.inspect_err(|_| drop(fs::remove_file(&draft))).at(path)
+    }
+
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path).at(path)?;
+        Self::decode(&bytes).map_err(|why| match why {
+            Refused::Version(theirs) => Error::Version { path: path.to_owned(), theirs, ours: VERSION },
+            Refused::Damage(why) => Error::Damaged { path: path.to_owned(), why: why.to_owned() },
+        })
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let packed = lz4_flex::block::compress(&self.state);
+        let mut bytes = Vec::with_capacity(HEADER + packed.len() + HASH);
+        bytes.extend(FILE_MAGIC);
+        bytes.extend((VERSION as u64).to_le_bytes());
+        bytes.extend((self.state.len() as u64).to_le_bytes());
+        bytes.extend(self.tick().to_le_bytes());
+        bytes.extend(packed);
+        bytes.extend(blake3::hash(&bytes).as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, Refused> {
+        let damage = Refused::Damage;
+        if bytes.get(..8) != Some(FILE_MAGIC) {
+            return Err(damage("it is no checkpoint"));
+        }
+        let number = |at: usize| {
+            let bytes = bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+            bytes.map(u64::from_le_bytes).ok_or(damage("it is cut short"))
+        };
+        // Before the hash: another version's file may end in another way.
+        let version = number(8)?;
+        if version != VERSION as u64 {
+            return Err(Refused::Version(version as u32));
+        }
+        let (length, tick) = (number(16)?, number(24)?);
+        let end = bytes.len().checked_sub(HASH).filter(|end| *end >= HEADER).ok_or(damage("it is cut short"))?;
+        if blake3::hash(&bytes[..end]).as_bytes() != &bytes[end..] {
+            return Err(damage("its checksum is wrong: it is damaged or cut short"));
+        }
+        if length != STATE_BYTES as u64 {
+            return Err(damage("its state has another length"));
+        }
+        let state = lz4_flex::block::decompress(&bytes[HEADER..end], STATE_BYTES);
+        let checkpoint = Self { state: state.map_err(|_| damage("its state does not unpack"))? };
+        let header = [checkpoint.word(H_MAGIC), checkpoint.word(H_VERSION)];
+        if checkpoint.state.len() != STATE_BYTES || header != [MAGIC, VERSION] || checkpoint.tick() != tick {
+            return Err(damage("its state is none"));
+        }
+        Ok(checkpoint)
+    }
+}
+
+#[derive(Debug)]
+enum Refused {
+    Version(u32),
+    Damage(&'static str),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Checkpoint {
+        let mut state = vec![0; STATE_BYTES];
+        state[..4].copy_from_slice(&MAGIC.to_le_bytes());
+        state[4..8].copy_from_slice(&VERSION.to_le_bytes());
+        state[8] = 77;
+        state[STATE_BYTES - 1] = 5;
+        Checkpoint::new(state)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ckpt");
+        sample().write(&path).unwrap();
+        let read = Checkpoint::read(&path).unwrap();
+        assert_eq!((read.tick(), read.hash()), (77, sample().hash()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a draft was left");
+    }
+
+    #[test]
+    fn any_damage_is_noticed() {
+        let good = sample().encode();
+        for at in [0, 9, 17, 25, HEADER + 3, good.len() / 2, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            assert!(Checkpoint::decode(&bad).is_err(), "byte {at}");
+        }
+        for length in [0, 7, 8, 20, HEADER, HEADER + 31, good.len() - 1] {
+            assert!(Checkpoint::decode(&good[..length]).is_err(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn another_version_is_refused_and_both_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("old.ckpt");
+        let mut bytes = sample().encode();
+        bytes[8] = 200;
+        fs::write(&path, bytes).unwrap();
+        let message = Checkpoint::read(&path).unwrap_err().to_string();
+        assert!(message.contains("version 200") && message.contains(&format!("version {VERSION}")), "{message}");
+    }
+
+    #[test]
+    fn a_failed_write_leaves_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dir");
+        fs::create_dir_all(path.join("in the way")).unwrap();
+        assert!(sample().write(&path).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a draft was left");
+    }
+}

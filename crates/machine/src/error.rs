@@ -1,0 +1,46 @@
+//! What can go wrong with a machine.
+
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Engine(#[from] gpu_run_engine::Error),
+    #[error("{}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    /// It is not what it should be, or not whole.
+    #[error("{} cannot be used: {why}", path.display())]
+    Damaged { path: PathBuf, why: String },
+    #[error(
+        "{} holds a machine of version {theirs}, and this gpu-run has version {ours}: \
+         resume it with the gpu-run that wrote it, or boot without it", path.display()
+    )]
+    Version { path: PathBuf, theirs: u32, ours: u32 },
+    /// The ring has no room: the machine takes events slower than they are posted.
+    #[error("the machine has {waiting} events waiting and takes no more: post again later")]
+    Full { waiting: u32 },
+    #[error("the machine has given no sign of life for {seconds:.1} s{}: {what}", stuck(.phase))]
+    Silent { seconds: f64, phase: Option<&'static str>, what: String },
+    #[error("the machine did not {what} within {seconds} s")]
+    Slow { what: &'static str, seconds: u64 },
+    #[error("{0}")]
+    Usage(String),
+}
+
+fn stuck(phase: &Option<&'static str>) -> String {
+    phase.map_or(String::new(), |phase| format!(" (in the phase `{phase}`)"))
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Says which file it was.
+pub(crate) trait At<T> {
+    fn at(self, path: &std::path::Path) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &std::path::Path) -> Result<T> {
+        self.map_err(|error| Error::File { path: path.to_owned(), error })
+    }
+}

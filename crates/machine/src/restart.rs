@@ -1,0 +1,88 @@
+//! Ending launches, and beginning again from the last checkpoint.
+
+use crate::error::{Error, Result};
+use crate::feed::Feed;
+use crate::layout::*;
+use crate::machine::{Inbox, Outbox, lock};
+use crate::service::{LEAVE, Service};
+use crate::status::stuck;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Restarts without a checkpoint in between: what falls silent again and again will not get better.
+const MOST: u32 = 3;
+
+impl Service {
+    /// Asks the machine to leave at a tick boundary, and ends it if it does not.
+    pub(crate) fn leave(&mut self) -> Result<()> {
+        self.inner.control(C_SHUTDOWN, 1);
+        if self.all_done(LEAVE) {
+            return Ok(());
+        }
+        self.gang.stop();
+        match self.all_done(LEAVE) {
+            true => Ok(()),
+            false => Err(Error::Slow { what: "leave", seconds: 2 * LEAVE.as_secs() }),
+        }
+    }
+
+    fn all_done(&mut self, patience: Duration) -> bool {
+        let since = Instant::now();
+        while let Some(launch) = self.launches.front() {
+            // A launch that failed is over, too.
+            if launch.is_done().unwrap_or(true) {
+                self.launches.pop_front();
+            } else if since.elapsed() > patience {
+                return false;
+            } else {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        true
+    }
+
+    /// From the last checkpoint, with the events that were taken since in the ticks that took them, and then those that no tick had taken.
+    pub(crate) fn restart(&mut self, why: String) -> Result<()> {
+        let phase = stuck(&self.inner.bus);
+        if self.in_a_row == MOST {
+            return Err(Error::Silent { seconds: self.beat.1.elapsed().as_secs_f64(), phase, what: why });
+        }
+        self.in_a_row += 1;
+        self.inner.restarts.fetch_add(1, Ordering::Relaxed);
+        let place = phase.map_or(String::new(), |phase| format!(", in the phase `{phase}`"));
+        let tick = self.last.tick();
+        self.inner.notice(format!("{why}{place}: starting again from the checkpoint of tick {tick}"));
+        self.read_ledger()?;
+        self.let_go(Err(0));
+        self.leave()?;
+
+        // Memory as after boot, the state as it was kept.
+        let bus = &self.inner.bus;
+        bus.write(0, &vec![0; bus.len() as usize]);
+        self.gang.recover()?;
+        self.gang.write(STATE as u64, self.last.state())?;
+        self.gang.write(STATE_END as u64, &vec![0; (MEMORY_BYTES - STATE_END) as usize])?;
+        lock(&self.inner.lanes).forget_seen();
+        *lock(&self.inner.outbox) = Outbox::default();
+        (self.ledger, self.ended) = (0, 0);
+
+        let since = std::mem::take(&mut self.since);
+        self.since_events = 0;
+        let end = since.back().map_or(tick, |(taken, _)| taken + 1);
+        let mut inbox = lock(&self.inner.inbox);
+        let untaken = std::mem::take(&mut inbox.pending);
+        *inbox = Inbox { feeding: true, ..Inbox::default() };
+        drop(inbox);
+        self.feed = Some(match self.feed.take() {
+            // What it had put into the ring is among its ticks.
+            Some((under_way, answer)) => (under_way.again(since), answer),
+            None => {
+                let mut feed = Feed::new(since, tick, end);
+                (feed.then_free, feed.recorded, feed.then) = (self.limit == u64::MAX, true, untaken);
+                (feed, None)
+            }
+        });
+        self.limit = tick;
+        self.launch()
+    }
+}

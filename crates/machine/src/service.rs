@@ -1,0 +1,377 @@
+//! The machine's thread on the host: launches, the ledger, checkpoints, heartbeats.
+//!
+//! It looks every few milliseconds, takes no part in posting or taking events, and nobody waits for it who does not ask for a checkpoint, a replay or the end.
+
+use crate::boot::{read_state, set_control};
+use crate::checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::feed::Feed;
+use crate::layout::*;
+use crate::log::Recorder;
+use crate::machine::{Ended, Inner, Wish, lock};
+use crate::ring::Ring;
+use crate::status::{status, stuck};
+use crate::strategy::Strategy;
+use gpu_run_engine::{Gang, Running};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const LEDGER_RING: Ring = Ring::new(LEDGER, LEDGER_CAPACITY);
+
+/// Without a heartbeat for this long, a machine has fallen silent.
+const SILENCE: Duration = Duration::from_millis(1900);
+/// How long it may take to hold, and to leave.
+const HOLD: Duration = Duration::from_secs(10);
+pub(crate) const LEAVE: Duration = Duration::from_secs(5);
+/// Events to do again after a restart, at most: then a checkpoint is taken.
+const SINCE: usize = 1 << 20;
+
+/// Where it looks again after so long, in the order of how much there is to do.
+const IDLE: Duration = Duration::from_millis(2);
+const BUSY: Duration = Duration::from_micros(300);
+
+pub(crate) struct Service {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) gang: Gang,
+    pub(crate) launches: VecDeque<Running>,
+    /// Launches that have ended since the device's memory was made.
+    pub(crate) ended: u64,
+    pub(crate) limit: u64,
+    /// Ledger entries read.
+    pub(crate) ledger: u32,
+    recorder: Option<Recorder>,
+    /// What a restart begins with, and what was taken since.
+    pub(crate) last: Arc<Checkpoint>,
+    pub(crate) since: VecDeque<(u64, Vec<Event>)>,
+    pub(crate) since_events: usize,
+    pub(crate) feed: Option<(Feed, Option<SyncSender<Result<()>>>)>,
+    hold: Option<Hold>,
+    holds: u32,
+    checkpoints: Option<(PathBuf, Duration)>,
+    next_checkpoint: Instant,
+    writer: Option<JoinHandle<Result<()>>>,
+    /// The last heartbeat that was seen, and when.
+    pub(crate) beat: (u64, Instant),
+    was_stuck: bool,
+    /// Restarts since the last checkpoint.
+    pub(crate) in_a_row: u32,
+}
+
+/// The machine is asked to hold.
+struct Hold {
+    number: u32,
+    since: Instant,
+    answers: Vec<SyncSender<Result<Arc<Checkpoint>>>>,
+    /// For the file that is written every so often.
+    periodic: bool,
+}
+
+pub(crate) fn start(mut service: Service) -> Result<JoinHandle<Result<Ended>>> {
+    let begin = move || {
+        let outcome = service.run();
+        if let Err(error) = &outcome {
+            service.inner.notice(format!("the machine has ended: {error}"));
+        }
+        outcome
+    };
+    let thread = std::thread::Builder::new().name("gpu-run machine".into()).spawn(begin);
+    thread.map_err(|error| Error::Usage(format!("no thread for the machine: {error}")))
+}
+
+impl Service {
+    pub(crate) fn new(
+        inner: Arc<Inner>,
+        gang: Gang,
+        first: Arc<Checkpoint>,
+        limit: u64,
+        recorder: Option<Recorder>,
+        checkpoints: Option<(PathBuf, Duration)>,
+    ) -> Self {
+        let now = Instant::now();
+        let next_checkpoint = now + checkpoints.as_ref().map_or(Duration::ZERO, |(_, every)| *every);
+        Self {
+            inner,
+            gang,
+            launches: VecDeque::new(),
+            ended: 0,
+            limit,
+            ledger: 0,
+            recorder,
+            last: first,
+            since: VecDeque::new(),
+            since_events: 0,
+            feed: None,
+            hold: None,
+            holds: 0,
+            checkpoints,
+            next_checkpoint,
+            writer: None,
+            beat: (0, now),
+            was_stuck: false,
+            in_a_row: 0,
+        }
+    }
+
+    /// Sets the machine going, from the state in its memory.
+    pub(crate) fn launch(&mut self) -> Result<()> {
+        set_control(&self.inner.bus, &self.inner.settings, self.limit);
+        self.beat = (0, Instant::now());
+        self.keep_launched()
+    }
+
+    fn run(&mut self) -> Result<Ended> {
+        while !self.inner.stop.load(Ordering::Relaxed) {
+            if let Err(error) = self.keep_launched() {
+                self.restart(format!("its launch failed: {error}"))?;
+            }
+            self.hear_wishes();
+            self.read_ledger()?;
+            self.step_feed();
+            self.step_checkpoint()?;
+            self.watch()?;
+            self.count_time();
+            self.pause();
+        }
+        self.finish()
+    }
+
+    /// Launches what the strategy asks for.
+    fn keep_launched(&mut self) -> Result<()> {
+        while let Some(first) = self.launches.front() {
+            if !first.is_done()? {
+                break;
+            }
+            // Each launch says at its end how many there were.
+            self.ended += 1;
+            if status(&self.inner.bus, STATUS_LAUNCHES) < self.ended
+                || self.inner.settings.strategy == Strategy::Resident
+            {
+                let trap = first.wait()?.err().map_or("it has left by itself".to_owned(), |trap| trap.to_string());
+                return Err(Error::Usage(trap));
+            }
+            self.launches.pop_front();
+            if let Strategy::Checkpointed(_) = self.inner.settings.strategy {
+                // It has left: this is a tick boundary.
+                self.read_ledger()?;
+                let checkpoint = Arc::new(read_state(&self.gang)?);
+                self.keep(checkpoint);
+            }
+        }
+        while (self.launches.len() as u32) < self.inner.settings.strategy.depth() {
+            let launch = self.gang.launch("run")?;
+            self.launches.push_back(launch);
+        }
+        Ok(())
+    }
+
+    fn hear_wishes(&mut self) {
+        let wishes = std::mem::take(&mut *lock(&self.inner.wishes));
+        for wish in wishes {
+            match wish {
+                Wish::Limit(limit) => self.set_limit(limit),
+                Wish::Feed(feed, answer) => {
+                    lock(&self.inner.inbox).feeding = true;
+                    self.feed = Some((feed, Some(answer)));
+                }
+                Wish::Checkpoint(answer) => self.ask_to_hold(Some(answer), false),
+            }
+        }
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        if self.limit != limit {
+            self.limit = limit;
+            self.inner.control(C_LIMIT, limit);
+        }
+    }
+
+    /// What ticks took: into the log, and kept until the next checkpoint.
+    pub(crate) fn read_ledger(&mut self) -> Result<()> {
+        let before = self.ledger;
+        while let Some(took) = LEDGER_RING.get(&self.inner.bus, self.ledger) {
+            self.ledger = self.ledger.wrapping_add(1);
+            let tick = took.a as u64 | (took.b as u64) << 32;
+            let events: Vec<(Event, bool)> = {
+                let mut inbox = lock(&self.inner.inbox);
+                let count = (took.key as usize).min(inbox.pending.len());
+                inbox.pending.drain(..count).collect()
+            };
+            let recorded = events.iter().all(|(_, recorded)| *recorded);
+            let events: Vec<Event> = events.into_iter().map(|(event, _)| event).collect();
+            if let (Some(recorder), false) = (&mut self.recorder, recorded) {
+                recorder.events(tick, &events)?;
+            }
+            self.since_events += events.len();
+            self.since.push_back((tick, events));
+        }
+        if self.ledger != before {
+            self.inner.control(C_LEDGER_TAKEN, self.ledger as u64);
+        }
+        Ok(())
+    }
+
+    fn step_feed(&mut self) {
+        let Some((feed, _)) = &mut self.feed else { return };
+        let bus = &self.inner.bus;
+        let mut inbox = lock(&self.inner.inbox);
+        let recorded = feed.recorded;
+        let limit = feed.step(inbox.room(bus), |event, is_event| inbox.put(bus, event, is_event && recorded));
+        drop(inbox);
+        let (arrived, then_free) = (feed.is_sent() && status(bus, STATUS_TICK) >= feed.end, feed.then_free);
+        self.set_limit(limit);
+        if arrived && self.step_posted() {
+            let answer = self.feed.take().and_then(|(_, answer)| answer);
+            lock(&self.inner.inbox).feeding = false;
+            if then_free {
+                self.set_limit(u64::MAX);
+            }
+            if let Some(answer) = answer {
+                let _ = answer.send(Ok(()));
+            }
+        }
+    }
+
+    /// What was posted and not taken before a restart; whether all of it is in the ring.
+    fn step_posted(&mut self) -> bool {
+        let Some((feed, _)) = &mut self.feed else { return true };
+        let mut inbox = lock(&self.inner.inbox);
+        while inbox.room(&self.inner.bus) > 0 {
+            let Some((event, recorded)) = feed.then.pop_front() else { return true };
+            inbox.put(&self.inner.bus, &event, recorded);
+        }
+        feed.then.is_empty()
+    }
+
+    fn ask_to_hold(&mut self, answer: Option<SyncSender<Result<Arc<Checkpoint>>>>, periodic: bool) {
+        if self.hold.is_none() {
+            self.holds += 1;
+            let (number, since) = (self.holds, Instant::now());
+            self.hold = Some(Hold { number, since, answers: Vec::new(), periodic: false });
+            self.inner.control(C_HOLD, number as u64);
+        }
+        if let Some(hold) = &mut self.hold {
+            hold.answers.extend(answer);
+            hold.periodic |= periodic;
+        }
+    }
+
+    fn step_checkpoint(&mut self) -> Result<()> {
+        let due = self.checkpoints.is_some() && Instant::now() >= self.next_checkpoint;
+        if due && self.writer.as_ref().is_none_or(JoinHandle::is_finished) {
+            self.settle_writer()?;
+            self.ask_to_hold(None, true);
+            self.next_checkpoint = Instant::now() + self.checkpoints.as_ref().map_or(HOLD, |(_, every)| *every);
+        } else if self.since_events > SINCE {
+            self.ask_to_hold(None, false);
+        }
+        let Some(hold) = &self.hold else { return Ok(()) };
+        if status(&self.inner.bus, STATUS_HELD) as u32 != hold.number {
+            if hold.since.elapsed() > HOLD {
+                self.let_go(Err(HOLD.as_secs()));
+            }
+            return Ok(());
+        }
+        self.read_ledger()?;
+        let checkpoint = Arc::new(read_state(&self.gang)?);
+        self.keep(checkpoint.clone());
+        if let (Some((path, _)), true) = (&self.checkpoints, self.hold.as_ref().is_some_and(|hold| hold.periodic)) {
+            // What the log says of ticks before it must be there if it is.
+            if let (Some(recorder), Some(last)) = (&mut self.recorder, checkpoint.tick().checked_sub(1)) {
+                // The log reaches as far, even if its last ticks took nothing.
+                recorder.events(last, &[])?;
+                recorder.sync()?;
+            }
+            let (path, kept) = (path.clone(), checkpoint.clone());
+            self.writer = Some(std::thread::spawn(move || kept.write(&path)));
+        }
+        self.let_go(Ok(checkpoint));
+        Ok(())
+    }
+
+    /// Ends a hold, one way or the other.
+    pub(crate) fn let_go(&mut self, outcome: Result<Arc<Checkpoint>, u64>) {
+        let Some(hold) = self.hold.take() else { return };
+        self.inner.control(C_HOLD, 0);
+        for answer in hold.answers {
+            let told = outcome.clone().map_err(|seconds| Error::Slow { what: "come to a tick boundary", seconds });
+            let _ = answer.send(told);
+        }
+    }
+
+    fn keep(&mut self, checkpoint: Arc<Checkpoint>) {
+        let tick = checkpoint.tick();
+        while self.since.front().is_some_and(|(taken, _)| *taken < tick) {
+            self.since_events -= self.since.pop_front().map_or(0, |(_, events)| events.len());
+        }
+        self.last = checkpoint;
+        self.in_a_row = 0;
+    }
+
+    /// Waits for the file that is being written.
+    fn settle_writer(&mut self) -> Result<()> {
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
+        }
+    }
+
+    /// Notices what does not get on.
+    fn watch(&mut self) -> Result<()> {
+        let clock = status(&self.inner.bus, STATUS_CLOCK);
+        if clock != self.beat.0 {
+            self.beat = (clock, Instant::now());
+        } else if self.beat.1.elapsed() > SILENCE {
+            let silent = self.beat.1.elapsed().as_secs_f64();
+            return self.restart(format!("no heartbeat for {silent:.1} s"));
+        }
+        let phase = stuck(&self.inner.bus);
+        if let (Some(phase), false) = (phase, self.was_stuck) {
+            self.inner.notice(format!("the machine has been in the phase `{phase}` for more than a second"));
+        }
+        self.was_stuck = phase.is_some();
+        lock(&self.inner.lanes).look(&self.inner.bus);
+        Ok(())
+    }
+
+    fn count_time(&self) {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        let nanoseconds = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        self.inner.host_cpu.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    fn pause(&self) {
+        let launches_often = self.inner.settings.strategy.ticks() != 0;
+        if launches_often && self.inner.settings.period == 0 {
+            std::thread::yield_now();
+        } else if launches_often || self.feed.is_some() || self.hold.is_some() {
+            std::thread::park_timeout(BUSY);
+        } else {
+            std::thread::park_timeout(IDLE);
+        }
+    }
+
+    fn finish(&mut self) -> Result<Ended> {
+        let state = self.inner.state();
+        self.let_go(Err(0));
+        self.leave()?;
+        self.read_ledger()?;
+        let checkpoint = read_state(&self.gang)?;
+        let hash = checkpoint.hash();
+        self.settle_writer()?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.end(checkpoint.tick(), &hash)?;
+        }
+        if let Some((path, _)) = &self.checkpoints {
+            checkpoint.write(path)?;
+        }
+        Ok(Ended { checkpoint, hash, state })
+    }
+}

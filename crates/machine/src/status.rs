@@ -1,0 +1,130 @@
+//! What a machine says of itself with every heartbeat.
+
+use crate::layout::*;
+use gpu_run_device::Shared;
+use std::time::Duration;
+
+/// A machine as it is now, or was a millisecond ago.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Ticks done.
+    pub tick: u64,
+    /// Events that had their effect, and those that could not.
+    pub events: u64,
+    pub refused: u64,
+    pub heap_bytes: u64,
+    pub objects: u64,
+    pub timers: u64,
+    /// Work items that wait.
+    pub work: u64,
+    /// Answers nobody had taken in time.
+    pub lost: u64,
+    /// The supervisor's rounds.
+    pub iterations: u64,
+    /// The device's clock at the last heartbeat.
+    pub clock: Duration,
+    /// The longest time between two heartbeats.
+    pub heartbeat_gap: Duration,
+    /// Ticks that began late.
+    pub late: u64,
+    /// Launches whose end was their time limit.
+    pub limits: u64,
+    /// The phase in which the workers have not moved for a second.
+    pub stuck: Option<&'static str>,
+    pub phases: Vec<Phase>,
+    /// Events posted and not yet taken.
+    pub waiting: u32,
+    /// Launches, blocking waits for the device, restarts; all since the machine was up.
+    pub launches: u64,
+    pub waits: u64,
+    pub restarts: u32,
+    /// Processor time of the machine's thread on the host.
+    pub host_cpu: Duration,
+}
+
+impl State {
+    /// Lanes that had something to do, of those there were: the mean over phases that did anything.
+    pub fn lanes_active(&self) -> Option<f64> {
+        let shares: Vec<f64> = self.phases.iter().filter_map(Phase::lanes_active).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+}
+
+/// What one phase took so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Phase {
+    pub name: &'static str,
+    pub time: Duration,
+    pub active: u64,
+    pub slots: u64,
+}
+
+impl Phase {
+    pub fn lanes_active(&self) -> Option<f64> {
+        (self.slots != 0).then(|| self.active as f64 / self.slots as f64)
+    }
+}
+
+/// Adds up what the device counts in words that start again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lanes {
+    seen: [[u32; 2]; PHASE_NAMES.len()],
+    total: [[u64; 2]; PHASE_NAMES.len()],
+}
+
+impl Lanes {
+    pub(crate) fn look(&mut self, bus: &Shared) {
+        for phase in 0..PHASE_NAMES.len() {
+            for (which, word) in [STATUS_ACTIVE, STATUS_SLOTS].into_iter().enumerate() {
+                let now = status(bus, word + phase as u32) as u32;
+                self.total[phase][which] += now.wrapping_sub(self.seen[phase][which]) as u64;
+                self.seen[phase][which] = now;
+            }
+        }
+    }
+
+    /// The device begins from nothing.
+    pub(crate) fn forget_seen(&mut self) {
+        self.seen = Default::default();
+    }
+}
+
+/// A word of the status.
+pub(crate) fn status(bus: &Shared, which: u32) -> u64 {
+    bus.load_u64((STATUS + which * 8) as u64)
+}
+
+/// What the bus says.
+pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> State {
+    let word = |which| status(bus, which);
+    let phase = |index: usize| Phase {
+        name: PHASE_NAMES[index],
+        time: Duration::from_nanos(word(STATUS_TIME + index as u32)),
+        active: lanes.total[index][0],
+        slots: lanes.total[index][1],
+    };
+    State {
+        tick: word(STATUS_TICK),
+        events: word(STATUS_EVENTS),
+        refused: word(STATUS_REFUSED),
+        heap_bytes: word(STATUS_HEAP),
+        objects: word(STATUS_OBJECTS),
+        timers: word(STATUS_TIMERS),
+        work: word(STATUS_WORK),
+        lost: word(STATUS_LOST),
+        iterations: word(STATUS_ITERATIONS),
+        clock: Duration::from_nanos(word(STATUS_CLOCK)),
+        heartbeat_gap: Duration::from_nanos(word(STATUS_GAP)),
+        late: word(STATUS_LATE),
+        limits: word(STATUS_LIMITS),
+        stuck: stuck(bus),
+        phases: (1..PHASE_NAMES.len()).map(phase).collect(),
+        ..State::default()
+    }
+}
+
+/// The phase that does not get on.
+pub(crate) fn stuck(bus: &Shared) -> Option<&'static str> {
+    let phase = status(bus, STATUS_STUCK).checked_sub(1)?;
+    PHASE_NAMES.get(phase as usize).copied()
+}

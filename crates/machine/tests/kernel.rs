@@ -1,0 +1,90 @@
+//! The compiled kernel: it is what its sources build to, and no loop in it is run by one lane while the others wait.
+#![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
+
+#[path = "kernel/lanes.rs"]
+mod lanes;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    let args = Arguments::from_args();
+    let missing = toolchain_missing();
+    if let Some(why) = &missing {
+        eprintln!("kernel::is_what_its_sources_build_to is ignored: {why}");
+    }
+    let ptxas = std::env::var_os("GPU_RUN_PTXAS");
+    if ptxas.is_none() {
+        eprintln!("kernel::ptxas_takes_it is ignored: GPU_RUN_PTXAS does not say where ptxas is");
+    }
+    let trial = |name: &str, test: fn() -> Result<(), Failed>| Trial::test(name, test);
+    let trials = vec![
+        trial("kernel::is_what_its_sources_build_to", fresh).with_ignored_flag(missing.is_some()),
+        trial("kernel::no_loop_is_run_by_one_lane", no_loop_is_run_by_one_lane),
+        trial("kernel::ptxas_takes_it", ptxas_takes_it).with_ignored_flag(ptxas.is_none()),
+        trial("kernel::a_loop_of_one_lane_is_found", lanes::a_loop_of_one_lane_is_found),
+    ];
+    libtest_mimic::run(&args, trials).exit();
+}
+
+/// Why the kernel cannot be built here: it has to be the compiler it was built with.
+fn toolchain_missing() -> Option<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let says = |args: &[&str]| -> Option<String> {
+        let output = Command::new(&rustc).args(args).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let library = says(&["--print", "target-libdir", "--target", "wasm32-unknown-unknown"])?;
+    if !Path::new(&library).exists() {
+        return Some("rustup target add wasm32-unknown-unknown".to_owned());
+    }
+    let version = says(&["--version"])?;
+    let version = version.strip_prefix("rustc ")?.to_owned();
+    let built_with = gpu_run_machine::KERNEL.windows(version.len()).any(|bytes| bytes == version.as_bytes());
+    (!built_with).then(|| format!("it was built with another compiler than {version}"))
+}
+
+fn fresh() -> Result<(), Failed> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir()?;
+    let status = Command::new(root.join("scripts/build-kernel")).arg("--to").arg(folder.path()).status()?;
+    if !status.success() {
+        return Err("scripts/build-kernel failed".into());
+    }
+    for name in ["kernel.wasm", "kernel-debug.wasm"] {
+        let kept = std::fs::read(root.join("crates/machine").join(name))?;
+        if std::fs::read(folder.path().join(name))? != kept {
+            return Err(format!("crates/machine/{name} is stale: run scripts/build-kernel").into());
+        }
+    }
+    Ok(())
+}
+
+/// Functions with loops that one lane may run, and why that is right.
+const ALONE: &[(&str, &str)] =
+    &[("boot", "eight words of the header, once in a machine's life"), ("ping_pong", "what it measures is one thread")];
+
+fn no_loop_is_run_by_one_lane() -> Result<(), Failed> {
+    let found = lanes::loops_of_one_lane(gpu_run_machine::KERNEL)?;
+    let unknown: Vec<_> = found.iter().filter(|name| !ALONE.iter().any(|(known, _)| name.contains(known))).collect();
+    if !unknown.is_empty() {
+        return Err(format!("one lane runs a loop while others wait, in: {unknown:?}").into());
+    }
+    Ok(())
+}
+
+fn ptxas_takes_it() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("kernel.ptx");
+    std::fs::write(&path, gpu_run_machine::kernel_ptx(132, 1024)?)?;
+    for target in ["sm_75", "sm_90"] {
+        // As many registers as a workgroup of 1024 leaves each thread.
+        let mut ptxas = Command::new(std::env::var_os("GPU_RUN_PTXAS").unwrap_or_default());
+        let output = ptxas.args(["-c", "-maxrregcount=64", "-arch", target, "-o", "/dev/null"]).arg(&path).output()?;
+        if !output.status.success() {
+            return Err(format!("{target}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+    }
+    Ok(())
+}

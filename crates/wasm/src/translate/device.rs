@@ -1,0 +1,110 @@
+//! The operations of the device that a gang's module imports: each is an intrinsic, its addresses checked before.
+
+use super::Shape;
+use crate::code::Code;
+use crate::decode::Module;
+use crate::error::Error;
+use crate::provided::Imported;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use gpu_run_abi::TrapCode;
+use gpu_run_abi::gang::{DeviceCall, WORKGROUP_BYTES, offset};
+use gpu_run_abi::intrinsic::Intrinsic;
+
+/// Whether a function is no function, but an operation of the device.
+pub(crate) fn is_device(module: &Module<'_>, function: u32) -> bool {
+    matches!(module.imports.get(function as usize), Some(Imported::Device(_)))
+}
+
+/// A gang has no host to call, and a batch is no gang.
+pub(crate) fn check_imports(module: &Module<'_>, shape: Shape) -> Result<(), Error> {
+    let fits = |import: &Imported| matches!(import, Imported::Device(_)) == (shape != Shape::Batch);
+    match module.imports.iter().find(|import| !fits(import)) {
+        None => Ok(()),
+        Some(import) => {
+            let why = match import {
+                Imported::Device(_) => "is for a gang's threads, and this is a program of its own",
+                Imported::Host(_) => "asks the host, which a gang cannot",
+            };
+            Err(Error::Limit(format!("it imports `{}.{}`, which {why}", import.module(), import.name())))
+        }
+    }
+}
+
+/// A function with the operation in it, for those who call it by its address.
+pub(crate) fn stub(code: &mut Code<'_>, call: DeviceCall) {
+    let count = call.signature().0.len();
+    let args: Vec<_> = (1..=count).map(|i| code.param(i)).collect();
+    let result = operation(code, call, &args);
+    code.ins().return_(result.as_slice());
+}
+
+pub(crate) fn operation(code: &mut Code<'_>, call: DeviceCall, args: &[Value]) -> Option<Value> {
+    use DeviceCall as Call;
+    let which = match call {
+        Call::thread => Intrinsic::ThreadInBlock,
+        Call::threads => Intrinsic::BlockThreads,
+        Call::group => Intrinsic::Block,
+        Call::groups => Intrinsic::GridBlocks,
+        Call::lane => Intrinsic::Lane,
+        Call::processor => Intrinsic::Processor,
+        Call::barrier => Intrinsic::GangBarrier,
+        Call::ballot => Intrinsic::Ballot,
+        Call::shuffle => Intrinsic::ShuffleIndex,
+        Call::shuffle_up => Intrinsic::ShuffleUp,
+        Call::shuffle_xor => Intrinsic::ShuffleXor,
+        Call::clock => Intrinsic::GlobalTimer,
+        Call::cycles => Intrinsic::Cycles,
+        Call::fence => Intrinsic::FenceDevice,
+        Call::fence_system => Intrinsic::FenceHost,
+        Call::sleep => {
+            let stop = code.stop_address();
+            return code.intrinsic(Intrinsic::GangSleep, &[args[0], stop]);
+        }
+        Call::local_load | Call::local_store | Call::local_add => {
+            check_offset(code, args[0], 4, WORKGROUP_BYTES);
+            match call {
+                Call::local_load => Intrinsic::LocalLoad,
+                Call::local_store => Intrinsic::LocalStore,
+                _ => Intrinsic::LocalAdd,
+            }
+        }
+        Call::bus_load => return on_bus(code, Intrinsic::BusLoad, 8, args),
+        Call::bus_store => return on_bus(code, Intrinsic::BusStore, 8, args),
+        Call::bus_put => return on_bus(code, Intrinsic::BusPut, 8, args),
+        Call::bus_put2 => return on_bus(code, Intrinsic::BusPut2, 16, args),
+        Call::bus_load2 => {
+            let address = bus_address(code, args[0], 16);
+            let values = code.intrinsics(Intrinsic::BusLoad2, &[address]);
+            let flags = code.guest_flags(true);
+            let to = code.ins().uextend(types::I64, args[1]);
+            for (value, at) in values.into_iter().zip([0, 8]) {
+                code.ins().store(flags, value, to, at);
+            }
+            return None;
+        }
+    };
+    code.intrinsic(which, args)
+}
+
+fn on_bus(code: &mut Code<'_>, which: Intrinsic, size: u64, args: &[Value]) -> Option<Value> {
+    let mut passed = vec![bus_address(code, args[0], size)];
+    passed.extend(&args[1..]);
+    code.intrinsic(which, &passed)
+}
+
+/// The device's address of an offset in the bus, checked.
+fn bus_address(code: &mut Code<'_>, at: Value, size: u64) -> Value {
+    let place = code.gang.expect("checked: only a gang's module has these imports");
+    check_offset(code, at, size, place.sizes.bus_bytes);
+    let bus = code.common(&place, offset::BUS);
+    let wide = code.ins().uextend(types::I64, at);
+    code.ins().iadd(bus, wide)
+}
+
+/// Traps unless an offset is a multiple of `size`, a power of two, below `bytes`: turned, a misaligned one is huge.
+fn check_offset(code: &mut Code<'_>, at: Value, size: u64, bytes: u64) {
+    let turned = code.ins().rotr_imm_u(at, i64::from(size.trailing_zeros()));
+    let outside = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, turned, (bytes / size) as i64);
+    code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+}
