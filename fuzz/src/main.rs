@@ -1,7 +1,11 @@
-//! Differential fuzzing against Wasmtime, until something differs.
+//! Differential fuzzing against Wasmtime, for as long as one likes.
 //!
-//! `cargo run --release [SEED]`: seeds count up from SEED, or from the clock. The first module the two sides disagree on is
-//! left in `artifacts/`; after a crash, what was being run lies there too. `cargo run --release FILE` compares that module only.
+//! `gpu-run-fuzz [--seeds FIRST..END] [--jobs N] [--seconds S] [--artifacts DIR] [--generator NAME]` compares a module of each generator for each
+//! seed, from FIRST on, or from the clock; it ends at END, after S seconds, or never, and says what it did. The exit code is 1 if something differed. `gpu-run-fuzz FILE`
+//! compares that module only.
+//!
+//! Modules run in processes of their own (`worker`), handed out one by one: one that crashes, or never ends, is a finding like any other, and its
+//! text is left in the folder of artifacts.
 
 #[path = "../../crates/engine/tests/fuzz/atomics.rs"]
 mod atomics;
@@ -13,21 +17,25 @@ mod counters;
 mod differential;
 #[path = "../../crates/engine/tests/fuzz/expressions.rs"]
 mod expressions;
+mod options;
+mod parent;
 #[path = "../../crates/engine/tests/fuzz/random.rs"]
 mod random;
 #[path = "../../crates/engine/tests/fuzz/smith.rs"]
 mod smith;
 #[path = "../../crates/engine/tests/fuzz/vectors.rs"]
 mod vectors;
+mod worker;
 
-use case::Generator;
-use differential::Compared;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+
+/// wasm-smith's modules have the threads proposal's instructions.
+const ATOMICS: bool = true;
+
+fn configure(config: &mut wasmtime::Config) {
+    config.wasm_threads(true).shared_memory(true);
+}
 
 /// NVIDIA's assembler judges in the tests: it would take most of the time here.
 fn judge(_: &str) -> Result<(), String> {
@@ -35,49 +43,22 @@ fn judge(_: &str) -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    let first = match std::env::args().nth(1) {
-        None => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64),
-        Some(arg) => match arg.parse() {
-            Ok(seed) => seed,
-            Err(_) => return one_file(Path::new(&arg)),
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, folder] = &args[..]
+        && flag == worker::FLAG
+    {
+        return worker::run(Path::new(folder));
+    }
+    match options::Options::parse(&args) {
+        Ok(options) => match &options.file {
+            Some(file) => one_file(file),
+            None => parent::run(&options),
         },
-    };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
-    let next = AtomicU64::new(first);
-    let stop = AtomicBool::new(false);
-    let total = Mutex::new(Compared::default());
-    let began = Instant::now();
-    println!("seeds from {first}");
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    for generator in Generator::ALL {
-                        match case::run(generator, seed, &folder) {
-                            Ok(compared) => *total.lock().expect("no thread panics with it") += compared,
-                            Err(difference) => {
-                                stop.store(true, Ordering::Relaxed);
-                                println!("{}, seed {seed}: {difference}", generator.name());
-                            }
-                        }
-                    }
-                }
-            });
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
         }
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                thread::sleep(Duration::from_secs(1));
-                let total = *total.lock().expect("no thread panics with it");
-                let rate = total.modules as f64 / began.elapsed().as_secs_f64();
-                println!(
-                    "{} modules, {rate:.1}/s; {} calls, {} of them trapped; {} modules skipped",
-                    total.modules, total.calls, total.traps, total.skipped
-                );
-            }
-        });
-    });
-    ExitCode::FAILURE
+    }
 }
 
 fn one_file(file: &Path) -> ExitCode {

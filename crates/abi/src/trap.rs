@@ -36,10 +36,12 @@ pub enum TrapCode {
     UncaughtException = 22,
     /// A reference to an exception that is no longer kept was thrown.
     LostException = 23,
+    /// A host function was given a pointer that is not aligned to what it is to point to.
+    MisalignedPointer = 24,
 }
 
 impl TrapCode {
-    pub const ALL: [TrapCode; 21] = [
+    pub const ALL: [TrapCode; 22] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -61,6 +63,7 @@ impl TrapCode {
         Self::NullException,
         Self::UncaughtException,
         Self::LostException,
+        Self::MisalignedPointer,
     ];
 
     pub fn from_u8(code: u8) -> Option<Self> {
@@ -89,6 +92,7 @@ impl TrapCode {
             Self::NullException => "null exception reference",
             Self::UncaughtException => "uncaught exception",
             Self::LostException => "a reference to an exception was thrown after too many others were made",
+            Self::MisalignedPointer => "a host function was given a misaligned pointer",
             Self::Inexact => "it needs exact checks of memory, and quick ones were made: run it with --checks exact",
             Self::Deviated => {
                 "run again with exact checks of memory, it asked the host for something else: run it with --checks exact"

@@ -181,6 +181,11 @@ pub trait Device: fmt::Debug + Send + Sync {
 pub trait Module: fmt::Debug + Send + Sync {
     /// Runs a kernel to its end. An `Err` means the launch failed as a whole; a guest's trap is not one.
     fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()>;
+    /// Its machine code as it is now, as [`Device::compile`] would have made it, if there is more of it than when it was loaded: what was compiled since is then there
+    /// from the start.
+    fn grown(&self) -> Option<Vec<u8>> {
+        None
+    }
     /// A queue of launches that run by themselves, one after the other.
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>>;
 }

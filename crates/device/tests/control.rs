@@ -491,3 +491,30 @@ $first:
     let expected = 2 * (0..PARTS).map(part).sum::<u64>() + 5;
     assert_eq!(on_memory(&body, &[input, 0])[1], expected);
 }
+
+/// A function with so many megabytes in its frame, of which it uses a byte each, and that says where its frame ends.
+fn large_frame(megabytes: usize) -> String {
+    let arrays: String = (0..megabytes).map(|n| format!(".local .align 16 .b8 a{n}[1048576];\n")).collect();
+    let uses: String = (0..megabytes).map(|n| format!("mov.u64 %x0, a{n};\nst.local.u32 [%x0], 1;\n")).collect();
+    let main = kernel("stacksave.u32 %r1;\ncall (%r2), large, ();\nsub.u32 %r1, %r1, %r2;\nst.global.u32 [%d0], %r1;");
+    format!(
+        ".func (.reg .b32 %out) large ()\n{{\n.reg .b64 %x<1>;\n{arrays}stacksave.u32 %out;\n{uses}ret;\n}}\n{main}"
+    )
+}
+
+#[test]
+fn a_frame_larger_than_the_stack_is_there_to_be_found_too_large() {
+    // What a guest compares with its floor can only be read in the frame: it must not be fatal to have entered it.
+    let device = strict();
+    let module = device.load(&format!("{HEADER}{}", large_frame(6))).unwrap();
+    let buffer = buffer_of(&device, &[0]);
+    run(&module, "k", grid(1, 1), &[Arg::U64(buffer.address())]).unwrap();
+    let bytes = words(&buffer, 1)[0];
+    assert!((6 << 20..7 << 20).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn a_frame_that_no_stack_has_room_for_is_refused() {
+    let error = strict().load(&format!("{HEADER}{}", large_frame(9))).unwrap_err();
+    assert!(error.to_string().contains("`large`") && error.to_string().contains("bytes of stack"), "{error}");
+}

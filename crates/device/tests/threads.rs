@@ -327,7 +327,7 @@ fn service_comes_around_while_every_worker_computes() {
 
 #[test]
 fn an_idle_kernel_costs_next_to_nothing() {
-    let device = open_with(Options { workers: 1, strict: false });
+    let device = open_with(Options { workers: 1, ..Options::default() });
     let module = load(
         &device,
         &kernel(

@@ -228,7 +228,11 @@ impl Build {
         cache.flush();
         let timings = compiled.map_or_else(Vec::new, |compiled| compiled.timings().to_vec());
         let load = began.elapsed().saturating_sub(timings.iter().map(|(_, time)| *time).sum());
-        let program = program.kept(cache.clone(), in_use, self.name.clone());
+        let took = match origin {
+            Origin::Hit { saved } => saved,
+            _ => began.elapsed(),
+        };
+        let program = program.kept(cache.clone(), key.clone(), in_use, self.name.clone(), took);
         Ok((program, Report { origin, timings, load }, bytes))
     }
 

@@ -4,11 +4,12 @@ use crate::batch::{Batch, LaunchBuffers};
 use crate::compile::{Compiled, Safer};
 use crate::compiler::Build;
 use crate::error::Error;
+use crate::frame;
 use crate::value::{Value, ValueType};
 use crate::wave::{Waves, stillborn};
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
-use gpu_run_cache::{Cache, InUse};
+use gpu_run_cache::{Cache, InUse, Key};
 use gpu_run_device::{Device, Module};
 use gpu_run_ptx::Checks;
 use gpu_run_wasi::Context;
@@ -29,8 +30,30 @@ pub struct Program {
     /// Where it came from, and others like it come from.
     cache: Arc<Cache>,
     _in_use: InUse,
+    _growth: Option<Growth>,
     /// In the cache.
     name: String,
+}
+
+/// Where a program goes again when it is done with, if it has more machine code by then than it began with: a device may compile functions when they are called.
+#[derive(Debug)]
+struct Growth {
+    cache: Arc<Cache>,
+    key: Key,
+    module: Arc<dyn Module>,
+    compiled: Arc<Compiled>,
+    /// What making it took.
+    took: Duration,
+}
+
+impl Drop for Growth {
+    fn drop(&mut self) {
+        if let Some(code) = self.module.grown() {
+            let began = Instant::now();
+            let kept = self.cache.put(&self.key, &frame::write(&self.compiled, &code), self.took);
+            tracing::debug!(bytes = code.len(), kept, time = ?began.elapsed(), "what was compiled meanwhile is kept");
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -130,12 +153,14 @@ impl Program {
 
     pub(crate) fn new(device: Arc<dyn Device>, module: Arc<dyn Module>, compiled: Arc<Compiled>) -> Self {
         let cache = Arc::new(Cache::off("the program was not asked of one"));
-        Self { device, module, compiled, cache, _in_use: InUse::default(), name: String::new() }
+        Self { device, module, compiled, cache, _in_use: InUse::default(), _growth: None, name: String::new() }
     }
 
     /// The same, of a cache: its entry stays while the program does.
-    pub(crate) fn kept(self, cache: Arc<Cache>, in_use: InUse, name: String) -> Self {
-        Self { cache, _in_use: in_use, name, ..self }
+    pub(crate) fn kept(self, cache: Arc<Cache>, key: Key, in_use: InUse, name: String, took: Duration) -> Self {
+        let (module, compiled) = (self.module.clone(), self.compiled.clone());
+        let growth = Growth { cache: cache.clone(), key, module, compiled, took };
+        Self { cache, _in_use: in_use, _growth: Some(growth), name, ..self }
     }
 
     /// The same program on the same device in another build.

@@ -92,7 +92,7 @@ fn whatever_changes_the_result_is_in_the_key() {
     let (_alone, dir) = (alone(), tempfile::tempdir().unwrap());
     let compiler = compiler(dir.path());
     let device = gpu_run_device::cpu::open();
-    let strict = gpu_run_device::cpu::open_with(gpu_run_device::cpu::Options { workers: 0, strict: true });
+    let strict = gpu_run_device::cpu::open_with(gpu_run_device::cpu::Options { strict: true, ..Default::default() });
     let other = |change: fn(&mut CompileOptions)| {
         let mut options = options();
         change(&mut options);

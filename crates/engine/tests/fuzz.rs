@@ -45,6 +45,11 @@ fn judge(ptx: &str) -> Result<(), String> {
     support::assemble(ptx)
 }
 
+/// The Wasmtime the tests are built with does not know the threads proposal.
+const ATOMICS: bool = false;
+
+fn configure(_: &mut wasmtime::Config) {}
+
 fn main() {
     let args = Arguments::from_args();
     // One seed alone is one test.
@@ -92,6 +97,6 @@ fn run(generator: Generator, part: u64, parts: u64) -> Result<(), Failed> {
     }
     // A generator whose modules do nothing would pass for ever.
     let returned = total.calls - total.traps;
-    let thorough = seeds.end - seeds.start == 1 || returned > 2 * total.modules && total.skipped * 4 < total.modules;
+    let thorough = seeds.end - seeds.start == 1 || returned > 2 * total.modules && total.skipped() * 4 < total.modules;
     if thorough { Ok(()) } else { Err(format!("too little was compared: {total:?}").into()) }
 }

@@ -24,7 +24,7 @@ pub(super) struct Context {
     pub(super) warp: WarpRequest,
     /// What the scheduler answers to it.
     pub(super) answer: u64,
-    /// The PTX line of the barrier or fault that suspended the fibre.
+    /// The PTX line of the barrier or fault that suspended the fibre; the function that is to be compiled, with [`Pause::Late`].
     pub(super) line: u32,
     /// About where on its stack it was suspended.
     pub(super) resting: usize,
@@ -39,6 +39,8 @@ pub(super) enum Pause {
     Warp,
     Exit,
     Fault(Fault),
+    /// A function was called that is not compiled yet: its number is the context's line.
+    Late,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +122,14 @@ pub(super) extern "C" fn fault(kind: u32, line: u32) {
         _ => Fault::BadIndex,
     };
     pause(context, Pause::Fault(kind)); // the scheduler never resumes it
+}
+
+/// Comes back when the function is compiled. On this thread's stack there may be no room for a compiler: the scheduler has it compiled on its own.
+pub(super) extern "C" fn late(function: u32) {
+    let context = current();
+    // SAFETY: as in `fault`.
+    unsafe { (*context).line = function };
+    pause(context, Pause::Late);
 }
 
 pub(super) extern "C" fn sleep(nanoseconds: u32) {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 pub(super) struct Launch {
-    /// Keeps the code mapped.
-    _program: Arc<Program>,
+    /// Keeps the code mapped, and makes more of it.
+    pub(super) program: Arc<Program>,
     pub(super) entry: Entry,
     /// One cell for each.
     pub(super) parameters: Box<[u64]>,
@@ -56,7 +56,7 @@ impl Launch {
         let service = unsafe { std::mem::transmute::<Service<'_>, Service<'static>>(service) };
         Self {
             shared_bytes: program.shared_bytes,
-            _program: program,
+            program,
             entry,
             parameters,
             grid,

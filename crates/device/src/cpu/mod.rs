@@ -9,6 +9,7 @@
 //! ```
 //!
 //! Addresses on this device are addresses of the process: nothing a kernel does is checked here beyond what the kernel checks itself.
+//! `GPU_RUN_CPU_LATE_FROM`, or [`Options::late_from`], says from how much PTX on functions are compiled when they are first called (`compile/late.rs`).
 //! With `GPU_RUN_CPU_STRICT=1`, or [`Options::strict`], an access that is not aligned ends the launch as on a GPU.
 
 mod ast;
@@ -45,6 +46,9 @@ const STACK_BYTES: u32 = 8 << 20;
 /// Memory of a thread's own that programs are told of: what a large GPU has.
 const OWN_BYTES: u32 = 256 << 10;
 
+/// Bytes of PTX from which on functions are compiled when they are first called: some seconds of work. Below, all are compiled at once, on all cores, and call each other directly.
+const LATE_FROM: u64 = 16 << 20;
+
 /// How to open the device.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -52,12 +56,15 @@ pub struct Options {
     pub workers: u32,
     /// Misaligned accesses end the launch with [`Error::Fault`], as on a GPU. Costs a test at every access.
     pub strict: bool,
+    /// Bytes of PTX from which on functions are compiled when they are first called; `None` for what is right for most.
+    pub late_from: Option<u64>,
 }
 
 /// The device, one worker per core.
 pub fn open() -> Arc<dyn Device> {
     let strict = std::env::var_os("GPU_RUN_CPU_STRICT").is_some_and(|v| v == "1");
-    open_with(Options { workers: 0, strict })
+    let late_from = std::env::var("GPU_RUN_CPU_LATE_FROM").ok().and_then(|bytes| bytes.parse().ok());
+    open_with(Options { workers: 0, strict, late_from })
 }
 
 pub fn open_with(options: Options) -> Arc<dyn Device> {
@@ -75,7 +82,8 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
         stack_bytes: STACK_BYTES,
         own_bytes: OWN_BYTES,
     };
-    let options = compile::Options { strict: options.strict };
+    let late_from = options.late_from.unwrap_or(LATE_FROM);
+    let options = compile::Options { strict: options.strict, late_from };
     Arc::new(Cpu { properties, options, pool: Arc::new(Pool::new(workers)), lost: Arc::default() })
 }
 
@@ -126,12 +134,12 @@ impl Device for Cpu {
 
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {
         self.lost.check()?;
-        Ok(self.loaded(Object::from_bytes(code)?.place()?))
+        Ok(self.loaded(Object::from_bytes(code)?.place(self.options)?))
     }
 
     fn load_pages(&self, pages: Pages, code: Range<usize>) -> Result<Arc<dyn Module>> {
         self.lost.check()?;
-        Ok(self.loaded(Object::place_in(pages.0, code)?))
+        Ok(self.loaded(Object::place_in(pages.0, code, self.options)?))
     }
 }
 
@@ -156,6 +164,10 @@ impl fmt::Debug for Loaded {
 }
 
 impl Module for Loaded {
+    fn grown(&self) -> Option<Vec<u8>> {
+        self.program.grown()
+    }
+
     fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
         crate::count_wait();
         self.execute(kernel, grid, args, service, false)

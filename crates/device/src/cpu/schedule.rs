@@ -237,6 +237,13 @@ impl Worker<'_> {
                 let line = block.fibers[thread as usize].as_ref().map_or(0, Fiber::line);
                 joined.map_err(|message| Error::Fault(format!("PTX line {line}: {message}")))?;
             }
+            Some(Pause::Late) => {
+                let function = fiber.line();
+                self.launch.program.make(function)?;
+                self.idle.since = None;
+                self.ready.push_front((place, thread));
+                return Ok(());
+            }
             Some(Pause::Fault(kind)) => return Err(fault(kind, fiber.line(), block.number, thread)),
             Some(Pause::Exit) | None => {
                 self.idle.since = None;

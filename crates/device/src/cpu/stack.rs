@@ -37,6 +37,9 @@ pub(super) fn context_of(address: usize) -> usize {
 
 /// For the calls into the host that compiled code makes.
 const SLACK: usize = 64 << 10;
+/// The largest frame of one function. So much more than a kernel asks for can be touched: a function touches all of its frame before it can look whether there was stack for it.
+/// Memory that is touched by none costs none.
+pub(super) const FRAME: usize = 8 << 20;
 /// Below the stack, never mapped.
 const GUARD: usize = 1 << 20;
 /// Stacks deeper than this are given back to the system beyond it when their thread ends.
@@ -47,7 +50,7 @@ const SLAB: usize = 64;
 /// Above the stack of the last colour: address space, not memory.
 const COLOURED: usize = (COLOURS * COLOUR_STEP).next_multiple_of(4096) + 4096;
 /// The most stack a thread can have, for `Grid::stack_bytes`.
-pub(super) const MAX_STACK: usize = SLOT - GUARD - SLACK - COLOURED - 4096;
+pub(super) const MAX_STACK: usize = SLOT - GUARD - FRAME - SLACK - COLOURED - 4096;
 
 /// One stack, owned by the fibre that runs on it.
 #[derive(Debug)]
@@ -96,7 +99,7 @@ impl Stacks {
             let message = format!("{bytes} bytes of stack for each thread: the cpu device has at most {MAX_STACK}");
             return Err(Error::Unavailable(message));
         }
-        let needed = (bytes + SLACK + COLOURED).next_multiple_of(4096);
+        let needed = (bytes + FRAME + SLACK + COLOURED).next_multiple_of(4096);
         let mut stack = self.free_slot()?;
         if stack.mapped < needed {
             // SAFETY: the top `needed` bytes, whole pages, of a slot that only this stack has.

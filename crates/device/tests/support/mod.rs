@@ -12,7 +12,7 @@ pub const HEADER: &str = ".version 7.8\n.target sm_75\n.address_size 64\n";
 
 /// Two workers, alignment checked.
 pub fn strict() -> Arc<dyn Device> {
-    open_with(Options { workers: 2, strict: true })
+    open_with(Options { workers: 2, strict: true, ..Options::default() })
 }
 
 pub fn grid(blocks: u32, threads: u32) -> Grid {

@@ -59,7 +59,7 @@ fn parsed([text, theirs]: [String; 2]) -> Result<Option<Subject>, String> {
 /// Compares a seed's module. If the two sides differ, the module is left in `folder`; if the process crashes, too.
 pub(crate) fn run(generator: Generator, seed: u64, folder: &Path) -> Result<Compared, String> {
     let Some(Subject { ours, theirs, text }) = generator.module(seed)? else {
-        return Ok(Compared { skipped: 1, ..Compared::default() });
+        return Ok(Compared { unmade: 1, ..Compared::default() });
     };
     let file = folder.join(format!("{}-{seed}.wat", generator.name()));
     std::fs::create_dir_all(folder)

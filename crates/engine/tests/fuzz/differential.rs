@@ -1,4 +1,4 @@
-//! One module, three runs: Wasmtime, and gpu-run on `cpu` in both layouts. They must agree on every result, every trap, the memory and
+//! One module, five runs: Wasmtime, and four builds of gpu-run on `cpu`. They must agree on every result, every trap, the memory and
 //! the exported globals.
 //!
 //! Both sides canonicalise NaN, so bits are compared. What is not compared: function references beyond being null (their
@@ -23,27 +23,46 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let mut config = Config::new();
     config.cranelift_nan_canonicalization(true).max_wasm_stack(1 << 20);
     config.wasm_exceptions(true).wasm_memory64(true).wasm_multi_memory(true).wasm_tail_call(true);
-    config.wasm_relaxed_simd(true).relaxed_simd_deterministic(true);
+    config.wasm_relaxed_simd(true).relaxed_simd_deterministic(true).wasm_function_references(true);
+    crate::configure(&mut config);
     Engine::new(&config).expect("Wasmtime takes its own settings")
 });
 static DEVICE: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
 
-/// What was compared.
-#[derive(Clone, Copy, Debug, Default)]
+/// What was compared, and what was not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
+    /// Modules that ran on all sides.
     pub(crate) modules: u64,
+    /// Of those: nothing could be called, as they export no function, or trap when they are instantiated.
+    pub(crate) silent: u64,
     pub(crate) calls: u64,
+    /// Calls that trapped.
     pub(crate) traps: u64,
-    /// Modules one side has a limit for.
-    pub(crate) skipped: u64,
+    /// Seeds that gave no module.
+    pub(crate) unmade: u64,
+    /// Modules Wasmtime has a limit for.
+    pub(crate) refused: u64,
+    /// Modules gpu-run has a limit for.
+    pub(crate) limited: u64,
+}
+
+impl Compared {
+    /// Seeds that nothing was compared for.
+    pub(crate) fn skipped(&self) -> u64 {
+        self.unmade + self.refused + self.limited
+    }
 }
 
 impl std::ops::AddAssign for Compared {
     fn add_assign(&mut self, other: Self) {
         self.modules += other.modules;
+        self.silent += other.silent;
         self.calls += other.calls;
         self.traps += other.traps;
-        self.skipped += other.skipped;
+        self.unmade += other.unmade;
+        self.refused += other.refused;
+        self.limited += other.limited;
     }
 }
 
@@ -56,23 +75,19 @@ enum Outcome {
 
 /// Compares the runs of a module, of which Wasmtime gets a version of its own; an `Err` says how they differ.
 pub(crate) fn compare(wasm: &[u8], theirs: &[u8], random: &mut Random) -> Result<Compared, String> {
-    let mut compared = Compared { modules: 1, ..Compared::default() };
     let Ok(module) = Module::new(&ENGINE, theirs) else {
-        compared.skipped = 1;
-        return Ok(compared);
+        return Ok(Compared { refused: 1, ..Compared::default() });
     };
     let programs = BUILDS.map(|(_, layout, checks)| load(wasm, layout, checks));
     let mut ours = Vec::new();
     for program in programs {
         match program {
             Ok(program) => ours.push(program),
-            Err(gpu_run_engine::Error::Limit(_)) => {
-                compared.skipped = 1;
-                return Ok(compared);
-            }
+            Err(gpu_run_engine::Error::Limit(_)) => return Ok(Compared { limited: 1, ..Compared::default() }),
             Err(error) => return Err(format!("Wasmtime takes the module, gpu-run does not: {error}")),
         }
     }
+    let mut compared = Compared { modules: 1, silent: 1, ..Compared::default() };
     let mut side = match Sides::new(&module, wasm, &ours)? {
         Some(sides) => sides,
         None => return Ok(compared),
@@ -81,6 +96,7 @@ pub(crate) fn compare(wasm: &[u8], theirs: &[u8], random: &mut Random) -> Result
         for _ in 0..CALLS {
             let args: Vec<Value> = params.iter().map(|ty| argument(ty, random)).collect();
             compared.calls += 1;
+            compared.silent = 0;
             if side.call(&function, &args)? {
                 continue;
             }
@@ -123,10 +139,13 @@ fn memories(wasm: &[u8]) -> HashMap<String, usize> {
     memories.map(|export| (export.name.to_owned(), export.index as usize)).collect()
 }
 
-/// Exported functions and their parameters.
+/// Exported functions that can be called from outside, and their parameters.
 fn functions(module: &Module) -> Vec<(String, Vec<ValType>)> {
+    let can_be_made = |ty: &ValType| ty.as_ref().is_none_or(|reference| reference.is_nullable());
     let function = |export: wasmtime::ExportType<'_>| match export.ty() {
-        ExternType::Func(ty) => Some((export.name().to_owned(), ty.params().collect())),
+        ExternType::Func(ty) if ty.params().all(|ty| can_be_made(&ty)) => {
+            Some((export.name().to_owned(), ty.params().collect()))
+        }
         _ => None,
     };
     module.exports().filter_map(function).collect()
@@ -231,13 +250,20 @@ impl Sides {
             .map(|export| (export.name().to_owned(), export.into_extern()))
             .collect();
         for (export, what) in exports {
+            let shared = match &what {
+                Extern::SharedMemory(memory) => Some(copied(memory)?),
+                _ => None,
+            };
             for (name, instance) in &self.ours {
                 match &what {
-                    Extern::Memory(memory) => {
+                    Extern::Memory(_) | Extern::SharedMemory(_) => {
+                        let theirs = match &what {
+                            Extern::Memory(memory) => memory.data(&self.store),
+                            _ => shared.as_deref().unwrap_or_default(),
+                        };
                         let index = self.memories.get(&export).copied().unwrap_or(0);
                         let ours = instance.memory(index).map_err(|error| error.to_string())?;
-                        compare_memory(memory.data(&self.store), &ours)
-                            .map_err(|at| format!("{name}: memory {index}: {at}"))?;
+                        compare_memory(theirs, &ours).map_err(|at| format!("{name}: memory {index}: {at}"))?;
                     }
                     Extern::Global(global) => {
                         let expected = from_wasmtime(&global.get(&mut self.store))?;
@@ -266,6 +292,28 @@ fn same(side: &str, what: &str, expected: &Outcome, got: &Outcome) -> Result<(),
     }
 }
 
+/// What is in a shared memory. Wasmtime gives no bytes of one that could change meanwhile: a module copies them to a memory of its own.
+fn copied(memory: &wasmtime::SharedMemory) -> Result<Vec<u8>, String> {
+    let (ty, pages) = (memory.ty(), memory.size());
+    let index = if ty.is_64() { "i64" } else { "i32" };
+    let limits = format!("{} {}", ty.minimum(), ty.maximum().ok_or("a shared memory has a maximum")?);
+    let text = format!(
+        "(module
+  (import \"\" \"\" (memory $shared {index} {limits} shared))
+  (memory $copy (export \"copy\") {index} {pages})
+  (func (export \"\") (memory.copy $copy $shared
+    ({index}.const 0) ({index}.const 0) ({index}.mul (memory.size $copy) ({index}.const 65536)))))"
+    );
+    let copy = || -> wasmtime::Result<Vec<u8>> {
+        let mut store = Store::new(&ENGINE, ());
+        let module = Module::new(&ENGINE, text)?;
+        let instance = wasmtime::Instance::new(&mut store, &module, &[memory.clone().into()])?;
+        instance.get_typed_func::<(), ()>(&mut store, "")?.call(&mut store, ())?;
+        Ok(instance.get_memory(&mut store, "copy").map(|memory| memory.data(&store).to_vec()).unwrap_or_default())
+    };
+    copy().map_err(|error| format!("a shared memory of Wasmtime's cannot be read: {error}"))
+}
+
 fn compare_memory(theirs: &[u8], ours: &[u8]) -> Result<(), String> {
     if theirs.len() != ours.len() {
         return Err(format!("Wasmtime has {} bytes, gpu-run {}", theirs.len(), ours.len()));
@@ -292,6 +340,7 @@ fn trap(error: &wasmtime::Error) -> Result<TrapCode, String> {
         Some(Trap::BadConversionToInteger) => TrapCode::BadConversionToInteger,
         Some(Trap::StackOverflow) => TrapCode::StackOverflow,
         Some(Trap::NullReference) => TrapCode::NullReference,
+        Some(Trap::HeapMisaligned | Trap::AtomicWaitNonSharedMemory) => TrapCode::Unreachable,
         None if error.is::<wasmtime::ThrownException>() => TrapCode::UncaughtException,
         _ => return Err(format!("Wasmtime failed: {error}")),
     })
@@ -302,7 +351,7 @@ fn comparable(code: TrapCode) -> TrapCode {
     match code {
         TrapCode::UndefinedElement => TrapCode::TableOutOfBounds,
         TrapCode::NullException | TrapCode::NullFunction => TrapCode::NullReference,
-        // See `atomics.rs`.
+        // See `atomics.rs`; and below.
         TrapCode::UnalignedAtomic | TrapCode::WaitOnUnshared => TrapCode::Unreachable,
         other => other,
     }

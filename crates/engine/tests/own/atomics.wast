@@ -50,3 +50,14 @@
 (assert_trap (invoke "notify" (i32.const 65536)) "out of bounds memory access")
 (assert_return (invoke "add" (i32.const 65528) (i64.const -1)) (i64.const 0))
 (assert_return (invoke "add" (i32.const 65528) (i64.const 0)) (i64.const -1))
+
+;; Alignment first, however far a 64-bit address reaches.
+(module
+  (memory i64 1 1)
+  (func (export "far") (param i64) (result i64) (i64.atomic.load offset=2483259960793016099 (local.get 0)))
+  (func (export "near") (param i64) (result i32) (i32.atomic.load offset=3 (local.get 0))))
+(assert_trap (invoke "far" (i64.const 0)) "unaligned atomic")
+(assert_trap (invoke "far" (i64.const 5)) "out of bounds memory access")
+(assert_trap (invoke "near" (i64.const 0x100000000)) "unaligned atomic")
+(assert_trap (invoke "near" (i64.const 0x100000001)) "out of bounds memory access")
+(assert_return (invoke "near" (i64.const 1)) (i32.const 0))

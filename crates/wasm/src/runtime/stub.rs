@@ -76,7 +76,7 @@ fn check_alignment(code: &mut Code<'_>, pointer: u8, align: u32) {
     if align > 1 {
         let pointer = parameter(code, pointer);
         let skew = code.ins().band_imm_u(pointer, i64::from(align) - 1);
-        code.trap_if(skew, TrapCode::HostCall);
+        code.trap_if(skew, TrapCode::MisalignedPointer);
     }
 }
 

@@ -114,14 +114,16 @@ impl Translator<'_, '_> {
     /// Pops the address; traps unless it is aligned and, if others may reach it, inside.
     fn atomic_place(&mut self, memarg: MemArg, bytes: u64) -> Place {
         let at = self.pop();
+        if bytes > 1 {
+            // Before anything is asked of how far it reaches: the lowest bits of a sum are those of its parts.
+            let low = self.code.ins().iadd_imm_s(at, (memarg.offset % bytes) as i64);
+            let misaligned = self.code.ins().band_imm_u(low, bytes as i64 - 1);
+            self.code.trap_if(misaligned, TrapCode::UnalignedAtomic);
+        }
         let at = self.code.narrow(at, TrapCode::MemoryOutOfBounds);
         self.check_offset(memarg);
         let wide = self.code.ins().uextend(I64, at);
         let address = self.code.ins().iadd_imm_s(wide, i64::from(memarg.offset as u32));
-        if bytes > 1 {
-            let misaligned = self.code.ins().band_imm_u(address, bytes as i64 - 1);
-            self.code.trap_if(misaligned, TrapCode::UnalignedAtomic);
-        }
         if let Some(memory) = self.side(memarg) {
             return Place::Side(memory, self.side_address(memory, at, memarg, bytes as u32));
         }

@@ -34,7 +34,12 @@ impl<'u> Translator<'u, '_> {
         let signature = self.b.import_signature(signature);
         let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: super::FUNCTION, index });
         let name = ExternalName::user(name);
-        let reference = self.b.import_function(ExtFuncData { name, signature, colocated: true, patchable: false });
+        let reference = self.b.import_function(ExtFuncData {
+            name,
+            signature,
+            colocated: self.unit.late.is_none(),
+            patchable: false,
+        });
         self.callees.insert(index, reference);
         reference
     }
@@ -74,6 +79,11 @@ impl<'u> Translator<'u, '_> {
         let inst = match (direct, call.callee) {
             (None, Callee::Indirect(register, _)) => {
                 let address = self.read(Operand::Register(register), Type::B64)?;
+                let signature = self.b.import_signature(unit.signature(signature));
+                self.b.ins().call_indirect(signature, address, &arguments)
+            }
+            (Some(index), _) if unit.is_late(index) => {
+                let address = self.late_address(index);
                 let signature = self.b.import_signature(unit.signature(signature));
                 self.b.ins().call_indirect(signature, address, &arguments)
             }

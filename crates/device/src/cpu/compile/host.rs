@@ -13,10 +13,12 @@ pub(super) enum Host {
     Warp,
     Timer,
     Clock,
+    Late,
 }
 
 impl Host {
-    const ALL: [Self; 7] = [Self::Exit, Self::Fault, Self::Sleep, Self::Barrier, Self::Warp, Self::Timer, Self::Clock];
+    const ALL: [Self; 8] =
+        [Self::Exit, Self::Fault, Self::Sleep, Self::Barrier, Self::Warp, Self::Timer, Self::Clock, Self::Late];
 
     pub(super) fn number(self) -> u32 {
         self as u32
@@ -31,6 +33,7 @@ impl Host {
             Self::Warp => context::warp as *const () as usize,
             Self::Timer => context::timer as *const () as usize,
             Self::Clock => context::clock as *const () as usize,
+            Self::Late => context::late as *const () as usize,
         }
     }
 }

@@ -27,19 +27,31 @@ pub(super) fn link(functions: &[Native]) -> Result<(Vec<u8>, Vec<u32>, Vec<Fixup
     let offsets: Vec<u32> = offsets.into_iter().map(|at| at as u32).collect();
     let (mut bytes, mut fixups) = (vec![0; total], Vec::new());
     for (function, &at) in functions.iter().zip(&offsets) {
-        let code = function.code.code_buffer();
-        bytes[at as usize..][..code.len()].copy_from_slice(code);
-        for relocation in function.code.buffer.relocs() {
-            let target = target(function, relocation, &offsets, at)?;
-            let at = at + relocation.offset;
-            match (relocation.kind, target) {
-                (Reloc::Abs8, _) => fixups.push(Fixup { at, target, addend: relocation.addend }),
-                (_, Target::Code(target)) => patch(&mut bytes, at as usize, relocation, target)?,
-                _ => return Err(unknown(relocation)),
-            }
-        }
+        put(function, at, &offsets, &mut bytes, &mut fixups)?;
     }
     Ok((bytes, offsets, fixups))
+}
+
+/// The code of one function that lies apart from all others, where those are, and the addresses that are left to fill in.
+pub(super) fn link_one(function: &Native, offsets: &[u32]) -> Result<(Vec<u8>, Vec<Fixup>)> {
+    let (mut bytes, mut fixups) = (vec![0; function.code.code_buffer().len()], Vec::new());
+    put(function, 0, offsets, &mut bytes, &mut fixups)?;
+    Ok((bytes, fixups))
+}
+
+fn put(function: &Native, at: u32, offsets: &[u32], bytes: &mut [u8], fixups: &mut Vec<Fixup>) -> Result<()> {
+    let code = function.code.code_buffer();
+    bytes[at as usize..][..code.len()].copy_from_slice(code);
+    for relocation in function.code.buffer.relocs() {
+        let target = target(function, relocation, offsets, at)?;
+        let at = at + relocation.offset;
+        match (relocation.kind, target) {
+            (Reloc::Abs8, _) => fixups.push(Fixup { at, target, addend: relocation.addend }),
+            (_, Target::Code(target)) => patch(bytes, at as usize, relocation, target)?,
+            _ => return Err(unknown(relocation)),
+        }
+    }
+    Ok(())
 }
 
 fn unknown(relocation: &FinalizedMachReloc) -> Error {

@@ -60,10 +60,19 @@ impl<'u> Translator<'u, '_> {
             return Ok(self.b.ins().iadd(base, at));
         }
         if let Some(&index) = self.unit.functions.get(name) {
+            if self.unit.is_late(index) {
+                return Ok(self.late_address(index));
+            }
             let function = self.callee(index);
             return Ok(self.b.ins().func_addr(types::I64, function));
         }
         Err(self.error(format!("`{name}` is not defined in this module")))
+    }
+
+    /// Where a function is that is compiled when it is first called: its code, or what lets it be compiled.
+    pub(super) fn late_address(&mut self, index: u32) -> Value {
+        let slot = self.data(self.unit.slot(index));
+        self.b.ins().load(types::I64, MemFlagsData::trusted(), slot, 0)
     }
 
     /// An address in the module's data, filled in when the code gets its place.

@@ -6,6 +6,7 @@
 mod arithmetic;
 mod calls;
 mod host;
+mod late;
 mod link;
 mod memory;
 mod object;
@@ -16,8 +17,10 @@ mod translate;
 pub(super) use object::Object;
 
 use super::ast;
+use super::ast::Function;
 use super::mapping::Mapping;
 use super::parse::{Map, Text, at_line, parse};
+use super::stack::FRAME;
 use crate::{Error, Result};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Signature, UserExternalName, types};
@@ -25,16 +28,25 @@ use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CompiledCode, Context};
 use cranelift_frontend::FunctionBuilderContext;
-use object::{Fixup, Target};
+use object::{Fixup, LateObject, Target};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     /// Every access to memory checks its alignment and ends the launch where a GPU would.
     pub(super) strict: bool,
+    /// Bytes of PTX from which on functions are compiled when they are first called.
+    pub(super) late_from: u64,
+}
+
+#[cfg(test)]
+impl Default for Options {
+    fn default() -> Self {
+        Self { strict: false, late_from: u64::MAX }
+    }
 }
 
 /// A loaded module: where its kernels are. The mappings live as long as it does.
@@ -43,8 +55,25 @@ pub(super) struct Program {
     pub(super) kernels: HashMap<String, Kernel>,
     /// Bytes of shared memory a block has.
     pub(super) shared_bytes: usize,
+    /// Functions that are compiled when they are first called. Before the data, which it writes to.
+    late: Option<late::Late>,
     _code: Mapping,
     _data: Mapping,
+}
+
+impl Program {
+    /// Compiles a function that was called and is not there yet.
+    pub(super) fn make(&self, function: u32) -> Result<()> {
+        match &self.late {
+            Some(late) => late.make(function),
+            None => Err(Error::Codegen(format!("function {function} is not one that is compiled when it is called"))),
+        }
+    }
+
+    /// What is to be kept of it, if it is more than it was made of.
+    pub(super) fn grown(&self) -> Option<Vec<u8>> {
+        self.late.as_ref()?.grown()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -64,13 +93,20 @@ pub(super) fn compile(ptx: &str, options: Options) -> Result<Object<'static>> {
         .functions
         .par_iter()
         .zip(bodies)
-        .map_init(Default::default, |scratch, (function, text)| native(&unit, function, &text, scratch))
+        .enumerate()
+        .map_init(Default::default, |scratch, (index, (function, text))| match unit.is_late(index as u32) {
+            true => late::stub(&unit, index as u32, scratch),
+            false => native(&unit, function, &text, scratch),
+        })
         .collect::<Result<Vec<_>>>()?;
     let (code, offsets, code_fixups) = link::link(&compiled)?;
     let mut object = Object { code: code.into(), code_fixups, data_bytes: unit.data_bytes, ..Object::default() };
     object.shared_bytes = unit.shared_bytes;
     for global in &module.globals {
         initialize(&unit, global, &offsets, &mut object)?;
+    }
+    for index in (0..offsets.len() as u32).filter(|index| unit.is_late(*index)) {
+        object.data_fixups.push(Fixup { at: unit.slot(index), target: Target::Late(index), addend: 0 });
     }
     let kernels = module.functions.iter().zip(&offsets).filter(|(f, _)| f.entry);
     let kernels = kernels.map(|(f, &at)| object::KernelPlace {
@@ -79,6 +115,7 @@ pub(super) fn compile(ptx: &str, options: Options) -> Result<Object<'static>> {
         parameters: f.signature.parameters.clone(),
     });
     object.kernels = kernels.collect();
+    object.late = unit.late.map(|_| LateObject { text: ptx.to_owned().into(), offsets, made: Vec::new() });
     Ok(object)
 }
 
@@ -93,7 +130,7 @@ pub(super) fn target(options: Options) -> Result<String> {
 #[cfg(test)]
 pub(super) fn compile_only(ptx: &str) -> Result<()> {
     let (module, bodies) = parse(ptx)?;
-    let unit = lay_out(ptx, &module, host()?, Options { strict: true })?;
+    let unit = lay_out(ptx, &module, host()?, Options { strict: true, late_from: u64::MAX })?;
     let mut scratch = Scratch::default();
     module.functions.iter().zip(bodies).try_for_each(|(function, text)| {
         let body = text.read(function)?;
@@ -122,11 +159,24 @@ pub(super) struct Unit<'a> {
     shared_bytes: u64,
     isa: OwnedTargetIsa,
     options: Options,
+    /// Where in the data the slots are of functions that are compiled when they are called, if there are any.
+    late: Option<u32>,
 }
 
 impl Unit<'_> {
     fn error(&self, line: u32, message: impl Into<String>) -> Error {
         at_line(self.source, line, message)
+    }
+
+    /// Whether a function is compiled when it is first called.
+    fn is_late(&self, index: u32) -> bool {
+        let function = &self.module.functions[index as usize];
+        self.late.is_some() && !function.entry && !is_cold(function.name)
+    }
+
+    /// Where in the data its address is.
+    fn slot(&self, index: u32) -> u32 {
+        self.late.unwrap_or_default() + 8 * index
     }
 
     fn call_conv(&self) -> CallConv {
@@ -231,6 +281,14 @@ fn lay_out<'a>(
         }
         bytes += global.bytes;
     }
+    let late = (source.len() as u64 >= options.late_from).then(|| bytes.next_multiple_of(8));
+    if let Some(at) = late {
+        bytes = at + 8 * module.functions.len() as u64;
+        if bytes > u32::MAX as u64 {
+            return Err(at_line(source, 1, "the module's data and functions are too many together"));
+        }
+    }
+    let late = late.map(|at| at as u32);
     let mut shared_bytes = 0u64;
     let mut shared = Map::default();
     for array in &module.shared {
@@ -243,7 +301,7 @@ fn lay_out<'a>(
         }
         shared_bytes += array.bytes;
     }
-    Ok(Unit { source, module, functions, data, data_bytes: bytes, shared, shared_bytes, isa, options })
+    Ok(Unit { source, module, functions, data, data_bytes: bytes, shared, shared_bytes, isa, options, late })
 }
 
 /// Writes a global's first values; those that are addresses are filled in later.
@@ -263,6 +321,7 @@ fn initialize(unit: &Unit<'_>, global: &ast::Global<'_>, functions: &[u32], obje
                 continue;
             }
             ast::Initial::Symbol(name) => match (unit.functions.get(name), unit.data.get(name)) {
+                (Some(&index), _) if unit.is_late(index) => Target::Late(index),
                 (Some(&index), _) => Target::Code(functions[index as usize]),
                 (_, Some(&offset)) => Target::Data(offset),
                 _ => return Err(unit.error(global.line, format!("`{name}` is not defined in this module"))),
@@ -300,13 +359,27 @@ fn native<'a>(unit: &Unit<'a>, ptx: &ast::Function<'a>, text: &Text<'a>, scratch
     context.clear();
     context.func.signature = unit.function_signature(ptx);
     translate::translate(unit, ptx, &text.read(ptx)?, &mut context.func, builder)?;
+    finished(unit, ptx, context)
+}
+
+/// The machine code of the CLIF there is.
+fn finished(unit: &Unit<'_>, ptx: &ast::Function<'_>, context: &mut Context) -> Result<Native> {
     let compiled = context
         .compile(&*unit.isa, &mut ControlPlane::default())
         .map_err(|e| Error::Codegen(format!("`{}`, PTX line {}: {:?}", ptx.name, ptx.line, e.inner)));
     compiled?;
     let names = context.func.params.user_named_funcs().values().cloned().collect();
     match context.take_compiled_code() {
-        Some(code) => Ok(Native { code, names }),
+        Some(code) => {
+            let frame = code.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset as usize);
+            if frame > FRAME {
+                let Function { name, line, .. } = ptx;
+                let message =
+                    format!("`{name}`, PTX line {line}, takes {frame} bytes of stack; a function may take {FRAME}");
+                return Err(Error::Codegen(message));
+            }
+            Ok(Native { code, names })
+        }
         None => Err(Error::Codegen(format!("`{}` gave no code", ptx.name))),
     }
 }

@@ -38,7 +38,7 @@ fn an_object_is_the_same_after_writing_and_reading() {
     assert!(object.code_fixups.iter().any(|f| matches!(f.target, Target::Data(0))), "{:?}", object.code_fixups);
     assert!(object.code_fixups.iter().any(|f| matches!(f.target, Target::Host(_))), "{:?}", object.code_fixups);
     assert!(matches!(object.data_fixups[..], [Fixup { at: 8, target: Target::Code(_), addend: 0 }]));
-    let program = again.place().unwrap();
+    let program = again.place(Options::default()).unwrap();
     assert_eq!(program.kernels["k"].parameters, [Type::U64, Type::U32]);
 }
 
@@ -50,10 +50,10 @@ fn an_object_in_pages_stays_where_it_is_if_it_begins_with_one() {
         let start = pages.address() as usize;
         pages.bytes_mut()[before..before + bytes.len()].copy_from_slice(&bytes);
         let end = start + before + bytes.len();
-        let program = Object::place_in(pages, before..before + bytes.len()).unwrap();
+        let program = Object::place_in(pages, before..before + bytes.len(), Options::default()).unwrap();
         assert_eq!((start..end).contains(&program.kernels["k"].address), stays, "{before}");
     }
-    assert!(Object::place_in(Mapping::new(100).unwrap(), 0..10_000).is_err());
+    assert!(Object::place_in(Mapping::new(100).unwrap(), 0..10_000, Options::default()).is_err());
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn no_object_that_is_cut_or_changed_is_placed_outside_its_memory() {
             if let Ok(object) = Object::from_bytes(&changed)
                 && object.data_bytes < 1 << 20
             {
-                let _ = object.place();
+                let _ = object.place(Options::default());
             }
         }
     }
@@ -79,6 +79,6 @@ fn no_object_that_is_cut_or_changed_is_placed_outside_its_memory() {
 #[test]
 fn two_that_are_placed_have_data_of_their_own() {
     let object = compile(PTX, Options::default()).unwrap();
-    let (one, two) = (object.place().unwrap(), object.place().unwrap());
+    let (one, two) = (object.place(Options::default()).unwrap(), object.place(Options::default()).unwrap());
     assert_ne!(one.kernels["k"].address, two.kernels["k"].address);
 }

@@ -1,5 +1,6 @@
 //! What a thread asks of its surroundings: who it is, and to wait.
 
+use super::Unit;
 use super::host::Host;
 use super::translate::Translator;
 use crate::Result;
@@ -7,9 +8,28 @@ use crate::cpu::ast::{Operand, Shuffle, Special, Type, Vote};
 use crate::cpu::context::{Context, Fault, WarpOperation};
 use crate::cpu::stack::{COLOUR_STEP, COLOURS, CONTEXT_AT, SLOT, SLOT_BITS};
 use cranelift_codegen::ir::{
-    AbiParam, ExtFuncData, ExternalName, InstBuilder, MemFlagsData, Signature, UserExternalName, Value, types,
+    AbiParam, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, UserExternalName, Value, types,
 };
+use cranelift_frontend::FunctionBuilder;
 use std::mem::offset_of;
+
+/// A function of the host, in the function that is being built.
+pub(super) fn host_function(
+    b: &mut FunctionBuilder<'_>,
+    unit: &Unit<'_>,
+    host: Host,
+    arguments: &[types::Type],
+    result: Option<types::Type>,
+) -> FuncRef {
+    let mut signature = Signature::new(unit.call_conv());
+    signature.params.extend(arguments.iter().copied().map(AbiParam::new));
+    signature.returns.extend(result.map(AbiParam::new));
+    let signature = b.import_signature(signature);
+    let name = UserExternalName { namespace: super::HOST, index: host.number() };
+    let name = ExternalName::user(b.func.declare_imported_user_function(name));
+    // Not colocated: the whole address is filled in when the code gets its place.
+    b.import_function(ExtFuncData { name, signature, colocated: false, patchable: false })
+}
 
 /// A context's fields do not change while its thread runs.
 const FIXED: MemFlagsData = MemFlagsData::trusted().with_readonly().with_can_move();
@@ -75,15 +95,8 @@ impl<'u> Translator<'u, '_> {
         let function = match self.hosts.get(&host) {
             Some(&known) => known,
             None => {
-                let mut signature = Signature::new(self.unit.call_conv());
-                signature.params.extend(arguments.iter().map(|v| AbiParam::new(self.b.func.dfg.value_type(*v))));
-                signature.returns.extend(result.map(AbiParam::new));
-                let signature = self.b.import_signature(signature);
-                let name = UserExternalName { namespace: super::HOST, index: host.number() };
-                let name = ExternalName::user(self.b.func.declare_imported_user_function(name));
-                // Not colocated: the whole address is filled in when the code gets its place.
-                let function = ExtFuncData { name, signature, colocated: false, patchable: false };
-                let function = self.b.import_function(function);
+                let types: Vec<_> = arguments.iter().map(|v| self.b.func.dfg.value_type(*v)).collect();
+                let function = host_function(&mut self.b, self.unit, host, &types, result);
                 self.hosts.insert(host, function);
                 function
             }
