@@ -138,18 +138,6 @@ impl Shared {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Has the line that a byte is in fetched, so that whoever reads it soon does not wait. Nothing else happens, wherever it is.
-    #[inline]
-    pub fn prefetch(&self, at: u64) {
-        #[cfg(target_arch = "x86_64")]
-        if at < self.len {
-            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: inside the memory; and a prefetch reads nothing that anyone could tell.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.pointer.as_ptr().add(at as usize).cast_const().cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
-    }
     /// Acquire: what the device wrote before it released this word is visible after.
     ///
     /// # Panics

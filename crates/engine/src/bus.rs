@@ -233,10 +233,6 @@ impl Bus {
             state.next = state.next.wrapping_add(1);
             // A slot number comes from the device: it is checked like everything else.
             if (entry.slot as usize) < state.lanes.len() {
-                // The device has written it: it is in nobody's cache. All are on their way while the first is answered.
-                let port = self.port(entry.slot.into());
-                self.shared.prefetch(port);
-                self.shared.prefetch(port + offset::PAYLOAD);
                 state.ready.push(entry.slot);
             }
         }

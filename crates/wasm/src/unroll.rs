@@ -18,6 +18,8 @@ use std::collections::HashMap;
 /// Instructions that a loop may become, and copies of a round that it may have.
 const MOST_INSTRUCTIONS: usize = 512;
 const MOST_COPIES: u32 = 8;
+/// Variables a round must have passed on to others, for copies to pay: a loop that only counts and stores was slower unrolled.
+const ROTATED: usize = 3;
 /// Rounds beyond which a loop's end is not looked for.
 const MOST_ROUNDS: u32 = 1 << 16;
 
@@ -59,6 +61,9 @@ fn counted(func: &Function, cfg: &ControlFlowGraph, block: Block) -> Option<Coun
     if func.layout.block_insts(block).any(|inst| calls(func, inst) && !is_tick(func, inst)) {
         return None;
     }
+    if rotated(func, block, &again) < ROTATED {
+        return None;
+    }
     func.dfg.block_params(block).iter().enumerate().find_map(|(counter, param)| {
         let next = argument(func, &again, counter)?;
         let step = step(func, *param, next)?;
@@ -67,6 +72,14 @@ fn counted(func: &Function, cfg: &ControlFlowGraph, block: Block) -> Option<Coun
         let copies = (2..=MOST_COPIES).rev().find(|n| rounds % n == 0 && length * *n as usize <= MOST_INSTRUCTIONS)?;
         Some(Counted { block, counter, end, rounds, copies, again_first })
     })
+}
+
+/// How many of a loop's parameters are in the next round what another is in this one.
+fn rotated(func: &Function, block: Block, again: &BlockCall) -> usize {
+    let params = func.dfg.block_params(block);
+    let passes_on =
+        |at: &usize| argument(func, again, *at).is_some_and(|value| value != params[*at] && params.contains(&value));
+    (0..params.len()).filter(passes_on).count()
 }
 
 fn calls(func: &Function, inst: Inst) -> bool {

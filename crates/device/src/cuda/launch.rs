@@ -266,7 +266,7 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
             active = now;
         }
         let idle = now - active;
-        if asked.is_none_or(|asked| now - asked >= ASK_EVERY) {
+        if asked.is_none_or(|asked| now - asked >= (idle / 8).clamp(ASK_SOONEST, ASK_LATEST)) {
             asked = Some(now);
             if stream.is_done()? {
                 // What the kernel said last, it may have said since.
@@ -280,8 +280,9 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
     }
 }
 
-/// How often the driver is asked whether a kernel has ended: who calls meanwhile waits.
-const ASK_EVERY: Duration = Duration::from_micros(10);
+/// How often the driver is asked whether a kernel has ended.
+const ASK_SOONEST: Duration = Duration::from_micros(1);
+const ASK_LATEST: Duration = Duration::from_micros(10);
 /// How long there was nothing to do: until then the service is asked again at once; until then others may run in between; then it sleeps.
 const SPIN: Duration = Duration::from_micros(50);
 const YIELD: Duration = Duration::from_micros(200);
