@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of answers that are kept of a batch.
 pub(crate) const ROOM: usize = 256 << 20;
+/// Bytes an instance asks for at once: all of a batch share what counts them.
+const PORTION: usize = 1 << 10;
 
 /// The answers an instance was given, in order.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(crate) struct Journal {
     answers: Vec<Answer>,
     /// How many of them it was given in this run.
     given: usize,
+    /// Bytes it may keep before it asks for more.
+    allowed: usize,
     /// Whether one could not be kept.
     lost: bool,
     deviated: bool,
@@ -86,12 +90,17 @@ impl Journal {
             return;
         }
         let bytes = size_of::<Answer>() + out.bytes.len();
-        let take = |left: usize| left.checked_sub(bytes);
-        if room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-            self.lost = true;
-            self.answers = Vec::new();
-            return;
+        if self.allowed < bytes {
+            let more = bytes.max(PORTION);
+            let take = |left: usize| left.checked_sub(more);
+            if room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+                self.lost = true;
+                self.answers = Vec::new();
+                return;
+            }
+            self.allowed += more;
         }
+        self.allowed -= bytes;
         let (asked, output) = (hash(call, words, input), out.bytes.as_slice().into());
         self.answers.push(Answer { call, asked, errno, output, split: out.split, stdout, stderr });
         self.given = self.answers.len();

@@ -272,7 +272,6 @@ impl Quiet for Wave {
             let left = (self.outboxes.stdin_left(slot.into()) as usize).min(length);
             // What the host has read for it is more than the device knows of.
             kept.taken.fetch_max(length - left, Ordering::Relaxed);
-            *held(&kept.before) = kept.written();
         }
     }
 
@@ -296,6 +295,10 @@ impl Quiet for Wave {
     }
 
     fn answered(&self, slot: u32, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Answered {
+        if call == Call::fd_write {
+            let kept = self.kept(slot as usize);
+            *held(&kept.before) = kept.written();
+        }
         let Some(random) = self.randoms.get(&slot) else { return Answered::Never };
         if call == Call::random_get
             && let Some(length) = words.first().filter(|length| **length <= MOST_RANDOM)

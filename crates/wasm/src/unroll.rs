@@ -18,8 +18,9 @@ use std::collections::HashMap;
 /// Instructions that a loop may become, and copies of a round that it may have.
 const MOST_INSTRUCTIONS: usize = 512;
 const MOST_COPIES: u32 = 8;
-/// Variables a round must have passed on to others, for copies to pay: a loop that only counts and stores was slower unrolled.
+/// Copies pay where a round passes so many variables on to others, or has so many instructions: short loops that only count and load were slower.
 const ROTATED: usize = 3;
+const LONG: usize = 24;
 /// Rounds beyond which a loop's end is not looked for.
 const MOST_ROUNDS: u32 = 1 << 16;
 
@@ -61,7 +62,7 @@ fn counted(func: &Function, cfg: &ControlFlowGraph, block: Block) -> Option<Coun
     if func.layout.block_insts(block).any(|inst| calls(func, inst) && !is_tick(func, inst)) {
         return None;
     }
-    if rotated(func, block, &again) < ROTATED {
+    if rotated(func, block, &again) < ROTATED && length < LONG {
         return None;
     }
     func.dfg.block_params(block).iter().enumerate().find_map(|(counter, param)| {
