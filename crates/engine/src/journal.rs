@@ -203,6 +203,7 @@ fn sip_round(v: &mut [u64; 4]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::hash::Hasher;
 
     fn asked(journal: &mut Journal, room: &AtomicUsize, call: Call, word: u64) -> Answered {
         let mut out = Out::default();
