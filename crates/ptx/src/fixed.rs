@@ -11,6 +11,7 @@ use crate::guest::{Access, Root};
 use crate::memory::{Place, Read};
 use crate::range::{Range, Shape};
 use crate::regs::{Class, Operand, Reg};
+use crate::writer::{push_array, push_unsigned};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, ValueDef, types};
 
 /// What lies where.
@@ -32,27 +33,13 @@ impl Fixed {
     /// So many bytes at a guest address, if they are fixed.
     fn value(&self, at: u64, bytes: u32) -> Option<u64> {
         let from = usize::try_from(at.checked_sub(self.at)?).ok()?;
-        let found = self.bytes.get(from..from.checked_add(bytes as usize)?)?;
-        let mut word = [0; 8];
-        word.get_mut(..found.len())?.copy_from_slice(found);
-        Some(u64::from_le_bytes(word))
+        word(self.bytes.get(from..from.checked_add(bytes as usize)?)?)
     }
 
     /// Prints the shared copy.
     pub(crate) fn define(&self, out: &mut String) {
-        let words = self.bytes.len().div_ceil(8);
-        out.push_str(".global .align 8 .u64 ");
-        out.push_str(COPY);
-        out.push('[');
-        crate::writer::push_unsigned(out, words as u64);
-        out.push_str("] = { ");
-        for (i, chunk) in self.bytes.chunks(8).enumerate() {
-            out.push_str(if i == 0 { "" } else { ", " });
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            crate::writer::push_unsigned(out, u64::from_le_bytes(word));
-        }
-        out.push_str(" };\n");
+        let words: Vec<u64> = self.bytes.chunks(8).filter_map(word).collect();
+        push_array(out, COPY, &words, |out, word| push_unsigned(out, *word));
     }
 }
 
@@ -154,6 +141,13 @@ impl Emitter<'_> {
         let touches = self.body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[beyond.into(), count.into()]);
         self.body.exit_if(touches, When::True);
     }
+}
+
+/// Up to eight bytes, as a number.
+fn word(bytes: &[u8]) -> Option<u64> {
+    let mut word = [0; 8];
+    word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(u64::from_le_bytes(word))
 }
 
 /// Where an access with such a root begins at the lowest, and ends at the highest.

@@ -197,17 +197,11 @@ fn push_module_header(out: &mut String, target: &Target) {
 
 /// Code addresses for indirect calls. An empty table still has a name that code refers to: it gets one absent entry.
 fn push_function_table(out: &mut String, symbols: &Symbols<'_>) {
-    let entries = symbols.table().count();
-    out.push_str(".global .align 8 .u64 ");
-    out.push_str(FUNCTION_TABLE);
-    out.push('[');
-    writer::push_unsigned(out, entries.max(1) as u64);
-    out.push_str("] = { ");
-    for (i, symbol) in symbols.table().enumerate() {
-        out.push_str(if i == 0 { "" } else { ", " });
-        out.push_str(symbol.unwrap_or("0"));
+    let mut entries: Vec<_> = symbols.table().map(|symbol| symbol.unwrap_or("0")).collect();
+    if entries.is_empty() {
+        entries.push("0");
     }
-    out.push_str(if entries == 0 { "0 };\n" } else { " };\n" });
+    writer::push_array(out, FUNCTION_TABLE, &entries, |out, symbol| out.push_str(symbol));
 }
 
 fn push_comment(out: &mut String, comment: &str) {

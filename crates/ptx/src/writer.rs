@@ -5,6 +5,20 @@ use crate::regs::{Class, Operand, Reg};
 /// What all lines of a body begin with.
 pub(crate) const INDENT: &str = "    ";
 
+/// A global array of words, each printed by `push`.
+pub(crate) fn push_array<T>(out: &mut String, name: &str, words: &[T], push: impl Fn(&mut String, &T)) {
+    out.push_str(".global .align 8 .u64 ");
+    out.push_str(name);
+    out.push('[');
+    push_unsigned(out, words.len() as u64);
+    out.push_str("] = { ");
+    for (i, word) in words.iter().enumerate() {
+        out.push_str(if i == 0 { "" } else { ", " });
+        push(out, word);
+    }
+    out.push_str(" };\n");
+}
+
 pub(crate) fn push_unsigned(out: &mut String, mut n: u64) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();

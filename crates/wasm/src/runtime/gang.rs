@@ -1,7 +1,7 @@
 //! Where a gang begins: every thread runs the same entry, on one memory.
 
 use super::ENTRY;
-use super::kernel::thread_number;
+use super::kernel::{set_limits, thread_number};
 use crate::code::{self, Code};
 use crate::constant::Constant;
 use crate::slot::{GangPlace, hot, is_hot};
@@ -10,8 +10,7 @@ use crate::types::ValType;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Signature, Value, types};
 use gpu_run_abi::gang::WORKGROUP_BYTES;
-use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region};
-use gpu_run_abi::layout::field;
+use gpu_run_abi::intrinsic::{Intrinsic, namespace, region};
 
 /// The kernel of a gang. Its parameters: address of the region, selector of the entry function, bytes of stack a thread may use.
 pub const GANG: &str = "gang";
@@ -30,12 +29,7 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     let offset = code.ins().imul_imm_u(index, place.slot_bytes as i64);
     let slot = code.ins().iadd(slots, offset);
     code.instance = code.ins().iadd_imm_s(slot, place.slot(0) as i64);
-    let pointer = code.ins().get_stack_pointer(types::I64);
-    let pointer = code.ins().ireduce(types::I32, pointer);
-    let floor = code.ins().isub(pointer, stack);
-    code.set_header(floor, field::STACK_FLOOR);
-    let fuel = code.i32(INTERVAL);
-    code.set_header(fuel, field::FUEL);
+    set_limits(code, stack);
     reset_globals(code, env, place);
     set_stack_pointer(code, env, place, thread);
     clear_workgroup(code);

@@ -44,12 +44,7 @@ pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
         code.call_helper(Helper::SetUp, &[launch, thread, own]);
     });
     let start = code.ins().band_imm_u(flags, i64::from(START));
-    let pointer = code.ins().get_stack_pointer(types::I64);
-    let pointer = code.ins().ireduce(types::I32, pointer);
-    let floor = code.ins().isub(pointer, stack);
-    code.set_header(floor, field::STACK_FLOOR);
-    let fuel = code.i32(INTERVAL);
-    code.set_header(fuel, field::FUEL);
+    set_limits(code, stack);
     let entry = code.function(namespace::RUNTIME, ENTRY, || code::signature([types::I64, types::I32, types::I32], []));
     let instance = code.instance;
     code.ins().call(entry, &[instance, selector, start]);
@@ -58,6 +53,16 @@ pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().jump(done, &[]);
     code.open(done);
     code.ins().return_(&[]);
+}
+
+/// How deep the thread may go, of so many bytes of stack, and how far before it looks at the stop word.
+pub(super) fn set_limits(code: &mut Code<'_>, stack: Value) {
+    let pointer = code.ins().get_stack_pointer(types::I64);
+    let pointer = code.ins().ireduce(types::I32, pointer);
+    let floor = code.ins().isub(pointer, stack);
+    code.set_header(floor, field::STACK_FLOOR);
+    let fuel = code.i32(INTERVAL);
+    code.set_header(fuel, field::FUEL);
 }
 
 /// What the device's timer says as the launch begins: as early as the first thread knows it.
