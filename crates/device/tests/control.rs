@@ -473,6 +473,7 @@ fn a_large_function_keeps_its_registers() {
     ld.global.u64 %d1, [%d0];
     mov.b64 %d3, 0;
     mov.b64 %d4, 0;
+    mov.f64 %sum, 0d0000000000000000;
 $again:
     setp.eq.u64 %p0, %d4, 0;
     @%p0 bra $first;

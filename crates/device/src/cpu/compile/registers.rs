@@ -22,16 +22,16 @@ const SEVERAL: u8 = 2;
 const MANY: u8 = 3;
 /// As many entries of tables as can be afforded.
 const ALL_TABLES: usize = 1 << 27;
-/// Bytes of the frame for each such register.
-const ROOM: u32 = 8;
+/// Where their part of the frame begins: at a multiple of eight, as a power of two.
+const FRAME_ALIGN: u8 = 3;
 
 /// In how many places each register is assigned, those that count as several included.
 pub(super) struct Assignments(Vec<u8>);
 
 pub(super) struct Registers {
     held: Vec<Held>,
-    /// Where those that live in the frame are.
-    frame: Option<(StackSlot, u32)>,
+    /// Where those that live in the frame are. What was never assigned is anything there, as on a GPU.
+    frame: Option<StackSlot>,
     /// From the block where a register was assigned, if it was, to another where it was read.
     journeys: Vec<(Option<Block>, Block, Register)>,
     /// Those assigned more often than was counted.
@@ -50,34 +50,27 @@ enum Held {
 
 impl Registers {
     pub(super) fn new(body: &Body<'_>, assignments: &Assignments, b: &mut FunctionBuilder<'_>) -> Self {
-        let mut bytes = 0;
+        let mut bytes = 0u32;
         let held = body.registers.iter().zip(&assignments.0).map(|(ty, count)| match *count {
             MANY.. => {
-                bytes += ROOM;
-                Held::Frame((bytes - ROOM) as i32)
+                let size = clif_type(*ty).bytes();
+                let at = bytes.next_multiple_of(size);
+                bytes = at + size;
+                Held::Frame(at as i32)
             }
             SEVERAL.. => Held::Variable(b.declare_var(clif_type(*ty))),
             _ => Held::Nothing,
         });
         let held = held.collect();
-        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, ROOM.ilog2() as u8);
-        let frame = (bytes > 0).then(|| (b.create_sized_stack_slot(data), bytes));
+        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, FRAME_ALIGN);
+        let frame = (bytes > 0).then(|| b.create_sized_stack_slot(data));
         Self { held, frame, journeys: Vec::new(), miscounted: Vec::new() }
-    }
-
-    /// In the first block: what was never assigned is zero, in the frame as elsewhere.
-    pub(super) fn begin(&self, b: &mut FunctionBuilder<'_>) {
-        let Some((frame, bytes)) = self.frame else { return };
-        let zero = b.ins().iconst(types::I64, 0);
-        for at in (0..bytes).step_by(ROOM as usize) {
-            b.ins().stack_store(types::I64, zero, frame, at as i32);
-        }
     }
 
     pub(super) fn read(&mut self, register: Register, ty: Type, b: &mut FunctionBuilder<'_>) -> Value {
         let (value, from) = match (self.held[register.0 as usize], self.frame) {
             (Held::Variable(variable), _) => return b.use_var(variable),
-            (Held::Frame(at), Some((frame, _))) => return b.ins().stack_load(types::I64, clif_type(ty), frame, at),
+            (Held::Frame(at), Some(frame)) => return b.ins().stack_load(types::I64, clif_type(ty), frame, at),
             (Held::Value(value, from), _) => (value, Some(from)),
             _ => (zero(ty, b), None),
         };
@@ -91,7 +84,7 @@ impl Registers {
         match (&mut self.held[register.0 as usize], b.current_block()) {
             (Held::Variable(variable), _) => b.def_var(*variable, value),
             (Held::Frame(at), _) => {
-                if let Some((frame, _)) = self.frame {
+                if let Some(frame) = self.frame {
                     b.ins().stack_store(types::I64, value, frame, *at);
                 }
             }

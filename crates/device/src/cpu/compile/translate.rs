@@ -126,7 +126,6 @@ impl<'u> Translator<'u, '_> {
         self.b.append_block_params_for_function_params(entry);
         self.b.switch_to_block(entry);
         self.b.seal_block(entry);
-        self.registers.begin(&mut self.b);
         let mut values = self.b.block_params(entry).to_vec().into_iter();
         let result = self.function.signature.result;
         let cold = super::is_cold(self.function.name) && result != Returns::Nothing;
