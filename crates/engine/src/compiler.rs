@@ -63,6 +63,13 @@ impl Request {
     pub fn key(&self) -> &Key {
         &self.key
     }
+
+    /// Loads what was fetched. What the device does not take was of no use, and is made again another time.
+    pub(crate) fn place(&self, cache: &Arc<Cache>, unloaded: Unloaded) -> Result<Program, Error> {
+        let placed = self.build.place(unloaded).inspect_err(|_| cache.discard(&self.key))?;
+        let (Origin::Hit { saved: took } | Origin::Miss { took, .. }) = placed.origin;
+        Ok(placed.program.kept(cache.clone(), self.key.clone(), placed.in_use, self.build.name.clone(), took))
+    }
 }
 
 /// How a program is made.
@@ -171,12 +178,8 @@ impl Compiler {
         build.unloaded(build.find(&self.cache, &request.key, &mut None, true)?)
     }
 
-    /// Loads what was fetched. What the device does not take was of no use, and is made again another time.
-    pub(crate) fn place(&self, request: &Request, unloaded: Unloaded) -> Result<Program, Error> {
-        let placed = request.build.place(unloaded).inspect_err(|_| self.cache.discard(&request.key))?;
-        let (Origin::Hit { saved: took } | Origin::Miss { took, .. }) = placed.origin;
-        let (cache, key, name) = (self.cache.clone(), request.key.clone(), request.build.name.clone());
-        Ok(placed.program.kept(cache, key, placed.in_use, name, took))
+    pub(crate) fn shared_cache(&self) -> Arc<Cache> {
+        self.cache.clone()
     }
 
     /// Lets go of everything on a device, which may be lost.

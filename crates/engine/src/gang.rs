@@ -390,7 +390,12 @@ impl Running {
     /// Waits for its end, and says whether every thread returned from the entry, or which trap was the first: [`TrapCode::Interrupted`] if the gang was stopped.
     pub fn wait(&self) -> Result<Result<(), GangTrap>, Error> {
         self.launched.wait()?;
-        Ok(self.shared.trap().map_or(Ok(()), |(trap, thread)| Err(GangTrap { trap, thread })))
+        Ok(self.trap().map_or(Ok(()), Err))
+    }
+
+    /// The first trap so far, of this launch or of one before it.
+    pub fn trap(&self) -> Option<GangTrap> {
+        self.shared.trap().map(|(trap, thread)| GangTrap { trap, thread })
     }
 }
 

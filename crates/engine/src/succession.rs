@@ -9,6 +9,7 @@
 use crate::compiler::{Compiler, Request, Unloaded};
 use crate::error::Error;
 use crate::gang::{Gang, GangOptions, GangProgram, Room, Ways, place_of};
+use gpu_run_cache::Cache;
 use gpu_run_device::Device;
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub struct Seat {
 /// A gang that is ready to take another's place, but for its code.
 #[derive(Debug)]
 pub struct Successor {
+    cache: Arc<Cache>,
     request: Request,
     unloaded: Unloaded,
     device: Arc<dyn Device>,
@@ -60,7 +62,7 @@ impl Successor {
         if let Some(gang) = &mut spare {
             gang.retire();
         }
-        Ok(Self { request, unloaded, device, room, spare })
+        Ok(Self { cache: compiler.shared_cache(), request, unloaded, device, room, spare })
     }
 
     /// Whether a launch can run this.
@@ -72,14 +74,14 @@ impl Successor {
     ///
     /// # Panics
     /// If the part is not inside both images.
-    pub fn take_over(self, compiler: &Compiler, from: &Gang, part: Range<u64>) -> Result<Gang, Error> {
-        let Self { request, unloaded, device, room, spare } = self;
+    pub fn take_over(self, from: &Gang, part: Range<u64>) -> Result<Gang, Error> {
+        let Self { cache, request, unloaded, device, room, spare } = self;
         let length = part.end - part.start;
         let inside = |room: &Room| part.end <= room.place.sizes.image_bytes;
         assert!(inside(&room) && inside(from.room()), "{part:?} is outside an image");
         let (to, at) = (room.image_at() + part.start, from.room().image_at() + part.start);
         room.memory.copy_from(to, &from.room().memory, at, length)?;
-        let program = Arc::new(compiler.place(&request, unloaded)?);
+        let program = Arc::new(request.place(&cache, unloaded)?);
         let program = Arc::new(GangProgram { program, device, place: room.place });
         let gang = Gang::of(program, room)?;
         drop(spare);
