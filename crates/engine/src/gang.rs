@@ -214,7 +214,6 @@ impl Room {
 }
 
 impl State {
-
     fn stop(&self) {
         if let Err(error) = self.room.set_stop(true) {
             tracing::warn!("a gang cannot be stopped: {error}");

@@ -48,9 +48,12 @@ impl Image {
     /// From the bytes of a module, which errors call `name`.
     pub fn named(name: &str, wasm: Vec<u8>) -> Result<Self> {
         let refused = |why: String| Error::Usage(format!("{name} cannot be a machine's code: {why}"));
-        let found = Found::read(&wasm).map_err(|error| refused(format!("it is no wasm module that can be read: {error}")))?;
+        let found =
+            Found::read(&wasm).map_err(|error| refused(format!("it is no wasm module that can be read: {error}")))?;
         let Some((version, interface)) = found.built_with else {
-            return Err(refused(format!("it has no section `{SECTION}`: build it from crates/kernel (scripts/build-kernel)")));
+            return Err(refused(format!(
+                "it has no section `{SECTION}`: build it from crates/kernel (scripts/build-kernel)"
+            )));
         };
         if (version, interface) != (VERSION, INTERFACE) {
             return Err(refused(format!(

@@ -30,7 +30,8 @@ fn idle_kernel() -> Image {
 /// A kernel whose `run` is this.
 fn trap_kernel(run: &str) -> Image {
     let versions = [gpu_run_machine::layout::VERSION, gpu_run_machine::layout::INTERFACE];
-    let bytes: String = versions.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("\\{byte:02x}")).collect();
+    let bytes: String =
+        versions.iter().flat_map(|word| word.to_le_bytes()).map(|byte| format!("\\{byte:02x}")).collect();
     let text = format!(
         r#"(module (@custom "gpu-run-machine" "{bytes}") (memory 304) (func (export "boot")) (func (export "run") {run}))"#
     );
@@ -78,7 +79,8 @@ fn replayed(log: &Log, options: Options) -> gpu_run_machine::Hash {
 fn the_same_code_comes_to_what_it_would_have_without_a_load() {
     for strategy in strategies() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut log, hash) = recorded(folder.path(), &[Image::built_in(), debug_kernel()], Options { strategy, ..quick() });
+        let (mut log, hash) =
+            recorded(folder.path(), &[Image::built_in(), debug_kernel()], Options { strategy, ..quick() });
         // As if nothing had been loaded.
         log.codes.truncate(1);
         assert_eq!(replayed(&log, quick()), hash, "{strategy}");

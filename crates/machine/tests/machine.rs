@@ -4,9 +4,7 @@
 mod support;
 
 use gpu_run_machine::event::{self, Event};
-use gpu_run_machine::{
-    Checkpoint, Error, GridSize, Load, Log, Machine, Options, Recorder, Start, Strategy,
-};
+use gpu_run_machine::{Checkpoint, Error, GridSize, Load, Log, Machine, Options, Recorder, Start, Strategy};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::*;

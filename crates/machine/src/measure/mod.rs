@@ -1,4 +1,10 @@
-//! What is measured beside a machine: the bare way to the device and back, and the heap under a storm.
+//! What is measured beside a machine: the bare way to the device and back, and the heap under a storm; by hand-written kernels, CUDA's own heap and the L2 cache.
+
+mod l2;
+mod malloc;
+
+pub use l2::{L2, l2_between_launches};
+pub use malloc::{MallocStorm, malloc_storm};
 
 use crate::boot::{gang, idle_sleep, is_gpu, run_once, threads};
 use crate::error::{Error, Result};
