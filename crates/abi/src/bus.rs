@@ -1,66 +1,118 @@
 //! The bus: how an instance on the device asks the host for something.
 //!
-//! All of it lies in memory that both sides see, and every look of the device at it is a journey over PCIe. Each instance has a *port*; the device
-//! writes a request into it, takes a ticket (an atomic add in device memory) and writes the instance's number into the
-//! *ring* at that ticket. The host reads the ring in order, which is one cache line however many instances there are. It answers with
-//! one word, in an array of [`ReplyWord`]s behind the ring: what comes with it in the port was written before. So one look tells that the reply is there,
-//! how the call ended and how much to fetch; and the words of a warp's lanes share two lines. Lanes that call together get neighbouring
-//! tickets, so their ring entries share a line and their ports are neighbours: they travel together without a lock or a
-//! vote.
+//! All of it lies in memory that both sides see, and every look of the device at it is a journey over PCIe. To ask, an instance takes a ticket (an atomic add
+//! in device memory) and writes a [`Request`] into the *ring* at that ticket; the host reads the ring in order. It answers with a [`Reply`], which has its
+//! place behind the ring. What does not fit into these, the instance's *port* has room for.
 //!
 //! ```text
-//! device                                         host
-//!   port.request = op, arguments                    │
-//!   port.payload = bytes of in-buffers              │
-//!   ring[ticket & mask] = (ticket / size + 1, port) ─▶ sees the entry at its own position
-//!   sleeps, looks at its reply word                 │  performs the call
-//!   ◀─ port.payload = bytes for out-buffers, then the word: sequence, errno, lengths
+//! device                                           host
+//!   port: arguments beyond two, input  (few have any)  │
+//!   ring[ticket & mask] = request ────────────────────▶ sees the entry at its own position
+//!   sleeps, looks at its reply                         │  performs the call
+//!   ◀───────────────────── port: output (few have any), then the reply
 //! ```
 //!
+//! Both consist of words of 8 bytes, and each word carries 48 bits and a *tag* of 16: the lap of the ring, or the packet's sequence number. So a reader knows of
+//! every word by itself whether it is there: no order between words has to be relied on, nobody waits for one word to arrive before the next is sent, and one
+//! look brings all. Only what is in the port must be there before the words are. Lanes that call together get neighbouring tickets, so what they ask
+//! lies side by side, and so do the replies: they travel together without a lock or a vote.
+//!
 //! A call whose input is longer than the payload goes in several packets, all but the last marked [`op::MORE`] and
-//! answered at once; output that is longer is fetched with [`op::PULL`] while the reply says [`ReplyWord::MORE`]. An
+//! answered at once; output that is longer is fetched with [`op::PULL`] while the reply says [`Reply::MORE`]. An
 //! instance has at most one packet under way, so a ring with an entry per instance never overflows. Tickets are counted on from launch to
 //! launch.
 
 use core::mem::offset_of;
 
-/// Argument words in a request.
+/// Argument words of a call.
 pub const ARGS: usize = 7;
+/// Those that are in the request itself.
+pub const ARGS_AT_HAND: usize = 2;
 
-/// Device to host: one 64-byte line.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Debug, Default)]
+/// Where a word's tag begins.
+pub const TAG_SHIFT: u32 = 48;
+const LOW: u64 = (1 << TAG_SHIFT) - 1;
+
+/// Whether all words are of this lap, or of this packet.
+fn are_tagged(words: &[u64], tag: u16) -> bool {
+    words.iter().all(|word| word >> TAG_SHIFT == u64::from(tag))
+}
+
+/// Device to host: an entry of the ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
+    pub slot: u32,
     /// The hostcall's number, with [`op`]'s flags.
-    pub op: u32,
-    /// Bytes of payload that belong to this packet.
-    pub payload: u32,
-    pub args: [u64; ARGS],
+    pub op: u16,
+    /// The first arguments.
+    pub args: [u64; ARGS_AT_HAND],
 }
 
-/// Host to device: one 64-byte line of what few replies have.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Debug, Default)]
+impl Request {
+    pub const WORDS: usize = 4;
+    pub const BYTES: u64 = 8 * Self::WORDS as u64;
+    /// Bytes of two words.
+    pub const PAIR: u64 = 16;
+    /// Where the first word has the operation; below it is the slot.
+    pub const OP_SHIFT: u32 = 32;
+    /// Where the last word has the upper 16 bits of each argument, whose lower 48 have a word of their own.
+    pub const HIGH_SHIFTS: [u32; ARGS_AT_HAND] = [0, 16];
+
+    /// Where in a ring of so many entries the two pairs of an entry's words are: those of neighbours lie side by side, for a lane
+    /// writes a pair at once, and what a warp writes at once goes over in whole lines.
+    pub const fn places(entries: u64, place: u64) -> [u64; 2] {
+        [place * Self::PAIR, (entries + place) * Self::PAIR]
+    }
+
+    pub const fn pack(&self, lap: u16) -> [u64; Self::WORDS] {
+        let ([a, b], tag) = (self.args, (lap as u64) << TAG_SHIFT);
+        let high = a >> TAG_SHIFT << Self::HIGH_SHIFTS[0] | b >> TAG_SHIFT << Self::HIGH_SHIFTS[1];
+        [self.slot as u64 | (self.op as u64) << Self::OP_SHIFT | tag, a & LOW | tag, b & LOW | tag, high | tag]
+    }
+
+    /// What the words say, if all are of this lap.
+    pub fn unpack(words: [u64; Self::WORDS], lap: u16) -> Option<Self> {
+        if !are_tagged(&words, lap) {
+            return None;
+        }
+        let [first, low_a, low_b, high] = words;
+        let whole = |low: u64, shift: u32| low & LOW | (high >> shift) << TAG_SHIFT;
+        let args = [whole(low_a, Self::HIGH_SHIFTS[0]), whole(low_b, Self::HIGH_SHIFTS[1])];
+        Some(Self { slot: first as u32, op: (first >> Self::OP_SHIFT) as u16, args })
+    }
+}
+
+pub mod op {
+    /// More packets of the same call follow.
+    pub const MORE: u16 = 1 << 15;
+    /// Asks for the next packet of the last call's output.
+    pub const PULL: u16 = 1 << 14;
+    /// There is something in the port.
+    pub const PORT: u16 = 1 << 13;
+    /// The instance has written to its outbox or read of its stdin since the last packet.
+    pub const UNHEARD: u16 = 1 << 12;
+    /// The bits that hold the hostcall's number.
+    pub const NUMBER: u16 = (1 << 12) - 1;
+}
+
+/// Host to device: its tag is the header's `port_sequence` once it is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// Length of the output's first answer, where the host sets lengths ([`crate::hostcall::Move::Answer`]); the code of an [`ReplyWord::EXIT`].
-    pub split: u32,
-    pub reserved: [u32; 15],
-}
-
-/// Host to device: one word, written last; what belongs to it is valid once it is there.
-///
-/// The low half is the sequence number, equal to the header's `port_sequence` once this reply is there. The high half says how the call ended:
-/// 8 bits of errno, three flags, and from [`ReplyWord::PAYLOAD_SHIFT`] on the bytes of payload in this packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplyWord {
-    pub sequence: u32,
+    /// How the call ended: 8 bits of errno, three flags, and from [`Reply::PAYLOAD_SHIFT`] on the bytes of payload in this packet.
     pub status: u32,
+    /// The first 8 bytes of the results of fixed size ([`crate::hostcall::Move::Result`]). Calls that have none: the length of the output's first answer, where
+    /// the host sets lengths ([`crate::hostcall::Move::Answer`]); the code of an [`Reply::EXIT`].
+    pub result: u64,
 }
 
-impl ReplyWord {
-    pub const BYTES: u64 = 8;
+impl Reply {
+    pub const WORDS: usize = 2;
+    pub const BYTES: u64 = 8 * Self::WORDS as u64;
+    /// Where the first word has the status; below it are the upper 16 bits of the result, whose lower 48 are the second word.
+    pub const STATUS_SHIFT: u32 = 16;
+
     pub const ERRNO: u32 = 0xff;
-    /// The instance ends here; its exit code is in [`Reply::split`].
+    /// The instance ends here.
     pub const EXIT: u32 = 1 << 8;
     /// The call cannot be answered: the instance traps with `TrapCode::HostCall`.
     pub const TRAP: u32 = 1 << 9;
@@ -70,8 +122,16 @@ impl ReplyWord {
     /// Bytes of payload in a packet at most.
     pub const PAYLOAD_MOST: u64 = (1 << (32 - Self::PAYLOAD_SHIFT)) - 1;
 
-    pub const fn pack(self) -> u64 {
-        ((self.status as u64) << 32) | self.sequence as u64
+    pub const fn pack(&self, sequence: u16) -> [u64; Self::WORDS] {
+        let tag = (sequence as u64) << TAG_SHIFT;
+        let first = (self.status as u64) << Self::STATUS_SHIFT | self.result >> TAG_SHIFT;
+        [first | tag, self.result & LOW | tag]
+    }
+
+    /// What the words say, if both are of this packet.
+    pub fn unpack(words: [u64; Self::WORDS], sequence: u16) -> Option<Self> {
+        let result = (words[0] & 0xffff) << TAG_SHIFT | words[1] & LOW;
+        are_tagged(&words, sequence).then_some(Self { status: (words[0] >> Self::STATUS_SHIFT) as u32, result })
     }
 }
 
@@ -79,46 +139,59 @@ impl ReplyWord {
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Port {
-    pub request: Request,
-    pub reply: Reply,
-}
-
-/// One word of the ring: 32 bits of lap number (from 1), 32 bits of instance slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RingEntry {
-    pub lap: u32,
-    pub slot: u32,
-}
-
-impl RingEntry {
-    pub const BYTES: u64 = 8;
-
-    pub const fn pack(self) -> u64 {
-        ((self.lap as u64) << 32) | self.slot as u64
-    }
-    pub const fn unpack(word: u64) -> Self {
-        Self { lap: (word >> 32) as u32, slot: word as u32 }
-    }
-}
-
-pub mod op {
-    /// More packets of the same call follow.
-    pub const MORE: u32 = 1 << 31;
-    /// Asks for the next packet of the last call's output.
-    pub const PULL: u32 = 1 << 30;
-    /// The bits that hold the hostcall's number.
-    pub const NUMBER: u32 = (1 << 16) - 1;
+    /// Bytes of payload that belong to this packet, device to host.
+    pub length: u64,
+    /// All arguments have a place here, but [`ARGS_AT_HAND`] of them are elsewhere.
+    pub args: [u64; ARGS],
 }
 
 pub mod offset {
     use super::*;
-    pub const REQUEST_OP: u64 = (offset_of!(Port, request) + offset_of!(Request, op)) as u64;
-    pub const REQUEST_PAYLOAD: u64 = (offset_of!(Port, request) + offset_of!(Request, payload)) as u64;
-    pub const REQUEST_ARGS: u64 = (offset_of!(Port, request) + offset_of!(Request, args)) as u64;
-    pub const REPLY_SPLIT: u64 = (offset_of!(Port, reply) + offset_of!(Reply, split)) as u64;
+    pub const LENGTH: u64 = offset_of!(Port, length) as u64;
+    pub const ARGS: u64 = offset_of!(Port, args) as u64;
     pub const PAYLOAD: u64 = size_of::<Port>() as u64;
 }
 
-const _: () = assert!(size_of::<Request>() == 64 && size_of::<Reply>() == 64 && size_of::<Port>() == 128);
-const _: () =
-    assert!(offset_of!(Request, op) == 0 && offset_of!(Request, payload) == 4 && offset_of!(Request, args) == 8);
+const _: () = assert!(size_of::<Port>() == 64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUEST: Request =
+        Request { slot: 0xdead_beef, op: 0x8123, args: [0xfedc_ba98_7654_3210, 0x0123_4567_89ab_cdef] };
+    const REPLY: Reply = Reply { status: 0x8765_4321, result: 0xfedc_ba98_7654_3210 };
+
+    #[test]
+    fn requests_and_replies_come_out_as_they_went_in() {
+        for tag in [0, 1, 0x8000, 0xffff] {
+            assert_eq!(Request::unpack(REQUEST.pack(tag), tag), Some(REQUEST));
+            assert_eq!(Reply::unpack(REPLY.pack(tag), tag), Some(REPLY));
+        }
+    }
+
+    #[test]
+    fn with_one_word_of_the_lap_before_they_are_not_there() {
+        for word in 0..Request::WORDS {
+            let mut words = REQUEST.pack(7);
+            words[word] = REQUEST.pack(6)[word];
+            assert_eq!(Request::unpack(words, 7), None);
+        }
+        for word in 0..Reply::WORDS {
+            let mut words = REPLY.pack(0);
+            words[word] = REPLY.pack(0xffff)[word];
+            assert_eq!(Reply::unpack(words, 0), None);
+        }
+    }
+
+    #[test]
+    fn no_call_needs_the_reply_for_two_things_at_once() {
+        use crate::hostcall::{Call, Move};
+        for call in Call::ALL {
+            let has = |kind: fn(&Move) -> bool| call.function().moves.iter().any(kind);
+            let both = has(|m| matches!(m, Move::Result { .. })) && has(|m| matches!(m, Move::Answer { .. }));
+            assert!(!both, "{call:?} has results and answers");
+            assert!(*call as u32 <= u32::from(op::NUMBER));
+        }
+    }
+}

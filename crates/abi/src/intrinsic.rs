@@ -98,6 +98,8 @@ intrinsics! {
     Processor() -> (I32);
     /// `%clock64`
     Cycles() -> (I64);
+    /// `atom.relaxed.gpu.global.add.u32` of 1: (address) -> what was there
+    Ticket(I64) -> (I32);
     /// `fence.acq_rel.gpu`
     FenceDevice() -> ();
     /// `fence.acq_rel.sys`

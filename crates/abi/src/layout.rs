@@ -105,7 +105,7 @@ pub struct Header {
     pub stop: u64,
     /// Device address of this instance's [`crate::bus::Port`].
     pub port: u64,
-    /// Device address of the ring's entries ([`crate::bus::RingEntry`]).
+    /// Device address of the ring's entries ([`crate::bus::Request`]).
     pub ring: u64,
     /// Device address of the ring's ticket counter (u32), in device memory.
     pub ring_ticket: u64,
@@ -119,6 +119,8 @@ pub struct Header {
     pub port_cursor: u64,
     /// Payload bytes of the last reply not yet taken, in this packet.
     pub port_left: u64,
+    /// The last reply's [`crate::bus::Reply::result`].
+    pub port_result: u64,
     /// Device address of the module's constant data: passive segments, one after the other.
     pub constants: u64,
     /// Device address of the launch's [`crate::Launch`].
@@ -131,6 +133,8 @@ pub struct Header {
     /// Device address of this slot's outbox, and how many of its bytes are in use.
     pub outbox: u64,
     pub outbox_used: u64,
+    /// [`crate::bus::op::UNHEARD`], or 0 (32 bits).
+    pub unheard: u64,
     /// Random words drawn.
     pub drawn: u64,
     /// Where guest byte 0 is or would be in the thread's own memory (32 bits), if that is where the guest's memory is; written by the kernel's entry.
@@ -156,9 +160,9 @@ pub mod field {
         STATUS = status, TRAP = trap, EXIT_CODE = exit_code, INDEX = index,
         MEMORY_BYTES = memory_bytes, MEMORY_FAST = memory_fast, MEMORY_LIMIT = memory_limit, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
         PORT = port, RING = ring, RING_TICKET = ring_ticket, RING_MASK = ring_mask, PORT_PAYLOAD = port_payload,
-        PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, CONSTANTS = constants,
+        PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, PORT_RESULT = port_result, CONSTANTS = constants,
         LAUNCH = launch, LOCAL = local, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used,
-        DRAWN = drawn, MEMORY_AT = memory_at,
+        UNHEARD = unheard,        DRAWN = drawn, MEMORY_AT = memory_at,
     }
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 }

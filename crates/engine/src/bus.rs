@@ -5,7 +5,7 @@
 //! block is put aside and tried again; nothing here ever waits.
 
 use crate::journal::Answered;
-use gpu_run_abi::bus::{ARGS, Port, ReplyWord, RingEntry, offset, op};
+use gpu_run_abi::bus::{self, ARGS, ARGS_AT_HAND, Port, Request, offset, op};
 use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Device, Result, Shared};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Shared memory: the stop word, then the ring, the reply words, and a port for each slot.
+/// Shared memory: the stop word, then the ring, the replies, and a port for each slot.
 pub(crate) struct Bus {
     shared: Shared,
     ring_entries: u64,
@@ -27,13 +27,15 @@ pub(crate) struct Bus {
 }
 
 const STOP_AT: u64 = 0;
-const RING_AT: u64 = 64;
+const RING_AT: u64 = LINE;
 /// Bytes that travel together, on both sides.
 const LINE: u64 = 128;
 /// Calls that are answered by one core: to wake others up would take longer.
 const FEW: usize = 256;
 /// Calls that a core takes at a time.
 const CHUNK: usize = 64;
+/// Replies that are sent together: those of a warp.
+const TOGETHER: usize = 32;
 /// Calls that are taken out of the ring at once.
 const MOST: usize = 16 << 10;
 
@@ -59,14 +61,22 @@ struct State {
     quiet: Option<Arc<dyn Quiet>>,
     /// Where in the ring the next entry is expected: the ticket it will carry.
     next: u32,
-    /// Slots whose calls are being answered.
-    ready: Vec<u32>,
+    /// Packets that are being answered.
+    ready: Vec<Request>,
     /// Slots whose port was used.
     touched: Vec<u32>,
     /// Slots whose call could not be answered yet.
     waiting: Vec<u32>,
     calls: u64,
+    desk: Desk,
+}
+
+/// What a core answers calls with.
+#[derive(Default)]
+struct Desk {
     out: Out,
+    /// Replies that were not sent yet: places and words.
+    replies: Vec<(u64, [u64; bus::Reply::WORDS])>,
 }
 
 /// A port and its payload, in whole lines.
@@ -108,12 +118,12 @@ struct Lane {
 
 impl Bus {
     pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
-        // The ring and the reply words share no line: one side writes the one, the other the other.
-        let ring_entries = slots.next_power_of_two().max(LINE / RingEntry::BYTES);
+        // The ring and the replies share no line: one side writes the one, the other the other.
+        let ring_entries = slots.next_power_of_two().max(LINE / Request::BYTES);
         // One instance has room for a whole buffered write; many share what a few hold.
         let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
-        const { assert!(64 << 10 <= ReplyWord::PAYLOAD_MOST) };
-        let bytes = RING_AT + ring_entries * (RingEntry::BYTES + ReplyWord::BYTES) + 64 + slots * port_bytes(payload);
+        const { assert!(64 << 10 <= bus::Reply::PAYLOAD_MOST) };
+        let bytes = RING_AT + ring_entries * (Request::BYTES + bus::Reply::BYTES) + slots * port_bytes(payload);
         let shared = device.share(bytes)?;
         let (deadline, stopped, state) = (None, AtomicBool::new(false), Mutex::default());
         Ok(Self { shared, ring_entries, payload, deadline, stopped, state })
@@ -141,11 +151,10 @@ impl Bus {
         port_bytes(self.payload)
     }
     fn port(&self, slot: u64) -> u64 {
-        let ports = (RING_AT + self.ring_entries * (RingEntry::BYTES + ReplyWord::BYTES)).next_multiple_of(64);
-        ports + slot * self.port_bytes()
+        self.reply(0) + self.ring_entries * bus::Reply::BYTES + slot * self.port_bytes()
     }
-    fn reply_word(&self, slot: u32) -> u64 {
-        RING_AT + self.ring_entries * RingEntry::BYTES + u64::from(slot) * ReplyWord::BYTES
+    fn reply(&self, slot: u32) -> u64 {
+        RING_AT + self.ring_entries * Request::BYTES + u64::from(slot) * bus::Reply::BYTES
     }
 
     /// Gets ready for a run of these instances, in slots from 0. The ring goes on where the last run left it.
@@ -171,7 +180,7 @@ impl Bus {
         let quiet = state.quiet.take();
         let State { lanes, touched, .. } = &mut *state;
         for slot in touched.drain(..) {
-            self.shared.store_u64(self.reply_word(slot), 0);
+            self.store_words(self.reply(slot), [0; bus::Reply::WORDS]);
         }
         let lanes = std::mem::take(lanes);
         state.waiting.clear();
@@ -225,48 +234,52 @@ impl Bus {
         let before = state.next;
         while state.ready.len() < MOST {
             let place = u64::from(state.next) & self.ring_mask();
-            let entry = RingEntry::unpack(self.shared.load_u64(RING_AT + place * RingEntry::BYTES));
+            let pair = |at: u64| -> [u64; 2] { self.load_words(RING_AT + at) };
+            let [[a, b], [c, d]] = Request::places(self.ring_entries, place).map(pair);
             let lap = (state.next >> self.ring_mask().count_ones()).wrapping_add(1);
-            if entry.lap != lap {
-                break;
-            }
+            let Some(request) = Request::unpack([a, b, c, d], lap as u16) else { break };
             state.next = state.next.wrapping_add(1);
             // A slot number comes from the device: it is checked like everything else.
-            if (entry.slot as usize) < state.lanes.len() {
-                state.ready.push(entry.slot);
+            if (request.slot as usize) < state.lanes.len() {
+                state.ready.push(request);
             }
         }
         state.next != before
     }
 
     fn answer(&self, state: &mut State) {
-        let State { lanes, quiet, ready, touched, waiting, calls, out, .. } = state;
-        for slot in ready.drain(..) {
-            let lane = lanes[slot as usize].get_or_insert_default();
+        let State { lanes, quiet, ready, touched, waiting, calls, desk, .. } = state;
+        for request in ready.drain(..) {
+            let lane = lanes[request.slot as usize].get_or_insert_default();
             if lane.sequence == 0 {
-                touched.push(slot);
+                touched.push(request.slot);
             }
-            *calls += u64::from(self.packet(quiet.as_deref(), slot, lane, out));
+            *calls += u64::from(self.packet(quiet.as_deref(), &request, lane, desk));
             if lane.pending.is_some() {
-                waiting.push(slot);
+                waiting.push(request.slot);
+            }
+            if desk.replies.len() == TOGETHER {
+                self.send(desk);
             }
         }
+        self.send(desk);
     }
 
     /// The same on all cores: for that, the lanes leave their places for a while.
     fn answer_many(&self, state: &mut State) {
         let State { lanes, quiet, ready, touched, waiting, calls, .. } = state;
         // An instance that breaks the protocol could be there twice; the second time, it has no lane.
-        let mut taken: Vec<(u32, Box<Lane>)> =
-            ready.drain(..).map(|slot| (slot, lanes[slot as usize].take().unwrap_or_default())).collect();
-        touched.extend(taken.iter().filter(|(_, lane)| lane.sequence == 0).map(|(slot, _)| *slot));
+        let mut taken: Vec<(Request, Box<Lane>)> =
+            ready.drain(..).map(|request| (request, lanes[request.slot as usize].take().unwrap_or_default())).collect();
+        touched.extend(taken.iter().filter(|(_, lane)| lane.sequence == 0).map(|(request, _)| request.slot));
         let (quiet, count) = (quiet.as_deref(), AtomicU64::new(0));
-        taken.par_chunks_mut(CHUNK).for_each_init(Out::default, |out, chunk| {
-            let calls = chunk.iter_mut().filter_map(|(slot, lane)| self.packet(quiet, *slot, lane, out).then_some(()));
-            count.fetch_add(calls.count() as u64, Ordering::Relaxed);
+        taken.par_chunks_mut(CHUNK).for_each_init(Desk::default, |desk, chunk| {
+            let calls = chunk.iter_mut().map(|(request, lane)| u64::from(self.packet(quiet, request, lane, desk)));
+            count.fetch_add(calls.sum(), Ordering::Relaxed);
+            self.send(desk);
         });
         *calls += count.into_inner();
-        for (slot, lane) in taken {
+        for (Request { slot, .. }, lane) in taken {
             if lane.pending.is_some() {
                 waiting.push(slot);
             }
@@ -275,41 +288,43 @@ impl Bus {
     }
 
     /// Deals with a packet. Says whether it was a call.
-    fn packet(&self, quiet: Option<&dyn Quiet>, slot: u32, lane: &mut Lane, out: &mut Out) -> bool {
+    fn packet(&self, quiet: Option<&dyn Quiet>, request: &Request, lane: &mut Lane, desk: &mut Desk) -> bool {
+        let (slot, operation) = (request.slot, request.op);
         let port = self.port(slot.into());
         lane.sequence = lane.sequence.wrapping_add(1);
-        let request = self.shared.load_u64(port + offset::REQUEST_OP);
-        let (operation, length) = (request as u32, request >> 32);
         if operation & op::PULL != 0 {
-            self.deliver(lane, slot, 0, None);
+            self.deliver(desk, lane, slot, 0, 0);
             return false;
         }
-        let length = length.min(self.payload) as usize;
-        if length > 0 {
+        let mut words = [0; ARGS];
+        words[..ARGS_AT_HAND].copy_from_slice(&request.args);
+        if operation & op::PORT != 0 {
+            let length = self.shared.load_u64(port + offset::LENGTH).min(self.payload) as usize;
             let start = lane.input.len();
             lane.input.resize(start + length, 0);
             self.shared.read(port + offset::PAYLOAD, &mut lane.input[start..]);
         }
         if operation & op::MORE != 0 {
             lane.output.clear();
-            self.deliver(lane, slot, 0, None);
+            self.deliver(desk, lane, slot, 0, 0);
             return false;
         }
-        let Some(call) = Call::from_number(operation & op::NUMBER) else {
-            self.deliver(lane, slot, ReplyWord::TRAP, None);
+        let Some(call) = Call::from_number((operation & op::NUMBER).into()) else {
+            self.deliver(desk, lane, slot, bus::Reply::TRAP, 0);
             return false;
         };
-        let mut words = [0; ARGS];
-        for (i, word) in words.iter_mut().take(count_words(call)).enumerate() {
-            *word = self.shared.load_u64(port + offset::REQUEST_ARGS + i as u64 * 8);
+        for (i, word) in words.iter_mut().enumerate().take(count_words(call)).skip(ARGS_AT_HAND) {
+            *word = self.shared.load_u64(port + offset::ARGS + i as u64 * WORD);
         }
         if let Some(quiet) = quiet {
-            quiet.heard(slot);
+            if operation & op::UNHEARD != 0 {
+                quiet.heard(slot);
+            }
             if lane.context.is_none() && !lane.exited {
                 lane.context = Some(quiet.context(slot));
             }
         }
-        self.perform(quiet, lane, slot, call, words, out);
+        self.perform(quiet, lane, slot, call, words, desk);
         true
     }
 
@@ -321,10 +336,10 @@ impl Bus {
         slot: u32,
         call: Call,
         words: [u64; ARGS],
-        out: &mut Out,
+        desk: &mut Desk,
     ) {
-        let Some(context) = &mut lane.context else { return self.deliver(lane, slot, ReplyWord::TRAP, None) };
-        let asked = &words[..count_words(call)];
+        let Some(context) = &mut lane.context else { return self.deliver(desk, lane, slot, bus::Reply::TRAP, 0) };
+        let (asked, out) = (&words[..count_words(call)], &mut desk.out);
         let before = quiet.map_or(Answered::Never, |quiet| quiet.answered(slot, call, asked, &lane.input, out));
         let answer = match before {
             Answered::Was(reply) => reply,
@@ -338,7 +353,7 @@ impl Bus {
             Answered::Deviates => {
                 lane.input.clear();
                 lane.output.clear();
-                return self.deliver(lane, slot, ReplyWord::TRAP, None);
+                return self.deliver(desk, lane, slot, bus::Reply::TRAP, 0);
             }
         };
         if let Reply::Again { at } = answer {
@@ -352,14 +367,21 @@ impl Bus {
         match answer {
             Reply::Done(Errno::Success) => {
                 pad_results(call, &out.bytes, &mut lane.output);
-                let answers = call.function().moves.iter().any(|step| matches!(step, Move::Answer { .. }));
-                self.deliver(lane, slot, 0, answers.then_some(out.split));
+                let result = match lane.output.first_chunk() {
+                    Some(first) if has_results(call) => {
+                        // The first word of them goes with the reply.
+                        lane.sent = WORD as usize;
+                        u64::from_le_bytes(*first)
+                    }
+                    _ => out.split.into(),
+                };
+                self.deliver(desk, lane, slot, 0, result);
             }
-            Reply::Done(errno) => self.deliver(lane, slot, errno as u32 & ReplyWord::ERRNO, None),
+            Reply::Done(errno) => self.deliver(desk, lane, slot, errno as u32 & bus::Reply::ERRNO, 0),
             Reply::Exit(code) => {
                 lane.context = None;
                 lane.exited = true;
-                self.deliver(lane, slot, ReplyWord::EXIT, Some(code));
+                self.deliver(desk, lane, slot, bus::Reply::EXIT, code.into());
             }
             Reply::Again { .. } => unreachable!("handled above"),
         }
@@ -372,29 +394,47 @@ impl Bus {
         for slot in std::mem::take(&mut state.waiting) {
             let Some(lane) = &mut state.lanes[slot as usize] else { continue };
             let Some((call, words)) = lane.pending.take() else { continue };
-            self.perform(quiet.as_deref(), lane, slot, call, words, &mut state.out);
+            self.perform(quiet.as_deref(), lane, slot, call, words, &mut state.desk);
             if lane.pending.is_some() {
                 state.waiting.push(slot);
             }
         }
+        self.send(&mut state.desk);
         state.waiting.len() < before
     }
 
-    /// Sends a reply with as much of the output as fits.
-    fn deliver(&self, lane: &mut Lane, slot: u32, status: u32, split: Option<u32>) {
-        let port = self.port(slot.into());
+    /// Makes a reply with as much of the output as fits.
+    fn deliver(&self, desk: &mut Desk, lane: &mut Lane, slot: u32, status: u32, result: u64) {
         let rest = &lane.output[lane.sent.min(lane.output.len())..];
         let chunk = &rest[..rest.len().min(self.payload as usize)];
-        let more = if rest.len() > chunk.len() { ReplyWord::MORE } else { 0 };
-        self.shared.write(port + offset::PAYLOAD, chunk);
-        if let Some(split) = split {
-            self.shared.store_u32(port + offset::REPLY_SPLIT, split);
+        let more = if rest.len() > chunk.len() { bus::Reply::MORE } else { 0 };
+        if !chunk.is_empty() {
+            self.shared.write(self.port(slot.into()) + offset::PAYLOAD, chunk);
         }
         lane.sent += chunk.len();
-        let status = status | more | (chunk.len() as u32) << ReplyWord::PAYLOAD_SHIFT;
-        // Last: the instance may go on as soon as it sees this.
-        self.shared.store_u64(self.reply_word(slot), ReplyWord { sequence: lane.sequence, status }.pack());
+        let status = status | more | (chunk.len() as u32) << bus::Reply::PAYLOAD_SHIFT;
+        desk.replies.push((self.reply(slot), bus::Reply { status, result }.pack(lane.sequence as u16)));
     }
+
+    /// Sends replies: an instance may go on as soon as it sees its own. Those of neighbours share a line, which the device fetches again and
+    /// again while it waits; so they are written one right after the other.
+    fn send(&self, desk: &mut Desk) {
+        for (at, words) in desk.replies.drain(..) {
+            self.store_words(at, words);
+        }
+    }
+
+    fn load_words<const N: usize>(&self, at: u64) -> [u64; N] {
+        std::array::from_fn(|i| self.shared.load_u64(at + i as u64 * WORD))
+    }
+
+    fn store_words<const N: usize>(&self, at: u64, words: [u64; N]) {
+        (at..).step_by(WORD as usize).zip(words).for_each(|(at, word)| self.shared.store_u64(at, word));
+    }
+}
+
+fn has_results(call: Call) -> bool {
+    call.function().moves.iter().any(|step| matches!(step, Move::Result { .. }))
 }
 
 /// Argument words of a call.

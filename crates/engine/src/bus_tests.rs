@@ -26,20 +26,21 @@ impl Device {
 
     /// Asks for the time on the monotonic clock.
     fn ask(&mut self, slot: u32) {
-        let port = self.bus.port(slot.into());
-        self.bus.shared.store_u64(port + offset::REQUEST_ARGS, 1);
-        self.bus.shared.store_u64(port + offset::REQUEST_OP, Call::clock_time_get as u64);
+        self.send(Request { slot, op: Call::clock_time_get as u16, args: [1, 0] });
+    }
+
+    fn send(&mut self, request: Request) {
         let lap = (self.tickets >> self.bus.ring_mask().count_ones()) + 1;
         let place = u64::from(self.tickets) & self.bus.ring_mask();
-        self.bus.shared.store_u64(RING_AT + place * RingEntry::BYTES, RingEntry { lap, slot }.pack());
+        let words = request.pack(lap as u16);
+        for (at, pair) in Request::places(self.bus.ring_entries, place).into_iter().zip(words.as_chunks().0) {
+            self.bus.store_words::<2>(RING_AT + at, *pair);
+        }
         self.tickets += 1;
     }
 
-    /// The reply's sequence number, and the time.
-    fn answer(&self, slot: u32) -> (u32, u64) {
-        let word = self.bus.shared.load_u64(self.bus.reply_word(slot));
-        assert_eq!((word >> 32) as u32, 8 << ReplyWord::PAYLOAD_SHIFT, "errno 0, no flags, 8 bytes");
-        (word as u32, self.bus.shared.load_u64(self.bus.port(slot.into()) + offset::PAYLOAD))
+    fn reply(&self, slot: u32, sequence: u16) -> bus::Reply {
+        bus::Reply::unpack(self.bus.load_words(self.bus.reply(slot)), sequence).unwrap()
     }
 }
 
@@ -52,11 +53,11 @@ fn few_calls_and_many_are_each_answered_once_from_run_to_run() {
         for sequence in 1..=3 {
             (0..count).for_each(|slot| device.ask(slot * 7 % 1000));
             assert!(device.bus.service());
-            let times: Vec<_> = (0..count).map(|slot| device.answer(slot * 7 % 1000)).collect();
-            assert!(times.iter().all(|(seen, time)| *seen == sequence && *time > 0), "{times:?}");
+            let replies: Vec<_> = (0..count).map(|slot| device.reply(slot * 7 % 1000, sequence)).collect();
+            assert!(replies.iter().all(|reply| reply.status == 0 && reply.result > 0), "{replies:?}");
         }
         assert_eq!(device.bus.end().1, 3 * u64::from(count));
-        assert!((0..1000).all(|slot| device.bus.shared.load_u64(device.bus.reply_word(slot)) == 0));
+        assert!((0..1000).all(|slot| device.bus.load_words(device.bus.reply(slot)) == [0; bus::Reply::WORDS]));
     }
 }
 
@@ -65,13 +66,11 @@ fn a_slot_that_is_none_and_a_call_that_is_none_harm_nobody() {
     let mut device = Device::new(4);
     device.bus.begin(Guests::Quiet(3, Arc::new(Nothing)), None);
     device.ask(3);
-    device.ask(1);
-    device.bus.shared.store_u64(device.bus.port(1) + offset::REQUEST_OP, 0xffff);
+    device.send(Request { slot: 1, op: op::NUMBER, args: [0; ARGS_AT_HAND] });
     device.ask(2);
     device.bus.service();
-    let word = device.bus.shared.load_u64(device.bus.reply_word(1));
-    assert_eq!(word, ReplyWord { sequence: 1, status: ReplyWord::TRAP }.pack());
-    assert_eq!(device.answer(2).0, 1);
+    assert_eq!(device.reply(1, 1).status, bus::Reply::TRAP);
+    assert_eq!(device.reply(2, 1).status, 0);
     assert_eq!(device.bus.end().1, 1);
 }
 

@@ -12,7 +12,6 @@
 
 use gpu_run_abi::hostcall::Call;
 use gpu_run_wasi::{Errno, Out, Reply};
-use smallvec::SmallVec;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of answers that are kept of a batch.
@@ -20,12 +19,15 @@ pub(crate) const ROOM: usize = 256 << 20;
 /// Bytes an instance asks for at once: all of a batch share what counts them.
 const PORTION: usize = 1 << 10;
 
-/// The answers an instance was given, in order.
+/// The answers an instance was given, in order. There can be very many: each takes as little as it can.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     answers: Vec<Answer>,
-    /// How many of them it was given in this run.
+    /// Of all answers, one after the other: [`More`], where there is any, and the output.
+    bytes: Vec<u8>,
+    /// How many of them it was given in this run, and how many bytes.
     given: usize,
+    given_bytes: usize,
     /// Bytes it may keep before it asks for more.
     allowed: usize,
     /// Whether one could not be kept.
@@ -34,16 +36,25 @@ pub(crate) struct Journal {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
-    call: Call,
+struct Answer {
     /// Hash of what it was asked with.
     asked: u64,
+    call: Call,
     errno: Errno,
-    output: SmallVec<[u8; 16]>,
+    /// Bytes of output, and [`HAS_MORE`].
+    length: u32,
+}
+
+const HAS_MORE: u32 = 1 << 31;
+const _: () = assert!(size_of::<Answer>() == 16);
+
+/// What few answers have.
+#[derive(Clone, Copy, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct More {
     split: u32,
     /// Bytes of what was asked that went to stdout and to stderr, from its beginning.
-    pub(crate) stdout: usize,
-    pub(crate) stderr: usize,
+    written: [u32; 2],
 }
 
 /// What a question gets.
@@ -68,11 +79,18 @@ impl Journal {
             self.deviated = true;
             return (Answered::Deviates, [0; 2]);
         }
-        self.given += 1;
+        let (mut bytes, mut more) = (&self.bytes[self.given_bytes..], More::default());
+        let length = (answer.length & !HAS_MORE) as usize;
+        if answer.length & HAS_MORE != 0 {
+            let (head, rest) = bytes.split_at(size_of::<More>());
+            (bytes, more) = (rest, bytemuck::pod_read_unaligned(head));
+        }
         out.bytes.clear();
-        out.bytes.extend_from_slice(&answer.output);
-        out.split = answer.split;
-        (Answered::Was(Reply::Done(answer.errno)), [answer.stdout, answer.stderr])
+        out.bytes.extend_from_slice(&bytes[..length]);
+        out.split = more.split;
+        self.given += 1;
+        self.given_bytes = self.bytes.len() - bytes.len() + length;
+        (Answered::Was(Reply::Done(answer.errno)), more.written.map(|bytes| bytes as usize))
     }
 
     /// Keeps an answer, if there is room.
@@ -82,28 +100,34 @@ impl Journal {
         (call, words, input): (Call, &[u64], &[u8]),
         reply: &Reply,
         out: &Out,
-        [stdout, stderr]: [usize; 2],
+        written: [usize; 2],
     ) {
         // Who exits never runs again; who waits has no answer yet.
         let Reply::Done(errno) = *reply else { return };
         if self.lost || self.given < self.answers.len() || has_no_effect(call) {
             return;
         }
-        let bytes = size_of::<Answer>() + out.bytes.len();
+        let more = More { split: out.split, written: written.map(|bytes| bytes as u32) };
+        let has_more = more != More::default();
+        let bytes = size_of::<Answer>() + if has_more { size_of::<More>() } else { 0 } + out.bytes.len();
         if self.allowed < bytes {
-            let more = bytes.max(PORTION);
-            let take = |left: usize| left.checked_sub(more);
+            let portion = bytes.max(PORTION);
+            let take = |left: usize| left.checked_sub(portion);
             if room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
                 self.lost = true;
-                self.answers = Vec::new();
+                (self.answers, self.bytes) = (Vec::new(), Vec::new());
                 return;
             }
-            self.allowed += more;
+            self.allowed += portion;
         }
         self.allowed -= bytes;
-        let (asked, output) = (hash(call, words, input), out.bytes.as_slice().into());
-        self.answers.push(Answer { call, asked, errno, output, split: out.split, stdout, stderr });
-        self.given = self.answers.len();
+        let (asked, length) = (hash(call, words, input), out.bytes.len() as u32 | if has_more { HAS_MORE } else { 0 });
+        self.answers.push(Answer { asked, call, errno, length });
+        if has_more {
+            self.bytes.extend_from_slice(bytemuck::bytes_of(&more));
+        }
+        self.bytes.extend_from_slice(&out.bytes);
+        (self.given, self.given_bytes) = (self.answers.len(), self.bytes.len());
     }
 
     /// Whether the instance can run again.
@@ -113,7 +137,7 @@ impl Journal {
 
     /// The next run begins.
     pub(crate) fn rewind(&mut self) {
-        self.given = 0;
+        (self.given, self.given_bytes) = (0, 0);
     }
 
     /// Whether the run asked for something else than the one before, or for less.

@@ -40,6 +40,8 @@ pub struct Linker {
     next_home: usize,
     members: Vec<Member>,
     registered: HashMap<String, InstanceId>,
+    /// By module and name, where nothing is registered for the module.
+    provided: HashMap<(String, String), InstanceId>,
 }
 
 /// One of a linker's instances.
@@ -104,7 +106,7 @@ impl Prepared {
             let targets = vec![None; module.imports.len()];
             homes.push([Source { wasm: exporter.clone(), targets, exports: exports(&module) }]);
         }
-        let find = |name: &str| {
+        let find = |name: &str, _: &str| {
             let home = exporters.iter().position(|(exporter, _)| *exporter == name)?;
             // Names of one module share its home.
             let home = exporters.iter().position(|(_, wasm)| Arc::ptr_eq(wasm, &exporters[home].1))?;
@@ -122,16 +124,16 @@ impl Prepared {
 type Moving<'a> = (usize, &'a [Part], Snapshot);
 
 impl Plan {
-    /// `find` gives the home of the instance a name stands for, its modules, and which of them it is.
+    /// `find` gives the home of the instance that an import's module and name stand for, its modules, and which of them it is.
     fn new<'s>(
         module: &Unlinked<'_>,
         wasm: Arc<Vec<u8>>,
-        find: impl Fn(&str) -> Option<(usize, &'s [Source], usize)>,
+        find: impl Fn(&str, &str) -> Option<(usize, &'s [Source], usize)>,
     ) -> Result<Self, Error> {
         let mut plan = Self { sources: Vec::new(), homes: BTreeMap::new() };
         let mut targets = Vec::new();
         for import in &module.imports {
-            let Some((home, parts, part)) = find(import.module) else {
+            let Some((home, parts, part)) = find(import.module, import.name) else {
                 targets.push(None);
                 continue;
             };
@@ -189,13 +191,22 @@ impl Plan {
 
 impl Linker {
     pub fn new(settings: Settings) -> Self {
-        let (homes, members, registered) = (HashMap::new(), Vec::new(), HashMap::new());
-        Self { settings, homes, next_home: 0, members, registered }
+        let (homes, members) = (HashMap::new(), Vec::new());
+        Self { settings, homes, next_home: 0, members, registered: HashMap::new(), provided: HashMap::new() }
     }
 
     /// From now on, modules that import from `name` import from this instance.
     pub fn register(&mut self, name: &str, instance: InstanceId) {
         self.registered.insert(name.to_owned(), instance);
+    }
+
+    /// From now on, modules that import `name` from `module`, where that is no instance's name, import it from this one.
+    pub(crate) fn provide(&mut self, module: &str, name: &str, instance: InstanceId) {
+        self.provided.insert((module.to_owned(), name.to_owned()), instance);
+    }
+
+    pub(crate) fn provides(&self, module: &str, name: &str) -> bool {
+        self.provided.contains_key(&(module.to_owned(), name.to_owned()))
     }
 
     /// Instantiates a module, linked to what it imports. The `Err` of the inner result is a trap; what it left in other instances is there.
@@ -233,8 +244,9 @@ impl Linker {
     }
 
     fn plan(&self, module: &Unlinked<'_>, wasm: Arc<Vec<u8>>) -> Result<Plan, Error> {
-        Plan::new(module, wasm, |name| {
-            let InstanceId(member) = self.registered.get(name)?;
+        Plan::new(module, wasm, |module, name| {
+            let provided = || self.provided.get(&(module.to_owned(), name.to_owned()));
+            let InstanceId(member) = self.registered.get(module).or_else(provided)?;
             let Member { home, part } = self.members[*member];
             Some((home, &self.homes[&home].parts[..], part))
         })

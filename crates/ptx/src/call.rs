@@ -366,6 +366,16 @@ fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -> Done {
         Intrinsic::GridBlocks => special_register(e, inst, ".u32", "%nctaid.x")?,
         Intrinsic::Processor => special_register(e, inst, ".u32", "%smid")?,
         Intrinsic::Cycles => special_register(e, inst, ".u64", "%clock64")?,
+        Intrinsic::Ticket => {
+            let [address] = *e.func.dfg.inst_args(inst) else { return Err(e.unsupported(inst)) };
+            let (result, address) = (e.result(inst)?, e.in_register(address));
+            e.body.begin("atom.relaxed.gpu.global.add", ".u32");
+            e.body.operand(result);
+            e.body.out.push_str(", ");
+            crate::writer::push_address(&mut e.body.out, address, 0);
+            e.body.out.push_str(", 1");
+            e.body.end();
+        }
         Intrinsic::FenceDevice => e.body.op("fence.acq_rel.gpu", "", &[]),
         Intrinsic::FenceHost => e.body.op("fence.acq_rel.sys", "", &[]),
         other => return crate::gang::intrinsic(e, other, inst),

@@ -24,6 +24,8 @@ const REGISTERS: u32 = 128;
 const MANY_REGISTERS: u32 = 255;
 /// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller.
 const SPILLED: u32 = 384;
+/// PTX from this length on is assembled once, spilled or not: minutes of all cores for a program that has an odd function among thousands.
+const LARGE: usize = 16 << 20;
 /// Bytes of the driver's log that are kept.
 const LOG_BYTES: usize = 16 << 10;
 /// Lines of a log that an error shows.
@@ -111,7 +113,7 @@ impl Tools {
             result => result,
         };
         let log = ptxas(options.registers.unwrap_or(REGISTERS)).map_err(|log| refusal(&log, ptx))?;
-        if options.registers.is_none() && most_spilled(&log) > SPILLED {
+        if options.registers.is_none() && ptx.len() < LARGE && most_spilled(&log) > SPILLED {
             ptxas(MANY_REGISTERS).map_err(|log| refusal(&log, ptx))?;
         }
         let mut nvlink = self.command("nvlink", target);

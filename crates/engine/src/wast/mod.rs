@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! modules   every module of the script, compiled and loaded on all cores before the first call
+//! spectest  the memories and tables all of them can import
 //! judge     values and traps, against what the script says of them
 //! ```
 //!
@@ -10,6 +11,7 @@
 
 mod judge;
 mod modules;
+mod spectest;
 
 use crate::compile::Compiled;
 use crate::error::Error;
@@ -20,7 +22,7 @@ use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_device::Device;
 use gpu_run_wasm::WasmFeatures;
 use judge::{argument, compare, same_trap};
-use modules::{Loaded, compile_options, load_all};
+use modules::{Loaded, compile_options, imports, load_all};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -250,6 +252,7 @@ impl<'a, 'o> Runner<'a, 'o> {
     fn instantiate(&mut self, module: Loaded) -> Result<Result<InstanceId, Trap>, Problem> {
         let Loaded { wasm, program } = module;
         let prepared = program.transpose()?;
+        spectest::provide(&mut self.linker, &imports(&wasm))?;
         let inspect = |compiled: &Compiled| self.options.inspect.map_or(Ok(()), |inspect| inspect(compiled.ptx()));
         Ok(self.linker.instantiate_prepared(wasm, prepared.as_deref(), inspect)?)
     }
@@ -278,6 +281,7 @@ impl<'a, 'o> Runner<'a, 'o> {
     /// A module that must not be linked, for one of the two reasons there are.
     fn unlinkable(&mut self, mut module: Wat<'a>, message: &str) -> Result<(), Problem> {
         let bytes = module.encode().map_err(|e| e.to_string())?;
+        spectest::provide(&mut self.linker, &imports(&bytes))?;
         let Err(error) = self.linker.check(Arc::new(bytes)) else {
             return Err(format!("expected `{message}`, but the module was linked").into());
         };

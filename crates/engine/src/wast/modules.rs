@@ -2,9 +2,9 @@
 //!
 //! Most do not depend on each other, some scripts have hundreds of them, and assembling one for a GPU takes a hundred
 //! thousand times as long as a call: here it is done on all cores. Those that import from others are, too, if those have no state;
-//! else what they are linked to is only known when their turn comes.
+//! else, and where they import a memory or a table of `spectest`, what they are linked to is only known when their turn comes.
 
-use super::{Options, Problem};
+use super::{Options, Problem, spectest};
 use crate::compile::{CompileOptions, Compiled, Entry};
 use crate::error::Error;
 use crate::linker::{Prepared, Settings};
@@ -54,7 +54,7 @@ fn encode_all(directives: &mut [WastDirective<'_>]) -> Vec<Option<Result<Encoded
     for directive in directives {
         let encoded = encode(directive).map(|bytes| {
             bytes.map(|bytes| {
-                let names = imports(&bytes);
+                let names: BTreeSet<String> = imports(&bytes).into_iter().map(|(module, _)| module).collect();
                 let exporters =
                     names.into_iter().filter_map(|name| Some((name.clone(), registered.get(&name)?.clone())));
                 Encoded { exporters: exporters.collect(), wasm: Arc::new(bytes) }
@@ -106,6 +106,9 @@ fn load(
     options: &Options<'_>,
     settings: &Settings,
 ) -> Result<Option<Arc<Prepared>>, Problem> {
+    if spectest::is_among(&imports(wasm)) {
+        return Ok(None);
+    }
     let exporters: Vec<_> = exporters.iter().map(|(name, wasm)| (name.as_str(), wasm.clone())).collect();
     let inspect = |compiled: &Compiled| options.inspect.map_or(Ok(()), |inspect| inspect(compiled.ptx()));
     match Prepared::new(settings, wasm.clone(), &exporters, inspect) {
@@ -115,12 +118,12 @@ fn load(
     }
 }
 
-/// The modules it imports from.
-fn imports(bytes: &[u8]) -> BTreeSet<String> {
+/// The modules it imports from, and the names.
+pub(super) fn imports(bytes: &[u8]) -> BTreeSet<(String, String)> {
     let sections = wasmparser::Parser::new(0).parse_all(bytes).map_while(Result::ok);
     let imports = sections.filter_map(|payload| match payload {
         wasmparser::Payload::ImportSection(imports) => Some(imports.into_imports()),
         _ => None,
     });
-    imports.flatten().map_while(Result::ok).map(|import| import.module.to_owned()).collect()
+    imports.flatten().map_while(Result::ok).map(|import| (import.module.to_owned(), import.name.to_owned())).collect()
 }

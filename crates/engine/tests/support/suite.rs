@@ -42,6 +42,7 @@ pub(crate) fn own() -> Folder {
         ("vectors.wast", include_str!("../own/vectors.wast")),
         ("atomics.wast", include_str!("../own/atomics.wast")),
         ("beside.wast", include_str!("../own/beside.wast")),
+        ("spectest.wast", include_str!("../own/spectest.wast")),
     ];
     Folder { name: "own", wasm: "3.0 +threads", scripts: all.map(script).into() }
 }

@@ -4,8 +4,8 @@ use super::Helper;
 use crate::code::Code;
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Type, Value, types};
-use gpu_run_abi::bus::{ReplyWord, RingEntry, offset, op};
+use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
+use gpu_run_abi::bus::{ARGS_AT_HAND, Reply, Request, TAG_SHIFT, offset, op};
 use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::field;
@@ -32,66 +32,140 @@ pub(super) fn port_load(code: &mut Code<'_>, ty: Type, at: u64) -> Value {
     code.ins().load(ty, flags, port, at as i32)
 }
 
-/// (op) -> errno. The packet's length is the cursor; afterwards the cursor stands at the reply's first byte.
+/// (op, two arguments) -> errno. The packet's length is the cursor; afterwards the cursor stands at the reply's first byte.
 pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     // First: what follows does not wait for it.
-    let ticket = take_ticket(code);
-    let (operation, length) = (code.param(1), code.header(types::I32, field::PORT_CURSOR));
-    let (operation, length) = (code.ins().uextend(types::I64, operation), code.ins().uextend(types::I64, length));
-    let length = code.ins().ishl_imm_u(length, 32);
-    let request = code.ins().bor(operation, length);
-    port_store(code, request, offset::REQUEST_OP);
+    let ticket_at = code.fixed(field::RING_TICKET);
+    let ticket = code.intrinsic(Intrinsic::Ticket, &[ticket_at]).expect("it has a result");
+    let operation = with_port(code);
+    let args = [code.param(2), code.param(3)];
+    enter_ring(code, ticket, operation, args);
+
     let sequence = code.header(types::I32, field::PORT_SEQUENCE);
     let sequence = code.ins().iadd_imm_s(sequence, 1);
     code.set_header(sequence, field::PORT_SEQUENCE);
-    enter_ring(code, ticket);
-
-    let status = wait_for_reply(code, sequence);
+    let (status, result) = wait_for_reply(code, sequence);
+    code.set_header(result, field::PORT_RESULT);
     // The host has emptied the outbox.
-    let head = code.i64(local::OUTBOX_HEAD as i64);
+    let (head, nothing) = (code.i64(local::OUTBOX_HEAD as i64), code.i32(0));
     code.set_header(head, field::OUTBOX_USED);
-    let exits = code.ins().band_imm_u(status, i64::from(ReplyWord::EXIT));
+    code.set_header(nothing, field::UNHEARD);
+    let exits = code.ins().band_imm_u(status, i64::from(Reply::EXIT));
     code.if_then(exits, true, |code| {
-        let exit_code = port_load(code, types::I32, offset::REPLY_SPLIT);
-        let exit_code = code.ins().uextend(types::I64, exit_code);
-        code.set_header(exit_code, field::EXIT_CODE);
+        code.set_header(result, field::EXIT_CODE);
         let exited = code.i64(Status::Exited as i64);
         code.set_header(exited, field::STATUS);
         code.intrinsic(Intrinsic::Exit, &[]);
     });
-    let fails = code.ins().band_imm_u(status, i64::from(ReplyWord::TRAP));
+    let fails = code.ins().band_imm_u(status, i64::from(Reply::TRAP));
     code.trap_if(fails, TrapCode::HostCall);
-    let start = code.i32(0);
-    code.set_header(start, field::PORT_CURSOR);
-    let left = code.ins().ushr_imm_u(status, i64::from(ReplyWord::PAYLOAD_SHIFT));
-    let more = code.ins().band_imm_u(status, i64::from(ReplyWord::MORE));
-    let more = code.ins().ishl_imm_u(more, i64::from(MORE.trailing_zeros() - ReplyWord::MORE.trailing_zeros()));
+    code.set_header(nothing, field::PORT_CURSOR);
+    let left = code.ins().ushr_imm_u(status, i64::from(Reply::PAYLOAD_SHIFT));
+    let more = code.ins().band_imm_u(status, i64::from(Reply::MORE));
+    let more = code.ins().ishl_imm_u(more, i64::from(MORE.trailing_zeros() - Reply::MORE.trailing_zeros()));
     let left = code.ins().bor(left, more);
     code.set_header(left, field::PORT_LEFT);
-    let errno = code.ins().band_imm_u(status, i64::from(ReplyWord::ERRNO));
+    // What is in the port was there before the reply, and must not be looked at before it.
+    code.if_then(left, false, |code| {
+        code.intrinsic(Intrinsic::FenceHost, &[]);
+    });
+    let errno = code.ins().band_imm_u(status, i64::from(Reply::ERRNO));
     code.ins().return_(&[errno]);
 }
 
-/// Looks at the reply word until it has this sequence number; its other half.
-fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> Value {
-    // The words lie behind the ring's entries.
-    let (ring, mask) = (code.fixed(field::RING), code.fixed(field::RING_MASK));
-    let entries = code.ins().iadd_imm_s(mask, 1);
-    let index = code.header(types::I64, field::INDEX);
-    let before = code.ins().iadd(entries, index);
-    let before = code.ins().imul_imm_u(before, ReplyWord::BYTES as i64);
-    let at = code.ins().iadd(ring, before);
-    const _: () = assert!(ReplyWord::BYTES == RingEntry::BYTES);
+/// The operation with all its flags. What the host is to find in other places is there before it hears of it.
+fn with_port(code: &mut Code<'_>) -> Value {
+    let (operation, length) = (code.param(1), code.header(types::I32, field::PORT_CURSOR));
+    let (flag, none) = (code.i32(op::PORT.into()), code.i32(0));
+    let port = code.ins().select(length, flag, none);
+    let operation = code.ins().bor(operation, port);
+    let in_port = code.ins().band_imm_u(operation, i64::from(op::PORT));
+    code.if_then(in_port, false, |code| {
+        let length = code.ins().uextend(types::I64, length);
+        port_store(code, length, offset::LENGTH);
+    });
+    let unheard = code.header(types::I32, field::UNHEARD);
+    let elsewhere = code.ins().bor(in_port, unheard);
+    code.if_then(elsewhere, false, |code| {
+        code.intrinsic(Intrinsic::FenceHost, &[]);
+    });
+    code.ins().bor(operation, unheard)
+}
 
-    let flags = code.trusted(region::BUS);
+/// Tells the host: the words of a [`Request`], in any order.
+fn enter_ring(code: &mut Code<'_>, ticket: Value, operation: Value, args: [Value; ARGS_AT_HAND]) {
+    let mask = code.fixed(field::RING_MASK);
+    let mask = code.ins().ireduce(types::I32, mask);
+    let shift = code.ins().popcnt(mask);
+    let lap = code.ins().ushr(ticket, shift);
+    let lap = code.ins().iadd_imm_s(lap, 1);
+    let lap = code.ins().uextend(types::I64, lap);
+    let tag = code.ins().ishl_imm_u(lap, i64::from(TAG_SHIFT));
+
+    let slot = code.header(types::I64, field::INDEX);
+    let operation = code.ins().uextend(types::I64, operation);
+    let operation = code.ins().ishl_imm_u(operation, i64::from(Request::OP_SHIFT));
+    let first = code.ins().bor(operation, slot);
+    let mut high = code.i64(0);
+    let mut words = vec![first];
+    for (arg, shift) in args.into_iter().zip(Request::HIGH_SHIFTS) {
+        words.push(low_bits(code, arg));
+        let part = code.ins().ushr_imm_u(arg, i64::from(TAG_SHIFT));
+        let part = code.ins().ishl_imm_u(part, i64::from(shift));
+        high = code.ins().bor(high, part);
+    }
+    words.push(high);
+    let words: Vec<_> = words.into_iter().map(|word| code.ins().bor(word, tag)).collect();
+
+    let place = code.ins().band(ticket, mask);
+    let place = code.ins().uextend(types::I64, place);
+    let place = code.ins().imul_imm_u(place, Request::PAIR as i64);
+    let ring = code.fixed(field::RING);
+    let place = code.ins().iadd(ring, place);
+    code.intrinsic(Intrinsic::BusPut2, &[place, words[0], words[1]]);
+    // See [`Request::places`].
+    let entries = entries(code);
+    let pairs = code.ins().imul_imm_u(entries, Request::PAIR as i64);
+    let place = code.ins().iadd(place, pairs);
+    code.intrinsic(Intrinsic::BusPut2, &[place, words[2], words[3]]);
+}
+
+/// How many the ring has.
+fn entries(code: &mut Code<'_>) -> Value {
+    let mask = code.fixed(field::RING_MASK);
+    code.ins().iadd_imm_s(mask, 1)
+}
+
+/// What a word has beside its tag.
+fn low_bits(code: &mut Code<'_>, word: Value) -> Value {
+    code.ins().band_imm_u(word, (1 << TAG_SHIFT) - 1)
+}
+
+/// Looks at the reply until its words have this sequence number; its status and its result.
+fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
+    // Replies lie behind the ring's entries.
+    let (ring, entries) = (code.fixed(field::RING), entries(code));
+    let before = code.ins().imul_imm_u(entries, Request::BYTES as i64);
+    let at = code.ins().iadd(ring, before);
+    let index = code.header(types::I64, field::INDEX);
+    let before = code.ins().imul_imm_u(index, Reply::BYTES as i64);
+    let at = code.ins().iadd(at, before);
+    let tag = code.ins().uextend(types::I64, sequence);
+    let tag = code.ins().ishl_imm_u(tag, i64::from(TAG_SHIFT));
+
     let (none, at_first) = (code.i64(0), code.i32(0));
-    let (reply, nap) = (code.variable(types::I64, none), code.variable(types::I32, at_first));
+    let words = [(); Reply::WORDS].map(|()| code.variable(types::I64, none));
+    let nap = code.variable(types::I32, at_first);
     code.while_loop(
         |code| {
-            let word = code.ins().atomic_load(types::I64, flags, at);
-            code.b.def_var(reply, word);
-            let seen = code.ins().ireduce(types::I32, word);
-            code.ins().icmp(IntCC::NotEqual, seen, sequence)
+            let seen = code.intrinsics(Intrinsic::BusLoad2, &[at]);
+            let mut differ = none;
+            for (variable, word) in words.into_iter().zip(seen) {
+                let rest = code.ins().bxor(word, tag);
+                code.b.def_var(variable, rest);
+                differ = code.ins().bor(differ, rest);
+            }
+            code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, differ, (1 << TAG_SHIFT) - 1)
         },
         |code| {
             let time = code.b.use_var(nap);
@@ -106,36 +180,18 @@ fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> Value {
             code.b.def_var(nap, next);
         },
     );
-    let reply = code.b.use_var(reply);
-    let status = code.ins().ushr_imm_u(reply, 32);
-    code.ins().ireduce(types::I32, status)
+    // Their tags are gone by now.
+    let [first, low] = words.map(|variable| code.b.use_var(variable));
+    let status = code.ins().ushr_imm_u(first, i64::from(Reply::STATUS_SHIFT));
+    let status = code.ins().ireduce(types::I32, status);
+    let high = code.ins().ishl_imm_u(first, i64::from(TAG_SHIFT));
+    (status, code.ins().bor(high, low))
 }
 
-/// A place in the ring.
-fn take_ticket(code: &mut Code<'_>) -> Value {
-    let flags = code.trusted(region::BUS);
-    let (ticket_at, one) = (code.fixed(field::RING_TICKET), code.i32(1));
-    code.ins().atomic_rmw(types::I32, flags, AtomicRmwOp::Add, ticket_at, one)
-}
-
-/// Tells the host which port to look at. The store releases everything written to the port.
-fn enter_ring(code: &mut Code<'_>, ticket: Value) {
-    let flags = code.trusted(region::BUS);
-    let mask = code.fixed(field::RING_MASK);
-    let mask = code.ins().ireduce(types::I32, mask);
-    let shift = code.ins().popcnt(mask);
-    let lap = code.ins().ushr(ticket, shift);
-    let lap = code.ins().iadd_imm_s(lap, 1);
-    let lap = code.ins().uextend(types::I64, lap);
-    let lap = code.ins().ishl_imm_u(lap, 32);
-    let slot = code.header(types::I64, field::INDEX);
-    let entry = code.ins().bor(lap, slot);
-    let place = code.ins().band(ticket, mask);
-    let place = code.ins().uextend(types::I64, place);
-    let place = code.ins().imul_imm_u(place, RingEntry::BYTES as i64);
-    let ring = code.fixed(field::RING);
-    let place = code.ins().iadd(ring, place);
-    code.ins().atomic_store(flags, entry, place);
+/// Sends a packet that has no arguments.
+fn post_bare(code: &mut Code<'_>, operation: u16) {
+    let (operation, none) = (code.i32(operation.into()), code.i64(0));
+    code.call_helper(Helper::BusPost, &[operation, none, none]);
 }
 
 /// (from, length, limit) -> what is left of the limit.
@@ -151,8 +207,7 @@ pub(super) fn send(code: &mut Code<'_>, _: &Env<'_>) {
             let room = room_in_port(code);
             let full = code.ins().icmp_imm_s(IntCC::Equal, room, 0);
             code.if_then(full, false, |code| {
-                let more = code.i32(op::MORE.into());
-                code.call_helper(Helper::BusPost, &[more]);
+                post_bare(code, op::MORE);
             });
             let (room, wanted) = (room_in_port(code), code.b.use_var(left));
             let count = code.ins().umin(room, wanted);
@@ -184,8 +239,7 @@ pub(super) fn receive(code: &mut Code<'_>, _: &Env<'_>) {
             let here = left_here(code);
             let empty = code.ins().icmp_imm_s(IntCC::Equal, here, 0);
             code.if_then(empty, false, |code| {
-                let pull = code.i32(op::PULL.into());
-                code.call_helper(Helper::BusPost, &[pull]);
+                post_bare(code, op::PULL);
             });
             let (here, want) = (left_here(code), code.b.use_var(wanted));
             let count = code.ins().umin(here, want);
@@ -316,5 +370,5 @@ fn move_cursor(code: &mut Code<'_>, by: Value) {
 
 /// The length of the output's first answer.
 pub(super) fn split(code: &mut Code<'_>) -> Value {
-    port_load(code, types::I32, offset::REPLY_SPLIT)
+    code.header(types::I32, field::PORT_RESULT)
 }

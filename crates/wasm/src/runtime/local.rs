@@ -11,6 +11,7 @@ use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use gpu_run_abi::Status;
+use gpu_run_abi::bus::op;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::launch::{local, offset};
@@ -331,6 +332,7 @@ fn read(code: &mut Code<'_>) {
         let (left, flags) = (code.header(types::I32, field::STDIN_LEFT), code.trusted(region::BUS));
         let outbox = code.header(types::I64, field::OUTBOX);
         code.ins().store(flags, left, outbox, local::OUTBOX_STDIN_LEFT as i32);
+        unheard(code);
         let sum = code.b.use_var(total);
         guest_store(code, sum, result);
         succeed(code);
@@ -389,9 +391,16 @@ fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, co
     let after = code.ins().ireduce(types::I32, after);
     code.set_header(after, field::OUTBOX_USED);
     code.ins().store(flags, after, outbox, local::OUTBOX_USED as i32);
+    unheard(code);
     guest_store(code, total, result);
     succeed(code);
     code.open(stay);
+}
+
+/// The host has not heard of what was done here: the next packet says so.
+pub(super) fn unheard(code: &mut Code<'_>) {
+    let flag = code.i32(op::UNHEARD.into());
+    code.set_header(flag, field::UNHEARD);
 }
 
 /// A standard stream that is closed, or that another takes the place of, is the host's from now on.

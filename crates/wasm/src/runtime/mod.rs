@@ -77,8 +77,8 @@ helpers! {
     SetUp(I64, I32, I64) -> () = setup::set_up;
     /// 64 random bits.
     RandomWord() -> (I64) = local::random_word;
-    /// Sends the packet in the port and waits for the reply: (op) -> errno.
-    BusPost(I32) -> (I32) = bus::post;
+    /// Sends a packet and waits for the reply: (op, two arguments) -> errno.
+    BusPost(I32, I64, I64) -> (I32) = bus::post;
     /// Appends guest bytes to the call's input, at most `limit`: (from, length, limit) -> what is left of the limit.
     BusSend(I32, I32, I32) -> (I32) = bus::send;
     /// Takes up to `length` bytes of the reply's output to guest memory: (to, length).

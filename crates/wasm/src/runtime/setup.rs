@@ -59,6 +59,7 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
         let (head, left) = (code.i32(local::OUTBOX_HEAD as i64), code.ins().ireduce(types::I32, length));
         code.ins().store(bus, head, outbox, local::OUTBOX_USED as i32);
         code.ins().store(bus, left, outbox, local::OUTBOX_STDIN_LEFT as i32);
+        super::local::unheard(code);
     });
     code.ins().return_(&[]);
 }

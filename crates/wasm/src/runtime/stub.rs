@@ -6,7 +6,7 @@ use crate::code::Code;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use gpu_run_abi::TrapCode;
-use gpu_run_abi::bus::offset;
+use gpu_run_abi::bus::{ARGS_AT_HAND, offset, op};
 use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::{WORD, field};
 
@@ -23,18 +23,18 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
     super::local::answer(code, call);
     let start = code.i32(0);
     code.set_header(start, field::PORT_CURSOR);
-    let mut at = offset::REQUEST_ARGS;
-    for step in row.moves {
-        if let Some(word) = word(code, *step) {
-            port_store(code, word, at);
-            at += WORD;
-        }
+    let words: Vec<Value> = row.moves.iter().filter_map(|step| word(code, *step)).collect();
+    let mut operation = call as u16;
+    for (word, at) in words.iter().zip((offset::ARGS..).step_by(WORD as usize)).skip(ARGS_AT_HAND) {
+        port_store(code, *word, at);
+        operation |= op::PORT;
     }
     for step in row.moves {
         send(code, *step);
     }
-    let number = code.i32(call as i64);
-    let errno = code.call_helper(Helper::BusPost, &[number]);
+    let (operation, none) = (code.i32(operation.into()), code.i64(0));
+    let argument = |index: usize| words.get(index).copied().unwrap_or(none);
+    let errno = code.call_helper(Helper::BusPost, &[operation, argument(0), argument(1)]);
     let Some(errno) = errno.filter(|_| row.returns_errno) else {
         code.ins().return_(&[]);
         return;
@@ -142,7 +142,7 @@ fn send(code: &mut Code<'_>, step: Move) {
 }
 
 /// Results of fixed size. The host pads each to whole words, so that what follows begins at a word's border. They come first, and in the first packet: all are fetched
-/// before any is stored, so that they take one journey.
+/// before any is stored, so that they take one journey. The first word has come with the reply.
 fn results(code: &mut Code<'_>, moves: &[Move]) {
     let padded = |bytes: u32| u64::from(bytes).next_multiple_of(WORD);
     let all: Vec<(u8, u32)> = moves
@@ -155,37 +155,38 @@ fn results(code: &mut Code<'_>, moves: &[Move]) {
     if all.is_empty() {
         return;
     }
-    let total: u64 = all.iter().map(|(_, bytes)| padded(*bytes)).sum();
+    let total: u64 = all.iter().map(|(_, bytes)| padded(*bytes)).sum::<u64>() - WORD;
     // The host's word is not taken for it: a reply that is too short must not make the count wrap.
     let (here, by) = (left_here(code), code.i32(total as i64));
     let enough = code.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, here, by);
     code.trap_unless(enough, TrapCode::HostCall);
-    let mut at = offset::PAYLOAD;
-    let mut fetched = Vec::new();
+    let fetch = |code: &mut Code<'_>, i: u64| match i {
+        0 => code.header(types::I64, field::PORT_RESULT),
+        _ => port_load(code, types::I64, offset::PAYLOAD + (i - 1) * WORD),
+    };
+    let words: Vec<Value> = (0..=total / WORD).map(|i| fetch(code, i)).collect();
+    let mut words = words.as_slice();
     for (ptr, bytes) in all {
-        let words = (0..padded(bytes) / WORD).map(|i| port_load(code, types::I64, at + i * WORD)).collect::<Vec<_>>();
-        fetched.push((ptr, bytes, at, words));
-        at += padded(bytes);
-    }
-    for (ptr, bytes, at, words) in fetched {
-        result(code, ptr, bytes, at, &words);
+        let (own, rest) = words.split_at((padded(bytes) / WORD) as usize);
+        result(code, ptr, bytes, own);
+        words = rest;
     }
     take(code, by);
 }
 
-/// One of them: its words, and where in the port it is.
-fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, at: u64, words: &[Value]) {
+/// One of them, by its words.
+fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, words: &[Value]) {
     const PART: u32 = 4;
+    const HALF: u32 = 2;
     let (pointer, length) = (parameter(code, ptr), code.i32(bytes.into()));
     code.check_written(pointer, length);
-    if !bytes.is_multiple_of(PART) {
-        let port = code.fixed(field::PORT);
-        let from = code.ins().iadd_imm_s(port, at as i64);
-        code.call_helper(Helper::GuestWrite, &[pointer, from, length]);
+    let (flags, address) = (code.guest_flags(true), code.ins().uextend(types::I64, pointer));
+    if bytes == HALF {
+        let word = code.ins().ireduce(types::I32, words[0]);
+        code.ins().istore16(flags, word, address, 0);
         return;
     }
     // It is aligned (see above), and parts of four bytes are what both layouts take in one piece.
-    let (flags, address) = (code.guest_flags(true), code.ins().uextend(types::I64, pointer));
     for part in 0..bytes / PART {
         let word = words[(part / 2) as usize];
         let word = if part % 2 == 0 { word } else { code.ins().ushr_imm_u(word, 32) };
