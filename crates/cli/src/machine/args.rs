@@ -85,6 +85,10 @@ pub(crate) struct BootArgs {
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     pub(crate) seed: u64,
 
+    /// Destroys at the end what --load made, and waits until nothing is left of it
+    #[arg(long, requires = "load")]
+    pub(crate) drain: bool,
+
     /// Nanoseconds the supervisor sleeps when there is nothing to do [default: none on a GPU, 1000 on cpu]
     #[arg(long, value_name = "NS")]
     pub(crate) idle_sleep: Option<u32>,

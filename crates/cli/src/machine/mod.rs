@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 /// How often it is looked at, and told to `gpu-run top`.
 const LOOK: Duration = Duration::from_millis(5);
 const PUBLISH: Duration = Duration::from_millis(250);
+/// How long it may take until nothing is left.
+const DRAIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
     let device = devices::open(args.device)?;
@@ -139,7 +141,21 @@ fn attend(
         }
         std::thread::sleep(LOOK.min(args.time.map_or(LOOK, |time| time.saturating_sub(elapsed))));
     }
+    if args.drain {
+        drain(machine);
+    }
     Ok(())
+}
+
+/// Destroys what the load made. Events that wait may come later than that, so it is done again, until nothing is left.
+fn drain(machine: &Machine) {
+    let since = Instant::now();
+    let is_empty = |state: &State| state.objects == 0 && state.timers == 0 && state.work == 0 && state.waiting == 0;
+    while since.elapsed() < DRAIN && machine.is_up() && !is_empty(&machine.state()) {
+        Load::farewell().for_each(|event| drop(machine.post(event))); // no room: next time
+        std::thread::sleep(PUBLISH);
+        machine.take_events();
+    }
 }
 
 fn tell(notices: &[String]) {
