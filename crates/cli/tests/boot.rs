@@ -6,6 +6,7 @@
 mod support;
 
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -41,8 +42,18 @@ fn start(place: &Place, line: &str) -> Child {
 fn stats_are_one_object_with_the_keys_that_are_promised() {
     let stats = stats(&boot(&Place::new(), "--for 1s --load 5000 --stats=json"));
     let keys: Vec<&str> = stats.as_object().unwrap().keys().map(String::as_str).collect();
-    let promised =
-        ["heap_bytes", "heartbeat_gap_ms", "host_cpu", "image_hash", "lanes_active", "launches", "ticks", "waits"];
+    let promised = [
+        "heap_bytes",
+        "heartbeat_gap_ms",
+        "host_cpu",
+        "image_hash",
+        "lanes_active",
+        "launches",
+        "load_gap_ms",
+        "loads",
+        "ticks",
+        "waits",
+    ];
     assert_eq!(keys, promised);
     assert_eq!((stats["launches"].as_u64(), stats["waits"].as_u64()), (Some(0), Some(0)));
     // How many depends on who else uses the cores.
@@ -71,6 +82,9 @@ fn bad_files_are_refused_with_their_names() {
     let missing = boot(&place, "--resume nowhere --for 1s");
     assert_eq!(missing.code, Some(1));
     missing.says(&["nowhere"]);
+    let refused = boot(&place, "--kernel text --for 1s");
+    assert_eq!(refused.code, Some(2));
+    refused.says(&["text cannot be a machine's code"]);
     boot(&place, "--strategy sideways --for 1s").says(&["resident"]);
 }
 
@@ -96,6 +110,39 @@ fn a_signal_ends_it_in_good_order_and_top_sees_it_before() {
     let ended = Ran::from(child.wait_with_output().unwrap());
     assert!(stats(&ended)["ticks"].as_u64().unwrap() > 0);
     top().says(&["no machine is up"]);
+}
+
+#[test]
+fn new_code_is_loaded_at_a_tick_and_when_a_signal_asks_for_it() {
+    let place = Place::new();
+    let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machine/kernel-debug.wasm");
+    std::fs::copy(&kernel, place.path().join("k.wasm")).unwrap();
+    let child = start(&place, "--load 2000 --kernel k.wasm --reload-at 30,60 --record log --stats=json");
+    let top = || Ran::from(place.command("top --once").env("XDG_RUNTIME_DIR", place.path()).output().unwrap()).stdout;
+    wait_until("two loads", || top().contains("loaded 2 times"));
+    // What cannot be loaded changes nothing.
+    std::fs::write(place.path().join("k.wasm"), "no module").unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::HUP).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    std::fs::copy(&kernel, place.path().join("k.wasm")).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::HUP).unwrap();
+    wait_until("a third load", || top().contains("loaded 3 times"));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    let ended = Ran::from(child.wait_with_output().unwrap());
+    let first = stats(&ended);
+    assert_eq!((first["loads"].as_u64(), first["launches"].as_u64()), (Some(3), Some(3)), "{}", ended.stderr);
+    ended.says(&["new code from tick", "goes on as it was: k.wasm cannot be a machine's code", "no wasm module"]);
+    let again = stats(&boot(&place, "--replay log --rate 0 --stats=json"));
+    assert_eq!((&first["image_hash"], &first["ticks"]), (&again["image_hash"], &again["ticks"]));
+}
+
+#[track_caller]
+fn wait_until(what: &str, so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !so() {
+        assert!(since.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub const CODE_ALIGN: usize = 4096;
 pub struct CodeOptions {
     /// Registers a thread of a GPU may have; the device chooses if nobody does. With fewer, more threads are under way.
     pub registers: Option<u32>,
+    /// The device is not asked whether it loads the result, which on a GPU waits for whatever runs there.
+    pub untried: bool,
 }
 
 static COMPILATIONS: AtomicU64 = AtomicU64::new(0);
@@ -158,6 +160,10 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn properties(&self) -> &Properties;
     /// Device memory, zeroed.
     fn allocate(&self, bytes: u64) -> Result<Buffer>;
+    /// The same with whatever is in it: a GPU that a kernel fills has room for nothing that clears it.
+    fn allocate_uncleared(&self, bytes: u64) -> Result<Buffer> {
+        self.allocate(bytes)
+    }
     /// Memory that host and device both see, zeroed.
     fn share(&self, bytes: u64) -> Result<Shared>;
     /// What its machine code depends on.

@@ -2,7 +2,7 @@
 //!
 //! Both kinds are addressed by offset, and every offset and length is checked here before anything is touched.
 
-use crate::Result;
+use crate::{Error, Result};
 use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
@@ -23,6 +23,13 @@ pub(crate) trait Backing: Send + Sync {
     /// # Safety
     /// `at + len <= len()` holds, and `to` is valid for writes of `len` bytes until this returns.
     unsafe fn read(&self, at: u64, to: *mut u8, len: usize) -> Result<()>;
+    /// What is the same for all memory of one device.
+    fn device(&self) -> usize;
+    /// Copies from other memory of the same device, at this address.
+    ///
+    /// # Safety
+    /// `at + len <= len()` holds, and `from` has `len` bytes of memory of the same device until this returns.
+    unsafe fn copy(&self, at: u64, from: u64, len: usize) -> Result<()>;
     /// `at + len <= len()` holds.
     fn zero(&self, at: u64, len: u64) -> Result<()>;
 }
@@ -63,6 +70,19 @@ impl Buffer {
         // SAFETY: both ranges were checked; `shared` is borrowed until this returns. Copying is no reference: what a kernel writes meanwhile
         // may or may not be in the copy.
         unsafe { self.backing.write(at, shared.pointer.as_ptr().add(from as usize), len as usize) }
+    }
+    /// The same from other memory of the same device: nothing of it goes through the host.
+    ///
+    /// # Panics
+    /// If one of the ranges is not inside its memory.
+    pub fn copy_from(&self, at: u64, other: &Buffer, from: u64, len: u64) -> Result<()> {
+        self.check(at, len);
+        other.check(from, len);
+        if self.backing.device() != other.backing.device() {
+            return Err(Error::Unavailable("memory of one device cannot be copied to another".into()));
+        }
+        // SAFETY: both ranges were checked, the device is the same, and `other` is borrowed until this returns.
+        unsafe { self.backing.copy(at, other.address() + from, len as usize) }
     }
     /// # Panics
     /// If the range is not inside the buffer.

@@ -11,10 +11,11 @@ use crate::program::Program;
 use crate::tune::Tuning;
 use gpu_run_abi::Layout;
 use gpu_run_cache::{Cache, Found, Got, InUse, Key, Origin, Resident, Room};
-use gpu_run_device::{CodeOptions, Device, Module, Pages};
+use gpu_run_device::{CodeOptions, Device, Pages};
 use gpu_run_wasm::WasmFeatures;
 use serde::Serialize;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -61,6 +62,13 @@ impl Request {
     /// What its entry is called.
     pub fn key(&self) -> &Key {
         &self.key
+    }
+
+    /// Loads what was fetched. What the device does not take was of no use, and is made again another time.
+    pub(crate) fn place(&self, cache: &Arc<Cache>, unloaded: Unloaded) -> Result<Program, Error> {
+        let placed = self.build.place(unloaded).inspect_err(|_| cache.discard(&self.key))?;
+        let (Origin::Hit { saved: took } | Origin::Miss { took, .. }) = placed.origin;
+        Ok(placed.program.kept(cache.clone(), self.key.clone(), placed.in_use, self.build.name.clone(), took))
     }
 }
 
@@ -158,10 +166,20 @@ impl Compiler {
     /// Sees to it that the program is on disk, without loading it.
     pub fn prepare(&self, request: &Request) -> Result<Origin, Error> {
         let mut compiled = None;
-        Ok(match request.build.find(&self.cache, &request.key, &mut compiled)? {
+        Ok(match request.build.find(&self.cache, &request.key, &mut compiled, false)? {
             Got::Read(found) => found.origin,
             Got::Made(found) => found.origin,
         })
+    }
+
+    /// The program, compiled and not loaded: nothing waits for what runs on the device.
+    pub(crate) fn fetch(&self, request: &Request) -> Result<Unloaded, Error> {
+        let build = &request.build;
+        build.unloaded(build.find(&self.cache, &request.key, &mut None, true)?)
+    }
+
+    pub(crate) fn shared_cache(&self) -> Arc<Cache> {
+        self.cache.clone()
     }
 
     /// Lets go of everything on a device, which may be lost.
@@ -197,13 +215,17 @@ impl Build {
     }
 
     /// The program's bytes. What was compiled for them, if anything was, is left in `compiled`.
-    fn find(&self, cache: &Cache, key: &Key, compiled: &mut Option<Compiled>) -> Result<Got<Held>, Error> {
+    fn find(
+        &self,
+        cache: &Cache,
+        key: &Key,
+        compiled: &mut Option<Compiled>,
+        untried: bool,
+    ) -> Result<Got<Held>, Error> {
         cache.get_or_make(key, || {
             let fresh = compiled.insert(Compiled::with_features(&self.wasm, &self.options, self.features)?);
-            Ok(frame::write(
-                fresh,
-                &self.device.compile(fresh.ptx(), CodeOptions { registers: self.options.registers })?,
-            ))
+            let options = CodeOptions { registers: self.options.registers, untried };
+            Ok(frame::write(fresh, &self.device.compile(fresh.ptx(), options)?))
         })
     }
 
@@ -211,17 +233,19 @@ impl Build {
     pub(crate) fn load(&self, cache: &Arc<Cache>, key: &Key) -> Result<(Program, Report, u64), Error> {
         let began = Instant::now();
         let mut compiled = None;
-        let placed = match self.find(cache, key, &mut compiled)? {
+        let found = self.find(cache, key, &mut compiled, false)?;
+        let was_read = matches!(found, Got::Read(_));
+        let placed = match self.unloaded(found).and_then(|unloaded| self.place(unloaded)) {
             // Whole, and yet this device does not take it: it is made again, once.
-            Got::Read(found) => self.place(found).or_else(|error| {
+            Err(error) if was_read => {
                 if error.is_device_lost() {
                     return Err(error);
                 }
                 tracing::warn!("{} is compiled again: {error}", self.name);
                 cache.discard(key);
-                self.place_any(self.find(cache, key, &mut compiled)?)
-            }),
-            made => self.place_any(made),
+                self.place(self.unloaded(self.find(cache, key, &mut compiled, false)?)?)
+            }
+            placed => placed,
         };
         let Placed { program, bytes, origin, in_use } = placed?;
         // Counts are written now: the run may end by a signal.
@@ -236,37 +260,55 @@ impl Build {
         Ok((program, Report { origin, timings, load }, bytes))
     }
 
-    fn place_any(&self, got: Got<Held>) -> Result<Placed, Error> {
-        let Found { bytes, origin, in_use } = match got {
-            Got::Read(found) => return self.place(found),
-            Got::Made(found) => found,
+    /// What was found, read as far as the host needs it.
+    fn unloaded(&self, got: Got<Held>) -> Result<Unloaded, Error> {
+        let read = |bytes: &[u8]| -> Result<(Compiled, Range<usize>), Error> {
+            let (compiled, code) = frame::read(bytes, self.wasm.clone(), &self.options, self.features)?;
+            // It is the last thing there.
+            Ok((compiled, bytes.len() - code.len()..bytes.len()))
         };
-        let (compiled, code) = frame::read(&bytes, self.wasm.clone(), &self.options, self.features)?;
-        Ok(self.placed(self.device.load_code(code)?, compiled, code.len(), origin, in_use))
+        let (compiled, code, origin, in_use) = match got {
+            Got::Read(Found { bytes: Held { pages, length }, origin, in_use }) => {
+                let (compiled, range) = read(pages.as_ref().get(..length).unwrap_or_default())?;
+                (compiled, Code::Pages(pages, range), origin, in_use)
+            }
+            Got::Made(Found { bytes, origin, in_use }) => {
+                let (compiled, range) = read(&bytes)?;
+                (compiled, Code::Bytes(bytes, range), origin, in_use)
+            }
+        };
+        Ok(Unloaded { compiled: Arc::new(compiled), code, origin, in_use })
     }
 
-    /// What was read lies where it can run.
-    fn place(&self, found: Found<Held>) -> Result<Placed, Error> {
-        let Found { bytes: Held { pages, length }, origin, in_use } = found;
-        let bytes = pages.as_ref().get(..length).unwrap_or_default();
-        let (compiled, code) = frame::read(bytes, self.wasm.clone(), &self.options, self.features)?;
-        // It is the last thing there.
-        let code = length - code.len()..length;
-        let count = code.len();
-        Ok(self.placed(self.device.load_pages(pages, code)?, compiled, count, origin, in_use))
+    fn place(&self, unloaded: Unloaded) -> Result<Placed, Error> {
+        let Unloaded { compiled, code, origin, in_use } = unloaded;
+        let (module, bytes) = match code {
+            Code::Pages(pages, range) => {
+                let bytes = range.len();
+                (self.device.load_pages(pages, range)?, bytes)
+            }
+            Code::Bytes(bytes, range) => (self.device.load_code(&bytes[range.clone()])?, range.len()),
+        };
+        let program = Program::new(self.device.clone(), module, compiled);
+        Ok(Placed { program, bytes: bytes as u64, origin, in_use })
     }
+}
 
-    fn placed(
-        &self,
-        module: Arc<dyn Module>,
-        compiled: Compiled,
-        bytes: usize,
-        origin: Origin,
-        in_use: InUse,
-    ) -> Placed {
-        let program = Program::new(self.device.clone(), module, Arc::new(compiled));
-        Placed { program, bytes: bytes as u64, origin, in_use }
-    }
+/// A program in the host's memory.
+#[derive(Debug)]
+pub(crate) struct Unloaded {
+    pub(crate) compiled: Arc<Compiled>,
+    code: Code,
+    origin: Origin,
+    in_use: InUse,
+}
+
+/// Machine code, and where it is in what is held of it.
+#[derive(Debug)]
+enum Code {
+    /// It may run there.
+    Pages(Pages, Range<usize>),
+    Bytes(Vec<u8>, Range<usize>),
 }
 
 /// A program on its device.

@@ -8,7 +8,7 @@
 //! and where, and the gang launches no more until [`Gang::recover`].
 
 use crate::batch::filled;
-use crate::compile::{CompileOptions, Entry};
+use crate::compile::{CompileOptions, Compiled, Entry};
 use crate::compiler::Compiler;
 use crate::error::Error;
 use crate::program::{Program, Trap};
@@ -30,6 +30,8 @@ const MOST_REGISTERS: u32 = 255;
 const STACK_RESERVE: u32 = 16;
 /// Stack of a thread where it costs nothing to have little.
 const STACK_BYTES: u32 = 256 << 10;
+/// Bytes where the first trap is told.
+const REPORT_BYTES: u64 = 64;
 /// Bytes of slots that are written at once.
 const CHUNK: usize = 4 << 20;
 
@@ -58,7 +60,7 @@ impl Default for GangOptions {
 }
 
 impl GangOptions {
-    fn compile_options(&self) -> CompileOptions {
+    pub(crate) fn compile_options(&self) -> CompileOptions {
         let sizes = GangSizes {
             threads: self.threads,
             groups: self.groups,
@@ -80,16 +82,16 @@ impl GangOptions {
 
     /// The PTX of a module, without a device.
     pub fn ptx(&self, wasm: &[u8]) -> Result<String, Error> {
-        Ok(crate::Compiled::new(wasm, &self.compile_options())?.ptx().to_owned())
+        Ok(Compiled::new(wasm, &self.compile_options())?.ptx().to_owned())
     }
 }
 
 /// A module compiled as a gang, on a device.
 #[derive(Debug)]
 pub struct GangProgram {
-    program: Arc<Program>,
-    device: Arc<dyn Device>,
-    place: GangPlace,
+    pub(crate) program: Arc<Program>,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) place: GangPlace,
 }
 
 impl GangProgram {
@@ -103,8 +105,7 @@ impl GangProgram {
     ) -> Result<Arc<Self>, Error> {
         let request = compiler.request(device, wasm, &options.compile_options(), name)?;
         let (program, _) = compiler.load(&request)?;
-        let place =
-            program.compiled().slots.gang.ok_or_else(|| Error::Internal("it was compiled as a batch".into()))?;
+        let place = place_of(program.compiled())?;
         Ok(Arc::new(Self { program, device: device.clone(), place }))
     }
 
@@ -129,51 +130,103 @@ impl GangProgram {
     }
 }
 
+pub(crate) fn place_of(compiled: &Compiled) -> Result<GangPlace, Error> {
+    compiled.slots.gang.ok_or_else(|| Error::Internal("it was compiled as a batch".into()))
+}
+
 /// A gang's memory on its device, and what launches it.
 #[derive(Debug)]
 pub struct Gang {
     /// Before the memory: dropping it waits for launches.
     queue: Box<dyn Queue>,
     shared: Arc<State>,
-    /// Passive segments.
-    _constants: Buffer,
+    /// Another gang has its memory.
+    retired: bool,
 }
 
 /// What a launch still needs when nobody else does.
 #[derive(Debug)]
 struct State {
     program: Arc<GangProgram>,
-    /// Region and memory, with room to align it.
-    memory: Buffer,
-    /// Where in it the region begins.
-    region: u64,
-    bus: Arc<Shared>,
-    /// Where the first trap is told.
-    report: Shared,
+    room: Room,
 }
 
-impl State {
+/// Where a gang lies.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub(crate) place: GangPlace,
+    /// Region and memory, with room to align it.
+    pub(crate) memory: Arc<Buffer>,
+    /// Where in it the region begins.
+    region: u64,
+    pub(crate) ways: Ways,
+    /// Passive segments.
+    _constants: Option<Buffer>,
+}
+
+/// The memory that a gang and the host both see: what one gang leaves to the next.
+#[derive(Clone, Debug)]
+pub(crate) struct Ways {
+    pub(crate) bus: Arc<Shared>,
+    /// Where the first trap is told.
+    pub(crate) report: Arc<Shared>,
+}
+
+impl Room {
+    /// Bytes of a gang's memory on the device.
+    pub(crate) fn bytes(place: &GangPlace) -> u64 {
+        2 * place.region + place.memory_bytes + GUARD + MEMORY_TAIL
+    }
+
+    /// A gang's record and slots, and its image as far as the module's data says how it begins. The rest is as it was in the memory.
+    pub(crate) fn new(
+        device: &dyn Device,
+        compiled: &Compiled,
+        memory: Arc<Buffer>,
+        ways: Ways,
+    ) -> Result<Self, Error> {
+        if let Some(code) = compiled.initial.trap {
+            return Err(Error::Usage(format!("its data does not fit its memory: {}", code.message())));
+        }
+        let place = place_of(compiled)?;
+        let region = memory.address().next_multiple_of(place.region) - memory.address();
+        let bytes = &compiled.initial.constants;
+        let constants = (!bytes.is_empty()).then(|| filled(device, bytes)).transpose()?;
+        memory.write(region, Record::new(ways.bus.address(), ways.report.address()).bytes())?;
+        let address = constants.as_ref().map_or(0, Buffer::address);
+        let room = Self { place, memory, region, ways, _constants: constants };
+        room.write_slots(compiled, address)?;
+        for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
+            let bytes: Vec<u8> = piece.1.iter().flat_map(|word| word.to_le_bytes()).collect();
+            room.memory.write(room.image_at() + piece.0, &bytes)?;
+        }
+        Ok(room)
+    }
+
+    pub(crate) fn image_at(&self) -> u64 {
+        self.region + self.place.region
+    }
+
     /// Sets or clears the stop word. It is in the device's memory, where looking at it costs threads little.
     fn set_stop(&self, stop: bool) -> Result<(), Error> {
         Ok(self.memory.write(self.region + offset::STOP, &u32::from(stop).to_le_bytes())?)
     }
+}
 
+impl State {
     fn stop(&self) {
-        if let Err(error) = self.set_stop(true) {
+        if let Err(error) = self.room.set_stop(true) {
             tracing::warn!("a gang cannot be stopped: {error}");
         }
     }
 
-    fn image_at(&self) -> u64 {
-        self.region + self.program.place.region
-    }
-
     /// The first trap since the record was cleared, and the thread's number in the grid.
     fn trap(&self) -> Option<(Trap, u64)> {
-        let trap = TrapRecord::unpack(self.report.load_u64(offset::TRAP))?;
-        let trapped = self.report.load_u64(offset::TRAPPED);
-        let first = self.memory.address() + self.region + self.program.place.slot(0);
-        let thread = trapped.saturating_sub(first) / self.program.place.slot_bytes;
+        let Room { place, memory, region, ways, .. } = &self.room;
+        let trap = TrapRecord::unpack(ways.report.load_u64(offset::TRAP))?;
+        let trapped = ways.report.load_u64(offset::TRAPPED);
+        let first = memory.address() + region + place.slot(0);
+        let thread = trapped.saturating_sub(first) / place.slot_bytes;
         Some((self.program.program.compiled().trap(trap), thread))
     }
 }
@@ -181,30 +234,34 @@ impl State {
 impl Gang {
     /// Memory on the program's device, as the module's data says it begins.
     pub fn new(program: Arc<GangProgram>) -> Result<Self, Error> {
-        let (device, place) = (program.device.clone(), program.place);
-        let compiled = program.program.compiled().clone();
-        if let Some(code) = compiled.initial.trap {
-            return Err(Error::Usage(format!("its data does not fit its memory: {}", code.message())));
-        }
-        let memory = device.allocate(2 * place.region + place.memory_bytes + GUARD + MEMORY_TAIL)?;
-        let region = memory.address().next_multiple_of(place.region) - memory.address();
-        let bus = Arc::new(device.share(place.sizes.bus_bytes.max(16))?);
-        let constants = filled(&*device, &compiled.initial.constants)?;
-        let report = device.share(64)?;
-        memory.write(region, Record::new(bus.address(), report.address()).bytes())?;
+        let (device, place) = (&program.device, &program.place);
+        let ways = Ways {
+            bus: Arc::new(device.share(place.sizes.bus_bytes.max(16))?),
+            report: Arc::new(device.share(REPORT_BYTES)?),
+        };
+        let memory = Arc::new(device.allocate(Room::bytes(place))?);
+        let room = Room::new(&**device, program.program.compiled(), memory, ways)?;
+        Self::of(program, room)
+    }
+
+    /// A program where everything is ready for it.
+    pub(crate) fn of(program: Arc<GangProgram>, room: Room) -> Result<Self, Error> {
         let queue = program.program.module().clone().queue()?;
-        let state = State { program, memory, region, bus, report };
-        state.write_slots(constants.address())?;
-        for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
-            let bytes: Vec<u8> = piece.1.iter().flat_map(|word| word.to_le_bytes()).collect();
-            state.memory.write(state.image_at() + piece.0, &bytes)?;
-        }
-        Ok(Self { queue, shared: Arc::new(state), _constants: constants })
+        Ok(Self { queue, shared: Arc::new(State { program, room }), retired: false })
+    }
+
+    pub(crate) fn room(&self) -> &Room {
+        &self.shared.room
+    }
+
+    /// Its memory is another's from now on.
+    pub(crate) fn retire(&mut self) {
+        self.retired = true;
     }
 
     /// Memory that host and threads both see.
     pub fn bus(&self) -> &Arc<Shared> {
-        &self.shared.bus
+        &self.shared.room.ways.bus
     }
 
     pub fn program(&self) -> &Arc<GangProgram> {
@@ -228,7 +285,7 @@ impl Gang {
     /// If the range is not inside the image.
     pub fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.check(at, bytes.len() as u64);
-        Ok(self.shared.memory.read(self.shared.image_at() + at, bytes)?)
+        Ok(self.shared.room.memory.read(self.shared.room.image_at() + at, bytes)?)
     }
 
     /// The same into memory that the device writes to by itself: the fastest way out.
@@ -237,7 +294,7 @@ impl Gang {
     /// If one of the ranges is not inside.
     pub fn read_to(&self, at: u64, shared: &Shared, to: u64, length: u64) -> Result<(), Error> {
         self.check(at, length);
-        Ok(self.shared.memory.read_to(self.shared.image_at() + at, shared, to, length)?)
+        Ok(self.shared.room.memory.read_to(self.shared.room.image_at() + at, shared, to, length)?)
     }
 
     /// Replaces the whole image. No launch may be running.
@@ -255,7 +312,7 @@ impl Gang {
     /// If the range is not inside the image.
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         self.check(at, bytes.len() as u64);
-        Ok(self.shared.memory.write(self.shared.image_at() + at, bytes)?)
+        Ok(self.shared.room.memory.write(self.shared.room.image_at() + at, bytes)?)
     }
 
     fn check(&self, at: u64, length: u64) {
@@ -270,7 +327,7 @@ impl Gang {
         let stack_bytes = if device.overcommits { STACK_BYTES } else { device.stack_bytes };
         let grid = Grid { blocks: sizes.groups, threads: sizes.threads, stack_bytes };
         let args = [
-            Arg::U64(self.shared.memory.address() + self.shared.region),
+            Arg::U64(self.shared.room.memory.address() + self.shared.room.region),
             Arg::U32(selector),
             Arg::U32(stack_bytes - stack_bytes / STACK_RESERVE),
         ];
@@ -290,16 +347,19 @@ impl Gang {
 
     /// After a stop or a trap, once all launches have ended: the next launch runs again. The image is what they left of it.
     pub fn recover(&self) -> Result<(), Error> {
-        self.shared.set_stop(false)?;
-        self.shared.report.store_u64(offset::TRAP, 0);
-        Ok(self.shared.memory.write(self.shared.region + offset::TRAP, &[0; 16])?)
+        let room = &self.shared.room;
+        room.set_stop(false)?;
+        room.ways.report.store_u64(offset::TRAP, 0);
+        Ok(room.memory.write(room.region + offset::TRAP, &[0; 16])?)
     }
 }
 
 impl Drop for Gang {
     fn drop(&mut self) {
         // The queue waits for its launches.
-        self.stop();
+        if !self.retired {
+            self.stop();
+        }
     }
 }
 
@@ -329,7 +389,12 @@ impl Running {
     /// Waits for its end, and says whether every thread returned from the entry, or which trap was the first: [`TrapCode::Interrupted`] if the gang was stopped.
     pub fn wait(&self) -> Result<Result<(), GangTrap>, Error> {
         self.launched.wait()?;
-        Ok(self.shared.trap().map_or(Ok(()), |(trap, thread)| Err(GangTrap { trap, thread })))
+        Ok(self.trap().map_or(Ok(()), Err))
+    }
+
+    /// The first trap so far, of this launch or of one before it.
+    pub fn trap(&self) -> Option<GangTrap> {
+        self.shared.trap().map(|(trap, thread)| GangTrap { trap, thread })
     }
 }
 
@@ -354,10 +419,10 @@ impl std::fmt::Display for GangTrap {
     }
 }
 
-impl State {
+impl Room {
     /// Every thread's slot: a header, globals and tables, the same for all but for its number.
-    fn write_slots(&self, constants: u64) -> Result<(), Error> {
-        let (place, compiled) = (self.program.place, self.program.program.compiled());
+    fn write_slots(&self, compiled: &Compiled, constants: u64) -> Result<(), Error> {
+        let place = self.place;
         let slot_bytes = place.slot_bytes as usize;
         let mut slot = vec![0; slot_bytes];
         let mut put = |at: u64, word: u64| slot[at as usize..][..8].copy_from_slice(&word.to_le_bytes());

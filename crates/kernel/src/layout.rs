@@ -1,12 +1,16 @@
 //! Where everything lies: in the machine's memory, and on the bus. Host and device both take it from here.
 //!
-//! The machine's memory is one flat range. Up to [`STATE`] lies what the linker put there; [`STATE`]`..`[`STATE_END`] is the machine's state, what is
+//! The machine's memory is one flat range. Up to [`STATE`] lies what the linker put there, which belongs to the code and goes with it; [`STATE`]`..`[`STATE_END`] is the machine's state, what is
 //! hashed, kept and resumed; above it lies *scratch*, which means nothing between two ticks or has to do with time.
 
 /// First word of a state: `GPRM`.
 pub const MAGIC: u32 = 0x4D52_5047;
 /// Of the state's layout and of what ticks do with it.
 pub const VERSION: u32 = 1;
+/// Of scratch and of the bus: what code of one build leaves to code of another, and says to the host.
+pub const INTERFACE: u32 = 1;
+/// The custom section of a kernel's module that says which it was built with: [`VERSION`] and [`INTERFACE`], four bytes each.
+pub const SECTION: &str = "gpu-run-machine";
 
 pub const STATE: u32 = 0x1_0000;
 
@@ -121,6 +125,8 @@ pub const S_BEAT: u32 = STATE_END + 416;
 pub const S_SIDE: u32 = STATE_END + 428;
 /// Outputs nobody had room for.
 pub const S_LOST: u32 = STATE_END + 424;
+/// When the last launch left its last tick boundary; 8 bytes.
+pub const S_LEFT: u32 = STATE_END + 432;
 
 /// What is published with each heartbeat: 64 words of 8 bytes, by their numbers below.
 pub const S_STATUS: u32 = STATE_END + 512;
@@ -151,6 +157,11 @@ pub const STATUS_LATE: u32 = 15;
 pub const STATUS_ACTIVE: u32 = 16;
 pub const STATUS_SLOTS: u32 = 24;
 pub const STATUS_TIME: u32 = 32;
+
+/// Of the launch that the host called fresh ([`C_FRESH`]): when the one before it left, when it took its first look, and when its first tick began (0: it has not).
+pub const STATUS_LEFT: u32 = 40;
+pub const STATUS_BACK: u32 = 41;
+pub const STATUS_FIRST: u32 = 42;
 
 pub const PHASE_NAMES: [&str; 6] = ["wait", "input", "objects", "timers", "work", "frame end"];
 pub const PHASE_WAIT: u32 = 0;
@@ -199,7 +210,8 @@ const _: () = assert!(STATE_END.is_multiple_of(64) && X_STAGED.is_multiple_of(64
 pub const CONTROL: u32 = 0;
 pub const CONTROL_WORDS: u32 = 16;
 pub const C_SHUTDOWN: u32 = 0;
-/// The number of a launch that shall end at the next tick boundary, and all before it.
+/// The number of a launch that shall end right behind its next tick, and all before it: at once where no tick may begin. Whoever comes after it then has the whole
+/// time until the next is due.
 pub const C_LEAVE: u32 = 1;
 /// Ticks that may begin are below this.
 pub const C_LIMIT: u32 = 2;
@@ -219,6 +231,8 @@ pub const C_OUT_TAKEN: u32 = 9;
 pub const C_LEDGER_TAKEN: u32 = 10;
 /// For tests: milliseconds without a heartbeat.
 pub const C_MUTE: u32 = 11;
+/// The number of the launch that is the first of new code.
+pub const C_FRESH: u32 = 12;
 
 /// What the device says: the words of [`S_STATUS`], and how far it has read the ring.
 pub const STATUS: u32 = 256;

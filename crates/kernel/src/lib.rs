@@ -28,6 +28,12 @@ pub mod work;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod twin;
 
+/// What this was built with, for whoever is to load it ([`layout::SECTION`]).
+#[cfg(target_arch = "wasm32")]
+#[used]
+#[unsafe(link_section = "gpu-run-machine")]
+static BUILT_WITH: [u32; 2] = [layout::VERSION, layout::INTERFACE];
+
 #[cfg(target_arch = "wasm32")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

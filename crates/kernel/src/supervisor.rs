@@ -25,6 +25,7 @@ struct Control {
     out_taken: u32,
     ledger_taken: u32,
     mute: u32,
+    fresh: u32,
 }
 
 /// What this warp knows; every lane the same, `word` aside.
@@ -51,6 +52,12 @@ struct Supervisor {
     progress: u32,
     moved: u64,
     held: u32,
+    /// When the last launch left, or this one.
+    left: u64,
+    /// The tick that was next when this launch was asked to leave; all ones before.
+    asked: u64,
+    /// It is the first of new code, and has not ticked.
+    arriving: bool,
 }
 
 pub fn supervise() {
@@ -64,6 +71,7 @@ pub fn supervise() {
         let found = it.look();
         let idle = shuffle(done, 0) == it.go;
         if idle && it.is_over(now) {
+            it.left = now;
             it.command(COMMAND_LEAVE);
             break;
         }
@@ -106,6 +114,9 @@ impl Supervisor {
             progress: shuffle(acquire(S_PROGRESS), 0),
             moved: now,
             held: 0,
+            left: load64(S_LEFT),
+            asked: u64::MAX,
+            arriving: false,
         };
         // All lanes have read what the first now writes.
         if ballot(1) != 0 && lane() == 0 {
@@ -124,6 +135,7 @@ impl Supervisor {
             store(S_SIDE, self.side);
             store64(S_DUE, self.due);
             store64(S_BEAT, self.beat);
+            store64(S_LEFT, self.left);
             fence_system();
         }
     }
@@ -160,7 +172,24 @@ impl Supervisor {
             out_taken: word(C_OUT_TAKEN),
             ledger_taken: word(C_LEDGER_TAKEN),
             mute: word(C_MUTE),
+            fresh: word(C_FRESH),
         };
+        if self.asked == u64::MAX && self.control.leave.wrapping_sub(self.launch) as i32 >= 0 && self.control.leave != 0 {
+            self.asked = self.tick;
+        }
+        if self.control.fresh == self.launch && self.ticks == 0 && !self.arriving {
+            self.arriving = true;
+            self.tell_arrival(0);
+        }
+    }
+
+    /// The first launch of new code says how long there was none.
+    fn tell_arrival(&self, first: u64) {
+        if lane() == 0 {
+            store64(status(STATUS_LEFT), self.left);
+            store64(status(STATUS_BACK), self.began);
+            store64(status(STATUS_FIRST), first);
+        }
     }
 
     /// Takes events that are there, up to the first that has to wait. Four lanes have one.
@@ -211,8 +240,10 @@ impl Supervisor {
         if late && lane() == 0 {
             bump64(status(STATUS_LIMITS), 1);
         }
+        // Right behind a tick, there is the most time until the next; where none may begin, nothing is waited for.
+        let stays = self.tick >= control.limit || control.hold != 0;
         control.stop
-            || control.leave.wrapping_sub(self.launch) as i32 >= 0 && control.leave != 0
+            || self.asked != u64::MAX && (self.tick != self.asked || stays)
             || late
             || control.ticks != 0 && self.ticks >= control.ticks
     }
@@ -237,6 +268,10 @@ impl Supervisor {
         }
         // Who is far behind does not hurry after.
         self.due = if behind > 8 * control.period as u64 { now } else { self.due } + control.period as u64;
+        if self.arriving {
+            self.arriving = false;
+            self.tell_arrival(now);
+        }
         self.hand_over();
         self.command(COMMAND_TICK);
         self.tick += 1;

@@ -2,6 +2,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
+use crate::image::Image;
 use crate::layout::*;
 use crate::log::Recorder;
 use crate::machine::{Inner, Machine};
@@ -48,8 +49,8 @@ pub struct Options {
     pub checkpoints: Option<(PathBuf, Duration)>,
     /// Nanoseconds the supervisor sleeps between two looks that brought nothing: 1000 on `cpu`, none on a GPU.
     pub idle_sleep: Option<u32>,
-    /// The kernel: [`crate::KERNEL`] unless something else is wanted.
-    pub kernel: &'static [u8],
+    /// What it runs.
+    pub kernel: Image,
 }
 
 impl Default for Options {
@@ -63,7 +64,7 @@ impl Default for Options {
             record: None,
             checkpoints: None,
             idle_sleep: None,
-            kernel: crate::KERNEL,
+            kernel: Image::built_in(),
         }
     }
 }
@@ -73,6 +74,9 @@ const FIRST_BEAT: Duration = Duration::from_secs(20);
 /// Stack for each thread: what the compiler could not keep in registers.
 const STACK_BYTES: u32 = 4 << 10;
 
+/// What the cache calls its code.
+pub(crate) const NAME: &str = "machine";
+
 /// What stays the same while a machine is up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -80,18 +84,19 @@ pub(crate) struct Settings {
     /// Nanoseconds from tick to tick.
     pub(crate) period: u64,
     pub(crate) idle_sleep: u32,
+    pub(crate) gang: GangOptions,
 }
 
 /// Compiles the kernel, or finds it compiled, and lays out its memory.
 pub(crate) fn gang(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
-    kernel: &[u8],
+    kernel: &Image,
     groups: u32,
     threads: u32,
 ) -> Result<Gang> {
     let options = gang_options(groups, threads);
-    let program = GangProgram::compile(compiler, device, Arc::new(kernel.to_vec()), &options, "machine")?;
+    let program = GangProgram::compile(compiler, device, kernel.wasm().clone(), &options, NAME)?;
     Ok(Gang::new(program)?)
 }
 
@@ -144,7 +149,7 @@ impl Machine {
             return Err(Error::Usage(format!("{threads} threads: a workgroup has 32 to 1024, a multiple of 32")));
         }
         let groups = workers(&**device, options.grid) + 1;
-        let mut gang = gang(compiler, device, options.kernel, groups, threads)?;
+        let mut gang = gang(compiler, device, &options.kernel, groups, threads)?;
         match &start {
             Start::Empty => run_once(&mut gang, "boot")?,
             Start::Checkpoint(checkpoint) => gang.write(STATE as u64, checkpoint.state())?,
@@ -157,10 +162,15 @@ impl Machine {
             strategy: options.strategy,
             period: if options.rate == 0 { 0 } else { 1_000_000_000 / options.rate as u64 },
             idle_sleep: idle_sleep(&**device, options.idle_sleep),
+            gang: gang_options(groups, threads),
         };
-        let inner = Arc::new(Inner::new(gang.bus().clone(), settings, options.kernel));
+        let mut record = options.record;
+        if let Some(recorder) = record.as_mut().filter(|recorder| !recorder.has_code()) {
+            recorder.code(first.tick(), &options.kernel)?;
+        }
+        let inner = Arc::new(Inner::new(&gang, settings, options.kernel));
         let limit = if options.held { first.tick() } else { u64::MAX };
-        let mut service = Service::new(inner.clone(), gang, first, limit, options.record, options.checkpoints);
+        let mut service = Service::new(inner.clone(), gang, first, limit, record, options.checkpoints);
         service.launch()?;
         wait_for_beat(&inner)?;
         inner.is_up();

@@ -18,6 +18,8 @@ pub(crate) struct Feed {
     pub(crate) end: u64,
     /// Whether it then goes on by itself.
     pub(crate) then_free: bool,
+    /// Whether another feed follows: nothing can be posted in between.
+    pub(crate) more: bool,
     /// Whether these events are in the log already.
     pub(crate) recorded: bool,
     /// What was posted for no tick in particular, and whether it is in the log: behind all others.

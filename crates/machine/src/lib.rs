@@ -13,12 +13,13 @@
 mod boot;
 mod checkpoint;
 mod error;
+mod exchange;
 mod feed;
+mod image;
 mod load;
 mod log;
 mod machine;
 mod measure;
-mod messages;
 mod restart;
 mod ring;
 mod service;
@@ -35,10 +36,12 @@ pub use boot::{GridSize, Options, Start, kernel_ptx};
 pub use checkpoint::{Checkpoint, Hash};
 pub use error::{Error, Result};
 pub use event::Event;
+pub use exchange::Loaded;
+pub use image::Image;
 pub use load::Load;
 pub use log::{Log, Recorder};
 pub use machine::{Ended, Machine};
-pub use measure::{Storm, bare_round_trips, heap_storm};
+pub use measure::{L2, MallocStorm, Storm, bare_round_trips, heap_storm, l2_between_launches, malloc_storm};
 pub use status::{Phase, State};
 pub use strategy::Strategy;
 

@@ -3,23 +3,32 @@
 //! A log is a header and records, each appended with one write: a tick, its events, and a checksum of all that plus the checksum before it. What a crash leaves of
 //! the last record does not check, and the log ends before it; going on cuts it off. A machine that ended in good order leaves a last record with its tick
 //! and the hash of its state, so that a replay knows what it should come to.
+//!
+//! The code that ticks ran with is in the log, too, the module itself: at its beginning, and wherever other code was loaded. A replay needs nothing else.
 
 use crate::checkpoint::Hash;
 use crate::error::{At, Error, Result};
 use crate::event::Event;
+use crate::image::Image;
 use crate::layout::VERSION;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"GPRLOG1\n";
+const MAGIC: &[u8; 8] = b"GPRLOG2\n";
+/// Of logs that know of one code only.
+const OLD_MAGIC: &[u8; 8] = b"GPRLOG1\n";
 /// Magic, version, tick it begins with, their checksum.
 const HEADER: usize = 8 + 8 + 8 + CHECK;
-/// Tick, and how many events; or [`END`].
+/// Tick, and how many events; or [`END`], or [`CODE`].
 const RECORD: usize = 8 + 8;
 const EVENT: usize = 24;
 const CHECK: usize = 16;
 const END: u64 = u64::MAX;
+/// From this tick on it is other code: its hash, the bytes of its module, and these, unless they are in the log already.
+const CODE: u64 = u64::MAX - 1;
+const CODE_HEADER: usize = 32 + 8;
+const MOST_CODE: u64 = 1 << 28;
 /// More than a tick ever takes.
 const MOST: u64 = 1 << 20;
 
@@ -40,6 +49,8 @@ pub struct Recorder {
     path: PathBuf,
     last: Check,
     record: Vec<u8>,
+    /// Codes that are in the log.
+    known: Vec<Hash>,
 }
 
 impl Recorder {
@@ -53,7 +64,7 @@ impl Recorder {
         let mut file = File::create(path).at(path)?;
         file.write_all(&bytes).at(path)?;
         file.sync_all().at(path)?;
-        Ok(Self { file, path: path.to_owned(), last, record: Vec::new() })
+        Ok(Self { file, path: path.to_owned(), last, record: Vec::new(), known: Vec::new() })
     }
 
     /// Goes on with a log that was read: what a crash left at its end is cut off, and so is its last record if it ended in good order.
@@ -61,7 +72,28 @@ impl Recorder {
         let mut file = OpenOptions::new().write(true).open(path).at(path)?;
         file.set_len(log.length).at(path)?;
         file.seek(SeekFrom::End(0)).at(path)?;
-        Ok(Self { file, path: path.to_owned(), last: log.last, record: Vec::new() })
+        let known = log.modules.iter().map(|(hash, _)| *hash).collect();
+        Ok(Self { file, path: path.to_owned(), last: log.last, record: Vec::new(), known })
+    }
+
+    /// Whether it says already with which code it begins.
+    pub(crate) fn has_code(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// From this tick on the machine runs this.
+    pub(crate) fn code(&mut self, tick: u64, image: &Image) -> Result<()> {
+        let hash = image.hash();
+        let module: &[u8] = if self.known.contains(&hash) { &[] } else { image.wasm() };
+        self.record.clear();
+        self.record.extend(tick.to_le_bytes());
+        self.record.extend(CODE.to_le_bytes());
+        self.record.extend(hash.as_bytes());
+        self.record.extend((module.len() as u64).to_le_bytes());
+        self.record.extend(module);
+        self.known.push(hash);
+        self.finish()?;
+        self.sync()
     }
 
     /// The events that a tick took.
@@ -106,6 +138,10 @@ pub struct Log {
     pub from: u64,
     /// Ticks that took events, in order.
     pub ticks: Vec<(u64, Vec<Event>)>,
+    /// Ticks from which on it was other code, in order, and which; the first is what the machine began with.
+    pub codes: Vec<(u64, Hash)>,
+    /// The modules of those.
+    modules: Vec<(Hash, Vec<u8>)>,
     /// Where the machine ended, and what its state was.
     pub end: Option<(u64, Hash)>,
     /// Bytes behind the last good record: what a crash left.
@@ -132,7 +168,7 @@ impl Log {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, Refused> {
-        if bytes.len() < HEADER || &bytes[..8] != MAGIC {
+        if bytes.len() < HEADER || ![MAGIC, OLD_MAGIC].iter().any(|magic| bytes[..8] == magic[..]) {
             return Err(Refused::Foreign);
         }
         let mut last = check(&[0; CHECK], &bytes[..HEADER - CHECK]);
@@ -145,6 +181,8 @@ impl Log {
         let mut log = Self {
             from: number(bytes, 16).unwrap_or(0),
             ticks: Vec::new(),
+            codes: Vec::new(),
+            modules: Vec::new(),
             end: None,
             torn: 0,
             length: HEADER as u64,
@@ -159,17 +197,53 @@ impl Log {
             }
             (last, at) = (expected, at + length);
             let tick = number(record, 0).unwrap_or(0);
+            let body = &record[RECORD..];
             if number(record, 8) == Some(END) {
-                let hash = record[RECORD..].try_into().map(Hash::from_bytes);
+                let hash = body.try_into().map(Hash::from_bytes);
                 log.end = hash.ok().map(|hash| (tick, hash));
-            } else {
-                let events = record[RECORD..].chunks_exact(EVENT).map(event).collect();
-                log.ticks.push((tick, events));
-                (log.end, log.length, log.last) = (None, at as u64, last);
+                continue;
             }
+            if number(record, 8) == Some(CODE) {
+                log.code(tick, body);
+            } else {
+                log.ticks.push((tick, body.chunks_exact(EVENT).map(event).collect()));
+            }
+            (log.end, log.length, log.last) = (None, at as u64, last);
         }
         log.torn = (bytes.len() - at) as u64;
         Ok(log)
+    }
+
+    fn code(&mut self, tick: u64, body: &[u8]) {
+        let Some(Ok(hash)) = body.get(..32).map(|hash| hash.try_into().map(Hash::from_bytes)) else { return };
+        let module = &body[CODE_HEADER..];
+        if !module.is_empty() {
+            self.modules.push((hash, module.to_vec()));
+        }
+        // A load that was taken back is none.
+        self.codes.retain(|(since, _)| *since < tick);
+        self.codes.push((tick, hash));
+    }
+
+    /// Code of this log.
+    pub fn image(&self, hash: Hash) -> Result<Image> {
+        let module = self.modules.iter().find(|(known, _)| *known == hash).map(|(_, module)| module.clone());
+        let missing = || Error::Usage(format!("the log has ticks of the code {hash}, and not the code itself"));
+        Image::named(&format!("the log's code {hash}"), module.ok_or_else(missing)?)
+    }
+
+    /// Stretches of ticks that ran with one code, from a tick on: that, the first tick, and the tick behind the last.
+    pub(crate) fn stretches(&self, from: u64) -> Vec<(Option<Hash>, u64, u64)> {
+        let end = self.last_tick().max(from);
+        let before = self.codes.iter().rev().find(|(tick, _)| *tick <= from).map(|(_, hash)| *hash);
+        let mut stretches = vec![(before, from, end)];
+        for (tick, hash) in self.codes.iter().filter(|(tick, _)| (from + 1..=end).contains(tick)) {
+            if let Some(last) = stretches.last_mut() {
+                last.2 = *tick;
+            }
+            stretches.push((Some(*hash), *tick, end));
+        }
+        stretches
     }
 }
 
@@ -187,6 +261,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
 fn record_length(bytes: &[u8], at: usize) -> Option<usize> {
     let body = match number(bytes, at + 8)? {
         END => 32,
+        CODE => CODE_HEADER + number(bytes, at + RECORD + 32).filter(|module| *module <= MOST_CODE)? as usize,
         count if count <= MOST => count as usize * EVENT,
         _ => return None,
     };
@@ -224,6 +299,30 @@ mod tests {
         let log = Log::read(&path).unwrap();
         assert_eq!((log.from, log.torn, log.last_tick()), (3, 0, 10));
         assert_eq!(log.ticks, [(5, vec![sample(1), sample(2)]), (9, vec![sample(3)])]);
+    }
+
+    #[test]
+    fn the_code_of_every_tick_is_in_the_log_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let (first, second) = (Image::built_in(), Image::named("debug", crate::KERNEL_DEBUG.to_vec()).unwrap());
+        let mut recorder = Recorder::create(&path, 0).unwrap();
+        recorder.code(0, &first).unwrap();
+        recorder.events(5, &[sample(1)]).unwrap();
+        recorder.code(7, &second).unwrap();
+        recorder.code(9, &first).unwrap();
+        recorder.code(9, &second).unwrap();
+        let log = Log::read(&path).unwrap();
+        assert_eq!(log.codes, [(0, first.hash()), (7, second.hash()), (9, second.hash())]);
+        assert_eq!(log.modules.len(), 2);
+        assert_eq!(log.image(second.hash()).unwrap(), second);
+        Recorder::append(&path, &log).unwrap().code(12, &first).unwrap();
+        Recorder::append(&path, &Log::read(&path).unwrap()).unwrap().events(20, &[]).unwrap();
+        let log = Log::read(&path).unwrap();
+        assert_eq!((log.modules.len(), log.torn, log.last_tick()), (2, 0, 21));
+        let hashes = [Some(second.hash()), Some(second.hash()), Some(first.hash())];
+        assert_eq!(log.stretches(8), [(hashes[0], 8, 9), (hashes[1], 9, 12), (hashes[2], 12, 21)]);
+        assert_eq!(log.stretches(30), [(hashes[2], 30, 30)]);
     }
 
     #[test]

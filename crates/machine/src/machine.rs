@@ -4,13 +4,15 @@ use crate::boot::Settings;
 use crate::checkpoint::{Checkpoint, Hash};
 use crate::error::{Error, Result};
 use crate::event::{self, Event};
+use crate::exchange::Change;
 use crate::feed::Feed;
+use crate::image::Image;
 use crate::layout::*;
 use crate::log::Log;
-use crate::messages;
 use crate::ring::Ring;
 use crate::status::{self, Lanes, State};
 use gpu_run_device::Shared;
+use gpu_run_engine::{Compiler, Gang, Seat};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -45,7 +47,15 @@ pub struct Ended {
 pub(crate) struct Inner {
     pub(crate) bus: Arc<Shared>,
     pub(crate) settings: Settings,
-    kernel: &'static [u8],
+    /// The code that runs.
+    image: Mutex<Image>,
+    pub(crate) seat: Seat,
+    /// What ran before, whose memory the next code may have; held while one is loaded.
+    pub(crate) spare: Mutex<Option<Gang>>,
+    pub(crate) loading: Mutex<()>,
+    pub(crate) loads: AtomicU32,
+    /// The last load's gap, in nanoseconds.
+    pub(crate) load_gap: AtomicU64,
     pub(crate) inbox: Mutex<Inbox>,
     pub(crate) outbox: Mutex<Outbox>,
     pub(crate) lanes: Mutex<Lanes>,
@@ -68,6 +78,7 @@ pub(crate) enum Wish {
     Feed(Feed, SyncSender<Result<()>>),
     /// Ticks may begin below this.
     Limit(u64),
+    Load(Box<Change>),
 }
 
 /// The way in.
@@ -87,6 +98,8 @@ pub(crate) struct Outbox {
     out: u32,
     pong: u32,
     debug: u32,
+    /// Messages whose code is gone.
+    messages: Vec<String>,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -114,11 +127,16 @@ impl Inbox {
 }
 
 impl Inner {
-    pub(crate) fn new(bus: Arc<Shared>, settings: Settings, kernel: &'static [u8]) -> Self {
+    pub(crate) fn new(gang: &Gang, settings: Settings, image: Image) -> Self {
         Self {
-            bus,
+            bus: gang.bus().clone(),
             settings,
-            kernel,
+            image: Mutex::new(image),
+            seat: gang.seat(),
+            spare: Mutex::default(),
+            loading: Mutex::default(),
+            loads: AtomicU32::new(0),
+            load_gap: AtomicU64::new(0),
             inbox: Mutex::default(),
             outbox: Mutex::default(),
             lanes: Mutex::default(),
@@ -142,6 +160,29 @@ impl Inner {
         self.waits.store(gpu_run_device::waits(), Ordering::Relaxed);
     }
 
+    pub(crate) fn image(&self) -> Image {
+        lock(&self.image).clone()
+    }
+
+    /// Other code runs; what the one before said is put into words while they are known. Gives that one.
+    pub(crate) fn set_image(&self, image: Image) -> Image {
+        let mut outbox = lock(&self.outbox);
+        let messages = self.read_messages(&mut outbox);
+        outbox.messages.extend(messages);
+        std::mem::replace(&mut *lock(&self.image), image)
+    }
+
+    fn read_messages(&self, outbox: &mut Outbox) -> Vec<String> {
+        let (image, mut messages) = (self.image(), Vec::new());
+        while let Some(message) = DEBUG.get(&self.bus, outbox.debug) {
+            outbox.debug = outbox.debug.wrapping_add(1);
+            let text = image.text(message.key, message.id).unwrap_or_else(|| "?".to_owned());
+            let text = text.replacen("{}", &message.a.to_string(), 1).replacen("{}", &message.b.to_string(), 1);
+            messages.push(format!("[{}:{}] {text}", message.flags, message.kind));
+        }
+        messages
+    }
+
     pub(crate) fn notice(&self, text: String) {
         tracing::warn!("{text}");
         lock(&self.notices).push(text);
@@ -155,6 +196,8 @@ impl Inner {
             launches: gpu_run_device::launches() - self.launches.load(Ordering::Relaxed),
             waits: gpu_run_device::waits() - self.waits.load(Ordering::Relaxed),
             restarts: self.restarts.load(Ordering::Relaxed),
+            loads: self.loads.load(Ordering::Relaxed),
+            load_gap: Duration::from_nanos(self.load_gap.load(Ordering::Relaxed)),
             host_cpu: Duration::from_nanos(self.host_cpu.load(Ordering::Relaxed)),
             ..status::read(&self.bus, &lanes)
         }
@@ -162,6 +205,10 @@ impl Inner {
 }
 
 impl Machine {
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     pub(crate) fn new(inner: Arc<Inner>, service: JoinHandle<Result<Ended>>) -> Self {
         Self { inner, service: Some(service) }
     }
@@ -202,19 +249,19 @@ impl Machine {
     /// Messages of a debug kernel, with the thread each is from: `[0:17] no room for 3`.
     pub fn debug_messages(&self) -> Vec<String> {
         let mut outbox = lock(&self.inner.outbox);
-        let mut messages = Vec::new();
-        while let Some(message) = DEBUG.get(&self.inner.bus, outbox.debug) {
-            outbox.debug = outbox.debug.wrapping_add(1);
-            let text = messages::data_of(self.inner.kernel, message.key, message.id).unwrap_or_else(|| "?".to_owned());
-            let text = text.replacen("{}", &message.a.to_string(), 1).replacen("{}", &message.b.to_string(), 1);
-            messages.push(format!("[{}:{}] {text}", message.flags, message.kind));
-        }
+        let mut messages = std::mem::take(&mut outbox.messages);
+        messages.extend(self.inner.read_messages(&mut outbox));
         messages
     }
 
     /// The machine as it is, by its last heartbeat.
     pub fn state(&self) -> State {
         self.inner.state()
+    }
+
+    /// The code that it runs.
+    pub fn image(&self) -> Image {
+        self.inner.image()
     }
 
     /// What a person should know since this was last asked: restarts, phases that do not get on.
@@ -225,6 +272,13 @@ impl Machine {
     /// Whether it is up: not when it has failed.
     pub fn is_up(&self) -> bool {
         self.service.as_ref().is_some_and(|service| !service.is_finished())
+    }
+
+    /// Has the machine's thread look now.
+    pub(crate) fn wake(&self) {
+        if let Some(service) = &self.service {
+            service.thread().unpark();
+        }
     }
 
     /// Lets a machine go that was held.
@@ -246,9 +300,9 @@ impl Machine {
         Ok(checkpoint)
     }
 
-    /// Does what a log says, tick for tick, from where a held machine is. Then it goes on by itself, or stays where the log ends. `recorded`: these events
-    /// are in the machine's own log already.
-    pub fn replay(&self, log: &Log, then_free: bool, recorded: bool) -> Result<()> {
+    /// Does what a log says, tick for tick and with the code that each of them ran with, from where a held machine is. Then it goes on by itself and with its own code, or stays
+    /// where the log ends. `recorded`: these events are in the machine's own log already.
+    pub fn replay(&self, compiler: &Compiler, log: &Log, then_free: bool, recorded: bool) -> Result<()> {
         let tick = self.snapshot()?.tick();
         if tick < log.from {
             return Err(Error::Usage(format!(
@@ -256,12 +310,24 @@ impl Machine {
                 log.from, log.from
             )));
         }
-        let end = log.last_tick().max(tick);
-        let mut feed = Feed::new(log.ticks.iter().cloned(), tick, end);
-        (feed.then_free, feed.recorded) = (then_free, recorded);
-        let (answer, answered) = sync_channel(1);
-        lock(&self.inner.wishes).push(Wish::Feed(feed, answer));
-        answered.recv().unwrap_or_else(|_| Err(gone()))
+        let own = self.image();
+        let stretches = log.stretches(tick);
+        for (index, (code, from, to)) in stretches.iter().enumerate() {
+            if let Some(hash) = code.filter(|hash| *hash != self.image().hash()) {
+                self.load_as(compiler, &log.image(hash)?, !recorded)?;
+            }
+            let ticks = log.ticks.iter().filter(|(tick, _)| tick < to).cloned();
+            let mut feed = Feed::new(ticks, *from, *to);
+            feed.more = index + 1 < stretches.len();
+            (feed.then_free, feed.recorded) = (then_free && !feed.more, recorded);
+            let (answer, answered) = sync_channel(1);
+            lock(&self.inner.wishes).push(Wish::Feed(feed, answer));
+            answered.recv().unwrap_or_else(|_| Err(gone()))?;
+        }
+        if then_free && own != self.image() {
+            self.load(compiler, &own)?;
+        }
+        Ok(())
     }
 
     /// Lets a held machine do ticks up to this one, and waits for it.
@@ -307,6 +373,6 @@ impl Drop for Machine {
     }
 }
 
-fn gone() -> Error {
+pub(crate) fn gone() -> Error {
     Error::Usage("the machine has ended".to_owned())
 }

@@ -55,6 +55,9 @@ impl Service {
         self.read_ledger()?;
         self.let_go(Err(0));
         self.leave()?;
+        if self.in_a_row > 1 {
+            self.take_back()?;
+        }
 
         // Memory as after boot, the state as it was kept.
         let bus = &self.inner.bus;
@@ -65,6 +68,7 @@ impl Service {
         lock(&self.inner.lanes).forget_seen();
         *lock(&self.inner.outbox) = Outbox::default();
         (self.ledger, self.ended) = (0, 0);
+        self.unused.clear();
 
         let since = std::mem::take(&mut self.since);
         self.since_events = 0;

@@ -7,13 +7,14 @@ use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::feed::Feed;
+use crate::image::Image;
 use crate::layout::*;
 use crate::log::Recorder;
 use crate::machine::{Ended, Inner, Wish, lock};
 use crate::ring::Ring;
 use crate::status::{status, stuck};
 use crate::strategy::Strategy;
-use gpu_run_engine::{Gang, Running};
+use gpu_run_engine::{Gang, Running, Successor};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -46,7 +47,7 @@ pub(crate) struct Service {
     pub(crate) limit: u64,
     /// Ledger entries read.
     pub(crate) ledger: u32,
-    recorder: Option<Recorder>,
+    pub(crate) recorder: Option<Recorder>,
     /// What a restart begins with, and what was taken since.
     pub(crate) last: Arc<Checkpoint>,
     pub(crate) since: VecDeque<(u64, Vec<Event>)>,
@@ -62,6 +63,10 @@ pub(crate) struct Service {
     was_stuck: bool,
     /// Restarts since the last checkpoint.
     pub(crate) in_a_row: u32,
+    /// What ran before the code that has not come to a checkpoint yet.
+    pub(crate) before: Option<Image>,
+    /// What was to be loaded and was not: it can be let go of only when no launch runs.
+    pub(crate) unused: Vec<Successor>,
 }
 
 /// The machine is asked to hold.
@@ -116,6 +121,8 @@ impl Service {
             beat: (0, now),
             was_stuck: false,
             in_a_row: 0,
+            before: None,
+            unused: Vec::new(),
         }
     }
 
@@ -131,7 +138,7 @@ impl Service {
             if let Err(error) = self.keep_launched() {
                 self.restart(format!("its launch failed: {error}"))?;
             }
-            self.hear_wishes();
+            self.hear_wishes()?;
             self.read_ledger()?;
             self.step_feed();
             self.step_checkpoint()?;
@@ -143,20 +150,15 @@ impl Service {
     }
 
     /// Launches what the strategy asks for.
-    fn keep_launched(&mut self) -> Result<()> {
+    pub(crate) fn keep_launched(&mut self) -> Result<()> {
         while let Some(first) = self.launches.front() {
             if !first.is_done()? {
                 break;
             }
-            // Each launch says at its end how many there were.
-            self.ended += 1;
-            if status(&self.inner.bus, STATUS_LAUNCHES) < self.ended
-                || self.inner.settings.strategy == Strategy::Resident
-            {
-                let trap = first.wait()?.err().map_or("it has left by itself".to_owned(), |trap| trap.to_string());
-                return Err(Error::Usage(trap));
+            if self.inner.settings.strategy == Strategy::Resident {
+                return Err(why_ended(first)?);
             }
-            self.launches.pop_front();
+            self.count_ended()?;
             if let Strategy::Checkpointed(_) = self.inner.settings.strategy {
                 // It has left: this is a tick boundary.
                 self.read_ledger()?;
@@ -171,7 +173,18 @@ impl Service {
         Ok(())
     }
 
-    fn hear_wishes(&mut self) {
+    /// The first launch has ended. Each says at its end how many there were.
+    pub(crate) fn count_ended(&mut self) -> Result<()> {
+        let Some(first) = self.launches.front() else { return Ok(()) };
+        self.ended += 1;
+        if status(&self.inner.bus, STATUS_LAUNCHES) < self.ended {
+            return Err(why_ended(first)?);
+        }
+        self.launches.pop_front();
+        Ok(())
+    }
+
+    fn hear_wishes(&mut self) -> Result<()> {
         let wishes = std::mem::take(&mut *lock(&self.inner.wishes));
         for wish in wishes {
             match wish {
@@ -181,8 +194,10 @@ impl Service {
                     self.feed = Some((feed, Some(answer)));
                 }
                 Wish::Checkpoint(answer) => self.ask_to_hold(Some(answer), false),
+                Wish::Load(change) => self.exchange(*change)?,
             }
         }
+        Ok(())
     }
 
     pub(crate) fn set_limit(&mut self, limit: u64) {
@@ -225,10 +240,11 @@ impl Service {
         let limit = feed.step(inbox.room(bus), |event, is_event| inbox.put(bus, event, is_event && recorded));
         drop(inbox);
         let (arrived, then_free) = (feed.is_sent() && status(bus, STATUS_TICK) >= feed.end, feed.then_free);
+        let more = feed.more;
         self.set_limit(limit);
         if arrived && self.step_posted() {
             let answer = self.feed.take().and_then(|(_, answer)| answer);
-            lock(&self.inner.inbox).feeding = false;
+            lock(&self.inner.inbox).feeding = more;
             if then_free {
                 self.set_limit(u64::MAX);
             }
@@ -307,13 +323,14 @@ impl Service {
         }
     }
 
-    fn keep(&mut self, checkpoint: Arc<Checkpoint>) {
+    pub(crate) fn keep(&mut self, checkpoint: Arc<Checkpoint>) {
         let tick = checkpoint.tick();
         while self.since.front().is_some_and(|(taken, _)| *taken < tick) {
             self.since_events -= self.since.pop_front().map_or(0, |(_, events)| events.len());
         }
         self.last = checkpoint;
         self.in_a_row = 0;
+        self.before = None;
     }
 
     /// Waits for the file that is being written.
@@ -376,4 +393,10 @@ impl Service {
         }
         Ok(Ended { checkpoint, hash, state })
     }
+}
+
+/// What a launch that should not have ended says of it.
+fn why_ended(launch: &Running) -> Result<Error> {
+    let trap = launch.wait()?.err();
+    Ok(Error::Usage(trap.map_or("it has left by itself".to_owned(), |trap| trap.to_string())))
 }

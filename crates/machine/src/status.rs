@@ -38,6 +38,9 @@ pub struct State {
     pub launches: u64,
     pub waits: u64,
     pub restarts: u32,
+    /// How often new code was loaded, and for how long no tick could begin the last time.
+    pub loads: u32,
+    pub load_gap: Duration,
     /// Processor time of the machine's thread on the host.
     pub host_cpu: Duration,
 }

@@ -4,9 +4,7 @@
 mod support;
 
 use gpu_run_machine::event::{self, Event};
-use gpu_run_machine::{
-    Checkpoint, Error, GridSize, KERNEL_DEBUG, Load, Log, Machine, Options, Recorder, Start, Strategy,
-};
+use gpu_run_machine::{Checkpoint, Error, GridSize, Load, Log, Machine, Options, Recorder, Start, Strategy};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::*;
@@ -69,7 +67,7 @@ fn one_log_gives_one_hash_under_every_strategy_and_grid() {
     for strategy in strategies() {
         for grid in GRIDS {
             let machine = boot(Options { strategy, grid, held: true, ..quick() });
-            machine.replay(&log, false, false).unwrap();
+            machine.replay(compiler(), &log, false, false).unwrap();
             let ended = end(machine);
             assert_eq!((ended.checkpoint.tick(), ended.hash), (log.last_tick(), hash), "{strategy}, {grid:?}");
         }
@@ -77,7 +75,7 @@ fn one_log_gives_one_hash_under_every_strategy_and_grid() {
     // And with other numbers of threads.
     for threads in [32, 256] {
         let machine = boot(Options { threads: Some(threads), held: true, ..quick() });
-        machine.replay(&log, false, false).unwrap();
+        machine.replay(compiler(), &log, false, false).unwrap();
         assert_eq!(end(machine).hash, hash, "{threads} threads");
     }
 }
@@ -90,7 +88,7 @@ fn a_checkpoint_and_the_rest_of_the_log_come_to_the_same() {
     half.ticks.truncate(log.ticks.len() / 2);
     half.end = None;
     let machine = boot(Options { held: true, ..quick() });
-    machine.replay(&half, false, false).unwrap();
+    machine.replay(compiler(), &half, false, false).unwrap();
     let path = folder.path().join("machine.ckpt");
     let kept = machine.checkpoint(&path).unwrap();
     assert_eq!(kept.tick(), half.last_tick());
@@ -99,7 +97,7 @@ fn a_checkpoint_and_the_rest_of_the_log_come_to_the_same() {
     let start = Start::Checkpoint(Arc::new(Checkpoint::read(&path).unwrap()));
     let options = Options { held: true, strategy: Strategy::Redispatch, grid: GridSize::Groups(2), ..quick() };
     let machine = Machine::boot(compiler(), &device(), start, options).unwrap();
-    machine.replay(&log, false, false).unwrap();
+    machine.replay(compiler(), &log, false, false).unwrap();
     assert_eq!(end(machine).hash, hash);
 }
 
@@ -109,7 +107,7 @@ fn a_log_that_begins_later_than_the_machine_is_refused() {
     let path = folder.path().join("log");
     drop(Recorder::create(&path, 50).unwrap());
     let machine = boot(Options { held: true, ..quick() });
-    let refused = machine.replay(&Log::read(&path).unwrap(), false, false).unwrap_err().to_string();
+    let refused = machine.replay(compiler(), &Log::read(&path).unwrap(), false, false).unwrap_err().to_string();
     assert!(refused.contains("50"), "{refused}");
 }
 
@@ -139,7 +137,7 @@ fn a_silent_machine_is_noticed_within_two_seconds_and_goes_on_as_if_nothing_was(
     // What the log says is what has happened, the restart left out.
     let log = Log::read(&path).unwrap();
     let machine = boot(Options { held: true, ..quick() });
-    machine.replay(&log, false, false).unwrap();
+    machine.replay(compiler(), &log, false, false).unwrap();
     assert_eq!(end(machine).hash, ended.hash);
 }
 
@@ -160,7 +158,7 @@ fn a_phase_that_does_not_get_on_is_named() {
 
 #[test]
 fn messages_from_the_device_name_their_thread() {
-    let machine = boot(Options { kernel: KERNEL_DEBUG, rate: 200, ..quick() });
+    let machine = boot(Options { kernel: debug_kernel(), rate: 200, ..quick() });
     (0..300).for_each(|key| post(&machine, object(event::CREATE, key, 1 << 16, 0, key)));
     let mut messages = Vec::new();
     wait_for(&machine, "a message", |machine| {

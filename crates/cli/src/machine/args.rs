@@ -16,7 +16,11 @@ Strategies: `resident` is one launch that never returns; `mega[:TICKS]` leaves a
 
 After a crash, the same command with --resume does what the log of --record says since the checkpoint, and goes on.
 
---stats=json ends with one object on stdout: ticks, launches and waits since it was up, heartbeat_gap_ms, lanes_active, host_cpu (of a core), heap_bytes, image_hash.";
+With --kernel the machine runs another build of crates/kernel. SIGHUP (kill -HUP) has it read the file again and go on with what is there: it leaves at a tick boundary, keeps its state where it is, and \
+is back before the next tick at 120 Hz; a file that cannot be loaded is refused, and the machine goes on as it was. --record's log has the code in it: a replay runs each tick with the code it ran with.
+
+--stats=json ends with one object on stdout: ticks, launches and waits since it was up, heartbeat_gap_ms, lanes_active, host_cpu (of a core), heap_bytes, loads and load_gap_ms (how often new code was \
+loaded, and how long the machine was away the last time), image_hash.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BOOT_EXPLAINED)]
@@ -65,6 +69,14 @@ pub(crate) struct BootArgs {
     #[arg(long, value_name = "FILE", requires = "checkpoint_every")]
     pub(crate) checkpoint: Option<PathBuf>,
 
+    /// What it runs: a .wasm built from crates/kernel [default: what gpu-run is built with]. SIGHUP reads it again
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kernel: Option<PathBuf>,
+
+    /// Reads --kernel's file again when it comes to these ticks, as SIGHUP does
+    #[arg(long, value_name = "TICKS", value_delimiter = ',', conflicts_with = "replay")]
+    pub(crate) reload_at: Vec<u64>,
+
     /// Posts so many events a second: objects are made, written, worked on and destroyed
     #[arg(long, value_name = "EVENTS", default_value = "0")]
     pub(crate) load: u32,
@@ -72,6 +84,10 @@ pub(crate) struct BootArgs {
     /// What --load's events are made from
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     pub(crate) seed: u64,
+
+    /// Destroys at the end what --load made, and waits until nothing is left of it
+    #[arg(long, requires = "load")]
+    pub(crate) drain: bool,
 
     /// Nanoseconds the supervisor sleeps when there is nothing to do [default: none on a GPU, 1000 on cpu]
     #[arg(long, value_name = "NS")]

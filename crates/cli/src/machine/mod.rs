@@ -3,6 +3,7 @@
 mod args;
 pub(crate) mod bench;
 mod published;
+mod reload;
 mod top;
 
 pub(crate) use args::{BootArgs, TopArgs};
@@ -18,6 +19,7 @@ use gpu_run_device::Device;
 use gpu_run_engine::Compiler;
 use gpu_run_machine::{Checkpoint, Ended, Error, Load, Log, Machine, Options, Recorder, Start, State};
 use published::{Published, Publisher, milliseconds};
+use reload::Reloads;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::io::Write;
@@ -28,6 +30,8 @@ use std::time::{Duration, Instant};
 /// How often it is looked at, and told to `gpu-run top`.
 const LOOK: Duration = Duration::from_millis(5);
 const PUBLISH: Duration = Duration::from_millis(250);
+/// How long it may take until nothing is left.
+const DRAIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
     let device = devices::open(args.device)?;
@@ -52,17 +56,20 @@ pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
         record,
         checkpoints,
         idle_sleep: args.idle_sleep,
-        ..Options::default()
+        kernel: reload::image(args.kernel.as_deref())?,
     };
     let machine = Machine::boot(&compiler, &device, start, options).map_err(failure)?;
     let host = Host::new(&*device);
     if let Some(log) = &recovered {
-        machine.replay(log, replayed.is_none(), true).map_err(failure)?;
+        machine.replay(&compiler, log, replayed.is_none(), true).map_err(failure)?;
     }
     if let Some(log) = &replayed {
-        machine.replay(log, false, false).map_err(failure)?;
+        machine.replay(&compiler, log, false, false).map_err(failure)?;
     } else {
-        attend(&machine, args, &*device, &host)?;
+        std::thread::scope(|scope| {
+            let reloads = Reloads::new(scope, &machine, &compiler, args)?;
+            attend(&machine, args, &*device, &host, reloads)
+        })?;
     }
     tell(&machine.notices());
     let ended = machine.shutdown().map_err(failure)?;
@@ -92,7 +99,13 @@ fn recorder(args: &BootArgs, tick: u64) -> Result<(Option<Recorder>, Option<Log>
 }
 
 /// Posts the load and looks after the machine, until it is time.
-fn attend(machine: &Machine, args: &BootArgs, device: &dyn Device, host: &Host) -> Result<()> {
+fn attend(
+    machine: &Machine,
+    args: &BootArgs,
+    device: &dyn Device,
+    host: &Host,
+    mut reloads: Reloads<'_, '_>,
+) -> Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())?;
@@ -117,6 +130,7 @@ fn attend(machine: &Machine, args: &BootArgs, device: &dyn Device, host: &Host) 
         }
         machine.take_events();
         tell(&machine.notices());
+        reloads.step();
         if published.is_none_or(|at| at.elapsed() >= PUBLISH) {
             published = Some(Instant::now());
             let (state, seconds) = (machine.state(), elapsed.as_secs_f64().max(1e-9));
@@ -127,7 +141,21 @@ fn attend(machine: &Machine, args: &BootArgs, device: &dyn Device, host: &Host) 
         }
         std::thread::sleep(LOOK.min(args.time.map_or(LOOK, |time| time.saturating_sub(elapsed))));
     }
+    if args.drain {
+        drain(machine);
+    }
     Ok(())
+}
+
+/// Destroys what the load made. Events that wait may come later than that, so it is done again, until nothing is left.
+fn drain(machine: &Machine) {
+    let since = Instant::now();
+    let is_empty = |state: &State| state.objects == 0 && state.timers == 0 && state.work == 0 && state.waiting == 0;
+    while since.elapsed() < DRAIN && machine.is_up() && !is_empty(&machine.state()) {
+        Load::farewell().for_each(|event| drop(machine.post(event))); // no room: next time
+        std::thread::sleep(PUBLISH);
+        machine.take_events();
+    }
 }
 
 fn tell(notices: &[String]) {
@@ -179,6 +207,8 @@ fn report(args: &BootArgs, ended: &Ended, host_cpu: f64) -> Result<()> {
                 "lanes_active": state.lanes_active(),
                 "host_cpu": host_cpu,
                 "heap_bytes": heap,
+                "loads": state.loads,
+                "load_gap_ms": (state.loads != 0).then(|| milliseconds(state.load_gap)),
                 "image_hash": ended.hash.to_string(),
             });
             writeln!(Standard::stdout()?, "{object}")?;
@@ -192,6 +222,10 @@ fn report(args: &BootArgs, ended: &Ended, host_cpu: f64) -> Result<()> {
             writeln!(err, "lanes      {lanes} active")?;
             writeln!(err, "host       {:.1} % of a core", host_cpu * 100.0)?;
             writeln!(err, "heap       {heap} bytes in use")?;
+            if state.loads != 0 {
+                let gap = milliseconds(state.load_gap);
+                writeln!(err, "code       loaded {} times, {gap:.2} ms away the last time", state.loads)?;
+            }
             writeln!(err, "image      {}", ended.hash)?;
         }
         None => {}

@@ -29,6 +29,8 @@ pub(crate) struct Published {
     pub(crate) late: u64,
     pub(crate) launches: u64,
     pub(crate) restarts: u32,
+    pub(crate) loads: u32,
+    pub(crate) load_gap_ms: f64,
     /// Of a core.
     pub(crate) host_cpu: f64,
     /// Name, seconds, lanes active.
@@ -57,6 +59,8 @@ impl Published {
             late: state.late,
             launches: state.launches,
             restarts: state.restarts,
+            loads: state.loads,
+            load_gap_ms: milliseconds(state.load_gap),
             host_cpu,
             phases: state.phases.iter().map(phase).collect(),
             stuck: state.stuck.map(str::to_owned),

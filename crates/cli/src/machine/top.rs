@@ -74,6 +74,9 @@ fn show(before: &Published, now: &Published) -> String {
         now.launches,
         now.restarts
     );
+    if now.loads != 0 {
+        text += &format!("code     loaded {} times, {:.2} ms away the last time\n", now.loads, now.load_gap_ms);
+    }
     if let Some(phase) = &now.stuck {
         text += &format!("stuck    in the phase `{phase}` for more than a second\n");
     }

@@ -160,6 +160,13 @@ impl Backing for DeviceMemory {
         unsafe { self.mapping.base.as_ptr().add(at as usize).copy_to(to, len) };
         Ok(())
     }
+    fn device(&self) -> usize {
+        Arc::as_ptr(&self.lost).addr()
+    }
+    unsafe fn copy(&self, at: u64, from: u64, len: usize) -> Result<()> {
+        // SAFETY: addresses of the device are addresses of the process; the rest is the caller's.
+        unsafe { self.write(at, from as *const u8, len) }
+    }
     fn zero(&self, at: u64, len: u64) -> Result<()> {
         self.lost.check()?;
         let start = self.mapping.base.as_ptr() as usize + at as usize;

@@ -130,6 +130,7 @@ driver! {
     cuMemsetD8Async(address: u64, byte: u8, bytes: usize, stream: Handle);
     cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: Handle);
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: Handle);
+    cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle);
     cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
     cuMemHostGetDevicePointer_v2(address: *mut u64, pointer: *mut c_void, flags: c_uint);
     cuMemFreeHost(pointer: *mut c_void);

@@ -90,7 +90,12 @@ pub(super) fn compile(
         w.bytes(entry.name.as_bytes());
         w.bytes(&entry.parameters);
     });
-    let loads = |cubin: &[u8]| Image::load(context, cubin).map(|_| cubin.to_vec());
+    let loads = |cubin: &[u8]| {
+        if !options.untried {
+            Image::load(context, cubin)?;
+        }
+        Ok(cubin.to_vec())
+    };
     code.bytes(&assemble::assemble(context, which, target, ptx, options, loads)?);
     Ok(code.done())
 }

@@ -20,13 +20,17 @@ pub(super) struct DeviceMemory {
 impl DeviceMemory {
     /// Zeroed.
     pub(super) fn new(context: &Arc<Context>, len: u64) -> Result<Self> {
+        let memory = Self::uncleared(context, len)?;
+        memory.zero(0, len)?;
+        Ok(memory)
+    }
+
+    pub(super) fn uncleared(context: &Arc<Context>, len: u64) -> Result<Self> {
         let bytes = usize::try_from(len).map_err(|_| Error::OutOfMemory { wanted: len })?;
         let mut address = 0;
         // SAFETY: entered; one address is written. The driver refuses to allocate nothing.
         unsafe { context.enter()?.cuMemAlloc_v2(&mut address, bytes.max(1)) }.map_err(|e| e.taking(len))?;
-        let memory = Self { context: context.clone(), address, len };
-        memory.zero(0, len)?;
-        Ok(memory)
+        Ok(Self { context: context.clone(), address, len })
     }
 }
 
@@ -46,6 +50,14 @@ impl Backing for DeviceMemory {
         let from = self.address + at;
         // SAFETY: entered; the caller's, and `transfer` waits for the copy.
         self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyDtoHAsync_v2(to.cast(), from, len, stream) })
+    }
+    fn device(&self) -> usize {
+        Arc::as_ptr(&self.context).addr()
+    }
+    unsafe fn copy(&self, at: u64, from: u64, len: usize) -> Result<()> {
+        let to = self.address + at;
+        // SAFETY: entered; the caller's, and `transfer` waits for the copy.
+        self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyDtoDAsync_v2(to, from, len, stream) })
     }
     fn zero(&self, at: u64, len: u64) -> Result<()> {
         if len == 0 {

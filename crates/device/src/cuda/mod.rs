@@ -11,8 +11,8 @@
 //! ```
 //!
 //! While a kernel runs, memory may be read and written, and allocated. What waits for the kernel to end, so that a `service`
-//! must not do it: dropping a [`Buffer`] or a [`Shared`], [`Buffer::zero`] where the kernel fills the GPU, [`Device::load`],
-//! and a launch with another stack size.
+//! must not do it: dropping a [`Buffer`] or a [`Shared`], [`Buffer::zero`] where the kernel fills the GPU, [`Device::load_code`] and
+//! [`Device::compile`] unless it is `untried`, and a launch with another stack size.
 //!
 //! A fault loses the context with all that is in it: every later call on the same device says so again, and on a real card so does [`open`]: the
 //! process is done with it. Another process can go on.
@@ -203,6 +203,10 @@ impl Device for Cuda {
 
     fn allocate(&self, bytes: u64) -> Result<Buffer> {
         Ok(Buffer::new(memory::DeviceMemory::new(&self.context, bytes)?))
+    }
+
+    fn allocate_uncleared(&self, bytes: u64) -> Result<Buffer> {
+        Ok(Buffer::new(memory::DeviceMemory::uncleared(&self.context, bytes)?))
     }
 
     fn share(&self, bytes: u64) -> Result<Shared> {

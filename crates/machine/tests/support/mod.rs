@@ -5,7 +5,7 @@ use gpu_run_device::Device;
 use gpu_run_engine::Compiler;
 use gpu_run_engine::cache::{Cache, Options as CacheOptions};
 use gpu_run_machine::event::{self, Event};
-use gpu_run_machine::{Ended, GridSize, Load, Machine, Options, Start, Strategy};
+use gpu_run_machine::{Ended, GridSize, Image, KERNEL_DEBUG, Load, Machine, Options, Start, Strategy};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -34,6 +34,11 @@ pub(crate) fn quick() -> Options {
 
 pub(crate) fn boot(options: Options) -> Machine {
     Machine::boot(compiler(), &device(), Start::Empty, options).unwrap()
+}
+
+/// The kernel that sends messages; what it does to the state is the same.
+pub(crate) fn debug_kernel() -> Image {
+    Image::named("kernel-debug.wasm", KERNEL_DEBUG.to_vec()).unwrap()
 }
 
 /// All strategies, with launches short enough that there are several in a test.

@@ -1,7 +1,14 @@
-//! What is measured beside a machine: the bare way to the device and back, and the heap under a storm.
+//! What is measured beside a machine: the bare way to the device and back, and the heap under a storm; by hand-written kernels, CUDA's own heap and the L2 cache.
+
+mod l2;
+mod malloc;
+
+pub use l2::{L2, l2_between_launches};
+pub use malloc::{MallocStorm, malloc_storm};
 
 use crate::boot::{gang, idle_sleep, is_gpu, run_once, threads};
 use crate::error::{Error, Result};
+use crate::image::Image;
 use crate::layout::*;
 use gpu_run_device::Device;
 use gpu_run_engine::Compiler;
@@ -13,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Times of one word there and one word back, between one thread of the host and one of the device.
 pub fn bare_round_trips(compiler: &Compiler, device: &Arc<dyn Device>, count: u64) -> Result<Vec<Duration>> {
-    let mut gang = gang(compiler, device, crate::KERNEL, 1, 32)?;
+    let mut gang = gang(compiler, device, &Image::built_in(), 1, 32)?;
     let bus = gang.bus().clone();
     bus.store_u64((CONTROL + C_SLEEP * 8) as u64, idle_sleep(&**device, None) as u64);
     let running = gang.launch("ping_pong")?;
@@ -62,7 +69,7 @@ pub fn heap_storm(
     seed: u32,
 ) -> Result<Storm> {
     let threads = threads(&**device, asked);
-    let mut gang = gang(compiler, device, crate::KERNEL, 1, threads)?;
+    let mut gang = gang(compiler, device, &Image::built_in(), 1, threads)?;
     let bus = gang.bus().clone();
     bus.store_u64(PING_WORD as u64, rounds as u64);
     bus.store_u64(PING_WORD as u64 + 8, seed as u64);

@@ -1,0 +1,96 @@
+//! New code while the machine is up: how long it is away.
+//!
+//! Ticks follow each other as fast as they can, so that the time from the last tick of the old code to the first of the new is all that loading costs; then at 120 Hz, where a tick that
+//! is late would show. The same code is loaded again and again, each time as if it was new: nothing of what is on the device is used.
+
+use super::{Bench, Sheet, failure, micros, percentile};
+use crate::machine::milliseconds;
+use anyhow::{Result, bail};
+use gpu_run_machine::{GridSize, Image, Load, Options};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const LOADS: usize = 20;
+/// All of them take no longer.
+const LIMIT: Duration = Duration::from_secs(8);
+/// One frame at 120 Hz.
+const FRAME: Duration = Duration::from_micros(8333);
+
+pub(super) fn loads(bench: &Bench, sheet: &mut Sheet) -> Result<()> {
+    let mut rows = Vec::new();
+    for (name, grid, rate) in
+        [("", GridSize::One, 0), (", all multiprocessors", GridSize::Auto, 0), (", at 120 Hz", GridSize::One, 120)]
+    {
+        let row = measure(bench, grid, rate)?;
+        sheet.line(&format!(
+            "{:<28} {:.3} ms p50, {:.3} ms at most between two ticks, {:.3} ms p50 away; of {:.2} ms a frame has; {} loads{}",
+            format!("new code{name}"),
+            milliseconds(row.between.0),
+            milliseconds(row.between.1),
+            milliseconds(row.away.0),
+            milliseconds(FRAME),
+            row.loads,
+            if rate == 0 { String::new() } else { format!(", {} ticks late", row.late) }
+        ))?;
+        rows.push(row.json(&format!("new code{name}")));
+        sheet.put("loads", Value::Array(rows.clone()))?;
+    }
+    Ok(())
+}
+
+struct Row {
+    loads: usize,
+    /// Half were shorter, and the longest.
+    between: (Duration, Duration),
+    away: (Duration, Duration),
+    preparation: Duration,
+    late: u64,
+}
+
+impl Row {
+    fn json(&self, name: &str) -> Value {
+        json!({
+            "what": name,
+            "loads": self.loads,
+            "between_ticks_p50_us": micros(self.between.0),
+            "between_ticks_max_us": micros(self.between.1),
+            "away_p50_us": micros(self.away.0),
+            "away_max_us": micros(self.away.1),
+            "preparation_p50_us": micros(self.preparation),
+            "frame_us": micros(FRAME),
+            "ticks_late": self.late,
+        })
+    }
+}
+
+fn measure(bench: &Bench, grid: GridSize, rate: u32) -> Result<Row> {
+    let machine = bench.boot(Options { grid, rate, ..Options::default() })?;
+    let (mut load, late) = (Load::new(5), machine.state().late);
+    let (mut between, mut away, mut preparation) = (Vec::new(), Vec::new(), Vec::new());
+    let began = Instant::now();
+    while away.len() < LOADS && began.elapsed() < LIMIT {
+        for event in load.by_ref().take(200) {
+            let _ = machine.post(event); // no room: it has enough to do
+        }
+        let loaded = machine.load(&bench.compiler, &Image::built_in()).map_err(failure)?;
+        between.extend(loaded.between_ticks);
+        away.push(loaded.gap);
+        preparation.push(loaded.preparation);
+        machine.take_events();
+        // As if it had been up for a while.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let late = machine.state().late - late;
+    machine.shutdown().map_err(failure)?;
+    if between.is_empty() {
+        bail!("no tick was seen after a load");
+    }
+    let both = |times: &mut Vec<Duration>| (percentile(times, 50), percentile(times, 100));
+    Ok(Row {
+        loads: away.len(),
+        between: both(&mut between),
+        away: both(&mut away),
+        preparation: percentile(&mut preparation, 50),
+        late,
+    })
+}

@@ -1,0 +1,81 @@
+//! New code for the machine that is up: when it is asked for, it is read, compiled and loaded, beside all else.
+
+use super::{BootArgs, failure, milliseconds, tell};
+use anyhow::Result;
+use gpu_run_engine::Compiler;
+use gpu_run_machine::{Image, Machine};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+
+/// What the machine is to run.
+pub(super) fn image(kernel: Option<&Path>) -> Result<Image> {
+    kernel.map_or_else(|| Ok(Image::built_in()), |path| Image::read(path).map_err(failure))
+}
+
+/// Loads, one after the other.
+#[derive(Debug)]
+pub(super) struct Reloads<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    machine: &'env Machine,
+    compiler: &'env Compiler,
+    kernel: Option<&'env Path>,
+    /// SIGHUP came.
+    asked: Arc<AtomicBool>,
+    /// Ticks at which to load.
+    at: VecDeque<u64>,
+    under_way: Option<ScopedJoinHandle<'scope, String>>,
+}
+
+impl<'scope, 'env> Reloads<'scope, 'env> {
+    pub(super) fn new(
+        scope: &'scope Scope<'scope, 'env>,
+        machine: &'env Machine,
+        compiler: &'env Compiler,
+        args: &'env BootArgs,
+    ) -> Result<Self> {
+        let asked = Arc::new(AtomicBool::new(false));
+        let kernel = args.kernel.as_deref();
+        // Without a file there is nothing to read again, and a terminal that goes ends the machine.
+        if kernel.is_some() {
+            signal_hook::flag::register(signal_hook::consts::SIGHUP, asked.clone())?;
+        }
+        let mut at = args.reload_at.clone();
+        at.sort_unstable();
+        Ok(Self { scope, machine, compiler, kernel, asked, at: at.into(), under_way: None })
+    }
+
+    /// Begins what was asked for, and tells what became of it.
+    pub(super) fn step(&mut self) {
+        if let Some(done) = self.under_way.take_if(|load| load.is_finished()) {
+            tell(&[done.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]);
+        }
+        if self.under_way.is_some() {
+            return;
+        }
+        let due = self.at.front().is_some_and(|tick| self.machine.state().tick >= *tick);
+        if due {
+            self.at.pop_front();
+        }
+        if self.asked.swap(false, Ordering::Relaxed) || due {
+            let (machine, compiler, kernel) = (self.machine, self.compiler, self.kernel);
+            self.under_way = Some(self.scope.spawn(move || load(machine, compiler, kernel)));
+        }
+    }
+}
+
+/// What a person is told of it.
+fn load(machine: &Machine, compiler: &Compiler, kernel: Option<&Path>) -> String {
+    let loaded = image(kernel).and_then(|image| machine.load(compiler, &image).map_err(failure));
+    match loaded {
+        Ok(loaded) => format!(
+            "new code from tick {} on: made ready in {:.0} ms, {:.2} ms away",
+            loaded.tick,
+            milliseconds(loaded.preparation),
+            milliseconds(loaded.gap)
+        ),
+        Err(error) => format!("no new code, the machine goes on as it was: {error:#}"),
+    }
+}

@@ -1,0 +1,90 @@
+//! New code for a gang that is up: it goes on with the image of the one before.
+//!
+//! A GPU takes no code while a kernel runs in its context, so a gang has to end before the next can be loaded. All else is done before, while it runs: a [`Successor`] is
+//! compiled, its machine code is in the host's memory, and so is on the device what it begins with, in memory of its own: slots, and what the module's data says. What is
+//! left for [`Successor::take_over`] is to load the code and to copy the part of the image that lasts, on the device. Bus and report stay where they are.
+//!
+//! What was used before cannot be freed while a kernel runs either. So the gang that was replaced is kept: the next successor takes its memory, and lets go of the rest when it takes over.
+
+use crate::compiler::{Compiler, Request, Unloaded};
+use crate::error::Error;
+use crate::gang::{Gang, GangOptions, GangProgram, Room, Ways, place_of};
+use gpu_run_cache::Cache;
+use gpu_run_device::Device;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a successor has to know of the gang that runs: it can be made while another thread has that.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    device: Arc<dyn Device>,
+    ways: Ways,
+}
+
+/// A gang that is ready to take another's place, but for its code.
+#[derive(Debug)]
+pub struct Successor {
+    cache: Arc<Cache>,
+    request: Request,
+    unloaded: Unloaded,
+    device: Arc<dyn Device>,
+    room: Room,
+    /// Whose memory it may have.
+    spare: Option<Gang>,
+}
+
+impl Gang {
+    pub fn seat(&self) -> Seat {
+        Seat { device: self.program().device().clone(), ways: self.room().ways.clone() }
+    }
+}
+
+impl Successor {
+    /// Compiles a module, or finds it in the cache, and makes everything ready; nothing here waits for the gang that runs. `spare` is one that was replaced before, if there is: it is
+    /// taken when the module is known to compile, and its memory is used if it is large enough.
+    pub fn prepare(
+        compiler: &Compiler,
+        seat: &Seat,
+        wasm: Arc<Vec<u8>>,
+        options: &GangOptions,
+        name: &str,
+        spare: &mut Option<Gang>,
+    ) -> Result<Self, Error> {
+        let device = seat.device.clone();
+        let request = compiler.request(&device, wasm, &options.compile_options(), name)?;
+        let unloaded = compiler.fetch(&request)?;
+        let compiled = unloaded.compiled.clone();
+        let bytes = Room::bytes(&place_of(&compiled)?);
+        let fitting = spare.as_ref().map(|gang| gang.room().memory.clone()).filter(|memory| memory.len() >= bytes);
+        let memory = fitting.map_or_else(|| device.allocate_uncleared(bytes).map(Arc::new), Ok)?;
+        let room = Room::new(&*device, &compiled, memory, seat.ways.clone())?;
+        let mut spare = spare.take();
+        if let Some(gang) = &mut spare {
+            gang.retire();
+        }
+        Ok(Self { cache: compiler.shared_cache(), request, unloaded, device, room, spare })
+    }
+
+    /// Whether a launch can run this.
+    pub fn has_entry(&self, entry: &str) -> bool {
+        self.unloaded.compiled.entry(0, entry).is_some()
+    }
+
+    /// Loads the code and goes on with a part of the other's image. No launch may be running.
+    ///
+    /// # Panics
+    /// If the part is not inside both images.
+    pub fn take_over(self, from: &Gang, part: Range<u64>) -> Result<Gang, Error> {
+        let Self { cache, request, unloaded, device, room, spare } = self;
+        let length = part.end - part.start;
+        let inside = |room: &Room| part.end <= room.place.sizes.image_bytes;
+        assert!(inside(&room) && inside(from.room()), "{part:?} is outside an image");
+        let (to, at) = (room.image_at() + part.start, from.room().image_at() + part.start);
+        room.memory.copy_from(to, &from.room().memory, at, length)?;
+        let program = Arc::new(request.place(&cache, unloaded)?);
+        let program = Arc::new(GangProgram { program, device, place: room.place });
+        let gang = Gang::of(program, room)?;
+        drop(spare);
+        Ok(gang)
+    }
+}

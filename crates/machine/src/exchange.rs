@@ -1,0 +1,211 @@
+//! Loading new code while the machine is up: it leaves at a tick boundary, and comes back as other code.
+//!
+//! ```text
+//! who asks   compile ▸ memory for it on the device, made ready ▸ ask
+//! service                                                        leave ▸ wait for the end ▸ copy on the device, load ▸ launch ▸ keep what was left
+//! machine    tick    tick    tick    tick    tick    tick    tick │◂──────────────── the gap ───────────────▸│ tick    tick
+//! ```
+//!
+//! All that takes long is done before the machine is asked to leave. It leaves right behind a tick, so that it is back before the next is due; while it is away, events wait in
+//! the ring. Carried over is all that lies behind the linker's part of memory: the state, and scratch with the positions of rings and the events that are staged. What it left is
+//! still there, in the memory of the code before: from that the checkpoint is made that a restart begins with. So no tick is ever done again with other code than it
+//! was done with, and code that fails before it comes to a checkpoint of its own can be taken back.
+
+use crate::boot::{NAME, read_state};
+use crate::error::{Error, Result};
+use crate::image::Image;
+use crate::layout::*;
+use crate::machine::{Machine, Wish, gone, lock};
+use crate::service::{LEAVE, Service};
+use crate::status::status;
+use gpu_run_engine::{Compiler, Successor};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// What is carried over.
+const CARRIED: std::ops::Range<u64> = STATE as u64..MEMORY_BYTES as u64;
+/// How long new code may take to give its first sign, and how long its first tick is waited for.
+const FIRST_SIGN: Duration = Duration::from_secs(10);
+const FIRST_TICK: Duration = Duration::from_millis(100);
+/// How long the service looks all the time whether the machine has left; then it sleeps in between.
+const EAGER: Duration = Duration::from_millis(20);
+const NAP: Duration = Duration::from_micros(100);
+
+/// What it took to load new code.
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded {
+    /// The first tick of the new code.
+    pub tick: u64,
+    /// How long no tick could begin: from the tick boundary where the old code left to the new code's first look, by the device's clock.
+    pub gap: Duration,
+    /// From that boundary, right behind the last tick of the old code, to the first tick of the new. `None` if none began soon.
+    pub between_ticks: Option<Duration>,
+    /// What was done before, while the machine ticked.
+    pub preparation: Duration,
+}
+
+/// Code that is ready to be loaded.
+#[derive(Debug)]
+pub(crate) struct Change {
+    successor: Successor,
+    image: Image,
+    /// Whether the log is to say so.
+    record: bool,
+    /// Told: the number of the first launch, and its first tick.
+    answer: SyncSender<Result<(u64, u64)>>,
+}
+
+impl Machine {
+    /// Goes on with other code. What cannot be loaded is refused, and the machine goes on as it was.
+    pub fn load(&self, compiler: &Compiler, image: &Image) -> Result<Loaded> {
+        self.load_as(compiler, image, true)
+    }
+
+    pub(crate) fn load_as(&self, compiler: &Compiler, image: &Image, record: bool) -> Result<Loaded> {
+        let inner = self.inner();
+        let _one_at_a_time = lock(&inner.loading);
+        let began = Instant::now();
+        let (wasm, options) = (image.wasm().clone(), &inner.settings.gang);
+        let mut spare = lock(&inner.spare).take();
+        let prepared = Successor::prepare(compiler, &inner.seat, wasm, options, NAME, &mut spare);
+        if spare.is_some() {
+            *lock(&inner.spare) = spare;
+        }
+        let (successor, restarts) = (prepared?, inner.restarts.load(Ordering::Relaxed));
+        let preparation = began.elapsed();
+        let (answer, answered) = sync_channel(1);
+        let change = Change { successor, image: image.clone(), record, answer };
+        lock(&inner.wishes).push(Wish::Load(Box::new(change)));
+        self.wake();
+        let (launch, tick) = answered.recv().unwrap_or_else(|_| Err(gone()))?;
+        self.await_sign(launch, restarts)?;
+        let (left, back) = (status(&inner.bus, STATUS_LEFT), status(&inner.bus, STATUS_BACK));
+        let gap = Duration::from_nanos(back.saturating_sub(left));
+        inner.load_gap.store(gap.as_nanos() as u64, Ordering::Relaxed);
+        inner.loads.fetch_add(1, Ordering::Relaxed);
+        Ok(Loaded { tick, gap, between_ticks: self.first_tick(left), preparation })
+    }
+
+    /// Waits for a launch's first heartbeat.
+    fn await_sign(&self, launch: u64, restarts: u32) -> Result<()> {
+        let (since, inner) = (Instant::now(), self.inner());
+        loop {
+            let there = status(&inner.bus, STATUS_LAUNCHES) >= launch;
+            if inner.restarts.load(Ordering::Relaxed) != restarts {
+                return Err(Error::Usage("the new code failed at once: the machine says how".to_owned()));
+            }
+            if there {
+                return Ok(());
+            }
+            if !self.is_up() {
+                return Err(gone());
+            }
+            if since.elapsed() > FIRST_SIGN {
+                return Err(Error::Slow { what: "give a sign with its new code", seconds: FIRST_SIGN.as_secs() });
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
+    fn first_tick(&self, left: u64) -> Option<Duration> {
+        let since = Instant::now();
+        while since.elapsed() < FIRST_TICK {
+            let first = status(&self.inner().bus, STATUS_FIRST);
+            if first != 0 {
+                return Some(Duration::from_nanos(first.saturating_sub(left)));
+            }
+            std::thread::sleep(NAP);
+        }
+        None
+    }
+}
+
+impl Service {
+    pub(crate) fn exchange(&mut self, change: Change) -> Result<()> {
+        let Change { successor, image, record, answer } = change;
+        let told = |outcome| drop(answer.send(outcome));
+        self.inner.control(C_LEAVE, self.ended + self.launches.len() as u64);
+        match self.drained(LEAVE) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.inner.control(C_LEAVE, 0);
+                self.unused.push(successor);
+                told(Err(Error::Slow { what: "come to a tick boundary to load new code", seconds: LEAVE.as_secs() }));
+                return self.keep_launched();
+            }
+            Err(why) => {
+                self.unused.push(successor);
+                told(Err(Error::Usage(format!("the machine failed before it could load new code: {why}"))));
+                return self.restart(why.to_string());
+            }
+        }
+        // What the ticks before took is in the log before it says that others follow.
+        self.read_ledger()?;
+        self.unused.clear();
+        let tick = status(&self.inner.bus, STATUS_TICK);
+        let taken_over = successor.take_over(&self.gang, CARRIED);
+        self.inner.control(C_LEAVE, 0);
+        let before = match taken_over {
+            Ok(gang) => std::mem::replace(&mut self.gang, gang),
+            Err(error) => {
+                told(Err(error.into()));
+                return self.keep_launched();
+            }
+        };
+        let first = self.ended + 1;
+        self.inner.control(C_FRESH, first);
+        if let (Err(error), true) = (self.keep_launched(), self.launches.is_empty()) {
+            // As it was: nothing of the image has changed.
+            *lock(&self.inner.spare) = Some(std::mem::replace(&mut self.gang, before));
+            told(Err(error));
+            return self.keep_launched();
+        }
+        self.beat.1 = Instant::now();
+        let kept = read_state(&before)?;
+        *lock(&self.inner.spare) = Some(before);
+        self.keep(Arc::new(kept));
+        if let (Some(recorder), true) = (&mut self.recorder, record) {
+            recorder.code(tick, &image)?;
+        }
+        self.before = Some(self.inner.set_image(image));
+        told(Ok((first, tick)));
+        Ok(())
+    }
+
+    /// Code that failed twice before it came to a checkpoint is replaced by what ran before.
+    pub(crate) fn take_back(&mut self) -> Result<()> {
+        let spare = lock(&self.inner.spare).take();
+        let (Some(image), Some(gang)) = (self.before.take(), spare) else { return Ok(()) };
+        *lock(&self.inner.spare) = Some(std::mem::replace(&mut self.gang, gang));
+        let tick = self.last.tick();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.code(tick, &image)?;
+        }
+        self.inner.set_image(image);
+        self.inner.notice(format!("the code that was loaded before tick {tick} is taken back"));
+        Ok(())
+    }
+
+    /// Waits until all launches have ended; whether they did in time.
+    fn drained(&mut self, patience: Duration) -> Result<bool> {
+        let since = Instant::now();
+        while let Some(first) = self.launches.front() {
+            if first.is_done()? {
+                // One that trapped has left in the middle of a tick.
+                if let Some(trap) = first.trap() {
+                    return Err(Error::Usage(trap.to_string()));
+                }
+                self.count_ended()?;
+            } else if since.elapsed() > patience {
+                return Ok(false);
+            } else if since.elapsed() < EAGER {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(NAP);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,220 @@
+//! Code for a machine: a module that was built to be one.
+//!
+//! What a kernel was built with stands in a section of its own ([`SECTION`]): the version of the state it works on, and of what it leaves to the code after it. Both have to be this
+//! gpu-run's. Its data has to lie below the state: that part of memory belongs to the code, is made anew from the module whenever it is loaded, and nothing is carried over in it. A kernel
+//! therefore has no statics that change; they would be lost with every load, every checkpoint and every restart.
+
+use crate::checkpoint::Hash;
+use crate::error::{At, Error, Result};
+use crate::layout::{INTERFACE, SECTION, STATE, VERSION};
+use std::path::Path;
+use std::sync::Arc;
+use wasmparser::{CompositeInnerType, DataKind, ExternalKind, Operator, Parser, Payload, TypeRef};
+
+/// What a machine runs; it is looked at as far as that goes without compiling it.
+#[derive(Clone)]
+pub struct Image {
+    wasm: Arc<Vec<u8>>,
+    hash: Hash,
+}
+
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Image({} bytes, {})", self.wasm.len(), self.hash)
+    }
+}
+
+impl PartialEq for Image {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+}
+
+impl Eq for Image {}
+
+/// Entries that it must have.
+const ENTRIES: [&str; 2] = ["boot", "run"];
+
+impl Image {
+    /// The one that gpu-run is built with.
+    pub fn built_in() -> Self {
+        Self::unchecked(crate::KERNEL.to_vec())
+    }
+
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::named(&path.display().to_string(), std::fs::read(path).at(path)?)
+    }
+
+    /// From the bytes of a module, which errors call `name`.
+    pub fn named(name: &str, wasm: Vec<u8>) -> Result<Self> {
+        let refused = |why: String| Error::Usage(format!("{name} cannot be a machine's code: {why}"));
+        let found =
+            Found::read(&wasm).map_err(|error| refused(format!("it is no wasm module that can be read: {error}")))?;
+        let Some((version, interface)) = found.built_with else {
+            return Err(refused(format!(
+                "it has no section `{SECTION}`: build it from crates/kernel (scripts/build-kernel)"
+            )));
+        };
+        if (version, interface) != (VERSION, INTERFACE) {
+            return Err(refused(format!(
+                "it is built for states of version {version} and interface {interface}, and this gpu-run has version {VERSION} and interface {INTERFACE}"
+            )));
+        }
+        if let Some(missing) = ENTRIES.iter().find(|entry| !found.entries.iter().any(|name| name == *entry)) {
+            return Err(refused(format!("it exports no function `{missing}` without parameters and results")));
+        }
+        if found.data_end > u64::from(STATE) {
+            let end = found.data_end;
+            return Err(refused(format!("its data reaches to byte {end}, and the machine's state begins at {STATE}")));
+        }
+        Ok(Self::unchecked(wasm))
+    }
+
+    fn unchecked(wasm: Vec<u8>) -> Self {
+        let hash = Hash::from_bytes(*blake3::hash(&wasm).as_bytes());
+        Self { wasm: Arc::new(wasm), hash }
+    }
+
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    pub fn wasm(&self) -> &Arc<Vec<u8>> {
+        &self.wasm
+    }
+
+    /// What its data has at an address: texts of messages from the device.
+    pub(crate) fn text(&self, at: u32, length: u32) -> Option<String> {
+        for payload in Parser::new(0).parse_all(&self.wasm) {
+            let Ok(Payload::DataSection(segments)) = payload else { continue };
+            for segment in segments.into_iter().flatten() {
+                let Some(from) = place(&segment.kind).and_then(|start| at.checked_sub(start)) else { continue };
+                if let Some(bytes) = segment.data.get(from as usize..(from as usize).saturating_add(length as usize)) {
+                    return Some(String::from_utf8_lossy(bytes).into_owned());
+                }
+            }
+        }
+        None
+    }
+}
+
+/// What is asked of a module.
+#[derive(Debug, Default)]
+struct Found {
+    built_with: Option<(u32, u32)>,
+    /// Exported functions without parameters and results.
+    entries: Vec<String>,
+    data_end: u64,
+}
+
+impl Found {
+    fn read(wasm: &[u8]) -> wasmparser::Result<Self> {
+        let mut found = Self::default();
+        // Types by number: whether they have neither parameters nor results; functions by number: their type.
+        let (mut bare, mut functions) = (Vec::new(), Vec::new());
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::CustomSection(section) if section.name() == SECTION => {
+                    let word = |at: usize| Some(u32::from_le_bytes(section.data().get(at..at + 4)?.try_into().ok()?));
+                    found.built_with = word(0).zip(word(4));
+                }
+                Payload::TypeSection(types) => {
+                    for group in types {
+                        bare.extend(group?.types().map(|ty| match &ty.composite_type.inner {
+                            CompositeInnerType::Func(ty) => ty.params().is_empty() && ty.results().is_empty(),
+                            _ => false,
+                        }));
+                    }
+                }
+                Payload::ImportSection(imports) => {
+                    for import in imports.into_imports() {
+                        if let TypeRef::Func(ty) = import?.ty {
+                            functions.push(ty);
+                        }
+                    }
+                }
+                Payload::FunctionSection(types) => {
+                    for ty in types {
+                        functions.push(ty?);
+                    }
+                }
+                Payload::ExportSection(exports) => {
+                    for export in exports {
+                        let export = export?;
+                        let ty = functions.get(export.index as usize).and_then(|ty| bare.get(*ty as usize));
+                        if export.kind == ExternalKind::Func && ty == Some(&true) {
+                            found.entries.push(export.name.to_owned());
+                        }
+                    }
+                }
+                Payload::DataSection(segments) => {
+                    for segment in segments {
+                        let segment = segment?;
+                        let end = place(&segment.kind).map_or(0, |at| u64::from(at) + segment.data.len() as u64);
+                        found.data_end = found.data_end.max(end);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Where an active segment goes.
+fn place(kind: &DataKind<'_>) -> Option<u32> {
+    let DataKind::Active { offset_expr, .. } = kind else { return None };
+    match offset_expr.get_operators_reader().read() {
+        Ok(Operator::I32Const { value }) => Some(value as u32),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(wasm: Vec<u8>) -> String {
+        Image::named("k.wasm", wasm).unwrap_err().to_string()
+    }
+
+    fn text(body: &str) -> Vec<u8> {
+        wat::parse_str(format!("(module {body})")).unwrap()
+    }
+
+    /// The section's bytes for two numbers, as wat writes strings.
+    fn section(version: u32, interface: u32) -> String {
+        let bytes = [version.to_le_bytes(), interface.to_le_bytes()].concat();
+        let bytes: String = bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
+        format!(r#"(@custom "{SECTION}" "{bytes}")"#)
+    }
+
+    #[test]
+    fn the_kernels_in_the_tree_are_images() {
+        for wasm in [crate::KERNEL, crate::KERNEL_DEBUG] {
+            Image::named("kernel.wasm", wasm.to_vec()).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_kernel_is_refused_with_the_reason() {
+        assert!(refused(b"not wasm".to_vec()).contains("k.wasm cannot be a machine's code: it is no wasm module"));
+        assert!(refused(crate::KERNEL[..crate::KERNEL.len() / 2].to_vec()).contains("no wasm module"));
+        assert!(refused(text("")).contains("no section"));
+        let ours = section(VERSION, INTERFACE);
+        assert!(refused(text(&ours)).contains("no function `boot`"));
+        let typed = format!(r#"{ours} (func (export "boot")) (func (export "run") (param i32))"#);
+        assert!(refused(text(&typed)).contains("no function `run` without parameters"));
+        let high = format!(
+            r#"{ours} (memory 2) (data (i32.const 65530) "too far up") (func (export "boot")) (func (export "run"))"#
+        );
+        assert!(refused(text(&high)).contains("65540"));
+    }
+
+    #[test]
+    fn another_version_is_refused_and_both_are_named() {
+        let message = refused(text(&section(VERSION + 6, INTERFACE)));
+        assert!(message.contains("version 7") && message.contains(&format!("version {VERSION} and")), "{message}");
+        assert!(refused(text(&section(VERSION, 99))).contains("interface 99"));
+    }
+}
