@@ -32,6 +32,8 @@ const STACK_RESERVE: u32 = 16;
 const STACK_BYTES: u32 = 256 << 10;
 /// Bytes where the first trap is told.
 const REPORT_BYTES: u64 = 64;
+/// Bytes of a page, at least.
+const PAGE: usize = 4096;
 /// Bytes of slots that are written at once.
 const CHUNK: usize = 4 << 20;
 
@@ -205,6 +207,17 @@ impl Room {
 
     pub(crate) fn image_at(&self) -> u64 {
         self.region + self.place.region
+    }
+
+    /// Has memory behind the image that costs nothing until it is touched: not when there is no time for it. What the module's data says is not changed.
+    pub(crate) fn touch(&self) -> Result<(), Error> {
+        let pages = (self.image_at()..self.image_at() + self.place.sizes.image_bytes).step_by(PAGE);
+        for at in pages {
+            let mut byte = [0];
+            self.memory.read(at, &mut byte)?;
+            self.memory.write(at, &byte)?;
+        }
+        Ok(())
     }
 
     /// Sets or clears the stop word. It is in the device's memory, where looking at it costs threads little.

@@ -56,8 +56,12 @@ impl Successor {
         let compiled = unloaded.compiled.clone();
         let bytes = Room::bytes(&place_of(&compiled)?);
         let fitting = spare.as_ref().map(|gang| gang.room().memory.clone()).filter(|memory| memory.len() >= bytes);
+        let is_fresh = fitting.is_none();
         let memory = fitting.map_or_else(|| device.allocate_uncleared(bytes).map(Arc::new), Ok)?;
         let room = Room::new(&*device, &compiled, memory, seat.ways.clone())?;
+        if is_fresh && device.properties().overcommits {
+            room.touch()?;
+        }
         let mut spare = spare.take();
         if let Some(gang) = &mut spare {
             gang.retire();
