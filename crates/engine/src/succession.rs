@@ -69,11 +69,6 @@ impl Successor {
         Ok(Self { cache: compiler.shared_cache(), request, unloaded, device, room, spare })
     }
 
-    /// Whether a launch can run this.
-    pub fn has_entry(&self, entry: &str) -> bool {
-        self.unloaded.compiled.entry(0, entry).is_some()
-    }
-
     /// Loads the code and goes on with a part of the other's image. No launch may be running.
     ///
     /// # Panics
