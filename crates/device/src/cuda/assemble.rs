@@ -66,7 +66,7 @@ pub(super) fn assemble<T>(
     for way in ways(which, ptx.len()) {
         let start = Instant::now();
         let cubin = match (way, Tools::find()) {
-            (Way::Driver, _) => link(context, ptx, options),
+            (Way::Driver, _) => link_with_room(context, ptx, options),
             (Way::Tools, Some(tools)) => tools.assemble(ptx, target, options),
             (Way::Tools, None) => continue,
         };
@@ -174,6 +174,21 @@ fn run(command: &mut Command) -> Result<String, String> {
         true => Err(format!("{name} ended with {}", output.status)),
         false => Err(log),
     }
+}
+
+/// What the driver's assembler may take of stack: it nests as deep as a program's loops and branches do, and has no other way to say that it was too deep than to
+/// take the process with it. Only what is used becomes memory.
+const LINK_STACK: usize = 512 << 20;
+
+fn link_with_room(context: &Context, ptx: &str, wanted: CodeOptions) -> Result<Vec<u8>> {
+    std::thread::scope(|scope| {
+        let assembler = std::thread::Builder::new().name("assembler".into()).stack_size(LINK_STACK);
+        match assembler.spawn_scoped(scope, || link(context, ptx, wanted)) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // Where there is no room for such a stack, most programs need none.
+            Err(_) => link(context, ptx, wanted),
+        }
+    })
 }
 
 /// The driver's own assembler and linker.
