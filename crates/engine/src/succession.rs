@@ -8,7 +8,8 @@
 
 use crate::compiler::{Compiler, Request, Unloaded};
 use crate::error::Error;
-use crate::gang::{Gang, GangOptions, GangProgram, Room, Ways, place_of};
+use crate::gang::{Gang, GangOptions, GangProgram};
+use crate::room::{Room, Ways, place_of};
 use gpu_run_cache::Cache;
 use gpu_run_device::Device;
 use std::ops::Range;
