@@ -166,7 +166,7 @@ impl Gang {
         let (device, place) = (&program.device, &program.place);
         let ways = Ways::new(&**device, place)?;
         let memory = Arc::new(device.allocate(Room::bytes(place))?);
-        let room = Room::new(&**device, program.program.compiled(), memory, ways)?;
+        let room = Room::new(&**device, program.program.compiled(), memory, ways, &[])?;
         Self::of(program, room)
     }
 

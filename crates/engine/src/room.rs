@@ -7,6 +7,7 @@ use gpu_run_abi::gang::{Record, offset};
 use gpu_run_abi::layout::{GUARD, Header, MEMORY_TAIL};
 use gpu_run_device::{Buffer, Device, Shared};
 use gpu_run_wasm::slot::GangPlace;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of slots that are written at once.
@@ -54,12 +55,13 @@ impl Room {
         2 * place.region + place.memory_bytes + GUARD + MEMORY_TAIL
     }
 
-    /// A gang's record and slots, and its image as far as the module's data says how it begins. The rest is as it was in the memory.
+    /// A gang's record and slots, and its image as far as the module's data says how it begins. These parts of it are cleared before; the rest is as it was in the memory.
     pub(crate) fn new(
         device: &dyn Device,
         compiled: &Compiled,
         memory: Arc<Buffer>,
         ways: Ways,
+        cleared: &[Range<u64>],
     ) -> Result<Self, Error> {
         if let Some(code) = compiled.initial.trap {
             return Err(Error::Usage(format!("its data does not fit its memory: {}", code.message())));
@@ -72,6 +74,10 @@ impl Room {
         let address = constants.as_ref().map_or(0, Buffer::address);
         let room = Self { place, memory, region, ways, _constants: constants };
         room.write_slots(compiled, address)?;
+        for part in cleared {
+            // Written: where a kernel fills the GPU, nothing else clears.
+            room.memory.write(room.image_at() + part.start, &vec![0; (part.end - part.start) as usize])?;
+        }
         for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
             let bytes: Vec<u8> = piece.1.iter().flat_map(|word| word.to_le_bytes()).collect();
             room.memory.write(room.image_at() + piece.0, &bytes)?;

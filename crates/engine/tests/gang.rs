@@ -460,27 +460,34 @@ fn adding(number: u32, text: &str, table: u32) -> String {
 fn a_successor_goes_on_with_the_image_and_brings_its_own_data_and_slots() {
     let compiler = Compiler::new(Cache::off("a test"));
     let mut old = gang(&adding(1, "first", 1), &WIDE);
-    let (mut spare, part) = (None, 1024..WIDE.image_bytes);
+    let (mut spare, carried) = (None, 1024..WIDE.image_bytes - 1024);
     for (number, text, table) in [(10, "other", 1), (100, "wider", 600), (1000, "again", 1)] {
         old.bus().store_u64(0, 1);
         let running = old.launch("add").unwrap();
         // It is made ready while the other runs, and would wait for ever if it waited for that.
         let next = wasm(&adding(number, text, table));
-        let next = Successor::prepare(&compiler, &old.seat(), next, &WIDE, "test", &mut spare).unwrap();
+        let next =
+            Successor::prepare(&compiler, &old.seat(), next, &WIDE, "test", carried.clone(), &mut spare).unwrap();
         assert!(spare.is_none() && !running.is_done().unwrap());
         old.bus().store_u64(0, 0);
         running.wait().unwrap().unwrap();
-        let new = next.take_over(&old, part.clone()).unwrap();
+        let new = next.take_over(&old).unwrap();
         spare = Some(std::mem::replace(&mut old, new));
-        let mut data = [0; 5];
-        old.read(16, &mut data).unwrap();
-        assert_eq!(std::str::from_utf8(&data).unwrap(), text);
+        let mut data = [1; 1024];
+        old.read(0, &mut data).unwrap();
+        assert_eq!(std::str::from_utf8(&data[16..21]).unwrap(), text);
+        // What another left there is gone.
+        assert!(data[..16].iter().chain(&data[21..]).all(|byte| *byte == 0), "{data:?}");
+        old.write(512, &[7; 64]).unwrap();
+        old.read(WIDE.image_bytes - 1024, &mut data).unwrap();
+        assert_eq!(data, [0; 1024]);
+        old.write(WIDE.image_bytes - 8, &[7; 8]).unwrap();
     }
     run(&mut old, "add");
     assert_eq!(words(&old, 4096, 1024), [1111; 1024]);
     // What cannot be compiled leaves everything as it is.
     let wrong = Arc::new(wat::parse_str("(module)").unwrap());
-    assert!(Successor::prepare(&compiler, &old.seat(), wrong, &WIDE, "test", &mut spare).is_err());
+    assert!(Successor::prepare(&compiler, &old.seat(), wrong, &WIDE, "test", carried, &mut spare).is_err());
     assert!(spare.is_some());
     run(&mut old, "add");
     assert_eq!(words(&old, 4096, 1), [2111]);
