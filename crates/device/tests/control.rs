@@ -453,8 +453,8 @@ fn kernels_are_checked_before_they_run() {
     assert!(matches!(run(&module, "k", deep, &[Arg::U64(0)]), Err(Error::Unavailable(_))));
 }
 
-/// A function with so many registers and labels that those assigned once are values: also those that are assigned on one of two ways and read where only that one leads, and one that is
-/// read further up than it is assigned.
+/// A function with so many registers and labels that those assigned once are values, and those assigned often, of every type, in the frame: also those that are assigned on one of two ways and read where only that one
+/// leads, and one that is read further up than it is assigned.
 #[test]
 fn a_large_function_keeps_its_registers() {
     const PARTS: u64 = 1000;
@@ -462,16 +462,18 @@ fn a_large_function_keeps_its_registers() {
     for i in 0..PARTS {
         hot += &format!(
             "and.b64 %d2, %d1, {};\nsetp.ne.u64 %q{i}, %d2, 0;\n@%q{i} bra $cold{i};\nadd.u64 %v{i}, %d1, {i};\nadd.u64 %d3, %d3, %v{i};\n\
-             $join{i}:\n@%q{i} bra $over{i};\nadd.u64 %d3, %d3, %v{i};\n$over{i}:\n",
+             $join{i}:\n@%q{i} bra $over{i};\nadd.u64 %d3, %d3, %v{i};\n$over{i}:\nsetp.gt.u64 %often, %d1, {i};\n@%often add.u64 %d3, %d3, 1;\n\
+             @%often add.rn.f64 %sum, %sum, 0d3ff0000000000000;\n",
             1u64 << (i % 8)
         );
         cold += &format!("$cold{i}:\nadd.u64 %d3, %d3, 1;\nbra $join{i};\n");
     }
     let body = kernel(&format!(
-        ".reg .b64 %v<{PARTS}>; .reg .pred %q<{PARTS}>; .reg .b64 %late;
+        ".reg .b64 %v<{PARTS}>; .reg .pred %q<{PARTS}>; .reg .b64 %late; .reg .pred %often; .reg .f64 %sum;
     ld.global.u64 %d1, [%d0];
     mov.b64 %d3, 0;
     mov.b64 %d4, 0;
+    mov.f64 %sum, 0d0000000000000000;
 $again:
     setp.eq.u64 %p0, %d4, 0;
     @%p0 bra $first;
@@ -483,13 +485,15 @@ $first:
     setp.lt.u64 %p1, %d4, 2;
     @%p1 bra $again;
     st.global.u64 [%d0+8], %d3;
+    st.global.f64 [%d0+16], %sum;
     ret;
     {cold}"
     ));
     let input = 0b1010_0110;
-    let part = |i: u64| if input & (1 << (i % 8)) == 0 { 2 * (input + i) } else { 1 };
+    let part = |i: u64| u64::from(input > i) + if input & (1 << (i % 8)) == 0 { 2 * (input + i) } else { 1 };
     let expected = 2 * (0..PARTS).map(part).sum::<u64>() + 5;
-    assert_eq!(on_memory(&body, &[input, 0])[1], expected);
+    let sum = (2 * input) as f64;
+    assert_eq!(on_memory(&body, &[input, 0, 0])[1..], [expected, sum.to_bits()]);
 }
 
 /// A function with so many megabytes in its frame, of which it uses a byte each, and that says where its frame ends.

@@ -8,7 +8,8 @@ use gpu_run_device::cpu::{Options, open_with};
 use gpu_run_device::{Arg, CodeOptions, Device, Module};
 use std::fmt::Write;
 use std::sync::Arc;
-use support::{HEADER, grid, run, words};
+use std::time::{Duration, Instant};
+use support::{HEADER, buffer_of, grid, run, words};
 
 const FUNCTIONS: u32 = 40;
 
@@ -137,6 +138,58 @@ fn what_was_compiled_is_kept_and_not_compiled_again() {
     let again = device.load_code(&grown).unwrap();
     check(&device, &again);
     assert!(again.grown().is_none(), "all that is called was there");
+}
+
+/// `k` calls `first`, which calls `second` where it is given more than five.
+const SELDOM: &str = ".visible .func (.reg .b64 %d1) second (.reg .b64 %d0)
+{
+    add.u64 %d1, %d0, 100;
+    ret;
+}
+.visible .func (.reg .b64 %d1) first (.reg .b64 %d0)
+{
+    .reg .pred %p0;
+    add.u64 %d1, %d0, 10;
+    setp.le.u64 %p0, %d0, 5;
+    @%p0 ret;
+    call (%d1), second, (%d0);
+    ret;
+}
+.visible .entry k (.param .u64 p0)
+{
+    .reg .b64 %d<3>;
+    ld.param.u64 %d0, [p0];
+    ld.global.u64 %d1, [%d0];
+    call (%d2), first, (%d1);
+    st.global.u64 [%d0], %d2;
+    ret;
+}
+";
+
+#[test]
+fn idle_cores_compile_what_may_be_called_next() {
+    if std::thread::available_parallelism().map_or(1, |n| n.get()) == 1 {
+        return; // None is idle.
+    }
+    let device = device();
+    let module = device.load(&format!("{HEADER}{SELDOM}")).unwrap();
+    let called_with = |module: &Arc<dyn Module>, x: u64| {
+        let buffer = buffer_of(&device, &[x]);
+        run(module, "k", grid(1, 1), &[Arg::U64(buffer.address())]).unwrap();
+        words(&buffer, 1)[0]
+    };
+    assert_eq!(called_with(&module, 1), 11);
+    let end = Instant::now() + Duration::from_secs(60);
+    let complete = |code: Vec<u8>| {
+        let again = device.load_code(&code).unwrap();
+        assert_eq!(called_with(&again, 9), 109);
+        again.grown().is_none()
+    };
+    while !complete(module.grown().unwrap()) {
+        assert!(Instant::now() < end, "`second` is not compiled ahead");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(called_with(&module, 9), 109);
 }
 
 #[test]

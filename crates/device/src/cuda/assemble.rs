@@ -4,12 +4,14 @@
 //! convention instead of being fitted to each other, which is five times as fast for hundreds of them. NVIDIA's tools do it,
 //! on all cores, where they are installed; the driver has the same assembler, on one core, and is always there. Short texts go
 //! to the driver at once. Tools can be older than the card or newer than the driver, and a driver can come without its
-//! assembler, so what one cannot do is tried with the other.
+//! assembler, so what one cannot do is tried with the other. What is large is assembled in parts, as many at once as there are cores (`split`).
 
 use super::Assembler;
 use super::context::Context;
 use super::driver::{Driver, Failure, Handle, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, JIT_INPUT_PTX, JIT_MAX_REGISTERS};
+use super::split::split;
 use crate::{CodeOptions, Error, Result};
+use rayon::prelude::*;
 use std::env;
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
@@ -24,8 +26,10 @@ const REGISTERS: u32 = 128;
 const MANY_REGISTERS: u32 = 255;
 /// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller.
 const SPILLED: u32 = 384;
-/// PTX from this length on is assembled once, spilled or not: minutes of all cores for a program that has an odd function among thousands.
+/// PTX from this length on is assembled in parts; and once, spilled or not: minutes of all cores for a program that has an odd function among thousands.
 const LARGE: usize = 16 << 20;
+/// Parts for each core: they do not take equally long.
+const PARTS: usize = 2;
 /// Bytes of the driver's log that are kept.
 const LOG_BYTES: usize = 16 << 10;
 /// Lines of a log that an error shows.
@@ -105,7 +109,14 @@ impl Tools {
     pub(super) fn assemble(&self, ptx: &str, target: u32, options: CodeOptions) -> Result<Vec<u8>> {
         let place =
             tempfile::Builder::new().prefix("gpu-run-").tempdir().map_err(|e| failed("a temporary folder", e))?;
-        let [text, object, cubin] = ["program.ptx", "program.o.cubin", "program.cubin"].map(|n| place.path().join(n));
+        if ptx.len() >= LARGE {
+            match self.assemble_parts(ptx, target, options, place.path()) {
+                Ok(Some(cubin)) => return Ok(cubin),
+                Ok(None) => {}
+                Err(error) => tracing::debug!(%error, "parts were not assembled: once more as a whole"),
+            }
+        }
+        let [text, object] = ["program.ptx", "program.o.cubin"].map(|n| place.path().join(n));
         std::fs::write(&text, ptx).map_err(|e| failed(&text.display().to_string(), e))?;
         let ptxas = |registers| match self.ptxas(&text, &object, target, registers, true) {
             // CUDA 11 has no such option.
@@ -116,9 +127,28 @@ impl Tools {
         if options.registers.is_none() && ptx.len() < LARGE && most_spilled(&log) > SPILLED {
             ptxas(MANY_REGISTERS).map_err(|log| refusal(&log, ptx))?;
         }
-        let mut nvlink = self.command("nvlink", target);
-        run(nvlink.arg("-o").arg(&cubin).arg(&object)).map_err(|log| refusal(&log, ptx))?;
-        std::fs::read(&cubin).map_err(|e| failed(&cubin.display().to_string(), e))
+        self.nvlink(target, &[object], place.path()).map_err(|log| refusal(&log, ptx))
+    }
+
+    /// On all cores, each with parts of its own; `None` if it cannot be parted.
+    fn assemble_parts(&self, ptx: &str, target: u32, options: CodeOptions, place: &Path) -> Result<Option<Vec<u8>>> {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let Some(texts) = split(ptx, PARTS * cores) else { return Ok(None) };
+        let registers = options.registers.unwrap_or(REGISTERS);
+        let assemble = |(n, text): (usize, &String)| {
+            let [file, object] = ["ptx", "o.cubin"].map(|kind| place.join(format!("part{n}.{kind}")));
+            std::fs::write(&file, text).map_err(|e| failed(&file.display().to_string(), e))?;
+            self.ptxas(&file, &object, target, registers, false).map_err(|log| refusal(&log, text))?;
+            Ok(object)
+        };
+        let objects = texts.par_iter().enumerate().with_max_len(1).map(assemble).collect::<Result<Vec<_>>>()?;
+        self.nvlink(target, &objects, place).map(Some).map_err(|log| refusal(&log, ptx))
+    }
+
+    fn nvlink(&self, target: u32, objects: &[PathBuf], place: &Path) -> Result<Vec<u8>, String> {
+        let cubin = place.join("program.cubin");
+        run(self.command("nvlink", target).arg("-o").arg(&cubin).args(objects))?;
+        std::fs::read(&cubin).map_err(|e| format!("{}: {e}", cubin.display()))
     }
 
     /// What it says of the functions it made.
@@ -253,6 +283,7 @@ fn failed(what: &str, error: std::io::Error) -> Error {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::split::tests::PROGRAM;
     use super::*;
 
     #[test]
@@ -292,6 +323,8 @@ mod tests {
         };
         let cubin = tools.assemble(&kernel("bar.sync 0;"), 90, CodeOptions::default()).unwrap();
         assert!(cubin.starts_with(b"\x7fELF"), "{} bytes", cubin.len());
+        let parts = tools.assemble_parts(PROGRAM, 90, CodeOptions::default(), tempfile::tempdir().unwrap().path());
+        assert!(parts.unwrap().unwrap().starts_with(b"\x7fELF"), "functions of several parts call each other");
         let error = tools.assemble(&kernel("nothing.like.this;"), 90, CodeOptions::default()).unwrap_err();
         assert!(matches!(error, Error::Ptx { line: 6, .. }), "{error}");
     }

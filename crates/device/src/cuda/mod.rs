@@ -24,6 +24,7 @@ mod entry;
 mod launch;
 mod memory;
 mod queue;
+mod split;
 
 use crate::{Buffer, CodeOptions, CodeTarget, Device, Error, Module, Properties, Result, Shared};
 use context::Context;

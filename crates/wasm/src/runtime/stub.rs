@@ -114,6 +114,7 @@ fn word(code: &mut Code<'_>, step: Move) -> Option<Value> {
             let bits = code.ins().bitcast(types::I32, MemFlagsData::new(), value);
             code.ins().uextend(types::I64, bits)
         }
+        types::F64 => code.ins().bitcast(types::I64, MemFlagsData::new(), value),
         _ => value,
     })
 }

@@ -6,9 +6,10 @@
 //! function's address, it changes with the slot. Code is never changed, so nothing is ever writable and executable, and whoever has read an old address goes through the stub
 //! once more.
 //!
-//! Threads that need the same function wait for one of them to compile it; others go on. What was compiled is kept, together with the text ([`Late::grown`]): the next run compiles what
+//! Threads that need the same function wait for one of them to compile it; others go on. Cores that have nothing else to do compile what will probably be called next (`ahead`). What was compiled is kept, together with the text ([`Late::grown`]): the next run compiles what
 //! it calls beyond that.
 
+use super::ahead::Ahead;
 use super::object::{Addresses, LateObject, Made, Object, Target, place};
 use super::threads::host_function;
 use super::{DATA, Native, Options, Scratch, Unit, finished, host::Host, lay_out, link, native};
@@ -20,9 +21,14 @@ use cranelift_codegen::ir::{ExternalName, GlobalValueData, InstBuilder, MemFlags
 use cranelift_frontend::FunctionBuilder;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+
+/// Bytes of PTX from which on a function is compiled ahead by one helper at a time.
+const LARGE: usize = 1 << 20;
+/// Bytes of a helper's stack.
+const STACK: usize = 16 << 20;
 
 /// What takes a function's place until it is compiled.
 pub(super) fn stub<'a>(unit: &Unit<'a>, index: u32, scratch: &mut Scratch) -> Result<Native> {
@@ -54,12 +60,51 @@ pub(super) fn stub<'a>(unit: &Unit<'a>, index: u32, scratch: &mut Scratch) -> Re
     finished(unit, function, context)
 }
 
+/// What is compiled as it is called, for as long as somebody can call it. Helpers leave on their own afterwards: none is waited for, and what they write to is theirs, too.
+#[derive(Debug)]
+pub(in crate::cpu) struct Called(Arc<Late>);
+
+impl Called {
+    /// Sees to it that a function is compiled, and that its slot says so.
+    pub(super) fn make(&self, function: u32) -> Result<()> {
+        self.0.make(function)?;
+        if self.0.ahead.start(|| self.0.in_tables()) {
+            self.start_helpers();
+        }
+        Ok(())
+    }
+
+    fn start_helpers(&self) {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        for _ in 1..cores {
+            let late = self.0.clone();
+            let helper = std::thread::Builder::new().name("gpu-run ahead".into()).stack_size(STACK);
+            // Without helpers it is slower, no more.
+            let _ = helper.spawn(move || late.help());
+        }
+    }
+
+    /// The module with all that is compiled by now, if that is more than there was when it was loaded.
+    pub(super) fn grown(&self) -> Option<Vec<u8>> {
+        self.0.grown()
+    }
+}
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        self.0.ahead.end();
+    }
+}
+
 /// What is left to compile of a loaded module, and what was.
-pub(in crate::cpu) struct Late {
+struct Late {
     functions: Vec<OnceLock<Result<Compiled, String>>>,
     /// By function, where in the data its address is.
     places: HashMap<u32, Vec<u32>>,
     addresses: Addresses,
+    /// What the addresses in the data are written to.
+    _data: Arc<Mapping>,
+    ahead: Ahead,
     /// Functions that were compiled here.
     new: AtomicU32,
     /// What functions are compiled of; read when the first is. Before `object`, which it borrows from.
@@ -90,19 +135,22 @@ impl fmt::Debug for Late {
     }
 }
 
-impl Late {
+impl Called {
     /// `object` is what `late` is of, with bytes of its own; `placed` are the functions that were compiled before.
     pub(super) fn new(
         object: Object<'static>,
         late: &LateObject<'_>,
         placed: Vec<(u32, Mapping)>,
         addresses: Addresses,
+        data: Arc<Mapping>,
         options: Options,
-    ) -> Result<Self> {
+    ) -> Self {
         let functions: Vec<OnceLock<_>> = late.offsets.iter().map(|_| OnceLock::new()).collect();
+        let ahead = Ahead::new(functions.len());
         for (made, (function, code)) in late.made.iter().zip(placed) {
             if let Some(cell) = functions.get(function as usize) {
                 let _ = cell.set(Ok(Compiled { made: made.owned(), _code: code }));
+                ahead.begin(function);
             }
         }
         let mut places: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -112,15 +160,70 @@ impl Late {
             }
         }
         let (new, parsed) = (AtomicU32::new(0), OnceLock::new());
-        Ok(Self { functions, places, addresses, new, parsed, object, options })
+        Self(Arc::new(Late { functions, places, addresses, _data: data, ahead, new, parsed, object, options }))
+    }
+}
+
+impl Late {
+    fn make(&self, function: u32) -> Result<()> {
+        self.ahead.begin(function);
+        let made = self.made(function)?;
+        self.ahead.add(self.calls(made), 0);
+        Ok(())
     }
 
-    /// Sees to it that a function is compiled, and that its slot says so.
-    pub(super) fn make(&self, function: u32) -> Result<()> {
+    /// The function, compiled here or by whoever has begun to.
+    fn made(&self, function: u32) -> Result<&Made<'static>> {
         let unknown = || Error::Codegen(format!("there is no function {function} to compile"));
         let cell = self.functions.get(function as usize).ok_or_else(unknown)?;
         let made = cell.get_or_init(|| self.compile(function).map_err(|error| error.to_string()));
-        made.as_ref().map(|_| ()).map_err(|message| Error::Codegen(message.clone()))
+        made.as_ref().map(|compiled| &compiled.made).map_err(|message| Error::Codegen(message.clone()))
+    }
+
+    /// What a helper does: compiles until all is over. What fails is found by whoever calls it.
+    fn help(&self) {
+        while let Some((function, distance)) = self.ahead.next() {
+            let large = self.text_of(function).is_none_or(|body| body.len() >= LARGE);
+            if large && !self.ahead.begin_large() {
+                // Left to whoever calls it.
+                continue;
+            }
+            if let Ok(made) = self.made(function) {
+                self.ahead.add(self.calls(made), distance + 1);
+            }
+            if large {
+                self.ahead.end_large();
+            }
+        }
+    }
+
+    /// The functions that one calls by their slots, in order.
+    fn calls<'m>(&self, made: &'m Made<'_>) -> impl DoubleEndedIterator<Item = u32> + 'm {
+        let slots = self.slots();
+        let slots = slots..slots + 8 * self.functions.len() as u32;
+        made.fixups.iter().filter_map(move |fixup| match fixup.target {
+            Target::Data(at) if slots.contains(&at) => Some((at - slots.start) / 8),
+            _ => None,
+        })
+    }
+
+    /// Where in the data the slots begin.
+    fn slots(&self) -> u32 {
+        let parsed = self.parsed.get().and_then(|parsed| parsed.as_ref().ok());
+        parsed.map_or(u32::MAX / 2, |parsed| parsed.unit.slot(0))
+    }
+
+    fn text_of(&self, function: u32) -> Option<&Text<'static>> {
+        self.parsed.get()?.as_ref().ok()?.bodies.get(function as usize)
+    }
+
+    /// Functions whose addresses are in the data outside of the slots, in order.
+    fn in_tables(&self) -> Vec<u32> {
+        let slots = self.slots();
+        let fixups = self.object.data_fixups.iter().filter(|fixup| fixup.at < slots);
+        fixups
+            .filter_map(|fixup| if let Target::Late(function) = fixup.target { Some(function) } else { None })
+            .collect()
     }
 
     fn compile(&self, function: u32) -> Result<Compiled> {
@@ -158,7 +261,7 @@ impl Late {
     }
 
     /// The module with all that is compiled by now, if that is more than there was when it was loaded.
-    pub(super) fn grown(&self) -> Option<Vec<u8>> {
+    fn grown(&self) -> Option<Vec<u8>> {
         if self.new.load(Ordering::Relaxed) == 0 {
             return None;
         }

@@ -3,6 +3,7 @@
 //! Every function becomes CLIF (`translate`), and CLIF becomes machine code, in parallel and independently of the others; `link` then
 //! puts all of it side by side. That is an [`Object`], which can be kept; when it is placed, it gets its addresses.
 
+mod ahead;
 mod arithmetic;
 mod calls;
 mod host;
@@ -31,7 +32,7 @@ use cranelift_frontend::FunctionBuilderContext;
 use object::{Fixup, LateObject, Target};
 use rayon::prelude::*;
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 #[derive(Clone, Copy, Debug)]
@@ -55,10 +56,10 @@ pub(super) struct Program {
     pub(super) kernels: HashMap<String, Kernel>,
     /// Bytes of shared memory a block has.
     pub(super) shared_bytes: usize,
-    /// Functions that are compiled when they are first called. Before the data, which it writes to.
-    late: Option<late::Late>,
+    /// Functions that are compiled when they are first called.
+    late: Option<late::Called>,
     _code: Mapping,
-    _data: Mapping,
+    _data: Arc<Mapping>,
 }
 
 impl Program {

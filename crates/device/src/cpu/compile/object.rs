@@ -4,7 +4,7 @@
 //! and addresses relative to it are final; what is left are whole addresses of data, functions and the host.
 
 use super::host;
-use super::late::Late;
+use super::late::Called;
 use super::{Kernel, Options, Program};
 use crate::Result;
 use crate::code::{Reader, Writer, not_ours};
@@ -13,6 +13,7 @@ use crate::cpu::mapping::{Mapping, PAGE};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::cpu) struct Object<'a> {
@@ -235,7 +236,8 @@ impl<'a> Object<'a> {
         }
         let shared_bytes = usize::try_from(self.shared_bytes).ok().filter(|bytes| *bytes <= i32::MAX as usize);
         let shared_bytes = shared_bytes.ok_or_else(|| not_ours("it has too much shared memory"))?;
-        let late = late.map(|late| Late::new(self.owned(), late, made, addresses, options)).transpose()?;
+        let data = Arc::new(data);
+        let late = late.map(|late| Called::new(self.owned(), late, made, addresses, data.clone(), options));
         Ok(Program { kernels, shared_bytes, late, _code: code, _data: data })
     }
 }

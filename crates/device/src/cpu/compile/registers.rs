@@ -3,26 +3,35 @@
 //! A register is a variable of `cranelift-frontend`, which finds out what value arrives where. It keeps a table for each that is as long as the function has blocks, so that in an interpreter's loop,
 //! with tens of thousands of both, that is gigabytes. In such a function, a register that is assigned in one place is the value assigned there, which nearly all are.
 //!
-//! That it is assigned before it is read, whichever way one came, is looked at afterwards ([`Registers::out_of_order`]). For most it is so; the others (an address that is only read again where the test before
-//! it was passed) become variables, and the function is translated once more.
+//! That it is assigned before it is read, whichever way one came, is looked at afterwards ([`Registers::out_of_order`]). For most it is so. The others (an address that is only read again where the test before
+//! it was passed) live in the frame, and the function is translated once more; so do those that are assigned in [`MANY`] places, and all that are assigned twice where those are too many for tables. As a variable, what is not surely assigned
+//! arrives from everywhere: with what it was before, through every case of the interpreter's switch, at a block with hundreds of ways in. CPython's loop had 600,000 moves for them, and took a minute.
 
 use super::clif_type;
 use crate::cpu::ast::{Action, Body, CallResult, Callee, Function, Opcode, Operand, Register, Returns, Type};
 use cranelift_codegen::dominator_tree::DominatorTree;
 use cranelift_codegen::flowgraph::ControlFlowGraph;
-use cranelift_codegen::ir::{self, Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{self, Block, InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
 /// As many entries of tables as are no trouble.
 const TABLES: usize = 1 << 22;
 /// More than once.
 const SEVERAL: u8 = 2;
+/// So often that its place is in the frame.
+const MANY: u8 = 3;
+/// As many entries of tables as can be afforded.
+const ALL_TABLES: usize = 1 << 27;
+/// Where their part of the frame begins: at a multiple of eight, as a power of two.
+const FRAME_ALIGN: u8 = 3;
 
-/// In how many places each register is assigned: in none, in one, in [`SEVERAL`].
+/// In how many places each register is assigned, those that count as several included.
 pub(super) struct Assignments(Vec<u8>);
 
 pub(super) struct Registers {
     held: Vec<Held>,
+    /// Where those that live in the frame are. What was never assigned is anything there, as on a GPU.
+    frame: Option<StackSlot>,
     /// From the block where a register was assigned, if it was, to another where it was read.
     journeys: Vec<(Option<Block>, Block, Register)>,
     /// Those assigned more often than was counted.
@@ -35,22 +44,35 @@ enum Held {
     /// Assigned once, and not yet.
     Nothing,
     Value(Value, Block),
+    /// At this offset in the frame's part for them.
+    Frame(i32),
 }
 
 impl Registers {
     pub(super) fn new(body: &Body<'_>, assignments: &Assignments, b: &mut FunctionBuilder<'_>) -> Self {
+        let mut bytes = 0u32;
         let held = body.registers.iter().zip(&assignments.0).map(|(ty, count)| match *count {
+            MANY.. => {
+                let size = clif_type(*ty).bytes();
+                let at = bytes.next_multiple_of(size);
+                bytes = at + size;
+                Held::Frame(at as i32)
+            }
             SEVERAL.. => Held::Variable(b.declare_var(clif_type(*ty))),
             _ => Held::Nothing,
         });
-        Self { held: held.collect(), journeys: Vec::new(), miscounted: Vec::new() }
+        let held = held.collect();
+        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, FRAME_ALIGN);
+        let frame = (bytes > 0).then(|| b.create_sized_stack_slot(data));
+        Self { held, frame, journeys: Vec::new(), miscounted: Vec::new() }
     }
 
     pub(super) fn read(&mut self, register: Register, ty: Type, b: &mut FunctionBuilder<'_>) -> Value {
-        let (value, from) = match self.held[register.0 as usize] {
-            Held::Variable(variable) => return b.use_var(variable),
-            Held::Value(value, from) => (value, Some(from)),
-            Held::Nothing => (zero(ty, b), None),
+        let (value, from) = match (self.held[register.0 as usize], self.frame) {
+            (Held::Variable(variable), _) => return b.use_var(variable),
+            (Held::Frame(at), Some(frame)) => return b.ins().stack_load(types::I64, clif_type(ty), frame, at),
+            (Held::Value(value, from), _) => (value, Some(from)),
+            _ => (zero(ty, b), None),
         };
         if let Some(to) = b.current_block().filter(|to| from != Some(*to)) {
             self.journeys.push((from, to, register));
@@ -61,6 +83,11 @@ impl Registers {
     pub(super) fn assign(&mut self, register: Register, value: Value, b: &mut FunctionBuilder<'_>) {
         match (&mut self.held[register.0 as usize], b.current_block()) {
             (Held::Variable(variable), _) => b.def_var(*variable, value),
+            (Held::Frame(at), _) => {
+                if let Some(frame) = self.frame {
+                    b.ins().stack_store(types::I64, value, frame, *at);
+                }
+            }
             (held @ Held::Nothing, Some(block)) => *held = Held::Value(value, block),
             _ => self.miscounted.push(register),
         }
@@ -86,12 +113,21 @@ impl Assignments {
     /// In a function that is not large it does not matter, and they need not be counted.
     pub(super) fn of(function: &Function<'_>, body: &Body<'_>) -> Self {
         let large = body.registers.len().saturating_mul(body.labels.len()) > TABLES;
-        Self(if large { count(function, body) } else { vec![SEVERAL; body.registers.len()] })
+        if !large {
+            return Self(vec![SEVERAL; body.registers.len()]);
+        }
+        let mut counts = count(function, body);
+        let variables = counts.iter().filter(|count| **count == SEVERAL).count();
+        if variables.saturating_mul(body.labels.len()) > ALL_TABLES {
+            counts.iter_mut().filter(|count| **count == SEVERAL).for_each(|count| *count = MANY);
+        }
+        Self(counts)
     }
 
-    pub(super) fn more(&mut self, registers: &[Register]) {
+    /// These live in the frame.
+    pub(super) fn unsure(&mut self, registers: &[Register]) {
         for register in registers {
-            self.0[register.0 as usize] = SEVERAL;
+            self.0[register.0 as usize] = MANY;
         }
     }
 }
@@ -136,7 +172,8 @@ fn count(function: &Function<'_>, body: &Body<'_>) -> Vec<u8> {
     }
     // What is given back is read at the end, even where nothing was assigned.
     if let Returns::Register(_) = function.signature.result {
-        counts.0[function.signature.parameters.len()] = SEVERAL;
+        let count = &mut counts.0[function.signature.parameters.len()];
+        *count = SEVERAL.max(*count);
     }
     counts.0
 }
@@ -146,7 +183,7 @@ struct Counts(Vec<u8>);
 impl Counts {
     fn assign(&mut self, register: Register, by: u8) {
         let count = &mut self.0[register.0 as usize];
-        *count = (*count + by).min(SEVERAL);
+        *count = count.saturating_add(by);
     }
 
     fn read(&mut self, register: Register) {

@@ -17,9 +17,9 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use std::collections::HashMap;
 
-/// After a call that does not come back.
 /// `.local` arrays begin at multiples of 16, as a power of two.
 const LOCAL_ALIGN: u8 = 4;
+/// After a call that does not come back.
 const UNREACHABLE: TrapCode = TrapCode::unwrap_user(1);
 
 pub(super) fn translate(
@@ -36,8 +36,8 @@ pub(super) fn translate(
         if late.is_empty() {
             return Ok(());
         }
-        // Each time, one more at least is a variable.
-        assignments.more(&late);
+        // Each time, one more at least lives in the frame.
+        assignments.unsure(&late);
         let signature = clif.signature.clone();
         clif.clear();
         clif.signature = signature;

@@ -30,6 +30,10 @@ impl<'a> Text<'a> {
     pub(crate) fn read(&self, function: &Function<'a>) -> Result<Body<'a>> {
         body::parse(function, self.0.clone())
     }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.rest().len()
+    }
 }
 
 /// The declarations, and the text of each of `Module::functions`.
