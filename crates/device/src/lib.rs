@@ -109,15 +109,21 @@ fn count_compilation() {
 
 static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 static WAITS: AtomicU64 = AtomicU64::new(0);
+static COPIES: AtomicU64 = AtomicU64::new(0);
 
 /// How many kernels this process has launched, on all devices.
 pub fn launches() -> u64 {
     LAUNCHES.load(Ordering::Relaxed)
 }
 
-/// How often this process has waited for a device: for a kernel to end, or for a copy.
+/// How often this process has waited for a kernel to end.
 pub fn waits() -> u64 {
     WAITS.load(Ordering::Relaxed)
+}
+
+/// How often it has waited for a GPU to copy or clear memory.
+pub fn copies() -> u64 {
+    COPIES.load(Ordering::Relaxed)
 }
 
 fn count_launch() {
@@ -126,6 +132,10 @@ fn count_launch() {
 
 fn count_wait() {
     WAITS.fetch_add(1, Ordering::Relaxed);
+}
+
+fn count_copy() {
+    COPIES.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Opens a device by its [`Properties::id`], with nothing on it.

@@ -389,7 +389,7 @@ impl Endings<'_> {
 
 /// Device memory with these bytes.
 pub(crate) fn filled(device: &dyn Device, bytes: &[u8]) -> Result<Buffer, Error> {
-    let buffer = device.allocate(bytes.len() as u64)?;
+    let buffer = device.allocate_uncleared(bytes.len() as u64)?;
     buffer.write(0, bytes)?;
     Ok(buffer)
 }

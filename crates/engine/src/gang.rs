@@ -7,15 +7,14 @@
 //! A thread that traps ends the launch in an orderly way: the others leave at their next barrier, sleep, or look at the stop word. [`Running::wait`] then says who trapped
 //! and where, and the gang launches no more until [`Gang::recover`].
 
-use crate::batch::filled;
 use crate::compile::{CompileOptions, Compiled, Entry};
 use crate::compiler::Compiler;
 use crate::error::Error;
 use crate::program::{Program, Trap};
-use gpu_run_abi::gang::{Record, offset};
-use gpu_run_abi::layout::{GUARD, Header, MEMORY_TAIL};
+use crate::room::{Room, Ways, place_of};
+use gpu_run_abi::gang::offset;
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
-use gpu_run_device::{Arg, Buffer, Device, Grid, Launched, Queue, Shared};
+use gpu_run_device::{Arg, Device, Grid, Launched, Queue, Shared};
 use gpu_run_ptx::Checks;
 use gpu_run_wasm::slot::{GangPlace, GangSizes};
 use gpu_run_wasm::{GANG, Shape};
@@ -30,10 +29,6 @@ const MOST_REGISTERS: u32 = 255;
 const STACK_RESERVE: u32 = 16;
 /// Stack of a thread where it costs nothing to have little.
 const STACK_BYTES: u32 = 256 << 10;
-/// Bytes where the first trap is told.
-const REPORT_BYTES: u64 = 64;
-/// Bytes of slots that are written at once.
-const CHUNK: usize = 4 << 20;
 
 /// What a gang is made for. All of it is compiled into its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,10 +125,6 @@ impl GangProgram {
     }
 }
 
-pub(crate) fn place_of(compiled: &Compiled) -> Result<GangPlace, Error> {
-    compiled.slots.gang.ok_or_else(|| Error::Internal("it was compiled as a batch".into()))
-}
-
 /// A gang's memory on its device, and what launches it.
 #[derive(Debug)]
 pub struct Gang {
@@ -149,68 +140,6 @@ pub struct Gang {
 struct State {
     program: Arc<GangProgram>,
     room: Room,
-}
-
-/// Where a gang lies.
-#[derive(Debug)]
-pub(crate) struct Room {
-    pub(crate) place: GangPlace,
-    /// Region and memory, with room to align it.
-    pub(crate) memory: Arc<Buffer>,
-    /// Where in it the region begins.
-    region: u64,
-    pub(crate) ways: Ways,
-    /// Passive segments.
-    _constants: Option<Buffer>,
-}
-
-/// The memory that a gang and the host both see: what one gang leaves to the next.
-#[derive(Clone, Debug)]
-pub(crate) struct Ways {
-    pub(crate) bus: Arc<Shared>,
-    /// Where the first trap is told.
-    pub(crate) report: Arc<Shared>,
-}
-
-impl Room {
-    /// Bytes of a gang's memory on the device.
-    pub(crate) fn bytes(place: &GangPlace) -> u64 {
-        2 * place.region + place.memory_bytes + GUARD + MEMORY_TAIL
-    }
-
-    /// A gang's record and slots, and its image as far as the module's data says how it begins. The rest is as it was in the memory.
-    pub(crate) fn new(
-        device: &dyn Device,
-        compiled: &Compiled,
-        memory: Arc<Buffer>,
-        ways: Ways,
-    ) -> Result<Self, Error> {
-        if let Some(code) = compiled.initial.trap {
-            return Err(Error::Usage(format!("its data does not fit its memory: {}", code.message())));
-        }
-        let place = place_of(compiled)?;
-        let region = memory.address().next_multiple_of(place.region) - memory.address();
-        let bytes = &compiled.initial.constants;
-        let constants = (!bytes.is_empty()).then(|| filled(device, bytes)).transpose()?;
-        memory.write(region, Record::new(ways.bus.address(), ways.report.address()).bytes())?;
-        let address = constants.as_ref().map_or(0, Buffer::address);
-        let room = Self { place, memory, region, ways, _constants: constants };
-        room.write_slots(compiled, address)?;
-        for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
-            let bytes: Vec<u8> = piece.1.iter().flat_map(|word| word.to_le_bytes()).collect();
-            room.memory.write(room.image_at() + piece.0, &bytes)?;
-        }
-        Ok(room)
-    }
-
-    pub(crate) fn image_at(&self) -> u64 {
-        self.region + self.place.region
-    }
-
-    /// Sets or clears the stop word. It is in the device's memory, where looking at it costs threads little.
-    fn set_stop(&self, stop: bool) -> Result<(), Error> {
-        Ok(self.memory.write(self.region + offset::STOP, &u32::from(stop).to_le_bytes())?)
-    }
 }
 
 impl State {
@@ -235,12 +164,9 @@ impl Gang {
     /// Memory on the program's device, as the module's data says it begins.
     pub fn new(program: Arc<GangProgram>) -> Result<Self, Error> {
         let (device, place) = (&program.device, &program.place);
-        let ways = Ways {
-            bus: Arc::new(device.share(place.sizes.bus_bytes.max(16))?),
-            report: Arc::new(device.share(REPORT_BYTES)?),
-        };
+        let ways = Ways::new(&**device, place)?;
         let memory = Arc::new(device.allocate(Room::bytes(place))?);
-        let room = Room::new(&**device, program.program.compiled(), memory, ways)?;
+        let room = Room::new(&**device, program.program.compiled(), memory, ways, &[])?;
         Self::of(program, room)
     }
 
@@ -416,44 +342,5 @@ impl GangTrap {
 impl std::fmt::Display for GangTrap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "thread {}: {}", self.thread, self.trap)
-    }
-}
-
-impl Room {
-    /// Every thread's slot: a header, globals and tables, the same for all but for its number.
-    fn write_slots(&self, compiled: &Compiled, constants: u64) -> Result<(), Error> {
-        let place = self.place;
-        let slot_bytes = place.slot_bytes as usize;
-        let mut slot = vec![0; slot_bytes];
-        let mut put = |at: u64, word: u64| slot[at as usize..][..8].copy_from_slice(&word.to_le_bytes());
-        for (at, word) in &compiled.initial.words {
-            put(*at, *word);
-        }
-        for (place, elements) in compiled.slots.tables.iter().zip(&compiled.initial.tables) {
-            put(place.length, elements.len() as u64);
-            for (at, element) in (place.at..).step_by(8).zip(elements) {
-                put(at, *element);
-            }
-        }
-        let header = Header {
-            memory_bytes: place.memory_bytes,
-            memory_limit: place.memory_bytes,
-            memory_fast: place.memory_bytes.saturating_sub(GUARD),
-            stop: self.memory.address() + self.region + offset::STOP,
-            constants,
-            ..Header::default()
-        };
-        let count = place.threads();
-        let together = (CHUNK / slot_bytes).max(1) as u64;
-        for first in (0..count).step_by(together as usize) {
-            let mut bytes = Vec::new();
-            for index in first..count.min(first + together) {
-                let header = Header { index, ..header };
-                slot[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
-                bytes.extend(&slot);
-            }
-            self.memory.write(self.region + place.slot(first), &bytes)?;
-        }
-        Ok(())
     }
 }

@@ -27,6 +27,7 @@ mod map;
 mod outbox;
 mod program;
 mod results;
+mod room;
 mod succession;
 mod symbols;
 mod tune;

@@ -8,7 +8,8 @@
 
 use crate::compiler::{Compiler, Request, Unloaded};
 use crate::error::Error;
-use crate::gang::{Gang, GangOptions, GangProgram, Room, Ways, place_of};
+use crate::gang::{Gang, GangOptions, GangProgram};
+use crate::room::{Room, Ways, place_of};
 use gpu_run_cache::Cache;
 use gpu_run_device::Device;
 use std::ops::Range;
@@ -29,6 +30,8 @@ pub struct Successor {
     unloaded: Unloaded,
     device: Arc<dyn Device>,
     room: Room,
+    /// What of the image it takes from the other.
+    carried: Range<u64>,
     /// Whose memory it may have.
     spare: Option<Gang>,
 }
@@ -41,13 +44,14 @@ impl Gang {
 
 impl Successor {
     /// Compiles a module, or finds it in the cache, and makes everything ready; nothing here waits for the gang that runs. `spare` is one that was replaced before, if there is: it is
-    /// taken when the module is known to compile, and its memory is used if it is large enough.
+    /// taken when the module is known to compile, and its memory is used if it is large enough. `carried` is what of the image lasts; the rest begins as the module's data says.
     pub fn prepare(
         compiler: &Compiler,
         seat: &Seat,
         wasm: Arc<Vec<u8>>,
         options: &GangOptions,
         name: &str,
+        carried: Range<u64>,
         spare: &mut Option<Gang>,
     ) -> Result<Self, Error> {
         let device = seat.device.clone();
@@ -56,31 +60,33 @@ impl Successor {
         let compiled = unloaded.compiled.clone();
         let bytes = Room::bytes(&place_of(&compiled)?);
         let fitting = spare.as_ref().map(|gang| gang.room().memory.clone()).filter(|memory| memory.len() >= bytes);
+        let is_fresh = fitting.is_none();
         let memory = fitting.map_or_else(|| device.allocate_uncleared(bytes).map(Arc::new), Ok)?;
-        let room = Room::new(&*device, &compiled, memory, seat.ways.clone())?;
+        let image = options.image_bytes;
+        let end = carried.end.min(image);
+        // Nobody has cleared it.
+        let cleared = [0..carried.start.min(end), end..image];
+        let room = Room::new(&*device, &compiled, memory, seat.ways.clone(), &cleared)?;
+        if is_fresh && device.properties().overcommits {
+            room.touch()?;
+        }
         let mut spare = spare.take();
         if let Some(gang) = &mut spare {
             gang.retire();
         }
-        Ok(Self { cache: compiler.shared_cache(), request, unloaded, device, room, spare })
+        Ok(Self { cache: compiler.shared_cache(), request, unloaded, device, room, carried, spare })
     }
 
-    /// Whether a launch can run this.
-    pub fn has_entry(&self, entry: &str) -> bool {
-        self.unloaded.compiled.entry(0, entry).is_some()
-    }
-
-    /// Loads the code and goes on with a part of the other's image. No launch may be running.
+    /// Loads the code and goes on with what is carried of the other's image. No launch may be running.
     ///
     /// # Panics
-    /// If the part is not inside both images.
-    pub fn take_over(self, from: &Gang, part: Range<u64>) -> Result<Gang, Error> {
-        let Self { cache, request, unloaded, device, room, spare } = self;
-        let length = part.end - part.start;
-        let inside = |room: &Room| part.end <= room.place.sizes.image_bytes;
-        assert!(inside(&room) && inside(from.room()), "{part:?} is outside an image");
-        let (to, at) = (room.image_at() + part.start, from.room().image_at() + part.start);
-        room.memory.copy_from(to, &from.room().memory, at, length)?;
+    /// If that is not inside both images.
+    pub fn take_over(self, from: &Gang) -> Result<Gang, Error> {
+        let Self { cache, request, unloaded, device, room, carried, spare } = self;
+        let inside = |room: &Room| carried.start <= carried.end && carried.end <= room.place.sizes.image_bytes;
+        assert!(inside(&room) && inside(from.room()), "{carried:?} is outside an image");
+        let (to, at) = (room.image_at() + carried.start, from.room().image_at() + carried.start);
+        room.memory.copy_from(to, &from.room().memory, at, carried.end - carried.start)?;
         let program = Arc::new(request.place(&cache, unloaded)?);
         let program = Arc::new(GangProgram { program, device, place: room.place });
         let gang = Gang::of(program, room)?;

@@ -6,7 +6,7 @@ mod support;
 use gpu_run_abi::TrapCode;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::Cache;
-use gpu_run_engine::{Compiler, Error, Gang, GangOptions, GangProgram};
+use gpu_run_engine::{Compiler, Error, Gang, GangOptions, GangProgram, Successor};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -437,4 +437,58 @@ fn what_cannot_be_a_gang_is_refused_by_name() {
     }
     let mut gang = gang("", &WIDE);
     assert!(gang.launch("tick").unwrap_err().to_string().contains("`tick`"));
+}
+
+/// Adds a number to every thread's word, through a table, and waits for the host if it is asked to. The table makes slots as large as it is.
+fn adding(number: u32, text: &str, table: u32) -> String {
+    format!(
+        r#"(table {table} funcref) (elem (i32.const {}) $number_to_add)
+           (data (i32.const 16) "{text}")
+           (func $number_to_add (result i32) (i32.const {number}))
+           (func (export "add") (local $at i32)
+             (local.set $at (call $slot (i32.const 4096)))
+             (i32.store (local.get $at) (i32.add (i32.load (local.get $at)) (call_indirect (result i32) (i32.const {}))))
+             (loop $wait
+               (call $sleep (i32.const 1000))
+               (br_if $wait (i64.ne (call $bus_load (i32.const 0)) (i64.const 0)))))"#,
+        table - 1,
+        table - 1
+    )
+}
+
+#[test]
+fn a_successor_goes_on_with_the_image_and_brings_its_own_data_and_slots() {
+    let compiler = Compiler::new(Cache::off("a test"));
+    let mut old = gang(&adding(1, "first", 1), &WIDE);
+    let (mut spare, carried) = (None, 1024..WIDE.image_bytes - 1024);
+    for (number, text, table) in [(10, "other", 1), (100, "wider", 600), (1000, "again", 1)] {
+        old.bus().store_u64(0, 1);
+        let running = old.launch("add").unwrap();
+        // It is made ready while the other runs, and would wait for ever if it waited for that.
+        let next = wasm(&adding(number, text, table));
+        let next =
+            Successor::prepare(&compiler, &old.seat(), next, &WIDE, "test", carried.clone(), &mut spare).unwrap();
+        assert!(spare.is_none() && !running.is_done().unwrap());
+        old.bus().store_u64(0, 0);
+        running.wait().unwrap().unwrap();
+        let new = next.take_over(&old).unwrap();
+        spare = Some(std::mem::replace(&mut old, new));
+        let mut data = [1; 1024];
+        old.read(0, &mut data).unwrap();
+        assert_eq!(std::str::from_utf8(&data[16..21]).unwrap(), text);
+        // What another left there is gone.
+        assert!(data[..16].iter().chain(&data[21..]).all(|byte| *byte == 0), "{data:?}");
+        old.write(512, &[7; 64]).unwrap();
+        old.read(WIDE.image_bytes - 1024, &mut data).unwrap();
+        assert_eq!(data, [0; 1024]);
+        old.write(WIDE.image_bytes - 8, &[7; 8]).unwrap();
+    }
+    run(&mut old, "add");
+    assert_eq!(words(&old, 4096, 1024), [1111; 1024]);
+    // What cannot be compiled leaves everything as it is.
+    let wrong = Arc::new(wat::parse_str("(module)").unwrap());
+    assert!(Successor::prepare(&compiler, &old.seat(), wrong, &WIDE, "test", carried, &mut spare).is_err());
+    assert!(spare.is_some());
+    run(&mut old, "add");
+    assert_eq!(words(&old, 4096, 1), [2111]);
 }

@@ -174,7 +174,8 @@ impl Supervisor {
             mute: word(C_MUTE),
             fresh: word(C_FRESH),
         };
-        if self.asked == u64::MAX && self.control.leave.wrapping_sub(self.launch) as i32 >= 0 && self.control.leave != 0 {
+        let leave = self.control.leave;
+        if self.asked == u64::MAX && leave != 0 && leave.wrapping_sub(self.launch) as i32 >= 0 {
             self.asked = self.tick;
         }
         if self.control.fresh == self.launch && self.ticks == 0 && !self.arriving {

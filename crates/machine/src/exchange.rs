@@ -69,7 +69,7 @@ impl Machine {
         let began = Instant::now();
         let (wasm, options) = (image.wasm().clone(), &inner.settings.gang);
         let mut spare = lock(&inner.spare).take();
-        let prepared = Successor::prepare(compiler, &inner.seat, wasm, options, NAME, &mut spare);
+        let prepared = Successor::prepare(compiler, &inner.seat, wasm, options, NAME, CARRIED, &mut spare);
         if spare.is_some() {
             *lock(&inner.spare) = spare;
         }
@@ -145,7 +145,7 @@ impl Service {
         self.read_ledger()?;
         self.unused.clear();
         let tick = status(&self.inner.bus, STATUS_TICK);
-        let taken_over = successor.take_over(&self.gang, CARRIED);
+        let taken_over = successor.take_over(&self.gang);
         self.inner.control(C_LEAVE, 0);
         let before = match taken_over {
             Ok(gang) => std::mem::replace(&mut self.gang, gang),

@@ -48,6 +48,9 @@ impl Image {
     /// From the bytes of a module, which errors call `name`.
     pub fn named(name: &str, wasm: Vec<u8>) -> Result<Self> {
         let refused = |why: String| Error::Usage(format!("{name} cannot be a machine's code: {why}"));
+        if !wasm.starts_with(b"\0asm") {
+            return Err(refused("it is no wasm module: it does not begin as one".to_owned()));
+        }
         let found =
             Found::read(&wasm).map_err(|error| refused(format!("it is no wasm module that can be read: {error}")))?;
         let Some((version, interface)) = found.built_with else {

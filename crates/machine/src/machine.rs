@@ -66,9 +66,10 @@ pub(crate) struct Inner {
     pub(crate) restarts: AtomicU32,
     /// Processor time of the machine's thread, in nanoseconds.
     pub(crate) host_cpu: AtomicU64,
-    /// Launches and waits of this process when the machine was up.
+    /// Launches, waits and copies of this process when the machine was up.
     launches: AtomicU64,
     waits: AtomicU64,
+    copies: AtomicU64,
 }
 
 /// What callers ask of the machine's thread.
@@ -147,6 +148,7 @@ impl Inner {
             host_cpu: AtomicU64::new(0),
             launches: AtomicU64::new(0),
             waits: AtomicU64::new(0),
+            copies: AtomicU64::new(0),
         }
     }
 
@@ -158,6 +160,7 @@ impl Inner {
     pub(crate) fn is_up(&self) {
         self.launches.store(gpu_run_device::launches(), Ordering::Relaxed);
         self.waits.store(gpu_run_device::waits(), Ordering::Relaxed);
+        self.copies.store(gpu_run_device::copies(), Ordering::Relaxed);
     }
 
     pub(crate) fn image(&self) -> Image {
@@ -195,6 +198,7 @@ impl Inner {
             waiting: lock(&self.inbox).waiting(&self.bus),
             launches: gpu_run_device::launches() - self.launches.load(Ordering::Relaxed),
             waits: gpu_run_device::waits() - self.waits.load(Ordering::Relaxed),
+            copies: gpu_run_device::copies() - self.copies.load(Ordering::Relaxed),
             restarts: self.restarts.load(Ordering::Relaxed),
             loads: self.loads.load(Ordering::Relaxed),
             load_gap: Duration::from_nanos(self.load_gap.load(Ordering::Relaxed)),

@@ -61,6 +61,8 @@ pub(crate) struct Service {
     /// The last heartbeat that was seen, and when.
     pub(crate) beat: (u64, Instant),
     was_stuck: bool,
+    /// Whether it was said that answers are lost.
+    said_lost: bool,
     /// Restarts since the last checkpoint.
     pub(crate) in_a_row: u32,
     /// What ran before the code that has not come to a checkpoint yet.
@@ -120,6 +122,7 @@ impl Service {
             writer: None,
             beat: (0, now),
             was_stuck: false,
+            said_lost: false,
             in_a_row: 0,
             before: None,
             unused: Vec::new(),
@@ -356,6 +359,10 @@ impl Service {
             self.inner.notice(format!("the machine has been in the phase `{phase}` for more than a second"));
         }
         self.was_stuck = phase.is_some();
+        if !self.said_lost && status(&self.inner.bus, STATUS_LOST) != 0 {
+            self.said_lost = true;
+            self.inner.notice(format!("answers are lost: {OUT_CAPACITY} wait, and nobody takes them"));
+        }
         lock(&self.inner.lanes).look(&self.inner.bus);
         Ok(())
     }

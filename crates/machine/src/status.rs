@@ -34,9 +34,10 @@ pub struct State {
     pub phases: Vec<Phase>,
     /// Events posted and not yet taken.
     pub waiting: u32,
-    /// Launches, blocking waits for the device, restarts; all since the machine was up.
+    /// Launches, waits for the end of one, copies to and from a GPU that were waited for (checkpoints are), restarts; all since the machine was up.
     pub launches: u64,
     pub waits: u64,
+    pub copies: u64,
     pub restarts: u32,
     /// How often new code was loaded, and for how long no tick could begin the last time.
     pub loads: u32,

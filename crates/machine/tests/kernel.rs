@@ -75,16 +75,25 @@ fn no_loop_is_run_by_one_lane() -> Result<(), Failed> {
 }
 
 fn ptxas_takes_it() -> Result<(), Failed> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("kernel.ptx");
-    std::fs::write(&path, gpu_run_machine::kernel_ptx(132, 1024)?)?;
-    for target in ["sm_75", "sm_90"] {
-        // As many registers as a workgroup of 1024 leaves each thread.
-        let mut ptxas = Command::new(std::env::var_os("GPU_RUN_PTXAS").unwrap_or_default());
-        let output = ptxas.args(["-c", "-maxrregcount=64", "-arch", target, "-o", "/dev/null"]).arg(&path).output()?;
-        if !output.status.success() {
-            return Err(format!("{target}: {}", String::from_utf8_lossy(&output.stderr)).into());
+    let kernel = gpu_run_machine::kernel_ptx(132, 1024)?;
+    let all = [("kernel", kernel.as_str())].into_iter().chain(gpu_run_machine::BASELINES);
+    for (name, ptx) in all {
+        for target in ["sm_75", "sm_90"] {
+            assemble(name, ptx, target)?;
         }
+    }
+    Ok(())
+}
+
+fn assemble(name: &str, ptx: &str, target: &str) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("it.ptx");
+    std::fs::write(&path, ptx)?;
+    // As many registers as a workgroup of 1024 leaves each thread.
+    let mut ptxas = Command::new(std::env::var_os("GPU_RUN_PTXAS").unwrap_or_default());
+    let output = ptxas.args(["-c", "-maxrregcount=64", "-arch", target, "-o", "/dev/null"]).arg(&path).output()?;
+    if !output.status.success() {
+        return Err(format!("{name}, {target}: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
     Ok(())
 }

@@ -180,3 +180,23 @@ fn without_objects_the_heap_is_empty_again() {
     wait_for(&machine, "no work", |machine| machine.state().work == 0);
     end(machine);
 }
+
+#[test]
+fn answers_that_nobody_takes_are_counted_and_told_once() {
+    let machine = boot(quick());
+    for id in 0..20_000 {
+        post(&machine, Event { flags: event::ANSWER, ..object(event::READ, 1, 0, 0, id) });
+    }
+    wait_for(&machine, "all events", |machine| machine.state().waiting == 0 && machine.state().lost == 20_000 - 16_384);
+    let mut notices = Vec::new();
+    wait_for(&machine, "a notice", |machine| {
+        notices.extend(machine.notices());
+        !notices.is_empty()
+    });
+    assert!(notices[0].contains("16384"), "{notices:?}");
+    // Those that waited are there, in order, and there is room again.
+    let ids: Vec<u32> = machine.take_events().iter().map(|answer| answer.id).collect();
+    assert!(ids.iter().copied().eq(0..16_384), "{} answers", ids.len());
+    assert_eq!(ask(&machine, object(event::READ, 1, 0, 0, 77_777)).a, event::MISSING);
+    end(machine);
+}

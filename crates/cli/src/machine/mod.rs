@@ -217,7 +217,11 @@ fn report(args: &BootArgs, ended: &Ended, host_cpu: f64) -> Result<()> {
             let lanes = state.lanes_active().map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
             let mut err = Standard::stderr()?;
             writeln!(err, "ticks      {tick}, {} events, {} began late", state.events, state.late)?;
-            writeln!(err, "launches   {} since it was up, {} waits", state.launches, state.waits)?;
+            let (launches, waits, copies) = (state.launches, state.waits, state.copies);
+            writeln!(
+                err,
+                "launches   {launches} since it was up, {waits} waits, {copies} copies for checkpoints and loads"
+            )?;
             writeln!(err, "heartbeat  {:.2} ms apart at most", milliseconds(state.heartbeat_gap))?;
             writeln!(err, "lanes      {lanes} active")?;
             writeln!(err, "host       {:.1} % of a core", host_cpu * 100.0)?;

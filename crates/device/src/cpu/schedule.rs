@@ -4,7 +4,8 @@
 //! started wait, and a new block only when all threads of the blocks here have started. So a kernel that never waits needs one
 //! stack however many threads it has, and one whose threads wait for the host has many under way.
 //!
-//! A thread in `nanosleep.u32 0` lets everybody else go on first, and then goes on itself. One that sleeps for a time usually waits for the host or for another worker. When all sleep, the worker lets the host answer
+//! A thread in `nanosleep.u32 0` lets everybody else go on first, and then goes on itself. Where all do so and none gets further, they wait for another worker, which may be waiting for this core: after a few rounds it is
+//! given away, first for a moment, then for longer. One that sleeps for a time usually waits for the host or for another worker. When all sleep, the worker lets the host answer
 //! (`service`) and resumes them as soon as it did. While nothing comes it waits in longer and longer pauses, a quarter of what it has waited
 //! already, so that an answer is never late by much and an idle kernel costs next to nothing.
 
@@ -27,6 +28,12 @@ const LONGEST: Duration = Duration::from_millis(1);
 /// After so much idle time a worker no longer leaves blocks to workers that have not come.
 const PATIENCE: Duration = Duration::from_millis(2);
 
+/// Rounds in which all threads here only let others go first: until then they look again at once, until then other threads of the system run in between, then the worker sleeps, for so long in the first of them and so many times that at most.
+const ROUNDS_SPIN: u32 = 8;
+const ROUNDS_YIELD: u32 = 32;
+const NAP: Duration = Duration::from_micros(20);
+const LONGEST_NAP: u32 = 10;
+
 /// How many turns before its own a thread's stack is asked for.
 const AHEAD: usize = 4;
 
@@ -43,6 +50,7 @@ pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
         ready: VecDeque::new(),
         sleeping: Vec::new(),
         yielded: Vec::new(),
+        rounds: 0,
         released: Vec::new(),
         room: resident_threads,
         seen: launch.epoch.load(Ordering::SeqCst),
@@ -66,8 +74,9 @@ struct Worker<'l> {
     newest: Option<u32>,
     ready: VecDeque<(u32, u32)>,
     sleeping: Vec<Sleeper>,
-    /// Threads that let others go first.
+    /// Threads that let others go first, and for how many rounds nobody has done anything else.
     yielded: Vec<(u32, u32)>,
+    rounds: u32,
     /// Threads a barrier has let go, for a moment.
     released: Vec<u32>,
     /// Threads that further blocks may have.
@@ -147,6 +156,12 @@ impl Worker<'_> {
     /// All others had their turn: those who yielded go on, and sleepers whose time is over.
     fn go_on(&mut self) {
         self.idle.since = None;
+        self.rounds += 1;
+        if self.rounds > ROUNDS_YIELD {
+            self.launch.park(self.seen, NAP * (self.rounds - ROUNDS_YIELD).min(LONGEST_NAP));
+        } else if self.rounds > ROUNDS_SPIN {
+            std::thread::yield_now();
+        }
         self.ready.extend(self.yielded.drain(..));
         if !self.sleeping.is_empty() {
             self.wake_due(Instant::now());
@@ -231,7 +246,10 @@ impl Worker<'_> {
                 self.sleeping.push(Sleeper { block: place, thread, nanoseconds, until: None });
                 return Ok(());
             }
-            Some(Pause::Barrier) => block.arrived(thread, &mut self.released),
+            Some(Pause::Barrier) => {
+                self.rounds = 0;
+                block.arrived(thread, &mut self.released);
+            }
             Some(Pause::Warp) => {
                 let joined = block.joined(thread, &mut self.released);
                 let line = block.fibers[thread as usize].as_ref().map_or(0, Fiber::line);
@@ -247,6 +265,7 @@ impl Worker<'_> {
             Some(Pause::Fault(kind)) => return Err(fault(kind, fiber.line(), block.number, thread)),
             Some(Pause::Exit) | None => {
                 self.idle.since = None;
+                self.rounds = 0;
                 self.spare.extend(block.fibers[thread as usize].take().and_then(Fiber::into_stack));
                 block.ended(thread, &mut self.released);
             }

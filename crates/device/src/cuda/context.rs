@@ -133,7 +133,7 @@ impl Context {
 
     /// Copies or clears: `queue` puts the work on the stream it is given, and it is done when this returns.
     pub(super) fn transfer(&self, queue: impl FnOnce(&Driver, Handle) -> Result<(), Failure>) -> Result<()> {
-        crate::count_wait();
+        crate::count_copy();
         let driver = self.enter()?;
         queue(driver, self.transfers)?;
         // SAFETY: entered; the stream lives until `drop`.

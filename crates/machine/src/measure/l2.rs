@@ -8,7 +8,7 @@ use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const PTX: &str = include_str!("l2.ptx");
+pub(super) const PTX: &str = include_str!("l2.ptx");
 
 /// Bytes of the array, and of the one that pushes it out.
 const ARRAY: u64 = 16 << 20;

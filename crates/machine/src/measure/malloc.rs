@@ -5,7 +5,7 @@ use gpu_run_device::{Arg, Device, Grid};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const PTX: &str = include_str!("malloc.ptx");
+pub(super) const PTX: &str = include_str!("malloc.ptx");
 
 /// What a storm of allocations by the device's `malloc` came to.
 #[derive(Clone, Copy, Debug)]

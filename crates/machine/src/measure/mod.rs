@@ -15,6 +15,9 @@ use gpu_run_engine::Compiler;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The hand-written kernels, by name.
+pub const BASELINES: [(&str, &str); 2] = [("malloc", malloc::PTX), ("l2", l2::PTX)];
+
 /// How long one word may take there and back before something is wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
 
