@@ -41,7 +41,10 @@ pub use image::Image;
 pub use load::Load;
 pub use log::{Log, Recorder};
 pub use machine::{Ended, Machine};
-pub use measure::{BASELINES, L2, MallocStorm, Storm, bare_round_trips, heap_storm, l2_between_launches, malloc_storm};
+pub use measure::{
+    BASELINES, BareLaunch, L2, MallocStorm, Storm, bare_launch, bare_round_trips, heap_storm, l2_between_launches,
+    malloc_storm,
+};
 pub use status::{Phase, State};
 pub use strategy::Strategy;
 

@@ -1,9 +1,11 @@
-//! What is measured beside a machine: the bare way to the device and back, and the heap under a storm; by hand-written kernels, CUDA's own heap and the L2 cache.
+//! What is measured beside a machine: the bare way to the device and back, and the heap under a storm; by hand-written kernels, a launch, CUDA's own heap and the L2 cache.
 
 mod l2;
+mod launch;
 mod malloc;
 
 pub use l2::{L2, l2_between_launches};
+pub use launch::{BareLaunch, bare_launch};
 pub use malloc::{MallocStorm, malloc_storm};
 
 use crate::boot::{gang, idle_sleep, is_gpu, run_once, threads};
@@ -16,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The hand-written kernels, by name.
-pub const BASELINES: [(&str, &str); 2] = [("malloc", malloc::PTX), ("l2", l2::PTX)];
+pub const BASELINES: [(&str, &str); 3] = [("malloc", malloc::PTX), ("l2", l2::PTX), ("launch", launch::PTX)];
 
 /// How long one word may take there and back before something is wrong.
 const PATIENCE: Duration = Duration::from_secs(5);

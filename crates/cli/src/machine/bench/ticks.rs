@@ -1,10 +1,10 @@
-//! What a tick costs under every strategy: with nothing to do, then with events all the time.
+//! What a tick costs under every strategy, with nothing to do, then with events all the time; beside it a launch that does nothing.
 
 use super::{Bench, Sheet, failure, micros};
 use crate::machine::milliseconds;
 use crate::units::show_duration;
 use anyhow::Result;
-use gpu_run_machine::{GridSize, Load, Options, Strategy};
+use gpu_run_machine::{GridSize, Load, Options, Strategy, bare_launch};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 const TICKING: Duration = Duration::from_millis(800);
 
 pub(super) fn strategies(bench: &Bench, sheet: &mut Sheet) -> Result<()> {
+    let bare = bare_launch(&bench.device).map_err(failure)?;
+    let (waited, queued) = (show_duration(bare.waited), show_duration(bare.queued));
+    sheet.line(&format!("a launch that does nothing   {waited} p50 with its end, {queued} in a queue of others"))?;
+    sheet.put("bare_launch_us", json!({ "waited": micros(bare.waited), "queued": micros(bare.queued) }))?;
     sheet.line("\nSTRATEGY          IDLE TICK   LOADED TICK   LAUNCHES/TICK   LANES   HEARTBEAT GAP")?;
     let mut rows = Vec::new();
     for strategy in strategies_to_measure() {

@@ -1,0 +1,76 @@
+//! What it costs to launch a kernel that does nothing: what every strategy but `resident` pays now and then.
+
+use crate::error::Result;
+use gpu_run_device::{Device, Error as DeviceError, Grid, Module};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(super) const PTX: &str = "\
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry nothing ()
+{
+    ret;
+}
+";
+
+/// How often it is done, and for how long at most.
+const ROUNDS: usize = 500;
+const LIMIT: Duration = Duration::from_secs(1);
+/// Launches that are put into a queue at once.
+const QUEUED: u32 = 50;
+
+#[derive(Clone, Copy, Debug)]
+pub struct BareLaunch {
+    /// From the launch until the host knows of its end; half were shorter.
+    pub waited: Duration,
+    /// Of those that lie in a queue, one behind the other.
+    pub queued: Duration,
+}
+
+pub fn bare_launch(device: &Arc<dyn Device>) -> Result<BareLaunch> {
+    Ok(measure(device).map_err(gpu_run_engine::Error::from)?)
+}
+
+fn measure(device: &Arc<dyn Device>) -> Result<BareLaunch, DeviceError> {
+    let module = device.load(PTX)?;
+    let grid = Grid { blocks: 1, threads: 32, stack_bytes: device.properties().stack_bytes };
+    let waited = median(|| module.run("nothing", grid, &[], &|| false))?;
+    let mut queue = Arc::clone(&module).queue()?;
+    let queued = median(|| {
+        let mut last = None;
+        for _ in 0..QUEUED {
+            last = Some(queue.launch("nothing", grid, &[])?);
+        }
+        last.map_or(Ok(()), |launched| launched.wait())
+    })?;
+    Ok(BareLaunch { waited, queued: queued / QUEUED })
+}
+
+/// Half of the times were shorter. The first counts only if there is no other: it makes what the others find.
+fn median(mut once: impl FnMut() -> Result<(), DeviceError>) -> Result<Duration, DeviceError> {
+    let (began, mut times) = (Instant::now(), Vec::new());
+    while times.len() < ROUNDS && (times.len() < 2 || began.elapsed() < LIMIT) {
+        let start = Instant::now();
+        once()?;
+        times.push(start.elapsed());
+    }
+    let times = &mut times[1..];
+    times.sort_unstable();
+    Ok(times[times.len() / 2])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_takes_time_and_one_in_a_queue_too() {
+        let device: Arc<dyn Device> = gpu_run_device::cpu::open();
+        let cost = bare_launch(&device).unwrap();
+        assert!(cost.waited > Duration::ZERO && cost.queued > Duration::ZERO, "{cost:?}");
+        assert!(cost.waited < LIMIT && cost.queued < LIMIT, "{cost:?}");
+    }
+}
