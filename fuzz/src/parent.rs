@@ -20,10 +20,16 @@ struct Progress {
     /// What the seed's next module comes from.
     generator: usize,
     by_generator: Vec<Compared>,
-    differences: u64,
+    differences: Vec<u64>,
     /// Workers' processes, and since when they are at what they do.
     children: Vec<Option<(Child, Instant)>>,
     workers: usize,
+}
+
+impl Progress {
+    fn differences(&self) -> u64 {
+        self.differences.iter().sum()
+    }
 }
 
 struct Run<'a> {
@@ -39,7 +45,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         next: options.seeds.start,
         generator: 0,
         by_generator: vec![Compared::default(); options.generators.len()],
-        differences: 0,
+        differences: vec![0; options.generators.len()],
         children: (0..options.jobs).map(|_| None).collect(),
         workers: options.jobs,
     };
@@ -57,8 +63,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     });
     let progress = run.lock();
     run.summary(&progress);
-    let calls = total(&progress).calls;
-    if progress.differences == 0 && calls > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if progress.differences() == 0 && total(&progress).calls > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 impl Run<'_> {
@@ -73,7 +78,7 @@ impl Run<'_> {
             let (guard, waited) = self.ended.wait_timeout(progress, REPORT).unwrap_or_else(|e| e.into_inner());
             progress = guard;
             if waited.timed_out() {
-                self.line("so far", &total(&progress), progress.differences);
+                self.line("so far", &total(&progress), progress.differences());
             }
             for (child, since) in progress.children.iter_mut().flatten() {
                 if since.elapsed() > HANGS {
@@ -102,11 +107,12 @@ impl Run<'_> {
     }
 
     fn summary(&self, progress: &Progress) {
-        for (generator, compared) in self.options.generators.iter().zip(&progress.by_generator) {
-            self.line(generator.name(), compared, progress.differences);
+        let all = self.options.generators.iter().zip(&progress.by_generator).zip(&progress.differences);
+        for ((generator, compared), differences) in all {
+            self.line(generator.name(), compared, *differences);
         }
         let seeds = format!("all, seeds {}..{}", self.options.seeds.start, progress.next);
-        self.line(&seeds, &total(progress), progress.differences);
+        self.line(&seeds, &total(progress), progress.differences());
     }
 
     /// The next module to compare, unless it is time to end.
@@ -134,7 +140,7 @@ impl Run<'_> {
             match verdict {
                 Ok(compared) => progress.by_generator[index] += compared,
                 Err(difference) => {
-                    progress.differences += 1;
+                    progress.differences[index] += 1;
                     println!("DIFFERENCE: --generator {} --seeds {seed}: {difference}", generator.name());
                 }
             }

@@ -51,18 +51,10 @@ pub struct Request {
 impl Request {
     pub const WORDS: usize = 4;
     pub const BYTES: u64 = 8 * Self::WORDS as u64;
-    /// Bytes of two words.
-    pub const PAIR: u64 = 16;
     /// Where the first word has the operation; below it is the slot.
     pub const OP_SHIFT: u32 = 32;
     /// Where the last word has the upper 16 bits of each argument, whose lower 48 have a word of their own.
     pub const HIGH_SHIFTS: [u32; ARGS_AT_HAND] = [0, 16];
-
-    /// Where in a ring of so many entries the two pairs of an entry's words are: those of neighbours lie side by side, for a lane
-    /// writes a pair at once, and what a warp writes at once goes over in whole lines.
-    pub const fn places(entries: u64, place: u64) -> [u64; 2] {
-        [place * Self::PAIR, (entries + place) * Self::PAIR]
-    }
 
     pub const fn pack(&self, lap: u16) -> [u64; Self::WORDS] {
         let ([a, b], tag) = (self.args, (lap as u64) << TAG_SHIFT);

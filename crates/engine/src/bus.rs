@@ -34,8 +34,6 @@ const LINE: u64 = 128;
 const FEW: usize = 256;
 /// Calls that a core takes at a time.
 const CHUNK: usize = 64;
-/// Replies that are sent together: those of a warp.
-const TOGETHER: usize = 32;
 /// Calls that are taken out of the ring at once.
 const MOST: usize = 16 << 10;
 
@@ -68,15 +66,7 @@ struct State {
     /// Slots whose call could not be answered yet.
     waiting: Vec<u32>,
     calls: u64,
-    desk: Desk,
-}
-
-/// What a core answers calls with.
-#[derive(Default)]
-struct Desk {
     out: Out,
-    /// Replies that were not sent yet: places and words.
-    replies: Vec<(u64, [u64; bus::Reply::WORDS])>,
 }
 
 /// A port and its payload, in whole lines.
@@ -234,10 +224,9 @@ impl Bus {
         let before = state.next;
         while state.ready.len() < MOST {
             let place = u64::from(state.next) & self.ring_mask();
-            let pair = |at: u64| -> [u64; 2] { self.load_words(RING_AT + at) };
-            let [[a, b], [c, d]] = Request::places(self.ring_entries, place).map(pair);
+            let words = self.load_words(RING_AT + place * Request::BYTES);
             let lap = (state.next >> self.ring_mask().count_ones()).wrapping_add(1);
-            let Some(request) = Request::unpack([a, b, c, d], lap as u16) else { break };
+            let Some(request) = Request::unpack(words, lap as u16) else { break };
             state.next = state.next.wrapping_add(1);
             // A slot number comes from the device: it is checked like everything else.
             if (request.slot as usize) < state.lanes.len() {
@@ -248,21 +237,17 @@ impl Bus {
     }
 
     fn answer(&self, state: &mut State) {
-        let State { lanes, quiet, ready, touched, waiting, calls, desk, .. } = state;
+        let State { lanes, quiet, ready, touched, waiting, calls, out, .. } = state;
         for request in ready.drain(..) {
             let lane = lanes[request.slot as usize].get_or_insert_default();
             if lane.sequence == 0 {
                 touched.push(request.slot);
             }
-            *calls += u64::from(self.packet(quiet.as_deref(), &request, lane, desk));
+            *calls += u64::from(self.packet(quiet.as_deref(), &request, lane, out));
             if lane.pending.is_some() {
                 waiting.push(request.slot);
             }
-            if desk.replies.len() == TOGETHER {
-                self.send(desk);
-            }
         }
-        self.send(desk);
     }
 
     /// The same on all cores: for that, the lanes leave their places for a while.
@@ -273,10 +258,9 @@ impl Bus {
             ready.drain(..).map(|request| (request, lanes[request.slot as usize].take().unwrap_or_default())).collect();
         touched.extend(taken.iter().filter(|(_, lane)| lane.sequence == 0).map(|(request, _)| request.slot));
         let (quiet, count) = (quiet.as_deref(), AtomicU64::new(0));
-        taken.par_chunks_mut(CHUNK).for_each_init(Desk::default, |desk, chunk| {
-            let calls = chunk.iter_mut().map(|(request, lane)| u64::from(self.packet(quiet, request, lane, desk)));
+        taken.par_chunks_mut(CHUNK).for_each_init(Out::default, |out, chunk| {
+            let calls = chunk.iter_mut().map(|(request, lane)| u64::from(self.packet(quiet, request, lane, out)));
             count.fetch_add(calls.sum(), Ordering::Relaxed);
-            self.send(desk);
         });
         *calls += count.into_inner();
         for (Request { slot, .. }, lane) in taken {
@@ -288,12 +272,12 @@ impl Bus {
     }
 
     /// Deals with a packet. Says whether it was a call.
-    fn packet(&self, quiet: Option<&dyn Quiet>, request: &Request, lane: &mut Lane, desk: &mut Desk) -> bool {
+    fn packet(&self, quiet: Option<&dyn Quiet>, request: &Request, lane: &mut Lane, out: &mut Out) -> bool {
         let (slot, operation) = (request.slot, request.op);
         let port = self.port(slot.into());
         lane.sequence = lane.sequence.wrapping_add(1);
         if operation & op::PULL != 0 {
-            self.deliver(desk, lane, slot, 0, 0);
+            self.deliver(lane, slot, 0, 0);
             return false;
         }
         let mut words = [0; ARGS];
@@ -306,11 +290,11 @@ impl Bus {
         }
         if operation & op::MORE != 0 {
             lane.output.clear();
-            self.deliver(desk, lane, slot, 0, 0);
+            self.deliver(lane, slot, 0, 0);
             return false;
         }
         let Some(call) = Call::from_number((operation & op::NUMBER).into()) else {
-            self.deliver(desk, lane, slot, bus::Reply::TRAP, 0);
+            self.deliver(lane, slot, bus::Reply::TRAP, 0);
             return false;
         };
         for (i, word) in words.iter_mut().enumerate().take(count_words(call)).skip(ARGS_AT_HAND) {
@@ -324,7 +308,7 @@ impl Bus {
                 lane.context = Some(quiet.context(slot));
             }
         }
-        self.perform(quiet, lane, slot, call, words, desk);
+        self.perform(quiet, lane, slot, call, words, out);
         true
     }
 
@@ -336,10 +320,10 @@ impl Bus {
         slot: u32,
         call: Call,
         words: [u64; ARGS],
-        desk: &mut Desk,
+        out: &mut Out,
     ) {
-        let Some(context) = &mut lane.context else { return self.deliver(desk, lane, slot, bus::Reply::TRAP, 0) };
-        let (asked, out) = (&words[..count_words(call)], &mut desk.out);
+        let Some(context) = &mut lane.context else { return self.deliver(lane, slot, bus::Reply::TRAP, 0) };
+        let asked = &words[..count_words(call)];
         let before = quiet.map_or(Answered::Never, |quiet| quiet.answered(slot, call, asked, &lane.input, out));
         let answer = match before {
             Answered::Was(reply) => reply,
@@ -353,7 +337,7 @@ impl Bus {
             Answered::Deviates => {
                 lane.input.clear();
                 lane.output.clear();
-                return self.deliver(desk, lane, slot, bus::Reply::TRAP, 0);
+                return self.deliver(lane, slot, bus::Reply::TRAP, 0);
             }
         };
         if let Reply::Again { at } = answer {
@@ -375,13 +359,13 @@ impl Bus {
                     }
                     _ => out.split.into(),
                 };
-                self.deliver(desk, lane, slot, 0, result);
+                self.deliver(lane, slot, 0, result);
             }
-            Reply::Done(errno) => self.deliver(desk, lane, slot, errno as u32 & bus::Reply::ERRNO, 0),
+            Reply::Done(errno) => self.deliver(lane, slot, errno as u32 & bus::Reply::ERRNO, 0),
             Reply::Exit(code) => {
                 lane.context = None;
                 lane.exited = true;
-                self.deliver(desk, lane, slot, bus::Reply::EXIT, code.into());
+                self.deliver(lane, slot, bus::Reply::EXIT, code.into());
             }
             Reply::Again { .. } => unreachable!("handled above"),
         }
@@ -394,17 +378,16 @@ impl Bus {
         for slot in std::mem::take(&mut state.waiting) {
             let Some(lane) = &mut state.lanes[slot as usize] else { continue };
             let Some((call, words)) = lane.pending.take() else { continue };
-            self.perform(quiet.as_deref(), lane, slot, call, words, &mut state.desk);
+            self.perform(quiet.as_deref(), lane, slot, call, words, &mut state.out);
             if lane.pending.is_some() {
                 state.waiting.push(slot);
             }
         }
-        self.send(&mut state.desk);
         state.waiting.len() < before
     }
 
-    /// Makes a reply with as much of the output as fits.
-    fn deliver(&self, desk: &mut Desk, lane: &mut Lane, slot: u32, status: u32, result: u64) {
+    /// Sends a reply with as much of the output as fits.
+    fn deliver(&self, lane: &mut Lane, slot: u32, status: u32, result: u64) {
         let rest = &lane.output[lane.sent.min(lane.output.len())..];
         let chunk = &rest[..rest.len().min(self.payload as usize)];
         let more = if rest.len() > chunk.len() { bus::Reply::MORE } else { 0 };
@@ -413,15 +396,8 @@ impl Bus {
         }
         lane.sent += chunk.len();
         let status = status | more | (chunk.len() as u32) << bus::Reply::PAYLOAD_SHIFT;
-        desk.replies.push((self.reply(slot), bus::Reply { status, result }.pack(lane.sequence as u16)));
-    }
-
-    /// Sends replies: an instance may go on as soon as it sees its own. Those of neighbours share a line, which the device fetches again and
-    /// again while it waits; so they are written one right after the other.
-    fn send(&self, desk: &mut Desk) {
-        for (at, words) in desk.replies.drain(..) {
-            self.store_words(at, words);
-        }
+        // Last: the instance may go on as soon as it sees this.
+        self.store_words(self.reply(slot), bus::Reply { status, result }.pack(lane.sequence as u16));
     }
 
     fn load_words<const N: usize>(&self, at: u64) -> [u64; N] {

@@ -32,10 +32,7 @@ impl Device {
     fn send(&mut self, request: Request) {
         let lap = (self.tickets >> self.bus.ring_mask().count_ones()) + 1;
         let place = u64::from(self.tickets) & self.bus.ring_mask();
-        let words = request.pack(lap as u16);
-        for (at, pair) in Request::places(self.bus.ring_entries, place).into_iter().zip(words.as_chunks().0) {
-            self.bus.store_words::<2>(RING_AT + at, *pair);
-        }
+        self.bus.store_words(RING_AT + place * Request::BYTES, request.pack(lap as u16));
         self.tickets += 1;
     }
 

@@ -14,6 +14,7 @@ use gpu_run_cache::Cache;
 use gpu_run_device::Device;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What a successor has to know of the gang that runs: it can be made while another thread has that.
 #[derive(Clone, Debug)]
@@ -60,14 +61,13 @@ impl Successor {
         let compiled = unloaded.compiled.clone();
         let bytes = Room::bytes(&place_of(&compiled)?);
         let fitting = spare.as_ref().map(|gang| gang.room().memory.clone()).filter(|memory| memory.len() >= bytes);
-        let is_fresh = fitting.is_none();
         let memory = fitting.map_or_else(|| device.allocate_uncleared(bytes).map(Arc::new), Ok)?;
         let image = options.image_bytes;
         let end = carried.end.min(image);
         // Nobody has cleared it.
         let cleared = [0..carried.start.min(end), end..image];
         let room = Room::new(&*device, &compiled, memory, seat.ways.clone(), &cleared)?;
-        if is_fresh && device.properties().overcommits {
+        if device.properties().overcommits {
             room.touch()?;
         }
         let mut spare = spare.take();
@@ -86,11 +86,15 @@ impl Successor {
         let inside = |room: &Room| carried.start <= carried.end && carried.end <= room.place.sizes.image_bytes;
         assert!(inside(&room) && inside(from.room()), "{carried:?} is outside an image");
         let (to, at) = (room.image_at() + carried.start, from.room().image_at() + carried.start);
+        let began = Instant::now();
         room.memory.copy_from(to, &from.room().memory, at, carried.end - carried.start)?;
+        let copied = began.elapsed();
         let program = Arc::new(request.place(&cache, unloaded)?);
         let program = Arc::new(GangProgram { program, device, place: room.place });
         let gang = Gang::of(program, room)?;
+        let loaded = began.elapsed() - copied;
         drop(spare);
+        tracing::debug!(?copied, ?loaded, freed = ?began.elapsed() - copied - loaded, "a gang was taken over");
         Ok(gang)
     }
 }

@@ -61,3 +61,14 @@
 (assert_trap (invoke "near" (i64.const 0x100000000)) "unaligned atomic")
 (assert_trap (invoke "near" (i64.const 0x100000001)) "out of bounds memory access")
 (assert_return (invoke "near" (i64.const 1)) (i32.const 0))
+
+;; Of an address that is none at all and misaligned, wait and notify say the former, as other engines do.
+(module
+  (memory 1 1 shared)
+  (func (export "wait") (param i32) (result i32)
+    (memory.atomic.wait32 offset=56020 (local.get 0) (i32.const 1) (i64.const 0)))
+  (func (export "notify") (param i32) (result i32) (memory.atomic.notify offset=56020 (local.get 0) (i32.const 1))))
+(assert_trap (invoke "wait" (i32.const -1)) "out of bounds memory access")
+(assert_trap (invoke "notify" (i32.const -1)) "out of bounds memory access")
+(assert_trap (invoke "notify" (i32.const 1)) "unaligned atomic")
+(assert_return (invoke "notify" (i32.const 0)) (i32.const 0))

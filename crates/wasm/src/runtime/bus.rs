@@ -119,21 +119,13 @@ fn enter_ring(code: &mut Code<'_>, ticket: Value, operation: Value, args: [Value
 
     let place = code.ins().band(ticket, mask);
     let place = code.ins().uextend(types::I64, place);
-    let place = code.ins().imul_imm_u(place, Request::PAIR as i64);
+    let place = code.ins().imul_imm_u(place, Request::BYTES as i64);
     let ring = code.fixed(field::RING);
     let place = code.ins().iadd(ring, place);
-    code.intrinsic(Intrinsic::BusPut2, &[place, words[0], words[1]]);
-    // See [`Request::places`].
-    let entries = entries(code);
-    let pairs = code.ins().imul_imm_u(entries, Request::PAIR as i64);
-    let place = code.ins().iadd(place, pairs);
-    code.intrinsic(Intrinsic::BusPut2, &[place, words[2], words[3]]);
-}
-
-/// How many the ring has.
-fn entries(code: &mut Code<'_>) -> Value {
-    let mask = code.fixed(field::RING_MASK);
-    code.ins().iadd_imm_s(mask, 1)
+    for (pair, at) in words.chunks(2).zip((0..).step_by(16)) {
+        let place = code.ins().iadd_imm_s(place, at);
+        code.intrinsic(Intrinsic::BusPut2, &[place, pair[0], pair[1]]);
+    }
 }
 
 /// What a word has beside its tag.
@@ -144,7 +136,8 @@ fn low_bits(code: &mut Code<'_>, word: Value) -> Value {
 /// Looks at the reply until its words have this sequence number; its status and its result.
 fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
     // Replies lie behind the ring's entries.
-    let (ring, entries) = (code.fixed(field::RING), entries(code));
+    let (ring, mask) = (code.fixed(field::RING), code.fixed(field::RING_MASK));
+    let entries = code.ins().iadd_imm_s(mask, 1);
     let before = code.ins().imul_imm_u(entries, Request::BYTES as i64);
     let at = code.ins().iadd(ring, before);
     let index = code.header(types::I64, field::INDEX);

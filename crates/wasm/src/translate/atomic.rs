@@ -282,6 +282,7 @@ impl Translator<'_, '_> {
     /// 0 if it was woken, 1 if something else than expected was there, 2 if the time was over.
     fn wait(&mut self, memarg: MemArg, bytes: u64) {
         let (timeout, expected, at) = (self.pop(), self.pop(), self.peek());
+        self.check_sum(at, memarg);
         let place = self.atomic_place(memarg, bytes);
         let value = self.load_unit(place, bytes);
         let memory = self.part.memories[memarg.memory as usize];
@@ -302,6 +303,14 @@ impl Translator<'_, '_> {
         self.push(result);
     }
 
+    /// Traps if the address is none at all, before its alignment is looked at: of two reasons to trap, other engines name this one here.
+    fn check_sum(&mut self, at: Value, memarg: MemArg) {
+        let offset = if self.code.is_wide(at) { memarg.offset as i64 } else { i64::from(memarg.offset as u32 as i32) };
+        let sum = self.code.ins().iadd_imm_s(at, offset);
+        let overflows = self.code.ins().icmp(IntCC::UnsignedLessThan, sum, at);
+        self.code.trap_if(overflows, TrapCode::MemoryOutOfBounds);
+    }
+
     /// What a wait is known by: the address (i32), which was checked.
     fn waited(&mut self, at: Value, memarg: MemArg) -> Value {
         let at = if self.code.is_wide(at) { self.code.ins().ireduce(I32, at) } else { at };
@@ -311,6 +320,7 @@ impl Translator<'_, '_> {
 
     fn notify(&mut self, memarg: MemArg) {
         let (count, at) = (self.pop(), self.peek());
+        self.check_sum(at, memarg);
         let place = self.atomic_place(memarg, 4);
         // Its address is checked as if it were read.
         if let Place::Own(..) = place {
