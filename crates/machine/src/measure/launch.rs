@@ -1,7 +1,7 @@
 //! What it costs to launch a kernel that does nothing: what every strategy but `resident` pays now and then.
 
 use crate::error::Result;
-use gpu_run_device::{Device, Error as DeviceError, Grid, Module};
+use gpu_run_device::{Device, Error as DeviceError, Grid};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
