@@ -42,6 +42,11 @@ pub enum Error {
     Unavailable(String),
     #[error("code generation failed: {0}")]
     Codegen(String),
+    /// An assembler ended in a way it never should, by a signal.
+    #[error(
+        "`{tool}` crashed ({how}) on this program's PTX\n  hint: another release of NVIDIA's tools may not: set CUDA_HOME to its folder"
+    )]
+    Crashed { tool: String, how: String },
 }
 
 impl Error {

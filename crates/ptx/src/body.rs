@@ -12,10 +12,8 @@ pub(crate) enum Label {
     Block(u32),
     /// A place within a block, or an edge between two.
     Local(u32),
-    /// A trap's record being made.
+    /// Where a trap ends the thread.
     Trap(u32),
-    /// Where all traps of the function end.
-    TrapTail,
 }
 
 /// A value of [`Body::branch_if`]'s predicate.
@@ -180,7 +178,6 @@ impl Body {
             Label::Block(n) => ("$B", n),
             Label::Local(n) => ("$L", n),
             Label::Trap(n) => ("$X", n),
-            Label::TrapTail => return self.out.push_str("$TRAP"),
         };
         self.out.push_str(letter);
         push_unsigned(&mut self.out, u64::from(number));

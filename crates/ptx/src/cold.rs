@@ -5,7 +5,7 @@
 //! lie in and shifts them together (what follows a memory's last cell can always be read); a store goes byte by byte, since a cell's
 //! other bytes may belong to another thread.
 
-use crate::body::{Body, Label, When};
+use crate::body::{Body, When};
 use crate::gang;
 use crate::guest::Memory;
 use crate::regs::{Class, Operand, Reg};
@@ -120,7 +120,8 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
         _ => Operand::Int(memory.least as i64),
     };
     let outside = body.op_to_temp(Class::Pred, "setp.gt", ".u64", &[end.into(), length]);
-    body.branch_if(outside, When::True, Label::TrapTail);
+    let trap = body.local();
+    body.branch_if(outside, When::True, trap);
     let region = memory.region;
     let memory = match region {
         0 => body.op_to_temp(Class::B64, "add", ".u64", &[INSTANCE.into(), memory.offset(layout).into()]),
@@ -135,7 +136,7 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
         Kind::Store => store(&mut body, layout, memory, guest, bytes),
     }
     body.op("ret", "", &[]);
-    body.place(Label::TrapTail);
+    body.place(trap);
     match region {
         0 => store_word(&mut body, layout, INSTANCE, field::TRAP, RECORD.into()),
         _ => gang::trap(&mut body, INSTANCE, region, RECORD),

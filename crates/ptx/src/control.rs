@@ -1,6 +1,7 @@
 //! Control flow: jumps, branches, tables, and the moves on the edges between blocks.
 
 use crate::body::{Label, When};
+use crate::cases::{self, Test};
 use crate::function::Emitter;
 use crate::moves::{self, Source, Step};
 use crate::operand::Truth;
@@ -156,9 +157,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// A table of up to this many entries is a chain of comparisons.
-    const CHAIN: usize = 3;
-
     pub(crate) fn branch_table(&mut self, index: Value, table: ir::JumpTable) {
         let func = self.func;
         let table = &func.dfg.jump_tables[table];
@@ -170,9 +168,9 @@ impl Emitter<'_> {
         let mut edges = Edges::default();
         let labels: Vec<Label> = entries.iter().map(|e| self.edge_label(e, &mut edges)).collect();
         let default_label = self.edge_label(&default, &mut edges);
-        if entries.len() <= Self::CHAIN {
-            for (i, &label) in labels.iter().enumerate() {
-                let p = self.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[index.into(), (i as i64).into()]);
+        if let Some(tests) = cases::tests(&labels, default_label) {
+            for (label, test) in tests {
+                let p = self.is_case(index, test);
                 self.body.branch_if(p, When::True, label);
             }
             match (default_label, edges.0.is_empty()) {
@@ -189,6 +187,26 @@ impl Emitter<'_> {
             self.body.place(label);
             self.moves(&edge);
             self.body.branch(Label::Block(self.target(&edge).as_u32()));
+        }
+    }
+
+    /// A predicate that is true if the index is one of a target's.
+    fn is_case(&mut self, index: Reg, test: Test) -> Reg {
+        let body = &mut self.body;
+        match test {
+            Test::Is(number) => body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[index.into(), number.into()]),
+            Test::Below(end) => body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[index.into(), end.into()]),
+            Test::From(first, count) => {
+                let distance = body.op_to_temp(Class::B32, "sub", ".u32", &[index.into(), first.into()]);
+                body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[distance.into(), count.into()])
+            }
+            // Shifted by 32 or more, nothing is left: an index beyond the table is in no set.
+            Test::In(set) => {
+                let set = body.op_to_temp(Class::B32, "mov", ".b32", &[i64::from(set as i32).into()]);
+                let shifted = body.op_to_temp(Class::B32, "shr", ".u32", &[set.into(), index.into()]);
+                let bit = body.op_to_temp(Class::B32, "and", ".b32", &[shifted.into(), 1.into()]);
+                body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[bit.into(), 0.into()])
+            }
         }
     }
 

@@ -15,6 +15,7 @@
 
 mod body;
 mod call;
+mod cases;
 mod cells;
 mod cold;
 mod control;

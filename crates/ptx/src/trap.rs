@@ -1,7 +1,7 @@
 //! Traps: a word in the instance's header, then the thread ends.
 //!
-//! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Those make
-//! the record and share one tail that stores it.
+//! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Each stores its record and
+//! ends the thread by itself: a common tail would be shorter, and has made CUDA 13.0's ptxas crash.
 
 use crate::body::{Label, When};
 use crate::fast::Checks;
@@ -81,18 +81,12 @@ impl Emitter<'_> {
             self.body.out.push_str(", 0x");
             crate::writer::push_hex(&mut self.body.out, record, 16);
             self.body.end();
-            if i + 1 < records.len() {
-                self.body.branch(Label::TrapTail);
+            match self.symbols.memory().region {
+                0 => crate::cold::store_word(&mut self.body, self.symbols.layout(), instance, field::TRAP, word.into()),
+                region => crate::gang::trap(&mut self.body, instance, region, word),
             }
+            self.body.op("exit", "", &[]);
         }
-        if records.len() > 1 {
-            self.body.place(Label::TrapTail);
-        }
-        match self.symbols.memory().region {
-            0 => crate::cold::store_word(&mut self.body, self.symbols.layout(), instance, field::TRAP, word.into()),
-            region => crate::gang::trap(&mut self.body, instance, region, word),
-        }
-        self.body.op("exit", "", &[]);
         Ok(())
     }
 

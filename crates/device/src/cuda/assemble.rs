@@ -4,7 +4,8 @@
 //! convention instead of being fitted to each other, which is five times as fast for hundreds of them. NVIDIA's tools do it,
 //! on all cores, where they are installed; the driver has the same assembler, on one core, and is always there. Short texts go
 //! to the driver at once. Tools can be older than the card or newer than the driver, and a driver can come without its
-//! assembler, so what one cannot do is tried with the other. What is large is assembled in parts, as many at once as there are cores (`split`).
+//! assembler, so what one cannot do is tried with the other; but not what a tool has crashed at, since in the driver the crash would be ours. What is large is assembled in parts, as many
+//! at once as there are cores (`split`).
 
 use super::Assembler;
 use super::context::Context;
@@ -26,8 +27,8 @@ const REGISTERS: u32 = 128;
 const MANY_REGISTERS: u32 = 255;
 /// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller.
 const SPILLED: u32 = 384;
-/// PTX from this length on is assembled in parts; and once, spilled or not: minutes of all cores for a program that has an odd function among thousands.
-const LARGE: usize = 16 << 20;
+/// PTX from this length on is assembled in parts; and once, spilled or not: a program of this size has an odd function among thousands, and would take twice as long.
+const LARGE: usize = 4 << 20;
 /// Parts for each core: they do not take equally long.
 const PARTS: usize = 2;
 /// Bytes of the driver's log that are kept.
@@ -82,7 +83,7 @@ pub(super) fn assemble<T>(
                 }
                 return Ok(loaded);
             }
-            Err(error) if error.is_lost() => return Err(error),
+            Err(error) if error.is_lost() || matches!(error, Error::Crashed { .. }) => return Err(error),
             Err(error) => first = first.or(Some(error)),
         }
     }
@@ -109,52 +110,77 @@ impl Tools {
     pub(super) fn assemble(&self, ptx: &str, target: u32, options: CodeOptions) -> Result<Vec<u8>> {
         let place =
             tempfile::Builder::new().prefix("gpu-run-").tempdir().map_err(|e| failed("a temporary folder", e))?;
-        if ptx.len() >= LARGE {
-            match self.assemble_parts(ptx, target, options, place.path()) {
-                Ok(Some(cubin)) => return Ok(cubin),
-                Ok(None) => {}
-                Err(error) => tracing::debug!(%error, "parts were not assembled: once more as a whole"),
-            }
-        }
-        let [text, object] = ["program.ptx", "program.o.cubin"].map(|n| place.path().join(n));
-        std::fs::write(&text, ptx).map_err(|e| failed(&text.display().to_string(), e))?;
-        let ptxas = |registers| match self.ptxas(&text, &object, target, registers, true) {
-            // CUDA 11 has no such option.
-            Err(log) if log.contains("split-compile") => self.ptxas(&text, &object, target, registers, false),
-            result => result,
+        let parts = || {
+            let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+            let texts = split(ptx, PARTS * cores)?;
+            Some(self.assemble_parts(&texts, target, options, place.path()))
         };
-        let log = ptxas(options.registers.unwrap_or(REGISTERS)).map_err(|log| refusal(&log, ptx))?;
-        if options.registers.is_none() && ptx.len() < LARGE && most_spilled(&log) > SPILLED {
-            ptxas(MANY_REGISTERS).map_err(|log| refusal(&log, ptx))?;
+        if ptx.len() >= LARGE
+            && let Some(result) = parts()
+        {
+            return result;
         }
-        self.nvlink(target, &[object], place.path()).map_err(|log| refusal(&log, ptx))
+        match self.assemble_whole(ptx, target, options, place.path()) {
+            Err(crash @ Error::Crashed { .. }) => parts().unwrap_or(Err(crash)),
+            result => result,
+        }
     }
 
-    /// On all cores, each with parts of its own; `None` if it cannot be parted.
-    fn assemble_parts(&self, ptx: &str, target: u32, options: CodeOptions, place: &Path) -> Result<Option<Vec<u8>>> {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let Some(texts) = split(ptx, PARTS * cores) else { return Ok(None) };
+    fn assemble_whole(&self, ptx: &str, target: u32, options: CodeOptions, place: &Path) -> Result<Vec<u8>> {
+        let [text, object] = ["program.ptx", "program.o.cubin"].map(|n| place.join(n));
+        std::fs::write(&text, ptx).map_err(|e| failed(&text.display().to_string(), e))?;
+        let ptxas = |registers| match self.ptxas(&text, &object, target, registers, &["--split-compile=0"]) {
+            // CUDA 11 has no such option.
+            Err(Complaint::Refused(log)) if log.contains("split-compile") => {
+                self.ptxas(&text, &object, target, registers, &[])
+            }
+            result => result,
+        };
+        let log = ptxas(options.registers.unwrap_or(REGISTERS)).map_err(|complaint| complaint.about(ptx))?;
+        if options.registers.is_none() && most_spilled(&log) > SPILLED {
+            ptxas(MANY_REGISTERS).map_err(|complaint| complaint.about(ptx))?;
+        }
+        self.nvlink(target, &[object], place).map_err(|complaint| complaint.about(ptx))
+    }
+
+    /// On all cores, each with parts of its own. A part that the assembler crashes at is assembled without being optimised: of a thousand functions, it is one that is known to need it.
+    fn assemble_parts(&self, texts: &[String], target: u32, options: CodeOptions, place: &Path) -> Result<Vec<u8>> {
         let registers = options.registers.unwrap_or(REGISTERS);
         let assemble = |(n, text): (usize, &String)| {
             let [file, object] = ["ptx", "o.cubin"].map(|kind| place.join(format!("part{n}.{kind}")));
             std::fs::write(&file, text).map_err(|e| failed(&file.display().to_string(), e))?;
-            self.ptxas(&file, &object, target, registers, false).map_err(|log| refusal(&log, text))?;
+            let ptxas = |options| self.ptxas(&file, &object, target, registers, options);
+            let log = match ptxas(&[]) {
+                Err(Complaint::Crashed { tool, how }) => {
+                    tracing::warn!("`{tool}` crashed ({how}); part of the program runs without its optimisations");
+                    ptxas(&["-O0"])
+                }
+                result => result,
+            };
+            log.map_err(|complaint| complaint.about(text))?;
             Ok(object)
         };
         let objects = texts.par_iter().enumerate().with_max_len(1).map(assemble).collect::<Result<Vec<_>>>()?;
-        self.nvlink(target, &objects, place).map(Some).map_err(|log| refusal(&log, ptx))
+        self.nvlink(target, &objects, place).map_err(|complaint| complaint.about(&texts[0]))
     }
 
-    fn nvlink(&self, target: u32, objects: &[PathBuf], place: &Path) -> Result<Vec<u8>, String> {
+    fn nvlink(&self, target: u32, objects: &[PathBuf], place: &Path) -> Result<Vec<u8>, Complaint> {
         let cubin = place.join("program.cubin");
         run(self.command("nvlink", target).arg("-o").arg(&cubin).args(objects))?;
-        std::fs::read(&cubin).map_err(|e| format!("{}: {e}", cubin.display()))
+        std::fs::read(&cubin).map_err(|e| Complaint::Refused(format!("{}: {e}", cubin.display())))
     }
 
     /// What it says of the functions it made.
-    fn ptxas(&self, text: &Path, object: &Path, target: u32, registers: u32, split: bool) -> Result<String, String> {
+    fn ptxas(
+        &self,
+        text: &Path,
+        object: &Path,
+        target: u32,
+        registers: u32,
+        more: &[&str],
+    ) -> Result<String, Complaint> {
         let mut ptxas = self.command("ptxas", target);
-        ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(split.then_some("--split-compile=0"));
+        ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(more);
         run(ptxas.arg("-o").arg(object).arg(text))
     }
 
@@ -190,19 +216,39 @@ fn most_spilled(log: &str) -> u32 {
     before.filter_map(|number| number?.parse().ok()).max().unwrap_or(0)
 }
 
+/// Why a tool made nothing.
+enum Complaint {
+    /// What it said.
+    Refused(String),
+    Crashed {
+        tool: String,
+        how: String,
+    },
+}
+
+impl Complaint {
+    fn about(self, ptx: &str) -> Error {
+        match self {
+            Self::Refused(log) => refusal(&log, ptx),
+            Self::Crashed { tool, how } => Error::Crashed { tool, how },
+        }
+    }
+}
+
 /// Runs a tool. What it wrote, in either case.
-fn run(command: &mut Command) -> Result<String, String> {
+fn run(command: &mut Command) -> Result<String, Complaint> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|e| format!("{name} cannot be started: {e}"))?;
+    let output = command.output().map_err(|e| Complaint::Refused(format!("{name} cannot be started: {e}")))?;
     let mut log = String::from_utf8_lossy(&output.stderr).into_owned();
     log.push_str(&String::from_utf8_lossy(&output.stdout));
-    if output.status.success() {
-        tracing::trace!(name, log, "assembler");
-        return Ok(log);
-    }
-    match log.trim().is_empty() {
-        true => Err(format!("{name} ended with {}", output.status)),
-        false => Err(log),
+    match output.status.code() {
+        Some(0) => {
+            tracing::trace!(name, log, "assembler");
+            Ok(log)
+        }
+        Some(code) if log.trim().is_empty() => Err(Complaint::Refused(format!("{name} ended with exit code {code}"))),
+        Some(_) => Err(Complaint::Refused(log)),
+        None => Err(Complaint::Crashed { tool: name, how: output.status.to_string() }),
     }
 }
 
@@ -316,6 +362,50 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_that_crashes_is_named_and_its_log_is_not_taken_for_a_complaint() {
+        let mut tool = Command::new("sh");
+        let Err(complaint) = run(tool.args(["-c", "echo 'ptxas info    : all is well' >&2; kill -SEGV $$"])) else {
+            panic!("a crash is no success")
+        };
+        let error = complaint.about("");
+        assert!(matches!(&error, Error::Crashed { tool, how } if tool == "sh" && how.contains("11")), "{error}");
+        assert!(
+            matches!(run(Command::new("sh").args(["-c", "exit 3"])), Err(Complaint::Refused(log)) if log.contains('3'))
+        );
+    }
+
+    /// Tools that only copy, and crash at a function until it is not to be optimised.
+    #[cfg(unix)]
+    #[test]
+    fn what_the_assembler_crashes_at_is_assembled_without_optimisation() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let tool = |name: &str, script: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let copy = r#"while [ "$1" != -o ]; do shift; done; out=$2; shift 2; cat "$@" > "$out""#;
+        tool("nvlink", copy);
+        tool(
+            "ptxas",
+            &format!(
+                r#"case "$*" in *-O0*) echo unoptimised >&2;; *) for last; do :; done; grep -q brx "$last" && kill -SEGV $$;; esac; {copy}"#
+            ),
+        );
+        let tools = Tools { folder: folder.path().into() };
+        let function = |name: &str, body: &str| format!(".func {name} ()\n{{\n    {body}\n    ret;\n}}\n");
+        let ptx =
+            [".version 7.8\n.target sm_75\n", &function("f1", "brx.idx %r0, $T;"), &function("f2", "bar.sync 0;")]
+                .concat();
+        let linked = String::from_utf8(tools.assemble(&ptx, 90, CodeOptions::default()).unwrap()).unwrap();
+        assert!(linked.contains("f1 ()") && linked.contains("f2 ()"), "{linked}");
+        tool("ptxas", "kill -SEGV $$");
+        let error = tools.assemble(&ptx, 90, CodeOptions::default()).unwrap_err();
+        assert!(matches!(error, Error::Crashed { .. }), "{error}");
+    }
+
+    #[test]
     fn installed_tools_make_a_cubin_and_name_the_line_they_refuse() {
         let Some(tools) = Tools::find() else { return };
         let kernel = |body: &str| {
@@ -323,8 +413,9 @@ mod tests {
         };
         let cubin = tools.assemble(&kernel("bar.sync 0;"), 90, CodeOptions::default()).unwrap();
         assert!(cubin.starts_with(b"\x7fELF"), "{} bytes", cubin.len());
-        let parts = tools.assemble_parts(PROGRAM, 90, CodeOptions::default(), tempfile::tempdir().unwrap().path());
-        assert!(parts.unwrap().unwrap().starts_with(b"\x7fELF"), "functions of several parts call each other");
+        let (texts, place) = (split(PROGRAM, 8).unwrap(), tempfile::tempdir().unwrap());
+        let parts = tools.assemble_parts(&texts, 90, CodeOptions::default(), place.path());
+        assert!(parts.unwrap().starts_with(b"\x7fELF"), "functions of several parts call each other");
         let error = tools.assemble(&kernel("nothing.like.this;"), 90, CodeOptions::default()).unwrap_err();
         assert!(matches!(error, Error::Ptx { line: 6, .. }), "{error}");
     }
