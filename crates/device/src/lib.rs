@@ -97,6 +97,8 @@ pub const CODE_ALIGN: usize = 4096;
 pub struct CodeOptions {
     /// Registers a thread of a GPU may have; the device chooses if nobody does. With fewer, more threads are under way.
     pub registers: Option<u32>,
+    /// Not assembled again with more registers, should it turn out that it wants some: it is to be there soon rather than fast for many.
+    pub once: bool,
     /// The device is not asked whether it loads the result, which on a GPU waits for whatever runs there.
     pub untried: bool,
 }

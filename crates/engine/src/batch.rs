@@ -16,6 +16,8 @@ use std::time::Instant;
 
 /// What part of a thread's stack is kept for frames that do not look how much is left.
 const STACK_RESERVE: u32 = 16;
+/// What part of a device's memory a warp's instances may grow to, or one where each lies by itself: beside them there may be what threads have of their own, which is more than half.
+const LARGEST: u64 = 4;
 /// Address space that a batch may take on a device whose memory costs nothing until it is touched.
 const RESERVATION: u64 = 1 << 42;
 /// Cells of an interleaved slot that are read at once.
@@ -105,10 +107,16 @@ fn memory_limit(
     }
     let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
     // Memory that is really taken is shared fairly, and some is left for stacks and code.
-    let room = if properties.overcommits { RESERVATION } else { properties.memory_bytes / 4 * 3 };
+    let slots = |count| compiled.layout.slots(count);
+    let share = match properties.overcommits {
+        true => RESERVATION / slots(count.max(1)),
+        false => {
+            (properties.memory_bytes / 4 * 3 / slots(count.max(1))).min(properties.memory_bytes / LARGEST / slots(1))
+        }
+    };
     let growing = compiled.memories.iter().filter(|memory| memory.grows).count() as u64;
     let low = if index == 0 { compiled.slots.low } else { 0 };
-    let fair = room / compiled.layout.slots(count.max(1)) / growing / PAGE * PAGE + low;
+    let fair = share / growing / PAGE * PAGE + low;
     let wanted = max_memory.map_or(u64::MAX, |most| most / PAGE * PAGE).min(declared);
     Ok(wanted.min(fair).max(least))
 }

@@ -12,6 +12,7 @@ use crate::tune::Tuning;
 use gpu_run_abi::Layout;
 use gpu_run_cache::{Cache, Found, Got, InUse, Key, Origin, Resident, Room};
 use gpu_run_device::{CodeOptions, Device, Pages};
+use gpu_run_ptx::Checks;
 use gpu_run_wasm::WasmFeatures;
 use serde::Serialize;
 use std::io;
@@ -224,7 +225,9 @@ impl Build {
     ) -> Result<Got<Held>, Error> {
         cache.get_or_make(key, || {
             let fresh = compiled.insert(Compiled::with_features(&self.wasm, &self.options, self.features)?);
-            let options = CodeOptions { registers: self.options.registers, untried };
+            // Exact checks save registers for calls that are never made, which looks as if more of them were needed.
+            let once = self.options.checks == Checks::Exact;
+            let options = CodeOptions { registers: self.options.registers, once, untried };
             Ok(frame::write(fresh, &self.device.compile(fresh.ptx(), options)?))
         })
     }

@@ -137,7 +137,7 @@ impl Tools {
             result => result,
         };
         let log = ptxas(options.registers.unwrap_or(REGISTERS)).map_err(|complaint| complaint.about(ptx))?;
-        if options.registers.is_none() && most_spilled(&log) > SPILLED {
+        if options.registers.is_none() && !options.once && most_spilled(&log) > SPILLED {
             ptxas(MANY_REGISTERS).map_err(|complaint| complaint.about(ptx))?;
         }
         self.nvlink(target, &[object], place).map_err(|complaint| complaint.about(ptx))
