@@ -192,7 +192,8 @@ impl Batch {
             image,
             _ticket: ticket,
             bus,
-            stack_bytes: properties.stack_bytes,
+            // Beside memory of their own threads have half of it: what goes deeper runs again where there is all.
+            stack_bytes: if compiled.slots.own > 0 { properties.stack_bytes / 2 } else { properties.stack_bytes },
             processors: u64::from(properties.processors),
             lanes: None,
             compiled,

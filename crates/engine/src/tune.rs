@@ -48,7 +48,7 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
     match device.properties().overcommits {
         true => vec![usual(false), usual(true)],
         // A GPU. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
-        // lanes part and stay apart, each does best with its memory by itself, and fewer of them in each of more warps.
+        // lanes part and stay apart, each does best with its memory by itself, and fewer of them in each of more warps: one build, however many lanes.
         false => {
             let apart = Variant { registers: Some(64), ..usual(false) };
             let mut all = vec![
@@ -58,6 +58,7 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
                 Variant { registers: Some(255), ..usual(true) },
                 apart,
                 Variant { lanes: Some(8), ..apart },
+                Variant { lanes: Some(4), ..apart },
             ];
             all.dedup();
             all
@@ -89,9 +90,7 @@ impl Tuning {
     }
 }
 
-/// Times each variant is run at least: the first is for what happens once.
-const RUNS: u32 = 2;
-/// And as long as it does not take this, up to so many times.
+/// A variant is run until it has taken this, up to so many times: a run so long makes nothing of what happens once.
 const ENOUGH: Duration = Duration::from_secs(1);
 const MOST_RUNS: u32 = 17;
 
@@ -112,7 +111,7 @@ pub fn measure(
     let all = || jobs.iter().cycle().take(capacity).cloned().collect::<Vec<_>>();
     let (mut best, began) = (0.0f64, Instant::now());
     for run in 0..MOST_RUNS {
-        if run >= RUNS && began.elapsed() > ENOUGH {
+        if run > 0 && began.elapsed() > ENOUGH {
             break;
         }
         let jobs = all();

@@ -135,9 +135,9 @@ struct Card {
     resident: u64,
 }
 
-/// Stack for a thread: an eighth of the card's memory, shared by all threads that can be resident, within reason.
+/// Stack for a thread: a quarter of the card's memory, shared by all threads that can be resident, within reason.
 fn stack_bytes(memory: u64, resident: u64) -> u32 {
-    (memory / 8 / resident.max(1)).clamp(LEAST_STACK, MOST_STACK) as u32 / 1024 * 1024
+    (memory / 4 / resident.max(1)).clamp(LEAST_STACK, MOST_STACK) as u32 / 1024 * 1024
 }
 
 /// Memory of a thread's own: of half of the card's, shared in the same way. Less than the least is of no use, and more than the most a GPU cannot address
