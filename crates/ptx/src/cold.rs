@@ -9,6 +9,7 @@ use crate::body::{Body, When};
 use crate::gang;
 use crate::guest::Memory;
 use crate::regs::{Class, Operand, Reg};
+use crate::trap;
 use gpu_run_abi::Layout;
 use gpu_run_abi::layout::{WORD, field};
 
@@ -120,8 +121,8 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
         _ => Operand::Int(memory.least as i64),
     };
     let outside = body.op_to_temp(Class::Pred, "setp.gt", ".u64", &[end.into(), length]);
-    let trap = body.local();
-    body.branch_if(outside, When::True, trap);
+    let outside_memory = body.local();
+    body.branch_if(outside, When::True, outside_memory);
     let region = memory.region;
     let memory = match region {
         0 => body.op_to_temp(Class::B64, "add", ".u64", &[INSTANCE.into(), memory.offset(layout).into()]),
@@ -136,23 +137,9 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
         Kind::Store => store(&mut body, layout, memory, guest, bytes),
     }
     body.op("ret", "", &[]);
-    body.place(trap);
-    match region {
-        0 => store_word(&mut body, layout, INSTANCE, field::TRAP, RECORD.into()),
-        _ => gang::trap(&mut body, INSTANCE, region, RECORD),
-    }
-    body.op("exit", "", &[]);
+    body.place(outside_memory);
+    trap::end(&mut body, layout, region, INSTANCE, RECORD);
     body
-}
-
-/// A word of the slot.
-pub(crate) fn store_word(body: &mut Body, layout: Layout, instance: Reg, at: u64, word: Operand) {
-    if layout.cell() == WORD {
-        return body.store("st.global", ".u64", instance, layout.offset(at) as i64, word);
-    }
-    let [low, high] = body.unpack(word);
-    body.store("st.global", ".u32", instance, layout.offset(at) as i64, low);
-    body.store("st.global", ".u32", instance, layout.offset(at + layout.cell()) as i64, high);
 }
 
 /// The device address of a guest byte.

@@ -3,15 +3,15 @@
 //! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Each stores its record and
 //! ends the thread by itself: a common tail would be shorter, and has made CUDA 13.0's ptxas crash.
 
-use crate::body::{Label, When};
+use crate::body::{Body, Label, When};
 use crate::fast::Checks;
 use crate::function::Emitter;
 use crate::operand::Truth;
 use crate::regs::{Class, Operand, Reg};
 use crate::{Error, Kind};
 use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, types};
-use gpu_run_abi::layout::field;
-use gpu_run_abi::{TrapCode, TrapRecord};
+use gpu_run_abi::layout::{WORD, field};
+use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 
 /// The function's trap records, each with a block of its own.
 #[derive(Debug, Default)]
@@ -81,11 +81,7 @@ impl Emitter<'_> {
             self.body.out.push_str(", 0x");
             crate::writer::push_hex(&mut self.body.out, record, 16);
             self.body.end();
-            match self.symbols.memory().region {
-                0 => crate::cold::store_word(&mut self.body, self.symbols.layout(), instance, field::TRAP, word.into()),
-                region => crate::gang::trap(&mut self.body, instance, region, word),
-            }
-            self.body.op("exit", "", &[]);
+            end(&mut self.body, self.symbols.layout(), self.symbols.memory().region, instance, word);
         }
         Ok(())
     }
@@ -106,6 +102,25 @@ impl Emitter<'_> {
             _ => Err(error()),
         }
     }
+}
+
+/// Stores the record, and ends the thread. `region` is [`crate::Memory::region`].
+pub(crate) fn end(body: &mut Body, layout: Layout, region: u64, instance: Reg, record: Reg) {
+    match region {
+        0 => store_word(body, layout, instance, field::TRAP, record.into()),
+        region => crate::gang::trap(body, instance, region, record),
+    }
+    body.op("exit", "", &[]);
+}
+
+/// A word of the slot.
+fn store_word(body: &mut Body, layout: Layout, instance: Reg, at: u64, word: Operand) {
+    if layout.cell() == WORD {
+        return body.store("st.global", ".u64", instance, layout.offset(at) as i64, word);
+    }
+    let [low, high] = body.unpack(word);
+    body.store("st.global", ".u32", instance, layout.offset(at) as i64, low);
+    body.store("st.global", ".u32", instance, layout.offset(at + layout.cell()) as i64, high);
 }
 
 /// `trap`, `trapz`, `trapnz`
