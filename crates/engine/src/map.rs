@@ -31,8 +31,8 @@ use gpu_run_device::Error as DeviceError;
 use gpu_run_wasi::Builder;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One instance to run.
@@ -51,6 +51,8 @@ pub(crate) const NUMBER: &str = "GPU_RUN_INSTANCE";
 const AGAIN: usize = 1024;
 /// If more than one of so many instances has to run again for want of memory, all go to where there is more from then on.
 const MANY: usize = 16;
+/// The same for what quick checks cannot be sure of: exact ones take longer, so that to run some twice is less.
+const MOST: usize = 2;
 /// What runs again has the rest of its time; if all went by, so much of it once more: some may have ended long before the others were asked to.
 const LAST_CHANCE: u32 = 8;
 
@@ -71,8 +73,8 @@ struct Inner {
     extent: Extent,
     /// Builds for the instances that this one cannot finish, by [`Safer`].
     safer: [Mutex<Option<Arc<Mapper>>>; 2],
-    /// So many need more memory than a thread has to itself that all begin where there is more.
-    outgrown: AtomicBool,
+    /// So many could not finish that all begin in this build instead.
+    instead: OnceLock<Safer>,
 }
 
 /// How much of a device a [`Mapper`] takes.
@@ -116,8 +118,8 @@ impl Mapper {
             Some(_) => None,
             None => Some(Room::new(&program, extent)?),
         };
-        let (safer, outgrown) = (Default::default(), AtomicBool::new(false));
-        Ok(Self { inner: Arc::new(Inner { program, room, watch, pool, extent, safer, outgrown }) })
+        let (safer, instead) = (Default::default(), OnceLock::new());
+        Ok(Self { inner: Arc::new(Inner { program, room, watch, pool, extent, safer, instead }) })
     }
 
     /// How many instances run at once. A batch may have more: they go one launch after the other.
@@ -144,8 +146,8 @@ impl Mapper {
         pasts: HashMap<usize, Past>,
         timeout: Option<Duration>,
     ) -> Result<Pending, Error> {
-        if self.inner.outgrown.load(Ordering::Relaxed) {
-            return self.inner.safer(Safer::Roomy, self.capacity())?.begin_with(jobs, pasts, timeout);
+        if let Some(instead) = self.inner.instead.get() {
+            return self.inner.safer(*instead, self.capacity())?.begin_with(jobs, pasts, timeout);
         }
         let mut pending = Pending {
             mapper: self.inner.clone(),
@@ -344,8 +346,10 @@ impl Pending {
         results: &mut Results,
     ) -> Result<(), Error> {
         let timeout = self.timeout.map(|timeout| timeout.saturating_sub(ran).max(timeout / LAST_CHANCE));
-        if again.roomy.len() > wave.jobs().len() / MANY {
-            self.mapper.outgrown.store(true, Ordering::Relaxed);
+        for (safer, slots, some) in [(Safer::Roomy, &again.roomy, MANY), (Safer::Exact, &again.exact, MOST)] {
+            if slots.len() > wave.jobs().len() / some {
+                let _ = self.mapper.instead.set(safer); // the first stays
+            }
         }
         for (safer, slots) in [(Safer::Roomy, &again.roomy), (Safer::Exact, &again.exact)] {
             if slots.is_empty() {
@@ -422,3 +426,7 @@ fn fitting<T>(capacity: usize, mut make: impl FnMut(usize) -> Result<T, Error>) 
 #[cfg(test)]
 #[path = "map_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "map_float_tests.rs"]
+mod float_tests;

@@ -22,11 +22,11 @@ fn own_mapper(wat: &str, capacity: usize, own_memory: u32) -> Mapper {
     Mapper::new(program, Extent { capacity, ..Extent::default() }, None).unwrap()
 }
 
-fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
+pub(super) fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
     built(wat, layout, checks, 0)
 }
 
-fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Arc<Program> {
+pub(super) fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Arc<Program> {
     let options = CompileOptions {
         layout,
         sm: 75,
@@ -72,7 +72,7 @@ fn jobs(stdin: &[&str]) -> Vec<Job> {
     (0..).zip(stdin).map(job).collect()
 }
 
-const IMPORTS: &str = r#"
+pub(super) const IMPORTS: &str = r#"
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)"#;
@@ -133,10 +133,19 @@ fn what_quick_checks_end_runs_again_with_exact_ones() {
     let inputs = ["", "a", "ab", "abc", "abcd", "!", "abcde"];
     let (exact, _) = run(&mapper(&careless(), 8, Layout::Interleaved), &inputs);
     let fast = checked_mapper(&careless(), 8, Layout::Interleaved, Checks::Fast);
-    for _ in 0..2 {
+    // Most do, so that the next ones begin there.
+    for again in [5, 0] {
         let (done, stats) = run(&fast, &inputs);
         assert_eq!(done, exact);
-        assert_eq!((stats.again, stats.instances), (5, 7));
+        assert_eq!((stats.again, stats.instances), (again, 7));
+    }
+    let few = ["", "a", "abcd", "abcdefgh", "abcdefghijkl"];
+    let (exact_few, _) = run(&mapper(&careless(), 8, Layout::Interleaved), &few);
+    let fast = checked_mapper(&careless(), 8, Layout::Interleaved, Checks::Fast);
+    for _ in 0..2 {
+        let (done, stats) = run(&fast, &few);
+        assert_eq!(done, exact_few);
+        assert_eq!(stats.again, 1);
     }
     assert_eq!(exact[0].stdout, b"abcd\0abcd\0\0\0\0\0\0xy\0\0\0");
     assert!(matches!(&exact[5].end, End::Trapped(trap) if trap.code == TrapCode::MemoryOutOfBounds));

@@ -47,12 +47,14 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
     };
     match device.properties().overcommits {
         true => vec![usual(false), usual(true)],
-        // A GPU. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
+        // A GPU. Fewer at once have more of the caches each, in the same build. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
         // lanes part and stay apart, each does best with its memory by itself, and fewer of them in each of more warps: one build, however many lanes.
         false => {
             let apart = Variant { registers: Some(64), ..usual(false) };
             let mut all = vec![
                 usual(true),
+                Variant { batch: batch.div_ceil(2), ..usual(true) },
+                Variant { batch: batch.div_ceil(4), ..usual(true) },
                 Variant { own_memory: false, ..usual(true) },
                 Variant { registers: Some(64), batch: batch.saturating_mul(2), ..usual(true) },
                 Variant { registers: Some(255), ..usual(true) },

@@ -54,6 +54,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) plan: Plan,
     pub(crate) shape: Option<Shape>,
     pub(crate) reads_fixed: bool,
+    /// What the block has computed is right if this holds: see [`crate::quick`].
+    pub(crate) provided: Option<Reg>,
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
     /// Values a `trapz` of this block has already looked at.
@@ -87,6 +89,7 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         plan: Plan::default(),
         shape: None,
         reads_fixed: false,
+        provided: None,
         next: None,
         known_nonzero: SmallVec::new(),
         ended: false,
@@ -228,6 +231,7 @@ impl Emitter<'_> {
             self.body.place(Label::Block(block.as_u32()));
             self.ended = false;
             self.known_nonzero.clear();
+            self.provided = None;
             self.guest_block(block);
             for inst in layout.block_insts(block) {
                 if self.is_dead(inst) {

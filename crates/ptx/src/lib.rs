@@ -31,6 +31,7 @@ mod integer;
 mod memory;
 mod moves;
 mod operand;
+mod quick;
 mod range;
 mod regs;
 mod symbols;

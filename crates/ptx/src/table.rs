@@ -7,7 +7,7 @@
 use crate::function::Emitter;
 use crate::operand::Truth;
 use crate::regs::{Class, Operand, bits, float, plain, signed, unsigned};
-use crate::{Error, call, float as f, integer as i, memory as m, trap as t, vector as v};
+use crate::{Error, call, float as f, integer as i, memory as m, quick, trap as t, vector as v};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode};
 
@@ -89,8 +89,8 @@ fn row(opcode: Opcode) -> Row {
         Opcode::Fadd   => Float("add.rn"),
         Opcode::Fsub   => Float("sub.rn"),
         Opcode::Fmul   => Float("mul.rn"),
-        Opcode::Fdiv   => Float("div.rn"),
-        Opcode::Sqrt   => Float("sqrt.rn"),
+        Opcode::Fdiv   => Special(divide),
+        Opcode::Sqrt   => Special(square_root),
         Opcode::Fma    => Float("fma.rn"),
         Opcode::Fneg   => Special(f::negate),
         Opcode::Fabs   => Special(f::absolute),
@@ -140,6 +140,9 @@ fn row(opcode: Opcode) -> Row {
 /// Prints one instruction.
 pub(crate) fn emit(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
     let data = e.func.dfg.insts[inst];
+    if data.opcode().is_terminator() || data.opcode().is_call() {
+        e.end_if_wrong();
+    }
     match row(data.opcode()) {
         Row::Wrapping(name) => binary(e, inst, name, Extension::None),
         Row::Unsigned(name) => binary(e, inst, name, Extension::Zero),
@@ -206,6 +209,14 @@ fn floats(e: &mut Emitter<'_>, inst: Inst, name: &str, source: &str) -> Result<(
     }
     e.body.end();
     Ok(())
+}
+
+fn divide(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+    if e.is_quick(inst) { quick::divide(e, inst) } else { floats(e, inst, "div.rn", "") }
+}
+
+fn square_root(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+    if e.is_quick(inst) { quick::square_root(e, inst) } else { floats(e, inst, "sqrt.rn", "") }
 }
 
 #[rustfmt::skip]

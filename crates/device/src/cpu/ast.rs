@@ -142,6 +142,9 @@ pub(crate) enum Unary {
     Ones,
     Reverse,
     SquareRoot,
+    /// One divided by it, to 20 bits; one divided by its square root.
+    AboutInverse,
+    AboutInverseRoot,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

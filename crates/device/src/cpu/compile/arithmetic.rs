@@ -8,7 +8,7 @@ use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Binary, Compare, Operand, Round, Type, Unary};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 impl<'u> Translator<'u, '_> {
     pub(super) fn binary(&mut self, op: Binary, ty: Type, o: &[Operand<'u>]) -> Result<()> {
@@ -323,6 +323,7 @@ impl<'u> Translator<'u, '_> {
             Unary::Neg if ty.is_float() => self.b.ins().fneg(a),
             Unary::Abs if ty.is_float() => self.b.ins().fabs(a),
             Unary::SquareRoot => self.b.ins().sqrt(a),
+            Unary::AboutInverse | Unary::AboutInverseRoot => self.about_inverse(op, a),
             Unary::Neg => self.b.ins().ineg(a),
             Unary::Abs => self.b.ins().iabs(a),
             Unary::Not if ty == Type::Pred => {
@@ -338,6 +339,28 @@ impl<'u> Translator<'u, '_> {
             }
         };
         self.write(o[0], ty, value)
+    }
+
+    /// As a GPU does it, which has the high word only: what is too small to be normal counts as 0, before and after.
+    fn about_inverse(&mut self, op: Unary, a: Value) -> Value {
+        let mut of = self.flushed(a);
+        if op == Unary::AboutInverseRoot {
+            of = self.b.ins().sqrt(of);
+        }
+        let one = self.b.ins().f64const(1.0);
+        let inverse = self.b.ins().fdiv(one, of);
+        let bits = self.b.ins().bitcast(types::I64, MemFlagsData::new(), inverse);
+        let high = self.b.ins().band_imm_s(bits, !0xffff_ffff);
+        let about = self.b.ins().bitcast(types::F64, MemFlagsData::new(), high);
+        self.flushed(about)
+    }
+
+    fn flushed(&mut self, a: Value) -> Value {
+        let (zero, least) = (self.b.ins().f64const(0.0), self.b.ins().f64const(f64::MIN_POSITIVE));
+        let magnitude = self.b.ins().fabs(a);
+        let is_small = self.b.ins().fcmp(FloatCC::LessThan, magnitude, least);
+        let nothing = self.b.ins().fcopysign(zero, a);
+        self.b.ins().select(is_small, nothing, a)
     }
 
     // Comparison and choice.

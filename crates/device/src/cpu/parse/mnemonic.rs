@@ -53,6 +53,8 @@ fn instruction(parts: &[&str]) -> Option<Opcode> {
         ["mul", "rn", t] => Opcode::Binary(Binary::Mul, float(t)?),
         ["div", "rn", t] => Opcode::Binary(Binary::Div, float(t)?),
         ["sqrt", "rn", t] => Opcode::Unary(Unary::SquareRoot, float(t)?),
+        ["rcp", "approx", "ftz", "f64"] => Opcode::Unary(Unary::AboutInverse, Type::F64),
+        ["rsqrt", "approx", "ftz", "f64"] => Opcode::Unary(Unary::AboutInverseRoot, Type::F64),
         ["fma", "rn", t] => Opcode::Fma(float(t)?),
         ["copysign", t] => Opcode::Binary(Binary::CopySign, float(t)?),
 

@@ -1,0 +1,164 @@
+//! Division and square root of f64 without a branch: for batches, where an instance that must be run again can be.
+//!
+//! A GPU has neither. Its assembler makes them of an approximation, some multiplications that double the bits that are right, and a call for operands at the
+//! edges of what an exponent can be. Such calls are hardly ever taken, but nothing is moved past them, so that what could be computed side by side is
+//! computed one after the other. Here are the same multiplications without the call: where an operand is at an edge, the instance
+//! ends without a word, and the exact build runs it again.
+//!
+//! The tests of a block are one predicate, looked at once, before the block is left or calls anyone. What was computed until then may be wrong, and goes nowhere: memory is the
+//! instance's, and begins anew with it.
+
+use crate::Error;
+use crate::body::When;
+use crate::fast::Checks;
+use crate::function::Emitter;
+use crate::integer::{one, two};
+use crate::regs::{Class, Operand, Reg};
+use cranelift_codegen::ir::{Inst, Opcode, types};
+
+type Done = Result<(), Error>;
+
+/// Operands lie between 2^-500 and 2^500, so that no quotient and nothing on the way to it is at an edge. As an exponent's field.
+const LEAST: u32 = 1023 - 500;
+const SPAN: u32 = 1000;
+/// Where the exponent begins in the high word.
+const EXPONENT: u32 = 20;
+/// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too small by. From below, the steps end at 1 for
+/// the inverse of the number before 1, and that is one too few.
+const MARGIN: i64 = 4;
+
+impl Emitter<'_> {
+    /// Whether this instruction has a quick form in this build.
+    pub(crate) fn is_quick(&self, inst: Inst) -> bool {
+        let dfg = &self.func.dfg;
+        let is_plain = |operand| !matches!(operand, Operand::F64(bits) if !is_inside(bits));
+        self.symbols.checks() == Checks::Fast
+            && dfg.ctrl_typevar(inst) == types::F64
+            && matches!(dfg.insts[inst].opcode(), Opcode::Fdiv | Opcode::Sqrt)
+            && dfg.inst_args(inst).iter().all(|arg| is_plain(self.value(*arg)))
+    }
+
+    /// What this block has computed is right only if this holds.
+    fn provide(&mut self, holds: Reg) {
+        self.provided = Some(match self.provided {
+            Some(before) => self.body.op_to_temp(Class::Pred, "and", ".pred", &[before.into(), holds.into()]),
+            None => holds,
+        });
+    }
+
+    /// Ends the instance if something that this block has computed is wrong.
+    pub(crate) fn end_if_wrong(&mut self) {
+        if let Some(right) = self.provided.take() {
+            self.body.exit_if(right, When::False);
+        }
+    }
+
+    /// Whether a number is between the edges, by the high word; with `sign`, whether it is positive besides.
+    fn inside(&mut self, high: Operand, sign: Sign) -> Reg {
+        let (magnitude, shift) = match sign {
+            Sign::Any => (self.word("shl", ".b32", &[high, 1.into()]).into(), EXPONENT + 1),
+            Sign::Plus => (high, EXPONENT),
+        };
+        let above = self.word("sub", ".u32", &[magnitude, i64::from((LEAST << shift) as i32).into()]);
+        let span = i64::from((SPAN << shift) as i32).into();
+        self.body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[above.into(), span])
+    }
+
+    /// Whether all bits are 0.
+    fn is_nothing(&mut self, [low, high]: [Operand; 2]) -> Reg {
+        let all = self.word("or", ".b32", &[low, high]);
+        self.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[all.into(), 0.into()])
+    }
+
+    fn word(&mut self, name: &str, suffix: &str, operands: &[Operand]) -> Reg {
+        self.body.op_to_temp(Class::B32, name, suffix, operands)
+    }
+
+    fn double(&mut self, name: &str, operands: &[Operand]) -> Reg {
+        self.body.op_to_temp(Class::F64, name, ".f64", operands)
+    }
+
+    /// The number with another high word.
+    fn with_high(&mut self, number: Reg, change: impl FnOnce(&mut Self, Operand) -> Reg) -> Reg {
+        let [low, high] = self.body.unpack(number.into());
+        let high = change(self, high);
+        let changed = self.body.temp(Class::F64);
+        self.body.pack(changed, low, high.into());
+        changed
+    }
+
+    /// `a * b + c`
+    fn fma(&mut self, a: Reg, b: Reg, c: impl Into<Operand>) -> Reg {
+        self.double("fma.rn", &[a.into(), b.into(), c.into()])
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Sign {
+    Any,
+    Plus,
+}
+
+fn is_inside(bits: u64) -> bool {
+    (LEAST..LEAST + SPAN).contains(&((bits >> (32 + EXPONENT)) as u32 & 0x7ff))
+}
+
+const ONE: Operand = Operand::F64(1.0f64.to_bits());
+
+pub(crate) fn divide(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
+    let (a, b) = (e.value(a), e.value(b));
+    if let Operand::Reg(_) = a {
+        // Nothing divided by something is nothing: the steps below say so, too, unless it is -0.
+        let halves = e.body.unpack(a);
+        let (inside, nothing) = (e.inside(halves[1], Sign::Any), e.is_nothing(halves));
+        let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
+        e.provide(holds);
+    }
+    if let Operand::Reg(_) = b {
+        let [_, high] = e.body.unpack(b);
+        let holds = e.inside(high, Sign::Any);
+        e.provide(holds);
+    }
+    let (a, b) = (e.load_operand(a, types::F64), e.load_operand(b, types::F64));
+    // 1 / b: 20 bits, 60, all.
+    let minus = e.double("neg", &[b.into()]);
+    let about = e.double("rcp.approx.ftz", &[b.into()]);
+    let about = e.with_high(about, |e, high| e.word("add", ".u32", &[high, MARGIN.into()]));
+    let error = e.fma(minus, about, ONE);
+    let error = e.fma(error, error, error);
+    let near = e.fma(about, error, about);
+    let error = e.fma(minus, near, ONE);
+    let inverse = e.fma(near, error, near);
+    // What is left of `a` is exact, so that the last step rounds once.
+    let quotient = e.double("mul.rn", &[a.into(), inverse.into()]);
+    let rest = e.fma(minus, quotient, a);
+    e.body.op("fma.rn", ".f64", &[result.into(), inverse.into(), rest.into(), quotient.into()]);
+    Ok(())
+}
+
+pub(crate) fn square_root(e: &mut Emitter<'_>, inst: Inst) -> Done {
+    let (result, x) = (e.result(inst)?, one(e, inst)?);
+    let x = e.in_register(x);
+    let halves = e.body.unpack(x.into());
+    let (inside, nothing) = (e.inside(halves[1], Sign::Plus), e.is_nothing(halves));
+    let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
+    e.provide(holds);
+    // 1 / root: 20 bits, then all but the last few.
+    let about = e.double("rsqrt.approx.ftz", &[x.into()]);
+    let square = e.double("mul.rn", &[about.into(), about.into()]);
+    let minus = e.double("neg", &[square.into()]);
+    let error = e.fma(x, minus, ONE);
+    let half = Operand::F64(0.5f64.to_bits());
+    let by = e.double("fma.rn", &[error.into(), Operand::F64(0.375f64.to_bits()), half]);
+    let part = e.double("mul.rn", &[about.into(), error.into()]);
+    let inverse = e.fma(by, part, about);
+    // The root, and what its square misses, which is exact.
+    let root = e.double("mul.rn", &[x.into(), inverse.into()]);
+    let halved = e.with_high(inverse, |e, high| e.word("sub", ".u32", &[high, (1i64 << EXPONENT).into()]));
+    let minus = e.double("neg", &[root.into()]);
+    let rest = e.fma(minus, root, x);
+    let rounded = e.fma(rest, halved, root);
+    e.body.op("selp", ".f64", &[result.into(), x.into(), rounded.into(), nothing.into()]);
+    Ok(())
+}
