@@ -6,6 +6,7 @@
 //! This knows what `crates/ptx` prints: items begin at the beginning of a line, and a function ends with a line `}`. What it does not know is not split.
 
 use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 /// A function of the text.
@@ -63,19 +64,23 @@ impl<'a> Items<'a> {
         Some(items)
     }
 
-    /// Functions from the kernels on, each followed by those that it is the first to name, and these by theirs; at last what is reached by address only.
-    fn by_calls(&self) -> Vec<&Function<'a>> {
+    /// What each function calls or takes the address of, by number, as often as it does.
+    fn named(&self) -> Vec<Vec<usize>> {
         let numbers: HashMap<&str, usize> = self.functions.iter().enumerate().map(|(n, f)| (f.name, n)).collect();
         let named = |f: &Function<'a>| words(f.text).filter_map(|word| numbers.get(word).copied()).collect();
-        let named: Vec<Vec<usize>> = self.functions.par_iter().map(named).collect();
-        let (kernels, others): (Vec<_>, Vec<_>) = (0..self.functions.len()).partition(|&n| self.functions[n].is_kernel);
-        let (mut order, mut seen) = (Vec::with_capacity(numbers.len()), HashSet::new());
+        self.functions.par_iter().map(named).collect()
+    }
+
+    /// Functions from the kernels on, each followed by those that it is the first to name, and these by theirs; at last what is reached by address only.
+    fn by_calls(&self, named: &[Vec<usize>]) -> Vec<usize> {
+        let (kernels, others): (Vec<_>, Vec<_>) = (0..named.len()).partition(|&n| self.functions[n].is_kernel);
+        let (mut order, mut seen) = (Vec::with_capacity(named.len()), HashSet::new());
         for root in kernels.into_iter().chain(others) {
             // Not by recursion: chains of calls are as long as a program likes.
             let mut open = vec![root];
             while let Some(n) = open.pop() {
                 if seen.insert(n) {
-                    order.push(&self.functions[n]);
+                    order.push(n);
                     open.extend(named[n].iter().rev().filter(|callee| !seen.contains(callee)));
                 }
             }
@@ -83,23 +88,56 @@ impl<'a> Items<'a> {
         order
     }
 
-    /// The order of calls, cut into about equal pieces. A function that is one by itself is alone: all wait for it.
-    fn pieces(&self, count: usize) -> Vec<Vec<&Function<'a>>> {
-        let order = self.by_calls();
-        if count < 2 {
-            return vec![order];
+    /// The functions of `order` in groups, none larger than `share` if it is of several. What is called from one place only is the first to be with its caller, what is called from everywhere the last.
+    fn groups(&self, order: &[usize], named: &[Vec<usize>], share: usize) -> Vec<Vec<usize>> {
+        let (mut calls, mut calls_of): (HashMap<_, usize>, _) = (HashMap::new(), vec![0; named.len()]);
+        for &caller in order {
+            for &callee in named[caller].iter().filter(|callee| **callee != caller) {
+                *calls.entry((caller, callee)).or_default() += 1;
+                calls_of[callee] += 1;
+            }
         }
-        let (kernels, others): (Vec<_>, Vec<_>) = order.into_iter().partition(|f| f.is_kernel);
-        let share = others.iter().map(|f| f.text.len()).sum::<usize>().div_ceil(count - 1).max(1);
-        let (large, small): (Vec<_>, Vec<_>) = others.into_iter().partition(|f| f.text.len() >= share);
-        let (mut pieces, mut bytes) = (vec![Vec::new(); count], 0);
-        for function in small {
+        let mut calls: Vec<_> = calls.into_iter().collect();
+        calls.sort_unstable_by_key(|&(pair, count)| (Reverse(1000 * count / calls_of[pair.1]), pair));
+        let mut bytes: Vec<usize> = self.functions.iter().map(|f| f.text.len()).collect();
+        let mut group_of: Vec<usize> = (0..named.len()).collect();
+        for ((caller, callee), _) in calls {
+            let (to, from) = (root(&mut group_of, caller), root(&mut group_of, callee));
+            if to != from && bytes[to] + bytes[from] <= share {
+                group_of[from] = to;
+                bytes[to] += bytes[from];
+            }
+        }
+        let (mut groups, mut places) = (Vec::<Vec<usize>>::new(), HashMap::new());
+        for &n in order {
+            let place = *places.entry(root(&mut group_of, n)).or_insert(groups.len());
+            groups.resize_with(groups.len().max(place + 1), Vec::new);
+            groups[place].push(n);
+        }
+        groups
+    }
+
+    /// About equal pieces, in the order of calls. A function that is one by itself is alone: all wait for it.
+    fn pieces(&self, count: usize) -> Vec<Vec<&Function<'a>>> {
+        let named = self.named();
+        let order = self.by_calls(&named);
+        if count < 2 {
+            return vec![order.into_iter().map(|n| &self.functions[n]).collect()];
+        }
+        let bytes = |group: &Vec<usize>| group.iter().map(|&n| self.functions[n].text.len()).sum::<usize>();
+        let (kernels, others): (Vec<_>, Vec<_>) = order.into_iter().partition(|&n| self.functions[n].is_kernel);
+        let share = bytes(&others).div_ceil(count - 1).max(1);
+        let (large, small): (Vec<_>, Vec<_>) =
+            self.groups(&others, &named, share).into_iter().partition(|group| bytes(group) >= share);
+        let (mut pieces, mut before) = (vec![Vec::new(); count], 0);
+        for group in small {
             // Where its middle is.
-            pieces[(bytes + function.text.len() / 2) / share].push(function);
-            bytes += function.text.len();
+            pieces[(before + bytes(&group) / 2) / share].extend(&group);
+            before += bytes(&group);
         }
         pieces.retain(|piece| !piece.is_empty());
-        [kernels].into_iter().chain(large.into_iter().map(|f| vec![f])).chain(pieces).collect()
+        let pieces = [kernels].into_iter().chain(large).chain(pieces);
+        pieces.map(|piece| piece.into_iter().map(|n| &self.functions[n]).collect()).collect()
     }
 
     fn part(&self, functions: &[&Function<'_>], with_data: bool) -> String {
@@ -125,6 +163,15 @@ impl<'a> Items<'a> {
         functions.iter().for_each(|function| text.extend([".visible ", function.text]));
         text
     }
+}
+
+/// The one that stands for the group of `n`.
+fn root(group_of: &mut [usize], mut n: usize) -> usize {
+    while group_of[n] != n {
+        group_of[n] = group_of[group_of[n]];
+        n = group_of[n];
+    }
+    n
 }
 
 /// The name in the line a function begins with, `.func (.reg .b32 %out) f1 (…` or `.entry k (…`.
