@@ -1,11 +1,11 @@
 //! From PTX to a cubin, what a GPU runs.
 //!
-//! Whole programs are given to the assembler with `-c`, as if there were more to link: functions then keep to the calling
-//! convention instead of being fitted to each other, which is five times as fast for hundreds of them. NVIDIA's tools do it,
-//! on all cores, where they are installed; the driver has the same assembler, on one core, and is always there. Short texts go
-//! to the driver at once. Tools can be older than the card or newer than the driver, and a driver can come without its
-//! assembler, so what one cannot do is tried with the other; but not what a tool has crashed at, since in the driver the crash would be ours. What is large is assembled in parts, as many
-//! at once as there are cores (`split`).
+//! Programs are given to the assembler with `-c`, as if there were more to link: functions then keep to the calling
+//! convention instead of being fitted to each other, which is five times as fast for hundreds of them. NVIDIA's tools do it
+//! in parts, as many at once as there are cores (`split`), where they are installed; the driver has the same assembler, on one
+//! core, and is always there. Short texts go to the driver at once. Tools can be older than the card or newer than the
+//! driver, and a driver can come without its assembler, so what one cannot do is tried with the other; but not what a tool
+//! has crashed at, since in the driver the crash would be ours.
 
 use super::Assembler;
 use super::context::Context;
@@ -13,6 +13,7 @@ use super::driver::{Driver, Failure, Handle, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES,
 use super::split::split;
 use crate::{CodeOptions, Error, Result};
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::env;
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
@@ -27,9 +28,11 @@ const REGISTERS: u32 = 128;
 const MANY_REGISTERS: u32 = 255;
 /// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller.
 const SPILLED: u32 = 384;
-/// PTX from this length on is assembled in parts; and once, spilled or not: a program of this size has an odd function among thousands, and would take twice as long.
+/// PTX from this length on is assembled once, spilled or not: a program of this size has an odd function among thousands, and would take twice as long.
 const LARGE: usize = 4 << 20;
-/// Parts for each core: they do not take equally long.
+/// PTX of a part, unless there would be too many: a tenth of a second, of which starting ptxas is a quarter.
+const PIECE: usize = 32 << 10;
+/// Parts for each core at most: they do not take equally long.
 const PARTS: usize = 2;
 /// Bytes of the driver's log that are kept.
 const LOG_BYTES: usize = 16 << 10;
@@ -107,61 +110,37 @@ impl Tools {
         Some(Self { folder: folders.into_iter().find(both)? })
     }
 
+    /// In parts, on all cores: the largest are begun with, since they are waited for.
     pub(super) fn assemble(&self, ptx: &str, target: u32, options: CodeOptions) -> Result<Vec<u8>> {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let count = (ptx.len() / PIECE).clamp(1, PARTS * cores);
+        let texts = split(ptx, count).unwrap_or_else(|| vec![ptx.to_owned()]);
+        let may_spill = options.registers.is_some() || options.once || ptx.len() >= LARGE;
+        self.assemble_parts(&texts, target, options.registers.unwrap_or(REGISTERS), may_spill)
+    }
+
+    fn assemble_parts(&self, texts: &[String], target: u32, registers: u32, may_spill: bool) -> Result<Vec<u8>> {
         let place =
             tempfile::Builder::new().prefix("gpu-run-").tempdir().map_err(|e| failed("a temporary folder", e))?;
-        let parts = || {
-            let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-            let texts = split(ptx, PARTS * cores)?;
-            Some(self.assemble_parts(&texts, target, options, place.path()))
-        };
-        if ptx.len() >= LARGE
-            && let Some(result) = parts()
-        {
-            return result;
-        }
-        match self.assemble_whole(ptx, target, options, place.path()) {
-            Err(crash @ Error::Crashed { .. }) => parts().unwrap_or(Err(crash)),
-            result => result,
-        }
-    }
-
-    fn assemble_whole(&self, ptx: &str, target: u32, options: CodeOptions, place: &Path) -> Result<Vec<u8>> {
-        let [text, object] = ["program.ptx", "program.o.cubin"].map(|n| place.join(n));
-        std::fs::write(&text, ptx).map_err(|e| failed(&text.display().to_string(), e))?;
-        let ptxas = |registers| match self.ptxas(&text, &object, target, registers, &["--split-compile=0"]) {
-            // CUDA 11 has no such option.
-            Err(Complaint::Refused(log)) if log.contains("split-compile") => {
-                self.ptxas(&text, &object, target, registers, &[])
+        let part =
+            |n: usize| Part { tools: self, target, text: &texts[n], name: place.path().join(format!("part{n}")) };
+        let assemble = |n: usize| {
+            part(n).write()?;
+            let again = most_spilled(&part(n).assemble(registers)?) > SPILLED && !may_spill;
+            if again {
+                part(n).assemble(MANY_REGISTERS)?;
             }
-            result => result,
+            Ok((n, again))
         };
-        let log = ptxas(options.registers.unwrap_or(REGISTERS)).map_err(|complaint| complaint.about(ptx))?;
-        if options.registers.is_none() && !options.once && most_spilled(&log) > SPILLED {
-            ptxas(MANY_REGISTERS).map_err(|complaint| complaint.about(ptx))?;
+        let mut largest_first: Vec<_> = (0..texts.len()).collect();
+        largest_first.sort_by_key(|&n| std::cmp::Reverse(texts[n].len()));
+        let done = largest_first.into_iter().par_bridge().map(assemble).collect::<Result<HashMap<_, _>>>()?;
+        // What a kernel calls may not have more registers than the kernel may: so nvlink, for calls by address as well.
+        if done.values().any(|again| *again) && done.get(&0) == Some(&false) {
+            part(0).assemble(MANY_REGISTERS)?;
         }
-        self.nvlink(target, &[object], place).map_err(|complaint| complaint.about(ptx))
-    }
-
-    /// On all cores, each with parts of its own. A part that the assembler crashes at is assembled without being optimised: of a thousand functions, it is one that is known to need it.
-    fn assemble_parts(&self, texts: &[String], target: u32, options: CodeOptions, place: &Path) -> Result<Vec<u8>> {
-        let registers = options.registers.unwrap_or(REGISTERS);
-        let assemble = |(n, text): (usize, &String)| {
-            let [file, object] = ["ptx", "o.cubin"].map(|kind| place.join(format!("part{n}.{kind}")));
-            std::fs::write(&file, text).map_err(|e| failed(&file.display().to_string(), e))?;
-            let ptxas = |options| self.ptxas(&file, &object, target, registers, options);
-            let log = match ptxas(&[]) {
-                Err(Complaint::Crashed { tool, how }) => {
-                    tracing::warn!("`{tool}` crashed ({how}); part of the program runs without its optimisations");
-                    ptxas(&["-O0"])
-                }
-                result => result,
-            };
-            log.map_err(|complaint| complaint.about(text))?;
-            Ok(object)
-        };
-        let objects = texts.par_iter().enumerate().with_max_len(1).map(assemble).collect::<Result<Vec<_>>>()?;
-        self.nvlink(target, &objects, place).map_err(|complaint| complaint.about(&texts[0]))
+        let objects: Vec<_> = (0..texts.len()).map(|n| part(n).object()).collect();
+        self.nvlink(target, &objects, place.path()).map_err(|complaint| complaint.about(&texts[0]))
     }
 
     fn nvlink(&self, target: u32, objects: &[PathBuf], place: &Path) -> Result<Vec<u8>, Complaint> {
@@ -170,24 +149,51 @@ impl Tools {
         std::fs::read(&cubin).map_err(|e| Complaint::Refused(format!("{}: {e}", cubin.display())))
     }
 
-    /// What it says of the functions it made.
-    fn ptxas(
-        &self,
-        text: &Path,
-        object: &Path,
-        target: u32,
-        registers: u32,
-        more: &[&str],
-    ) -> Result<String, Complaint> {
-        let mut ptxas = self.command("ptxas", target);
-        ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(more);
-        run(ptxas.arg("-o").arg(object).arg(text))
-    }
-
     fn command(&self, tool: &str, target: u32) -> Command {
         let mut command = Command::new(self.folder.join(tool));
         command.arg(format!("-arch=sm_{target}"));
         command
+    }
+}
+
+/// One of the texts of a program.
+struct Part<'a> {
+    tools: &'a Tools,
+    target: u32,
+    text: &'a str,
+    /// Its files, but for the kind.
+    name: PathBuf,
+}
+
+impl Part<'_> {
+    fn file(&self) -> PathBuf {
+        self.name.with_extension("ptx")
+    }
+
+    fn object(&self) -> PathBuf {
+        self.name.with_extension("o.cubin")
+    }
+
+    fn write(&self) -> Result<()> {
+        std::fs::write(self.file(), self.text).map_err(|e| failed(&self.file().display().to_string(), e))
+    }
+
+    /// What ptxas says of the functions it made. Where it crashes, nothing is optimised, and what this spills is no matter: of a thousand functions, it is one that is known to need it.
+    fn assemble(&self, registers: u32) -> Result<String> {
+        let log = match self.ptxas(registers, &[]) {
+            Err(Complaint::Crashed { tool, how }) => {
+                tracing::warn!("`{tool}` crashed ({how}); part of the program runs without its optimisations");
+                self.ptxas(registers, &["-O0"]).map(|_| String::new())
+            }
+            result => result,
+        };
+        log.map_err(|complaint| complaint.about(self.text))
+    }
+
+    fn ptxas(&self, registers: u32, more: &[&str]) -> Result<String, Complaint> {
+        let mut ptxas = self.tools.command("ptxas", self.target);
+        ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(more);
+        run(ptxas.arg("-o").arg(self.object()).arg(self.file()))
     }
 }
 
@@ -374,35 +380,97 @@ mod tests {
         );
     }
 
-    /// Tools that only copy, and crash at a function until it is not to be optimised.
+    /// Tools that are scripts, in a folder that lives as long. `nvlink` joins its inputs, and `$copy` is the same for `ptxas`.
     #[cfg(unix)]
-    #[test]
-    fn what_the_assembler_crashes_at_is_assembled_without_optimisation() {
+    fn scripts(ptxas: &str) -> (tempfile::TempDir, Tools) {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let tool = |name: &str, script: &str| {
+        let copy = r#"while [ "$1" != -o ]; do shift; done; out=$2; shift 2; cat "$@" > "$out""#;
+        for (name, script) in [("nvlink", copy.to_owned()), ("ptxas", format!("for last; do :; done; {ptxas}; {copy}"))]
+        {
             let file = folder.path().join(name);
             std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-        };
-        let copy = r#"while [ "$1" != -o ]; do shift; done; out=$2; shift 2; cat "$@" > "$out""#;
-        tool("nvlink", copy);
-        tool(
-            "ptxas",
-            &format!(
-                r#"case "$*" in *-O0*) echo unoptimised >&2;; *) for last; do :; done; grep -q brx "$last" && kill -SEGV $$;; esac; {copy}"#
-            ),
-        );
+        }
         let tools = Tools { folder: folder.path().into() };
-        let function = |name: &str, body: &str| format!(".func {name} ()\n{{\n    {body}\n    ret;\n}}\n");
-        let ptx =
-            [".version 7.8\n.target sm_75\n", &function("f1", "brx.idx %r0, $T;"), &function("f2", "bar.sync 0;")]
-                .concat();
-        let linked = String::from_utf8(tools.assemble(&ptx, 90, CodeOptions::default()).unwrap()).unwrap();
-        assert!(linked.contains("f1 ()") && linked.contains("f2 ()"), "{linked}");
-        tool("ptxas", "kill -SEGV $$");
-        let error = tools.assemble(&ptx, 90, CodeOptions::default()).unwrap_err();
+        (folder, tools)
+    }
+
+    /// Parts that are one function each.
+    #[cfg(unix)]
+    fn parts(functions: &[(&str, &str)]) -> Vec<String> {
+        let part = |(name, body): &(&str, &str)| format!(".func {name} ()\n{{\n    {body}\n    ret;\n}}\n");
+        functions.iter().map(part).collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_the_assembler_crashes_at_is_assembled_without_optimisation() {
+        let (folder, tools) = scripts(
+            r#"case "$*" in *-O0*) echo unoptimised >> "$last";; *) grep -q brx "$last" && kill -SEGV $$;; esac"#,
+        );
+        let texts = parts(&[("f1", "brx.idx %r0, $T;"), ("f2", "bar.sync 0;")]);
+        let linked = String::from_utf8(tools.assemble_parts(&texts, 90, 128, false).unwrap()).unwrap();
+        assert_eq!(linked, format!("{}unoptimised\n{}", texts[0], texts[1]));
+        let whole = tools.assemble(&texts.concat(), 90, CodeOptions::default()).unwrap();
+        assert!(whole.ends_with(b"unoptimised\n"));
+        drop(folder);
+        let (_folder, tools) = scripts("kill -SEGV $$");
+        let error = tools.assemble(&texts.concat(), 90, CodeOptions::default()).unwrap_err();
         assert!(matches!(error, Error::Crashed { .. }), "{error}");
+    }
+
+    /// A script for which a function with a loop spills, and which says how often it was asked, with how many registers.
+    #[cfg(unix)]
+    #[test]
+    fn only_a_part_that_spills_and_the_kernels_get_more_registers() {
+        let (_folder, tools) = scripts(
+            r#"case "$*" in *=255*) echo 255 >> "$last";; *) echo 128 >> "$last";; esac; \
+               grep -q loop "$last" && echo '    8 bytes stack frame, 900 bytes spill stores, 9 bytes spill loads' >&2"#,
+        );
+        let linked = |texts: &[String], may_spill| {
+            let linked = tools.assemble_parts(texts, 90, REGISTERS, may_spill).unwrap();
+            String::from_utf8(linked)
+                .unwrap()
+                .replace(".func ", "")
+                .replace(" ()\n{\n    ", " ")
+                .replace("\n    ret;\n}", "")
+        };
+        let texts = parts(&[("k", "call f;"), ("f", "bra loop;"), ("g", "bar.sync 0;")]);
+        assert_eq!(linked(&texts, false), "k call f;\n128\n255\nf bra loop;\n128\n255\ng bar.sync 0;\n128\n");
+        assert_eq!(linked(&texts, true), "k call f;\n128\nf bra loop;\n128\ng bar.sync 0;\n128\n");
+        assert_eq!(linked(&texts[1..], false), "f bra loop;\n128\n255\ng bar.sync 0;\n128\n", "once more, not twice");
+        assert_eq!(linked(&texts[2..], false), "g bar.sync 0;\n128\n");
+    }
+
+    #[test]
+    fn an_error_shows_the_line_of_its_part() {
+        let Some(tools) = Tools::find() else { return };
+        let mut texts = split(PROGRAM, 8).unwrap();
+        let bad = texts.iter_mut().find(|text| text.contains("add.u32 %out")).unwrap();
+        *bad = bad.replace("add.u32", "addd.u32");
+        let error = tools.assemble_parts(&texts, 90, REGISTERS, false).unwrap_err();
+        assert!(matches!(&error, Error::Ptx { text, .. } if text == "addd.u32 %out, %a1, 1;"), "{error}");
+    }
+
+    /// A function that no 128 registers are enough for, called by name and by address from kernels that need few.
+    #[test]
+    fn kernels_have_the_registers_of_what_they_call() {
+        let Some(tools) = Tools::find() else { return };
+        let each = |line: &dyn Fn(usize) -> String| (0..200).map(line).collect::<String>();
+        let body = [
+            "{\n    .reg .b32 %r<400>;\n".into(),
+            each(&|n| format!("    ld.volatile.global.u32 %r{n}, [%a0+{}];\n", 4 * n)),
+            each(&|n| format!("    mad.lo.u32 %r{}, %r{}, %r{}, %a1;\n", 200 + n, n * 7 % 200, (n * 13 + 5) % 200)),
+            each(&|n| format!("    st.volatile.global.u32 [%a0+{}], %r{};\n", 4 * n, 200 + n)),
+            each(&|n| format!("    st.volatile.global.u32 [%a0+{}], %r{n};\n", 4 * n)),
+            "    mov.u32 %out, 0;\n    ret;\n}".into(),
+        ];
+        let ptx = PROGRAM.replace("{\n    add.u32 %out, %a1, 1;\n    ret;\n}", &body.concat());
+        let texts = split(&ptx, 8).unwrap();
+        let cubin = tools.assemble_parts(&texts, 90, REGISTERS, false).unwrap();
+        assert!(cubin.starts_with(b"\x7fELF"));
+        assert!(tools.assemble_parts(&texts, 90, REGISTERS, true).unwrap() != cubin, "it does spill");
     }
 
     #[test]
@@ -413,8 +481,7 @@ mod tests {
         };
         let cubin = tools.assemble(&kernel("bar.sync 0;"), 90, CodeOptions::default()).unwrap();
         assert!(cubin.starts_with(b"\x7fELF"), "{} bytes", cubin.len());
-        let (texts, place) = (split(PROGRAM, 8).unwrap(), tempfile::tempdir().unwrap());
-        let parts = tools.assemble_parts(&texts, 90, CodeOptions::default(), place.path());
+        let parts = tools.assemble_parts(&split(PROGRAM, 8).unwrap(), 90, REGISTERS, false);
         assert!(parts.unwrap().starts_with(b"\x7fELF"), "functions of several parts call each other");
         let error = tools.assemble(&kernel("nothing.like.this;"), 90, CodeOptions::default()).unwrap_err();
         assert!(matches!(error, Error::Ptx { line: 6, .. }), "{error}");

@@ -70,6 +70,120 @@ fn what_is_of_another_kind_is_not_split() {
     assert!(split(&PROGRAM.replace("f1_one, f2_two };", "f1_one,\nf2_two };"), 2).is_none(), "data of several lines");
 }
 
+/// A kernel `k`, and of each function its name, the length of its body and what it calls. The table has the last.
+fn program(kernel_calls: &[&str], functions: &[(&str, usize, &[&str])]) -> String {
+    let calls = |names: &[&str]| names.iter().map(|name| format!("    call {name}, ();\n")).collect::<String>();
+    let head = ".version 7.8\n.target sm_75\n.address_size 64\n".to_owned();
+    let declared = functions.iter().map(|(name, ..)| format!(".func {name} ();\n"));
+    let table = functions.last().map(|(name, ..)| format!(".global .align 8 .u64 table[1] = {{ {name} }};\n"));
+    let body = |(name, adds, callees): &(&str, usize, &[&str])| {
+        let adds = "    add.u32 %r1, %r1, 1;\n".repeat(*adds);
+        format!(
+            ".func {name} ()\n{{\n    .reg .b32 %r<2>;\n    mov.u32 %r1, 0;\n{adds}{}    ret;\n}}\n",
+            calls(callees)
+        )
+    };
+    let kernel = format!(".visible .entry k ()\n{{\n{}    ret;\n}}\n", calls(kernel_calls));
+    [head].into_iter().chain(declared).chain(table).chain(functions.iter().map(body)).chain([kernel]).collect()
+}
+
+/// The functions that each part defines, in its order.
+fn defined(parts: &[String]) -> Vec<Vec<&str>> {
+    let defines = |line: &&str| line.starts_with(".visible .") && line.ends_with(')');
+    let names = |part| str::lines(part).filter(defines).filter_map(|line| name(&line[".visible ".len()..])).collect();
+    parts.iter().map(|part| names(part)).collect()
+}
+
+#[test]
+fn callers_and_callees_are_in_one_part() {
+    // Two trees of calls, mixed in the text, and one function of the second that the first tree has already taken.
+    let ptx = program(
+        &["a", "b"],
+        &[
+            ("b2", 40, &[]),
+            ("a1", 40, &["a2", "shared"]),
+            ("b1", 40, &["shared", "b2"]),
+            ("a2", 40, &[]),
+            ("b", 40, &["b1"]),
+            ("shared", 1, &[]),
+            ("a", 40, &["a1"]),
+        ],
+    );
+    let parts = split(&ptx, 3).unwrap_or_default();
+    assert_eq!(defined(&parts), [vec!["k"], vec!["a", "a1", "a2", "shared"], vec!["b", "b1", "b2"]]);
+    assert!(parts[2].contains(".extern .func shared ();"), "{}", parts[2]);
+}
+
+#[test]
+fn circles_and_what_is_only_in_a_table_are_in_parts_as_well() {
+    let ptx = program(
+        &["a"],
+        &[("a", 9, &["b", "a"]), ("b", 9, &["c"]), ("c", 9, &["a"]), ("d", 9, &["e"]), ("e", 9, &["d"]), ("t", 9, &[])],
+    );
+    for count in 0..20 {
+        let parts = split(&ptx, count).unwrap_or_default();
+        let mut each = defined(&parts).concat();
+        each.sort_unstable();
+        assert_eq!(each, ["a", "b", "c", "d", "e", "k", "t"], "{count}");
+    }
+}
+
+#[test]
+fn what_is_called_from_one_place_is_with_its_caller_whatever_is_between() {
+    // The order of calls has all of `a`'s between `main` and `only`.
+    let ptx = program(
+        &["main"],
+        &[
+            ("main", 10, &["a", "all", "only"]),
+            ("a", 10, &["a1", "a2", "all", "all"]),
+            ("a1", 10, &["all", "all"]),
+            ("a2", 10, &["all"]),
+            ("only", 10, &["all"]),
+            ("all", 10, &[]),
+            ("t", 1, &["all"]),
+        ],
+    );
+    let parts = split(&ptx, 4).unwrap_or_default();
+    let with_main = defined(&parts).into_iter().find(|names| names.contains(&"main")).unwrap_or_default();
+    assert!(with_main.contains(&"only"), "{:?}", defined(&parts));
+}
+
+#[test]
+fn a_chain_of_calls_may_be_of_any_length() {
+    let names: Vec<_> = (0..20_000).map(|n| format!("f{n}")).collect();
+    let callees: Vec<Vec<&str>> =
+        (1..=names.len()).map(|n| names.get(n).map(String::as_str).into_iter().collect()).collect();
+    let functions: Vec<_> =
+        names.iter().zip(&callees).map(|(name, callees)| (name.as_str(), 0, &callees[..])).collect();
+    let parts = split(&program(&["f0"], &functions), 9).unwrap_or_default();
+    assert_eq!((parts.len(), defined(&parts).concat().len()), (9, 20_001));
+}
+
+#[test]
+fn parts_are_about_equal_and_what_is_larger_is_alone() {
+    let small: Vec<_> = (0..60).map(|n| format!("f{n}")).collect();
+    let mut functions: Vec<(&str, usize, &[&str])> = small.iter().map(|name| (name.as_str(), 10, &[][..])).collect();
+    functions.insert(30, ("large", 2_000, &[]));
+    let parts = split(&program(&[], &functions), 9).unwrap_or_default();
+    assert!(defined(&parts).contains(&vec!["large"]) && (4..=10).contains(&parts.len()), "{:?}", defined(&parts));
+    let equal: Vec<_> = (0..64).map(|n| format!("f{n}")).collect();
+    let functions: Vec<(&str, usize, &[&str])> = equal.iter().map(|name| (name.as_str(), 10, &[][..])).collect();
+    let parts = split(&program(&[], &functions), 9).unwrap_or_default();
+    let counts: Vec<_> = defined(&parts)[1..].iter().map(Vec::len).collect();
+    assert!(counts.iter().all(|n| (6..=10).contains(n)), "{counts:?}");
+}
+
+#[test]
+fn equal_texts_become_equal_parts() {
+    let functions: Vec<_> = (0..100).map(|n| format!("f{n}")).collect();
+    let callees: Vec<_> = (0..100).map(|n| [functions[n * 7 % 100].as_str(), &functions[n * 31 % 100]]).collect();
+    let functions: Vec<_> =
+        functions.iter().zip(&callees).map(|(name, callees)| (name.as_str(), 5, &callees[..])).collect();
+    let ptx = program(&["f0", "f50"], &functions);
+    let first = split(&ptx, 8);
+    assert!((0..10).all(|_| split(&ptx, 8) == first));
+}
+
 #[test]
 fn there_are_no_more_parts_than_functions() {
     assert_eq!(split(PROGRAM, 100).map(|parts| parts.len()), Some(4));
