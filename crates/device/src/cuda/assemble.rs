@@ -190,10 +190,18 @@ impl Part<'_> {
         log.map_err(|complaint| complaint.about(self.text))
     }
 
+    /// Each function by itself: that is how they are in other parts, too, and takes fewer registers, so that more threads run at once.
     fn ptxas(&self, registers: u32, more: &[&str]) -> Result<String, Complaint> {
-        let mut ptxas = self.tools.command("ptxas", self.target);
-        ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(more);
-        run(ptxas.arg("-o").arg(self.object()).arg(self.file()))
+        let ptxas = |apart: &[&str]| {
+            let mut ptxas = self.tools.command("ptxas", self.target);
+            ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(apart).args(more);
+            run(ptxas.arg("-o").arg(self.object()).arg(self.file()))
+        };
+        match ptxas(&["--split-compile=2"]) {
+            // CUDA 11 has no such option.
+            Err(Complaint::Refused(log)) if log.contains("split-compile") => ptxas(&[]),
+            result => result,
+        }
     }
 }
 

@@ -95,27 +95,7 @@ fn defined(parts: &[String]) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn callers_and_callees_are_in_one_part() {
-    // Two trees of calls, mixed in the text, and one function of the second that the first tree has already taken.
-    let ptx = program(
-        &["a", "b"],
-        &[
-            ("b2", 40, &[]),
-            ("a1", 40, &["a2", "shared"]),
-            ("b1", 40, &["shared", "b2"]),
-            ("a2", 40, &[]),
-            ("b", 40, &["b1"]),
-            ("shared", 1, &[]),
-            ("a", 40, &["a1"]),
-        ],
-    );
-    let parts = split(&ptx, 3).unwrap_or_default();
-    assert_eq!(defined(&parts), [vec!["k"], vec!["a", "a1", "a2", "shared"], vec!["b", "b1", "b2"]]);
-    assert!(parts[2].contains(".extern .func shared ();"), "{}", parts[2]);
-}
-
-#[test]
-fn circles_and_what_is_only_in_a_table_are_in_parts_as_well() {
+fn every_function_is_in_a_part_however_many_there_are() {
     let ptx = program(
         &["a"],
         &[("a", 9, &["b", "a"]), ("b", 9, &["c"]), ("c", 9, &["a"]), ("d", 9, &["e"]), ("e", 9, &["d"]), ("t", 9, &[])],
@@ -123,40 +103,10 @@ fn circles_and_what_is_only_in_a_table_are_in_parts_as_well() {
     for count in 0..20 {
         let parts = split(&ptx, count).unwrap_or_default();
         let mut each = defined(&parts).concat();
+        assert_eq!(each[0], "k", "kernels are in the first");
         each.sort_unstable();
         assert_eq!(each, ["a", "b", "c", "d", "e", "k", "t"], "{count}");
     }
-}
-
-#[test]
-fn what_is_called_from_one_place_is_with_its_caller_whatever_is_between() {
-    // The order of calls has all of `a`'s between `main` and `only`.
-    let ptx = program(
-        &["main"],
-        &[
-            ("main", 10, &["a", "all", "only"]),
-            ("a", 10, &["a1", "a2", "all", "all"]),
-            ("a1", 10, &["all", "all"]),
-            ("a2", 10, &["all"]),
-            ("only", 10, &["all"]),
-            ("all", 10, &[]),
-            ("t", 1, &["all"]),
-        ],
-    );
-    let parts = split(&ptx, 4).unwrap_or_default();
-    let with_main = defined(&parts).into_iter().find(|names| names.contains(&"main")).unwrap_or_default();
-    assert!(with_main.contains(&"only"), "{:?}", defined(&parts));
-}
-
-#[test]
-fn a_chain_of_calls_may_be_of_any_length() {
-    let names: Vec<_> = (0..20_000).map(|n| format!("f{n}")).collect();
-    let callees: Vec<Vec<&str>> =
-        (1..=names.len()).map(|n| names.get(n).map(String::as_str).into_iter().collect()).collect();
-    let functions: Vec<_> =
-        names.iter().zip(&callees).map(|(name, callees)| (name.as_str(), 0, &callees[..])).collect();
-    let parts = split(&program(&["f0"], &functions), 9).unwrap_or_default();
-    assert_eq!((parts.len(), defined(&parts).concat().len()), (9, 20_001));
 }
 
 #[test]
@@ -165,7 +115,7 @@ fn parts_are_about_equal_and_what_is_larger_is_alone() {
     let mut functions: Vec<(&str, usize, &[&str])> = small.iter().map(|name| (name.as_str(), 10, &[][..])).collect();
     functions.insert(30, ("large", 2_000, &[]));
     let parts = split(&program(&[], &functions), 9).unwrap_or_default();
-    assert!(defined(&parts).contains(&vec!["large"]) && (4..=10).contains(&parts.len()), "{:?}", defined(&parts));
+    assert!(defined(&parts).contains(&vec!["large"]) && parts.len() == 9, "{:?}", defined(&parts));
     let equal: Vec<_> = (0..64).map(|n| format!("f{n}")).collect();
     let functions: Vec<(&str, usize, &[&str])> = equal.iter().map(|name| (name.as_str(), 10, &[][..])).collect();
     let parts = split(&program(&[], &functions), 9).unwrap_or_default();
