@@ -84,6 +84,8 @@ pub(crate) struct Plan {
     aligned: HashMap<Inst, u32>,
     /// Loads of what is fixed.
     pub(crate) fixed: HashSet<Inst>,
+    /// Accesses of this block whose tests are printed already, before their turn.
+    pub(crate) tested: HashSet<Inst>,
     /// Memory's length: read at the function's entry and after each call.
     length: Option<Reg>,
 }
@@ -212,6 +214,21 @@ impl Emitter<'_> {
         beside(a, b).or_else(|| beside(b, a)).unwrap_or(plain)
     }
 
+    /// The value whose test an access relies on, if on any, and whether that test is its own.
+    pub(crate) fn tested(&self, inst: Inst, access: &Access) -> Option<(Value, bool)> {
+        match self.asked(self.shape.as_ref()?, access) {
+            Need::Test(asked) => Some((asked.of, self.plan.tests.contains_key(&inst))),
+            Need::Nothing(_) => None,
+        }
+    }
+
+    /// Prints an access's test before its turn.
+    pub(crate) fn test_early(&mut self, inst: Inst) {
+        let Some(access) = self.guest_access(inst) else { return };
+        self.ended = !self.fast_test(inst, &access);
+        self.plan.tested.insert(inst);
+    }
+
     /// How many low bits of an access's root are 0, by what it is or by what was tested.
     fn known_zeros(&self, inst: Inst, root: Value) -> u32 {
         self.trailing_zeros(root, 4).max(self.plan.aligned.get(&inst).copied().unwrap_or(0))
@@ -237,6 +254,9 @@ impl Emitter<'_> {
 
     /// Makes sure of an access. Where it can never be inside, the instance ends, and nothing follows.
     fn fast_test(&mut self, inst: Inst, access: &Access) -> bool {
+        if self.plan.tested.contains(&inst) {
+            return true;
+        }
         let Memory { least, low, .. } = self.symbols.memory();
         let end = access.displacement() + u64::from(access.bytes);
         if let Root::Constant(root) = access.root {

@@ -65,7 +65,7 @@ pub(crate) struct Emitter<'a> {
     /// Buffers of [`crate::control`]'s moves, kept from one edge to the next.
     pub(crate) sources: Vec<Source>,
     pub(crate) steps: Vec<Step>,
-    marks: Option<Vec<(usize, u32)>>,
+    pub(crate) marks: Option<Vec<(usize, u32)>>,
 }
 
 /// Prints one function. `record` asks for [`Emitted::marks`].
@@ -233,15 +233,24 @@ impl Emitter<'_> {
             self.known_nonzero.clear();
             self.provided = None;
             self.guest_block(block);
-            for inst in layout.block_insts(block) {
-                if self.is_dead(inst) {
-                    continue;
-                }
-                self.mark(inst);
-                table::emit(self, inst)?;
-                if self.ended {
-                    break;
-                }
+            match self.ahead(block) {
+                Some(ahead) => self.print_ahead(&ahead)?,
+                None => self.print(layout.block_insts(block))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints instructions, as far as they can be reached.
+    pub(crate) fn print(&mut self, insts: impl IntoIterator<Item = Inst>) -> Result<(), Error> {
+        for inst in insts {
+            if self.is_dead(inst) {
+                continue;
+            }
+            self.mark(inst);
+            table::emit(self, inst)?;
+            if self.ended {
+                break;
             }
         }
         Ok(())

@@ -76,7 +76,7 @@ impl Access {
 }
 
 /// What a function's guest accesses share.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Guest {
     pub(crate) memory: Option<Reg>,
     /// What this block has already made of a root: the address, the low 32 bits.

@@ -13,6 +13,7 @@
 //! the device's address are this crate's business ([`guest`]). The CLIF flag `aligned` means that it is expected to be. All other addresses are the
 //! device's, aligned and checked.
 
+mod ahead;
 mod body;
 mod call;
 mod cases;

@@ -63,6 +63,12 @@ pub(crate) struct Shape {
     loops: LoopAnalysis,
 }
 
+impl Shape {
+    pub(crate) fn is_in_loop(&self, block: Block) -> bool {
+        self.loops.innermost_loop(block).is_some()
+    }
+}
+
 impl Emitter<'_> {
     /// How the function's blocks lie.
     pub(crate) fn find_shape(&mut self) {

@@ -1,0 +1,178 @@
+//! Loads that are printed before stores: whatever lies where, quick builds find what exact ones do.
+
+#![allow(clippy::unwrap_used)] // in a test, that is an assertion
+
+use crate::{Checks, CompileOptions, Compiled, Entry, Extent, Job, Mapper, Program};
+use gpu_run_abi::Layout;
+use gpu_run_wasi::Builder;
+use std::sync::Arc;
+
+fn mapper(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Mapper {
+    let options = CompileOptions {
+        layout,
+        sm: 75,
+        entry: Entry::Start,
+        checks,
+        own_memory,
+        registers: None,
+        shape: Default::default(),
+    };
+    let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
+    assert_eq!(compiled.slots.own > 0, own_memory > 0, "it does not fit");
+    let device = gpu_run_device::open(&std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())).unwrap();
+    let program = Arc::new(Program::load(device, Arc::new(compiled)).unwrap());
+    Mapper::new(program, Extent { capacity: 128, ..Extent::default() }, None).unwrap()
+}
+
+/// What each job printed, and how many had to run again.
+fn run(mapper: &Mapper, stdin: &[[u8; 2]]) -> (Vec<Vec<u8>>, u64) {
+    let context = Arc::new(Builder::new());
+    let job = |(number, text): (u64, &[u8; 2])| Job { context: context.clone(), number, stdin: text[..].into() };
+    let (results, stats) = mapper.run((0..).zip(stdin).map(job).collect(), None).unwrap();
+    (results.iter().map(|done| done.stdout.to_vec()).collect(), stats.again)
+}
+
+/// Stdin's two bytes, times `scale`, are two places, `$p` and `$q`. Three rounds of `body` are done, each `step` bytes further in both; then all there is printed.
+/// How many is read from memory, so that it is not known.
+fn rounds(body: &str, scale: u32, step: u32) -> String {
+    format!(
+        r#"(module
+          (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+          (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+          (memory (export "memory") 1)
+          (func (export "_start") (local $p i32) (local $q i32) (local $i i32)
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 2))
+          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (loop $fill
+            (i32.store8 offset=1024 (local.get $i) (i32.add (i32.const 11) (i32.mul (local.get $i) (i32.const 37))))
+            (br_if $fill (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1024))))
+          (local.set $p (i32.mul (i32.load8_u (i32.const 100)) (i32.const {scale})))
+          (local.set $q (i32.mul (i32.load8_u (i32.const 101)) (i32.const {scale})))
+          (local.set $i (i32.add (i32.load (i32.const 8)) (i32.const 1)))
+          (loop $round
+            {body}
+            (local.set $p (i32.add (local.get $p) (i32.const {step})))
+            (local.set $q (i32.add (local.get $q) (i32.const {step})))
+            (br_if $round (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+          (i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 1024))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    )
+}
+
+/// Four times: the second array's element becomes the sum of both.
+fn sums(ty: &str, load: &str, store: &str, bytes: u32) -> String {
+    (0..4)
+        .map(|k| 1024 + k * bytes)
+        .map(|at| {
+            let load = |from: &str| format!("({ty}.{} (local.get {from}))", load.replace('@', &format!("offset={at}")));
+            let store = store.replace('@', &format!("offset={at}"));
+            format!(
+                "({ty}.{store} (local.get $q) ({ty}.add ({ty}.const 1) ({ty}.add {} {})))\n",
+                load("$p"),
+                load("$q")
+            )
+        })
+        .collect()
+}
+
+/// The first array's place from 40 below the second's to 40 above.
+fn distances() -> Vec<[u8; 2]> {
+    (0..=80).map(|p| [p, 40]).collect()
+}
+
+fn same_as_exact(body: &str, scale: u32, step: u32) {
+    let wat = rounds(body, scale, step);
+    let inputs = distances();
+    let (exact, _) = run(&mapper(&wat, Layout::Interleaved, Checks::Exact, 0), &inputs);
+    assert!(exact.iter().all(|printed| printed.len() == 1024));
+    for (layout, own) in [(Layout::Linear, 0), (Layout::Interleaved, 0), (Layout::Interleaved, 256 << 10)] {
+        let (fast, again) = run(&mapper(&wat, layout, Checks::Fast, own), &inputs);
+        for ((fast, exact), input) in fast.iter().zip(&exact).zip(&inputs) {
+            assert!(fast == exact, "{layout:?}, own {own}: the places {input:?}, times {scale}");
+        }
+        assert_eq!(again, 0, "{layout:?}, own {own}: the quick build did not finish");
+    }
+}
+
+#[test]
+fn bytes_that_overlap_or_not() {
+    same_as_exact(&sums("i32", "load8_u @", "store8 @", 1), 1, 4);
+}
+
+#[test]
+fn words_that_overlap_by_any_number_of_bytes() {
+    same_as_exact(&sums("i32", "load @ align=1", "store @ align=1", 4), 1, 16);
+}
+
+#[test]
+fn aligned_words_that_overlap_or_not() {
+    same_as_exact(&sums("i32", "load @", "store @", 4), 4, 16);
+}
+
+#[test]
+fn aligned_words_of_64_bits_that_overlap_or_not() {
+    same_as_exact(&sums("i64", "load @", "store @", 8), 8, 32);
+}
+
+/// Wide loads that begin before, in or behind what a narrow store writes, and the other way round.
+#[test]
+fn accesses_of_different_sizes() {
+    let body = |wide: &str, narrow: &str| {
+        format!(
+            "(i64.store offset=1024 align=1 (local.get {wide}) (i64.load8_u offset=1030 (local.get {narrow})))
+             (i64.store8 offset=1033 (local.get {narrow}) (i64.load offset=1027 align=1 (local.get {wide})))
+             (i64.store offset=1040 align=1 (local.get {wide}) (i64.load8_u offset=1032 (local.get {narrow})))
+             (i64.store8 offset=1024 (local.get {narrow}) (i64.load offset=1048 align=1 (local.get {wide})))
+             (i64.store16 offset=1056 align=1 (local.get {wide}) (i64.load16_u offset=1037 align=1 (local.get {narrow})))"
+        )
+    };
+    same_as_exact(&body("$p", "$q"), 1, 3);
+    same_as_exact(&body("$q", "$p"), 1, 3);
+}
+
+/// The first to touch each array is a store, whose test of bounds the loads rely on.
+#[test]
+fn loads_behind_the_store_that_tests_for_them() {
+    let body: String = (0..4)
+        .map(|k| {
+            let at = 1024 + 8 * k;
+            format!(
+                "(i32.store offset={at} (local.get $q) (i32.xor (local.get $p) (local.get $i)))
+                 (i32.store offset={} (local.get $p) (i32.add (i32.load offset={} (local.get $q)) (i32.load offset={} (local.get $p))))\n",
+                at + 4,
+                at + 4,
+                at + 8,
+            )
+        })
+        .collect();
+    same_as_exact(&body, 4, 32);
+}
+
+/// Stores at constant places, which loads by a root may be of.
+#[test]
+fn constant_places_that_are_read_by_a_root() {
+    let body: String = (0..4)
+        .map(|k| {
+            let (from, to) = (1024 + k, 1060 + 2 * k);
+            format!(
+                "(i32.store8 (i32.const {to}) (i32.add (i32.const 5) (i32.load8_u offset={from} (local.get $p))))\n"
+            )
+        })
+        .collect();
+    same_as_exact(&body, 1, 4);
+}
+
+/// An index that is itself loaded is no root that could be compared.
+#[test]
+fn places_that_the_round_itself_looks_up() {
+    let body: String = (0..4)
+        .map(|k| {
+            let (from, to) = (1024 + k, 1100 + k);
+            format!(
+                "(i32.store8 offset=1024 (i32.load8_u offset={to} (local.get $q))
+                   (i32.load8_u offset=1024 (i32.load8_u offset={from} (local.get $p))))\n"
+            )
+        })
+        .collect();
+    same_as_exact(&body, 1, 4);
+}
