@@ -24,8 +24,6 @@ mod journal;
 mod line;
 mod linker;
 mod map;
-#[cfg(test)]
-mod map_ahead_tests;
 mod outbox;
 mod program;
 mod results;

@@ -430,3 +430,7 @@ mod tests;
 #[cfg(test)]
 #[path = "map_float_tests.rs"]
 mod float_tests;
+
+#[cfg(test)]
+#[path = "map_ahead_tests.rs"]
+mod ahead_tests;

@@ -2,25 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // in a test, that is an assertion
 
-use crate::{Checks, CompileOptions, Compiled, Entry, Extent, Job, Mapper, Program};
+use super::tests::built;
+use super::*;
+use crate::Checks;
 use gpu_run_abi::Layout;
-use gpu_run_wasi::Builder;
-use std::sync::Arc;
 
 fn mapper(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Mapper {
-    let options = CompileOptions {
-        layout,
-        sm: 75,
-        entry: Entry::Start,
-        checks,
-        own_memory,
-        registers: None,
-        shape: Default::default(),
-    };
-    let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
-    assert_eq!(compiled.slots.own > 0, own_memory > 0, "it does not fit");
-    let device = gpu_run_device::open(&std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())).unwrap();
-    let program = Arc::new(Program::load(device, Arc::new(compiled)).unwrap());
+    let program = built(wat, layout, checks, own_memory);
+    assert_eq!(program.compiled().slots.own > 0, own_memory > 0, "it does not fit");
     Mapper::new(program, Extent { capacity: 128, ..Extent::default() }, None).unwrap()
 }
 
@@ -59,9 +48,12 @@ fn rounds(body: &str, scale: u32, step: u32) -> String {
     )
 }
 
-/// Four times: the second array's element becomes the sum of both.
+/// Elements a round takes: enough for it to pay.
+const ELEMENTS: u32 = 12;
+
+/// So many times: the second array's element becomes the sum of both.
 fn sums(ty: &str, load: &str, store: &str, bytes: u32) -> String {
-    (0..4)
+    (0..ELEMENTS)
         .map(|k| 1024 + k * bytes)
         .map(|at| {
             let load = |from: &str| format!("({ty}.{} (local.get {from}))", load.replace('@', &format!("offset={at}")));
@@ -96,44 +88,49 @@ fn same_as_exact(body: &str, scale: u32, step: u32) {
 
 #[test]
 fn bytes_that_overlap_or_not() {
-    same_as_exact(&sums("i32", "load8_u @", "store8 @", 1), 1, 4);
+    same_as_exact(&sums("i32", "load8_u @", "store8 @", 1), 1, 12);
 }
 
 #[test]
 fn words_that_overlap_by_any_number_of_bytes() {
-    same_as_exact(&sums("i32", "load @ align=1", "store @ align=1", 4), 1, 16);
+    same_as_exact(&sums("i32", "load @ align=1", "store @ align=1", 4), 2, 48);
 }
 
 #[test]
 fn aligned_words_that_overlap_or_not() {
-    same_as_exact(&sums("i32", "load @", "store @", 4), 4, 16);
+    same_as_exact(&sums("i32", "load @", "store @", 4), 4, 48);
 }
 
 #[test]
 fn aligned_words_of_64_bits_that_overlap_or_not() {
-    same_as_exact(&sums("i64", "load @", "store @", 8), 8, 32);
+    same_as_exact(&sums("i64", "load @", "store @", 8), 8, 96);
 }
 
 /// Wide loads that begin before, in or behind what a narrow store writes, and the other way round.
 #[test]
 fn accesses_of_different_sizes() {
-    let body = |wide: &str, narrow: &str| {
-        format!(
-            "(i64.store offset=1024 align=1 (local.get {wide}) (i64.load8_u offset=1030 (local.get {narrow})))
-             (i64.store8 offset=1033 (local.get {narrow}) (i64.load offset=1027 align=1 (local.get {wide})))
-             (i64.store offset=1040 align=1 (local.get {wide}) (i64.load8_u offset=1032 (local.get {narrow})))
-             (i64.store8 offset=1024 (local.get {narrow}) (i64.load offset=1048 align=1 (local.get {wide})))
-             (i64.store16 offset=1056 align=1 (local.get {wide}) (i64.load16_u offset=1037 align=1 (local.get {narrow})))"
-        )
+    // One access, by its place: of the wide ones 16 bytes apart, of the narrow ones 3.
+    let body = |wide: &str, narrow: &str| -> String {
+        (0..ELEMENTS)
+            .map(|k| {
+                let (first, byte) = (1024 + 16 * k, 1030 + 3 * k);
+                format!(
+                    "(i64.store offset={first} align=1 (local.get {wide}) (i64.load8_u offset={byte} (local.get {narrow})))
+                     (i64.store16 offset={} align=1 (local.get {narrow}) (i64.load offset={} align=1 (local.get {wide})))\n",
+                    byte + 1,
+                    first + 7,
+                )
+            })
+            .collect()
     };
-    same_as_exact(&body("$p", "$q"), 1, 3);
-    same_as_exact(&body("$q", "$p"), 1, 3);
+    same_as_exact(&body("$p", "$q"), 3, 5);
+    same_as_exact(&body("$q", "$p"), 3, 5);
 }
 
 /// The first to touch each array is a store, whose test of bounds the loads rely on.
 #[test]
 fn loads_behind_the_store_that_tests_for_them() {
-    let body: String = (0..4)
+    let body: String = (0..ELEMENTS)
         .map(|k| {
             let at = 1024 + 8 * k;
             format!(
@@ -151,7 +148,7 @@ fn loads_behind_the_store_that_tests_for_them() {
 /// Stores at constant places, which loads by a root may be of.
 #[test]
 fn constant_places_that_are_read_by_a_root() {
-    let body: String = (0..4)
+    let body: String = (0..ELEMENTS)
         .map(|k| {
             let (from, to) = (1024 + k, 1060 + 2 * k);
             format!(
@@ -165,7 +162,7 @@ fn constant_places_that_are_read_by_a_root() {
 /// An index that is itself loaded is no root that could be compared.
 #[test]
 fn places_that_the_round_itself_looks_up() {
-    let body: String = (0..4)
+    let body: String = (0..ELEMENTS)
         .map(|k| {
             let (from, to) = (1024 + k, 1100 + k);
             format!(

@@ -18,8 +18,9 @@ use cranelift_codegen::ir::{Block, Inst, InstructionData, MemFlags, Opcode, Valu
 use gpu_run_abi::intrinsic::region;
 use std::collections::{BTreeSet, HashMap};
 
-/// Loads that must come before a store by another root, for it to pay: of one root, an assembler knows as much.
-const LEAST: usize = 3;
+/// Loads that must come before a store by another root, for it to pay: of one root, an assembler knows as much. Measured: with fewer, nothing is gained, and where their registers
+/// are what keeps a warp from running beside the others, much is lost.
+const LEAST: usize = 10;
 
 /// Pairs of roots that may have to be compared: each is three instructions and may fail.
 const MOST_PAIRS: usize = 4;
@@ -179,7 +180,7 @@ impl Emitter<'_> {
         }
         let plain = self.body.local();
         self.branch_if_touching(&ahead.pairs, plain);
-        let (guest, known_nonzero) = (self.guest.clone(), self.known_nonzero.clone());
+        let (guest, known_nonzero, provided) = (self.guest.clone(), self.known_nonzero.clone(), self.provided);
         for &step in &ahead.order {
             match step {
                 _ if self.ended => break,
@@ -192,7 +193,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         // The copy begins where the better order did.
-        (self.guest, self.known_nonzero, self.ended) = (guest, known_nonzero, false);
+        (self.guest, self.known_nonzero, self.provided, self.ended) = (guest, known_nonzero, provided, false);
         self.next = None;
         let marks = self.marks.take();
         self.out_of_line(|e| {

@@ -26,8 +26,9 @@ use std::time::Instant;
 const REGISTERS: u32 = 128;
 /// The same for a program with a function that needs far more, as unrolled arithmetic does: half as many warps at once are then faster than so much traffic.
 const MANY_REGISTERS: u32 = 255;
-/// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller.
-const SPILLED: u32 = 384;
+/// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller, and with 440 twice as many warps were still
+/// faster.
+const SPILLED: u32 = 640;
 /// PTX from this length on is assembled once, spilled or not: a program of this size has an odd function among thousands, and would take twice as long.
 const LARGE: usize = 4 << 20;
 /// PTX of a part, unless there would be too many: a tenth of a second, of which starting ptxas is a quarter.
