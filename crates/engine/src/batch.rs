@@ -106,12 +106,12 @@ fn memory_limit(
         return Ok(least);
     }
     let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
-    // Memory that is really taken is shared fairly, and some is left for stacks and code.
+    // Memory that is really taken is shared fairly, and some is left: stacks have a quarter of it, and there are code, and instances elsewhere.
     let slots = |count| compiled.layout.slots(count);
     let share = match properties.overcommits {
         true => RESERVATION / slots(count.max(1)),
         false => {
-            (properties.memory_bytes / 4 * 3 / slots(count.max(1))).min(properties.memory_bytes / LARGEST / slots(1))
+            (properties.memory_bytes / 8 * 5 / slots(count.max(1))).min(properties.memory_bytes / LARGEST / slots(1))
         }
     };
     let growing = compiled.memories.iter().filter(|memory| memory.grows).count() as u64;
