@@ -29,7 +29,7 @@ const MANY_REGISTERS: u32 = 255;
 /// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller, and with 440 twice as many warps were still
 /// faster.
 const SPILLED: u32 = 640;
-/// PTX from this length on is assembled once, spilled or not: a program of this size has an odd function among thousands, and would take twice as long.
+/// PTX from this length on is assembled once, spilled or not, and not function by function: a program of this size has an odd function among thousands, and would take twice as long, or a sixth longer.
 const LARGE: usize = 4 << 20;
 /// PTX of a part, unless there would be too many: a tenth of a second, of which starting ptxas is a quarter.
 const PIECE: usize = 32 << 10;
@@ -116,18 +116,19 @@ impl Tools {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let count = (ptx.len() / PIECE).clamp(1, PARTS * cores);
         let texts = split(ptx, count).unwrap_or_else(|| vec![ptx.to_owned()]);
-        let may_spill = options.registers.is_some() || options.once || ptx.len() >= LARGE;
-        self.assemble_parts(&texts, target, options.registers.unwrap_or(REGISTERS), may_spill)
+        let is_large = ptx.len() >= LARGE;
+        let may_spill = options.registers.is_some() || options.once || is_large;
+        let how = How { target, registers: options.registers.unwrap_or(REGISTERS), may_spill, apart: !is_large };
+        self.assemble_parts(&texts, how)
     }
 
-    fn assemble_parts(&self, texts: &[String], target: u32, registers: u32, may_spill: bool) -> Result<Vec<u8>> {
+    fn assemble_parts(&self, texts: &[String], how: How) -> Result<Vec<u8>> {
         let place =
             tempfile::Builder::new().prefix("gpu-run-").tempdir().map_err(|e| failed("a temporary folder", e))?;
-        let part =
-            |n: usize| Part { tools: self, target, text: &texts[n], name: place.path().join(format!("part{n}")) };
+        let part = |n: usize| Part { tools: self, how, text: &texts[n], name: place.path().join(format!("part{n}")) };
         let assemble = |n: usize| {
             part(n).write()?;
-            let again = most_spilled(&part(n).assemble(registers)?) > SPILLED && !may_spill;
+            let again = most_spilled(&part(n).assemble(how.registers)?) > SPILLED && !how.may_spill;
             if again {
                 part(n).assemble(MANY_REGISTERS)?;
             }
@@ -141,7 +142,7 @@ impl Tools {
             part(0).assemble(MANY_REGISTERS)?;
         }
         let objects: Vec<_> = (0..texts.len()).map(|n| part(n).object()).collect();
-        self.nvlink(target, &objects, place.path()).map_err(|complaint| complaint.about(&texts[0]))
+        self.nvlink(how.target, &objects, place.path()).map_err(|complaint| complaint.about(&texts[0]))
     }
 
     fn nvlink(&self, target: u32, objects: &[PathBuf], place: &Path) -> Result<Vec<u8>, Complaint> {
@@ -157,10 +158,21 @@ impl Tools {
     }
 }
 
+/// How a program is assembled.
+#[derive(Clone, Copy)]
+struct How {
+    target: u32,
+    registers: u32,
+    /// Nothing is assembled again for what it spills.
+    may_spill: bool,
+    /// Each function by itself: what becomes of it does not depend on the others in its part, and takes fewer registers, so that more threads run at once.
+    apart: bool,
+}
+
 /// One of the texts of a program.
 struct Part<'a> {
     tools: &'a Tools,
-    target: u32,
+    how: How,
     text: &'a str,
     /// Its files, but for the kind.
     name: PathBuf,
@@ -191,14 +203,13 @@ impl Part<'_> {
         log.map_err(|complaint| complaint.about(self.text))
     }
 
-    /// Each function by itself: that is how they are in other parts, too, and takes fewer registers, so that more threads run at once.
     fn ptxas(&self, registers: u32, more: &[&str]) -> Result<String, Complaint> {
         let ptxas = |apart: &[&str]| {
-            let mut ptxas = self.tools.command("ptxas", self.target);
+            let mut ptxas = self.tools.command("ptxas", self.how.target);
             ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(apart).args(more);
             run(ptxas.arg("-o").arg(self.object()).arg(self.file()))
         };
-        match ptxas(&["--split-compile=2"]) {
+        match ptxas(if self.how.apart { &["--split-compile=2"] } else { &[] }) {
             // CUDA 11 has no such option.
             Err(Complaint::Refused(log)) if log.contains("split-compile") => ptxas(&[]),
             result => result,
@@ -347,6 +358,10 @@ mod tests {
     use super::super::split::tests::PROGRAM;
     use super::*;
 
+    fn how(may_spill: bool) -> How {
+        How { target: 90, registers: REGISTERS, may_spill, apart: true }
+    }
+
     #[test]
     fn short_texts_start_no_processes() {
         assert_eq!(ways(Assembler::Any, SMALL - 1), [Way::Driver, Way::Tools]);
@@ -419,7 +434,7 @@ mod tests {
             r#"case "$*" in *-O0*) echo unoptimised >> "$last";; *) grep -q brx "$last" && kill -SEGV $$;; esac"#,
         );
         let texts = parts(&[("f1", "brx.idx %r0, $T;"), ("f2", "bar.sync 0;")]);
-        let linked = String::from_utf8(tools.assemble_parts(&texts, 90, 128, false).unwrap()).unwrap();
+        let linked = String::from_utf8(tools.assemble_parts(&texts, how(false)).unwrap()).unwrap();
         assert_eq!(linked, format!("{}unoptimised\n{}", texts[0], texts[1]));
         let whole = tools.assemble(&texts.concat(), 90, CodeOptions::default()).unwrap();
         assert!(whole.ends_with(b"unoptimised\n"));
@@ -438,7 +453,7 @@ mod tests {
                grep -q loop "$last" && echo '    8 bytes stack frame, 900 bytes spill stores, 9 bytes spill loads' >&2"#,
         );
         let linked = |texts: &[String], may_spill| {
-            let linked = tools.assemble_parts(texts, 90, REGISTERS, may_spill).unwrap();
+            let linked = tools.assemble_parts(texts, how(may_spill)).unwrap();
             String::from_utf8(linked)
                 .unwrap()
                 .replace(".func ", "")
@@ -458,7 +473,7 @@ mod tests {
         let mut texts = split(PROGRAM, 8).unwrap();
         let bad = texts.iter_mut().find(|text| text.contains("add.u32 %out")).unwrap();
         *bad = bad.replace("add.u32", "addd.u32");
-        let error = tools.assemble_parts(&texts, 90, REGISTERS, false).unwrap_err();
+        let error = tools.assemble_parts(&texts, how(false)).unwrap_err();
         assert!(matches!(&error, Error::Ptx { text, .. } if text == "addd.u32 %out, %a1, 1;"), "{error}");
     }
 
@@ -477,9 +492,9 @@ mod tests {
         ];
         let ptx = PROGRAM.replace("{\n    add.u32 %out, %a1, 1;\n    ret;\n}", &body.concat());
         let texts = split(&ptx, 8).unwrap();
-        let cubin = tools.assemble_parts(&texts, 90, REGISTERS, false).unwrap();
+        let cubin = tools.assemble_parts(&texts, how(false)).unwrap();
         assert!(cubin.starts_with(b"\x7fELF"));
-        assert!(tools.assemble_parts(&texts, 90, REGISTERS, true).unwrap() != cubin, "it does spill");
+        assert!(tools.assemble_parts(&texts, how(true)).unwrap() != cubin, "it does spill");
     }
 
     #[test]
@@ -490,7 +505,7 @@ mod tests {
         };
         let cubin = tools.assemble(&kernel("bar.sync 0;"), 90, CodeOptions::default()).unwrap();
         assert!(cubin.starts_with(b"\x7fELF"), "{} bytes", cubin.len());
-        let parts = tools.assemble_parts(&split(PROGRAM, 8).unwrap(), 90, REGISTERS, false);
+        let parts = tools.assemble_parts(&split(PROGRAM, 8).unwrap(), how(false));
         assert!(parts.unwrap().starts_with(b"\x7fELF"), "functions of several parts call each other");
         let error = tools.assemble(&kernel("nothing.like.this;"), 90, CodeOptions::default()).unwrap_err();
         assert!(matches!(error, Error::Ptx { line: 6, .. }), "{error}");

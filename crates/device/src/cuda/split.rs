@@ -1,7 +1,7 @@
 //! One PTX text as several that are assembled side by side, and linked.
 //!
-//! ptxas has threads of its own, but reads its input on one, and what is left of a program at the end on few. Assembled with `-c` and `--split-compile`, functions know nothing of each other, so that a text can as well be several: each with some of the functions,
-//! all of them visible, and declarations of the others they name. What becomes of a function is the same, however many there are. Kernels and data are in the first: there is little of them, and how many registers a program may have at all is the kernels' to say.
+//! ptxas has threads of its own, but reads its input on one, and what is left of a program at the end on few. Assembled with `-c`, functions need to know nothing of each other, so that a text can as well be several: each with some of the functions,
+//! all of them visible, and declarations of the others they name. Kernels and data are in the first: there is little of them, and how many registers a program may have at all is the kernels' to say.
 //!
 //! This knows what `crates/ptx` prints: items begin at the beginning of a line, and a function ends with a line `}`. What it does not know is not split.
 
