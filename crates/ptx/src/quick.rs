@@ -53,20 +53,21 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether a number is between the edges, by the high word; with `sign`, whether it is positive besides.
-    fn inside(&mut self, high: Operand, sign: Sign) -> Reg {
-        let (magnitude, shift) = match sign {
-            Sign::Any => (self.word("shl", ".b32", &[high, 1.into()]).into(), EXPONENT + 1),
-            Sign::Plus => (high, EXPONENT),
-        };
-        let above = self.word("sub", ".u32", &[magnitude, i64::from((LEAST << shift) as i32).into()]);
-        let span = i64::from((SPAN << shift) as i32).into();
+    /// Whether a number is between the edges, by a word that has its exponent from bit `at` on and its sign, if any, above.
+    fn inside(&mut self, word: Operand, at: u32) -> Reg {
+        let above = self.word("sub", ".u32", &[word, i64::from((LEAST << at) as i32).into()]);
+        let span = i64::from((SPAN << at) as i32).into();
         self.body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[above.into(), span])
     }
 
-    /// Whether all bits are 0.
-    fn is_nothing(&mut self, [low, high]: [Operand; 2]) -> Reg {
-        let all = self.word("or", ".b32", &[low, high]);
+    /// The high word without its sign, from which the exponent is one bit further up.
+    fn magnitude(&mut self, high: Operand) -> Operand {
+        self.word("shl", ".b32", &[high, 1.into()]).into()
+    }
+
+    /// Whether it is 0 or -0.
+    fn is_nothing(&mut self, low: Operand, magnitude: Operand) -> Reg {
+        let all = self.word("or", ".b32", &[low, magnitude]);
         self.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[all.into(), 0.into()])
     }
 
@@ -93,12 +94,6 @@ impl Emitter<'_> {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Sign {
-    Any,
-    Plus,
-}
-
 fn is_inside(bits: u64) -> bool {
     (LEAST..LEAST + SPAN).contains(&((bits >> (32 + EXPONENT)) as u32 & 0x7ff))
 }
@@ -108,16 +103,19 @@ const ONE: Operand = Operand::F64(1.0f64.to_bits());
 pub(crate) fn divide(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
     let (a, b) = (e.value(a), e.value(b));
-    if let Operand::Reg(_) = a {
-        // Nothing divided by something is nothing: the steps below say so, too, unless it is -0.
-        let halves = e.body.unpack(a);
-        let (inside, nothing) = (e.inside(halves[1], Sign::Any), e.is_nothing(halves));
+    let is_constant = !matches!(a, Operand::Reg(_));
+    if !is_constant {
+        // Nothing divided by something is nothing, which the steps below say, too, but for the sign.
+        let [low, high] = e.body.unpack(a);
+        let magnitude = e.magnitude(high);
+        let (inside, nothing) = (e.inside(magnitude, EXPONENT + 1), e.is_nothing(low, magnitude));
         let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
         e.provide(holds);
     }
     if let Operand::Reg(_) = b {
         let [_, high] = e.body.unpack(b);
-        let holds = e.inside(high, Sign::Any);
+        let magnitude = e.magnitude(high);
+        let holds = e.inside(magnitude, EXPONENT + 1);
         e.provide(holds);
     }
     let (a, b) = (e.load_operand(a, types::F64), e.load_operand(b, types::F64));
@@ -133,15 +131,22 @@ pub(crate) fn divide(e: &mut Emitter<'_>, inst: Inst) -> Done {
     // What is left of `a` is exact, so that the last step rounds once.
     let quotient = e.double("mul.rn", &[a.into(), inverse.into()]);
     let rest = e.fma(minus, quotient, a);
-    e.body.op("fma.rn", ".f64", &[result.into(), inverse.into(), rest.into(), quotient.into()]);
+    if is_constant {
+        e.body.op("fma.rn", ".f64", &[result.into(), inverse.into(), rest.into(), quotient.into()]);
+        return Ok(());
+    }
+    let rounded = e.fma(inverse, rest, quotient);
+    e.body.op("copysign", ".f64", &[result.into(), quotient.into(), rounded.into()]); // PTX has the sign first
     Ok(())
 }
 
 pub(crate) fn square_root(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let x = e.in_register(x);
-    let halves = e.body.unpack(x.into());
-    let (inside, nothing) = (e.inside(halves[1], Sign::Plus), e.is_nothing(halves));
+    let [low, high] = e.body.unpack(x.into());
+    let magnitude = e.magnitude(high);
+    // With its sign, what is below 0 is outside.
+    let (inside, nothing) = (e.inside(high, EXPONENT), e.is_nothing(low, magnitude));
     let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
     e.provide(holds);
     // 1 / root: 20 bits, then all but the last few.
