@@ -173,3 +173,17 @@ fn places_that_the_round_itself_looks_up() {
         .collect();
     same_as_exact(&body, 1, 4);
 }
+
+/// Quotients in both copies of a block: what must hold for them is looked at in each.
+#[test]
+fn what_is_divided_between_loads_and_stores() {
+    let body: String = (0..ELEMENTS)
+        .map(|k| {
+            let number =
+                |from: &str| format!("(f64.convert_i32_u (i32.load offset={} (local.get {from})))", 1024 + 4 * k);
+            let quotient = format!("(f64.div (f64.mul (f64.const 1e6) {}) {})", number("$p"), number("$q"));
+            format!("(i32.store offset={} (local.get $q) (i32.trunc_sat_f64_u {quotient}))\n", 1024 + 4 * k)
+        })
+        .collect();
+    same_as_exact(&body, 4, 48);
+}
