@@ -101,7 +101,7 @@ fn run(program: Arc<Program>, records: &[Vec<u8>]) -> u64 {
 fn quick_division_and_roots_of_ordinary_numbers_are_right_and_do_not_run_again() {
     let mut numbers = Numbers(1);
     let mut pair = |n: usize| match n % 3 {
-        0 => (if n % 2 == 0 { 0.0 } else { -0.0 }, numbers.ordinary()),
+        0 => (if n.is_multiple_of(2) { 0.0 } else { -0.0 }, numbers.ordinary()),
         1 => (numbers.ordinary().abs(), numbers.ordinary()),
         _ => {
             let (a, b) = numbers.close_to_the_middle();

@@ -58,6 +58,9 @@ fn recorded(folder: &std::path::Path, images: &[Image], options: Options) -> (Lo
     }
     post_load(&machine, 99, 200);
     wait_for(&machine, "all events", |machine| machine.state().waiting == 0);
+    // Work that an event asks for begins in the tick after it.
+    let taken = machine.state().tick;
+    wait_for(&machine, "work", |machine| machine.state().tick > taken + 2);
     let ended = end(machine);
     let log = Log::read(&path).unwrap();
     let codes: Vec<_> = images.iter().map(Image::hash).collect();
