@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, that is an assertion
 
-use super::tests::built;
+use super::tests::{IMPORTS, built, jobs};
 use super::*;
 use crate::Checks;
 use gpu_run_abi::Layout;
@@ -15,9 +15,7 @@ fn mapper(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Mapper 
 
 /// What each job printed, and how many had to run again.
 fn run(mapper: &Mapper, stdin: &[[u8; 2]]) -> (Vec<Vec<u8>>, u64) {
-    let context = Arc::new(Builder::new());
-    let job = |(number, text): (u64, &[u8; 2])| Job { context: context.clone(), number, stdin: text[..].into() };
-    let (results, stats) = mapper.run((0..).zip(stdin).map(job).collect(), None).unwrap();
+    let (results, stats) = mapper.run(jobs(stdin), None).unwrap();
     (results.iter().map(|done| done.stdout.to_vec()).collect(), stats.again)
 }
 
@@ -25,11 +23,7 @@ fn run(mapper: &Mapper, stdin: &[[u8; 2]]) -> (Vec<Vec<u8>>, u64) {
 /// How many is read from memory, so that it is not known.
 fn rounds(body: &str, scale: u32, step: u32) -> String {
     format!(
-        r#"(module
-          (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-          (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
-          (memory (export "memory") 1)
-          (func (export "_start") (local $p i32) (local $q i32) (local $i i32)
+        r#"(module {IMPORTS} (func (export "_start") (local $p i32) (local $q i32) (local $i i32)
           (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 2))
           (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
           (loop $fill

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, that is an assertion
 
-use super::tests::{IMPORTS, built, program};
+use super::tests::{IMPORTS, built, jobs, program};
 use super::*;
 use crate::Checks;
 use gpu_run_abi::Layout;
@@ -83,10 +83,8 @@ fn expected(record: &[u8]) -> Vec<u8> {
 }
 
 fn run(program: Arc<Program>, records: &[Vec<u8>]) -> u64 {
-    let context = Arc::new(Builder::default());
-    let job = |(number, record): (u64, &Vec<u8>)| Job { context: context.clone(), number, stdin: record[..].into() };
     let mapper = Mapper::new(program, Extent { capacity: 256, ..Extent::default() }, None).unwrap();
-    let (results, stats) = mapper.run((0..).zip(records).map(job).collect(), None).unwrap();
+    let (results, stats) = mapper.run(jobs(records), None).unwrap();
     for (done, record) in results.iter().zip(records) {
         assert_eq!(done.end, &End::Returned);
         for ((got, wanted), pair) in done.stdout.chunks(16).zip(expected(record).chunks(16)).zip(record.chunks(16)) {

@@ -66,9 +66,9 @@ impl From<Done<'_>> for Owned {
     }
 }
 
-fn jobs(stdin: &[&str]) -> Vec<Job> {
+pub(super) fn jobs<T: AsRef<[u8]>>(stdin: &[T]) -> Vec<Job> {
     let context = Arc::new(Builder::new());
-    let job = |(number, text): (u64, &&str)| Job { context: context.clone(), number, stdin: text.as_bytes().into() };
+    let job = |(number, bytes): (u64, &T)| Job { context: context.clone(), number, stdin: bytes.as_ref().into() };
     (0..).zip(stdin).map(job).collect()
 }
 

@@ -130,7 +130,8 @@ impl Emitter<'_> {
         let mut start = 0;
         for segment in kinds.split(|kind| matches!(kind, Kind::Barrier)) {
             let end = start + segment.len();
-            if let Some(scheduled) = Schedule::new(self, &insts[start..end], segment).run()
+            if may_pay(segment)
+                && let Some(scheduled) = Schedule::new(self, &insts[start..end], segment).run()
                 && best.as_ref().is_none_or(|(.., best)| scheduled.gained > best.gained)
             {
                 best = Some((start, end, scheduled));
@@ -274,6 +275,12 @@ impl Emitter<'_> {
     }
 }
 
+/// Whether enough loads come behind a store: of most blocks, nothing more is asked.
+fn may_pay(segment: &[Kind]) -> bool {
+    let behind = segment.iter().skip_while(|kind| !matches!(kind, Kind::Store(_)));
+    behind.filter(|kind| matches!(kind, Kind::Load(_))).count() >= LEAST
+}
+
 /// The order of the instructions between two barriers, while it is being found.
 struct Schedule<'e, 'a> {
     e: &'e Emitter<'a>,
@@ -322,11 +329,6 @@ impl<'e, 'a> Schedule<'e, 'a> {
     }
 
     fn run(mut self) -> Option<Scheduled> {
-        let first_store = self.kinds.iter().position(|kind| matches!(kind, Kind::Store(_)))?;
-        let behind = self.kinds[first_store..].iter().filter(|kind| matches!(kind, Kind::Load(_))).count();
-        if behind < LEAST {
-            return None;
-        }
         for at in 0..self.insts.len() {
             if self.is_printed[at] {
                 continue;

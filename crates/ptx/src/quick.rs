@@ -14,7 +14,7 @@ use crate::fast::Checks;
 use crate::function::Emitter;
 use crate::integer::{one, two};
 use crate::regs::{Class, Operand, Reg};
-use cranelift_codegen::ir::{Inst, Opcode, types};
+use cranelift_codegen::ir::{Inst, types};
 
 type Done = Result<(), Error>;
 
@@ -28,13 +28,12 @@ const EXPONENT: u32 = 20;
 const MARGIN: i64 = 4;
 
 impl Emitter<'_> {
-    /// Whether this instruction has a quick form in this build.
+    /// Whether this division or root has a quick form in this build.
     pub(crate) fn is_quick(&self, inst: Inst) -> bool {
         let dfg = &self.func.dfg;
         let is_plain = |operand| !matches!(operand, Operand::F64(bits) if !is_inside(bits));
         self.symbols.checks() == Checks::Fast
             && dfg.ctrl_typevar(inst) == types::F64
-            && matches!(dfg.insts[inst].opcode(), Opcode::Fdiv | Opcode::Sqrt)
             && dfg.inst_args(inst).iter().all(|arg| is_plain(self.value(*arg)))
     }
 

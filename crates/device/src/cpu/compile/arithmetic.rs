@@ -8,7 +8,7 @@ use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Binary, Compare, Operand, Round, Type, Unary};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 impl<'u> Translator<'u, '_> {
     pub(super) fn binary(&mut self, op: Binary, ty: Type, o: &[Operand<'u>]) -> Result<()> {
@@ -349,9 +349,9 @@ impl<'u> Translator<'u, '_> {
         }
         let one = self.b.ins().f64const(1.0);
         let inverse = self.b.ins().fdiv(one, of);
-        let bits = self.b.ins().bitcast(types::I64, MemFlagsData::new(), inverse);
+        let bits = self.bits_as(inverse, types::I64);
         let high = self.b.ins().band_imm_s(bits, !0xffff_ffff);
-        let about = self.b.ins().bitcast(types::F64, MemFlagsData::new(), high);
+        let about = self.bits_as(high, types::F64);
         self.flushed(about)
     }
 

@@ -442,7 +442,7 @@ impl<'u> Translator<'u, '_> {
     }
 
     /// The same bits as another type of the same size.
-    fn bits_as(&mut self, value: Value, ty: types::Type) -> Value {
+    pub(super) fn bits_as(&mut self, value: Value, ty: types::Type) -> Value {
         if self.b.func.dfg.value_type(value) == ty {
             return value;
         }
