@@ -72,18 +72,6 @@ impl Body {
         self.out.push_str(";\n");
     }
 
-    /// `@predicate load`
-    pub(crate) fn load_if(&mut self, predicate: Reg, name: &str, result: Reg, base: Reg) {
-        self.guard(predicate, When::True);
-        self.out.push(' ');
-        self.out.push_str(name);
-        self.out.push(' ');
-        push_reg(&mut self.out, result);
-        self.out.push_str(", ");
-        push_address(&mut self.out, base, 0);
-        self.end();
-    }
-
     /// `@predicate store`
     pub(crate) fn store_if(&mut self, predicate: Reg, name: &str, base: Reg, offset: i64, value: Operand) {
         self.guard(predicate, When::True);
@@ -107,13 +95,6 @@ impl Body {
     pub(crate) fn exit_if(&mut self, predicate: Reg, when: When) {
         self.guard(predicate, when);
         self.out.push_str(" exit");
-        self.end();
-    }
-
-    /// `@predicate nanosleep.u32 0;`
-    pub(crate) fn yield_if(&mut self, predicate: Reg) {
-        self.guard(predicate, When::True);
-        self.out.push_str(" nanosleep.u32 0");
         self.end();
     }
 

@@ -390,6 +390,9 @@ fn special_register(e: &mut Emitter<'_>, inst: Inst, suffix: &str, name: &'stati
 }
 
 /// See [`Intrinsic::Tick`]. A loop that ends soon by itself need not look whether it should.
+///
+/// The look is a branch and no load under a predicate: a GPU's loads come back in order, also those that are not done, so that each round would wait
+/// for what others have asked memory for.
 fn tick(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let [left, stop] = *e.func.dfg.inst_args(inst) else { return Err(e.unsupported(inst)) };
     let (result, left) = (e.result(inst)?, e.number(left));
@@ -398,17 +401,25 @@ fn tick(e: &mut Emitter<'_>, inst: Inst) -> Done {
         return Ok(());
     }
     let stop = e.in_register(stop);
-    let rest = e.body.op_to_temp(Class::B32, "add", ".u32", &[left, (-1).into()]);
-    let spent = e.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[rest.into(), 0.into()]);
-    let word = e.body.op_to_temp(Class::B32, "mov", ".b32", &[0.into()]);
-    e.body.load_if(spent, "ld.global.L1::no_allocate.u32", word, stop);
-    if e.symbols.memory().region > 0 {
-        // Who waits in such a loop for another thread may be in that one's way, on `cpu`.
-        e.body.yield_if(spent);
-    }
-    e.body.op("selp", ".b32", &[result.into(), INTERVAL.into(), rest.into(), spent.into()]);
-    let ends = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
-    e.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)
+    e.body.op("add", ".u32", &[result.into(), left, (-1).into()]);
+    let spent = e.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[result.into(), 0.into()]);
+    let (look, on) = (e.body.local(), e.body.local());
+    e.body.branch_if(spent, When::True, look);
+    e.body.place(on);
+    e.out_of_line(|e| {
+        e.body.place(look);
+        let word = e.body.temp(Class::B32);
+        e.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
+        if e.symbols.memory().region > 0 {
+            // Who waits in such a loop for another thread may be in that one's way, on `cpu`.
+            e.body.op("nanosleep.u32", "", &[0.into()]);
+        }
+        let ends = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
+        e.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)?;
+        e.body.op("mov", ".b32", &[result.into(), INTERVAL.into()]);
+        e.body.branch(on);
+        Ok(())
+    })
 }
 
 // ---- addresses ----

@@ -41,6 +41,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) body: Body,
     /// Paths that are seldom taken, placed behind the last block.
     tail: String,
+    /// Room for what is written out of line, to be used again.
+    aside: String,
     pub(crate) values: SecondaryMap<Value, Operand>,
     pub(crate) vectors: Vectors,
     uses: SecondaryMap<Value, u32>,
@@ -77,6 +79,7 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         func,
         body: Body::default(),
         tail: String::new(),
+        aside: String::new(),
         values: SecondaryMap::with_default(Operand::Int(0)),
         vectors: Vectors::default(),
         uses: SecondaryMap::new(),
@@ -330,11 +333,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// What `write` writes goes behind the last block.
+    /// What `write` writes goes behind the last block. It may in turn write something that does.
     pub(crate) fn out_of_line<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
-        std::mem::swap(&mut self.body.out, &mut self.tail);
+        let aside = std::mem::take(&mut self.aside);
+        let inline = std::mem::replace(&mut self.body.out, aside);
         let result = write(self);
-        std::mem::swap(&mut self.body.out, &mut self.tail);
+        self.aside = std::mem::replace(&mut self.body.out, inline);
+        self.tail.push_str(&self.aside);
+        self.aside.clear();
         result
     }
 }
