@@ -102,7 +102,8 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         memory,
         low,
         own,
-        fixed: _, // compiled code alone asks for it
+        near: _, // compiled code alone asks for these
+        fixed: _,
         constants,
         gang,
     } = slots;
@@ -161,6 +162,7 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
         memory,
         low,
         own,
+        near: 0,
         fixed: 0..0,
         constants,
         gang: gang.first().copied(),
