@@ -240,7 +240,7 @@ impl Batch {
     ) -> Result<(Vec<Context>, u64), Error> {
         let count = guests.count() as u64;
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
-        self.bus.begin(guests, run.deadline);
+        self.bus.begin(guests, run.deadline)?;
         let flags = if run.fresh { FRESH } else { 0 } | if run.start && self.compiled.has_start { START } else { 0 };
         let args = [
             Arg::U64(self.slots.address()),

@@ -45,7 +45,7 @@ impl Device {
 fn few_calls_and_many_are_each_answered_once_from_run_to_run() {
     let mut device = Device::new(1000);
     for count in [1, 10, FEW as u32, 1000] {
-        device.bus.begin(Guests::Quiet(1000, Arc::new(Nothing)), None);
+        device.bus.begin(Guests::Quiet(1000, Arc::new(Nothing)), None).unwrap();
         assert!(!device.bus.service(), "nobody has asked");
         for sequence in 1..=3 {
             (0..count).for_each(|slot| device.ask(slot * 7 % 1000));
@@ -61,7 +61,7 @@ fn few_calls_and_many_are_each_answered_once_from_run_to_run() {
 #[test]
 fn a_slot_that_is_none_and_a_call_that_is_none_harm_nobody() {
     let mut device = Device::new(4);
-    device.bus.begin(Guests::Quiet(3, Arc::new(Nothing)), None);
+    device.bus.begin(Guests::Quiet(3, Arc::new(Nothing)), None).unwrap();
     device.ask(3);
     device.send(Request { slot: 1, op: op::NUMBER, args: [0; ARGS_AT_HAND] });
     device.ask(2);
@@ -77,7 +77,7 @@ fn a_slot_that_is_none_and_a_call_that_is_none_harm_nobody() {
 fn calls_a_second_where_everyone_calls() {
     const SLOTS: u32 = 65_536;
     let mut device = Device::new(SLOTS as usize);
-    device.bus.begin(Guests::Quiet(SLOTS as usize, Arc::new(Nothing)), None);
+    device.bus.begin(Guests::Quiet(SLOTS as usize, Arc::new(Nothing)), None).unwrap();
     for round in 0..6 {
         (0..SLOTS).for_each(|slot| device.ask(slot));
         let began = Instant::now();
