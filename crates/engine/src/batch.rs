@@ -5,7 +5,7 @@ use crate::compile::Compiled;
 use crate::error::Error;
 use gpu_run_abi::launch::{self, Ending, local};
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
-use gpu_run_abi::{Header, Launch, Layout};
+use gpu_run_abi::{Header, Launch};
 use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
@@ -22,8 +22,8 @@ const LARGEST: u64 = 4;
 const RESERVATION: u64 = 1 << 42;
 /// Cells of an interleaved slot that are read at once.
 const CELLS: usize = 1 << 14;
-/// Threads of a block at most.
-const BLOCK: u64 = WARP;
+/// Warps of a processor that run at a time; the others wait.
+const SCHEDULERS: u64 = 4;
 
 pub(crate) struct Batch {
     module: Arc<dyn Module>,
@@ -269,11 +269,8 @@ impl Batch {
 
     /// One thread for each of the first slots.
     fn grid(&self, count: u64) -> Grid {
-        // Few instances spread over the processors; interleaved ones stay with their warp.
-        let threads = match self.compiled.layout {
-            Layout::Linear => (count / self.processors.max(1)).clamp(1, BLOCK),
-            Layout::Interleaved => WARP,
-        };
+        // Few instances spread over the processors, one in each of as many warps as run at a time: lanes that part take turns.
+        let threads = (count / (SCHEDULERS * self.processors).max(1)).clamp(1, WARP);
         let threads = self.lanes.map_or(threads, |lanes| u64::from(lanes).clamp(1, WARP));
         let stack_bytes = self.stack_bytes + self.compiled.slots.own as u32;
         Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes }

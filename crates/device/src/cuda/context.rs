@@ -148,9 +148,12 @@ impl Context {
 
     /// Gives each thread of the next launch so much stack, or as much as the card has for it. The launch has to be made while
     /// the guard is held.
-    pub(super) fn stack(&self, wanted: u32) -> Result<MutexGuard<'_, Stack>> {
+    ///
+    /// To change it waits for all launches, and takes the driver a third of a second for the stacks of all threads that fit on a large card. So `few` threads that want less have what there is: the others
+    /// will be back.
+    pub(super) fn stack(&self, wanted: u32, few: bool) -> Result<MutexGuard<'_, Stack>> {
         let mut stack = lock(&self.stack);
-        if stack.wanted == wanted {
+        if stack.wanted == wanted || few && stack.given >= wanted {
             return Ok(stack);
         }
         let _alone = self.alone();

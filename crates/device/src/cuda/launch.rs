@@ -13,6 +13,8 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// A launch that takes less than one of so many places for threads has few.
+const FEW: u64 = 16;
 /// Rounds of service between two looks at the stream, while there is something to serve.
 const BUSY_ROUNDS: u32 = 64;
 
@@ -136,7 +138,8 @@ impl Loaded {
     /// The kernel runs while the guard is held.
     fn launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: Handle) -> Result<Running> {
         let mut parameters: Vec<*mut c_void> = cells.iter_mut().map(|cell| (&raw mut *cell).cast()).collect();
-        let stack = self.context.stack(grid.stack_bytes)?;
+        let threads = u64::from(grid.blocks) * u64::from(grid.threads);
+        let stack = self.context.stack(grid.stack_bytes, threads < self.resident / FEW)?;
         let running = self.context.running();
         let driver = self.context.enter()?;
         // SAFETY: entered; `Entry::cells` made as many cells as the kernel takes, of eight bytes, where a 32-bit value is at the

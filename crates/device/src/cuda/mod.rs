@@ -89,7 +89,7 @@ pub fn open_with(ordinal: usize, options: Options) -> Result<Arc<dyn Device>> {
     card.supported()?;
     let context = Arc::new(Context::new(driver, card.device)?);
     // What a launch is told it has, it must have: a guest that goes by a larger stack would lose the context.
-    card.properties.stack_bytes = context.stack(card.properties.stack_bytes)?.given;
+    card.properties.stack_bytes = context.stack(card.properties.stack_bytes, false)?.given;
     tracing::debug!(id = card.properties.id, name = card.properties.name, "GPU opened");
     Ok(Arc::new(Cuda { card, options, context }))
 }
