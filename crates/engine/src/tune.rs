@@ -50,7 +50,8 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
         // A GPU. Fewer at once have more of the caches each, in the same build. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
         // lanes part and stay apart, fewer of them in each of more warps do better, and best with the memory of each by itself: one build, however many lanes.
         false => {
-            let [apart, thrifty] = [false, true].map(|interleaved| Variant { registers: Some(64), ..usual(interleaved) });
+            let [apart, thrifty] =
+                [false, true].map(|interleaved| Variant { registers: Some(64), ..usual(interleaved) });
             let mut all = vec![
                 usual(true),
                 Variant { batch: batch.div_ceil(2), ..usual(true) },

@@ -8,8 +8,8 @@ use crate::constant::Constant;
 use crate::decode::{ElementKind, Global, Memory, Module, Table};
 use crate::error::Error;
 use crate::types::{ValType, words};
-use gpu_run_abi::gang::RECORD_BYTES;
 use gpu_run_abi::Layout;
+use gpu_run_abi::gang::RECORD_BYTES;
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field, hot};
 use std::ops::Range;
 

@@ -56,12 +56,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 use tape::Tape;
 use writer::{Flow, Rules, Writer};
 
 /// Records in a batch, unless the user says otherwise.
 pub(crate) const GPU_BATCH: u32 = 131_072;
 const CPU_BATCH: u32 = 1024;
+
+/// A run that takes so long had better be tuned, the next time.
+const LONG: Duration = Duration::from_secs(30);
 
 /// How often in a row the device may be lost before anything is written.
 const LOSSES: u32 = 3;
@@ -95,7 +99,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         None
     };
     let (first, tuned) = tuning.unzip();
-    let Choice { options, most, lanes } = tune::choice(&compiler, &device, &source, args, tuned.flatten());
+    let Choice { options, most, lanes, is_guess } = tune::choice(&compiler, &device, &source, args, tuned.flatten());
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;
@@ -114,12 +118,18 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
     let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };
     let reader = Feed { first, reader: input.reader };
+    let began = Instant::now();
     match run(reader, runner, most as usize, &writer, stats, args) {
         Err((error, stats)) => match error.downcast::<Lost>() {
             Ok(lost) => rest.go_on(&lost, &writer, &stats, args),
             Err(error) => Err(error),
         },
-        Ok(code) => Ok(code),
+        Ok(code) => {
+            if is_guess && began.elapsed() > LONG {
+                eprintln!("  hint: `gpu-run tune` with the same program and --input may find a build that is faster");
+            }
+            Ok(code)
+        }
     }
 }
 

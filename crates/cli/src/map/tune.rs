@@ -52,6 +52,8 @@ pub(super) struct Choice {
     pub(super) options: CompileOptions,
     pub(super) most: u32,
     pub(super) lanes: Option<u32>,
+    /// Nobody has found out yet, or said, what is best.
+    pub(super) is_guess: bool,
 }
 
 /// What is asked for, what was just found out, what was found out earlier, or what is usual.
@@ -65,7 +67,7 @@ pub(super) fn choice(
     let most = usual_batch(args, &**device);
     let options = usual_options(args, &**device, most);
     if args.launch.codegen.layout != LayoutChoice::Auto {
-        return Choice { options, most, lanes: None };
+        return Choice { options, most, lanes: None, is_guess: false };
     }
     let earlier = || compiler.tuning(device, &source.wasm, &options).and_then(|tuning| tuning.best());
     match tuned.or_else(earlier) {
@@ -73,9 +75,9 @@ pub(super) fn choice(
             tracing::info!(?variant, "tuned");
             // It may have been found with a few records only: those are no reason to run fewer at once than usual.
             let most = args.batch.unwrap_or(variant.batch.max(most));
-            Choice { options: variant.options(&options), most, lanes: variant.lanes }
+            Choice { options: variant.options(&options), most, lanes: variant.lanes, is_guess: false }
         }
-        None => Choice { options, most, lanes: None },
+        None => Choice { options, most, lanes: None, is_guess: is_gpu(&**device) },
     }
 }
 
