@@ -36,8 +36,6 @@ pub mod region {
     pub const CONSTANT: u32 = 5;
     /// Global `n` of the module is region `GLOBALS + n`.
     pub const GLOBALS: u32 = 16;
-    /// Added to one of the others: the word that stands for it in shared memory, [`crate::layout::hot`].
-    pub const NEAR: u32 = 1 << 31;
 }
 
 macro_rules! intrinsics {

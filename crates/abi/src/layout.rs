@@ -167,22 +167,4 @@ pub mod field {
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 }
 
-/// Words that functions use on entry. They stand for the slot's where a build has them elsewhere: in a gang's region, where one word of all threads lies side by side, or
-/// *near*, in the shared memory of a block of [`WARP`] threads, which is not waited for as memory is.
-pub mod hot {
-    pub const STACK_FLOOR: u64 = 0;
-    pub const FUEL: u64 = 1;
-    /// Only near.
-    pub const MEMORY_BYTES: u64 = 2;
-    /// Only near, and two words.
-    pub const MEMORY_AT: u64 = 3;
-    /// Global `n`, if it is an i32 that begins with a number and changes.
-    pub const GLOBALS: u64 = 5;
-
-    /// Globals further on are never near: all blocks share what there is.
-    pub const NEAR_GLOBALS: u64 = 3;
-    /// From one near word to the next: those of all threads are side by side.
-    pub const NEAR_STRIDE: u64 = 4 * super::WARP;
-}
-
 const _: () = assert!(size_of::<Header>().is_multiple_of(WORD as usize) && field::STATUS == 0);

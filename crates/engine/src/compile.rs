@@ -313,9 +313,9 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
     let (layout, checks) = (options.layout, options.checks);
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
-    let wasm::slot::SlotLayout { memory: at, low, own, near, fixed, gang, .. } = program.slots;
+    let wasm::slot::SlotLayout { memory: at, low, own, fixed, gang, .. } = program.slots;
     let region = gang.map_or(0, |place| place.region);
-    let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0, near, region };
+    let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0, region };
     let atomics = match options.shape {
         Shape::Batch => ptx::Atomics::System,
         Shape::Gang { relaxed: false, .. } => ptx::Atomics::Device,

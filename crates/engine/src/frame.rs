@@ -102,8 +102,7 @@ fn slots(w: &mut Writer, slots: &SlotLayout) {
         memory,
         low,
         own,
-        near: _, // compiled code alone asks for these
-        fixed: _,
+        fixed: _, // compiled code alone asks for it
         constants,
         gang,
     } = slots;
@@ -162,7 +161,6 @@ fn read_slots(r: &mut Reader<'_>) -> Result<SlotLayout> {
         memory,
         low,
         own,
-        near: 0,
         fixed: 0..0,
         constants,
         gang: gang.first().copied(),

@@ -14,11 +14,10 @@ use crate::body::When;
 use crate::function::Emitter;
 use crate::guest::{Access, CELL, Memory, Root};
 use crate::memory::Read;
-use crate::near;
 use crate::range::{Range, Shape};
 use crate::regs::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Value, ValueDef, types};
-use gpu_run_abi::layout::{field, hot};
+use gpu_run_abi::layout::field;
 use std::collections::{HashMap, HashSet};
 
 /// How guest accesses are checked.
@@ -238,13 +237,8 @@ impl Emitter<'_> {
     /// Reads the memory's length, at first or again.
     pub(crate) fn fast_length(&mut self) -> Result<(), crate::Error> {
         let Some(length) = self.plan.length else { return Ok(()) };
-        match self.near {
-            Some(near) => self.body.load("ld.shared", ".u32", length, near, near::offset(hot::MEMORY_BYTES)),
-            None => {
-                let (instance, at) = (self.instance()?, self.symbols.layout().offset(field::MEMORY_BYTES) as i64);
-                self.body.load("ld.global", ".u32", length, instance, at);
-            }
-        }
+        let (instance, at) = (self.instance()?, self.symbols.layout().offset(field::MEMORY_BYTES) as i64);
+        self.body.load("ld.global", ".u32", length, instance, at);
         Ok(())
     }
 

@@ -11,7 +11,6 @@ use crate::exact::Exact;
 use crate::fast::Plan;
 use crate::guest::Guest;
 use crate::moves::{Source, Step};
-use crate::near;
 use crate::operand::sign_extend;
 use crate::range::Shape;
 use crate::regs::{Class, Operand, Reg, unsigned};
@@ -44,8 +43,6 @@ pub(crate) struct Emitter<'a> {
     tail: String,
     /// Room for what is written out of line, to be used again.
     aside: String,
-    /// The address of the instance's first near word, in a function that may ask for them.
-    pub(crate) near: Option<Reg>,
     pub(crate) values: SecondaryMap<Value, Operand>,
     pub(crate) vectors: Vectors,
     uses: SecondaryMap<Value, u32>,
@@ -83,7 +80,6 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         body: Body::default(),
         tail: String::new(),
         aside: String::new(),
-        near: None,
         values: SecondaryMap::with_default(Operand::Int(0)),
         vectors: Vectors::default(),
         uses: SecondaryMap::new(),
@@ -232,10 +228,6 @@ impl Emitter<'_> {
             self.next = order.get(i + 1).copied();
             if i == 0 {
                 self.load_kernel_parameters(block);
-                if self.function.kind == Kind::Device && self.symbols.memory().near > 0 {
-                    let instance = self.instance()?;
-                    self.near = Some(near::base(&mut self.body, instance));
-                }
                 self.find_shape();
                 self.guest_prologue()?;
             }

@@ -10,11 +10,10 @@ use crate::function::Emitter;
 use crate::gang;
 use crate::integer::low_word;
 use crate::memory::Read;
-use crate::near;
 use crate::regs::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, MemFlags, Opcode, Value, ValueDef, types};
 use gpu_run_abi::Layout;
-use gpu_run_abi::layout::{GUARD, WORD, field, hot};
+use gpu_run_abi::layout::{GUARD, WORD, field};
 use smallvec::SmallVec;
 
 /// What is known of the memory when it is compiled for.
@@ -28,8 +27,6 @@ pub struct Memory {
     pub low: u64,
     /// It is the thread's own, in `.local`, and where is in the header: [`field::MEMORY_AT`].
     pub own: bool,
-    /// Words of [`gpu_run_abi::layout::hot`] that are in shared memory, 0 if none are.
-    pub near: u64,
     /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind it and always has `least` bytes.
     pub region: u64,
 }
@@ -105,15 +102,10 @@ impl Emitter<'_> {
         let (at, layout) = (self.symbols.memory().offset(self.symbols.layout()), self.symbols.layout());
         let instance = self.instance()?;
         if self.symbols.memory().own {
-            let [low, high] = [0, 1].map(|half| {
+            let [low, high] = [0, WORD / 2].map(|half| {
                 let word = self.body.temp(Class::B32);
-                match self.near {
-                    Some(near) => self.body.load("ld.shared", ".u32", word, near, near::offset(hot::MEMORY_AT + half)),
-                    None => {
-                        let at = layout.offset(field::MEMORY_AT + half * WORD / 2) as i64;
-                        self.body.load("ld.global", ".u32", word, instance, at);
-                    }
-                }
+                let at = layout.offset(field::MEMORY_AT + half) as i64;
+                self.body.load("ld.global", ".u32", word, instance, at);
                 word
             });
             let memory = self.body.temp(Class::B64);

@@ -31,7 +31,6 @@ mod guest;
 mod integer;
 mod memory;
 mod moves;
-mod near;
 mod operand;
 mod quick;
 mod range;
@@ -152,9 +151,6 @@ pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
     push_module_header(&mut out, target);
     if program.memory.region > 0 {
         gang::declare(&mut out);
-    }
-    if program.memory.near > 0 {
-        near::declare(&mut out, program.memory.near);
     }
     cold.declare(&mut out);
     for function in functions().filter(|f| f.kind == Kind::Device) {

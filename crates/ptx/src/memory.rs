@@ -5,12 +5,11 @@
 
 use crate::function::Emitter;
 use crate::integer::low_word;
-use crate::near;
 use crate::regs::{Class, Operand, Reg, bits};
 use crate::{Atomics, Error};
 use cranelift_codegen::ir::{AtomicRmwOp, Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::layout::{field, hot};
+use gpu_run_abi::layout::field;
 
 type Done = Result<(), Error>;
 
@@ -83,22 +82,6 @@ impl Emitter<'_> {
         self.symbols.memory().own && region.is_some() && region == self.func.dfg.alias_regions.get(region::CELLS)
     }
 
-    /// How an access by a device address is spelled, of `[to global, to local, to shared memory]`, and where it goes.
-    fn by_device_address<'a>(
-        &mut self,
-        [global, local, shared]: [&'a str; 3],
-        flags: MemFlags,
-        at: Value,
-        offset: i64,
-    ) -> (&'a str, Place) {
-        let place = self.place(at, offset);
-        match () {
-            () if self.is_near_word(flags) => (shared, Place { base: self.near_base(place.base), ..place }),
-            () if self.is_own(flags) => (local, place),
-            () => (global, place),
-        }
-    }
-
     /// An access's flags must not ask for what is not done.
     fn check_flags(&self, inst: Inst, flags: MemFlags) -> Done {
         match self.func.dfg.mem_flags[flags].explicit_endianness() {
@@ -129,7 +112,8 @@ pub(crate) fn load(e: &mut Emitter<'_>, inst: Inst) -> Done {
     if let Some(access) = e.guest_access(inst) {
         return e.guest_load(inst, read, result, &access);
     }
-    let (ld, place) = e.by_device_address(["ld.global", "ld.local", "ld.shared"], flags, arg, offset.into());
+    let place = e.place(arg, offset.into());
+    let ld = if e.is_own(flags) { "ld.local" } else { "ld.global" };
     e.plain_load(ld, read, result, place);
     Ok(())
 }
@@ -158,17 +142,12 @@ pub(crate) fn store(e: &mut Emitter<'_>, inst: Inst) -> Done {
     if let Some(access) = e.guest_access(inst) {
         return e.guest_store(inst, suffix, operand, &access);
     }
-    let (st, place) = e.by_device_address(["st.global", "st.local", "st.shared"], flags, at, offset.into());
+    let place = e.place(at, offset.into());
+    let st = if e.is_own(flags) { "st.local" } else { "st.global" };
     e.body.store(st, suffix, place.base, place.offset, operand);
     // Memory that has grown: what is kept of its length is old.
-    let has_grown = match e.near {
-        Some(near) => place.base == near && place.offset == near::offset(hot::MEMORY_BYTES),
-        None => {
-            let length = e.symbols.layout().offset(field::MEMORY_BYTES) as i64;
-            place.offset == length && place.base == e.instance()?
-        }
-    };
-    if has_grown { e.fast_length() } else { Ok(()) }
+    let length = e.symbols.layout().offset(field::MEMORY_BYTES) as i64;
+    if place.offset == length && place.base == e.instance()? { e.fast_length() } else { Ok(()) }
 }
 
 /// Where a stack slot is, among the thread's own memory.

@@ -88,8 +88,7 @@ fn read(path: &Path) -> Outcome<Case> {
         .filter(|name| name.namespace == namespace::WASM)
         .flat_map(|name| [Some(name.index), None])
         .collect();
-    let near = if has("near words") { 6 } else { 0 };
-    let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20, low: 0, own: has("own memory"), near, region: 0 };
+    let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20, low: 0, own: has("own memory"), region: 0 };
     let checks = if has("checks = fast") { gpu_run_ptx::Checks::Fast } else { gpu_run_ptx::Checks::Exact };
     let fixed = match has("fixed") {
         true => gpu_run_ptx::Fixed { at: 65536, bytes: (0..=255).collect() },

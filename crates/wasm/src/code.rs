@@ -1,8 +1,7 @@
 //! The few things all generated code does, whether it comes from wasm or from the runtime: it reaches its instance's slot, turns
 //! guest addresses into device addresses, and traps.
 
-use crate::decode::Global;
-use crate::slot::{GangPlace, MemoryPlace, SlotLayout, is_hot};
+use crate::slot::{GangPlace, MemoryPlace, SlotLayout, hot};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AbiParam, AliasRegion, AliasRegionData, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder,
@@ -11,7 +10,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder, Variable};
 use gpu_run_abi::intrinsic::{self, Intrinsic, namespace, region};
-use gpu_run_abi::layout::{field, hot};
+use gpu_run_abi::layout::field;
 use gpu_run_abi::{Layout, TrapCode, gang};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,8 +28,6 @@ pub(crate) struct Code<'b> {
     pub(crate) own: bool,
     /// Accesses of 8 bytes have to be aligned as such.
     pub(crate) whole: bool,
-    /// Hot words that are near.
-    pub(crate) near: u64,
     /// It is for the thread of a gang.
     pub(crate) gang: Option<GangPlace>,
     /// The instance pointer: the function's first parameter.
@@ -65,7 +62,6 @@ impl<'b> Code<'b> {
             low: slots.low,
             fixed: slots.fixed.clone(),
             own: slots.own > 0,
-            near: slots.near,
             whole: slots.own > 0 || (slots.low > 0 && layout.spread() == 1),
             gang: slots.gang,
             instance: params[0],
@@ -96,7 +92,7 @@ impl<'b> Code<'b> {
     // Memory regions and flags.
 
     pub(crate) fn region(&mut self, id: u32) -> AliasRegion {
-        let description = match id & !region::NEAR {
+        let description = match id {
             region::GUEST => "guest".into(),
             region::HEADER => "header".into(),
             region::TABLE => "table".into(),
@@ -128,66 +124,41 @@ impl<'b> Code<'b> {
         self.word_store(value, flags, instance, at);
     }
     pub(crate) fn header(&mut self, ty: Type, field: u64) -> Value {
-        let Some(word) = self.hot_field(field) else { return self.slot_load(ty, region::HEADER, field) };
-        let low = self.hot_load(region::HEADER, word);
-        match (ty, field) {
-            (types::I64, field::MEMORY_AT) => {
-                let high = self.hot_load(region::HEADER, word + 1);
-                self.ins().iconcat(low, high)
-            }
-            (types::I64, _) => self.ins().uextend(types::I64, low),
-            _ => low,
+        match self.hot_field(field) {
+            Some((place, word)) => self.hot_load(&place, region::HEADER, word),
+            None => self.slot_load(ty, region::HEADER, field),
         }
     }
     pub(crate) fn set_header(&mut self, value: Value, field: u64) {
-        let Some(word) = self.hot_field(field) else { return self.slot_store(value, region::HEADER, field) };
-        if field == field::MEMORY_BYTES {
-            self.slot_store(value, region::HEADER, field);
-        }
-        let (low, high) = if self.is_wide(value) { self.ins().isplit(value) } else { (value, value) };
-        self.hot_store(low, region::HEADER, word);
-        if field == field::MEMORY_AT {
-            self.hot_store(high, region::HEADER, word + 1);
+        match self.hot_field(field) {
+            Some((place, word)) => self.hot_store(&place, value, region::HEADER, word),
+            None => self.slot_store(value, region::HEADER, field),
         }
     }
-    /// The hot word that stands for a field of the header, if one does.
-    fn hot_field(&self, at: u64) -> Option<u64> {
-        match at {
-            field::STACK_FLOOR if self.has_hot() => Some(hot::STACK_FLOOR),
-            field::FUEL if self.has_hot() => Some(hot::FUEL),
-            field::MEMORY_BYTES if self.near > 0 => Some(hot::MEMORY_BYTES),
-            field::MEMORY_AT if self.near > 0 => Some(hot::MEMORY_AT),
-            _ => None,
-        }
+    /// The hot word that stands for a field of the header, in a gang.
+    fn hot_field(&self, at: u64) -> Option<(GangPlace, u64)> {
+        let word = match at {
+            field::STACK_FLOOR => hot::STACK_FLOOR,
+            field::FUEL => hot::FUEL,
+            _ => return None,
+        };
+        Some((self.gang?, word))
     }
-    /// The hot word that stands for a global, if one does.
-    pub(crate) fn hot_global(&self, index: u32, global: &Global) -> Option<u64> {
-        let word = hot::GLOBALS + u64::from(index);
-        (is_hot(global) && (self.gang.is_some() || word < self.near)).then_some(word)
-    }
-    fn has_hot(&self) -> bool {
-        self.gang.is_some() || self.near > 0
-    }
-    /// Where the thread's hot words are counted from, how far apart they are, and the region one is in.
-    fn hot_place(&mut self, id: u32) -> (Value, u64, u64, u32) {
-        let instance = self.instance;
-        let Some(place) = self.gang else { return (instance, 0, hot::NEAR_STRIDE, id | region::NEAR) };
-        // A thread's number is in the upper bits of its slot's place.
-        let record = self.region_address(&place);
+    /// Where the thread's hot words are counted from: its number is in the upper bits of its slot's place.
+    fn hot_base(&mut self, place: &GangPlace) -> Value {
+        let (record, instance) = (self.region_address(place), self.instance);
         let slot = self.ins().band_imm_u(instance, place.region as i64 - 1);
         let offset = self.ins().ushr_imm_u(slot, i64::from(place.slot_bytes.trailing_zeros()) - 2);
-        (self.ins().iadd(record, offset), place.hot, place.hot_stride, id)
+        self.ins().iadd(record, offset)
     }
-    /// A hot word (i32).
-    pub(crate) fn hot_load(&mut self, id: u32, word: u64) -> Value {
-        let (base, first, stride, id) = self.hot_place(id);
-        let flags = self.trusted(id);
-        self.ins().load(types::I32, flags, base, (first + word * stride) as i32)
+    /// A hot word of a gang's thread (i32).
+    pub(crate) fn hot_load(&mut self, place: &GangPlace, id: u32, word: u64) -> Value {
+        let (flags, base) = (self.trusted(id), self.hot_base(place));
+        self.ins().load(types::I32, flags, base, (place.hot + word * place.hot_stride) as i32)
     }
-    pub(crate) fn hot_store(&mut self, value: Value, id: u32, word: u64) {
-        let (base, first, stride, id) = self.hot_place(id);
-        let flags = self.trusted(id);
-        self.ins().store(flags, value, base, (first + word * stride) as i32);
+    pub(crate) fn hot_store(&mut self, place: &GangPlace, value: Value, id: u32, word: u64) {
+        let (flags, base) = (self.trusted(id), self.hot_base(place));
+        self.ins().store(flags, value, base, (place.hot + word * place.hot_stride) as i32);
     }
     /// A word of the slot that does not change while the instance runs: loaded once, wherever it is used.
     pub(crate) fn fixed(&mut self, at: u64) -> Value {

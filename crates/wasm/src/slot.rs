@@ -8,9 +8,8 @@ use crate::constant::Constant;
 use crate::decode::{ElementKind, Global, Memory, Module, Table};
 use crate::error::Error;
 use crate::types::{ValType, words};
-use gpu_run_abi::Layout;
 use gpu_run_abi::gang::RECORD_BYTES;
-use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field, hot};
+use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
 use std::ops::Range;
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
@@ -126,10 +125,18 @@ impl GangPlace {
     }
 }
 
+/// Hot words of a gang's thread: see [`GangPlace::hot`].
+pub(crate) mod hot {
+    pub(crate) const STACK_FLOOR: u64 = 0;
+    pub(crate) const FUEL: u64 = 1;
+    /// Global `n`, if it is an i32 that begins with a number and changes.
+    pub(crate) const GLOBALS: u64 = 2;
+}
+
 /// Bytes of a cache line.
 const LINE: u64 = 128;
 
-/// Whether a global can be a hot word.
+/// Whether a global of a gang's thread is a hot word.
 pub(crate) fn is_hot(global: &Global) -> bool {
     global.mutable && global.ty == ValType::I32 && matches!(global.init, Constant::Bits(_))
 }
@@ -155,8 +162,6 @@ pub struct SlotLayout {
     pub low: u64,
     /// Bytes of the thread's own memory that the guest's has; 0 if it is in the slot.
     pub own: u64,
-    /// How many of [`hot`]'s words are near; 0 if they are in the slot.
-    pub near: u64,
     /// Guest addresses that are expected to be read only: a store there ends the instance, which is run again by a build that expects nothing.
     pub fixed: Range<u64>,
     /// Bytes of constants.
@@ -166,9 +171,9 @@ pub struct SlotLayout {
 }
 
 impl SlotLayout {
-    /// `trims` leaves out what lies below the stack that is kept, see [`SlotLayout::low`], and has hot words near; a memory that fits in `own` bytes
+    /// `trims` leaves out what lies below the stack that is kept, see [`SlotLayout::low`]; a memory that fits in `own` bytes
     /// is the thread's own.
-    pub fn new(module: &Module<'_>, layout: Layout, trims: bool, own: u64) -> Self {
+    pub fn new(module: &Module<'_>, trims: bool, own: u64) -> Self {
         let mut at = field::HEADER_BYTES;
         let mut take = |words: u64| {
             at += WORD * words;
@@ -218,7 +223,6 @@ impl SlotLayout {
             false => (0, 0),
         };
         let fixed = if trims { fixed(module).unwrap_or_default() } else { 0..0 };
-        let near = if trims && layout == Layout::Interleaved { near_words(module) } else { 0 };
         Self {
             globals,
             tables,
@@ -232,7 +236,6 @@ impl SlotLayout {
             memory,
             low,
             own,
-            near,
             fixed,
             constants,
             gang: None,
@@ -262,7 +265,7 @@ impl SlotLayout {
             let least = memory.minimum * PAGE;
             return limit(format!("an image of {image_bytes} bytes: it is whole pages, and at least {least} bytes"));
         }
-        let mut slots = Self::new(module, Layout::Linear, false, 0);
+        let mut slots = Self::new(module, false, 0);
         let count = u64::from(threads) * u64::from(groups);
         let slot_bytes = slots.memory.max(SLOT_ALIGN).max(RECORD_BYTES).next_power_of_two();
         let stacks = count.saturating_mul(stack_bytes);
@@ -291,12 +294,6 @@ impl SlotLayout {
     pub fn room(&self, limit: u64) -> u64 {
         if self.own > 0 { limit.min(self.low + self.own) } else { limit }
     }
-}
-
-/// As many words as it takes to have the first globals among them.
-fn near_words(module: &Module<'_>) -> u64 {
-    let mut first = module.globals.iter().take(hot::NEAR_GLOBALS as usize);
-    hot::GLOBALS + first.rposition(is_hot).map_or(0, |last| last as u64 + 1)
 }
 
 /// The most words any of these take.

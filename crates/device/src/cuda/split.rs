@@ -23,7 +23,6 @@ struct Items<'a> {
     head: Vec<&'a str>,
     /// Functions that are declared: name, line.
     declared: Vec<(&'a str, &'a str)>,
-    /// Arrays that all functions may name.
     globals: Vec<&'a str>,
     functions: Vec<Function<'a>>,
 }
@@ -59,7 +58,7 @@ impl<'a> Items<'a> {
                 None => {}
                 Some(word) if word.starts_with("//") => {}
                 Some(".version" | ".target" | ".address_size") => items.head.push(line),
-                Some(".global" | ".shared") if plain.ends_with(';') => items.globals.push(plain),
+                Some(".global") if plain.ends_with(';') => items.globals.push(plain),
                 Some(".func") if plain.ends_with(';') => items.declared.push((name(plain)?, plain)),
                 Some(word @ (".func" | ".entry")) => {
                     taken = rest.find("\n}\n")? + 3;

@@ -4,14 +4,13 @@ use super::ENTRY;
 use super::kernel::{set_limits, thread_number};
 use crate::code::{self, Code};
 use crate::constant::Constant;
-use crate::slot::{GangPlace, is_hot};
+use crate::slot::{GangPlace, hot, is_hot};
 use crate::translate::Env;
 use crate::types::ValType;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Signature, Value, types};
 use gpu_run_abi::gang::WORKGROUP_BYTES;
 use gpu_run_abi::intrinsic::{Intrinsic, namespace, region};
-use gpu_run_abi::layout::hot;
 
 /// The kernel of a gang. Its parameters: address of the region, selector of the entry function, bytes of stack a thread may use.
 pub const GANG: &str = "gang";
@@ -31,7 +30,7 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     let slot = code.ins().iadd(slots, offset);
     code.instance = code.ins().iadd_imm_s(slot, place.slot(0) as i64);
     set_limits(code, stack);
-    reset_globals(code, env);
+    reset_globals(code, env, place);
     set_stack_pointer(code, env, place, thread);
     clear_workgroup(code);
     code.intrinsic(Intrinsic::Barrier, &[]);
@@ -42,7 +41,7 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
 }
 
 /// What a thread changed in the last launch is as it was at first: what lasts is the image alone.
-fn reset_globals(code: &mut Code<'_>, env: &Env<'_>) {
+fn reset_globals(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     for ((index, global), at) in (0..).zip(&env.module.globals).zip(&env.slots.globals) {
         let Constant::Bits(bits) = global.init else { continue };
         if !global.mutable || global.ty == ValType::V128 {
@@ -50,7 +49,7 @@ fn reset_globals(code: &mut Code<'_>, env: &Env<'_>) {
         }
         if is_hot(global) {
             let word = code.i32(bits as i64);
-            code.hot_store(word, region::GLOBALS + index, hot::GLOBALS + u64::from(index));
+            code.hot_store(place, word, region::GLOBALS + index, hot::GLOBALS + u64::from(index));
             continue;
         }
         let word = code.i64(bits as i64);
@@ -67,7 +66,7 @@ fn set_stack_pointer(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace, thre
     let next = code.ins().iadd_imm_s(thread, 1);
     let offset = code.ins().imul_imm_u(next, place.sizes.stack_bytes as i64);
     let top = code.ins().iadd_imm_s(offset, place.sizes.image_bytes as i64);
-    code.hot_store(top, region::GLOBALS + STACK_POINTER as u32, hot::GLOBALS + STACK_POINTER as u64);
+    code.hot_store(place, top, region::GLOBALS + STACK_POINTER as u32, hot::GLOBALS + STACK_POINTER as u64);
 }
 
 /// A workgroup's own memory begins as zeros: all threads write side by side.

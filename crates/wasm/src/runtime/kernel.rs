@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic, namespace, region};
 use gpu_run_abi::launch::offset;
-use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field, hot};
+use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field};
 use gpu_run_abi::{Layout, Status, TrapCode};
 
 /// The kernel that runs instances. Its parameters: address of slot 0, bytes of a slot, number of instances, selector of the entry function
@@ -43,7 +43,6 @@ pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     code.if_then(fresh, false, |code| {
         code.call_helper(Helper::SetUp, &[launch, thread, own]);
     });
-    set_near(code, env);
     let start = code.ins().band_imm_u(flags, i64::from(START));
     set_limits(code, stack);
     let entry = code.function(namespace::RUNTIME, ENTRY, || code::signature([types::I64, types::I32, types::I32], []));
@@ -64,21 +63,6 @@ pub(super) fn set_limits(code: &mut Code<'_>, stack: Value) {
     code.set_header(floor, field::STACK_FLOOR);
     let fuel = code.i32(INTERVAL);
     code.set_header(fuel, field::FUEL);
-}
-
-/// Words that are near begin as the slot's are.
-fn set_near(code: &mut Code<'_>, env: &Env<'_>) {
-    if code.near == 0 {
-        return;
-    }
-    let length = code.slot_load(types::I32, region::HEADER, field::MEMORY_BYTES);
-    code.hot_store(length, region::HEADER, hot::MEMORY_BYTES);
-    for ((index, global), at) in (0..).zip(&env.module.globals).zip(&env.slots.globals) {
-        if let Some(word) = code.hot_global(index, global) {
-            let value = code.slot_load(types::I32, region::GLOBALS + index, *at);
-            code.hot_store(value, region::GLOBALS + index, word);
-        }
-    }
 }
 
 /// What the device's timer says as the launch begins: as early as the first thread knows it.

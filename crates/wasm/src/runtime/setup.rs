@@ -17,7 +17,7 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     let length = match env.slots.own {
         0 => {
             // A slot that was never used says 0.
-            let used = code.slot_load(types::I32, region::HEADER, field::MEMORY_BYTES);
+            let used = code.header(types::I32, field::MEMORY_BYTES);
             let length = code.ins().iadd_imm_s(used, -low);
             code.ins().select(used, length, zero)
         }

@@ -26,7 +26,7 @@ use crate::decode::Module;
 use crate::error::Error;
 use crate::link::Part;
 use crate::runtime;
-use crate::slot::{GangSizes, SlotLayout};
+use crate::slot::{GangSizes, SlotLayout, hot, is_hot};
 use crate::types::{FuncType, ValType, words};
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -116,7 +116,7 @@ pub(crate) struct Env<'a> {
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
     let isa = optimizer()?;
     let (slots, relaxed) = match options.shape {
-        Shape::Batch => (SlotLayout::new(module, options.layout, options.trims, options.own_memory), false),
+        Shape::Batch => (SlotLayout::new(module, options.trims, options.own_memory), false),
         Shape::Gang { sizes, relaxed } => (SlotLayout::of_gang(module, sizes)?, relaxed),
     };
     device::check_imports(module, options.shape)?;
@@ -383,9 +383,11 @@ impl<'b> Translator<'_, 'b> {
 
     fn global(&mut self, index: u32) -> Value {
         let global = &self.env.module.globals[index as usize];
-        match self.code.hot_global(index, global) {
-            Some(word) => self.code.hot_load(region::GLOBALS + index, word),
-            None => {
+        match self.code.gang {
+            Some(place) if is_hot(global) => {
+                self.code.hot_load(&place, region::GLOBALS + index, hot::GLOBALS + u64::from(index))
+            }
+            _ => {
                 let at = self.env.slots.globals[index as usize];
                 self.code.slot_load(global.ty.clif(), region::GLOBALS + index, at)
             }
@@ -393,14 +395,14 @@ impl<'b> Translator<'_, 'b> {
     }
 
     fn set_global(&mut self, index: u32, value: Value) {
-        let word = self.code.hot_global(index, &self.env.module.globals[index as usize]);
-        if let Some(word) = word {
-            self.code.hot_store(value, region::GLOBALS + index, word);
-        }
-        // A near word is a copy: the slot has what outlives the launch.
-        if word.is_none() || self.code.near > 0 {
-            let at = self.env.slots.globals[index as usize];
-            self.code.slot_store(value, region::GLOBALS + index, at);
+        match self.code.gang {
+            Some(place) if is_hot(&self.env.module.globals[index as usize]) => {
+                self.code.hot_store(&place, value, region::GLOBALS + index, hot::GLOBALS + u64::from(index));
+            }
+            _ => {
+                let at = self.env.slots.globals[index as usize];
+                self.code.slot_store(value, region::GLOBALS + index, at);
+            }
         }
     }
 
