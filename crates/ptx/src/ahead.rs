@@ -176,15 +176,15 @@ impl Emitter<'_> {
     /// Prints a block in its better order, and behind the last block a copy in its own.
     pub(crate) fn print_ahead(&mut self, ahead: &Ahead) -> Result<(), Error> {
         self.print(ahead.before.iter().copied())?;
-        if self.ended {
+        if self.here.ended {
             return Ok(());
         }
         let plain = self.body.local();
         self.branch_if_touching(&ahead.pairs, plain);
-        let (guest, known_nonzero, provided) = (self.guest.clone(), self.known_nonzero.clone(), self.provided);
+        let here = self.here.clone();
         for &step in &ahead.order {
             match step {
-                _ if self.ended => break,
+                _ if self.here.ended => break,
                 Step::Inst(inst) => self.print([inst])?,
                 Step::Test(inst) => self.test_early(inst),
             }
@@ -194,7 +194,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         // The copy begins where the better order did.
-        (self.guest, self.known_nonzero, self.provided, self.ended) = (guest, known_nonzero, provided, false);
+        self.here = here;
         self.next = None;
         let marks = self.marks.take();
         self.out_of_line(|e| {

@@ -349,7 +349,7 @@ fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -> Done {
         }
         Intrinsic::Exit => {
             e.body.op("exit", "", &[]);
-            e.ended = true;
+            e.here.ended = true;
         }
         Intrinsic::Tick => tick(e, inst)?,
         Intrinsic::FenceSystem => e.body.op("membar.sys", "", &[]),

@@ -225,7 +225,7 @@ impl Emitter<'_> {
     /// Prints an access's test before its turn.
     pub(crate) fn test_early(&mut self, inst: Inst) {
         let Some(access) = self.guest_access(inst) else { return };
-        self.ended = !self.fast_test(inst, &access);
+        self.here.ended = !self.fast_test(inst, &access);
         self.plan.tested.insert(inst);
     }
 
@@ -380,7 +380,7 @@ impl Emitter<'_> {
             return self.fixed_load(read, result, access);
         }
         if !self.fast_test(inst, access) {
-            self.ended = true;
+            self.here.ended = true;
             return;
         }
         match self.fast_address(inst, access) {
@@ -391,7 +391,7 @@ impl Emitter<'_> {
 
     pub(crate) fn fast_store(&mut self, inst: Inst, suffix: &str, value: Operand, access: &Access) {
         if !self.fast_test(inst, access) {
-            self.ended = true;
+            self.here.ended = true;
             return;
         }
         match self.fast_address(inst, access) {

@@ -9,7 +9,7 @@ use crate::call::Prototypes;
 use crate::cold::Cold;
 use crate::exact::Exact;
 use crate::fast::Plan;
-use crate::guest::Guest;
+use crate::guest::Roots;
 use crate::moves::{Source, Step};
 use crate::operand::sign_extend;
 use crate::range::Shape;
@@ -34,6 +34,27 @@ pub(crate) struct Emitted {
     pub(crate) marks: Vec<(usize, u32)>,
 }
 
+/// What is known in the block that is being printed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Here {
+    pub(crate) roots: Roots,
+    /// Values that a `trapz` has looked at.
+    pub(crate) nonzero: SmallVec<[Value; 8]>,
+    /// What was computed is right if this holds: see [`crate::quick`].
+    pub(crate) provided: Option<Reg>,
+    /// The rest cannot be reached.
+    pub(crate) ended: bool,
+}
+
+impl Here {
+    /// Forgets the last block.
+    fn begin(&mut self) {
+        self.roots.forget();
+        self.nonzero.clear();
+        (self.provided, self.ended) = (None, false);
+    }
+}
+
 pub(crate) struct Emitter<'a> {
     pub(crate) symbols: &'a Symbols<'a>,
     pub(crate) function: &'a Function,
@@ -51,19 +72,15 @@ pub(crate) struct Emitter<'a> {
     pub(crate) cold: Cold,
     /// The alias region of the guest's memory.
     pub(crate) guest_region: Option<AliasRegion>,
-    pub(crate) guest: Guest,
+    /// Where guest byte 0 is, or would be, in a function that asks.
+    pub(crate) memory: Option<Reg>,
+    pub(crate) here: Here,
     pub(crate) exact: Exact,
     pub(crate) plan: Plan,
     pub(crate) shape: Option<Shape>,
     pub(crate) reads_fixed: bool,
-    /// What the block has computed is right if this holds: see [`crate::quick`].
-    pub(crate) provided: Option<Reg>,
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
-    /// Values a `trapz` of this block has already looked at.
-    pub(crate) known_nonzero: SmallVec<[Value; 8]>,
-    /// The rest of the block cannot be reached.
-    pub(crate) ended: bool,
     /// Buffers of [`crate::control`]'s moves, kept from one edge to the next.
     pub(crate) sources: Vec<Source>,
     pub(crate) steps: Vec<Step>,
@@ -87,15 +104,13 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
         prototypes: Prototypes::default(),
         cold: Cold::default(),
         guest_region: func.dfg.alias_regions.get(region::GUEST),
-        guest: Guest::default(),
+        memory: None,
+        here: Here::default(),
         exact: Exact::default(),
         plan: Plan::default(),
         shape: None,
         reads_fixed: false,
-        provided: None,
         next: None,
-        known_nonzero: SmallVec::new(),
-        ended: false,
         sources: Vec::new(),
         steps: Vec::new(),
         marks: record.then(Vec::new),
@@ -232,9 +247,7 @@ impl Emitter<'_> {
                 self.guest_prologue()?;
             }
             self.body.place(Label::Block(block.as_u32()));
-            self.ended = false;
-            self.known_nonzero.clear();
-            self.provided = None;
+            self.here.begin();
             self.guest_block(block);
             match self.ahead(block) {
                 Some(ahead) => self.print_ahead(&ahead)?,
@@ -252,7 +265,7 @@ impl Emitter<'_> {
             }
             self.mark(inst);
             table::emit(self, inst)?;
-            if self.ended {
+            if self.here.ended {
                 break;
             }
         }

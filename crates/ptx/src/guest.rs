@@ -75,13 +75,18 @@ impl Access {
     }
 }
 
-/// What a function's guest accesses share.
+/// What was already made of roots: the address, the low 32 bits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Guest {
-    pub(crate) memory: Option<Reg>,
-    /// What this block has already made of a root: the address, the low 32 bits.
+pub(crate) struct Roots {
     addresses: SmallVec<[(Value, Reg); 8]>,
     words: SmallVec<[(Value, Reg); 4]>,
+}
+
+impl Roots {
+    pub(crate) fn forget(&mut self) {
+        self.addresses.clear();
+        self.words.clear();
+    }
 }
 
 pub(crate) fn find<T: Copy>(known: &[(Value, T)], value: Value) -> Option<T> {
@@ -110,11 +115,11 @@ impl Emitter<'_> {
             });
             let memory = self.body.temp(Class::B64);
             self.body.pack(memory, low.into(), high.into());
-            self.guest.memory = Some(memory);
+            self.memory = Some(memory);
             return Ok(());
         }
         if self.symbols.memory().region > 0 {
-            self.guest.memory = Some(gang::memory(&mut self.body, instance, self.symbols.memory().region));
+            self.memory = Some(gang::memory(&mut self.body, instance, self.symbols.memory().region));
             return Ok(());
         }
         let memory = match at > -FARTHEST {
@@ -126,7 +131,7 @@ impl Emitter<'_> {
                 self.body.op_to_temp(Class::B64, "sub", ".u64", &[instance.into(), below.into()])
             }
         };
-        self.guest.memory = Some(memory);
+        self.memory = Some(memory);
         Ok(())
     }
 
@@ -140,8 +145,7 @@ impl Emitter<'_> {
 
     /// A call ends what is kept in registers: it would have to be saved.
     pub(crate) fn guest_call(&mut self) {
-        self.guest.addresses.clear();
-        self.guest.words.clear();
+        self.here.roots.forget();
         self.exact.tests.clear();
     }
 
@@ -305,18 +309,18 @@ impl Emitter<'_> {
         if self.ty(root) == types::I32 {
             return self.in_register(root);
         }
-        if let Some(known) = find(&self.guest.words, root) {
+        if let Some(known) = find(&self.here.roots.words, root) {
             return known;
         }
         let word = low_word(self, root);
         let word = self.load_operand(word, types::I32);
-        self.guest.words.push((root, word));
+        self.here.roots.words.push((root, word));
         word
     }
 
     pub(crate) fn memory_register(&mut self) -> Reg {
         // Made by the prologue, which saw every access.
-        self.guest.memory.unwrap_or_else(|| self.body.temp(Class::B64))
+        self.memory.unwrap_or_else(|| self.body.temp(Class::B64))
     }
 
     /// The memory's address, and an offset that PTX takes.
@@ -349,25 +353,25 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn cells_address(&mut self, root: Value) -> Reg {
-        if let Some(known) = find(&self.guest.addresses, root) {
+        if let Some(known) = find(&self.here.roots.addresses, root) {
             return known;
         }
         let (word, memory) = (self.root_word(root), self.memory_register());
         let spread = self.symbols.layout().spread() as i64;
         let operands = [word.into(), spread.into(), memory.into()];
         let address = self.body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands);
-        self.guest.addresses.push((root, address));
+        self.here.roots.addresses.push((root, address));
         address
     }
 
     pub(crate) fn linear_address(&mut self, root: Value) -> Reg {
-        if let Some(known) = find(&self.guest.addresses, root) {
+        if let Some(known) = find(&self.here.roots.addresses, root) {
             return known;
         }
         let (word, memory) = (self.root_word(root), self.memory_register());
         let wide = self.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[word.into()]);
         let address = self.body.op_to_temp(Class::B64, "add", ".u64", &[memory.into(), wide.into()]);
-        self.guest.addresses.push((root, address));
+        self.here.roots.addresses.push((root, address));
         address
     }
 }

@@ -103,11 +103,11 @@ fn divide(e: &mut Emitter<'_>, inst: Inst, name: &str, is_signed: bool) -> Done 
 /// Whether a `trapz` of this block, or what the value is made of, says that it is not 0.
 fn is_nonzero(e: &Emitter<'_>, value: Value) -> bool {
     let value = e.condition(value);
-    if e.known_nonzero.contains(&value) {
+    if e.here.nonzero.contains(&value) {
         return true;
     }
     let Some(inst) = e.func.dfg.value_def(value).inst() else { return false };
-    let arm = |v: Value| e.known_nonzero.contains(&e.condition(v)) || e.constant(v).is_some_and(|c| c != 0);
+    let arm = |v: Value| e.here.nonzero.contains(&e.condition(v)) || e.constant(v).is_some_and(|c| c != 0);
     match e.func.dfg.insts[inst] {
         InstructionData::Ternary { opcode: Opcode::Select, args: [_, yes, no] } => arm(yes) && arm(no),
         _ => false,

@@ -39,7 +39,7 @@ impl Emitter<'_> {
 
     /// What this block has computed is right only if this holds.
     fn provide(&mut self, holds: Reg) {
-        self.provided = Some(match self.provided {
+        self.here.provided = Some(match self.here.provided {
             Some(before) => self.body.op_to_temp(Class::Pred, "and", ".pred", &[before.into(), holds.into()]),
             None => holds,
         });
@@ -47,7 +47,7 @@ impl Emitter<'_> {
 
     /// Ends the instance if something that this block has computed is wrong.
     pub(crate) fn end_if_wrong(&mut self) {
-        if let Some(right) = self.provided.take() {
+        if let Some(right) = self.here.provided.take() {
             self.body.exit_if(right, When::False);
         }
     }

@@ -130,7 +130,7 @@ pub(crate) fn trap(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
         InstructionData::CondTrap { opcode: Opcode::Trapz, arg, code } => {
             let truth = e.truth(arg);
             let value = e.condition(arg);
-            e.known_nonzero.push(value);
+            e.here.nonzero.push(value);
             (truth, code, When::False)
         }
         InstructionData::CondTrap { arg, code, .. } => (e.truth(arg), code, When::True),
@@ -141,7 +141,7 @@ pub(crate) fn trap(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
         (Truth::Always, When::True) | (Truth::Never, When::False) => {
             let label = e.trap_label(code, inst)?;
             e.body.branch(label);
-            e.ended = true;
+            e.here.ended = true;
             Ok(())
         }
         _ => Ok(()),

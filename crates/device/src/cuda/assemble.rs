@@ -134,9 +134,8 @@ impl Tools {
             }
             Ok((n, again))
         };
-        let mut largest_first: Vec<_> = (0..texts.len()).collect();
-        largest_first.sort_by_key(|&n| std::cmp::Reverse(texts[n].len()));
-        let done = largest_first.into_iter().par_bridge().map(assemble).collect::<Result<HashMap<_, _>>>()?;
+        // In order, one at a time: `split` puts the largest functions first.
+        let done = (0..texts.len()).par_bridge().map(assemble).collect::<Result<HashMap<_, _>>>()?;
         // What a kernel calls may not have more registers than the kernel may: so nvlink, for calls by address as well.
         if done.values().any(|again| *again) && done.get(&0) == Some(&false) {
             part(0).assemble(MANY_REGISTERS)?;
