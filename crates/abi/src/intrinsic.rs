@@ -28,7 +28,7 @@ pub mod region {
     pub const HEADER: u32 = 2;
     /// Table elements.
     pub const TABLE: u32 = 3;
-    /// The bus: ports, ring, stop word.
+    /// The bus: ports, ring.
     pub const BUS: u32 = 4;
     /// The guest's linear memory by the device's addresses: aligned and checked.
     pub const CELLS: u32 = 6;
@@ -90,7 +90,7 @@ intrinsics! {
     /// has the lanes of a warp take turns there, until none of them is in step with another.
     Glance(I64) -> (I32);
     /// One round of a loop: `(rounds left, address of the stop word) -> rounds left`. When none are left it looks at the stop word as `Glance` does, traps if that is
-    /// set, and begins with [`INTERVAL`] again. No branch but the trap's: an assembler would make a place of it where lanes meet, and has few of those.
+    /// set, and begins with [`INTERVAL`] again.
     Tick(I32, I64) -> (I32);
     /// `%nctaid.x`
     GridBlocks() -> (I32);
