@@ -363,6 +363,34 @@ fn memory_of_a_threads_own_is_fresh_for_every_instance() {
     }
 }
 
+/// What is in memory at first. The segment that comes first is not the lowest, so that nothing is expected to stay.
+const SEGMENTS: [(usize, &str); 3] = [(4093, "second, and not aligned"), (16, "first"), (60001, "the last")];
+
+/// Prints a hash of all its memory as it begins, and leaves none of it as it was.
+fn soiling() -> String {
+    let data: String = SEGMENTS.iter().map(|(at, text)| format!("(data (i32.const {at}) {text:?}) ")).collect();
+    format!(
+        r#"(module {IMPORTS} {data} (func (export "_start") (local $at i32) (local $hash i32)
+          (loop $bytes
+            (local.set $hash (i32.add (i32.mul (local.get $hash) (i32.const 31)) (i32.load8_u (local.get $at))))
+            (i32.store8 (local.get $at) (i32.const 0xa5))
+            (br_if $bytes (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 1))) (i32.const 65536))))
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 4)) (i32.store (i32.const 100) (local.get $hash))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    )
+}
+
+#[test]
+fn memory_is_as_the_module_says_after_an_instance_has_written_to_all_of_it() {
+    let mut memory = vec![0u8; 65536];
+    SEGMENTS.iter().for_each(|(at, text)| memory[*at..][..text.len()].copy_from_slice(text.as_bytes()));
+    let hash = memory.iter().fold(0u32, |hash, byte| hash.wrapping_mul(31).wrapping_add((*byte).into()));
+    for mapper in [own_mapper(&soiling(), 2, 128 << 10), mapper(&soiling(), 2, Layout::Interleaved)] {
+        let (done, stats) = run(&mapper, &["a", "b", "c", "d", "e"]);
+        assert!(stats.again == 0 && done.iter().all(|done| done.stdout == hash.to_le_bytes()), "{done:?}");
+    }
+}
+
 #[test]
 fn quick_checks_end_what_they_cannot_be_sure_of_wherever_memory_is() {
     let inputs = ["", "a", "ab", "abc", "abcd", "!", "abcde"];

@@ -5,6 +5,7 @@ use crate::code::Code;
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::Variable;
 use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::launch::{local, offset};
 use gpu_run_abi::layout::{PAGE, WORD, field};
@@ -14,28 +15,31 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     let (launch, index) = (code.param(1), code.param(2));
     let (zero, low) = (code.i32(0), env.slots.low as i64);
     let first = code.i32(low);
-    let length = match env.slots.own {
-        0 => {
+    // As far as the memory is right: of the thread's own, nobody knows whose it was before.
+    let ready = code.variable(types::I32, first);
+    match code.own {
+        true => {
+            let own = code.param(3);
+            code.set_header(own, field::MEMORY_AT);
+        }
+        false => {
             // A slot that was never used says 0.
             let used = code.header(types::I32, field::MEMORY_BYTES);
             let length = code.ins().iadd_imm_s(used, -low);
-            code.ins().select(used, length, zero)
+            let length = code.ins().select(used, length, zero);
+            code.call_helper(Helper::GuestFill, &[first, zero, length]);
         }
-        // Whose it was before, nobody knows.
-        _ => {
-            let own = code.param(3);
-            code.set_header(own, field::MEMORY_AT);
-            let least = env.module.memories.first().map_or(0, |m| m.minimum * PAGE) as i64;
-            code.i32(least - low)
-        }
-    };
-    code.call_helper(Helper::GuestFill, &[first, zero, length]);
+    }
     for memory in &env.slots.memories {
         let used = code.header(types::I32, memory.length);
         let base = code.side_memory(memory);
         code.call_helper(Helper::FillIn, &[zero, zero, used, base]);
     }
-    copy_image(code, env, launch);
+    copy_image(code, env, launch, ready);
+    if code.own {
+        let end = code.i32(env.module.memories.first().map_or(0, |m| m.minimum * PAGE) as i64);
+        clear_to(code, ready, end);
+    }
     code.set_header(launch, field::LAUNCH);
     let index = code.ins().uextend(types::I64, index);
     code.set_header(index, field::INDEX);
@@ -76,8 +80,15 @@ fn place(code: &mut Code<'_>, launch: Value, index: Value, first: u64, bytes: u6
     code.ins().iadd(first, offset)
 }
 
-/// Pieces: place in the slot, number of words, words.
-fn copy_image(code: &mut Code<'_>, env: &Env<'_>, launch: Value) {
+/// Clears the thread's own memory from where it is ready to a guest address (i32).
+fn clear_to(code: &mut Code<'_>, ready: Variable, end: Value) {
+    let (first, zero) = (code.b.use_var(ready), code.i32(0));
+    let length = code.ins().isub(end, first);
+    code.call_helper(Helper::GuestFill, &[first, zero, length]);
+}
+
+/// Pieces: place in the slot, number of words, words. Those of a memory are in ascending order.
+fn copy_image(code: &mut Code<'_>, env: &Env<'_>, launch: Value, ready: Variable) {
     let (image, pieces) = (read(code, launch, offset::IMAGE), read(code, launch, offset::PIECES));
     let (from, left) = (code.variable(types::I64, image), code.variable(types::I64, pieces));
     code.while_loop(
@@ -111,7 +122,10 @@ fn copy_image(code: &mut Code<'_>, env: &Env<'_>, launch: Value) {
                     let to = code.ins().ireduce(types::I32, at);
                     let to = code.ins().iadd_imm_s(to, env.slots.low as i64 - first);
                     let length = code.ins().ireduce(types::I32, bytes);
+                    clear_to(code, ready, to);
                     code.call_helper(Helper::GuestWrite, &[to, source, length]);
+                    let end = code.ins().iadd(to, length);
+                    code.b.def_var(ready, end);
                     code.ins().jump(join, &[]);
                     code.open(join);
                 }
