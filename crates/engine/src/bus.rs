@@ -165,7 +165,7 @@ impl Bus {
     }
 
     fn set_stop(&self, stop: bool) -> Result<()> {
-        Ok(self.stop.write(0, &u32::from(stop).to_le_bytes())?)
+        self.stop.write(0, &u32::from(stop).to_le_bytes())
     }
 
     /// Ends a run: gives the contexts back, and says how many calls there were. What was used of the shared memory is as it was before, so that a run costs
