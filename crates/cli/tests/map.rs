@@ -141,7 +141,7 @@ const STUCK: &str = "(if (i32.eq (call $read) (i32.const 2)) (then (loop $again 
 /// The same as `ECHO`, after some milliseconds of work.
 fn slow() -> String {
     format!(
-        "(local.set $n (i32.const 3000000)) (loop $work (br_if $work (local.tee $n (i32.sub (local.get $n) (i32.const 1))))) {ECHO}"
+        "(local.set $n (i32.const 9000000)) (loop $work (br_if $work (local.tee $n (i32.sub (local.get $n) (i32.const 1))))) {ECHO}"
     )
 }
 
