@@ -46,15 +46,6 @@ pub(crate) struct Here {
     pub(crate) ended: bool,
 }
 
-impl Here {
-    /// Forgets the last block.
-    fn begin(&mut self) {
-        self.roots.forget();
-        self.nonzero.clear();
-        (self.provided, self.ended) = (None, false);
-    }
-}
-
 pub(crate) struct Emitter<'a> {
     pub(crate) symbols: &'a Symbols<'a>,
     pub(crate) function: &'a Function,
@@ -247,7 +238,7 @@ impl Emitter<'_> {
                 self.guest_prologue()?;
             }
             self.body.place(Label::Block(block.as_u32()));
-            self.here.begin();
+            self.here = Here::default();
             self.guest_block(block);
             match self.ahead(block) {
                 Some(ahead) => self.print_ahead(&ahead)?,

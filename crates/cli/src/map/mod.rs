@@ -126,7 +126,9 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         },
         Ok(code) => {
             if is_guess && began.elapsed() > LONG {
-                eprintln!("  hint: `gpu-run tune` with the same program and --input may find a build that is faster");
+                let hint =
+                    b"  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n";
+                let _ = io::stderr().write_all(hint);
             }
             Ok(code)
         }
