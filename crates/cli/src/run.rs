@@ -16,7 +16,7 @@ use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::Origin;
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Value,
+    Checks, CompileOptions, Compiler, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning, Value,
 };
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -113,6 +113,13 @@ impl Loaded {
     ) -> Result<Self> {
         let (program, report) = load(&compiler, &device, source, &options)?;
         Ok(Self { device, program, compiler, options, report })
+    }
+
+    /// Keeps what was found out about its builds, for the next time.
+    pub(crate) fn remember(&self, source: &Source, tuning: &Tuning) {
+        let kept =
+            self.compiler.remember(&self.device, &source.wasm, &self.options, &cache::label(&source.name), tuning);
+        tracing::info!(?kept, best = ?tuning.best(), "tuned by the way");
     }
 
     pub(crate) fn stats<'a>(&'a self, run: &'a RunStats) -> Stats<'a> {

@@ -11,8 +11,8 @@ use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
 use rustix::time::{ClockId, clock_gettime};
 use std::mem::offset_of;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// What part of a thread's stack is kept for frames that do not look how much is left.
 const STACK_RESERVE: u32 = 16;
@@ -43,6 +43,8 @@ pub(crate) struct Batch {
     processors: u64,
     /// Threads of a block, where that is not left to the layout.
     lanes: Option<u32>,
+    /// How long the last launch ran.
+    ran: Duration,
 }
 
 /// What a launch has to itself: with two of these, the next is made ready while the results of the last are read.
@@ -196,6 +198,7 @@ impl Batch {
             stack_bytes: if compiled.slots.own > 0 { properties.stack_bytes / 2 } else { properties.stack_bytes },
             processors: u64::from(properties.processors),
             lanes: None,
+            ran: Duration::ZERO,
             compiled,
         })
     }
@@ -252,8 +255,13 @@ impl Batch {
             Arg::U64(buffers.launch.address()),
         ];
         buffers.set_clock()?;
-        let bus = &self.bus;
-        let result = self.module.run(KERNEL, self.grid(count), &args, &|| bus.service());
+        let (bus, began) = (&self.bus, OnceLock::new());
+        let serve = || {
+            // Before, it may have waited for other launches to end.
+            began.get_or_init(Instant::now);
+            bus.service()
+        };
+        let result = self.module.run(KERNEL, self.grid(count), &args, &serve);
         let ended = self.bus.end();
         result?;
         let args = [
@@ -264,7 +272,12 @@ impl Batch {
             Arg::U32(words(self.compiled.results(run.selector)) as u32),
         ];
         self.module.run(ENDINGS, self.grid(count), &args, &|| false)?;
+        self.ran = began.get().map_or(Duration::ZERO, Instant::elapsed);
         Ok(ended)
+    }
+
+    pub(crate) fn ran(&self) -> Duration {
+        self.ran
     }
 
     /// One thread for each of the first slots.

@@ -4,6 +4,7 @@ use crate::compiler::TO_PTX;
 use crate::error::Error;
 use crate::initial::{Initial, State};
 use crate::symbols::Symbols;
+use crate::tune::Variant;
 use gpu_run_abi::Layout;
 use gpu_run_device::Properties;
 use gpu_run_ptx::{self as ptx, Checks};
@@ -58,12 +59,15 @@ impl CompileOptions {
     }
 }
 
-/// A build that can finish what another one cannot.
+/// Another build of the same program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Safer {
-    /// Memory in slots, where it can grow.
+pub(crate) enum Sibling {
+    /// Memory in slots, where it can grow: for instances whose own does not suffice.
     Roomy,
+    /// For instances that quick checks have ended.
     Exact,
+    /// Each instance's memory by itself, and few lanes of a warp: may be faster, see `crate::probation`.
+    Apart,
 }
 
 /// A module compiled to PTX; knows nothing of devices yet.
@@ -204,13 +208,14 @@ impl Compiled {
         })
     }
 
-    /// How the same is compiled for instances that this build cannot finish.
-    pub(crate) fn safer_options(&self, safer: Safer) -> CompileOptions {
-        let checks = match safer {
-            Safer::Roomy => self.options.checks,
-            Safer::Exact => Checks::Exact,
-        };
-        CompileOptions { checks, own_memory: 0, ..self.options.clone() }
+    /// How the same is compiled as another build.
+    pub(crate) fn sibling_options(&self, sibling: Sibling) -> CompileOptions {
+        let options = CompileOptions { own_memory: 0, ..self.options.clone() };
+        match sibling {
+            Sibling::Roomy => options,
+            Sibling::Exact => CompileOptions { checks: Checks::Exact, ..options },
+            Sibling::Apart => Variant::apart(0).options(&options),
+        }
     }
 
     /// Names and source lines.

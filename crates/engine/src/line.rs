@@ -120,13 +120,13 @@ fn launch_all(mut batch: Batch, orders: &Receiver<Order>) {
     for order in orders {
         let Order { desk, count, guests, selector, timeout, watch, reply } = order;
         let watched = watch.map(|watch| watch());
-        let (began, busy) = (Instant::now(), processor_time());
-        let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
+        let busy = processor_time();
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let result = batch.launch(Run::fresh(selector, deadline), guests, &desk.buffers);
         drop(watched);
         let result = result.map(|(_, hostcalls)| Report {
             hostcalls,
-            run: began.elapsed(),
+            run: batch.ran(),
             stopped: batch.stopped(),
             service: processor_time().saturating_sub(busy),
         });

@@ -8,31 +8,34 @@
 //! (runs)   the line's thread launches and serves         line, batch, bus
 //! finish   endings and outputs to the host               written, results
 //!          what a build could not finish runs again, with a safer one
+//!          if launches take long, another build is tried    probation
 //! ```
 //!
 //! Two batches can be under way: while one runs, the host makes the next ready and reads the results of the last.
 
 use crate::batch::LaunchBuffers;
 use crate::bus::Guests;
-use crate::compile::Safer;
+use crate::compile::Sibling;
 use crate::error::Error;
 use crate::inputs::Inputs;
 use crate::journal;
 use crate::line::{Desk, Desks, Line, Ordered, Report, Watch};
 use crate::outbox::Outboxes;
+use crate::probation::Probation;
 use crate::program::{End, Program, RunStats};
 use crate::results::{Piece, Results};
+use crate::tune::{Tuning, Variant};
 use crate::wave::stillborn;
 use crate::written::{Again, Given, POOL, Past, Wave};
-use gpu_run_abi::Launch;
 use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::WORD;
+use gpu_run_abi::{Launch, Layout};
 use gpu_run_device::Error as DeviceError;
 use gpu_run_wasi::Builder;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One instance to run.
@@ -71,10 +74,12 @@ struct Inner {
     pool: usize,
     /// As it was asked for.
     extent: Extent,
-    /// Builds for the instances that this one cannot finish, by [`Safer`].
-    safer: [Mutex<Option<Arc<Mapper>>>; 2],
-    /// So many could not finish that all begin in this build instead.
-    instead: OnceLock<Safer>,
+    /// Other builds of the program, by [`Sibling`].
+    siblings: [Mutex<Option<Arc<Mapper>>>; 3],
+    /// Whether another one is faster.
+    probation: Probation,
+    /// All begin in this build instead: so many could not finish here, or it is faster.
+    instead: OnceLock<Sibling>,
 }
 
 /// How much of a device a [`Mapper`] takes.
@@ -86,6 +91,8 @@ pub struct Extent {
     pub max_memory: Option<u64>,
     /// Lanes of a warp that run an instance, if not all do.
     pub lanes: Option<u32>,
+    /// After a launch that took this long, another build is tried, unless nobody wants it: see [`crate::SLOW`].
+    pub slow: Option<Duration>,
 }
 
 /// Slots, and what goes with them.
@@ -118,8 +125,11 @@ impl Mapper {
             Some(_) => None,
             None => Some(Room::new(&program, extent)?),
         };
-        let (safer, instead) = (Default::default(), OnceLock::new());
-        Ok(Self { inner: Arc::new(Inner { program, room, watch, pool, extent, safer, instead }) })
+        let (siblings, instead) = (Default::default(), OnceLock::new());
+        // The other build is one without these.
+        let is_usual = program.compiled().layout == Layout::Interleaved && extent.lanes.is_none();
+        let probation = Probation::new(extent.slow.filter(|_| is_usual));
+        Ok(Self { inner: Arc::new(Inner { program, room, watch, pool, extent, siblings, probation, instead }) })
     }
 
     /// How many instances run at once. A batch may have more: they go one launch after the other.
@@ -147,11 +157,16 @@ impl Mapper {
         timeout: Option<Duration>,
     ) -> Result<Pending, Error> {
         if let Some(instead) = self.inner.instead.get() {
-            return self.inner.safer(*instead, self.capacity())?.begin_with(jobs, pasts, timeout);
+            return self.inner.sibling(*instead, self.capacity())?.begin_with(jobs, pasts, timeout);
         }
+        // What has run before has its own build.
+        let tried = if pasts.is_empty() { self.inner.probation.part_of(jobs.len().min(self.capacity())) } else { 0 };
+        let usual = jobs.len() - tried;
         let mut pending = Pending {
             mapper: self.inner.clone(),
-            left: 0..jobs.len(),
+            left: 0..usual,
+            tried: (tried > 0).then_some(usual..jobs.len()),
+            kept: None,
             jobs: Arc::new(jobs),
             pasts,
             timeout,
@@ -173,6 +188,13 @@ impl Mapper {
             }
         }
         Ok(pending)
+    }
+
+    /// What was found out about the builds, if another one was tried.
+    pub fn tuning(&self) -> Option<Tuning> {
+        let own_memory = self.inner.program.compiled().slots.own > 0;
+        let (registers, batch) = (self.inner.program.compiled().options.registers, self.inner.extent.capacity as u32);
+        self.inner.probation.tuning(Variant { interleaved: true, own_memory, lanes: None, registers, batch })
     }
 
     /// Waits until all that was begun is finished, by whoever does it.
@@ -226,6 +248,10 @@ pub struct Pending {
     jobs: Arc<Vec<Job>>,
     /// Those that were not launched yet.
     left: Range<usize>,
+    /// Those that are to try another build, behind all others,
+    tried: Option<Range<usize>>,
+    /// and a desk for them if they cannot.
+    kept: Option<Box<Desk>>,
     /// Those that have run before and were not launched yet, by place.
     pasts: HashMap<usize, Past>,
     timeout: Option<Duration>,
@@ -262,12 +288,16 @@ impl Pending {
             // The next part goes first: what runs again can do so beside it.
             match desk {
                 Some(desk) if !self.left.is_empty() && collected.is_ok() => self.launch(room, desk)?,
+                Some(desk) if self.tried.is_some() && self.under_way.is_empty() => self.kept = Some(desk),
                 desk => room.desks.put(desk),
             }
             let (pieces, again) = collected?;
             let first = results.len();
             results.append(pieces.into());
             self.run_again(&wave, first, &again, ran, &mut results)?;
+            if let Some(desk) = self.kept.take() {
+                self.try_other(room, desk, &mut results)?;
+            }
         }
         Ok((results, std::mem::take(&mut self.stats)))
     }
@@ -327,6 +357,7 @@ impl Pending {
         self.stats.launches += 1;
         self.stats.hostcalls += report.hostcalls;
         self.stats.run += report.run;
+        self.mapper.probation.note(wave.jobs().len(), report.run, self.timeout);
         self.stats.service += report.service;
         let Some(desk) = desk else { return Err(Error::Internal("a launch without its buffers".into())) };
         let began = Instant::now();
@@ -334,6 +365,30 @@ impl Pending {
         let collected = wave.results(self.mapper.program.compiled(), &endings, report.stopped);
         self.stats.collect += began.elapsed();
         collected
+    }
+
+    /// Runs the last part of the batch in another build, to see whether it is faster. If there is none, it is launched here.
+    fn try_other(&mut self, room: &Room, desk: Box<Desk>, results: &mut Results) -> Result<(), Error> {
+        let tried = self.tried.take().unwrap_or_default();
+        let other = self.mapper.sibling(Sibling::Apart, tried.len());
+        if let Err(error) = &other
+            && !error.is_device_lost()
+        {
+            tracing::info!(%error, "no other build can be tried");
+            self.mapper.probation.judge(None);
+            self.left = tried;
+            return self.launch(room, desk);
+        }
+        room.desks.put(Some(desk));
+        let jobs = self.jobs[tried.clone()].to_vec();
+        let (done, stats) = other?.begin_with(jobs, HashMap::new(), self.timeout)?.finish()?;
+        match self.mapper.probation.judge(Some((tried.len(), stats.run))) {
+            true => drop(self.mapper.instead.set(Sibling::Apart)), // one that is needed stays
+            false => drop(self.mapper.lock(Sibling::Apart).take()),
+        }
+        self.stats.add(&RunStats { instances: 0, ..stats });
+        results.append(done);
+        Ok(())
     }
 
     /// Runs those of a wave again that its build could not finish, in the time that is left. The wave's results begin at `first`.
@@ -346,19 +401,19 @@ impl Pending {
         results: &mut Results,
     ) -> Result<(), Error> {
         let timeout = self.timeout.map(|timeout| timeout.saturating_sub(ran).max(timeout / LAST_CHANCE));
-        for (safer, slots, some) in [(Safer::Roomy, &again.roomy, MANY), (Safer::Exact, &again.exact, MOST)] {
+        for (safer, slots, some) in [(Sibling::Roomy, &again.roomy, MANY), (Sibling::Exact, &again.exact, MOST)] {
             if slots.len() > wave.jobs().len() / some {
                 let _ = self.mapper.instead.set(safer); // the first stays
             }
         }
-        for (safer, slots) in [(Safer::Roomy, &again.roomy), (Safer::Exact, &again.exact)] {
+        for (safer, slots) in [(Sibling::Roomy, &again.roomy), (Sibling::Exact, &again.exact)] {
             if slots.is_empty() {
                 continue;
             }
             tracing::debug!(count = slots.len(), ?safer, "run again");
             let jobs = slots.iter().map(|slot| wave.jobs()[*slot].clone()).collect();
             let pasts = slots.iter().enumerate().filter_map(|(place, slot)| Some((place, wave.past(*slot)?))).collect();
-            let (done, more) = self.mapper.safer(safer, slots.len())?.begin_with(jobs, pasts, timeout)?.finish()?;
+            let (done, more) = self.mapper.sibling(safer, slots.len())?.begin_with(jobs, pasts, timeout)?.finish()?;
             self.stats.add(&RunStats { instances: 0, again: more.again + slots.len() as u64, ..more });
             for (slot, done) in slots.iter().zip(done.iter()) {
                 results.replace(first + slot, done);
@@ -378,29 +433,37 @@ impl Pending {
 }
 
 impl Inner {
+    fn lock(&self, which: Sibling) -> MutexGuard<'_, Option<Arc<Mapper>>> {
+        self.siblings[which as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The same program in another build, with room for so many instances, or for a few. They may have as much memory as here, so that they do
     /// the same.
-    fn safer(&self, which: Safer, count: usize) -> Result<Arc<Mapper>, Error> {
-        let mut safer = self.safer[which as usize].lock().unwrap_or_else(PoisonError::into_inner);
+    fn sibling(&self, which: Sibling, count: usize) -> Result<Arc<Mapper>, Error> {
+        let mut sibling = self.lock(which);
         let capacity = count.max(AGAIN).min(self.extent.capacity.max(1));
-        if let Some(mapper) = safer.take_if(|mapper| mapper.inner.extent.capacity < capacity) {
+        if let Some(mapper) = sibling.take_if(|mapper| mapper.inner.extent.capacity < capacity) {
             // Its memory is needed.
             mapper.settle();
         }
-        if let Some(mapper) = &*safer {
+        if let Some(mapper) = &*sibling {
             return Ok(mapper.clone());
         }
         let max_memory = self.room.as_ref().map(|room| room.memory_limit);
-        let extent = Extent { capacity, max_memory, ..self.extent };
+        let lanes = if which == Sibling::Apart { Variant::apart(0).lanes } else { self.extent.lanes };
+        let extent = Extent { capacity, max_memory, lanes, slow: None };
         let program = Arc::new(self.program.rebuilt(which)?);
         let mapper = Mapper::with_pool(program, extent, self.watch.clone(), self.pool)?;
-        Ok(safer.insert(Arc::new(mapper)).clone())
+        Ok(sibling.insert(Arc::new(mapper)).clone())
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
         let Some(room) = &self.mapper.room else { return };
+        if let Some(desk) = self.kept.take() {
+            room.desks.put(Some(desk));
+        }
         for UnderWay { ordered, .. } in self.under_way.drain(..) {
             room.desks.put(ordered.wait().0);
         }
@@ -430,6 +493,10 @@ mod tests;
 #[cfg(test)]
 #[path = "map_float_tests.rs"]
 mod float_tests;
+
+#[cfg(test)]
+#[path = "map_probation_tests.rs"]
+mod probation_tests;
 
 #[cfg(test)]
 #[path = "map_ahead_tests.rs"]

@@ -27,6 +27,14 @@ pub(super) fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program>
 }
 
 pub(super) fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Arc<Program> {
+    loaded(compiled(wat, layout, checks, own_memory))
+}
+
+pub(super) fn loaded(compiled: Compiled) -> Arc<Program> {
+    Arc::new(Program::load(device(), Arc::new(compiled)).unwrap())
+}
+
+pub(super) fn compiled(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Compiled {
     let options = CompileOptions {
         layout,
         sm: 75,
@@ -36,8 +44,7 @@ pub(super) fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) 
         registers: None,
         shape: Default::default(),
     };
-    let compiled = Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
-    Arc::new(Program::load(device(), Arc::new(compiled)).unwrap())
+    Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()
 }
 
 /// `cpu`, or what `GPU_RUN_TEST_DEVICE` says, as `scripts/gpu-test` does.

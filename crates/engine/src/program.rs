@@ -1,7 +1,7 @@
 //! A compiled module on a device, and what became of the instances that ran.
 
 use crate::batch::{Batch, LaunchBuffers};
-use crate::compile::{Compiled, Safer};
+use crate::compile::{Compiled, Sibling};
 use crate::compiler::Build;
 use crate::error::Error;
 use crate::frame;
@@ -164,9 +164,9 @@ impl Program {
     }
 
     /// The same program on the same device in another build.
-    pub(crate) fn rebuilt(&self, safer: Safer) -> Result<Self, Error> {
+    pub(crate) fn rebuilt(&self, sibling: Sibling) -> Result<Self, Error> {
         let (device, compiled) = (self.device.clone(), &self.compiled);
-        let (wasm, options, features) = (compiled.wasm.clone(), compiled.safer_options(safer), compiled.features);
+        let (wasm, options, features) = (compiled.wasm.clone(), compiled.sibling_options(sibling), compiled.features);
         let build = Build { device, wasm, options, features, name: self.name.clone() };
         Ok(build.load(&self.cache, &build.key()?)?.0)
     }

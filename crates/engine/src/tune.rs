@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Registers of a thread with which twice as many fit as usual.
+const THRIFTY: u32 = 64;
+
 /// One way to build a program and to run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
@@ -28,6 +31,11 @@ pub struct Variant {
 }
 
 impl Variant {
+    /// For programs whose lanes part and stay apart: the memory of each instance by itself, few of them in each of many warps.
+    pub fn apart(batch: u32) -> Self {
+        Self { interleaved: false, own_memory: false, lanes: Some(8), registers: Some(THRIFTY), batch }
+    }
+
     pub fn layout(&self) -> Layout {
         if self.interleaved { Layout::Interleaved } else { Layout::Linear }
     }
@@ -50,8 +58,7 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
         // A GPU. Fewer at once have more of the caches each, in the same build. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
         // lanes part and stay apart, fewer of them in each of more warps do better, and best with the memory of each by itself: one build, however many lanes.
         false => {
-            let [apart, thrifty] =
-                [false, true].map(|interleaved| Variant { registers: Some(64), ..usual(interleaved) });
+            let (apart, thrifty) = (Variant::apart(batch), Variant { registers: Some(THRIFTY), ..usual(true) });
             let mut all = vec![
                 usual(true),
                 Variant { batch: batch.div_ceil(2), ..usual(true) },
@@ -61,8 +68,8 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
                 Variant { lanes: Some(16), ..thrifty },
                 Variant { lanes: Some(8), ..thrifty },
                 Variant { registers: Some(255), ..usual(true) },
+                Variant { lanes: None, ..apart },
                 apart,
-                Variant { lanes: Some(8), ..apart },
                 Variant { lanes: Some(4), ..apart },
             ];
             all.dedup();
@@ -75,8 +82,6 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     pub variant: Variant,
-    /// From the module to a program on the device, when it was compiled.
-    pub compile_seconds: f64,
     /// Instances a second.
     pub per_second: f64,
 }
@@ -112,7 +117,7 @@ pub fn measure(
         return Ok(0.0);
     }
     let capacity = variant.batch as usize;
-    let mapper = Mapper::new(program, Extent { capacity, max_memory, lanes: variant.lanes }, None)?;
+    let mapper = Mapper::new(program, Extent { capacity, max_memory, lanes: variant.lanes, slow: None }, None)?;
     let all = || jobs.iter().cycle().take(capacity).cloned().collect::<Vec<_>>();
     let (mut best, began) = (0.0f64, Instant::now());
     for run in 0..MOST_RUNS {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Options};
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Results, RunStats, Variant,
+    Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Results, RunStats, SLOW, Variant,
     measure, variants,
 };
 use gpu_run_wasi::Builder;
@@ -44,8 +44,8 @@ pub(super) struct Loaded {
     guest: Arc<Builder>,
     /// Instances of a batch.
     pub(super) batch: u32,
-    /// The build that was found to be the fastest, if several were tried.
-    pub(super) variant: Option<Variant>,
+    /// The build that was found to be the fastest, if several were tried before.
+    variant: Option<Variant>,
     pub(super) to_ptx: Duration,
     pub(super) load: Duration,
     /// A second load, from the module's bytes on, of what the first one left in a cache.
@@ -89,10 +89,21 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     }
     let lanes = variant.and_then(|variant| variant.lanes);
     let capacity = variant.map_or(instances, |variant| variant.batch) as usize;
-    let mapper = Mapper::new(program, Extent { capacity, max_memory: None, lanes }, None).map_err(failed)?;
+    // As `gpu-run map` does where nobody has said what is best.
+    let is_guess = variant.is_none() && build.layout == LayoutChoice::Auto && is_gpu(&**device);
+    let slow = Some(SLOW).filter(|_| is_guess);
+    let mapper = Mapper::new(program, Extent { capacity, max_memory: None, lanes, slow }, None).map_err(failed)?;
     let guest = guest(source)?;
     let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
     Ok(Loaded { mapper, guest, batch: capacity as u32, variant, to_ptx, load: first.load, again })
+}
+
+impl Loaded {
+    /// The build that was found to be faster than the usual one, before or while it ran.
+    pub(super) fn faster(&self) -> Option<Variant> {
+        let found = || self.mapper.tuning()?.best().filter(|best| !best.interleaved);
+        self.variant.or_else(found)
+    }
 }
 
 /// What all instances of a program have.

@@ -55,7 +55,7 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) batch: Option<u32>,
 
-    /// Finds out first which build of the program is the fastest for the first batch, as `gpu-run tune` does
+    /// Finds out first which build of the program is the fastest for the first batch, as `gpu-run tune` does. Without it, one other build is tried on a GPU once a batch has taken a second
     #[arg(long, conflicts_with_all = ["resume", "dirs", "layout"])]
     pub(crate) tune: bool,
 

@@ -4,7 +4,7 @@ use super::Shared;
 use super::runner::{Engine, Finish};
 use crate::args::LaunchArgs;
 use crate::run::{Loaded, Watchdog};
-use gpu_run_engine::{Error, Extent, Job, Mapper, Pending, Results, RunStats, Watch};
+use gpu_run_engine::{Error, Extent, Job, Mapper, Pending, Results, RunStats, Tuning, Watch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,8 @@ pub(crate) struct OnDevice {
     /// Records of the largest batch.
     most: usize,
     lanes: Option<u32>,
+    /// See [`Extent`].
+    slow: Option<Duration>,
     max_memory: Option<u64>,
     timeout: Option<Duration>,
     file: String,
@@ -35,7 +37,17 @@ impl OnDevice {
         writer: Shared,
     ) -> Self {
         let (max_memory, timeout) = (args.max_memory, args.timeout);
-        Self { loaded, mapper: None, room: 0, most, lanes, max_memory, timeout, file, writer, careful: 0 }
+        Self { loaded, mapper: None, room: 0, most, lanes, slow: None, max_memory, timeout, file, writer, careful: 0 }
+    }
+
+    /// Tries another build once a launch has taken this long.
+    pub(crate) fn adapting(self, slow: Option<Duration>) -> Self {
+        Self { slow, ..self }
+    }
+
+    /// What that gave, if it was tried.
+    pub(crate) fn tuning(&self) -> Option<Tuning> {
+        self.mapper.as_ref()?.tuning()
     }
 
     /// Runs so many batches one by one: if one of them loses the device, no other goes with it.
@@ -57,10 +69,9 @@ impl OnDevice {
             Some(mapper) => mapper,
             None => {
                 self.room = if self.room == 0 { jobs } else { self.most };
-                {
-                    let extent = Extent { capacity: self.room, max_memory: self.max_memory, lanes: self.lanes };
-                    Mapper::new(self.loaded.program.clone(), extent, self.watch())?
-                }
+                let Self { room: capacity, max_memory, lanes, slow, .. } = *self;
+                let extent = Extent { capacity, max_memory, lanes, slow };
+                Mapper::new(self.loaded.program.clone(), extent, self.watch())?
             }
         };
         Ok(self.mapper.insert(mapper))

@@ -43,7 +43,7 @@ use anyhow::{Context, Result};
 use args::Split;
 use chain::Anchor;
 use engine::OnDevice;
-use gpu_run_engine::{Compiler, Pending, RunStats};
+use gpu_run_engine::{Compiler, Pending, RunStats, SLOW};
 use handover::{Contents, Handover, Stream};
 use progress::Bar;
 use reader::{Batch, Reader};
@@ -114,6 +114,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let writer = Shared::new(handed.iter().fold(writer, Writer::continued));
     let engine =
         OnDevice::new(loaded, most as usize, lanes, &args.launch, name.clone(), writer.clone()).carefully(careful);
+    // Who goes on after a loss tries nothing.
+    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()));
     let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
     let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };
@@ -124,7 +126,10 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
             Ok(lost) => rest.go_on(&lost, &writer, &stats, args),
             Err(error) => Err(error),
         },
-        Ok(code) => {
+        Ok((code, engine)) => {
+            if let Some((engine, tuning)) = engine.and_then(|engine| engine.tuning().map(|tuning| (engine, tuning))) {
+                engine.loaded().remember(&rest.source, &tuning);
+            }
             if is_guess && began.elapsed() > LONG {
                 let hint =
                     b"  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n";
@@ -246,7 +251,7 @@ impl Shared {
     }
 }
 
-/// Reads, runs and writes until the input ends, or something else does. An error comes with what was spent until then.
+/// Reads, runs and writes until the input ends, or something else does. What has run it comes back, unless it is still at it; an error comes with what was spent until then.
 fn run(
     reader: Feed,
     runner: Runner<OnDevice>,
@@ -254,7 +259,7 @@ fn run(
     writer: &Shared,
     stats: RunStats,
     args: &MapArgs,
-) -> Result<u8, (anyhow::Error, RunStats)> {
+) -> Result<(u8, Option<OnDevice>), (anyhow::Error, RunStats)> {
     let spent = Arc::new(Mutex::new(stats));
     let stats = || spent.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let threads = start(reader, runner, most, writer, &spent);
@@ -264,7 +269,7 @@ fn run(
         // The others are not waited for: they may be reading from a pipe, or running for long.
         Ok(Flow::Stop) => {
             writer.end("stopped at the first failure");
-            return Ok(exit::FAILURE);
+            return Ok((exit::FAILURE, None));
         }
         Err(error) => {
             writer.end("could not go on writing");
@@ -283,7 +288,7 @@ fn run(
         let text = engine.loaded().stats(&stats()).show(format, writer.tally());
         let _ = io::stderr().write_all(text.as_bytes());
     }
-    Ok(if writer.all_fine() { 0 } else { exit::FAILURE })
+    Ok((if writer.all_fine() { 0 } else { exit::FAILURE }, Some(engine)))
 }
 
 /// Those who work for the writer.

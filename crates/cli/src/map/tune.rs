@@ -116,8 +116,8 @@ fn try_all(
         let trial = trial(&compiler, device, source, args, variant.options(&options), *variant, &jobs);
         drop(spinner);
         match trial {
-            Ok(trial) => {
-                writeln!(out, "  {}", line(&trial))?;
+            Ok((trial, compile)) => {
+                writeln!(out, "  {}", line(&trial, compile))?;
                 tuning.trials.push(trial);
             }
             Err(error) => writeln!(out, "  {}: {error:#}", describe_variant(*variant))?,
@@ -130,6 +130,7 @@ fn try_all(
     Ok(Some(best))
 }
 
+/// How fast a variant is, and how long it took to compile, when it was.
 fn trial(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
@@ -138,7 +139,7 @@ fn trial(
     options: CompileOptions,
     variant: Variant,
     jobs: &[Job],
-) -> Result<Trial> {
+) -> Result<(Trial, Duration)> {
     let failed = |error| Failure::engine(&source.name, error);
     let (program, report) = run::load(compiler, device, source, &options)?;
     let compile = match report.origin {
@@ -146,11 +147,10 @@ fn trial(
         Origin::Miss { took, .. } => took,
     };
     let per_second = measure(program, variant, jobs, args.launch.max_memory, args.launch.timeout).map_err(failed)?;
-    Ok(Trial { variant, compile_seconds: compile.as_secs_f64(), per_second })
+    Ok((Trial { variant, per_second }, compile))
 }
 
-fn line(trial: &Trial) -> String {
-    let compile = Duration::try_from_secs_f64(trial.compile_seconds).unwrap_or_default();
+fn line(trial: &Trial, compile: Duration) -> String {
     let (what, rate) = (describe_variant(trial.variant), show_count(trial.per_second));
     format!("{what:<44} {rate:>8} records/s, compiled in {}", show_duration(compile))
 }
