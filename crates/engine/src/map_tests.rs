@@ -58,7 +58,7 @@ fn run(mapper: &Mapper, stdin: &[&str]) -> (Vec<Owned>, RunStats) {
     (results.iter().map(Owned::from).collect(), stats)
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Owned {
     end: End,
     stdout: Vec<u8>,
@@ -467,7 +467,7 @@ fn a_stack_deeper_than_a_threads_own_memory_runs_again() {
     let own = own_mapper(&deep(), 8, 256 << 10);
     let (done, stats) = run(&own, &inputs);
     assert_eq!(done, exact);
-    // 64 KiB of stack have a place; the one that ends there prints from before it.
+    // 16 KiB of stack have a place.
     assert_eq!(stats.again, 5);
 }
 
@@ -511,6 +511,53 @@ fn a_program_whose_instances_outgrow_their_threads_begins_where_there_is_more() 
         stats.again
     });
     assert_eq!(again, [4, 0]);
+}
+
+/// Calls itself as often as stdin's first byte says, with so many bytes of stack each time, as LLVM has it; prints what it left in the deepest frame.
+fn recursive(frame: u32) -> String {
+    let imports = IMPORTS.replace("1)", "17)");
+    format!(
+        r#"(module {imports} (global $stack (mut i32) (i32.const 1048576)) (data (i32.const 1048576) "\00")
+          (func $down (param $left i32) (result i32) (local $frame i32) (local $found i32)
+            (global.set $stack (local.tee $frame (i32.sub (global.get $stack) (i32.const {frame}))))
+            (i32.store (local.get $frame) (local.get $frame))
+            (local.set $found (i32.load (local.get $frame)))
+            (if (local.get $left)
+              (then (local.set $found (call $down (i32.sub (local.get $left) (i32.const 1))))))
+            (global.set $stack (i32.add (local.get $frame) (i32.const {frame})))
+            (local.get $found))
+          (func (export "_start")
+            (i32.store (i32.const 1048584) (i32.const 1048600)) (i32.store (i32.const 1048588) (i32.const 1000))
+            (drop (call $fd_read (i32.const 0) (i32.const 1048584) (i32.const 1) (i32.const 1048592)))
+            (i32.store (i32.const 1048600) (call $down (i32.sub (i32.load8_u (i32.const 1048600)) (i32.const 48))))
+            (i32.store (i32.const 1048588) (i32.const 4))
+            (drop (call $fd_write (i32.const 1) (i32.const 1048584) (i32.const 1) (i32.const 1048592)))))"#
+    )
+}
+
+#[test]
+fn a_stack_deeper_than_a_threads_own_runs_where_there_is_more_of_it() {
+    // 16 KiB and four frames have a place: 32 KiB, 8 calls.
+    let (frame, rare): (u32, Vec<&str>) = (4096, (0..40).map(|i| if i == 7 { "8" } else { "7" }).collect());
+    for (inputs, again, instead) in [(&rare[..], [1, 1], None), (&["7", "8", "9"], [2, 0], Some(Sibling::Roomy))] {
+        let (exact, _) = run(&mapper(&recursive(frame), 64, Layout::Linear), inputs);
+        let deepest = (1_048_576 - 8 * frame).to_le_bytes();
+        assert_eq!(exact[0].stdout, deepest);
+        let own = own_mapper(&recursive(frame), 64, 128 << 10);
+        for again in again {
+            let (done, stats) = run(&own, inputs);
+            assert_eq!((done, stats.again), (exact.clone(), again));
+        }
+        assert_eq!(own.inner.instead.get().copied(), instead);
+    }
+}
+
+#[test]
+fn a_program_with_large_frames_has_room_for_some_of_them() {
+    let own = own_mapper(&recursive(20_000), 8, 128 << 10);
+    let (done, stats) = run(&own, &["0", "1", "2"]);
+    assert_eq!(stats.again, 0);
+    assert_eq!(done[2].stdout, 988_576u32.to_le_bytes());
 }
 
 #[test]

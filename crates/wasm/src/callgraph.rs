@@ -25,6 +25,18 @@ pub(crate) struct Survey {
     pub(crate) keeps_exceptions: bool,
     pub(crate) grows_memories: Vec<u32>,
     pub(crate) grows_tables: bool,
+    /// Bytes it takes of the stack that LLVM's programs have in their memory, and what was seen of the operators that take them.
+    pub(crate) frame: u32,
+    taking: Taking,
+}
+
+/// `global.get 0`, `i32.const`, `i32.sub`: how far it is.
+#[derive(Debug, Default)]
+enum Taking {
+    #[default]
+    Nothing,
+    Pointer,
+    Bytes(u32),
 }
 
 impl Survey {
@@ -40,6 +52,15 @@ impl Survey {
     }
 
     fn operator(&mut self, op: &Operator<'_>) {
+        self.taking = match (&self.taking, op) {
+            (_, Operator::GlobalGet { global_index: 0 }) => Taking::Pointer,
+            (Taking::Pointer, Operator::I32Const { value }) => Taking::Bytes(*value as u32),
+            (Taking::Bytes(bytes), Operator::I32Sub) => {
+                self.frame = self.frame.max(*bytes);
+                Taking::Nothing
+            }
+            _ => Taking::Nothing,
+        };
         match *op {
             Operator::Call { function_index } => self.calls.push(function_index),
             Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => {

@@ -190,6 +190,10 @@ impl<'a> Module<'a> {
     pub fn grows_tables(&self) -> bool {
         self.surveys.iter().any(|s| s.grows_tables)
     }
+    /// The most that a function takes of LLVM's stack, in bytes.
+    pub(crate) fn largest_frame(&self) -> u64 {
+        u64::from(self.surveys.iter().map(|survey| survey.frame).max().unwrap_or(0))
+    }
     /// A function body's operators with their offsets, for people to read.
     pub fn operators(&self, function: u32) -> Vec<(usize, Operator<'a>)> {
         let Some(index) = (function as usize).checked_sub(self.imports.len()) else { return Vec::new() };

@@ -21,8 +21,12 @@ const MOST_GROUPS: u32 = 65535;
 
 /// Bytes of stack that have a place in a slot that is trimmed.
 const STACK_KEPT: u64 = 256 << 10;
-/// The same in a thread's own memory, of which there is less.
-const STACK_OWN: u64 = 64 << 10;
+/// The same in a thread's own memory, all of which is cleared for each instance: so many and some of the largest frames, up to a limit.
+const STACK_OWN: u64 = 16 << 10;
+const FRAMES_OWN: u64 = 4;
+const MOST_OWN: u64 = 64 << 10;
+/// What has a place begins at a multiple of this.
+const GRAIN: u64 = 4 << 10;
 
 /// One table: where it is, and the words that describe it.
 #[derive(Clone, Copy, Debug)]
@@ -214,7 +218,7 @@ impl SlotLayout {
         };
         let tables = module.tables.iter().zip(lengths).map(place).collect();
         let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
-        let near = low(module, STACK_OWN);
+        let near = low(module, (STACK_OWN + FRAMES_OWN * module.largest_frame()).min(MOST_OWN));
         let is_alone = matches!(module.memories[..], [memory] if !memory.shared);
         let fits = is_alone && least > 0 && least - near <= own;
         let (low, own) = match trims {
@@ -362,7 +366,7 @@ fn low(module: &Module<'_>, kept: u64) -> u64 {
     let first_data = placed.filter(|(memory, _)| *memory == 0).map(|(_, offset)| address(offset)).min();
     let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
     match *top <= first_data.unwrap_or(least) && *top <= least {
-        true => top.saturating_sub(kept) / PAGE * PAGE,
+        true => top.saturating_sub(kept) / GRAIN * GRAIN,
         false => 0,
     }
 }

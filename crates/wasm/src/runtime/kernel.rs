@@ -111,7 +111,10 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
     let mut to = code.ins().iadd(out, offset);
     let flags = code.trusted(region::BUS);
     for at in fixed {
-        let word = code.header(types::I64, at);
+        let mut word = code.header(types::I64, at);
+        if at == field::STATUS && code.own {
+            word = outgrown(code, env, word);
+        }
         code.ins().store(flags, word, to, 0);
         to = code.ins().iadd_imm_s(to, WORD as i64);
     }
@@ -134,6 +137,18 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().jump(done, &[]);
     code.open(done);
     code.ins().return_(&[]);
+}
+
+/// What an instance's status is, considering its stack: one that was ended where less of it is left than a function takes may have wanted more than it has a place for here.
+fn outgrown(code: &mut Code<'_>, env: &Env<'_>, status: Value) -> Value {
+    let Some(pointer) = env.slots.globals.first().filter(|_| env.slots.low > 0) else { return status };
+    let pointer = code.slot_load(types::I32, region::HEADER, *pointer);
+    let least = env.slots.low + env.module.largest_frame();
+    let is_deep = code.ins().icmp_imm_u(IntCC::UnsignedLessThan, pointer, least as i64);
+    let is_open = code.ins().icmp_imm_u(IntCC::Equal, status, Status::Running as i64);
+    let is_outgrown = code.ins().band(is_deep, is_open);
+    let outgrown = code.i64(Status::Outgrown as i64);
+    code.ins().select(is_outgrown, outgrown, status)
 }
 
 /// The thread's number, with `code.instance` its slot, if there are that many (parameters: first slot, bytes of a slot, count); else it goes to the block.
