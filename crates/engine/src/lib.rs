@@ -49,7 +49,7 @@ pub use instance::Instance;
 pub use line::Watch;
 pub use linker::{InstanceId, Linker, Settings};
 pub use map::{Extent, Job, Mapper, Pending};
-pub use probation::SLOW;
+pub use probation::{SLOW, Slow};
 pub use program::{End, Outcome, Program, RunOptions, RunStats, Trap};
 pub use results::{Done, Results};
 pub use succession::{Seat, Successor};

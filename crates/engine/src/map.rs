@@ -21,7 +21,7 @@ use crate::inputs::Inputs;
 use crate::journal;
 use crate::line::{Desk, Desks, Line, Ordered, Report, Watch};
 use crate::outbox::Outboxes;
-use crate::probation::Probation;
+use crate::probation::{Probation, Slow};
 use crate::program::{End, Program, RunStats};
 use crate::results::{Piece, Results};
 use crate::tune::{Tuning, Variant};
@@ -91,8 +91,8 @@ pub struct Extent {
     pub max_memory: Option<u64>,
     /// Lanes of a warp that run an instance, if not all do.
     pub lanes: Option<u32>,
-    /// After a launch that took this long, another build is tried, unless nobody wants it: see [`crate::SLOW`].
-    pub slow: Option<Duration>,
+    /// After such a launch another build is tried, unless nobody wants it: see [`crate::SLOW`].
+    pub slow: Option<Slow>,
 }
 
 /// Slots, and what goes with them.

@@ -17,7 +17,12 @@ fn cat() -> String {
 
 /// Any launch is reason enough to try another build.
 fn eager(program: Arc<Program>, capacity: usize) -> Mapper {
-    Mapper::new(program, Extent { capacity, slow: Some(Duration::ZERO), ..Extent::default() }, None).unwrap()
+    Mapper::new(
+        program,
+        Extent { capacity, slow: Some(Slow { took: Duration::ZERO, instances: 0 }), ..Extent::default() },
+        None,
+    )
+    .unwrap()
 }
 
 /// Runs a batch of so many, checks what each wrote, and says how many launches it took.

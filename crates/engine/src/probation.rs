@@ -8,8 +8,15 @@ use crate::tune::{Trial, Tuning, Variant};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A launch that takes so long is reason enough: what is tried takes about as long once.
-pub const SLOW: Duration = Duration::from_secs(1);
+/// A launch that is reason to try: one that took so long, of so many instances. Where fewer run at once, how many they are says more than the build.
+#[derive(Clone, Copy, Debug)]
+pub struct Slow {
+    pub took: Duration,
+    pub instances: usize,
+}
+
+/// What is tried takes about as long, once.
+pub const SLOW: Slow = Slow { took: Duration::from_secs(1), instances: 16 << 10 };
 /// What part of a batch is tried.
 const PART: usize = 4;
 /// By how much the other build has to be faster, or it may be chance.
@@ -24,8 +31,8 @@ pub(crate) struct Probation {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// No launch has taken this long.
-    Idle(Duration),
+    /// There was no such launch.
+    Idle(Slow),
     /// The next batch is to try the other build. This one runs so many instances a second.
     Due(f64),
     /// A batch does.
@@ -35,8 +42,8 @@ enum State {
 }
 
 impl Probation {
-    /// Launches that take `slow` are reason to try; without it, nothing is.
-    pub(crate) fn new(slow: Option<Duration>) -> Self {
+    /// Without `slow`, nothing is reason to try.
+    pub(crate) fn new(slow: Option<Slow>) -> Self {
         Self { state: Mutex::new(slow.map_or(State::Over(None), State::Idle)) }
     }
 
@@ -44,7 +51,8 @@ impl Probation {
     pub(crate) fn note(&self, instances: usize, took: Duration, timeout: Option<Duration>) {
         let mut state = self.lock();
         if let State::Idle(slow) = *state
-            && took >= slow
+            && took >= slow.took
+            && instances >= slow.instances
             && timeout.is_none_or(|timeout| took * PATIENCE <= timeout)
         {
             *state = State::Due(per_second(instances, took));
@@ -95,10 +103,12 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const REASON: Slow = Slow { took: SECOND, instances: 100 };
 
     #[test]
-    fn only_a_slow_launch_with_time_to_spare_is_reason_to_try() {
-        let probation = Probation::new(Some(SECOND));
+    fn only_a_slow_launch_of_many_with_time_to_spare_is_reason_to_try() {
+        let probation = Probation::new(Some(REASON));
+        probation.note(99, SECOND, None);
         probation.note(100, SECOND / 2, None);
         probation.note(100, SECOND, Some(SECOND * 7));
         assert_eq!(probation.part_of(100), 0);
@@ -113,7 +123,7 @@ mod tests {
     fn the_other_build_has_to_be_clearly_faster() {
         let usual = Variant { lanes: None, interleaved: true, ..Variant::apart(100) };
         for (took, is_faster) in [(SECOND, false), (SECOND * 19 / 20, false), (SECOND / 2, true)] {
-            let probation = Probation::new(Some(SECOND));
+            let probation = Probation::new(Some(REASON));
             probation.note(100, SECOND, None);
             assert_eq!(probation.part_of(400), 100);
             assert_eq!(probation.tuning(usual), None);

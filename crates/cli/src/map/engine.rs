@@ -4,7 +4,7 @@ use super::Shared;
 use super::runner::{Engine, Finish};
 use crate::args::LaunchArgs;
 use crate::run::{Loaded, Watchdog};
-use gpu_run_engine::{Error, Extent, Job, Mapper, Pending, Results, RunStats, Tuning, Watch};
+use gpu_run_engine::{Error, Extent, Job, Mapper, Pending, Results, RunStats, Slow, Tuning, Watch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) struct OnDevice {
     most: usize,
     lanes: Option<u32>,
     /// See [`Extent`].
-    slow: Option<Duration>,
+    slow: Option<Slow>,
     max_memory: Option<u64>,
     timeout: Option<Duration>,
     file: String,
@@ -40,8 +40,8 @@ impl OnDevice {
         Self { loaded, mapper: None, room: 0, most, lanes, slow: None, max_memory, timeout, file, writer, careful: 0 }
     }
 
-    /// Tries another build once a launch has taken this long.
-    pub(crate) fn adapting(self, slow: Option<Duration>) -> Self {
+    /// Tries another build after such a launch.
+    pub(crate) fn adapting(self, slow: Option<Slow>) -> Self {
         Self { slow, ..self }
     }
 
