@@ -190,6 +190,11 @@ impl Mapper {
         Ok(pending)
     }
 
+    /// Whether a part of the next batch is to try another build.
+    pub fn tries_another(&self) -> bool {
+        self.inner.probation.is_due()
+    }
+
     /// What was found out about the builds, if another one was tried.
     pub fn tuning(&self) -> Option<Tuning> {
         let own_memory = self.inner.program.compiled().slots.own > 0;

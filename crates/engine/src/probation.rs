@@ -59,6 +59,11 @@ impl Probation {
         }
     }
 
+    /// Whether the next batch is to try the other build.
+    pub(crate) fn is_due(&self) -> bool {
+        matches!(*self.lock(), State::Due(_))
+    }
+
     /// How many jobs of a batch of so many are to try the other build: none, almost always.
     pub(crate) fn part_of(&self, jobs: usize) -> usize {
         let mut state = self.lock();

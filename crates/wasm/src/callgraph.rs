@@ -25,18 +25,32 @@ pub(crate) struct Survey {
     pub(crate) keeps_exceptions: bool,
     pub(crate) grows_memories: Vec<u32>,
     pub(crate) grows_tables: bool,
-    /// Bytes it takes of the stack that LLVM's programs have in their memory, and what was seen of the operators that take them.
+    /// Bytes it takes of the stack that LLVM's programs have in their memory.
     pub(crate) frame: u32,
-    taking: Taking,
 }
 
-/// `global.get 0`, `i32.const`, `i32.sub`: how far it is.
-#[derive(Debug, Default)]
-enum Taking {
+/// How many of `global.get 0`, `i32.const`, `i32.sub` were the last operators: what takes bytes of that stack.
+#[derive(Default)]
+enum Prologue {
     #[default]
-    Nothing,
+    None,
     Pointer,
     Bytes(u32),
+}
+
+impl Prologue {
+    /// The bytes, at its last operator.
+    fn operator(&mut self, op: &Operator<'_>) -> Option<u32> {
+        let (next, taken) = match (&*self, op) {
+            (_, Operator::GlobalGet { global_index: 0 }) => (Self::Pointer, None),
+            // Less than none is no frame.
+            (Self::Pointer, Operator::I32Const { value }) => (Self::Bytes(u32::try_from(*value).unwrap_or(0)), None),
+            (Self::Bytes(bytes), Operator::I32Sub) => (Self::None, Some(*bytes)),
+            _ => (Self::None, None),
+        };
+        *self = next;
+        taken
+    }
 }
 
 impl Survey {
@@ -52,15 +66,6 @@ impl Survey {
     }
 
     fn operator(&mut self, op: &Operator<'_>) {
-        self.taking = match (&self.taking, op) {
-            (_, Operator::GlobalGet { global_index: 0 }) => Taking::Pointer,
-            (Taking::Pointer, Operator::I32Const { value }) => Taking::Bytes(*value as u32),
-            (Taking::Bytes(bytes), Operator::I32Sub) => {
-                self.frame = self.frame.max(*bytes);
-                Taking::Nothing
-            }
-            _ => Taking::Nothing,
-        };
         match *op {
             Operator::Call { function_index } => self.calls.push(function_index),
             Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => {
@@ -92,7 +97,7 @@ pub(crate) fn survey<T: WasmModuleResources>(
     body: &FunctionBody<'_>,
     checker: &mut FuncValidator<T>,
 ) -> Result<Survey, Error> {
-    let mut survey = Survey::default();
+    let (mut survey, mut prologue) = (Survey::default(), Prologue::default());
     let mut reader = body.get_binary_reader();
     checker.read_locals(&mut reader)?;
     reader.set_features(*checker.features());
@@ -102,6 +107,7 @@ pub(crate) fn survey<T: WasmModuleResources>(
         let op = reader.read()?;
         checker.op(at, &op)?;
         survey.operator(&op);
+        survey.frame = survey.frame.max(prologue.operator(&op).unwrap_or(0));
     }
     reader.finish()?;
     let Survey { calls, indirect, references, tails, tails_indirect, grows_memories, .. } = &mut survey;
@@ -273,7 +279,24 @@ fn cycles(edges: &[Vec<u32>]) -> Vec<Option<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::cycles;
+    use super::{Prologue, cycles};
+    use wasmparser::Operator::{self, GlobalGet, I32Const, I32Sub, Nop};
+
+    #[test]
+    fn a_frame_is_what_is_taken_from_the_first_global_and_never_negative() {
+        let frame = |ops: &[Operator<'_>]| {
+            let mut prologue = Prologue::default();
+            ops.iter().filter_map(|op| prologue.operator(op)).max()
+        };
+        let pointer = GlobalGet { global_index: 0 };
+        let takes = |value| [pointer.clone(), I32Const { value }, I32Sub];
+        assert_eq!(frame(&takes(4096)), Some(4096));
+        assert_eq!(frame(&[takes(16), takes(48), takes(32)].concat()), Some(48));
+        assert_eq!([frame(&takes(-16)), frame(&takes(i32::MIN))], [Some(0); 2]);
+        let other = [GlobalGet { global_index: 1 }, I32Const { value: 16 }, I32Sub];
+        let apart = [pointer.clone(), Nop, I32Const { value: 16 }, I32Sub];
+        assert_eq!([frame(&other), frame(&apart), frame(&[pointer, I32Sub])], [None; 3]);
+    }
 
     #[test]
     fn cycles_and_only_cycles_are_found() {

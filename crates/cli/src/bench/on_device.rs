@@ -104,6 +104,11 @@ impl Loaded {
         let found = || self.mapper.tuning()?.best().filter(|best| !best.interleaved);
         self.variant.or_else(found)
     }
+
+    /// The next batch finds out about another build.
+    pub(super) fn tries_another(&self) -> bool {
+        self.mapper.tries_another()
+    }
 }
 
 /// What all instances of a program have.

@@ -4,7 +4,8 @@ use super::Shared;
 use super::runner::{Engine, Finish};
 use crate::args::LaunchArgs;
 use crate::run::{Loaded, Watchdog};
-use gpu_run_engine::{Error, Extent, Job, Mapper, Pending, Results, RunStats, Slow, Tuning, Watch};
+use crate::source::Source;
+use gpu_run_engine::{Error, Extent, Job, Mapper, Pending, Results, RunStats, Slow, Watch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,9 +46,11 @@ impl OnDevice {
         Self { slow, ..self }
     }
 
-    /// What that gave, if it was tried.
-    pub(crate) fn tuning(&self) -> Option<Tuning> {
-        self.mapper.as_ref()?.tuning()
+    /// Has the cache remember what that gave, if it was tried.
+    pub(crate) fn remember(&self, source: &Source) {
+        if let Some(tuning) = self.mapper.as_ref().and_then(Mapper::tuning) {
+            self.loaded.remember(source, &tuning);
+        }
     }
 
     /// Runs so many batches one by one: if one of them loses the device, no other goes with it.

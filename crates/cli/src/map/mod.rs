@@ -127,8 +127,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
             Err(error) => Err(error),
         },
         Ok((code, engine)) => {
-            if let Some((engine, tuning)) = engine.and_then(|engine| engine.tuning().map(|tuning| (engine, tuning))) {
-                engine.loaded().remember(&rest.source, &tuning);
+            if let Some(engine) = engine {
+                engine.remember(&rest.source);
             }
             if is_guess && began.elapsed() > LONG {
                 let hint =

@@ -103,18 +103,17 @@ pub(super) fn collect_signature() -> Signature {
 pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
     let (out, results) = (code.param(3), code.param(4));
     let (thread, done) = own_slot(code);
-    let fixed = [field::STATUS, field::TRAP, field::EXIT_CODE];
+    let mut fixed = [field::STATUS, field::TRAP, field::EXIT_CODE].map(|at| code.header(types::I64, at));
+    if code.own {
+        fixed[0] = outgrown(code, env, fixed[0]);
+    }
     let words = code.ins().iadd_imm_s(results, fixed.len() as i64);
     let (thread, words) = (code.ins().uextend(types::I64, thread), code.ins().uextend(types::I64, words));
     let offset = code.ins().imul(thread, words);
     let offset = code.ins().imul_imm_u(offset, WORD as i64);
     let mut to = code.ins().iadd(out, offset);
     let flags = code.trusted(region::BUS);
-    for at in fixed {
-        let mut word = code.header(types::I64, at);
-        if at == field::STATUS && code.own {
-            word = outgrown(code, env, word);
-        }
+    for word in fixed {
         code.ins().store(flags, word, to, 0);
         to = code.ins().iadd_imm_s(to, WORD as i64);
     }
@@ -143,7 +142,7 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
 fn outgrown(code: &mut Code<'_>, env: &Env<'_>, status: Value) -> Value {
     let Some(pointer) = env.slots.globals.first().filter(|_| env.slots.low > 0) else { return status };
     let pointer = code.slot_load(types::I32, region::HEADER, *pointer);
-    let least = env.slots.low + env.module.largest_frame();
+    let least = (env.slots.low + env.module.largest_frame()).min(u32::MAX.into());
     let is_deep = code.ins().icmp_imm_u(IntCC::UnsignedLessThan, pointer, least as i64);
     let is_open = code.ins().icmp_imm_u(IntCC::Equal, status, Status::Running as i64);
     let is_outgrown = code.ins().band(is_deep, is_open);
