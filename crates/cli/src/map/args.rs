@@ -1,6 +1,6 @@
 //! The options of `gpu-run map`.
 
-use crate::args::{ChecksChoice, LaunchArgs};
+use crate::args::{BenchArgs, ChecksChoice, LaunchArgs};
 use crate::failure::Failure;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -128,6 +128,22 @@ impl From<TuneArgs> for MapArgs {
         let TuneArgs { file, args, input, split, batch, checks, launch } = args;
         let (output, fail_fast, resume, force) = (None, false, false, false);
         Self { file, args, input, split, output, batch, tune: true, fail_fast, resume, force, checks, launch }
+    }
+}
+
+/// `gpu-run bench PROGRAM --input`: the same records.
+impl From<(&BenchArgs, &Path, &Path)> for MapArgs {
+    fn from((args, program, input): (&BenchArgs, &Path, &Path)) -> Self {
+        TuneArgs {
+            file: program.to_owned(),
+            args: args.args.clone(),
+            input: input.to_owned(),
+            split: args.split,
+            batch: args.batch,
+            checks: ChecksChoice::Fast,
+            launch: args.launch.clone(),
+        }
+        .into()
     }
 }
 
