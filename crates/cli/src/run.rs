@@ -16,7 +16,7 @@ use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::Origin;
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning, Value,
+    Checks, CompileOptions, Compiler, Denied, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning, Value,
 };
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -48,11 +48,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, args.launch.stats == Some(StatsFormat::Text));
+    if let Some(denied) = denied(&outcomes) {
+        report += &format!("  note: {denied}\n");
+    }
     if let Some(format) = args.launch.stats {
         report += &loaded.stats(&run).show(format, &tally);
     }
     let _ = io::stderr().write_all(report.as_bytes());
     Ok(tally.exit_code())
+}
+
+/// What the first instance that failed was refused, if that was so.
+fn denied(outcomes: &[Outcome]) -> Option<Denied> {
+    let failed = outcomes.iter().find(|outcome| !matches!(outcome.end, End::Returned | End::Exited(0)))?;
+    failed.denied
 }
 
 /// How a program is compiled for so many instances at once.
@@ -152,7 +161,7 @@ impl Call {
 
 /// Runs all instances to their ends.
 fn launch(
-    program: &Program,
+    program: &Arc<Program>,
     call: &Call,
     guest: &Guest,
     args: &RunArgs,
@@ -164,7 +173,7 @@ fn launch(
         instances => guest.batch(instances as usize, order).map(|(contexts, streams)| (contexts, Some(streams)))?,
     };
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let options = RunOptions { deadline, max_memory: args.launch.max_memory };
+    let options = RunOptions { deadline, max_memory: args.launch.max_memory, ..RunOptions::default() };
     let watchdog = args.launch.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned(), || ()));
     let result = program.run(&call.function, &call.arguments, contexts, &options);
     drop(watchdog);

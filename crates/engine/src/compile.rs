@@ -60,7 +60,7 @@ impl CompileOptions {
 }
 
 /// Another build of the same program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Sibling {
     /// Memory in slots, where it can grow: for instances whose own does not suffice.
     Roomy,
@@ -68,6 +68,8 @@ pub(crate) enum Sibling {
     Exact,
     /// Each instance's memory by itself, and few lanes of a warp: may be faster, see `crate::probation`.
     Apart,
+    /// Right whatever happens, each instance's memory by itself: for those that want more than many can have.
+    Alone,
 }
 
 /// A module compiled to PTX; knows nothing of devices yet.
@@ -215,6 +217,7 @@ impl Compiled {
             Sibling::Roomy => options,
             Sibling::Exact => CompileOptions { checks: Checks::Exact, ..options },
             Sibling::Apart => Variant::apart(0).options(&options),
+            Sibling::Alone => CompileOptions { checks: Checks::Exact, layout: Layout::Linear, ..options },
         }
     }
 
@@ -224,11 +227,6 @@ impl Compiled {
             Ok(module) => Symbols::new(&module),
             Err(_) => Symbols::default(),
         })
-    }
-
-    /// Whether an instance can end because of how it was compiled, to be run again in another build.
-    pub(crate) fn may_run_again(&self) -> bool {
-        self.options.checks == Checks::Fast || self.slots.own > 0
     }
 
     pub fn ptx(&self) -> &str {

@@ -92,7 +92,7 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     // As `gpu-run map` does where nobody has said what is best.
     let is_guess = variant.is_none() && build.layout == LayoutChoice::Auto && is_gpu(&**device);
     let slow = Some(SLOW).filter(|_| is_guess);
-    let mapper = Mapper::new(program, Extent { capacity, max_memory: None, lanes, slow }, None).map_err(failed)?;
+    let mapper = Mapper::new(program, Extent { capacity, lanes, slow, ..Extent::default() }, None).map_err(failed)?;
     let guest = guest(source)?;
     let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
     Ok(Loaded { mapper, guest, batch: capacity as u32, variant, to_ptx, load: first.load, again })

@@ -99,7 +99,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         None
     };
     let (first, tuned) = tuning.unzip();
-    let Choice { options, most, lanes, is_guess } = tune::choice(&compiler, &device, &source, args, tuned.flatten());
+    let Choice { options, most, lanes, learned, is_guess } =
+        tune::choice(&compiler, &device, &source, args, tuned.flatten());
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;
@@ -115,7 +116,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let engine =
         OnDevice::new(loaded, most as usize, lanes, &args.launch, name.clone(), writer.clone()).carefully(careful);
     // Who goes on after a loss tries nothing.
-    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()));
+    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()), learned);
     let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
     let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };
@@ -341,11 +342,12 @@ fn run_all(
 }
 
 fn collect_all(begun: &Receiver<Running<Pending>>, to_write: &SyncSender<Ran>, spent: &Mutex<RunStats>) -> Result<()> {
-    for running in begun {
-        let (ran, stats) = running.finish()?;
-        spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
-        if to_write.send(ran).is_err() {
-            break;
+    for mut running in begun {
+        while let Some((ran, stats)) = running.next_part()? {
+            spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
+            if to_write.send(ran).is_err() {
+                return Ok(());
+            }
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use crate::units::{show_count, show_duration};
 use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::Origin;
-use gpu_run_engine::{CompileOptions, Compiler, Entry, Job, Trial, Tuning, Variant, measure, variants};
+use gpu_run_engine::{Allowance, CompileOptions, Compiler, Entry, Job, Trial, Tuning, Variant, measure, variants};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub(super) struct Choice {
     pub(super) options: CompileOptions,
     pub(super) most: u32,
     pub(super) lanes: Option<u32>,
+    /// What records were found to need.
+    pub(super) learned: Option<Allowance>,
     /// Nobody has found out yet, or said, what is best.
     pub(super) is_guess: bool,
 }
@@ -67,17 +69,18 @@ pub(super) fn choice(
     let most = usual_batch(args, &**device);
     let options = usual_options(args, &**device, most);
     if args.launch.codegen.layout != LayoutChoice::Auto {
-        return Choice { options, most, lanes: None, is_guess: false };
+        return Choice { options, most, lanes: None, learned: None, is_guess: false };
     }
-    let earlier = || compiler.tuning(device, &source.wasm, &options).and_then(|tuning| tuning.best());
-    match tuned.or_else(earlier) {
+    let earlier = compiler.tuning(device, &source.wasm, &options).unwrap_or_default();
+    let learned = earlier.learned;
+    match tuned.or_else(|| earlier.best()) {
         Some(variant) => {
             tracing::info!(?variant, "tuned");
             // It may have been found with a few records only: those are no reason to run fewer at once than usual.
             let most = args.batch.unwrap_or(variant.batch.max(most));
-            Choice { options: variant.options(&options), most, lanes: variant.lanes, is_guess: false }
+            Choice { options: variant.options(&options), most, lanes: variant.lanes, learned, is_guess: false }
         }
-        None => Choice { options, most, lanes: None, is_guess: is_gpu(&**device) },
+        None => Choice { options, most, lanes: None, learned, is_guess: is_gpu(&**device) },
     }
 }
 

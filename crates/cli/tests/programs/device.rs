@@ -77,7 +77,8 @@ pub(crate) fn run(
         contexts.push(context(name, input, dir, &stdout, &stderr)?);
         streams.push((stdout, stderr));
     }
-    let options = RunOptions { deadline: Some(Instant::now() + LIMIT), max_memory: Some(MEMORY) };
+    let options =
+        RunOptions { deadline: Some(Instant::now() + LIMIT), max_memory: Some(MEMORY), ..RunOptions::default() };
     let (outcomes, stats) = program.run("_start", &[], contexts, &options)?;
     let observed = outcomes.into_iter().zip(streams).map(|(outcome, (stdout, stderr))| {
         let ending = match outcome.end {
