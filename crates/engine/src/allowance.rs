@@ -90,9 +90,9 @@ impl Default for Limits {
 }
 
 /// By how much more an instance gets than it had, so that few run more than twice.
-const GROWTH: u64 = 8;
+const GROWTH: u64 = 4;
 const STACK_GROWTH: u32 = 4;
-/// Bytes that all instances together may grow by at first, and the least and the most that one may.
+/// Bytes that all instances together may grow by at first, and the least that one may where memory is plenty.
 const FIRST_GROWTH: u64 = 2 << 30;
 const LEAST_GROWTH: u64 = 1 << 20;
 /// The least growth that is worth having where memory is short.
@@ -158,7 +158,7 @@ impl Bounds {
             true => share,
             false => (FIRST_GROWTH / count).max(LEAST_GROWTH).min(share.max(SCARCE_GROWTH)),
         };
-        Allowance { memory: (least + growth).min(self.memory), stack: self.first_stack }
+        Allowance { memory: (least + growth / PAGE * PAGE).min(self.memory), stack: self.first_stack }
     }
 
     /// What one instance has that stays, where so much is free: others may stay beside it, and it cannot run again.

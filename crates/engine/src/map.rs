@@ -303,15 +303,14 @@ impl Pending {
         loop {
             if let Some(unfinished) = &mut self.unfinished {
                 let ready = unfinished.ready();
-                if !ready.is_empty() {
-                    return Ok(Some(ready.into()));
-                }
                 if unfinished.holes.is_empty() {
                     self.learn();
                     self.unfinished = None;
-                } else {
-                    self.run_again()?;
                 }
+                if !ready.is_empty() {
+                    return Ok(Some(ready.into()));
+                }
+                self.run_again()?;
                 continue;
             }
             let Some(next) = self.under_way.pop_front() else {

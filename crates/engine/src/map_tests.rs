@@ -7,6 +7,7 @@ use crate::results::Done;
 use crate::written::SHARE;
 use crate::{Checks, CompileOptions, Compiled, Denied, Entry};
 use gpu_run_abi::{Layout, TrapCode};
+use std::sync::OnceLock;
 
 fn mapper(wat: &str, capacity: usize, layout: Layout) -> Mapper {
     checked_mapper(wat, capacity, layout, Checks::Exact)
@@ -49,8 +50,11 @@ pub(super) fn compiled(wat: &str, layout: Layout, checks: Checks, own_memory: u3
 }
 
 /// `cpu`, or what `GPU_RUN_TEST_DEVICE` says, as `scripts/gpu-test` does.
+/// One for all tests: each context of a GPU keeps the stacks of its own.
 fn device() -> Arc<dyn gpu_run_device::Device> {
-    gpu_run_device::open(&std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())).unwrap()
+    static DEVICE: OnceLock<Arc<dyn gpu_run_device::Device>> = OnceLock::new();
+    let id = || std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into());
+    DEVICE.get_or_init(|| gpu_run_device::open(&id()).unwrap()).clone()
 }
 
 /// What became of jobs, to compare.

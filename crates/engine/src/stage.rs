@@ -40,6 +40,8 @@ const FEWER: usize = 8;
 const LAST_AT_ONCE: usize = 8;
 /// Bytes up to which memories of a warp's instances interleave: a larger one is by itself.
 const MAX_INTERLEAVED: u64 = 64 << 20;
+/// Instances are few if the device can hold so many times as many.
+const FEW: u64 = 16;
 /// Stages that are kept for what comes next.
 const MAX_STAGES: usize = 3;
 
@@ -135,8 +137,11 @@ impl Stages {
             Some(learned) => bounds.learned(compiled, count, learned),
             None => bounds.first(compiled, count),
         };
-        let has_outgrown = self.has_own(None) && allowance.memory > bounds.first(compiled, count).memory;
-        let build = has_outgrown.then_some(Sibling::Roomy);
+        let has_outgrown = allowance.memory > bounds.first(compiled, count).memory;
+        // A GPU sets threads' own memory aside for all that it can hold: not for a few.
+        let resident = self.program.device().properties().resident_threads;
+        let is_few = (count as u64).saturating_mul(FEW) < resident;
+        let build = (self.has_own(None) && (has_outgrown || is_few)).then_some(Sibling::Roomy);
         self.fitting(&bounds, Plan { build, allowance, at_once: count, is_last: false })
     }
 

@@ -46,7 +46,7 @@ fn wasm(number: i32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-fn run(program: &Program, argument: i32) -> End {
+fn run(program: &std::sync::Arc<Program>, argument: i32) -> End {
     let (outcomes, _) = program
         .run("f", &[Value::I32(argument)], vec![Builder::new().build(Stdio::null())], &RunOptions::default())
         .unwrap();

@@ -100,7 +100,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     };
     let (first, tuned) = tuning.unzip();
     let Choice { options, most, lanes, learned, is_guess } =
-        tune::choice(&compiler, &device, &source, args, tuned.flatten());
+        tune::choice(&compiler, &device, &source, args, input.length, tuned.flatten());
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;

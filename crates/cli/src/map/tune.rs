@@ -22,6 +22,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// So few records at once, or so few bytes of input, are no reason to have threads' own memory.
+const FEW_RECORDS: u32 = 8192;
+const SMALL_INPUT: u64 = 1 << 20;
+
 /// `gpu-run tune`: measures, says what it found on stdout, and has the cache remember it.
 pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     args.check()?;
@@ -64,10 +68,15 @@ pub(super) fn choice(
     device: &Arc<dyn Device>,
     source: &Program,
     args: &MapArgs,
+    input_bytes: Option<u64>,
     tuned: Option<Variant>,
 ) -> Choice {
     let most = usual_batch(args, &**device);
-    let options = usual_options(args, &**device, most);
+    let mut options = usual_options(args, &**device, most);
+    if most < FEW_RECORDS || input_bytes.is_some_and(|bytes| bytes < SMALL_INPUT) {
+        // A GPU sets threads' own memory aside for all threads that it can hold.
+        options.own_memory = 0;
+    }
     if args.launch.codegen.layout != LayoutChoice::Auto {
         return Choice { options, most, lanes: None, learned: None, is_guess: false };
     }
