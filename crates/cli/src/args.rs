@@ -115,6 +115,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) unordered: bool,
 
+    /// Output that may wait on disk for its turn, of all instances together; what an instance writes beyond that fails as on a full disk
+    #[arg(long, value_name = "SIZE", value_parser = units::size_or_none, default_value = "16GiB", allow_hyphen_values = true)]
+    pub(crate) max_spill: u64,
+
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
 }

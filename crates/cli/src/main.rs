@@ -25,6 +25,7 @@ mod progress;
 mod report;
 mod run;
 mod source;
+mod spill;
 mod surface;
 mod toolchain;
 mod units;

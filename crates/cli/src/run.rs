@@ -170,15 +170,18 @@ fn launch(
     let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
     let (contexts, streams) = match args.instances.get() {
         1 => (vec![guest.alone()?], None),
-        instances => guest.batch(instances as usize, order).map(|(contexts, streams)| (contexts, Some(streams)))?,
+        instances => {
+            let (contexts, streams) = guest.batch(instances as usize, order, args.max_spill)?;
+            (contexts, Some(streams))
+        }
     };
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let options = RunOptions { deadline, max_memory: args.launch.max_memory, ..RunOptions::default() };
     let watchdog = args.launch.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned(), || ()));
     let result = program.run(&call.function, &call.arguments, contexts, &options);
-    drop(watchdog);
     // What the instances have written is theirs, whatever became of the run.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
+    drop(watchdog);
     let result = result.map_err(|error| Failure::engine(file, error))?;
     closed?;
     Ok(result)

@@ -408,7 +408,8 @@ fn finish_with_kills(place: &Place, line: &str, input: Option<&str>, signal: Sig
         let resume = if kills > 0 { "--resume" } else { "" };
         let stdin = input.map_or(Stdio::null(), |name| fs::File::open(place.path(name)).unwrap().into());
         let mut child = place.start(&format!("{line} {resume}"), stdin);
-        let until = Instant::now() + Duration::from_millis(100 + random(700));
+        // Longer and longer: on a busy machine it takes a while to begin.
+        let until = Instant::now() + Duration::from_millis(100 + random(700 + 100 * kills as u64));
         while Instant::now() < until && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(2));
         }

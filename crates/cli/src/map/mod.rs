@@ -14,8 +14,10 @@
 mod args;
 mod chain;
 mod engine;
+mod folder;
 mod handover;
 mod journal;
+mod links;
 mod open;
 mod progress;
 mod reader;
@@ -44,7 +46,8 @@ use args::Split;
 use chain::Anchor;
 use engine::OnDevice;
 use gpu_run_engine::{Compiler, Pending, RunStats, SLOW};
-use handover::{Contents, Handover, Stream};
+use handover::{Contents, Handover, Stream, Surroundings};
+use open::Place;
 use progress::Bar;
 use reader::{Batch, Reader};
 use runner::{Jobs, Lost, Ran, Runner, Running};
@@ -82,13 +85,18 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     };
     let name = &source.name;
     let (split, mut jobs) = prepare(args, &source)?;
-    let mut target = open::target(args, split, &source)?;
+    let place = Place::find(args, split)?;
+    if let Some(handed) = &handed {
+        handed.surroundings.check(&Surroundings::of(args, place.links()), args)?;
+    }
+    let mut target = open::target(args, split, &source, place.links())?;
+    let surroundings = Surroundings::of(args, place.links());
     let from = match &handed {
         Some(handed) => handed.done.clone(),
         None => target.earlier(args.resume, args.force)?.unwrap_or_default(),
     };
     let stream = handed.as_ref().and_then(|handed| handed.stream.clone()).zip(contents);
-    let mut input = open::input(args, split, &from, stream)?;
+    let mut input = place.open(split, &from, stream)?;
 
     let device = devices::open(args.launch.device)?;
     let compiler = Compiler::new(cache::open(&args.launch.cache)?);
@@ -119,7 +127,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()), learned);
     let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
-    let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };
+    let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed, surroundings };
     let reader = Feed { first, reader: input.reader };
     let began = Instant::now();
     match run(reader, runner, most as usize, &writer, stats, args) {
@@ -179,6 +187,7 @@ struct Rest {
     header: Vec<u8>,
     /// What we were given ourselves.
     handed: Option<Handover>,
+    surroundings: Surroundings,
 }
 
 impl Rest {
@@ -210,7 +219,8 @@ impl Rest {
                 (Some(Stream::new(anchor, file)), input)
             }
         };
-        let handover = Handover { losses, spent: stats.into(), stream, ..handover };
+        let surroundings = self.surroundings;
+        let handover = Handover { losses, spent: stats.into(), stream, surroundings, ..handover };
         match handover.give(&self.source, &self.header, &input) {
             Ok(never) => match never {},
             Err(error) => Err(error.context(format!("{name}: {lost}, and no other process can be started"))),

@@ -2,9 +2,10 @@
 
 use super::args::MapArgs;
 use super::journal::Progress;
+use super::open::Place;
 use super::reader::{Batch, Reader};
 use super::runner::Jobs;
-use super::{CPU_BATCH, GPU_BATCH, open, prepare};
+use super::{CPU_BATCH, GPU_BATCH, prepare};
 use crate::args::LayoutChoice;
 use crate::cache;
 use crate::devices;
@@ -31,7 +32,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     args.check()?;
     let source = source::load(&args.file, args.launch.codegen.bin.as_deref())?;
     let (split, mut jobs) = prepare(args, &source)?;
-    let mut input = open::input(args, split, &Progress::default(), None)?;
+    let mut input = Place::find(args, split)?.open(split, &Progress::default(), None)?;
     let device = devices::open(args.launch.device)?;
     let batch = input.reader.take(usual_batch(args, &*device) as usize)?;
     let best = try_all(&device, &source, args, &batch, &mut jobs, &mut io::stdout())?;
