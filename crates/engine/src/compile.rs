@@ -50,6 +50,18 @@ impl CompileOptions {
         if is_fit { self.own_memory } else { 0 }
     }
 
+    /// What the first half of the compiler needs to know of it, to compile these functions and all they reach.
+    pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
+        wasm::Options {
+            layout: self.layout,
+            entries,
+            trims: self.checks == Checks::Fast,
+            own_memory: self.own_memory().into(),
+            shape: self.shape,
+            optimize: true,
+        }
+    }
+
     /// The same, with what is done on such a device and not what was asked for: one key for one result.
     pub(crate) fn settled(&self, device: &Properties) -> Self {
         // On `cpu`, quick checks gain too little for a second build of what is linear.
@@ -167,19 +179,7 @@ impl Compiled {
             entries.retain(|(_, entry)| entry.ty == FuncType::default());
         }
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
-        let trims = options.checks == Checks::Fast;
-        let own_memory = options.own_memory().into();
-        let clif = wasm::translate(
-            &module,
-            &wasm::Options {
-                layout: options.layout,
-                entries: functions,
-                trims,
-                own_memory,
-                shape: options.shape,
-                optimize: true,
-            },
-        )?;
+        let clif = wasm::translate(&module, &options.translation(functions))?;
         timed.lap("translate");
         let slots = clif.slots.clone();
         let ptx = ptx::emit(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm))?;

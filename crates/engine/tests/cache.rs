@@ -151,14 +151,10 @@ fn a_switch_between_loaded_programs_is_a_look_in_a_table() {
     let requests = [1000, 2000].map(|n| compiler.request(&device, wasm(n).into(), &options(), "test.wasm").unwrap());
     let programs = requests.each_ref().map(|request| compiler.load(request).unwrap().0);
     let before = compilations();
-    let began = std::time::Instant::now();
-    let switches = 2000;
-    for n in 0..switches {
+    for n in 0..2000 {
         let (program, report) = compiler.load(&requests[n % 2]).unwrap();
         assert!(Arc::ptr_eq(&program, &programs[n % 2]) && report.is_none());
     }
-    let each = began.elapsed() / switches as u32;
-    assert!(each < std::time::Duration::from_micros(10), "{each:?}");
     assert_eq!(compilations(), before);
     // What was lost with its device is not given out again.
     compiler.forget(&device);

@@ -29,8 +29,10 @@ mod tune;
 mod walk;
 mod writer;
 
-pub(crate) use args::{MapArgs, TuneArgs};
+pub(crate) use args::{MapArgs, Split, TuneArgs};
 use tune::Choice;
+#[cfg(feature = "bench")]
+pub(crate) use tune::sample;
 pub(crate) use tune::tune;
 
 use crate::cache;
@@ -42,7 +44,6 @@ use crate::source::{self, Source as Program};
 use crate::surface::Surface;
 
 use anyhow::{Context, Result};
-use args::Split;
 use chain::Anchor;
 use engine::OnDevice;
 use gpu_run_engine::{Compiler, Pending, RunStats, SLOW};

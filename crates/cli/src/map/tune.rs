@@ -39,6 +39,23 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     Ok(if best.is_some() { 0 } else { exit::FAILURE })
 }
 
+/// `bench --input`: what the first batch's records become, and how many run at once.
+#[cfg(feature = "bench")]
+pub(crate) fn sample(args: &MapArgs, source: &Program, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
+    let (split, mut jobs) = prepare(args, source)?;
+    let mut input = open::input(args, split, &Progress::default(), None)?;
+    let most = usual_batch(args, device);
+    let batch = input.reader.take(most as usize)?;
+    let jobs: Vec<Job> =
+        (0..).zip(&batch.records).filter_map(|(number, record)| jobs.of(number, record).ok()).collect();
+    if jobs.is_empty() {
+        return Err(Failure::usage("bench: there is no record that can be run")
+            .hint("give it records as they will come, with --input")
+            .into());
+    }
+    Ok((jobs, most))
+}
+
 /// `map --tune`: takes the first batch, and finds the build that is fastest for it.
 pub(super) fn first_batch(
     device: &Arc<dyn Device>,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a run may take at most: far more than it does, so that a hang is told as one.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// What an instance may have at most, so that many fit on a device that sets memory aside.
 const MEMORY: u64 = 64 << 20;
