@@ -27,7 +27,11 @@ pub(crate) struct Guest {
 impl Guest {
     /// Opens what the user asked for, so that mistakes are named before anything is compiled. The first argument is
     /// the program's name.
-    pub(crate) fn new(args: &[OsString], env: &[Variable], dirs: &[Preopen]) -> Result<Self> {
+    pub(crate) fn new<'a>(
+        args: &[OsString],
+        env: &[Variable],
+        dirs: impl Iterator<Item = &'a Preopen>,
+    ) -> Result<Self> {
         let refused = |error: gpu_run_wasi::Error| Failure::usage(error.to_string());
         let mut builder = Builder::new();
         builder.args(args.iter().map(|arg| arg.as_bytes())).map_err(refused)?;
@@ -38,7 +42,7 @@ impl Guest {
         }
         for dir in dirs {
             check_dir(dir)?;
-            builder.preopen(&dir.host, &dir.guest).map_err(refused)?;
+            builder.preopen_with(&dir.host, &dir.guest, dir.access).map_err(refused)?;
         }
         Ok(Self { builder, number })
     }
@@ -135,16 +139,16 @@ pub(crate) fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
 }
 
 fn check_dir(dir: &Preopen) -> Result<()> {
-    let host = dir.host.display();
+    let (option, host) = (dir.option(), dir.host.display());
     match dir.host.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(Failure::usage(format!("--dir {host}: that is a file; a guest is given folders"))
-            .hint(format!("give the folder it lies in: --dir {}", folder_of(dir)))
+        Ok(_) => Err(Failure::usage(format!("{option} {host}: that is a file; a guest is given folders"))
+            .hint(format!("give the folder it lies in: {option} {}", folder_of(dir)))
             .into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Failure::usage(format!("--dir {host}: no such folder")).into())
+            Err(Failure::usage(format!("{option} {host}: no such folder")).into())
         }
-        Err(error) => Err(Failure::usage(format!("--dir {host}: {error}")).into()),
+        Err(error) => Err(Failure::usage(format!("{option} {host}: {error}")).into()),
     }
 }
 
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn folders_are_checked_before_anything_is_compiled() {
-        let preopen = |host: &str| Preopen { host: host.into(), guest: "/".into() };
+        let preopen = |host: &str| format!("{host}::/").parse::<Preopen>().unwrap();
         assert!(check_dir(&preopen(".")).is_ok());
         let text = check_dir(&preopen("no/such/folder")).unwrap_err().to_string();
         assert!(text.contains("no/such/folder: no such folder"), "{text}");

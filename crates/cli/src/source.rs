@@ -6,6 +6,7 @@
 use crate::failure::Failure;
 use crate::toolchain;
 use anyhow::Result;
+use gpu_run_engine::printable;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
@@ -37,7 +38,7 @@ enum Kind {
 
 /// Loads FILE; `bin` chooses among a package's binaries.
 pub(crate) fn load(file: &Path, bin: Option<&str>) -> Result<Source> {
-    let name = file.display().to_string();
+    let name = printable::name(&file.display().to_string()).into_owned();
     if file == Path::new("-") {
         return from_reader(io::stdin().lock(), Path::new("stdin"), "stdin".into());
     }

@@ -7,7 +7,7 @@
 use crate::args::{WastArgs, WastLayout};
 use crate::devices;
 use crate::failure::{Failure, exit};
-use crate::output::Standard;
+use crate::terminal;
 use crate::units::show_duration;
 use anyhow::{Context, Result};
 use gpu_run_abi::Layout;
@@ -15,7 +15,6 @@ use gpu_run_device::Device;
 use gpu_run_engine::wast::{self, Options, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -244,7 +243,7 @@ impl<'a> Table<'a> {
             Err(message) => {
                 self.unparsed += 1;
                 // The parser says at which line, below its message.
-                let _ = writeln!(io::stderr(), "error: {name} is not a script: {}", message.trim_end());
+                terminal::say(&format!("error: {name} is not a script: {}\n", message.trim_end()));
                 return line(&format!("{name:width$}  cannot be parsed"));
             }
         };
@@ -257,7 +256,7 @@ impl<'a> Table<'a> {
         let time = if self.verbose { format!(" in {}", show_duration(time)) } else { String::new() };
         line(&format!("{name:width$}  {}{time}", count.show()))?;
         self.total.add_all(count);
-        let _ = io::stderr().write_all(problems.as_bytes());
+        terminal::say(&problems);
         Ok(())
     }
 
@@ -294,5 +293,5 @@ impl<'a> Table<'a> {
 }
 
 fn line(text: &str) -> Result<()> {
-    Ok(Standard::stdout()?.write_all(format!("{text}\n").as_bytes())?)
+    terminal::print(&format!("{text}\n"))
 }

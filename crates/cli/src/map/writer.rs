@@ -17,7 +17,7 @@ use crate::report::Tally;
 use crate::units::{count, show_duration, show_size};
 use anyhow::Result;
 use gpu_run_abi::TrapCode;
-use gpu_run_engine::{Done, End, STDOUT_POOL, Trap};
+use gpu_run_engine::{Done, End, STDOUT_POOL, Trap, printable};
 use std::path::Path;
 use std::time::Duration;
 
@@ -192,7 +192,7 @@ impl Writer {
         }
         let place = match place {
             Place::Line(line) => format!("line {line}"),
-            Place::File(path) => path.display().to_string(),
+            Place::File(path) => printable::name(&path.display().to_string()).into_owned(),
         };
         let stderr = match outcome {
             Outcome::Done(done) => shown(done.stderr),
@@ -267,7 +267,7 @@ fn place_of(trap: &Trap) -> String {
 fn shown(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let skip = text.chars().count().saturating_sub(STDERR_SHOWN);
-    let text: String = text.chars().skip(skip).filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let text: String = text.chars().skip(skip).collect();
     let dots = if skip > 0 { "…" } else { "" };
     format!("{dots}{text}").lines().map(|line| format!("    {line}\n")).collect()
 }
