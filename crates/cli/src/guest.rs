@@ -8,6 +8,7 @@ use crate::failure::{Failure, exit};
 use crate::input::SharedInput;
 use crate::output::{InstanceWriter, Order, Standard, Stream};
 use anyhow::{Context as _, Result};
+use gpu_run_engine::printable;
 use gpu_run_wasi::stdio::{Output, inherit};
 use gpu_run_wasi::{Builder, Context, Stdio};
 use std::ffi::{OsStr, OsString};
@@ -30,7 +31,7 @@ impl Guest {
     pub(crate) fn new<'a>(
         args: &[OsString],
         env: &[Variable],
-        dirs: impl Iterator<Item = &'a Preopen>,
+        dirs: impl IntoIterator<Item = &'a Preopen>,
     ) -> Result<Self> {
         let refused = |error: gpu_run_wasi::Error| Failure::usage(error.to_string());
         let mut builder = Builder::new();
@@ -139,7 +140,7 @@ pub(crate) fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
 }
 
 fn check_dir(dir: &Preopen) -> Result<()> {
-    let (option, host) = (dir.option(), dir.host.display());
+    let (option, host) = (dir.option(), printable::path(&dir.host));
     match dir.host.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
         Ok(_) => Err(Failure::usage(format!("{option} {host}: that is a file; a guest is given folders"))
@@ -155,7 +156,7 @@ fn check_dir(dir: &Preopen) -> Result<()> {
 fn folder_of(dir: &Preopen) -> String {
     match dir.host.parent() {
         Some(parent) if parent.as_os_str().is_empty() => ".".into(),
-        Some(parent) => parent.display().to_string(),
+        Some(parent) => printable::path(parent),
         None => "/".into(),
     }
 }

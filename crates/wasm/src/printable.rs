@@ -6,10 +6,16 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 /// A name: on one line, whatever is in it.
 pub fn name(name: &str) -> Cow<'_, str> {
     escape(name, is_obeyed)
+}
+
+/// A file's name; what of it is no text is not shown.
+pub fn path(path: &Path) -> String {
+    name(&path.to_string_lossy()).into_owned()
 }
 
 /// A message of our own, which may have lines and tabs.

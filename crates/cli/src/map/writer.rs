@@ -192,7 +192,7 @@ impl Writer {
         }
         let place = match place {
             Place::Line(line) => format!("line {line}"),
-            Place::File(path) => printable::name(&path.display().to_string()).into_owned(),
+            Place::File(path) => printable::path(path),
         };
         let stderr = match outcome {
             Outcome::Done(done) => shown(done.stderr),
@@ -267,7 +267,7 @@ fn place_of(trap: &Trap) -> String {
 fn shown(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let skip = text.chars().count().saturating_sub(STDERR_SHOWN);
-    let text: String = text.chars().skip(skip).collect();
+    let text: String = text.chars().skip(skip).filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
     let dots = if skip > 0 { "…" } else { "" };
     format!("{dots}{text}").lines().map(|line| format!("    {line}\n")).collect()
 }
