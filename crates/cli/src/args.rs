@@ -11,6 +11,7 @@ use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
 use gpu_run_engine::Checks;
+use gpu_run_wasi::Access;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -133,6 +134,10 @@ pub(crate) struct LaunchArgs {
     /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
     #[arg(long = "dir", value_name = "HOST[::GUEST]")]
     pub(crate) dirs: Vec<Preopen>,
+
+    /// The same, to be read only: what would change anything there fails; repeatable [default: none]
+    #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", value_parser = Preopen::read_only)]
+    pub(crate) dirs_read_only: Vec<Preopen>,
 
     /// Sets a variable in the guest's environment; without a value, passes ours on; repeatable [default: none]
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
@@ -404,11 +409,30 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// `--dir HOST[::GUEST]`
+impl LaunchArgs {
+    /// All folders that the guest is given.
+    pub(crate) fn preopens(&self) -> impl Iterator<Item = &Preopen> {
+        self.dirs.iter().chain(&self.dirs_read_only)
+    }
+}
+
+/// `--dir HOST[::GUEST]`, `--dir-ro HOST[::GUEST]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Preopen {
     pub(crate) host: PathBuf,
     pub(crate) guest: String,
+    pub(crate) access: Access,
+}
+
+impl Preopen {
+    fn read_only(text: &str) -> Result<Self, String> {
+        Ok(Self { access: Access::ReadOnly, ..text.parse()? })
+    }
+
+    /// The option it was given with.
+    pub(crate) fn option(&self) -> &'static str {
+        if self.access == Access::ReadOnly { "--dir-ro" } else { "--dir" }
+    }
 }
 
 impl FromStr for Preopen {
@@ -419,7 +443,7 @@ impl FromStr for Preopen {
         if host.is_empty() || guest.is_empty() {
             return Err("expected a folder, or HOST::GUEST with both sides given".into());
         }
-        Ok(Self { host: host.into(), guest: guest.into() })
+        Ok(Self { host: host.into(), guest: guest.into(), access: Access::ReadWrite })
     }
 }
 
@@ -479,13 +503,19 @@ mod tests {
 
     #[test]
     fn options_before_file_are_ours() {
-        let cli =
-            parse("-vv --dir=. --dir a::/b --env A --env B=c=d --stats=json --timeout 2m --max-memory 1G a.wasm -v");
+        let cli = parse(
+            "-vv --dir=. --dir-ro a::/b --dir a::/b --env A --env B=c=d --stats=json --timeout 2m --max-memory 1G a.wasm -v",
+        );
         let run = cli.unwrap().run;
         let run = run.launch;
         assert_eq!(run.codegen.verbose, 2);
-        assert_eq!(run.dirs[0], Preopen { host: ".".into(), guest: ".".into() });
-        assert_eq!(run.dirs[1], Preopen { host: "a".into(), guest: "/b".into() });
+        let [here, both] = [(".", "."), ("a", "/b")].map(|(host, guest)| Preopen {
+            host: host.into(),
+            guest: guest.into(),
+            access: Access::ReadWrite,
+        });
+        let read_only = Preopen { access: Access::ReadOnly, ..both.clone() };
+        assert_eq!(run.preopens().collect::<Vec<_>>(), [&here, &both, &read_only]);
         assert_eq!(run.env[0], Variable { name: "A".into(), value: None });
         assert_eq!(run.env[1], Variable { name: "B".into(), value: Some("c=d".into()) });
         assert_eq!(run.stats, Some(StatsFormat::Json));
@@ -503,6 +533,7 @@ mod tests {
             "--device cuda: a.wasm",
             "--dir= a.wasm",
             "--dir=x:: a.wasm",
+            "--dir-ro=x:: a.wasm",
             "--env =x a.wasm",
             "--timeout soon a.wasm",
             "--dir=.",

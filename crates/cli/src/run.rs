@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use crate::report::{Stats, Tally};
 use crate::source::{self, Source};
 use crate::surface::Surface;
+use crate::terminal;
 use crate::units::show_duration;
 use anyhow::Result;
 use gpu_run_device::Device;
@@ -19,7 +20,7 @@ use gpu_run_engine::{
     Checks, CompileOptions, Compiler, Denied, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning, Value,
 };
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
     let call = Call::new(args, &surface, name, rest)?;
-    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, &args.launch.dirs)?;
+    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, args.launch.preopens())?;
 
     let device = devices::open(args.launch.device)?;
     let options = options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), Checks::Exact);
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     if let Some(format) = args.launch.stats {
         report += &loaded.stats(&run).show(format, &tally);
     }
-    let _ = io::stderr().write_all(report.as_bytes());
+    terminal::say(&report);
     Ok(tally.exit_code())
 }
 
@@ -205,7 +206,7 @@ impl Watchdog {
             if ended.recv_timeout(timeout.saturating_add(Self::GRACE)) == Err(RecvTimeoutError::Timeout) {
                 last();
                 let timeout = show_duration(timeout);
-                let _ = writeln!(io::stderr(), "error: {file} did not end within {timeout}, nor when it was told to");
+                terminal::say(&format!("error: {file} did not end within {timeout}, nor when it was told to\n"));
                 std::process::exit(exit::TIMEOUT.into());
             }
         });

@@ -38,6 +38,9 @@ const CHUNK: usize = 64;
 /// Calls that are taken out of the ring at once.
 const MOST: usize = 16 << 10;
 
+/// Bytes of an instance's buffer that are kept from call to call.
+const BUFFER_KEPT: usize = 16 << 10;
+
 /// Who calls: instances with their contexts, or so many quiet ones.
 pub(crate) enum Guests {
     Contexts(Vec<Context>),
@@ -297,6 +300,13 @@ impl Bus {
         if operation & op::PORT != 0 {
             let length = self.shared.load_u64(port + offset::LENGTH).min(self.payload) as usize;
             let start = lane.input.len();
+            if start + length > bus::MAX_INPUT {
+                // No stub of ours sends that much.
+                lane.input = Vec::new();
+                lane.output.clear();
+                self.deliver(lane, slot, bus::Reply::TRAP, 0);
+                return false;
+            }
             lane.input.resize(start + length, 0);
             self.shared.read(port + offset::PAYLOAD, &mut lane.input[start..]);
         }
@@ -356,7 +366,7 @@ impl Bus {
             lane.pending = Some((call, words));
             return;
         }
-        lane.input.clear();
+        empty(&mut lane.input);
         lane.output.clear();
         lane.sent = 0;
         match answer {
@@ -413,7 +423,11 @@ impl Bus {
             self.shared.write(self.port(slot.into()) + offset::PAYLOAD, chunk);
         }
         lane.sent += chunk.len();
-        let status = status | more | (chunk.len() as u32) << bus::Reply::PAYLOAD_SHIFT;
+        let bytes = chunk.len() as u32;
+        if more == 0 {
+            empty(&mut lane.output);
+        }
+        let status = status | more | bytes << bus::Reply::PAYLOAD_SHIFT;
         // Last: the instance may go on as soon as it sees this.
         self.store_words(self.reply(slot), bus::Reply { status, result }.pack(lane.sequence as u16));
     }
@@ -425,6 +439,12 @@ impl Bus {
     fn store_words<const N: usize>(&self, at: u64, words: [u64; N]) {
         (at..).step_by(WORD as usize).zip(words).for_each(|(at, word)| self.shared.store_u64(at, word));
     }
+}
+
+/// Large buffers are let go of: thousands of instances may each have read or written a MiB once.
+fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.shrink_to(BUFFER_KEPT);
 }
 
 fn has_results(call: Call) -> bool {

@@ -42,6 +42,23 @@ impl Device {
 }
 
 #[test]
+fn input_without_end_is_not_taken() {
+    let mut device = Device::new(1);
+    device.bus.begin(Guests::Quiet(1, Arc::new(Nothing)), None).unwrap();
+    let (port, payload) = (device.bus.port(0), device.bus.payload());
+    let packets = bus::MAX_INPUT as u64 / payload;
+    for sequence in 1..=packets + 3 {
+        device.bus.shared.store_u64(port + offset::LENGTH, u64::MAX);
+        device.send(Request { slot: 0, op: Call::fd_write as u16 | op::PORT | op::MORE, args: [1, 0] });
+        assert!(device.bus.service());
+        let refused = device.reply(0, sequence as u16).status & bus::Reply::TRAP != 0;
+        assert_eq!(refused, sequence == packets + 1, "packet {sequence}");
+        let held = device.bus.lock().lanes[0].as_ref().unwrap().input.capacity();
+        assert!(held <= bus::MAX_INPUT * 2, "{held} bytes");
+    }
+}
+
+#[test]
 fn few_calls_and_many_are_each_answered_once_from_run_to_run() {
     let mut device = Device::new(1000);
     for count in [1, 10, FEW as u32, 1000] {

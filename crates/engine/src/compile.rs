@@ -10,7 +10,9 @@ use gpu_run_device::Properties;
 use gpu_run_ptx::{self as ptx, Checks};
 use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::SlotLayout;
-use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures};
+use gpu_run_wasm::{
+    self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures, printable,
+};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -302,14 +304,15 @@ pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, En
 }
 
 fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
-    let list: Vec<_> = exported.iter().take(20).map(|(_, f)| format!("{} {}", f.name, f.ty)).collect();
+    let list: Vec<_> =
+        exported.iter().take(20).map(|(_, f)| format!("{} {}", printable::name(&f.name), f.ty)).collect();
     let what = match list.len() {
         0 => "it exports no functions at all".to_owned(),
         _ => format!("it exports {}", list.join(", ")),
     };
     let hint =
         if wanted == "_start" && !list.is_empty() { "\n  hint: call one of them with --invoke NAME" } else { "" };
-    format!("it exports no function `{wanted}`; {what}{hint}")
+    format!("it exports no function `{}`; {what}{hint}", printable::name(wanted))
 }
 
 /// The CLIF program in the form the back end takes.

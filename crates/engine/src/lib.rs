@@ -47,7 +47,7 @@ pub use explain::{Explained, explain};
 pub use gang::{Gang, GangOptions, GangProgram, GangTrap, Running, Stopper};
 pub use gpu_run_cache as cache;
 pub use gpu_run_ptx::Checks;
-pub use gpu_run_wasm::{Shape, WasmFeatures};
+pub use gpu_run_wasm::{Shape, WasmFeatures, printable};
 pub use instance::Instance;
 pub use line::Watch;
 pub use linker::{InstanceId, Linker, Settings};

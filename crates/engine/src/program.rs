@@ -14,7 +14,7 @@ use gpu_run_cache::{Cache, InUse, Key};
 use gpu_run_device::{Device, Module};
 use gpu_run_ptx::Checks;
 use gpu_run_wasi::Context;
-use gpu_run_wasm::words;
+use gpu_run_wasm::{printable, words};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -99,12 +99,15 @@ impl fmt::Display for Trap {
         write!(f, "{}", self.code.message())?;
         if let Some(index) = self.function {
             match &self.name {
-                Some(name) => write!(f, "\n  in {name} (function {index}), at offset {:#x}", self.offset)?,
+                Some(name) => {
+                    let name = printable::name(name);
+                    write!(f, "\n  in {name} (function {index}), at offset {:#x}", self.offset)?;
+                }
                 None => write!(f, "\n  in function {index}, at offset {:#x}", self.offset)?,
             }
         }
         if let Some((file, line)) = &self.source {
-            write!(f, "\n  at {file}:{line}")?;
+            write!(f, "\n  at {}:{line}", printable::name(file))?;
         }
         Ok(())
     }

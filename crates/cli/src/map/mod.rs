@@ -42,6 +42,7 @@ use crate::guest::Guest;
 use crate::run::Loaded;
 use crate::source::{self, Source as Program};
 use crate::surface::Surface;
+use crate::terminal;
 
 use anyhow::{Context, Result};
 use chain::Anchor;
@@ -55,7 +56,7 @@ use runner::{Jobs, Lost, Ran, Runner, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -141,9 +142,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
                 engine.remember(&rest.source);
             }
             if is_guess && began.elapsed() > LONG {
-                let hint =
-                    b"  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n";
-                let _ = io::stderr().write_all(hint);
+                let hint = "  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n";
+                terminal::say(hint);
             }
             Ok(code)
         }
@@ -160,7 +160,7 @@ fn prepare(args: &MapArgs, source: &Program) -> Result<(Split, Jobs)> {
     let split = args.split()?;
     let (common, own) = if runner::differ(&args.args) { (&[][..], &args.args[..]) } else { (&args.args[..], &[][..]) };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
-    let guest = Guest::new(&argv, &args.launch.env, &args.launch.dirs)?;
+    let guest = Guest::new(&argv, &args.launch.env, args.launch.preopens())?;
     Ok((split, Jobs::new(guest, own.to_vec())))
 }
 
@@ -298,7 +298,7 @@ fn run(
     writer.finish().map_err(|error| (error, stats()))?;
     if let Some(format) = args.launch.stats {
         let text = engine.loaded().stats(&stats()).show(format, writer.tally());
-        let _ = io::stderr().write_all(text.as_bytes());
+        terminal::say(&text);
     }
     Ok((if writer.all_fine() { 0 } else { exit::FAILURE }, Some(engine)))
 }

@@ -14,6 +14,7 @@ use crate::progress::Progress as Spinner;
 use crate::report::describe_variant;
 use crate::run::{self, is_gpu};
 use crate::source::{self, Source as Program};
+use crate::terminal::Escaping;
 use crate::units::{show_count, show_duration};
 use anyhow::Result;
 use gpu_run_device::Device;
@@ -35,7 +36,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     let mut input = Place::find(args, split)?.open(split, &Progress::default(), None)?;
     let device = devices::open(args.launch.device)?;
     let batch = input.reader.take(usual_batch(args, &*device) as usize)?;
-    let best = try_all(&device, &source, args, &batch, &mut jobs, &mut io::stdout())?;
+    let best = try_all(&device, &source, args, &batch, &mut jobs, &mut Escaping(io::stdout()))?;
     Ok(if best.is_some() { 0 } else { exit::FAILURE })
 }
 
@@ -65,7 +66,7 @@ pub(super) fn first_batch(
     jobs: &mut Jobs,
 ) -> Result<(Batch, Option<Variant>)> {
     let batch = reader.take(usual_batch(args, &**device) as usize)?;
-    let best = try_all(device, source, args, &batch, jobs, &mut io::stderr())?;
+    let best = try_all(device, source, args, &batch, jobs, &mut Escaping(io::stderr()))?;
     Ok((batch, best))
 }
 

@@ -17,7 +17,7 @@ use crate::report::{Counts, Tally};
 use crate::units::{count, show_duration};
 use anyhow::Result;
 use gpu_run_abi::TrapCode;
-use gpu_run_engine::{Denied, Done, End, Trap};
+use gpu_run_engine::{Denied, Done, End, Trap, printable};
 use std::path::Path;
 use std::time::Duration;
 
@@ -208,7 +208,7 @@ impl Writer {
         }
         let place = match place {
             Place::Line(line) => format!("line {line}"),
-            Place::File(path) => path.display().to_string(),
+            Place::File(path) => printable::path(path),
         };
         let stderr = match outcome {
             Outcome::Done(done) => shown(done.stderr),
