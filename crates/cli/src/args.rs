@@ -11,6 +11,7 @@ use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
 use gpu_run_engine::Checks;
+use gpu_run_wasi::Access;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -119,6 +120,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) unordered: bool,
 
+    /// Output that may wait on disk for its turn, of all instances together; what an instance writes beyond that fails as on a full disk
+    #[arg(long, value_name = "SIZE", value_parser = units::size_or_none, default_value = "16GiB", allow_hyphen_values = true)]
+    pub(crate) max_spill: u64,
+
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
 }
@@ -129,6 +134,10 @@ pub(crate) struct LaunchArgs {
     /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
     #[arg(long = "dir", value_name = "HOST[::GUEST]")]
     pub(crate) dirs: Vec<Preopen>,
+
+    /// The same, to be read only: what would change anything there fails; repeatable [default: none]
+    #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", value_parser = Preopen::read_only)]
+    pub(crate) dirs_read_only: Vec<Preopen>,
 
     /// Sets a variable in the guest's environment; without a value, passes ours on; repeatable [default: none]
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
@@ -269,6 +278,7 @@ impl BenchArgs {
         let launch = &self.launch;
         let useless = [
             ("--dir", !launch.dirs.is_empty()),
+            ("--dir-ro", !launch.dirs_read_only.is_empty()),
             ("--env", !launch.env.is_empty()),
             ("--timeout", launch.timeout.is_some()),
             ("--max-memory", launch.max_memory.is_some()),
@@ -400,11 +410,30 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// `--dir HOST[::GUEST]`
+impl LaunchArgs {
+    /// All folders that the guest is given.
+    pub(crate) fn preopens(&self) -> impl Iterator<Item = &Preopen> {
+        self.dirs.iter().chain(&self.dirs_read_only)
+    }
+}
+
+/// `--dir HOST[::GUEST]`, `--dir-ro HOST[::GUEST]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Preopen {
     pub(crate) host: PathBuf,
     pub(crate) guest: String,
+    pub(crate) access: Access,
+}
+
+impl Preopen {
+    fn read_only(text: &str) -> Result<Self, String> {
+        Ok(Self { access: Access::ReadOnly, ..text.parse()? })
+    }
+
+    /// The option it was given with.
+    pub(crate) fn option(&self) -> &'static str {
+        if self.access == Access::ReadOnly { "--dir-ro" } else { "--dir" }
+    }
 }
 
 impl FromStr for Preopen {
@@ -415,7 +444,7 @@ impl FromStr for Preopen {
         if host.is_empty() || guest.is_empty() {
             return Err("expected a folder, or HOST::GUEST with both sides given".into());
         }
-        Ok(Self { host: host.into(), guest: guest.into() })
+        Ok(Self { host: host.into(), guest: guest.into(), access: Access::ReadWrite })
     }
 }
 
@@ -475,13 +504,19 @@ mod tests {
 
     #[test]
     fn options_before_file_are_ours() {
-        let cli =
-            parse("-vv --dir=. --dir a::/b --env A --env B=c=d --stats=json --timeout 2m --max-memory 1G a.wasm -v");
+        let cli = parse(
+            "-vv --dir=. --dir-ro a::/b --dir a::/b --env A --env B=c=d --stats=json --timeout 2m --max-memory 1G a.wasm -v",
+        );
         let run = cli.unwrap().run;
         let run = run.launch;
         assert_eq!(run.codegen.verbose, 2);
-        assert_eq!(run.dirs[0], Preopen { host: ".".into(), guest: ".".into() });
-        assert_eq!(run.dirs[1], Preopen { host: "a".into(), guest: "/b".into() });
+        let [here, both] = [(".", "."), ("a", "/b")].map(|(host, guest)| Preopen {
+            host: host.into(),
+            guest: guest.into(),
+            access: Access::ReadWrite,
+        });
+        let read_only = Preopen { access: Access::ReadOnly, ..both.clone() };
+        assert_eq!(run.preopens().collect::<Vec<_>>(), [&here, &both, &read_only]);
         assert_eq!(run.env[0], Variable { name: "A".into(), value: None });
         assert_eq!(run.env[1], Variable { name: "B".into(), value: Some("c=d".into()) });
         assert_eq!(run.stats, Some(StatsFormat::Json));
@@ -499,6 +534,7 @@ mod tests {
             "--device cuda: a.wasm",
             "--dir= a.wasm",
             "--dir=x:: a.wasm",
+            "--dir-ro=x:: a.wasm",
             "--env =x a.wasm",
             "--timeout soon a.wasm",
             "--dir=.",

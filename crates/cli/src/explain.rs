@@ -12,7 +12,7 @@ use crate::run::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
 use anyhow::Result;
-use gpu_run_engine::{Checks, CompileOptions, Entry, Explained};
+use gpu_run_engine::{Checks, CompileOptions, Entry, Explained, printable};
 use std::io::{self, IsTerminal, Write};
 
 /// From this width on there is room for three columns.
@@ -71,7 +71,8 @@ fn check_function(surface: &Surface, file: &str, wanted: &str) -> Result<()> {
         return Ok(());
     }
     let failure = Failure::usage(format!("{file} has no function whose name contains `{wanted}`"));
-    let near: Vec<_> = nearest(wanted, names()).into_iter().map(|name| format!("`{name}`")).collect();
+    let near: Vec<_> =
+        nearest(wanted, names()).into_iter().map(|near| format!("`{}`", printable::name(near))).collect();
     Err(match (near.is_empty(), surface.function_list().next()) {
         (false, _) => failure.hint(format!("near it are {}", near.join(", "))).into(),
         (true, None) => failure.hint(format!("it has no names; pass an index below {count}")).into(),
@@ -101,11 +102,12 @@ impl Page {
     }
 
     fn show(&self, function: &Explained) -> String {
-        let wasm: Vec<String> = function.wasm.iter().map(|(offset, text)| format!("{offset:6x}  {text}")).collect();
+        let wasm: Vec<String> =
+            function.wasm.iter().map(|(offset, text)| plain(&format!("{offset:6x}  {text}"))).collect();
         let clif: Vec<String> = function.clif.lines().map(plain).collect();
         let ptx: Vec<String> = function.ptx.lines().map(plain).collect();
         let parts = [("wasm", wasm), ("CLIF", clif), ("PTX", ptx)];
-        let heading = self.bold(&format!("{} (function {})", function.name, function.index));
+        let heading = self.bold(&format!("{} (function {})", printable::name(&function.name), function.index));
         let body = match self.width {
             Some(width) if width >= WIDE => self.columns(&parts, width),
             _ => self.stacked(&parts),
@@ -148,9 +150,9 @@ impl Page {
     }
 }
 
-/// Tabs would make columns of unknown width.
+/// Tabs would make columns of unknown width, and other control characters worse.
 fn plain(line: &str) -> String {
-    line.replace('\t', "    ")
+    printable::name(&line.replace('\t', "    ")).into_owned()
 }
 
 /// Exactly `width` columns: cut with `…`, or padded.

@@ -6,8 +6,10 @@
 use crate::args::{Preopen, Variable};
 use crate::failure::{Failure, exit};
 use crate::input::SharedInput;
-use crate::output::{InstanceWriter, Order, Standard, Stream};
+use crate::output::{Order, Stream};
+use crate::spill::Spill;
 use anyhow::{Context as _, Result};
+use gpu_run_engine::printable;
 use gpu_run_wasi::stdio::{Output, inherit};
 use gpu_run_wasi::{Builder, Context, Stdio};
 use std::ffi::{OsStr, OsString};
@@ -27,7 +29,11 @@ pub(crate) struct Guest {
 impl Guest {
     /// Opens what the user asked for, so that mistakes are named before anything is compiled. The first argument is
     /// the program's name.
-    pub(crate) fn new(args: &[OsString], env: &[Variable], dirs: &[Preopen]) -> Result<Self> {
+    pub(crate) fn new<'a>(
+        args: &[OsString],
+        env: &[Variable],
+        dirs: impl IntoIterator<Item = &'a Preopen>,
+    ) -> Result<Self> {
         let refused = |error: gpu_run_wasi::Error| Failure::usage(error.to_string());
         let mut builder = Builder::new();
         builder.args(args.iter().map(|arg| arg.as_bytes())).map_err(refused)?;
@@ -38,7 +44,7 @@ impl Guest {
         }
         for dir in dirs {
             check_dir(dir)?;
-            builder.preopen(&dir.host, &dir.guest).map_err(refused)?;
+            builder.preopen_with(&dir.host, &dir.guest, dir.access).map_err(refused)?;
         }
         Ok(Self { builder, number })
     }
@@ -64,11 +70,12 @@ impl Guest {
         self.context(self.number.as_deref().unwrap_or("0".as_ref()), stdio)
     }
 
-    /// A context for each of several instances, and the streams they share.
-    pub(crate) fn batch(&self, instances: usize, order: Order) -> Result<(Vec<Context>, Streams)> {
+    /// A context for each of several instances, and the streams they share. `max_spill` bytes of their output may wait on disk.
+    pub(crate) fn batch(&self, instances: usize, order: Order, max_spill: u64) -> Result<(Vec<Context>, Streams)> {
+        let spill = Spill::new(max_spill);
         let streams = Streams {
-            stdout: Stream::new(Standard::stdout()?, order, instances),
-            stderr: Stream::new(Standard::stderr()?, order, instances),
+            stdout: Stream::new(Quiet(inherit::stdout()), order, instances, spill.clone()),
+            stderr: Stream::new(Quiet(inherit::stderr()), order, instances, spill),
         };
         let stdin = SharedInput::new(inherit::stdin());
         let context = |instance| {
@@ -98,13 +105,7 @@ impl Streams {
     }
 }
 
-impl Output for InstanceWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        InstanceWriter::write(self, bytes).map(|()| bytes.len())
-    }
-}
-
-/// One of our own streams. When nobody reads it any more the process ends; see [`Standard`].
+/// One of our own streams. When nobody reads it any more the process ends; see [`crate::output::Standard`].
 struct Quiet<T>(T);
 
 impl<T: Output> Output for Quiet<T> {
@@ -135,23 +136,23 @@ pub(crate) fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
 }
 
 fn check_dir(dir: &Preopen) -> Result<()> {
-    let host = dir.host.display();
+    let (option, host) = (dir.option(), printable::path(&dir.host));
     match dir.host.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(Failure::usage(format!("--dir {host}: that is a file; a guest is given folders"))
-            .hint(format!("give the folder it lies in: --dir {}", folder_of(dir)))
+        Ok(_) => Err(Failure::usage(format!("{option} {host}: that is a file; a guest is given folders"))
+            .hint(format!("give the folder it lies in: {option} {}", folder_of(dir)))
             .into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Failure::usage(format!("--dir {host}: no such folder")).into())
+            Err(Failure::usage(format!("{option} {host}: no such folder")).into())
         }
-        Err(error) => Err(Failure::usage(format!("--dir {host}: {error}")).into()),
+        Err(error) => Err(Failure::usage(format!("{option} {host}: {error}")).into()),
     }
 }
 
 fn folder_of(dir: &Preopen) -> String {
     match dir.host.parent() {
         Some(parent) if parent.as_os_str().is_empty() => ".".into(),
-        Some(parent) => parent.display().to_string(),
+        Some(parent) => printable::path(parent),
         None => "/".into(),
     }
 }
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn folders_are_checked_before_anything_is_compiled() {
-        let preopen = |host: &str| Preopen { host: host.into(), guest: "/".into() };
+        let preopen = |host: &str| format!("{host}::/").parse::<Preopen>().unwrap();
         assert!(check_dir(&preopen(".")).is_ok());
         let text = check_dir(&preopen("no/such/folder")).unwrap_err().to_string();
         assert!(text.contains("no/such/folder: no such folder"), "{text}");

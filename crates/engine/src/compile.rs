@@ -10,7 +10,9 @@ use gpu_run_device::Properties;
 use gpu_run_ptx::{self as ptx, Checks};
 use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::SlotLayout;
-use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures};
+use gpu_run_wasm::{
+    self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures, printable,
+};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -72,7 +74,7 @@ impl CompileOptions {
 }
 
 /// Another build of the same program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Sibling {
     /// Memory in slots, where it can grow: for instances whose own does not suffice.
     Roomy,
@@ -80,6 +82,8 @@ pub(crate) enum Sibling {
     Exact,
     /// Each instance's memory by itself, and few lanes of a warp: may be faster, see `crate::probation`.
     Apart,
+    /// Right whatever happens, each instance's memory by itself: for those that want more than many can have.
+    Alone,
 }
 
 /// A module compiled to PTX; knows nothing of devices yet.
@@ -215,6 +219,7 @@ impl Compiled {
             Sibling::Roomy => options,
             Sibling::Exact => CompileOptions { checks: Checks::Exact, ..options },
             Sibling::Apart => Variant::apart(0).options(&options),
+            Sibling::Alone => CompileOptions { checks: Checks::Exact, layout: Layout::Linear, ..options },
         }
     }
 
@@ -224,11 +229,6 @@ impl Compiled {
             Ok(module) => Symbols::new(&module),
             Err(_) => Symbols::default(),
         })
-    }
-
-    /// Whether an instance can end because of how it was compiled, to be run again in another build.
-    pub(crate) fn may_run_again(&self) -> bool {
-        self.options.checks == Checks::Fast || self.slots.own > 0
     }
 
     pub fn ptx(&self) -> &str {
@@ -304,14 +304,15 @@ pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, En
 }
 
 fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
-    let list: Vec<_> = exported.iter().take(20).map(|(_, f)| format!("{} {}", f.name, f.ty)).collect();
+    let list: Vec<_> =
+        exported.iter().take(20).map(|(_, f)| format!("{} {}", printable::name(&f.name), f.ty)).collect();
     let what = match list.len() {
         0 => "it exports no functions at all".to_owned(),
         _ => format!("it exports {}", list.join(", ")),
     };
     let hint =
         if wanted == "_start" && !list.is_empty() { "\n  hint: call one of them with --invoke NAME" } else { "" };
-    format!("it exports no function `{wanted}`; {what}{hint}")
+    format!("it exports no function `{}`; {what}{hint}", printable::name(wanted))
 }
 
 /// The CLIF program in the form the back end takes.

@@ -31,6 +31,7 @@ use crate::devices;
 use crate::failure::exit;
 use crate::output::Standard;
 use crate::run::{DEFAULT_TARGET, is_gpu};
+use crate::terminal::{self, Escaping};
 use crate::units::three_digits;
 use anyhow::{Context as _, Result};
 use gpu_run_device::Device;
@@ -136,7 +137,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
         write_files(args, &report)?;
     }
     if json_on_stdout(args) {
-        Standard::stdout()?.write_all(json::text(&report).as_bytes())?;
+        terminal::print(&json::text(&report))?;
     }
     Ok(tell_failures(&report))
 }
@@ -154,8 +155,8 @@ fn reopen(choice: DeviceChoice, old: Arc<dyn Device>) -> Arc<dyn Device> {
 }
 
 /// Where the table goes: JSON on stdout leaves no room there.
-fn table_stream(args: &BenchArgs) -> io::Result<Standard> {
-    if json_on_stdout(args) { Standard::stderr() } else { Standard::stdout() }
+fn table_stream(args: &BenchArgs) -> io::Result<Escaping<Standard>> {
+    Ok(Escaping(if json_on_stdout(args) { Standard::stderr()? } else { Standard::stdout()? }))
 }
 
 fn json_on_stdout(args: &BenchArgs) -> bool {
@@ -182,7 +183,7 @@ fn tell_failures(report: &Report) -> u8 {
     let mut code = 0;
     for (name, error) in rows.chain(calls) {
         if let Some(error) = error {
-            let _ = writeln!(io::stderr(), "error: {name}: {error}");
+            terminal::say(&format!("error: {name}: {error}\n"));
             code = exit::FAILURE;
         }
     }

@@ -115,7 +115,7 @@ pub(super) fn compile(
     // As `gpu-run map` does where nobody has said what is best.
     let is_guess = variant.is_none() && build.layout == LayoutChoice::Auto && is_gpu(&**device);
     let slow = Some(SLOW).filter(|_| is_guess);
-    let extent = Extent { capacity, max_memory, lanes, slow };
+    let extent = Extent { capacity, max_memory, lanes, slow, ..Extent::default() };
     let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
     Ok(Built { program, extent, jobs, batch: capacity as u32, variant, to_ptx, load: first.load, again })
 }

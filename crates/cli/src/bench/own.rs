@@ -9,10 +9,10 @@ use crate::args::BenchArgs;
 use crate::devices;
 use crate::failure::{Failure, exit};
 use crate::map::{self, MapArgs};
-use crate::output::Standard;
 use crate::progress::Progress;
 use crate::run::{DEFAULT_TARGET, is_gpu};
 use crate::source;
+use crate::terminal;
 use anyhow::{Context as _, Result};
 use gpu_run_engine::{Done, End, Results};
 use std::io::Write;
@@ -49,7 +49,7 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     let built = on_device::compile(&device, &source, build, jobs, most, launch.max_memory)?;
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let began = Instant::now();
-    let wasmtime = OnWasmtime::with(&source, threads, given, launch.dirs.clone())?;
+    let wasmtime = OnWasmtime::with(&source, threads, given, launch.preopens().cloned().collect())?;
     let wasmtime_compile = began.elapsed();
     drop(progress);
 
@@ -98,7 +98,7 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     table_stream(args)?.write_all(verdict.text().as_bytes())?;
     let json = || format!("{:#}\n", verdict.json());
     match &args.json {
-        Some(_) if json_on_stdout(args) => Standard::stdout()?.write_all(json().as_bytes())?,
+        Some(_) if json_on_stdout(args) => terminal::print(&json())?,
         Some(path) => std::fs::write(path, json()).with_context(|| format!("cannot write {}", path.display()))?,
         None => {}
     }

@@ -14,8 +14,10 @@
 mod args;
 mod chain;
 mod engine;
+mod folder;
 mod handover;
 mod journal;
+mod links;
 mod open;
 mod progress;
 mod reader;
@@ -40,19 +42,21 @@ use crate::guest::Guest;
 use crate::run::Loaded;
 use crate::source::{self, Source as Program};
 use crate::surface::Surface;
+use crate::terminal;
 
 use anyhow::{Context, Result};
 use chain::Anchor;
 use engine::OnDevice;
 use gpu_run_engine::{Compiler, Pending, RunStats, SLOW};
-use handover::{Contents, Handover, Stream};
+use handover::{Contents, Handover, Stream, Surroundings};
+use open::Place;
 use progress::Bar;
 use reader::{Batch, Reader};
 use runner::{Jobs, Lost, Ran, Runner, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,13 +87,18 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     };
     let name = &source.name;
     let (split, mut jobs) = prepare(args, &source)?;
-    let mut target = open::target(args, split, &source)?;
+    let place = Place::find(args, split)?;
+    if let Some(handed) = &handed {
+        handed.surroundings.check(&Surroundings::of(args, place.links()), args)?;
+    }
+    let mut target = open::target(args, split, &source, place.links())?;
+    let surroundings = Surroundings::of(args, place.links());
     let from = match &handed {
         Some(handed) => handed.done.clone(),
         None => target.earlier(args.resume, args.force)?.unwrap_or_default(),
     };
     let stream = handed.as_ref().and_then(|handed| handed.stream.clone()).zip(contents);
-    let mut input = open::input(args, split, &from, stream)?;
+    let mut input = place.open(split, &from, stream)?;
 
     let device = devices::open(args.launch.device)?;
     let compiler = Compiler::new(cache::open(&args.launch.cache)?);
@@ -100,7 +109,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         None
     };
     let (first, tuned) = tuning.unzip();
-    let Choice { options, most, lanes, is_guess } = tune::choice(&compiler, &device, &source, args, tuned.flatten());
+    let Choice { options, most, lanes, learned, is_guess } =
+        tune::choice(&compiler, &device, &source, args, input.length, tuned.flatten());
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;
@@ -116,10 +126,10 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let engine =
         OnDevice::new(loaded, most as usize, lanes, &args.launch, name.clone(), writer.clone()).carefully(careful);
     // Who goes on after a loss tries nothing.
-    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()));
+    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()), learned);
     let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
-    let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };
+    let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed, surroundings };
     let reader = Feed { first, reader: input.reader };
     let began = Instant::now();
     match run(reader, runner, most as usize, &writer, stats, args) {
@@ -132,9 +142,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
                 engine.remember(&rest.source);
             }
             if is_guess && began.elapsed() > LONG {
-                let hint =
-                    b"  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n";
-                let _ = io::stderr().write_all(hint);
+                let hint = "  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n";
+                terminal::say(hint);
             }
             Ok(code)
         }
@@ -151,7 +160,7 @@ fn prepare(args: &MapArgs, source: &Program) -> Result<(Split, Jobs)> {
     let split = args.split()?;
     let (common, own) = if runner::differ(&args.args) { (&[][..], &args.args[..]) } else { (&args.args[..], &[][..]) };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
-    let guest = Guest::new(&argv, &args.launch.env, &args.launch.dirs)?;
+    let guest = Guest::new(&argv, &args.launch.env, args.launch.preopens())?;
     Ok((split, Jobs::new(guest, own.to_vec())))
 }
 
@@ -179,6 +188,7 @@ struct Rest {
     header: Vec<u8>,
     /// What we were given ourselves.
     handed: Option<Handover>,
+    surroundings: Surroundings,
 }
 
 impl Rest {
@@ -210,7 +220,8 @@ impl Rest {
                 (Some(Stream::new(anchor, file)), input)
             }
         };
-        let handover = Handover { losses, spent: stats.into(), stream, ..handover };
+        let surroundings = self.surroundings;
+        let handover = Handover { losses, spent: stats.into(), stream, surroundings, ..handover };
         match handover.give(&self.source, &self.header, &input) {
             Ok(never) => match never {},
             Err(error) => Err(error.context(format!("{name}: {lost}, and no other process can be started"))),
@@ -287,7 +298,7 @@ fn run(
     writer.finish().map_err(|error| (error, stats()))?;
     if let Some(format) = args.launch.stats {
         let text = engine.loaded().stats(&stats()).show(format, writer.tally());
-        let _ = io::stderr().write_all(text.as_bytes());
+        terminal::say(&text);
     }
     Ok((if writer.all_fine() { 0 } else { exit::FAILURE }, Some(engine)))
 }
@@ -342,11 +353,12 @@ fn run_all(
 }
 
 fn collect_all(begun: &Receiver<Running<Pending>>, to_write: &SyncSender<Ran>, spent: &Mutex<RunStats>) -> Result<()> {
-    for running in begun {
-        let (ran, stats) = running.finish()?;
-        spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
-        if to_write.send(ran).is_err() {
-            break;
+    for mut running in begun {
+        while let Some((ran, stats)) = running.next_part()? {
+            spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
+            if to_write.send(ran).is_err() {
+                return Ok(());
+            }
         }
     }
     Ok(())

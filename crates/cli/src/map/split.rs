@@ -136,6 +136,12 @@ impl Records {
     /// Goes on from where another has been. Says whether there is that much.
     pub(crate) fn skip_to(&mut self, to: Position) -> io::Result<bool> {
         let Some(missing) = to.offset.checked_sub(self.at.offset) else { return Ok(false) };
+        // A line has a byte at least.
+        if to.line > to.offset
+            || matches!(self.source.get_ref(), Source::File(file) if to.offset > file.metadata()?.len())
+        {
+            return Ok(false);
+        }
         let skipped = match &mut self.hasher {
             None => self.source.seek(SeekFrom::Start(to.offset)).map(|_| missing)?,
             Some(hasher) => io::copy(&mut self.source.by_ref().take(missing), hasher)?,
