@@ -5,7 +5,7 @@
 //! relative to the handle.
 
 use crate::failure::Failure;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, fsync, mkdirat, open, openat, readlinkat, renameat, statat,
@@ -57,14 +57,14 @@ impl Trust {
         Self { guests }
     }
 
-    fn check(&self, folder: &OwnedFd, link: &OsStr, path: &Path) -> Result<()> {
-        let real = real_path(folder.as_fd()).with_context(|| format!("cannot look up {}", path.display()))?;
+    fn check(&self, folder: &OwnedFd, link: &OsStr) -> Result<()> {
+        let real = real_path(folder.as_fd())?;
         if !self.guests.iter().any(|guest| real.starts_with(guest)) {
             return Ok(());
         }
-        let (path, link) = (path.display(), real.join(link));
+        let link = real.join(link);
         Err(Failure::usage(format!(
-            "{path} leads through the link {}, in a folder that --dir lets guests write to",
+            "the path leads through the link {}, in a folder that --dir lets guests write to",
             link.display()
         ))
         .hint("name the place the link leads to, or follow it with --follow-links")
@@ -75,15 +75,13 @@ impl Trust {
 impl Spot {
     /// Where a path that the user gave leads: through links as far as they are trusted. With `make`, missing folders are made.
     pub(crate) fn find(path: &Path, trust: &Trust, make: bool) -> Result<Self> {
-        let failed = |error: Errno| -> anyhow::Error {
-            Failure::usage(format!("{}: {}", path.display(), io::Error::from(error))).into()
-        };
+        let failed = |error: Errno| anyhow::Error::from(io::Error::from(error));
         let mut at = start(path).map_err(failed)?;
         let (mut rest, mut links) = (names(path), 0);
         while let Some(name) = rest.pop() {
             match readlinkat(&at, &name, Vec::new()) {
                 Ok(target) => {
-                    trust.check(&at, &name, path)?;
+                    trust.check(&at, &name)?;
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(failed(Errno::LOOP));

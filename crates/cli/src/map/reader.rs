@@ -157,7 +157,7 @@ impl Reader {
         let record = match &mut self.feed {
             Feed::Stream(records) => records.next().map_err(unreadable)?.map(|piece| {
                 let header = records.header();
-                let stdin = if header.is_empty() { piece.bytes.into() } else { [header, &piece.bytes].concat().into() };
+                let stdin = if header.is_empty() { piece.bytes } else { [header, &piece.bytes].concat().into() };
                 Record { place: Place::Line(piece.line), stdin, lead: header.len(), flaw: piece.flaw }
             }),
             Feed::Files { root, walk, seen } => walk.next(root).map(|found| {
