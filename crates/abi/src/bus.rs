@@ -29,6 +29,9 @@ pub const ARGS: usize = 7;
 /// Those that are in the request itself.
 pub const ARGS_AT_HAND: usize = 2;
 
+/// Bytes of input that a call has at most, whatever a guest asks for: it bounds what the host holds for an instance.
+pub const MAX_INPUT: usize = 1 << 20;
+
 /// Where a word's tag begins.
 pub const TAG_SHIFT: u32 = 48;
 const LOW: u64 = (1 << TAG_SHIFT) - 1;

@@ -8,6 +8,7 @@
 use crate::fault::{Oddity, odd};
 use crate::key::Key;
 use crate::owner::{Owner, Seen};
+use crate::trust::make_folder;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
@@ -49,7 +50,7 @@ pub(crate) fn announce(folder: &Path, key: &Key) -> Turn {
                 None => {}
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if fs::create_dir_all(folder).is_err() {
+                if make_folder(folder).is_err() {
                     return Turn::Unannounced;
                 }
             }

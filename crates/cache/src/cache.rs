@@ -124,7 +124,7 @@ impl Cache {
 
     /// Where it is, if there is one.
     pub fn path(&self) -> Option<&Path> {
-        self.store.as_ref().ok().map(|store| store.root.as_path())
+        self.store.as_ref().ok().map(|store| store.place.as_path())
     }
 
     pub(crate) fn store(&self) -> Result<&Store, Error> {
@@ -273,7 +273,7 @@ impl Cache {
             }
             Err(error) => {
                 if !self.broken.swap(true, Ordering::Relaxed) {
-                    tracing::warn!("programs are not kept, the cache in {}: {error}", store.root.display());
+                    tracing::warn!("programs are not kept, the cache in {}: {error}", store.place.display());
                 }
                 (None, InUse::default())
             }
@@ -317,7 +317,7 @@ impl Cache {
         let listed = if come.is_empty() && gone.is_empty() { Ok(()) } else { manifest::update(store, &come, &gone) };
         if let Err(error) = counted.and(listed) {
             // That the cache cannot be written to is said where an entry is lost by it.
-            tracing::debug!("statistics are not kept, the cache in {}: {error}", store.root.display());
+            tracing::debug!("statistics are not kept, the cache in {}: {error}", store.place.display());
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::owner::{Owner, Seen};
 use crate::store::Store;
+use crate::trust::make_folder;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,16 +30,18 @@ pub struct Counts {
 
 impl Counts {
     pub fn add(&mut self, other: &Self) {
-        self.hits += other.hits;
-        self.misses += other.misses;
-        self.evictions += other.evictions;
-        self.repaired += other.repaired;
-        self.saved_ms += other.saved_ms;
+        // What was read from a file may be any number.
+        let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
+        add(&mut self.hits, other.hits);
+        add(&mut self.misses, other.misses);
+        add(&mut self.evictions, other.evictions);
+        add(&mut self.repaired, other.repaired);
+        add(&mut self.saved_ms, other.saved_ms);
     }
 
     /// Of those who looked, how many found; `None` if nobody looked.
     pub fn hit_rate(&self) -> Option<f64> {
-        let looks = self.hits + self.misses;
+        let looks = self.hits.saturating_add(self.misses);
         (looks > 0).then(|| self.hits as f64 / looks as f64)
     }
 }
@@ -65,7 +68,7 @@ fn file_name(number: u64) -> String {
 /// Writes this process's sums.
 pub(crate) fn write(store: &Store, number: u64, counts: &ByModel) -> io::Result<()> {
     let folder = store.own("stats");
-    fs::create_dir_all(&folder)?;
+    make_folder(&folder)?;
     store.replace(&folder.join(file_name(number)), counts)
 }
 
@@ -76,7 +79,7 @@ pub(crate) fn settle(store: &Store, number: u64, counts: &ByModel) -> io::Result
         return write(store, number, counts);
     }
     let (folder, name) = (store.own("stats"), file_name(number));
-    fs::create_dir_all(&folder)?;
+    make_folder(&folder)?;
     let _alone = store.lock()?;
     let mut totals = read_totals(&folder);
     merge(&mut totals.models, counts);

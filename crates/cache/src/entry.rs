@@ -22,6 +22,7 @@
 use crate::Room;
 use crate::key::{KEY_BYTES, Key};
 use crate::pieces::{lock, share};
+use crate::trust::Distrust;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -83,6 +84,8 @@ pub enum Damage {
     Useless,
     #[error("it is not named like an entry")]
     Foreign,
+    #[error("{0}")]
+    Distrusted(Distrust),
 }
 
 /// What is no entry, or cannot be read.

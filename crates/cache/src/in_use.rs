@@ -7,9 +7,11 @@
 
 use crate::fault::{Oddity, odd};
 use crate::owner::{Owner, Seen};
+use crate::trust::make_folder;
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +25,16 @@ pub struct InUse(Option<Arc<Hold>>);
 
 #[derive(Debug)]
 enum Hold {
-    Lock { _file: File },
-    Lease(PathBuf),
+    Lock {
+        _file: File,
+    },
+    /// The file, and the cache's folder, by way of which it is there: it may be closed by then.
+    Lease(PathBuf, #[expect(dead_code, reason = "held open")] Arc<OwnedFd>),
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if let Self::Lease(path) = self {
+        if let Self::Lease(path, _) = self {
             let _ = fs::remove_file(path);
         }
     }
@@ -52,10 +57,10 @@ impl InUse {
     }
 
     /// The same where there are no locks. One that cannot be left protects nothing: the entry may have to be compiled again.
-    pub(crate) fn lease(folder: &Path, hex: &str, number: u64) -> Self {
+    pub(crate) fn lease(cache: &Arc<OwnedFd>, folder: &Path, hex: &str, number: u64) -> Self {
         let path = folder.join(format!("{}.{number}.{hex}", Owner::this()));
-        let left = fs::create_dir_all(folder).and_then(|()| File::create(&path));
-        Self(left.ok().map(|_| Arc::new(Hold::Lease(path))))
+        let left = make_folder(folder).and_then(|()| File::create(&path));
+        Self(left.ok().map(|_| Arc::new(Hold::Lease(path, cache.clone()))))
     }
 }
 
@@ -121,7 +126,8 @@ mod tests {
     fn a_lease_counts_as_long_as_its_process_lives() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().join("leases");
-        let lease = InUse::lease(&here, "abcd", 1);
+        let cache = Arc::new(File::open(folder.path()).unwrap().into());
+        let lease = InUse::lease(&cache, &here, "abcd", 1);
         let dead = Owner::this().to_string().rsplit_once('-').unwrap().0.to_owned() + "-1.1.beef";
         fs::write(here.join(&dead), "").unwrap();
         fs::write(here.join("0123-1-1-1.1.cafe"), "").unwrap();

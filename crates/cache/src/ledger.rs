@@ -8,9 +8,10 @@
 //! Where the file system has no locks, everybody counts at each write, and the bound holds but for what others write at the same moment.
 
 use crate::fault::{Oddity, odd};
+use crate::trust::FILE;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -34,7 +35,10 @@ impl Ledger {
         if !locks {
             return Ok(Self { file: None, now });
         }
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut file = OpenOptions::new();
+        // Ours alone: who can open it can lock it.
+        let file = file.read(true).write(true).create(true).truncate(false).mode(FILE);
+        let file = file.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(path)?;
         let began = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {

@@ -41,7 +41,9 @@
 //! **Where nothing can be written**, because the disk is full, the folder read-only, or there is none, one warning is given, and everything goes on
 //! without a cache.
 //!
-//! An entry is native code that its reader will run: whoever may write to the folder may run code as its readers. It is made for its owner alone.
+//! An entry is native code that its reader will run: whoever may write to the folder could run code as its readers. So all of it is made for its owner alone, and a folder or an
+//! entry that belongs to somebody else, or that others may write to, is refused ([`trust`]): the folder means no cache, the entry is set aside. The cache's folder is held open and all
+//! that is done in it begins there, so that nobody can put another in its place meanwhile.
 
 mod announce;
 mod cache;
@@ -58,6 +60,7 @@ mod resident;
 mod room;
 mod scan;
 mod store;
+pub mod trust;
 mod upkeep;
 
 /// What `resident` is built on: its model check puts others in their place.

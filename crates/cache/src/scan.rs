@@ -8,6 +8,7 @@ use crate::in_use::{claim, leased};
 use crate::ledger::Ledger;
 use crate::owner::{Owner, Seen};
 use crate::store::{EXTENSION, OWN_FOLDERS, Store, open};
+use crate::trust::check_named;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -53,8 +54,10 @@ pub(crate) fn list(store: &Store) -> io::Result<Listing> {
         if OWN_FOLDERS.contains(&name.as_str()) || !model.file_type()?.is_dir() {
             continue;
         }
+        check(store, &model.path())?;
         for shard in read_dir(&model.path())? {
             if shard.file_type()?.is_dir() {
+                check(store, &shard.path())?;
                 read_shard(&mut listing, &name, &shard.path())?;
             } else if shard.file_name() != crate::manifest::NAME {
                 listing.foreign.push((name.clone(), shard.path()));
@@ -62,6 +65,12 @@ pub(crate) fn list(store: &Store) -> io::Result<Listing> {
         }
     }
     Ok(listing)
+}
+
+/// It is ours alone, or nothing in there is looked at.
+fn check(store: &Store, folder: &Path) -> io::Result<()> {
+    check_named(folder)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", store.shown(folder).display())))
 }
 
 fn read_shard(listing: &mut Listing, model: &str, shard: &Path) -> io::Result<()> {

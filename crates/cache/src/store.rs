@@ -10,12 +10,15 @@ use crate::key::Key;
 use crate::ledger::Ledger;
 use crate::owner::Owner;
 use crate::scan::{self, Item};
+use crate::trust::{self, Distrust, FILE, Others, make_folder};
 use crate::{Options, Room};
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, fstat};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -28,7 +31,12 @@ const MOST_DAMAGED: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Store {
+    /// The cache's folder, held: whatever becomes of its name, this is the one that was checked.
+    folder: Arc<OwnedFd>,
+    /// A path that leads to it, whatever its name leads to.
     pub(crate) root: PathBuf,
+    /// Its name.
+    pub(crate) place: PathBuf,
     pub(crate) options: Options,
 }
 
@@ -59,16 +67,26 @@ pub(crate) struct Written {
 }
 
 impl Store {
-    /// Makes the folder if need be. Code is read from it and run, so it is its owner's alone.
+    /// Makes the folder if need be. Code is read from it and run, so it is its owner's alone, or it is refused.
     pub(crate) fn open(options: Options) -> io::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&options.dir)?;
-        let root = fs::canonicalize(&options.dir)?;
+        make_folder(&options.dir)?;
+        let folder = Arc::new(trust::open_folder(&options.dir, Others::MayRead)?);
+        let place = fs::canonicalize(&options.dir)?;
+        let held = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        // Without /proc there is only its name.
+        let root = if held.is_dir() { held } else { place.clone() };
+        for own in OWN_FOLDERS.iter().filter(|own| **own != "lock") {
+            trust::check_named(&root.join(own)).map_err(|error| match Distrust::of(&error) {
+                Some(distrust) => io::Error::new(error.kind(), Below { name: own, distrust }),
+                None => error,
+            })?;
+        }
         let tag = root.join("CACHEDIR.TAG");
         if !tag.exists() {
             // Backups leave out what has this file; a cache that cannot be written to is a cache all the same.
             let _ = fs::write(tag, "Signature: 8a477f597d28d172789f06886806bc55\n# Programs compiled by gpu-run.\n");
         }
-        Ok(Self { root, options })
+        Ok(Self { folder, root, place, options })
     }
 
     pub(crate) fn now(&self) -> SystemTime {
@@ -78,6 +96,11 @@ impl Store {
     /// A folder of the cache's own.
     pub(crate) fn own(&self, name: &str) -> PathBuf {
         self.root.join(name)
+    }
+
+    /// A path in it as people know it.
+    pub(crate) fn shown(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.root).map_or_else(|_| path.to_owned(), |below| self.place.join(below))
     }
 
     /// 256 folders, so that none grows too long to list.
@@ -92,7 +115,7 @@ impl Store {
 
     pub(crate) fn get<R: Room>(&self, key: &Key) -> Lookup<R> {
         let path = self.path(key);
-        match self.read(&path, key) {
+        match self.read(key) {
             Ok(Ok(hit)) => Lookup::Hit(hit),
             Ok(Err((damage, seen))) => {
                 self.set_aside(&path, key.model(), Some(seen), damage);
@@ -100,21 +123,30 @@ impl Store {
             }
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::debug!("{}: {error}", path.display());
+                    tracing::debug!("{}: {error}", self.shown(&path).display());
                 }
                 Lookup::Miss
             }
         }
     }
 
+    /// The folder of the key's entry, if it is ours.
+    fn shard(&self, key: &Key) -> io::Result<OwnedFd> {
+        let model = trust::open_folder_in(&*self.folder, key.model(), Others::MayRead)?;
+        trust::open_folder_in(model, &key.hex()[..2], Others::MayRead)
+    }
+
     /// The entry, or what is wrong with it and which file that was.
-    fn read<R: Room>(&self, path: &Path, key: &Key) -> io::Result<Result<Hit<R>, (Damage, Inode)>> {
-        let file = open(path)?;
+    fn read<R: Room>(&self, key: &Key) -> io::Result<Result<Hit<R>, (Damage, Inode)>> {
+        let file = trust::open_file_in(self.shard(key)?, self.path(key).file_name().unwrap_or_default())?;
         odd(Oddity::Stale)?;
         let metadata = file.metadata()?;
         let inode = Inode::of(&metadata);
         if !metadata.is_file() {
             return Ok(Err((Damage::Foreign, inode)));
+        }
+        if let Err(distrust) = trust::check(&fstat(&file)?, Others::MayRead) {
+            return Ok(Err((Damage::Distrusted(distrust), inode)));
         }
         // Before it is read: from here on it stays.
         let in_use = self.hold(file.try_clone()?, key);
@@ -139,7 +171,7 @@ impl Store {
     }
 
     fn hold(&self, file: File, key: &Key) -> InUse {
-        let lease = || InUse::lease(&self.own("leases"), &key.hex(), self.number());
+        let lease = || InUse::lease(&self.folder, &self.own("leases"), &key.hex(), self.number());
         if !self.options.locks {
             return lease();
         }
@@ -164,7 +196,8 @@ impl Store {
         let in_use = self.hold(draft.file.try_clone()?, key);
         let target = self.path(key);
         let folder = target.parent().unwrap_or(&self.root);
-        fs::create_dir_all(folder)?;
+        make_folder(folder)?;
+        self.shard(key)?;
 
         fault::point("lock")?;
         let ledger = self.lock()?;
@@ -205,14 +238,21 @@ impl Store {
     /// Writes a file of JSON, in one step. Not synced: what is in it can be made again, or is a few counts.
     pub(crate) fn replace(&self, path: &Path, value: &impl serde::Serialize) -> io::Result<()> {
         let draft = self.own("tmp").join(format!("{}.{}.tmp", Owner::this(), self.number()));
-        fs::create_dir_all(self.own("tmp"))?;
-        let written = fs::write(&draft, serde_json::to_vec_pretty(value)?).and_then(|()| fs::rename(&draft, path));
+        make_folder(&self.own("tmp"))?;
+        let bytes = serde_json::to_vec_pretty(value)?;
+        let written =
+            create(&draft).and_then(|mut file| file.write_all(&bytes)).and_then(|()| fs::rename(&draft, path));
         written.inspect_err(|_| drop(fs::remove_file(&draft)))
     }
 
     /// Takes a file out of the way, if it is still the one that was seen: a good one may have come in its place.
     pub(crate) fn set_aside(&self, path: &Path, model: &str, seen: Option<Inode>, why: Damage) -> bool {
-        tracing::info!("set aside: {}: {why}", path.display());
+        let shown = self.shown(path);
+        match why {
+            // Somebody should look at it.
+            Damage::Distrusted(why) => tracing::warn!("a compiled program is not used, {}: {why}", shown.display()),
+            why => tracing::info!("set aside: {}: {why}", shown.display()),
+        }
         let Ok(ledger) = self.lock() else { return false };
         let Ok(metadata) = fs::symlink_metadata(path) else { return false };
         if seen.is_some_and(|seen| seen != Inode::of(&metadata)) {
@@ -221,7 +261,7 @@ impl Store {
         let folder = self.own("damaged");
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let aside = folder.join(format!("{}.{}.{model}.{name}", Owner::this(), self.number()));
-        let moved = fs::create_dir_all(&folder).and_then(|()| fs::rename(path, aside));
+        let moved = make_folder(&folder).and_then(|()| fs::rename(path, aside));
         if moved.is_err() && fs::remove_file(path).is_err() {
             return false;
         }
@@ -245,7 +285,20 @@ impl Inode {
 
 /// Opens without waiting, should somebody have put a pipe there.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
+    trust::open_file_in(CWD, path)
+}
+
+/// A new file, ours alone.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(FILE).open(path)
+}
+
+/// A folder of the cache that is not used.
+#[derive(Debug, thiserror::Error)]
+#[error("its folder `{name}`: {distrust}")]
+struct Below {
+    name: &'static str,
+    distrust: Distrust,
 }
 
 /// A file that nobody sees yet; removed when dropped, unless it was renamed.
@@ -262,11 +315,10 @@ impl<'a> Draft<'a> {
     fn write(store: &'a Store, bytes: &[u8]) -> io::Result<Self> {
         fault::point("create")?;
         let path = store.own("tmp").join(format!("{}.{}.tmp", Owner::this(), store.number()));
-        let create = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
-        let file = match create() {
+        let file = match create(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(store.own("tmp"))?;
-                create()?
+                make_folder(&store.own("tmp"))?;
+                create(&path)?
             }
             made => made?,
         };
@@ -298,7 +350,7 @@ impl<'a> Draft<'a> {
             }
             // The folder may just have been cleared away; a folder may be where the file belongs.
             match error.kind() {
-                io::ErrorKind::NotFound => fs::create_dir_all(target.parent().unwrap_or(&self.store.root))?,
+                io::ErrorKind::NotFound => make_folder(target.parent().unwrap_or(&self.store.root))?,
                 io::ErrorKind::IsADirectory => fs::remove_dir_all(target)?,
                 _ => return Err(error),
             }

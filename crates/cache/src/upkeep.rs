@@ -5,6 +5,7 @@ use crate::counts::{self, Counts};
 use crate::entry::{self, Damage, Failure};
 use crate::scan::{self, Item, Listing};
 use crate::store::{Inode, Store, open};
+use crate::trust::{self, Others};
 use crate::{Error, manifest};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -163,7 +164,7 @@ impl Cache {
                             check.repaired += 1;
                             models.push(item.model);
                         }
-                        check.damaged.push((item.path, damage));
+                        check.damaged.push((store.shown(&item.path), damage));
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
@@ -174,7 +175,7 @@ impl Cache {
                     check.repaired += 1;
                     models.push(model);
                 }
-                check.damaged.push((path, Damage::Foreign));
+                check.damaged.push((store.shown(&path), Damage::Foreign));
             }
             if repair {
                 manifest::rebuild(store)?;
@@ -189,7 +190,7 @@ impl Cache {
 
     fn upkeep<T>(&self, work: impl FnOnce(&Store) -> io::Result<T>) -> Result<T, Error> {
         let store = self.store()?;
-        work(store).map_err(|source| Error::Io { path: store.root.clone(), source })
+        work(store).map_err(|source| Error::Io { path: store.place.clone(), source })
     }
 }
 
@@ -216,6 +217,9 @@ fn inspect(item: &Item) -> io::Result<Result<(), (Damage, Inode)>> {
     let file = open(&item.path)?;
     let metadata = file.metadata()?;
     let inode = Inode::of(&metadata);
+    if let Err(distrust) = trust::check(&rustix::fs::fstat(&file)?, Others::MayRead) {
+        return Ok(Err((Damage::Distrusted(distrust), inode)));
+    }
     match entry::check(&file, metadata.len()) {
         Ok(about) if crate::key::hex(&about.key) == item.hex => Ok(Ok(())),
         Ok(_) => Ok(Err((Damage::Key, inode))),

@@ -6,6 +6,7 @@ mod support;
 use gpu_run_cache::{Cache, Damage, Key, Options, Origin};
 use std::convert::Infallible;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -290,4 +291,141 @@ fn an_entry_its_user_refuses_is_made_again() {
     cache.discard(&key(2));
     assert!(!ask(&cache, 1, 100).1);
     assert_eq!(cache.counts().repaired, 1);
+}
+
+#[test]
+fn what_the_cache_makes_is_its_owners_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("cache");
+    let cache = cache(&place);
+    ask(&cache, 1, 10);
+    drop(cache);
+    let mut folders = vec![place];
+    while let Some(folder) = folders.pop() {
+        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+        for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match entry.is_dir() {
+                true => folders.push(entry),
+                false if entry.ends_with("CACHEDIR.TAG") => {}
+                false => assert_eq!(mode(&entry), 0o600, "{}", entry.display()),
+            }
+        }
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Every folder on the way to key 1's entry, and those that the cache has for itself.
+fn folders(dir: &Path) -> Vec<std::path::PathBuf> {
+    let entry = files(dir).pop().unwrap();
+    let shard = entry.parent().unwrap();
+    vec![dir.to_owned(), shard.parent().unwrap().to_owned(), shard.to_owned(), dir.join("tmp"), dir.join("stats")]
+}
+
+#[test]
+fn a_folder_that_others_may_write_to_is_not_used_and_the_commands_say_why() {
+    let dir = tempfile::tempdir().unwrap();
+    ask(&cache(dir.path()), 1, 10);
+    for folder in folders(dir.path()) {
+        let usual = mode(&folder);
+        for bad in [0o777, 0o720, 0o1777] {
+            set_mode(&folder, bad);
+            let cache = cache(dir.path());
+            assert!(!ask(&cache, 1, 10).1, "{} of mode {bad:o} was used", folder.display());
+            assert!(!ask(&cache, 1, 10).1, "{} of mode {bad:o} was used", folder.display());
+            let refusal = cache.list().unwrap_err().to_string();
+            assert!(refusal.contains(&format!("its mode is {bad:04o}")), "{refusal}");
+            assert!(refusal.contains(folder.file_name().unwrap().to_str().unwrap()), "{refusal}");
+            assert!(cache.stats().is_err() && cache.verify(true).is_err() && cache.prune(None, None).is_err());
+        }
+        set_mode(&folder, usual);
+        assert!(ask(&cache(dir.path()), 1, 10).1, "{} is good again", folder.display());
+    }
+}
+
+#[test]
+fn an_entry_that_others_may_write_to_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    ask(&cache(dir.path()), 1, 10);
+    for bad in [0o666, 0o620, 0o602] {
+        let path = files(dir.path()).pop().unwrap();
+        set_mode(&path, bad);
+        let cache = cache(dir.path());
+        let check = cache.verify(false).unwrap();
+        assert!(matches!(check.damaged[..], [(_, Damage::Distrusted(_))]), "{check:?}");
+        assert!(!ask(&cache, 1, 10).1, "an entry of mode {bad:o} was used");
+        assert!(ask(&cache, 1, 10).1);
+        assert_eq!(mode(&path), 0o600);
+    }
+}
+
+#[test]
+fn a_link_is_never_an_entry_nor_a_folder_of_entries() {
+    let dir = tempfile::tempdir().unwrap();
+    ask(&cache(dir.path()), 1, 10);
+    let path = files(dir.path()).pop().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let moved = elsewhere.path().join("moved");
+    fs::rename(&path, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &path).unwrap();
+    assert!(!ask(&cache(dir.path()), 1, 10).1, "a link was followed");
+    assert!(ask(&cache(dir.path()), 1, 10).1 && !path.is_symlink(), "and made again");
+    let shard = path.parent().unwrap();
+    fs::rename(shard, elsewhere.path().join("shard")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("shard"), shard).unwrap();
+    let cache = cache(dir.path());
+    assert!(!ask(&cache, 1, 10).1 && !ask(&cache, 1, 10).1, "a link was followed");
+}
+
+#[test]
+fn what_belongs_to_another_user_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    ask(&cache(dir.path()), 1, 10);
+    let give = |path: &Path, to: u32| std::os::unix::fs::chown(path, Some(to), None);
+    let entry = files(dir.path()).pop().unwrap();
+    if give(&entry, 4711).is_err() {
+        eprintln!("not tried: only root can give a file away"); // whose it is, is judged in `trust`, with numbers
+        return;
+    }
+    assert!(!ask(&cache(dir.path()), 1, 10).1, "another's entry was used");
+    assert!(ask(&cache(dir.path()), 1, 10).1);
+    for folder in folders(dir.path()) {
+        give(&folder, 4711).unwrap();
+        let cache = cache(dir.path());
+        assert!(!ask(&cache, 1, 10).1, "{} was used", folder.display());
+        let refusal = cache.list().unwrap_err().to_string();
+        assert!(refusal.contains("belongs to user 4711"), "{refusal}");
+        give(&folder, 0).unwrap();
+        drop(cache);
+        assert!(ask(&self::cache(dir.path()), 1, 10).1);
+    }
+}
+
+#[test]
+fn another_folder_put_in_its_place_is_neither_read_nor_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (place, aside) = (dir.path().join("cache"), dir.path().join("aside"));
+    let cache = cache(&place);
+    ask(&cache, 1, 10);
+    fs::rename(&place, &aside).unwrap();
+    fs::create_dir(&place).unwrap();
+    fs::create_dir(place.join("damaged")).unwrap();
+    for n in 0..40 {
+        fs::write(place.join("damaged").join(n.to_string()), "precious").unwrap();
+    }
+    assert!(ask(&cache, 1, 10).1, "its own is still there");
+    ask(&cache, 2, 10);
+    let entry = files(&aside).into_iter().find(|path| path.to_string_lossy().contains(&key(1).hex())).unwrap();
+    fs::write(&entry, "damaged").unwrap();
+    assert!(!ask(&cache, 1, 10).1);
+    cache.clear().unwrap();
+    drop(cache);
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "something was written there");
+    assert_eq!(fs::read_dir(place.join("damaged")).unwrap().count(), 40, "something was removed there");
 }

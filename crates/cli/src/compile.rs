@@ -8,7 +8,7 @@ use crate::run::offline_options;
 use crate::source::{self, Source};
 use crate::surface::Surface;
 use anyhow::{Context, Result};
-use gpu_run_engine::{CompileOptions, Compiled, Entry};
+use gpu_run_engine::{CompileOptions, Compiled, Entry, printable};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ fn write(output: &Path, text: &str) -> Result<()> {
     if output == Path::new("-") {
         return Ok(Standard::stdout()?.write_all(text.as_bytes())?);
     }
-    std::fs::write(output, text).with_context(|| format!("cannot write {}", output.display()))
+    std::fs::write(output, text).with_context(|| format!("cannot write {}", printable::path(output)))
 }
 
 /// `--emit`, or what OUT's extension says.
@@ -54,7 +54,7 @@ fn form(output: Option<&Path>, emit: Option<Emit>) -> Result<Emit, Failure> {
     match output.extension().and_then(|extension| extension.to_str()) {
         Some("ptx") => Ok(Emit::Ptx),
         Some("clif") => Ok(Emit::Clif),
-        _ => Err(Failure::usage(format!("{} does not say what to write", output.display()))
+        _ => Err(Failure::usage(format!("{} does not say what to write", printable::path(output)))
             .hint("name it .ptx or .clif, or pass --emit ptx or --emit clif")),
     }
 }

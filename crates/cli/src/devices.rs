@@ -2,11 +2,10 @@
 
 use crate::args::DeviceChoice;
 use crate::failure::Failure;
-use crate::output::Standard;
+use crate::terminal;
 use crate::units::show_size;
 use anyhow::Result;
 use gpu_run_device::{Device, Properties, cpu, cuda};
-use std::io::{self, Write};
 use std::sync::Arc;
 
 /// Opens the device `--device` names. `auto` is the first GPU that can be used; where none can, it is `cpu`, and one line says
@@ -17,7 +16,7 @@ pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
         DeviceChoice::Auto => Ok(cuda::first().unwrap_or_else(|error| {
             let line = format!("running on cpu: {}", error.to_string().replace('\n', " "));
             match cuda::is_expected() {
-                true => drop(writeln!(io::stderr(), "gpu-run: {line}")),
+                true => terminal::say(&format!("gpu-run: {line}\n")),
                 false => tracing::info!("{line}"),
             }
             cpu::open()
@@ -46,7 +45,7 @@ pub(crate) fn list() -> Result<u8> {
     if let Err(error) = found {
         text += &format!("cuda: not available: {error}\n");
     }
-    Standard::stdout()?.write_all(text.as_bytes())?;
+    terminal::print(&text)?;
     Ok(0)
 }
 

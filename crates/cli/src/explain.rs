@@ -3,15 +3,16 @@
 //! Side by side where the terminal has room for three columns, one after the other where it has not, or where the
 //! output is no terminal.
 
-use crate::args::ExplainArgs;
+use crate::args::{BuildChoice, ExplainArgs};
 use crate::failure::Failure;
+use crate::map::GPU_BATCH;
 use crate::output::Standard;
 use crate::progress::Progress;
 use crate::run::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
 use anyhow::Result;
-use gpu_run_engine::{Entry, Explained};
+use gpu_run_engine::{Checks, CompileOptions, Entry, Explained, printable};
 use std::io::{self, IsTerminal, Write};
 
 /// From this width on there is room for three columns.
@@ -24,15 +25,23 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
     if let Some(wanted) = &args.func {
         check_function(&surface, &source.name, wanted)?;
     }
-    let options = offline_options(&args.codegen, Entry::Exports);
+    let options = match args.build {
+        BuildChoice::Run => offline_options(&args.codegen, Entry::Exports),
+        BuildChoice::Map => {
+            surface.check_command(&source.name)?;
+            let layout = args.codegen.layout.resolve(true, GPU_BATCH);
+            CompileOptions { layout, checks: Checks::Fast, ..offline_options(&args.codegen, Entry::Start) }
+        }
+    };
     let progress = Progress::start(format!("compiling {}", source.name));
     let functions = gpu_run_engine::explain(&source.wasm, &options, args.func.as_deref())
         .map_err(|error| Failure::engine(&source.name, error))?;
     drop(progress);
     if let (Some(wanted), true) = (&args.func, functions.is_empty()) {
         return Err(Failure::usage(format!(
-            "`{wanted}` of {} is not compiled: no exported function reaches it",
-            source.name
+            "`{wanted}` of {} is not compiled: {} reaches it",
+            source.name,
+            if args.build == BuildChoice::Map { "`_start` never" } else { "no exported function" }
         ))
         .into());
     }
@@ -62,7 +71,8 @@ fn check_function(surface: &Surface, file: &str, wanted: &str) -> Result<()> {
         return Ok(());
     }
     let failure = Failure::usage(format!("{file} has no function whose name contains `{wanted}`"));
-    let near: Vec<_> = nearest(wanted, names()).into_iter().map(|name| format!("`{name}`")).collect();
+    let near: Vec<_> =
+        nearest(wanted, names()).into_iter().map(|near| format!("`{}`", printable::name(near))).collect();
     Err(match (near.is_empty(), surface.function_list().next()) {
         (false, _) => failure.hint(format!("near it are {}", near.join(", "))).into(),
         (true, None) => failure.hint(format!("it has no names; pass an index below {count}")).into(),
@@ -92,11 +102,12 @@ impl Page {
     }
 
     fn show(&self, function: &Explained) -> String {
-        let wasm: Vec<String> = function.wasm.iter().map(|(offset, text)| format!("{offset:6x}  {text}")).collect();
+        let wasm: Vec<String> =
+            function.wasm.iter().map(|(offset, text)| plain(&format!("{offset:6x}  {text}"))).collect();
         let clif: Vec<String> = function.clif.lines().map(plain).collect();
         let ptx: Vec<String> = function.ptx.lines().map(plain).collect();
         let parts = [("wasm", wasm), ("CLIF", clif), ("PTX", ptx)];
-        let heading = self.bold(&format!("{} (function {})", function.name, function.index));
+        let heading = self.bold(&format!("{} (function {})", printable::name(&function.name), function.index));
         let body = match self.width {
             Some(width) if width >= WIDE => self.columns(&parts, width),
             _ => self.stacked(&parts),
@@ -139,9 +150,9 @@ impl Page {
     }
 }
 
-/// Tabs would make columns of unknown width.
+/// Tabs would make columns of unknown width, and other control characters worse.
 fn plain(line: &str) -> String {
-    line.replace('\t', "    ")
+    printable::name(&line.replace('\t', "    ")).into_owned()
 }
 
 /// Exactly `width` columns: cut with `…`, or padded.

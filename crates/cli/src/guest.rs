@@ -9,6 +9,7 @@ use crate::input::SharedInput;
 use crate::output::{Order, Standard, Stream};
 use crate::spill::Spill;
 use anyhow::{Context as _, Result};
+use gpu_run_engine::printable;
 use gpu_run_wasi::stdio::{Output, inherit};
 use gpu_run_wasi::{Builder, Context, Stdio};
 use std::ffi::{OsStr, OsString};
@@ -28,7 +29,11 @@ pub(crate) struct Guest {
 impl Guest {
     /// Opens what the user asked for, so that mistakes are named before anything is compiled. The first argument is
     /// the program's name.
-    pub(crate) fn new(args: &[OsString], env: &[Variable], dirs: &[Preopen]) -> Result<Self> {
+    pub(crate) fn new<'a>(
+        args: &[OsString],
+        env: &[Variable],
+        dirs: impl IntoIterator<Item = &'a Preopen>,
+    ) -> Result<Self> {
         let refused = |error: gpu_run_wasi::Error| Failure::usage(error.to_string());
         let mut builder = Builder::new();
         builder.args(args.iter().map(|arg| arg.as_bytes())).map_err(refused)?;
@@ -39,7 +44,7 @@ impl Guest {
         }
         for dir in dirs {
             check_dir(dir)?;
-            builder.preopen(&dir.host, &dir.guest).map_err(refused)?;
+            builder.preopen_with(&dir.host, &dir.guest, dir.access).map_err(refused)?;
         }
         Ok(Self { builder, number })
     }
@@ -133,23 +138,23 @@ pub(crate) fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
 }
 
 fn check_dir(dir: &Preopen) -> Result<()> {
-    let host = dir.host.display();
+    let (option, host) = (dir.option(), printable::path(&dir.host));
     match dir.host.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(Failure::usage(format!("--dir {host}: that is a file; a guest is given folders"))
-            .hint(format!("give the folder it lies in: --dir {}", folder_of(dir)))
+        Ok(_) => Err(Failure::usage(format!("{option} {host}: that is a file; a guest is given folders"))
+            .hint(format!("give the folder it lies in: {option} {}", folder_of(dir)))
             .into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Failure::usage(format!("--dir {host}: no such folder")).into())
+            Err(Failure::usage(format!("{option} {host}: no such folder")).into())
         }
-        Err(error) => Err(Failure::usage(format!("--dir {host}: {error}")).into()),
+        Err(error) => Err(Failure::usage(format!("{option} {host}: {error}")).into()),
     }
 }
 
 fn folder_of(dir: &Preopen) -> String {
     match dir.host.parent() {
         Some(parent) if parent.as_os_str().is_empty() => ".".into(),
-        Some(parent) => parent.display().to_string(),
+        Some(parent) => printable::path(parent),
         None => "/".into(),
     }
 }
@@ -176,7 +181,7 @@ mod tests {
 
     #[test]
     fn folders_are_checked_before_anything_is_compiled() {
-        let preopen = |host: &str| Preopen { host: host.into(), guest: "/".into() };
+        let preopen = |host: &str| format!("{host}::/").parse::<Preopen>().unwrap();
         assert!(check_dir(&preopen(".")).is_ok());
         let text = check_dir(&preopen("no/such/folder")).unwrap_err().to_string();
         assert!(text.contains("no/such/folder: no such folder"), "{text}");

@@ -27,6 +27,7 @@ mod run;
 mod source;
 mod spill;
 mod surface;
+mod terminal;
 mod toolchain;
 mod units;
 mod wast;
@@ -34,17 +35,27 @@ mod wast;
 use anyhow::Result;
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
+use gpu_run_engine::printable;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    let result = dispatch(Cli::parse());
+    let result = dispatch(Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal)));
     ExitCode::from(result.unwrap_or_else(|error| {
-        // Not `eprintln!`: that panics where nobody listens.
-        let _ = writeln!(io::stderr(), "error: {error:#}");
+        terminal::say(&format!("error: {error:#}\n"));
         failure::exit_code(&error)
     }))
+}
+
+/// What clap has to say, of what was typed. It colours what it says, but then what was typed is shown as it is.
+fn refuse(refusal: &clap::Error) -> ! {
+    let text = refusal.to_string();
+    if printable::message(&text) == text {
+        refusal.exit();
+    }
+    terminal::say(&text);
+    std::process::exit(refusal.exit_code());
 }
 
 fn dispatch(cli: Cli) -> Result<u8> {
@@ -75,7 +86,7 @@ fn dispatch(cli: Cli) -> Result<u8> {
             explain::explain(&args)
         }
         Some(Command::Bench(args)) => {
-            start_tracing(args.codegen.verbose);
+            start_tracing(args.launch.codegen.verbose);
             // Nothing is compared with Wasmtime there.
             match args.programs.as_slice() {
                 [only] if only.as_os_str() == machine::bench::NAME => machine::bench::bench(&args),
@@ -112,5 +123,8 @@ fn start_tracing(verbose: u8) {
         ["gpu_run", "gpu_run_cache", "gpu_run_engine", "gpu_run_wasm", "gpu_run_ptx", "gpu_run_device", "gpu_run_wasi"];
     let default = crates.map(|name| format!("{name}={level}")).join(",");
     let filter = EnvFilter::try_from_env("GPU_RUN_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).without_time().try_init();
+    // No colours: a terminal cannot tell ours from others'.
+    let stderr = || terminal::Escaping(io::stderr());
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr).with_ansi(false);
+    let _ = subscriber.without_time().try_init();
 }

@@ -1,5 +1,6 @@
 //! Says on a terminal what takes long, and says nothing of what does not.
 
+use gpu_run_engine::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -22,6 +23,7 @@ impl Progress {
             return Self { end: None, spinner: None };
         }
         let (end, ended) = mpsc::channel();
+        let message = printable::name(&message).into_owned();
         let spin = move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_message(message);

@@ -11,15 +11,16 @@ use crate::progress::Progress;
 use crate::report::{Stats, Tally};
 use crate::source::{self, Source};
 use crate::surface::Surface;
+use crate::terminal;
 use crate::units::show_duration;
 use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::Origin;
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning, Value,
+    Checks, CompileOptions, Compiler, Denied, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning, Value,
 };
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
     let call = Call::new(args, &surface, name, rest)?;
-    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, &args.launch.dirs)?;
+    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, args.launch.preopens())?;
 
     let device = devices::open(args.launch.device)?;
     let options = options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), Checks::Exact);
@@ -48,11 +49,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, args.launch.stats == Some(StatsFormat::Text));
+    if let Some(denied) = denied(&outcomes) {
+        report += &format!("  note: {denied}\n");
+    }
     if let Some(format) = args.launch.stats {
         report += &loaded.stats(&run).show(format, &tally);
     }
-    let _ = io::stderr().write_all(report.as_bytes());
+    terminal::say(&report);
     Ok(tally.exit_code())
+}
+
+/// What the first instance that failed was refused, if that was so.
+fn denied(outcomes: &[Outcome]) -> Option<Denied> {
+    let failed = outcomes.iter().find(|outcome| !matches!(outcome.end, End::Returned | End::Exited(0)))?;
+    failed.denied
 }
 
 /// How a program is compiled for so many instances at once.
@@ -152,7 +162,7 @@ impl Call {
 
 /// Runs all instances to their ends.
 fn launch(
-    program: &Program,
+    program: &Arc<Program>,
     call: &Call,
     guest: &Guest,
     args: &RunArgs,
@@ -167,7 +177,7 @@ fn launch(
         }
     };
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let options = RunOptions { deadline, max_memory: args.launch.max_memory };
+    let options = RunOptions { deadline, max_memory: args.launch.max_memory, ..RunOptions::default() };
     let watchdog = args.launch.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned(), || ()));
     let result = program.run(&call.function, &call.arguments, contexts, &options);
     // What the instances have written is theirs, whatever became of the run.
@@ -196,7 +206,7 @@ impl Watchdog {
             if ended.recv_timeout(timeout.saturating_add(Self::GRACE)) == Err(RecvTimeoutError::Timeout) {
                 last();
                 let timeout = show_duration(timeout);
-                let _ = writeln!(io::stderr(), "error: {file} did not end within {timeout}, nor when it was told to");
+                terminal::say(&format!("error: {file} did not end within {timeout}, nor when it was told to\n"));
                 std::process::exit(exit::TIMEOUT.into());
             }
         });

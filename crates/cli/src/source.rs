@@ -6,6 +6,7 @@
 use crate::failure::Failure;
 use crate::toolchain;
 use anyhow::Result;
+use gpu_run_engine::printable;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
@@ -37,7 +38,7 @@ enum Kind {
 
 /// Loads FILE; `bin` chooses among a package's binaries.
 pub(crate) fn load(file: &Path, bin: Option<&str>) -> Result<Source> {
-    let name = file.display().to_string();
+    let name = printable::path(file);
     if file == Path::new("-") {
         return from_reader(io::stdin().lock(), Path::new("stdin"), "stdin".into());
     }
@@ -86,7 +87,7 @@ fn from_package(folder: &Path, name: String, bin: Option<&str>) -> Result<Source
 fn assemble(text: &[u8], path: &Path) -> Result<Vec<u8>> {
     wat::Parser::new().parse_bytes(Some(path), text).map(Cow::into_owned).map_err(|error| {
         // wat's own message already names the file, the line and the column.
-        Failure::usage(format!("{} is not valid WebAssembly text\n{error}", path.display())).into()
+        Failure::usage(format!("{} is not valid WebAssembly text\n{error}", printable::path(path))).into()
     })
 }
 
@@ -135,14 +136,14 @@ fn describe(head: &[u8]) -> Cow<'static, str> {
 }
 
 fn cannot_open(file: &Path, error: &io::Error) -> Failure {
-    let name = file.display();
+    let name = printable::path(file);
     if error.kind() != io::ErrorKind::NotFound {
         return Failure::usage(format!("cannot read {name}: {error}"));
     }
     let failure = Failure::usage(format!("{name}: no such file or folder"));
     let with_wasm = file.with_added_extension("wasm");
     if with_wasm.exists() {
-        return failure.hint(format!("there is {}", with_wasm.display()));
+        return failure.hint(format!("there is {}", printable::path(&with_wasm)));
     }
     failure
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::units::show_size;
 use anyhow::Result;
 use gpu_run_abi::hostcall::{self, Call};
-use gpu_run_engine::ValueType;
+use gpu_run_engine::{ValueType, printable};
 use std::collections::BTreeMap;
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, KnownCustom, Name, Parser, Payload, TypeRef, ValType};
 
@@ -49,8 +49,11 @@ impl Surface {
         surface.sections(wasm).map_err(|error| {
             let at = error.offset();
             let cut = if at >= wasm.len() { ": the file is cut short" } else { "" };
-            Failure::usage(format!("{file} is not a valid module: {} at offset {at:#x}{cut}", error.message()))
-                .hint("copy or build it again; `wasm-tools validate` says the same of a broken file")
+            Failure::usage(format!(
+                "{file} is not a valid module: {} at offset {at:#x}{cut}",
+                printable::name(error.message())
+            ))
+            .hint("copy or build it again; `wasm-tools validate` says the same of a broken file")
         })?;
         Ok(surface)
     }
@@ -139,6 +142,7 @@ impl Surface {
             match Call::find(module, name).map(expected) {
                 None => return Err(unprovided(file, module, name, &format!("function, type {ty}")).into()),
                 Some(expected) if expected != ty => {
+                    let (module, name) = (printable::name(module), printable::name(name));
                     let message =
                         format!("{file} imports `{module}.{name}` with type {ty}, but its type is {expected}");
                     return Err(Failure::usage(message)
@@ -176,7 +180,10 @@ impl Surface {
         }
         let failure = Failure::usage(format!("{file} exports no function `_start`; {}", self.show_exports()));
         let hint = match self.exported_functions().next() {
-            Some(name) => format!("call one with --invoke, as in `gpu-run --invoke {name} {file}`"),
+            Some(name) => {
+                let name = printable::name(name);
+                format!("call one with --invoke, as in `gpu-run --invoke {name} {file}`")
+            }
             None => "a program with a `main` has one: build a binary for wasm32-wasip1, not a library".into(),
         };
         Err(failure.hint(hint).into())
@@ -185,11 +192,12 @@ impl Surface {
     /// The type of an exported function that `--invoke` names.
     pub(crate) fn signature(&self, file: &str, function: &str) -> Result<(Vec<ValueType>, Vec<ValueType>)> {
         let Some(ty) = self.function(function) else {
-            let message = format!("{file} exports no function `{function}`; {}", self.show_exports());
+            let message =
+                format!("{file} exports no function `{}`; {}", printable::name(function), self.show_exports());
             let near = nearest(function, self.exported_functions());
             let failure = Failure::usage(message);
             return Err(match near.first() {
-                Some(near) => failure.hint(format!("did you mean `{near}`?")).into(),
+                Some(near) => failure.hint(format!("did you mean `{}`?", printable::name(near))).into(),
                 None => failure.into(),
             });
         };
@@ -197,6 +205,7 @@ impl Surface {
         match (types(ty.params()), types(ty.results())) {
             (Some(params), Some(results)) => Ok((params, results)),
             _ => {
+                let function = printable::name(function);
                 let message = format!("`{function}` has type {}, which --invoke cannot pass", show_func(ty));
                 Err(Failure::usage(message).hint("i32, i64, f32, f64, funcref and externref can be passed").into())
             }
@@ -231,9 +240,9 @@ impl Surface {
         if self.exports.is_empty() {
             return "it exports nothing".into();
         }
-        let show = |e: &Export| match self.function(&e.name) {
-            Some(ty) if e.kind == ExternalKind::Func => format!("{} {}", e.name, show_func(ty)),
-            _ => format!("{} ({})", e.name, format!("{:?}", e.kind).to_lowercase()),
+        let show = |e: &Export| match (printable::name(&e.name), self.function(&e.name)) {
+            (name, Some(ty)) if e.kind == ExternalKind::Func => format!("{name} {}", show_func(ty)),
+            (name, _) => format!("{name} ({})", format!("{:?}", e.kind).to_lowercase()),
         };
         let mut shown: Vec<_> = self.exports.iter().take(SHOWN).map(show).collect();
         if self.exports.len() > SHOWN {
@@ -277,7 +286,9 @@ fn check_preamble(wasm: &[u8], file: &str) -> Result<()> {
 }
 
 fn unprovided(file: &str, module: &str, name: &str, what: &str) -> Failure {
-    let failure = Failure::usage(format!("{file} imports `{module}.{name}` ({what}), which nothing provides"));
+    let name = printable::name(name);
+    let shown = printable::name(module);
+    let failure = Failure::usage(format!("{file} imports `{shown}.{name}` ({what}), which nothing provides"));
     failure.hint(match module {
         "wasi_unstable" => "that is WASI's preview 0: build it again with a current wasm32-wasip1 toolchain".into(),
         "wbg" | "__wbindgen_placeholder__" => {

@@ -7,15 +7,16 @@
 use crate::args::{WastArgs, WastLayout};
 use crate::devices;
 use crate::failure::{Failure, exit};
-use crate::output::Standard;
+use crate::terminal;
 use crate::units::show_duration;
 use anyhow::{Context, Result};
 use gpu_run_abi::Layout;
 use gpu_run_device::Device;
+use gpu_run_engine::printable;
 use gpu_run_engine::wast::{self, Options, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +65,7 @@ struct Script {
 fn scripts(files: &[PathBuf]) -> Result<Vec<Script>> {
     let mut paths = Vec::new();
     for file in files {
-        let unreadable = |error: io::Error| Failure::usage(format!("{}: {error}", file.display()));
+        let unreadable = |error: io::Error| Failure::usage(format!("{}: {error}", printable::path(file)));
         if !std::fs::metadata(file).map_err(unreadable)?.is_dir() {
             paths.push(file.clone());
             continue;
@@ -72,14 +73,15 @@ fn scripts(files: &[PathBuf]) -> Result<Vec<Script>> {
         let before = paths.len();
         collect(file, &mut paths).map_err(unreadable)?;
         if paths.len() == before {
-            return Err(Failure::usage(format!("{} holds no .wast file", file.display())).into());
+            return Err(Failure::usage(format!("{} holds no .wast file", printable::path(file))).into());
         }
     }
     let read = |path: PathBuf| {
-        let bytes = std::fs::read(&path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let bytes =
+            std::fs::read(&path).map_err(|error| Failure::usage(format!("{}: {error}", printable::path(&path))))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            Failure::usage(format!("{} is not a script: it is not UTF-8 at offset {at:#x}", path.display()))
+            Failure::usage(format!("{} is not a script: it is not UTF-8 at offset {at:#x}", printable::path(&path)))
         })?;
         Ok(Script { path, text })
     };
@@ -222,7 +224,7 @@ impl Count {
 
 impl<'a> Table<'a> {
     fn new(scripts: &'a [Script], verbose: bool) -> Self {
-        let width = scripts.iter().map(|script| script.path.display().to_string().chars().count()).max().unwrap_or(0);
+        let width = scripts.iter().map(|script| printable::path(&script.path).chars().count()).max().unwrap_or(0);
         let (waiting, total) = (BTreeMap::new(), Count::default());
         Self { scripts, verbose, width, waiting, printed: 0, total, unparsed: 0 }
     }
@@ -238,13 +240,13 @@ impl<'a> Table<'a> {
     }
 
     fn print(&mut self, script: &Script, Timed { verdict, time }: Timed) -> Result<()> {
-        let (name, width) = (script.path.display().to_string(), self.width);
+        let (name, width) = (printable::path(&script.path), self.width);
         let reports = match verdict {
             Ok(reports) => reports,
             Err(message) => {
                 self.unparsed += 1;
                 // The parser says at which line, below its message.
-                let _ = writeln!(io::stderr(), "error: {name} is not a script: {}", message.trim_end());
+                terminal::say(&format!("error: {name} is not a script: {}\n", message.trim_end()));
                 return line(&format!("{name:width$}  cannot be parsed"));
             }
         };
@@ -257,7 +259,7 @@ impl<'a> Table<'a> {
         let time = if self.verbose { format!(" in {}", show_duration(time)) } else { String::new() };
         line(&format!("{name:width$}  {}{time}", count.show()))?;
         self.total.add_all(count);
-        let _ = io::stderr().write_all(problems.as_bytes());
+        terminal::say(&problems);
         Ok(())
     }
 
@@ -294,5 +296,5 @@ impl<'a> Table<'a> {
 }
 
 fn line(text: &str) -> Result<()> {
-    Ok(Standard::stdout()?.write_all(format!("{text}\n").as_bytes())?)
+    terminal::print(&format!("{text}\n"))
 }

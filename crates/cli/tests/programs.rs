@@ -148,7 +148,7 @@ fn check_trap(program: &Program, ours: &Observed) -> Result<(), Failed> {
 fn gpu_run(program: &Program, input: &Input, dir: Option<&Path>) -> Command {
     let built = || env!("CARGO_BIN_EXE_gpu-run").into();
     let mut command = Command::new(std::env::var_os("GPU_RUN_TEST_BIN").unwrap_or_else(built));
-    command.args(["--device", &device::tested(), "--timeout", "120s", "--no-cache"]);
+    command.args(["--device", &device::tested(), "--timeout", "600s", "--no-cache"]);
     if let Some(dir) = dir {
         command.arg("--dir").arg(format!("{}::.", dir.display()));
     }

@@ -38,6 +38,9 @@ const CHUNK: usize = 64;
 /// Calls that are taken out of the ring at once.
 const MOST: usize = 16 << 10;
 
+/// Bytes of an instance's buffer that are kept from call to call.
+const BUFFER_KEPT: usize = 16 << 10;
+
 /// Who calls: instances with their contexts, or so many quiet ones.
 pub(crate) enum Guests {
     Contexts(Vec<Context>),
@@ -79,11 +82,15 @@ fn port_bytes(payload: u64) -> u64 {
 pub(crate) trait Quiet: Send + Sync {
     /// The instance in `slot` calls: what it did by itself until now comes first.
     fn heard(&self, slot: u32);
-    /// What it sees of the host, for its first call.
-    fn context(&self, slot: u32) -> Context;
+    /// What it sees of the host, for its first call; `None` if it has exited.
+    fn context(&self, slot: u32) -> Option<Context>;
     /// What it was answered to this question in an earlier run.
     fn answered(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _out: &mut Out) -> Answered {
         Answered::Never
+    }
+    /// Whether it was just denied something that it can have if it runs again: it ends here.
+    fn is_denied(&self, _slot: u32) -> bool {
+        false
     }
     /// What it is answered now.
     fn answer(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _reply: &Reply, _out: &Out) {}
@@ -293,6 +300,13 @@ impl Bus {
         if operation & op::PORT != 0 {
             let length = self.shared.load_u64(port + offset::LENGTH).min(self.payload) as usize;
             let start = lane.input.len();
+            if start + length > bus::MAX_INPUT {
+                // No stub of ours sends that much.
+                lane.input = Vec::new();
+                lane.output.clear();
+                self.deliver(lane, slot, bus::Reply::TRAP, 0);
+                return false;
+            }
             lane.input.resize(start + length, 0);
             self.shared.read(port + offset::PAYLOAD, &mut lane.input[start..]);
         }
@@ -313,7 +327,7 @@ impl Bus {
                 quiet.heard(slot);
             }
             if lane.context.is_none() && !lane.exited {
-                lane.context = Some(quiet.context(slot));
+                lane.context = quiet.context(slot);
             }
         }
         self.perform(quiet, lane, slot, call, words, out);
@@ -337,23 +351,22 @@ impl Bus {
             Answered::Was(reply) => reply,
             Answered::Never => {
                 let reply = context.call(call, asked, &lane.input, out);
+                if quiet.is_some_and(|quiet| quiet.is_denied(slot)) {
+                    return self.end_instance(lane, slot);
+                }
                 if let Some(quiet) = quiet {
                     quiet.answer(slot, call, asked, &lane.input, &reply, out);
                 }
                 reply
             }
-            Answered::Deviates => {
-                lane.input.clear();
-                lane.output.clear();
-                return self.deliver(lane, slot, bus::Reply::TRAP, 0);
-            }
+            Answered::Deviates | Answered::NoRoom => return self.end_instance(lane, slot),
         };
         if let Reply::Again { at } = answer {
             tracing::trace!(slot, call = call.function().name, ?at, "put aside");
             lane.pending = Some((call, words));
             return;
         }
-        lane.input.clear();
+        empty(&mut lane.input);
         lane.output.clear();
         lane.sent = 0;
         match answer {
@@ -377,6 +390,13 @@ impl Bus {
             }
             Reply::Again { .. } => unreachable!("handled above"),
         }
+    }
+
+    /// Answers a call by ending who called.
+    fn end_instance(&self, lane: &mut Lane, slot: u32) {
+        lane.input.clear();
+        lane.output.clear();
+        self.deliver(lane, slot, bus::Reply::TRAP, 0);
     }
 
     /// Tries the calls again that could not be answered: all that may have become possible.
@@ -403,7 +423,11 @@ impl Bus {
             self.shared.write(self.port(slot.into()) + offset::PAYLOAD, chunk);
         }
         lane.sent += chunk.len();
-        let status = status | more | (chunk.len() as u32) << bus::Reply::PAYLOAD_SHIFT;
+        let bytes = chunk.len() as u32;
+        if more == 0 {
+            empty(&mut lane.output);
+        }
+        let status = status | more | bytes << bus::Reply::PAYLOAD_SHIFT;
         // Last: the instance may go on as soon as it sees this.
         self.store_words(self.reply(slot), bus::Reply { status, result }.pack(lane.sequence as u16));
     }
@@ -415,6 +439,12 @@ impl Bus {
     fn store_words<const N: usize>(&self, at: u64, words: [u64; N]) {
         (at..).step_by(WORD as usize).zip(words).for_each(|(at, word)| self.shared.store_u64(at, word));
     }
+}
+
+/// Large buffers are let go of: thousands of instances may each have read or written a MiB once.
+fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.shrink_to(BUFFER_KEPT);
 }
 
 fn has_results(call: Call) -> bool {

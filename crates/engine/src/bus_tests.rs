@@ -8,8 +8,8 @@ struct Nothing;
 
 impl Quiet for Nothing {
     fn heard(&self, _: u32) {}
-    fn context(&self, _: u32) -> Context {
-        Builder::new().build(Stdio::null())
+    fn context(&self, _: u32) -> Option<Context> {
+        Some(Builder::new().build(Stdio::null()))
     }
 }
 
@@ -38,6 +38,23 @@ impl Device {
 
     fn reply(&self, slot: u32, sequence: u16) -> bus::Reply {
         bus::Reply::unpack(self.bus.load_words(self.bus.reply(slot)), sequence).unwrap()
+    }
+}
+
+#[test]
+fn input_without_end_is_not_taken() {
+    let mut device = Device::new(1);
+    device.bus.begin(Guests::Quiet(1, Arc::new(Nothing)), None).unwrap();
+    let (port, payload) = (device.bus.port(0), device.bus.payload());
+    let packets = bus::MAX_INPUT as u64 / payload;
+    for sequence in 1..=packets + 3 {
+        device.bus.shared.store_u64(port + offset::LENGTH, u64::MAX);
+        device.send(Request { slot: 0, op: Call::fd_write as u16 | op::PORT | op::MORE, args: [1, 0] });
+        assert!(device.bus.service());
+        let refused = device.reply(0, sequence as u16).status & bus::Reply::TRAP != 0;
+        assert_eq!(refused, sequence == packets + 1, "packet {sequence}");
+        let held = device.bus.lock().lanes[0].as_ref().unwrap().input.capacity();
+        assert!(held <= bus::MAX_INPUT * 2, "{held} bytes");
     }
 }
 

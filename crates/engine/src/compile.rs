@@ -10,7 +10,9 @@ use gpu_run_device::Properties;
 use gpu_run_ptx::{self as ptx, Checks};
 use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::SlotLayout;
-use gpu_run_wasm::{self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures};
+use gpu_run_wasm::{
+    self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures, printable,
+};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -50,6 +52,18 @@ impl CompileOptions {
         if is_fit { self.own_memory } else { 0 }
     }
 
+    /// What the first half of the compiler needs to know of it, to compile these functions and all they reach.
+    pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
+        wasm::Options {
+            layout: self.layout,
+            entries,
+            trims: self.checks == Checks::Fast,
+            own_memory: self.own_memory().into(),
+            shape: self.shape,
+            optimize: true,
+        }
+    }
+
     /// The same, with what is done on such a device and not what was asked for: one key for one result.
     pub(crate) fn settled(&self, device: &Properties) -> Self {
         // On `cpu`, quick checks gain too little for a second build of what is linear.
@@ -60,7 +74,7 @@ impl CompileOptions {
 }
 
 /// Another build of the same program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Sibling {
     /// Memory in slots, where it can grow: for instances whose own does not suffice.
     Roomy,
@@ -68,6 +82,8 @@ pub(crate) enum Sibling {
     Exact,
     /// Each instance's memory by itself, and few lanes of a warp: may be faster, see `crate::probation`.
     Apart,
+    /// Right whatever happens, each instance's memory by itself: for those that want more than many can have.
+    Alone,
 }
 
 /// A module compiled to PTX; knows nothing of devices yet.
@@ -165,19 +181,7 @@ impl Compiled {
             entries.retain(|(_, entry)| entry.ty == FuncType::default());
         }
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
-        let trims = options.checks == Checks::Fast;
-        let own_memory = options.own_memory().into();
-        let clif = wasm::translate(
-            &module,
-            &wasm::Options {
-                layout: options.layout,
-                entries: functions,
-                trims,
-                own_memory,
-                shape: options.shape,
-                optimize: true,
-            },
-        )?;
+        let clif = wasm::translate(&module, &options.translation(functions))?;
         timed.lap("translate");
         let slots = clif.slots.clone();
         let ptx = ptx::emit(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm))?;
@@ -215,6 +219,7 @@ impl Compiled {
             Sibling::Roomy => options,
             Sibling::Exact => CompileOptions { checks: Checks::Exact, ..options },
             Sibling::Apart => Variant::apart(0).options(&options),
+            Sibling::Alone => CompileOptions { checks: Checks::Exact, layout: Layout::Linear, ..options },
         }
     }
 
@@ -224,11 +229,6 @@ impl Compiled {
             Ok(module) => Symbols::new(&module),
             Err(_) => Symbols::default(),
         })
-    }
-
-    /// Whether an instance can end because of how it was compiled, to be run again in another build.
-    pub(crate) fn may_run_again(&self) -> bool {
-        self.options.checks == Checks::Fast || self.slots.own > 0
     }
 
     pub fn ptx(&self) -> &str {
@@ -304,14 +304,15 @@ pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, En
 }
 
 fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
-    let list: Vec<_> = exported.iter().take(20).map(|(_, f)| format!("{} {}", f.name, f.ty)).collect();
+    let list: Vec<_> =
+        exported.iter().take(20).map(|(_, f)| format!("{} {}", printable::name(&f.name), f.ty)).collect();
     let what = match list.len() {
         0 => "it exports no functions at all".to_owned(),
         _ => format!("it exports {}", list.join(", ")),
     };
     let hint =
         if wanted == "_start" && !list.is_empty() { "\n  hint: call one of them with --invoke NAME" } else { "" };
-    format!("it exports no function `{wanted}`; {what}{hint}")
+    format!("it exports no function `{}`; {what}{hint}", printable::name(wanted))
 }
 
 /// The CLIF program in the form the back end takes.

@@ -5,9 +5,10 @@
 
 use crate::error::{At, Error, Result};
 use crate::layout::{H_MAGIC, H_TICK, H_VERSION, MAGIC, STATE, STATE_END, VERSION};
+use crate::log::is_nearly;
 use std::fs::{self, File};
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FILE_MAGIC: &[u8; 8] = b"GPRCKPT\n";
@@ -82,14 +83,10 @@ impl Checkpoint {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let draft = folder.join(format!(".{name}.{}.{number}.tmp", std::process::id()));
-        let written = File::create(&draft)
-            .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&draft, path))
-            .and_then(|()| File::open(folder)?.sync_all());
+        let (draft, mut file) = create_beside(folder, &name).at(path)?;
+        let written = file.write_all(&bytes).and_then(|()| file.sync_all());
+        let written = written.and_then(|()| fs::rename(&draft, path)).and_then(|()| File::open(folder)?.sync_all());
         written.inspect_err(|_| drop(fs::remove_file(&draft))).at(path)
     }
 
@@ -98,6 +95,7 @@ impl Checkpoint {
         Self::decode(&bytes).map_err(|why| match why {
             Refused::Version(theirs) => Error::Version { path: path.to_owned(), theirs, ours: VERSION },
             Refused::Damage(why) => Error::Damaged { path: path.to_owned(), why: why.to_owned() },
+            Refused::Foreign => Error::Foreign { path: path.to_owned(), why: "it is no checkpoint".to_owned() },
         })
     }
 
@@ -115,8 +113,10 @@ impl Checkpoint {
 
     fn decode(bytes: &[u8]) -> Result<Self, Refused> {
         let damage = Refused::Damage;
-        if bytes.get(..8) != Some(FILE_MAGIC) {
-            return Err(damage("it is no checkpoint"));
+        match bytes.first_chunk() {
+            Some(magic) if magic == FILE_MAGIC => {}
+            Some(magic) if is_nearly(magic, FILE_MAGIC) => return Err(damage("its beginning is damaged")),
+            _ => return Err(Refused::Foreign),
         }
         let number = |at: usize| {
             let bytes = bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
@@ -145,9 +145,23 @@ impl Checkpoint {
     }
 }
 
+/// A new file in a folder, of a name that nobody has: what is there under it, a link even, was put there by somebody.
+fn create_beside(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".{name}.{}.{number}.tmp", std::process::id()));
+        match File::create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u64::from(u32::MAX) => {}
+            made => return Ok((path, made?)),
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Refused {
     Version(u32),
+    Foreign,
     Damage(&'static str),
 }
 
@@ -175,16 +189,31 @@ mod tests {
     }
 
     #[test]
-    fn any_damage_is_noticed() {
+    fn every_flipped_byte_and_every_truncation_is_noticed() {
         let good = sample().encode();
-        for at in [0, 9, 17, 25, HEADER + 3, good.len() / 2, good.len() - 1] {
-            let mut bad = good.clone();
-            bad[at] ^= 1;
+        assert!(Checkpoint::decode(&good).is_ok());
+        let mut bad = good.clone();
+        // A state of zeros packs to the same bytes over and over: its ends, and some of its middle.
+        for at in (0..good.len()).filter(|at| *at < 2048 || good.len() - at < 2048 || at % 97 == 0) {
+            bad[at] ^= 1 << (at % 8);
             assert!(Checkpoint::decode(&bad).is_err(), "byte {at}");
+            bad[at] = good[at];
+            assert!(Checkpoint::decode(&good[..at]).is_err(), "{at} bytes");
         }
-        for length in [0, 7, 8, 20, HEADER, HEADER + 31, good.len() - 1] {
-            assert!(Checkpoint::decode(&good[..length]).is_err(), "{length} bytes");
+    }
+
+    #[test]
+    fn no_link_that_is_in_the_way_is_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        for number in 0..200 {
+            let draft = format!(".a.ckpt.{}.{number}.tmp", std::process::id());
+            std::os::unix::fs::symlink(&victim, folder.path().join(draft)).unwrap();
         }
+        sample().write(&folder.path().join("a.ckpt")).unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        Checkpoint::read(&folder.path().join("a.ckpt")).unwrap();
     }
 
     #[test]

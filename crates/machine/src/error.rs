@@ -9,7 +9,10 @@ pub enum Error {
     Engine(#[from] gpu_run_engine::Error),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
-    /// It is not what it should be, or not whole.
+    /// It is something else.
+    #[error("{} cannot be used: {why}", path.display())]
+    Foreign { path: PathBuf, why: String },
+    /// It was what it should be, and is not whole any more.
     #[error("{} cannot be used: {why}", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(

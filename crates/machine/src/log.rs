@@ -1,8 +1,8 @@
 //! The log of a machine: every event it took, with the tick that took it.
 //!
-//! A log is a header and records, each appended with one write: a tick, its events, and a checksum of all that plus the checksum before it. What a crash leaves of
-//! the last record does not check, and the log ends before it; going on cuts it off. A machine that ended in good order leaves a last record with its tick
-//! and the hash of its state, so that a replay knows what it should come to.
+//! A log is a header and records, each appended with one write: a tick and how many events, which say how long it is, and a checksum of that; the events, and a checksum of all of it. Every checksum is also of the one
+//! before it. What a crash leaves is a record that is cut short, and the log ends before it; going on cuts it off. Everything else that does not check is damage, and the log is refused: what follows
+//! could not be told from what was never there. A machine that ended in good order leaves a last record with its tick and the hash of its state, so that a replay knows what it should come to.
 //!
 //! The code that ticks ran with is in the log, too, the module itself: at its beginning, and wherever other code was loaded. A replay needs nothing else.
 
@@ -15,13 +15,15 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"GPRLOG2\n";
-/// Of logs that know of one code only.
-const OLD_MAGIC: &[u8; 8] = b"GPRLOG1\n";
+const MAGIC: &[u8; 8] = b"GPRLOG3\n";
+/// Of logs whose records have no checksum of their beginning, so that damage to it looks like a crash: they can be read.
+const OLD_MAGICS: [&[u8; 8]; 2] = [b"GPRLOG1\n", b"GPRLOG2\n"];
 /// Magic, version, tick it begins with, their checksum.
 const HEADER: usize = 8 + 8 + 8 + CHECK;
 /// Tick, and how many events; or [`END`], or [`CODE`].
 const RECORD: usize = 8 + 8;
+/// The checksum behind what says how long a record is.
+const RECORD_CHECK: usize = 8;
 const EVENT: usize = 24;
 const CHECK: usize = 16;
 const END: u64 = u64::MAX;
@@ -42,11 +44,42 @@ fn check(before: &Check, bytes: &[u8]) -> Check {
     check
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// Without a checksum of what a record begins with.
+    Old,
+    Current,
+}
+
+impl Format {
+    fn of(magic: &[u8]) -> Option<Self> {
+        match magic {
+            magic if magic == MAGIC => Some(Self::Current),
+            magic if OLD_MAGICS.iter().any(|old| magic == *old) => Some(Self::Old),
+            _ => None,
+        }
+    }
+
+    fn record_check(self) -> usize {
+        match self {
+            Self::Old => 0,
+            Self::Current => RECORD_CHECK,
+        }
+    }
+}
+
+fn record_check(last: &Check, begin: &[u8]) -> [u8; RECORD_CHECK] {
+    let mut sum = [0; RECORD_CHECK];
+    sum.copy_from_slice(&check(last, begin)[..RECORD_CHECK]);
+    sum
+}
+
 /// Writes a log.
 #[derive(Debug)]
 pub struct Recorder {
     file: File,
     path: PathBuf,
+    format: Format,
     last: Check,
     record: Vec<u8>,
     /// Codes that are in the log.
@@ -64,7 +97,8 @@ impl Recorder {
         let mut file = File::create(path).at(path)?;
         file.write_all(&bytes).at(path)?;
         file.sync_all().at(path)?;
-        Ok(Self { file, path: path.to_owned(), last, record: Vec::new(), known: Vec::new() })
+        let (format, record, known) = (Format::Current, Vec::new(), Vec::new());
+        Ok(Self { file, path: path.to_owned(), format, last, record, known })
     }
 
     /// Goes on with a log that was read: what a crash left at its end is cut off, and so is its last record if it ended in good order.
@@ -73,7 +107,8 @@ impl Recorder {
         file.set_len(log.length).at(path)?;
         file.seek(SeekFrom::End(0)).at(path)?;
         let known = log.modules.iter().map(|(hash, _)| *hash).collect();
-        Ok(Self { file, path: path.to_owned(), last: log.last, record: Vec::new(), known })
+        let (format, last, record) = (log.format, log.last, Vec::new());
+        Ok(Self { file, path: path.to_owned(), format, last, record, known })
     }
 
     /// Whether it says already with which code it begins.
@@ -85,11 +120,8 @@ impl Recorder {
     pub(crate) fn code(&mut self, tick: u64, image: &Image) -> Result<()> {
         let hash = image.hash();
         let module: &[u8] = if self.known.contains(&hash) { &[] } else { image.wasm() };
-        self.record.clear();
-        self.record.extend(tick.to_le_bytes());
-        self.record.extend(CODE.to_le_bytes());
-        self.record.extend(hash.as_bytes());
-        self.record.extend((module.len() as u64).to_le_bytes());
+        let length = (module.len() as u64).to_le_bytes();
+        self.begin(tick, CODE, &[&hash.as_bytes()[..], &length].concat());
         self.record.extend(module);
         self.known.push(hash);
         self.finish()?;
@@ -98,9 +130,7 @@ impl Recorder {
 
     /// The events that a tick took.
     pub fn events(&mut self, tick: u64, events: &[Event]) -> Result<()> {
-        self.record.clear();
-        self.record.extend(tick.to_le_bytes());
-        self.record.extend((events.len() as u64).to_le_bytes());
+        self.begin(tick, events.len() as u64, &[]);
         for event in events {
             self.record.extend(event.words().iter().flat_map(|word| word.to_le_bytes()));
         }
@@ -109,12 +139,21 @@ impl Recorder {
 
     /// The machine has ended after this tick.
     pub fn end(&mut self, tick: u64, hash: &Hash) -> Result<()> {
-        self.record.clear();
-        self.record.extend(tick.to_le_bytes());
-        self.record.extend(END.to_le_bytes());
+        self.begin(tick, END, &[]);
         self.record.extend(hash.as_bytes());
         self.finish()?;
         self.sync()
+    }
+
+    fn begin(&mut self, tick: u64, what: u64, more: &[u8]) {
+        self.record.clear();
+        self.record.extend(tick.to_le_bytes());
+        self.record.extend(what.to_le_bytes());
+        self.record.extend(more);
+        if self.format == Format::Current {
+            let sum = record_check(&self.last, &self.record);
+            self.record.extend(sum);
+        }
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -149,6 +188,7 @@ pub struct Log {
     /// Bytes up to the last record of events.
     length: u64,
     last: Check,
+    format: Format,
 }
 
 impl Log {
@@ -157,26 +197,34 @@ impl Log {
         File::open(path).at(path)?.read_to_end(&mut bytes).at(path)?;
         Self::decode(&bytes).map_err(|refused| match refused {
             Refused::Version(theirs) => Error::Version { path: path.to_owned(), theirs, ours: VERSION },
-            Refused::Foreign => Error::Damaged { path: path.to_owned(), why: "it is no log of a machine".to_owned() },
+            Refused::Foreign => Error::Foreign { path: path.to_owned(), why: "it is no log of a machine".to_owned() },
+            Refused::Damaged { at, tick } => {
+                let why = format!(
+                    "its record at byte {at}, after tick {tick}, is damaged; `truncate -s {at}` leaves what is whole before it"
+                );
+                Error::Damaged { path: path.to_owned(), why }
+            }
+            Refused::Header => Error::Damaged { path: path.to_owned(), why: "its beginning is damaged".to_owned() },
         })
     }
 
     /// The tick a replay comes to: where the machine ended, or behind the last that took events.
     pub fn last_tick(&self) -> u64 {
-        let took = self.ticks.iter().map(|(tick, _)| tick + 1).max().unwrap_or(self.from);
+        let took = self.ticks.iter().map(|(tick, _)| tick.saturating_add(1)).max().unwrap_or(self.from);
         self.end.map_or(took, |(tick, _)| tick)
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, Refused> {
-        if bytes.len() < HEADER || ![MAGIC, OLD_MAGIC].iter().any(|magic| bytes[..8] == magic[..]) {
-            return Err(Refused::Foreign);
+        let magic = bytes.get(..MAGIC.len()).ok_or(Refused::Foreign)?;
+        let unknown = if is_nearly(magic, MAGIC) { Refused::Header } else { Refused::Foreign };
+        let format = Format::of(magic).ok_or(unknown)?;
+        let (head, stored) = bytes.get(..HEADER).ok_or(Refused::Header)?.split_at(HEADER - CHECK);
+        let last = check(&[0; CHECK], head);
+        if last != stored {
+            return Err(Refused::Header);
         }
-        let mut last = check(&[0; CHECK], &bytes[..HEADER - CHECK]);
         if number(bytes, 8) != Some(VERSION as u64) {
             return Err(Refused::Version(number(bytes, 8).unwrap_or(0) as u32));
-        }
-        if last != bytes[HEADER - CHECK..HEADER] {
-            return Err(Refused::Foreign);
         }
         let mut log = Self {
             from: number(bytes, 16).unwrap_or(0),
@@ -187,36 +235,43 @@ impl Log {
             torn: 0,
             length: HEADER as u64,
             last,
+            format,
         };
         let mut at = HEADER;
-        while let Some(length) = record_length(bytes, at) {
-            let (record, stored) = bytes[at..at + length].split_at(length - CHECK);
+        let mut last = last;
+        loop {
+            let rest = &bytes[at..];
+            let damaged = Refused::Damaged { at: at as u64, tick: log.last_tick() };
+            let (begin, length) = match record_length(rest, format, &last) {
+                Found::Whole { begin, length } if log.end.is_none() => (begin, length),
+                Found::Nothing => break,
+                Found::Torn if log.end.is_none() => break,
+                _ => return Err(damaged),
+            };
+            let (record, stored) = rest[..length].split_at(length - CHECK);
             let expected = check(&last, record);
             if expected != stored {
-                break;
+                return Err(damaged);
             }
             (last, at) = (expected, at + length);
             let tick = number(record, 0).unwrap_or(0);
-            let body = &record[RECORD..];
-            if number(record, 8) == Some(END) {
-                let hash = body.try_into().map(Hash::from_bytes);
-                log.end = hash.ok().map(|hash| (tick, hash));
-                continue;
+            let (begin, body) = (&record[..begin], &record[begin + format.record_check()..]);
+            match number(record, 8) {
+                Some(END) => {
+                    log.end = body.try_into().ok().map(|hash| (tick, Hash::from_bytes(hash)));
+                    continue;
+                }
+                Some(CODE) => log.code(tick, &begin[RECORD..], body),
+                _ => log.ticks.push((tick, body.chunks_exact(EVENT).map(event).collect())),
             }
-            if number(record, 8) == Some(CODE) {
-                log.code(tick, body);
-            } else {
-                log.ticks.push((tick, body.chunks_exact(EVENT).map(event).collect()));
-            }
-            (log.end, log.length, log.last) = (None, at as u64, last);
+            (log.length, log.last) = (at as u64, last);
         }
         log.torn = (bytes.len() - at) as u64;
         Ok(log)
     }
 
-    fn code(&mut self, tick: u64, body: &[u8]) {
-        let Some(Ok(hash)) = body.get(..32).map(|hash| hash.try_into().map(Hash::from_bytes)) else { return };
-        let module = &body[CODE_HEADER..];
+    fn code(&mut self, tick: u64, about: &[u8], module: &[u8]) {
+        let Some(hash) = about.first_chunk().map(|hash| Hash::from_bytes(*hash)) else { return };
         if !module.is_empty() {
             self.modules.push((hash, module.to_vec()));
         }
@@ -229,7 +284,11 @@ impl Log {
     pub fn image(&self, hash: Hash) -> Result<Image> {
         let module = self.modules.iter().find(|(known, _)| *known == hash).map(|(_, module)| module.clone());
         let missing = || Error::Usage(format!("the log has ticks of the code {hash}, and not the code itself"));
-        Image::named(&format!("the log's code {hash}"), module.ok_or_else(missing)?)
+        let image = Image::named(&format!("the log's code {hash}"), module.ok_or_else(missing)?)?;
+        if image.hash() != hash {
+            return Err(Error::Usage(format!("the log's code {hash} is other code: {}", image.hash())));
+        }
+        Ok(image)
     }
 
     /// Stretches of ticks that ran with one code, from a tick on: that, the first tick, and the tick behind the last.
@@ -247,25 +306,62 @@ impl Log {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum Refused {
     Version(u32),
     Foreign,
+    Header,
+    /// The record that begins there, after what was done until that tick.
+    Damaged {
+        at: u64,
+        tick: u64,
+    },
+}
+
+/// Whether a file's first bytes are these, but for damage.
+pub(crate) fn is_nearly(magic: &[u8], expected: &[u8; 8]) -> bool {
+    magic.iter().zip(expected).filter(|(a, b)| a == b).count() >= 6
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// Bytes of the record that begins here, if there can be one.
-fn record_length(bytes: &[u8], at: usize) -> Option<usize> {
-    let body = match number(bytes, at + 8)? {
+/// What is behind the last record.
+enum Found {
+    Nothing,
+    /// A record, the bytes that it begins with, and all.
+    Whole {
+        begin: usize,
+        length: usize,
+    },
+    /// What a crash leaves: a record that is cut short, or room that was never written.
+    Torn,
+    Damage,
+}
+
+fn record_length(rest: &[u8], format: Format, last: &Check) -> Found {
+    if rest.is_empty() {
+        return Found::Nothing;
+    }
+    let Some(what) = number(rest, 8) else { return Found::Torn };
+    let begin = RECORD + if what == CODE { CODE_HEADER } else { 0 };
+    let Some(head) = rest.get(..begin + format.record_check()) else { return Found::Torn };
+    let (said, sum) = head.split_at(begin);
+    if format == Format::Current && sum != record_check(last, said) {
+        return if rest.iter().all(|byte| *byte == 0) { Found::Torn } else { Found::Damage };
+    }
+    let body = match what {
         END => 32,
-        CODE => CODE_HEADER + number(bytes, at + RECORD + 32).filter(|module| *module <= MOST_CODE)? as usize,
+        CODE => match number(said, RECORD + 32) {
+            Some(module) if module <= MOST_CODE => module as usize,
+            _ => return Found::Damage,
+        },
         count if count <= MOST => count as usize * EVENT,
-        _ => return None,
+        _ => return Found::Damage,
     };
-    Some(RECORD + body + CHECK).filter(|length| at + length <= bytes.len())
+    let length = head.len() + body + CHECK;
+    if length <= rest.len() { Found::Whole { begin, length } } else { Found::Torn }
 }
 
 fn event(bytes: &[u8]) -> Event {
@@ -277,93 +373,5 @@ fn event(bytes: &[u8]) -> Event {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sample(id: u32) -> Event {
-        Event { kind: 4, flags: 1, key: 9, a: 2, b: u32::MAX, id, wait: 0 }
-    }
-
-    fn written(path: &Path) -> Vec<u8> {
-        let mut recorder = Recorder::create(path, 3).unwrap();
-        recorder.events(5, &[sample(1), sample(2)]).unwrap();
-        recorder.events(9, &[sample(3)]).unwrap();
-        std::fs::read(path).unwrap()
-    }
-
-    #[test]
-    fn what_was_recorded_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
-        written(&path);
-        let log = Log::read(&path).unwrap();
-        assert_eq!((log.from, log.torn, log.last_tick()), (3, 0, 10));
-        assert_eq!(log.ticks, [(5, vec![sample(1), sample(2)]), (9, vec![sample(3)])]);
-    }
-
-    #[test]
-    fn the_code_of_every_tick_is_in_the_log_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
-        let (first, second) = (Image::built_in(), Image::named("debug", crate::KERNEL_DEBUG.to_vec()).unwrap());
-        let mut recorder = Recorder::create(&path, 0).unwrap();
-        recorder.code(0, &first).unwrap();
-        recorder.events(5, &[sample(1)]).unwrap();
-        recorder.code(7, &second).unwrap();
-        recorder.code(9, &first).unwrap();
-        recorder.code(9, &second).unwrap();
-        let log = Log::read(&path).unwrap();
-        assert_eq!(log.codes, [(0, first.hash()), (7, second.hash()), (9, second.hash())]);
-        assert_eq!(log.modules.len(), 2);
-        assert_eq!(log.image(second.hash()).unwrap(), second);
-        Recorder::append(&path, &log).unwrap().code(12, &first).unwrap();
-        Recorder::append(&path, &Log::read(&path).unwrap()).unwrap().events(20, &[]).unwrap();
-        let log = Log::read(&path).unwrap();
-        assert_eq!((log.modules.len(), log.torn, log.last_tick()), (2, 0, 21));
-        let hashes = [Some(second.hash()), Some(second.hash()), Some(first.hash())];
-        assert_eq!(log.stretches(8), [(hashes[0], 8, 9), (hashes[1], 9, 12), (hashes[2], 12, 21)]);
-        assert_eq!(log.stretches(30), [(hashes[2], 30, 30)]);
-    }
-
-    #[test]
-    fn whatever_a_crash_leaves_of_the_last_record_is_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
-        let bytes = written(&path);
-        for length in HEADER..bytes.len() {
-            let log = Log::decode(&bytes[..length]).unwrap();
-            let whole = if length >= bytes.len() - (RECORD + EVENT + CHECK) { 1 } else { 0 };
-            assert_eq!(log.ticks.len(), whole, "{length} bytes");
-            assert_eq!(log.length + log.torn, length as u64);
-        }
-    }
-
-    #[test]
-    fn a_changed_byte_ends_the_log_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let bytes = written(&folder.path().join("log"));
-        for at in HEADER..bytes.len() {
-            let mut bad = bytes.clone();
-            bad[at] ^= 0x40;
-            assert!(Log::decode(&bad).unwrap().ticks.len() < 2, "byte {at}");
-        }
-        assert!(Log::decode(&bytes[..HEADER - 1]).is_err());
-    }
-
-    #[test]
-    fn going_on_cuts_off_what_was_torn() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
-        let bytes = written(&path);
-        std::fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
-        let mut recorder = Recorder::append(&path, &Log::read(&path).unwrap()).unwrap();
-        recorder.events(11, &[sample(4)]).unwrap();
-        recorder.end(20, &Hash::from_bytes([7; 32])).unwrap();
-        let log = Log::read(&path).unwrap();
-        assert_eq!(log.ticks.iter().map(|(tick, _)| *tick).collect::<Vec<_>>(), [5, 11]);
-        assert_eq!((log.end, log.last_tick()), (Some((20, Hash::from_bytes([7; 32]))), 20));
-        // And again: the end is no more.
-        Recorder::append(&path, &log).unwrap().events(30, &[]).unwrap();
-        assert_eq!(Log::read(&path).unwrap().last_tick(), 31);
-    }
-}
+#[path = "log_tests.rs"]
+mod tests;

@@ -27,13 +27,31 @@ pub enum Error {
     Nul { what: &'static str, text: String },
 }
 
+/// What a guest may do in a directory it is given, by that directory and all it opens below: what else it was given, under whatever name, has its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    #[default]
+    ReadWrite,
+    /// What would change anything is `rofs`.
+    ReadOnly,
+}
+
+impl Access {
+    pub(crate) fn check_changes(self) -> CallResult {
+        match self {
+            Self::ReadWrite => Ok(()),
+            Self::ReadOnly => Err(Errno::Rofs.into()),
+        }
+    }
+}
+
 /// What instances have in common. One builder makes any number of them; directories and sockets are opened once, here.
 ///
 /// ```
-/// use gpu_run_wasi::{Builder, Stdio};
+/// use gpu_run_wasi::{Access, Builder, Stdio};
 /// # fn main() -> Result<(), gpu_run_wasi::Error> {
 /// let mut builder = Builder::new();
-/// builder.arg("app")?.env("LANG", "C")?.preopen(".".as_ref(), "/")?;
+/// builder.arg("app")?.env("LANG", "C")?.preopen_with(".".as_ref(), "/", Access::ReadOnly)?;
 /// let first = builder.build(Stdio::null());
 /// let second = builder.clone().arg("--again")?.build(Stdio::null());
 /// # Ok(()) }
@@ -42,7 +60,7 @@ pub enum Error {
 pub struct Builder {
     args: Arc<Strings>,
     env: Arc<Strings>,
-    preopens: Vec<(Arc<Dir>, Arc<str>)>,
+    preopens: Vec<(Arc<Dir>, Arc<str>, Access)>,
     sockets: Vec<Arc<Socket>>,
 }
 
@@ -73,12 +91,17 @@ impl Builder {
     /// Opens a directory of the host, which the guest sees under another name. It reaches what is beneath it and nothing
     /// else.
     pub fn preopen(&mut self, host: &Path, guest: &str) -> Result<&mut Self, Error> {
+        self.preopen_with(host, guest, Access::ReadWrite)
+    }
+
+    /// The same, with what it may do there.
+    pub fn preopen_with(&mut self, host: &Path, guest: &str, access: Access) -> Result<&mut Self, Error> {
         let dir = Dir::open_ambient_dir(host, ambient_authority()).map_err(|source| Error::Preopen {
             host: host.into(),
             guest: guest.into(),
             source,
         })?;
-        self.preopens.push((Arc::new(dir), guest.into()));
+        self.preopens.push((Arc::new(dir), guest.into(), access));
         Ok(self)
     }
 
@@ -104,7 +127,8 @@ impl Builder {
         let mut table = Table::with_capacity(3 + self.preopens.len() + self.sockets.len());
         let stdio =
             [Descriptor::Input(stdio.stdin), Descriptor::Output(stdio.stdout), Descriptor::Output(stdio.stderr)];
-        let preopens = self.preopens.iter().map(|(dir, name)| Directory::new(dir.clone(), Some(name.clone())));
+        let preopens = self.preopens.iter();
+        let preopens = preopens.map(|(dir, name, access)| Directory::new(dir.clone(), Some(name.clone()), *access));
         let sockets = self.sockets.iter().map(|socket| socket.share());
         let given = preopens.map(Descriptor::Directory).chain(sockets.map(Descriptor::Socket));
         for descriptor in stdio.into_iter().chain(given) {
@@ -119,7 +143,7 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.preopens.iter().map(|(_, name)| name).collect();
+        let names: Vec<_> = self.preopens.iter().map(|(_, name, access)| (name, access)).collect();
         f.debug_struct("Builder")
             .field("preopens", &names)
             .field("sockets", &self.sockets.len())

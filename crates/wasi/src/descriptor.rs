@@ -5,12 +5,12 @@ use std::fmt;
 
 use rustix::fs::{FileType, Stat, fstat};
 
-use crate::Errno;
 use crate::directory::Directory;
 use crate::encode::{Filestat, Filetype, Out, Result, fdflags, flags, nanoseconds, put_fdstat, rights};
 use crate::file::{File, Times};
 use crate::socket::Socket;
 use crate::stdio::{Input, Output};
+use crate::{Access, Errno};
 
 /// The most descriptors an instance has at once, so that one guest cannot use up the host's.
 pub(crate) const MAX_DESCRIPTORS: usize = 65536;
@@ -77,6 +77,13 @@ impl Table {
             Descriptor::Directory(directory) => Ok(directory),
             _ => Err(Errno::Badf.into()),
         }
+    }
+
+    /// A directory in which things may be changed.
+    pub(crate) fn changeable(&mut self, fd: u64) -> Result<&mut Directory> {
+        let directory = self.directory(fd)?;
+        directory.access.check_changes()?;
+        Ok(directory)
     }
 
     pub(crate) fn directories(&self) -> impl Iterator<Item = &Directory> {
@@ -157,6 +164,34 @@ const PREOPEN_INHERITING: u64 = PREOPEN
 const OPENED_DIRECTORY: u64 =
     rights::ALL & !(rights::FD_SEEK | rights::FD_FILESTAT_SET_SIZE | rights::PATH_FILESTAT_SET_SIZE | rights::FD_WRITE);
 
+/// What changes something.
+const CHANGES: u64 = rights::FD_WRITE
+    | rights::FD_ALLOCATE
+    | rights::FD_FILESTAT_SET_SIZE
+    | rights::FD_FILESTAT_SET_TIMES
+    | rights::PATH_CREATE_DIRECTORY
+    | rights::PATH_CREATE_FILE
+    | rights::PATH_LINK_SOURCE
+    | rights::PATH_LINK_TARGET
+    | rights::PATH_RENAME_SOURCE
+    | rights::PATH_RENAME_TARGET
+    | rights::PATH_SYMLINK
+    | rights::PATH_REMOVE_DIRECTORY
+    | rights::PATH_UNLINK_FILE
+    | rights::PATH_FILESTAT_SET_SIZE
+    | rights::PATH_FILESTAT_SET_TIMES;
+
+/// The rights that are left where nothing may be changed.
+fn within(access: Access, rights: u64) -> u64 {
+    if access == Access::ReadOnly { rights & !CHANGES } else { rights }
+}
+
+/// The same of what is opened there. The right to write stays among them: wasi-libc asks for no more than these when it opens a file, and would not be told that
+/// it cannot be written, but be given one that can only be read.
+fn within_inheriting(access: Access, rights: u64) -> u64 {
+    within(access, rights) | rights & rights::FD_WRITE
+}
+
 const SOCKET: u64 = rights::FD_READ
     | rights::FD_WRITE
     | rights::FD_FDSTAT_SET_FLAGS
@@ -174,13 +209,16 @@ pub(crate) fn fdstat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
             put_fdstat(out, stdio_type(output.is_terminal()), 0, rights::FD_WRITE, rights::FD_WRITE)
         }
         Descriptor::Directory(directory) if directory.preopen.is_some() => {
-            put_fdstat(out, Filetype::Directory, 0, PREOPEN, PREOPEN_INHERITING)
+            let access = directory.access;
+            let inheriting = within_inheriting(access, PREOPEN_INHERITING);
+            put_fdstat(out, Filetype::Directory, 0, within(access, PREOPEN), inheriting)
         }
-        Descriptor::Directory(_) => {
-            put_fdstat(out, Filetype::Directory, 0, OPENED_DIRECTORY, OPENED_DIRECTORY);
+        Descriptor::Directory(directory) => {
+            let base = within(directory.access, OPENED_DIRECTORY);
+            put_fdstat(out, Filetype::Directory, 0, base, base);
         }
         Descriptor::File(file) => {
-            let mut base = rights::ALL;
+            let mut base = within(file.access, rights::ALL);
             if !file.readable {
                 base &= !(rights::FD_READ | rights::FD_READDIR);
             }
@@ -264,9 +302,15 @@ impl From<Stat> for Filestat {
 /// `fd_filestat_set_times`
 pub(crate) fn set_times(table: &mut Table, fd: u64, times: Times) -> Result {
     match table.get(fd)? {
-        Descriptor::File(file) => Ok(rustix::fs::futimens(&file.file, &times.timestamps())?),
+        Descriptor::File(file) => {
+            file.access.check_changes()?;
+            Ok(rustix::fs::futimens(&file.file, &times.timestamps())?)
+        }
         // Directories are opened for their names alone, which does not suffice for `futimens`.
-        Descriptor::Directory(directory) => crate::path::set_times_in(&directory.dir, ".", false, times),
+        Descriptor::Directory(directory) => {
+            directory.access.check_changes()?;
+            crate::path::set_times_in(&directory.dir, ".", false, times)
+        }
         _ => Err(Errno::Badf.into()),
     }
 }

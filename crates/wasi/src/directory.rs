@@ -7,16 +7,17 @@
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, OpenOptions};
-use rustix::fs::{AtFlags, FileType, fstat, statat};
+use rustix::fs::{AtFlags, DirEntry, FileType, fstat, statat};
 
-use crate::Errno;
 use crate::descriptor::Table;
 use crate::encode::{Filestat, Filetype, Out, Result};
+use crate::{Access, Errno};
 
 pub(crate) struct Directory {
     pub(crate) dir: Arc<Dir>,
     /// The name the guest knows it by, if it did not open it itself.
     pub(crate) preopen: Option<Arc<str>>,
+    pub(crate) access: Access,
     listing: Option<Vec<Entry>>,
 }
 
@@ -26,75 +27,203 @@ struct Entry {
     name: Box<str>,
 }
 
-impl Directory {
-    pub(crate) fn new(dir: Arc<Dir>, preopen: Option<Arc<str>>) -> Self {
-        Self { dir, preopen, listing: None }
-    }
-
-    fn held(&self) -> usize {
-        self.listing.as_ref().map_or(0, Vec::len)
-    }
-}
-
-/// Entries that an instance's listings hold together. Beyond that they are taken anew for every call, and a cookie is
-/// only a position: slower and less exact, but a guest cannot fill the host's memory with them.
-const MAX_HELD: usize = 1 << 18;
-
-/// `fd_readdir`: as many entries as fit, the last one cut off where the room ends.
-pub(crate) fn read(table: &mut Table, fd: u64, room: u64, cookie: u64, out: &mut Out) -> Result {
-    let directory = table.directory(fd)?;
-    let listing = match directory.listing.take() {
-        Some(listing) if cookie != 0 => listing,
-        _ => list(&directory.dir)?,
-    };
-    put_entries(&listing, room, cookie, out)?;
-    if table.directories().map(Directory::held).sum::<usize>() + listing.len() <= MAX_HELD {
-        table.directory(fd)?.listing = Some(listing);
-    }
-    Ok(())
-}
-
-fn put_entries(listing: &[Entry], room: u64, cookie: u64, out: &mut Out) -> Result {
-    let first = usize::try_from(cookie).unwrap_or(usize::MAX);
-    let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_add(4);
-    out.put_u32(0);
-    for (index, entry) in listing.iter().enumerate().skip(first) {
-        if out.bytes.len() >= room {
-            break;
-        }
-        out.put_u64(index as u64 + 1);
-        out.put_u64(entry.ino);
-        out.put_u32(entry.name.len() as u32);
-        out.put(&[entry.kind as u8, 0, 0, 0]);
-        out.put(entry.name.as_bytes());
-    }
-    out.bytes.truncate(room);
-    let used = u32::try_from(out.bytes.len() - 4).map_err(|_| Errno::Overflow)?;
-    out.bytes[..4].copy_from_slice(&used.to_le_bytes());
-    Ok(())
-}
-
-fn list(dir: &Dir) -> Result<Vec<Entry>> {
-    let own = Filestat::from(fstat(dir)?).ino;
-    // The parent may be outside of what the guest may know: it gets the directory's own number.
-    let mut entries = vec![
-        Entry { ino: own, kind: Filetype::Directory, name: ".".into() },
-        Entry { ino: own, kind: Filetype::Directory, name: "..".into() },
-    ];
-    // A descriptor of its own: the position in a directory belongs to what was opened.
-    let opened = dir.open_with(".", OpenOptions::new().read(true))?.into_std();
-    for entry in rustix::fs::Dir::new(opened)? {
-        let entry = entry?;
+impl Entry {
+    fn new(dir: &Dir, entry: &DirEntry) -> Result<Self> {
         let name = entry.file_name();
-        if matches!(name.to_bytes(), b"." | b"..") {
-            continue;
-        }
         let kind = match entry.file_type() {
             FileType::Unknown => FileType::from_raw_mode(statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode),
             known => known,
         };
         let name = name.to_str().map_err(|_| Errno::Ilseq)?;
-        entries.push(Entry { ino: entry.ino(), kind: kind.into(), name: name.into() });
+        Ok(Self { ino: entry.ino(), kind: kind.into(), name: name.into() })
     }
-    Ok(entries)
+
+    /// What it takes of the host's memory.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len()
+    }
+}
+
+impl Directory {
+    pub(crate) fn new(dir: Arc<Dir>, preopen: Option<Arc<str>>, access: Access) -> Self {
+        Self { dir, preopen, access, listing: None }
+    }
+
+    fn held(&self) -> usize {
+        self.listing.iter().flatten().map(Entry::bytes).sum()
+    }
+}
+
+/// Bytes of entries that an instance's listings hold together. A directory that has more is read anew for every call, and a cookie is
+/// only a position: slower and less exact, but a guest cannot fill the host's memory with them.
+const MAX_HELD_BYTES: usize = 16 << 20;
+/// Bytes of entries in one answer. Fewer than there is room for would be the end of the directory, so a guest that asks for more of a directory that has more is refused.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// `fd_readdir`: as many entries as fit, the last one cut off where the room ends.
+pub(crate) fn read(table: &mut Table, fd: u64, room: u64, cookie: u64, out: &mut Out) -> Result {
+    read_within(table, fd, room, cookie, out, Limits { held: MAX_HELD_BYTES, answer: MAX_ANSWER_BYTES })
+}
+
+#[derive(Clone, Copy)]
+struct Limits {
+    held: usize,
+    answer: usize,
+}
+
+fn read_within(table: &mut Table, fd: u64, room: u64, cookie: u64, out: &mut Out, limits: Limits) -> Result {
+    let directory = table.directory(fd)?;
+    let held = directory.listing.take().filter(|_| cookie != 0);
+    let mut answer = Answer::new(room, cookie, out, limits.answer);
+    if let Some(listing) = held {
+        answer.at = cookie;
+        for entry in listing.iter().skip(usize::try_from(cookie).unwrap_or(usize::MAX)) {
+            answer.put(entry)?;
+        }
+        answer.finish()?;
+        table.directory(fd)?.listing = Some(listing);
+        return Ok(());
+    }
+    let dir = directory.dir.clone();
+    let mut left = limits.held.saturating_sub(table.directories().map(Directory::held).sum());
+    let mut listing = Some(Vec::new());
+    for entry in entries(&dir)? {
+        let entry = entry?;
+        answer.put(&entry)?;
+        match left.checked_sub(entry.bytes()) {
+            Some(rest) => left = rest,
+            None => listing = None,
+        }
+        match &mut listing {
+            Some(listing) => listing.push(entry),
+            // Nobody asks for the rest now.
+            None if answer.is_full() => break,
+            None => {}
+        }
+    }
+    answer.finish()?;
+    table.directory(fd)?.listing = listing;
+    Ok(())
+}
+
+/// What `fd_readdir` says: how many bytes, and entries from a cookie on.
+struct Answer<'a> {
+    out: &'a mut Out,
+    room: usize,
+    /// Bytes that it may have.
+    most: usize,
+    /// The number of the next entry, and of the first that is wanted.
+    at: u64,
+    first: u64,
+}
+
+impl<'a> Answer<'a> {
+    fn new(room: u64, first: u64, out: &'a mut Out, most: usize) -> Self {
+        out.put_u32(0);
+        Self { out, room: usize::try_from(room).unwrap_or(usize::MAX).saturating_add(4), most, at: 0, first }
+    }
+
+    fn is_full(&self) -> bool {
+        self.out.bytes.len() >= self.room
+    }
+
+    fn put(&mut self, entry: &Entry) -> Result {
+        self.at = self.at.saturating_add(1);
+        if self.at <= self.first || self.is_full() {
+            return Ok(());
+        }
+        if self.out.bytes.len() > self.most {
+            return Err(Errno::Overflow.into());
+        }
+        self.out.put_u64(self.at);
+        self.out.put_u64(entry.ino);
+        self.out.put_u32(entry.name.len() as u32);
+        self.out.put(&[entry.kind as u8, 0, 0, 0]);
+        self.out.put(entry.name.as_bytes());
+        Ok(())
+    }
+
+    fn finish(self) -> Result {
+        self.out.bytes.truncate(self.room);
+        let used = u32::try_from(self.out.bytes.len() - 4).map_err(|_| Errno::Overflow)?;
+        self.out.bytes[..4].copy_from_slice(&used.to_le_bytes());
+        Ok(())
+    }
+}
+
+/// All there is in a directory.
+fn entries(dir: &Dir) -> Result<impl Iterator<Item = Result<Entry>>> {
+    let own = Filestat::from(fstat(dir)?).ino;
+    // The parent may be outside of what the guest may know: it gets the directory's own number.
+    let own = [".", ".."].map(|name| Ok(Entry { ino: own, kind: Filetype::Directory, name: name.into() }));
+    // A descriptor of its own: the position in a directory belongs to what was opened.
+    let opened = dir.open_with(".", OpenOptions::new().read(true))?.into_std();
+    let others = rustix::fs::Dir::new(opened)?.filter_map(move |entry| match entry {
+        Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => None,
+        Ok(entry) => Some(Entry::new(dir, &entry)),
+        Err(error) => Some(Err(error.into())),
+    });
+    Ok(own.into_iter().chain(others))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::descriptor::Descriptor;
+    use crate::encode::Stop;
+    use cap_std::ambient_authority;
+    use std::collections::BTreeSet;
+
+    /// A directory with so many files, as descriptor 0.
+    fn directory(count: usize) -> (tempfile::TempDir, Table) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for n in 0..count {
+            std::fs::write(folder.path().join(format!("{n:040}")), "").expect("a file");
+        }
+        let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).expect("it is there");
+        let mut table = Table::default();
+        let inserted = table.insert(Descriptor::Directory(Directory::new(dir.into(), None, Access::ReadOnly)));
+        assert!(matches!(inserted, Ok(0)));
+        (folder, table)
+    }
+
+    #[test]
+    fn a_directory_larger_than_the_host_holds_is_read_to_its_end() {
+        let (_folder, mut table) = directory(300);
+        for held in [0, 5000, 1 << 20] {
+            let limits = Limits { held, answer: 1 << 20 };
+            let (mut cookie, mut seen, mut out) = (0, BTreeSet::new(), Out::default());
+            loop {
+                out.clear();
+                assert!(read_within(&mut table, 0, 1000, cookie, &mut out, limits).is_ok());
+                let entries = &out.bytes[4..];
+                let size = |at: usize| 24 + entries[at + 16] as usize;
+                let mut at = 0;
+                while at + 24 <= entries.len() && at + size(at) <= entries.len() {
+                    cookie = u64::from(entries[at]) | u64::from(entries[at + 1]) << 8;
+                    seen.insert(entries[at + 24..at + size(at)].to_vec());
+                    at += size(at);
+                }
+                if entries.len() < 1000 {
+                    break;
+                }
+            }
+            assert_eq!(seen.len(), 302, "{held} bytes are held");
+            let kept = table.directories().map(Directory::held).sum::<usize>();
+            assert!(kept <= held, "{kept} bytes are held, not {held}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_end_is_refused_and_a_short_one_is_not() {
+        let (_folder, mut table) = directory(100);
+        let limits = Limits { held: 1 << 20, answer: 2000 };
+        let mut out = Out::default();
+        let refused = read_within(&mut table, 0, u64::MAX, 0, &mut out, limits);
+        assert!(matches!(refused, Err(Stop::Errno(Errno::Overflow))));
+        assert!(out.bytes.len() < 4000);
+        out.clear();
+        assert!(read_within(&mut table, 0, 1500, 0, &mut out, limits).is_ok());
+        assert_eq!(out.bytes.len(), 1504);
+    }
 }

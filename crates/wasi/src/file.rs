@@ -13,11 +13,11 @@ use rustix::io::{Errno as Os, ReadWriteFlags};
 use cap_fs_ext::SystemTimeSpec;
 use cap_std::time::SystemTime;
 
-use crate::Errno;
 use crate::descriptor::{Descriptor, Table};
 use crate::encode::{Out, Result, Stop, fdflags, flags, would_block};
 use crate::socket;
 use crate::stdio::is_ready;
+use crate::{Access, Errno};
 
 pub(crate) struct File {
     pub(crate) file: std::fs::File,
@@ -27,6 +27,8 @@ pub(crate) struct File {
     pub(crate) append: bool,
     pub(crate) nonblocking: bool,
     pub(crate) stream: bool,
+    /// Of the directory it was opened in.
+    pub(crate) access: Access,
 }
 
 impl File {
@@ -58,6 +60,7 @@ impl File {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.access.check_changes()?;
         if self.stream {
             return match rustix::io::write(&self.file, bytes) {
                 Err(Os::AGAIN) => Err(would_block(self.nonblocking)),
@@ -75,6 +78,7 @@ impl File {
 
     /// As on Linux, the place does not count where everything is appended.
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<usize> {
+        self.access.check_changes()?;
         if self.append { self.append(bytes) } else { Ok(self.file.write_at(bytes, offset)?) }
     }
 
@@ -182,7 +186,7 @@ pub(crate) fn advise(table: &mut Table, fd: u64, offset: u64, length: u64, advic
 
 /// `fd_allocate`: not every file system can, so none does.
 pub(crate) fn allocate(table: &mut Table, fd: u64) -> Result {
-    table.file(fd)?;
+    table.file(fd)?.access.check_changes()?;
     Err(Errno::Notsup.into())
 }
 
@@ -198,7 +202,9 @@ pub(crate) fn sync(table: &mut Table, fd: u64) -> Result {
 
 /// `fd_filestat_set_size`
 pub(crate) fn set_size(table: &mut Table, fd: u64, size: u64) -> Result {
-    Ok(table.file(fd)?.file.set_len(size)?)
+    let file = table.file(fd)?;
+    file.access.check_changes()?;
+    Ok(file.file.set_len(size)?)
 }
 
 /// What `*_filestat_set_times` makes of a file's two times.

@@ -9,6 +9,7 @@
 //! - **No guest reaches outside its directories.** Every path goes through cap-std, which resolves it beneath the
 //!   directory it is relative to (`openat2` with `RESOLVE_BENEATH`): `..`, absolute paths, symbolic links and races
 //!   between them never lead out.
+//! - **No guest changes what it was given to read** ([`Access::ReadOnly`]): every call that would is `rofs` before the host is asked.
 //! - **No guest makes the host panic or run out of memory.** Words and lengths are checked, transfers and descriptors
 //!   are limited.
 //! - **No call of the hot path allocates**: writing to standard output, reading, the clock.
@@ -35,7 +36,7 @@ use std::time::Instant;
 
 use gpu_run_abi::hostcall::Call;
 
-pub use builder::{Builder, Error};
+pub use builder::{Access, Builder, Error};
 pub use encode::Out;
 pub use errno::Errno;
 pub use stdio::Stdio;
@@ -285,10 +286,10 @@ impl Context {
     }
 }
 
-/// `random_get`: as many bytes as asked for. There is no short answer, so what is beyond all use is refused.
+/// `random_get`: as many bytes as asked for. There is no short answer: the device asks piece by piece, and what is far more than a piece is refused.
 fn random(room: u64, out: &mut Out) -> Result {
-    const MOST: u64 = 64 << 20;
-    if room > MOST {
+    const MAX_RANDOM_BYTES: u64 = 4 << 20;
+    if room > MAX_RANDOM_BYTES {
         return Err(Errno::Nomem.into());
     }
     out.bytes.resize(room as usize, 0);

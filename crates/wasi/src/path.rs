@@ -58,8 +58,8 @@ pub(crate) fn open(table: &mut Table, fd: u64, path: &[u8], how: &Open, out: &mu
     let fdflags = flags(how.fdflags, fdflags::ALL)?;
     let path = utf8(path)?;
     table.check_room()?;
-    let dir = match table.get(fd)? {
-        Descriptor::Directory(directory) => &directory.dir,
+    let (dir, access) = match table.get(fd)? {
+        Descriptor::Directory(directory) => (&directory.dir, directory.access),
         Descriptor::File(_) => return Err(Errno::Notdir.into()),
         _ => return Err(Errno::Badf.into()),
     };
@@ -74,6 +74,9 @@ pub(crate) fn open(table: &mut Table, fd: u64, path: &[u8], how: &Open, out: &mu
     let truncate = oflags & oflags::TRUNC != 0;
     let nonblocking = fdflags & fdflags::NONBLOCK != 0;
     let writable = base & rights::FD_WRITE != 0 || create || truncate;
+    if writable {
+        access.check_changes()?;
+    }
     // What is not to be written is opened for reading, since it must be opened for something.
     let readable = base & rights::FD_READ != 0 || base & rights::FD_WRITE == 0;
     let mut options = waitless(follow);
@@ -95,13 +98,13 @@ pub(crate) fn open(table: &mut Table, fd: u64, path: &[u8], how: &Open, out: &mu
 
     let kind = FileType::from_raw_mode(fstat(&opened)?.st_mode);
     let descriptor = if kind == FileType::Directory {
-        Descriptor::Directory(Directory::new(Dir::from_std_file(opened).into(), None))
+        Descriptor::Directory(Directory::new(Dir::from_std_file(opened).into(), None, access))
     } else if oflags & oflags::DIRECTORY != 0 {
         return Err(Errno::Notdir.into());
     } else {
         let append = fdflags & fdflags::APPEND != 0;
         let stream = matches!(kind, FileType::Fifo | FileType::CharacterDevice | FileType::Socket);
-        Descriptor::File(File { file: opened, position: 0, readable, writable, append, nonblocking, stream })
+        Descriptor::File(File { file: opened, position: 0, readable, writable, append, nonblocking, stream, access })
     };
     out.put_u32(table.insert(descriptor)?);
     Ok(())
@@ -124,7 +127,7 @@ fn is_fifo(dir: &Dir, path: &str, follow: bool) -> bool {
 
 /// `path_create_directory`
 pub(crate) fn create_directory(table: &mut Table, fd: u64, path: &[u8]) -> Result {
-    let dir = &table.directory(fd)?.dir;
+    let dir = &table.changeable(fd)?.dir;
     Ok(dir.create_dir(utf8(path)?)?)
 }
 
@@ -150,7 +153,7 @@ pub(crate) fn filestat(table: &mut Table, fd: u64, word: u64, path: &[u8], out: 
 /// `path_filestat_set_times`
 pub(crate) fn set_times(table: &mut Table, fd: u64, word: u64, path: &[u8], times: Times) -> Result {
     let follow = follow(word)?;
-    let dir = &table.directory(fd)?.dir;
+    let dir = &table.changeable(fd)?.dir;
     set_times_in(dir, utf8(path)?, follow, times)
 }
 
@@ -193,14 +196,16 @@ pub(crate) fn rename(table: &mut Table, from: (u64, &[u8]), to: (u64, &[u8])) ->
     Ok(old.rename(&*old_path, &new, new_path)?)
 }
 
+/// Two directories in which something is changed. For a link, too, it is both: through a new name, what could only be read could be written.
 fn both(table: &mut Table, first: u64, second: u64) -> Result<(std::sync::Arc<Dir>, std::sync::Arc<Dir>)> {
-    let first = table.directory(first)?.dir.clone();
-    Ok((first, table.directory(second)?.dir.clone()))
+    table.directory(second)?;
+    let first = table.changeable(first)?.dir.clone();
+    Ok((first, table.changeable(second)?.dir.clone()))
 }
 
 /// `path_symlink`: a target that begins with `/` is refused (`perm`), so that no program outside follows it either.
 pub(crate) fn symlink(table: &mut Table, target: &[u8], fd: u64, path: &[u8]) -> Result {
-    let dir = &table.directory(fd)?.dir;
+    let dir = &table.changeable(fd)?.dir;
     Ok(DirExt::symlink(&**dir, utf8(target)?, utf8(path)?)?)
 }
 
@@ -217,12 +222,12 @@ pub(crate) fn readlink(table: &mut Table, fd: u64, path: &[u8], room: u64, out: 
 
 /// `path_remove_directory`
 pub(crate) fn remove_directory(table: &mut Table, fd: u64, path: &[u8]) -> Result {
-    let dir = &table.directory(fd)?.dir;
+    let dir = &table.changeable(fd)?.dir;
     Ok(dir.remove_dir(utf8(path)?)?)
 }
 
 /// `path_unlink_file`
 pub(crate) fn unlink_file(table: &mut Table, fd: u64, path: &[u8]) -> Result {
-    let dir = &table.directory(fd)?.dir;
+    let dir = &table.changeable(fd)?.dir;
     Ok(dir.remove_file_or_symlink(utf8(path)?)?)
 }

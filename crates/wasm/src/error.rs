@@ -1,9 +1,11 @@
 //! Why a module cannot be compiled.
 
+use crate::printable;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Malformed or invalid by the specification.
-    #[error("{message} (at offset {offset:#x})")]
+    #[error("{} (at offset {offset:#x})", printable::name(message))]
     Invalid { message: String, offset: usize },
     #[error(
         "this is a WebAssembly component, not a module\n  hint: build for wasm32-wasip1 (a core module), not wasm32-wasip2"
@@ -13,10 +15,12 @@ pub enum Error {
     #[error("not supported yet: {feature}, at {place}, offset {offset:#x}")]
     Unsupported { feature: String, place: String, offset: usize },
     #[error(
-        "it imports `{module}.{name}` ({kind}), which nothing provides\n  hint: gpu-run provides wasi_snapshot_preview1; build for wasm32-wasip1"
+        "it imports `{}.{}` ({kind}), which nothing provides\n  hint: gpu-run provides wasi_snapshot_preview1; build for wasm32-wasip1",
+        printable::name(module),
+        printable::name(name)
     )]
     UnknownImport { module: String, name: String, kind: String },
-    #[error("it imports `{module}.{name}` as {found}, but it is {expected}")]
+    #[error("it imports `{}.{}` as {found}, but it is {expected}", printable::name(module), printable::name(name))]
     ImportType { module: String, name: String, found: String, expected: String },
     /// Larger than this compiler takes.
     #[error("{0}")]

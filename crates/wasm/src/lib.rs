@@ -16,6 +16,7 @@ mod decode;
 mod error;
 pub mod link;
 mod nan;
+pub mod printable;
 mod provided;
 mod runtime;
 pub mod slot;

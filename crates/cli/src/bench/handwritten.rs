@@ -1,9 +1,9 @@
 //! The same work as CUDA kernels that were written by hand, to know what the card can do. The sources, benches/cuda, are
 //! part of this binary; nvcc compiles them where it is installed.
 
+use crate::terminal;
 use anyhow::{Context as _, Result, bail};
 use gpu_run_device::Properties;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -44,7 +44,7 @@ impl Handwritten {
         let printed = match self.run(source, instances) {
             Ok(printed) => printed,
             Err(error) => {
-                let _ = writeln!(io::stderr(), "gpu-run: no hand-written CUDA for {program}: {error:#}");
+                terminal::say(&format!("gpu-run: no hand-written CUDA for {program}: {error:#}\n"));
                 return Ok(None);
             }
         };

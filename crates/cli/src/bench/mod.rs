@@ -8,6 +8,8 @@
 //! measure      the sides take turns; outputs are compared; figures come out
 //! hostcalls    what it takes to ask the host for something
 //! table, json, chart   what is made of the figures
+//! own          the user's own program and records: is the device worth it?
+//! verdict      what is made of those figures
 //! ```
 //!
 //! A program that fails has a row that says so, and the others go on.
@@ -19,14 +21,17 @@ mod json;
 mod measure;
 mod on_device;
 mod on_wasmtime;
+mod own;
 mod set;
 mod table;
+mod verdict;
 
 use crate::args::{BenchArgs, DeviceChoice};
 use crate::devices;
 use crate::failure::exit;
 use crate::output::Standard;
 use crate::run::{DEFAULT_TARGET, is_gpu};
+use crate::terminal::{self, Escaping};
 use crate::units::three_digits;
 use anyhow::{Context as _, Result};
 use gpu_run_device::Device;
@@ -75,16 +80,20 @@ struct Row {
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
+    if let Some(input) = &args.input {
+        return own::bench(args, input);
+    }
+    args.check_without_input()?;
     let (programs, calls) = set::find(args)?;
-    let mut device = devices::open(args.device)?;
+    let mut device = devices::open(args.launch.device)?;
     let setting = Setting::new(&*device, args);
     let plan = Plan {
         instances: setting.instances,
         budget: args.seconds,
         threads: setting.threads,
         build: Build {
-            layout: args.codegen.layout,
-            sm: args.codegen.target.unwrap_or(DEFAULT_TARGET),
+            layout: args.launch.codegen.layout,
+            sm: args.launch.codegen.target.unwrap_or(DEFAULT_TARGET),
             tunes: args.tune,
         },
     };
@@ -101,7 +110,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
     }
     for (at, program) in programs.iter().enumerate() {
         let place = format!("{} ({} of {})", program.name, at + 1, programs.len());
-        let row = match set::load(program, &args.codegen) {
+        let row = match set::load(program, &args.launch.codegen) {
             Ok(source) => {
                 let figures = measure::measure(&place, &device, &source, &program.name, &plan, handwritten.as_ref());
                 Row { name: program.name.clone(), wasm_bytes: source.wasm.len(), figures: figures.map_err(message) }
@@ -111,7 +120,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
         out.write_all(table.row(&row).as_bytes())?;
         if row.figures.is_err() {
             // A kernel that faulted has taken its context with it.
-            device = reopen(args.device, device);
+            device = reopen(args.launch.device, device);
         }
         report.rows.push(row);
         // What was measured is kept, should one of the others never end.
@@ -128,7 +137,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
         write_files(args, &report)?;
     }
     if json_on_stdout(args) {
-        Standard::stdout()?.write_all(json::text(&report).as_bytes())?;
+        terminal::print(&json::text(&report))?;
     }
     Ok(tell_failures(&report))
 }
@@ -146,8 +155,8 @@ fn reopen(choice: DeviceChoice, old: Arc<dyn Device>) -> Arc<dyn Device> {
 }
 
 /// Where the table goes: JSON on stdout leaves no room there.
-fn table_stream(args: &BenchArgs) -> io::Result<Standard> {
-    if json_on_stdout(args) { Standard::stderr() } else { Standard::stdout() }
+fn table_stream(args: &BenchArgs) -> io::Result<Escaping<Standard>> {
+    Ok(Escaping(if json_on_stdout(args) { Standard::stderr()? } else { Standard::stdout()? }))
 }
 
 fn json_on_stdout(args: &BenchArgs) -> bool {
@@ -174,7 +183,7 @@ fn tell_failures(report: &Report) -> u8 {
     let mut code = 0;
     for (name, error) in rows.chain(calls) {
         if let Some(error) = error {
-            let _ = writeln!(io::stderr(), "error: {name}: {error}");
+            terminal::say(&format!("error: {name}: {error}\n"));
             code = exit::FAILURE;
         }
     }

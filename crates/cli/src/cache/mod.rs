@@ -5,13 +5,12 @@ mod show;
 
 use crate::args::{CodegenArgs, DeviceChoice};
 use crate::failure::Failure;
-use crate::output::Standard;
+use crate::terminal::print;
 use crate::units::{self, count, show_size};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use gpu_run_engine::cache::{Cache, Options, Pruned};
 use std::env;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -185,10 +184,6 @@ fn removed(pruned: &Pruned) -> String {
             &format!("; {} in use", if pruned.in_use == 1 { "1 is".into() } else { format!("{} are", pruned.in_use) });
     }
     text + "\n"
-}
-
-fn print(text: &str) -> Result<()> {
-    Ok(Standard::stdout()?.write_all(text.as_bytes())?)
 }
 
 /// A file's name, for the list.

@@ -2,7 +2,7 @@
 //!
 //! For each program, what its runs will ask for: `gpu-run FILE` and, where that is another build, `gpu-run map FILE`.
 
-use super::{PreloadArgs, entry_name, label, print};
+use super::{PreloadArgs, entry_name, label};
 use crate::args::CodegenArgs;
 use crate::devices;
 use crate::failure::{Failure, exit};
@@ -10,13 +10,13 @@ use crate::map::GPU_BATCH;
 use crate::run::{self, is_gpu};
 use crate::source;
 use crate::surface::Surface;
+use crate::terminal::{self, print};
 use crate::units::{show_duration, show_size};
 use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Origin};
-use gpu_run_engine::{Checks, Compiler, Entry};
+use gpu_run_engine::{Checks, Compiler, Entry, printable};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -40,12 +40,12 @@ pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(file) = args.files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    bar.set_message(label(&file.to_string_lossy()));
+                    bar.set_message(printable::name(&label(&file.to_string_lossy())).into_owned());
                     let line = match one(&compiler, &device, file, &args.codegen) {
                         Ok(line) => line,
                         Err(error) => {
                             failed.fetch_add(1, Ordering::Relaxed);
-                            bar.suspend(|| drop(writeln!(io::stderr(), "error: {error:#}")));
+                            bar.suspend(|| terminal::say(&format!("error: {error:#}\n")));
                             continue;
                         }
                     };

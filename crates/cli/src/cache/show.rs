@@ -2,6 +2,7 @@
 
 use crate::units::{show_duration, show_size};
 use gpu_run_engine::cache::{Check, Listed, ModelStats, Stats};
+use gpu_run_engine::printable;
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -42,7 +43,7 @@ pub(super) fn list(entries: &[Listed]) -> String {
     rows.extend(entries.iter().map(|entry| {
         [
             // A name is what a file was called, and files are called anything.
-            entry.label.chars().map(|c| if c.is_control() { '?' } else { c }).collect(),
+            printable::name(&entry.label).into_owned(),
             entry.model.clone(),
             show_size(entry.bytes),
             show_size(entry.unpacked_bytes),
@@ -75,7 +76,7 @@ pub(super) fn list_json(entries: &[Listed]) -> String {
 
 pub(super) fn check(check: &Check) -> String {
     let mut text: String =
-        check.damaged.iter().map(|(path, damage)| format!("damaged: {}: {damage}\n", path.display())).collect();
+        check.damaged.iter().map(|(path, damage)| format!("damaged: {}: {damage}\n", printable::path(path))).collect();
     text += &format!("{} whole, {} damaged", check.whole, check.damaged.len());
     if check.repaired > 0 {
         text += &format!(", of which {} set aside", check.repaired);

@@ -13,7 +13,7 @@ use crate::args::StatsFormat;
 use crate::failure::Failure;
 use crate::output::Standard;
 use crate::run::is_gpu;
-use crate::{cache, devices};
+use crate::{cache, devices, terminal};
 use anyhow::{Result, bail};
 use gpu_run_device::Device;
 use gpu_run_engine::Compiler;
@@ -23,6 +23,7 @@ use reload::Reloads;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -42,7 +43,7 @@ pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
         Start::Empty => 0,
     };
     let (record, recovered) = recorder(args, tick)?;
-    let replayed = args.replay.as_deref().map(Log::read).transpose().map_err(failure)?;
+    let replayed = args.replay.as_deref().map(read_log).transpose()?;
     let checkpoints = args.checkpoint_every.map(|every| {
         let path = args.checkpoint.clone().or_else(|| args.resume.clone());
         (path.unwrap_or_else(|| "machine.ckpt".into()), every)
@@ -91,11 +92,16 @@ fn recorder(args: &BootArgs, tick: u64) -> Result<(Option<Recorder>, Option<Log>
     if args.resume.is_none() || !path.exists() {
         return Ok((Some(Recorder::create(path, tick).map_err(failure)?), None));
     }
+    let log = read_log(path)?;
+    Ok((Some(Recorder::append(path, &log).map_err(failure)?), Some(log)))
+}
+
+fn read_log(path: &Path) -> Result<Log> {
     let log = Log::read(path).map_err(failure)?;
     if log.torn > 0 {
         tell(&[format!("{}: {} bytes of a record that was not finished are left out", path.display(), log.torn)]);
     }
-    Ok((Some(Recorder::append(path, &log).map_err(failure)?), Some(log)))
+    Ok(log)
 }
 
 /// Posts the load and looks after the machine, until it is time.
@@ -111,7 +117,8 @@ fn attend(
         signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())?;
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let (publisher, strategy) = (Publisher::new(), args.strategy.to_string());
+    let publisher = Publisher::new().inspect_err(|error| tell(&[format!("`top` does not see this machine: {error}")]));
+    let (publisher, strategy) = (publisher.ok(), args.strategy.to_string());
     let (mut load, mut posted, mut published) = (Load::new(args.seed), 0, None::<Instant>);
     let mut held_back = None;
     while !stop.load(Ordering::Relaxed) && machine.is_up() {
@@ -160,7 +167,7 @@ fn drain(machine: &Machine) {
 
 fn tell(notices: &[String]) {
     for notice in notices {
-        let _ = writeln!(std::io::stderr(), "gpu-run: {notice}");
+        terminal::say(&format!("gpu-run: {notice}\n"));
     }
 }
 
@@ -254,7 +261,7 @@ fn judge(ended: &Ended, replayed: Option<&Log>) -> Result<u8> {
 fn failure(error: Error) -> anyhow::Error {
     match error {
         Error::Engine(error) => Failure::engine("the machine", error).into(),
-        Error::Version { .. } | Error::Damaged { .. } | Error::Usage(_) => Failure::usage(error.to_string()).into(),
+        Error::Version { .. } | Error::Foreign { .. } | Error::Usage(_) => Failure::usage(error.to_string()).into(),
         error => error.into(),
     }
 }

@@ -1,12 +1,21 @@
-//! What a booted machine tells `gpu-run top`: a small file, replaced several times a second, in a folder that only its owner can read.
+//! What a booted machine tells `gpu-run top`: a small file, replaced several times a second, in a folder that only its owner can read. Whoever reads it believes nothing: another
+//! could have made the folder, put a pipe or a link in it, or damaged the file.
 
+use crate::failure::Failure;
 use anyhow::{Context as _, Result};
+use gpu_run_engine::cache::trust::{self, Others};
 use gpu_run_machine::State;
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::ffi::{CStr, OsStr};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A machine, as another process sees it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -72,56 +81,131 @@ pub(crate) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Where the files are: the user's own folder for what is running, or one among temporary files.
-fn folder() -> PathBuf {
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) if !folder.is_empty() => Path::new(&folder).join("gpu-run"),
-        _ => std::env::temp_dir().join(format!("gpu-run-{}", rustix::process::getuid().as_raw())),
+/// The folder that machines' files are in, held open: ours alone, or it is not used. The name of one among temporary files is known to all, and anybody could have made it.
+#[derive(Debug)]
+struct Folder(OwnedFd);
+
+impl Folder {
+    /// The user's own folder for what is running, or one among temporary files.
+    fn path() -> PathBuf {
+        match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute()) {
+            Some(folder) => folder.join("gpu-run"),
+            None => std::env::temp_dir().join(format!("gpu-run-{}", rustix::process::geteuid().as_raw())),
+        }
     }
+
+    /// `None`: nobody has made it yet.
+    fn open(path: &Path) -> Result<Option<Self>> {
+        match trust::open_folder_in(CWD, path, Others::MayNothing) {
+            Ok(folder) => Ok(Some(Self(folder))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::environment(format!("{} is not used: {error}", path.display()))
+                .hint("set XDG_RUNTIME_DIR to a folder that is yours alone")
+                .into()),
+        }
+    }
+
+    fn make(path: &Path) -> Result<Self> {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        // What is there already, whatever it is, is looked at when it is opened.
+        if let Err(error) = made
+            && error.kind() != ErrorKind::AlreadyExists
+        {
+            return Err(error).with_context(|| format!("cannot make {}", path.display()));
+        }
+        Self::open(path)?.with_context(|| format!("{} has gone", path.display()))
+    }
+
+    /// Replaces a file in one step.
+    fn replace(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+        let draft = format!(".{name}.tmp");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let create = || openat(&self.0, &draft, flags, Mode::RUSR | Mode::WUSR);
+        let file = match create() {
+            // Of a process that had our number, and was killed.
+            Err(Errno::EXIST) => unlinkat(&self.0, &draft, AtFlags::empty()).and_then(|()| create()),
+            made => made,
+        }?;
+        File::from(file).write_all(bytes)?;
+        Ok(renameat(&self.0, &draft, &self.0, name)?)
+    }
+
+    /// What a process has published, and when: if it is that, whole.
+    fn read(&self, name: &CStr) -> Option<(SystemTime, Published)> {
+        let pid: u32 = name.to_str().ok()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()?;
+        let file = trust::open_file_in(&self.0, OsStr::from_bytes(name.to_bytes())).ok()?;
+        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
+        let mut bytes = Vec::new();
+        file.take(MAX_PUBLISHED_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        let published = decode(&bytes).filter(|published| published.pid == pid)?;
+        Some((metadata.modified().ok()?, published))
+    }
+}
+
+const PREFIX: &str = "machine-";
+const SUFFIX: &str = ".status";
+/// Bytes of a file that are read at most; one has a few hundred.
+const MAX_PUBLISHED_BYTES: u64 = 1 << 20;
+
+fn file_name(pid: u32) -> String {
+    format!("{PREFIX}{pid}{SUFFIX}")
+}
+
+/// An object, and its checksum on a line of its own.
+fn encode(published: &Published) -> serde_json::Result<Vec<u8>> {
+    let object = serde_json::to_string(published)?;
+    let sum = blake3::hash(object.as_bytes());
+    Ok(format!("{object}\n{sum}\n").into_bytes())
+}
+
+fn decode(bytes: &[u8]) -> Option<Published> {
+    if bytes.len() as u64 > MAX_PUBLISHED_BYTES {
+        return None;
+    }
+    let (object, sum) = str::from_utf8(bytes).ok()?.strip_suffix('\n')?.rsplit_once('\n')?;
+    if sum != blake3::hash(object.as_bytes()).to_string() {
+        return None;
+    }
+    serde_json::from_str(object).ok()
 }
 
 /// This process's file; removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Publisher(PathBuf);
+pub(crate) struct Publisher {
+    folder: Folder,
+    name: String,
+}
 
 impl Publisher {
-    /// `None` where there is no place for it: a machine runs all the same.
-    pub(crate) fn new() -> Option<Self> {
-        let folder = folder();
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
-        Some(Self(folder.join(format!("machine-{}.json", std::process::id()))))
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self { folder: Folder::make(&Folder::path())?, name: file_name(std::process::id()) })
     }
 
     pub(crate) fn publish(&self, published: &Published) {
-        let draft = self.0.with_extension("tmp");
-        let written = serde_json::to_vec(published).map_err(Into::into).and_then(|bytes| fs::write(&draft, bytes));
-        if let Err(error) = written.and_then(|()| fs::rename(&draft, &self.0)) {
-            tracing::debug!("{}: {error}", self.0.display());
+        let written = encode(published).map_err(Into::into).and_then(|bytes| self.folder.replace(&self.name, &bytes));
+        if let Err(error) = written {
+            tracing::debug!("{}: {error}", self.name);
         }
     }
 }
 
 impl Drop for Publisher {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = unlinkat(&self.folder.0, &self.name, AtFlags::empty());
     }
 }
 
 /// The machine of a process, or the one whose process is alive and wrote last.
 pub(crate) fn find(pid: Option<u32>) -> Result<Option<Published>> {
-    let folder = folder();
-    let entries = match fs::read_dir(&folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        entries => entries.with_context(|| folder.display().to_string())?,
-    };
+    let path = Folder::path();
+    let Some(folder) = Folder::open(&path)? else { return Ok(None) };
     let mut newest = None;
-    for entry in entries.flatten() {
-        let Some(published) = read(&entry.path()) else { continue };
+    for entry in Dir::read_from(&folder.0).with_context(|| path.display().to_string())?.flatten() {
+        let Some((time, published)) = folder.read(entry.file_name()) else { continue };
         let alive = Path::new("/proc").join(published.pid.to_string()).exists();
         if !alive || pid.is_some_and(|pid| pid != published.pid) {
             continue;
         }
-        let time = entry.metadata().and_then(|m| m.modified()).ok();
         if newest.as_ref().is_none_or(|(other, _)| *other < time) {
             newest = Some((time, published));
         }
@@ -129,9 +213,6 @@ pub(crate) fn find(pid: Option<u32>) -> Result<Option<Published>> {
     Ok(newest.map(|(_, published)| published))
 }
 
-fn read(path: &Path) -> Option<Published> {
-    if path.extension().is_none_or(|extension| extension != "json") {
-        return None;
-    }
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
-}
+#[cfg(test)]
+#[path = "published_tests.rs"]
+mod tests;

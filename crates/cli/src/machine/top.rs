@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::Standard;
 use crate::units::{show_count, show_duration, show_size};
 use anyhow::Result;
+use gpu_run_engine::printable;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
@@ -27,12 +28,18 @@ pub(crate) fn top(args: &TopArgs) -> Result<u8> {
             return Ok(0);
         };
         let text = show(&before, &now);
-        out.write_all(if redraws { format!("{CLEAR}{text}") } else { text }.as_bytes())?;
+        let text = printable::message(&text);
+        out.write_all(format!("{}{text}", if redraws { CLEAR } else { "" }).as_bytes())?;
         if args.once {
             return Ok(0);
         }
         before = now;
     }
+}
+
+/// Whatever number another process has written.
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
 /// What there is to see, with rates since the last look.
@@ -41,10 +48,10 @@ fn show(before: &Published, now: &Published) -> String {
     let rate = |after: u64, before: u64| show_count(after.saturating_sub(before) as f64 / seconds);
     let mut text = format!(
         "machine  {} on {}, process {}, up {}\n",
-        now.strategy,
-        now.device,
+        printable::name(&now.strategy),
+        printable::name(&now.device),
         now.pid,
-        show_duration(Duration::from_secs_f64(now.seconds.max(0.0)))
+        show_duration(duration(now.seconds))
     );
     text += &format!(
         "ticks    {}   {}/s   {} began late   heartbeat gap {:.2} ms at most\n",
@@ -78,14 +85,16 @@ fn show(before: &Published, now: &Published) -> String {
         text += &format!("code     loaded {} times, {:.2} ms away the last time\n", now.loads, now.load_gap_ms);
     }
     if let Some(phase) = &now.stuck {
+        let phase = printable::name(phase);
         text += &format!("stuck    in the phase `{phase}` for more than a second\n");
     }
     text += "\nPHASE        TIME/TICK   LANES\n";
     let ticks = now.tick.saturating_sub(before.tick).max(1) as f64;
     for (index, (name, time, lanes)) in now.phases.iter().enumerate() {
         let earlier = before.phases.get(index).map_or(0.0, |phase| phase.1);
-        let each = Duration::from_secs_f64(((time - earlier) / ticks).max(0.0));
+        let each = duration((time - earlier) / ticks);
         let lanes = lanes.map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+        let name = printable::name(name);
         text += &format!("{name:<12} {:>9}   {lanes:>5}\n", show_duration(each));
     }
     text
@@ -94,6 +103,7 @@ fn show(before: &Published, now: &Published) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn rates_are_since_the_last_look() {
@@ -103,5 +113,59 @@ mod tests {
         let text = show(&before, &now);
         assert!(text.contains("160   120/s"), "{text}");
         assert!(text.contains("work           1.00 ms    88 %"), "{text}");
+    }
+
+    fn published() -> impl Strategy<Value = Published> {
+        let number = || any::<u64>();
+        let float = || proptest::num::f64::ANY;
+        let phases = proptest::collection::vec((any::<String>(), float(), proptest::option::of(float())), 0..3);
+        let counts = (number(), number(), number(), number(), number());
+        (counts, (float(), float(), float(), float()), (any::<String>(), any::<u32>()), phases).prop_map(
+            |(
+                (tick, events, heap_bytes, late, launches),
+                (seconds, heartbeat_gap_ms, load_gap_ms, host_cpu),
+                (text, n),
+                phases,
+            )| {
+                let (device, strategy, stuck) = (text.clone(), text.clone(), Some(text));
+                let (pid, loads, waiting) = (n, n, n);
+                Published {
+                    pid,
+                    device,
+                    strategy,
+                    seconds,
+                    tick,
+                    events,
+                    waiting,
+                    heap_bytes,
+                    heartbeat_gap_ms,
+                    late,
+                    launches,
+                    loads,
+                    load_gap_ms,
+                    host_cpu,
+                    phases,
+                    stuck,
+                    ..Published::default()
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_can_be_shown(before in published(), now in published()) {
+            let text = show(&before, &now);
+            prop_assert_eq!(printable::message(&text), text.as_str());
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_all_time_are_shown() {
+        let before = Published::default();
+        let phases = vec![("work".to_owned(), 1e300, Some(f64::NAN))];
+        for seconds in [1e300, -1e300, f64::INFINITY, f64::NAN] {
+            show(&before, &Published { seconds, phases: phases.clone(), ..Published::default() });
+        }
     }
 }

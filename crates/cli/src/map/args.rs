@@ -1,6 +1,6 @@
 //! The options of `gpu-run map`.
 
-use crate::args::{ChecksChoice, LaunchArgs};
+use crate::args::{BenchArgs, ChecksChoice, LaunchArgs};
 use crate::failure::Failure;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -142,6 +142,22 @@ impl From<TuneArgs> for MapArgs {
         let (output, fail_fast, resume, force) = (None, false, false, false);
         let tune = true;
         Self { file, args, input, split, output, batch, tune, fail_fast, resume, force, follow_links, checks, launch }
+    }
+}
+
+/// `gpu-run bench PROGRAM --input`: the same records.
+impl From<(&BenchArgs, &Path, &Path)> for MapArgs {
+    fn from((args, program, input): (&BenchArgs, &Path, &Path)) -> Self {
+        TuneArgs {
+            file: program.to_owned(),
+            args: args.args.clone(),
+            input: input.to_owned(),
+            split: args.split,
+            batch: args.batch,
+            checks: ChecksChoice::Fast,
+            launch: args.launch.clone(),
+        }
+        .into()
     }
 }
 

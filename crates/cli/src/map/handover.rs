@@ -32,6 +32,9 @@ const VARIABLE: &str = "GPU_RUN_MAP_HANDOVER";
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Handover {
     pub(crate) done: Progress,
+    /// Records behind `done` that are written.
+    #[serde(default)]
+    pub(crate) skip: u64,
     /// Records that earlier runs had done when the map began.
     pub(crate) before: u64,
     /// Failures that were told.

@@ -29,8 +29,10 @@ mod tune;
 mod walk;
 mod writer;
 
-pub(crate) use args::{MapArgs, TuneArgs};
+pub(crate) use args::{MapArgs, Split, TuneArgs};
 use tune::Choice;
+#[cfg(feature = "bench")]
+pub(crate) use tune::sample;
 pub(crate) use tune::tune;
 
 use crate::cache;
@@ -40,9 +42,9 @@ use crate::guest::Guest;
 use crate::run::Loaded;
 use crate::source::{self, Source as Program};
 use crate::surface::Surface;
+use crate::terminal;
 
 use anyhow::{Context, Result};
-use args::Split;
 use chain::Anchor;
 use engine::OnDevice;
 use gpu_run_engine::{Compiler, Pending, RunStats, SLOW};
@@ -54,7 +56,7 @@ use runner::{Jobs, Lost, Ran, Runner, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -107,7 +109,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         None
     };
     let (first, tuned) = tuning.unzip();
-    let Choice { options, most, lanes, is_guess } = tune::choice(&compiler, &device, &source, args, tuned.flatten());
+    let Choice { options, most, lanes, learned, is_guess } =
+        tune::choice(&compiler, &device, &source, args, input.length, tuned.flatten());
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;
@@ -123,7 +126,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let engine =
         OnDevice::new(loaded, most as usize, lanes, &args.launch, name.clone(), writer.clone()).carefully(careful);
     // Who goes on after a loss tries nothing.
-    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()));
+    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()), learned);
     let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
     let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed, surroundings };
@@ -139,9 +142,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
                 engine.remember(&rest.source);
             }
             if is_guess && began.elapsed() > LONG {
-                let hint =
-                    b"  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n";
-                let _ = io::stderr().write_all(hint);
+                let hint = "  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n";
+                terminal::say(hint);
             }
             Ok(code)
         }
@@ -158,7 +160,7 @@ fn prepare(args: &MapArgs, source: &Program) -> Result<(Split, Jobs)> {
     let split = args.split()?;
     let (common, own) = if runner::differ(&args.args) { (&[][..], &args.args[..]) } else { (&args.args[..], &[][..]) };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
-    let guest = Guest::new(&argv, &args.launch.env, &args.launch.dirs)?;
+    let guest = Guest::new(&argv, &args.launch.env, args.launch.preopens())?;
     Ok((split, Jobs::new(guest, own.to_vec())))
 }
 
@@ -296,7 +298,7 @@ fn run(
     writer.finish().map_err(|error| (error, stats()))?;
     if let Some(format) = args.launch.stats {
         let text = engine.loaded().stats(&stats()).show(format, writer.tally());
-        let _ = io::stderr().write_all(text.as_bytes());
+        terminal::say(&text);
     }
     Ok((if writer.all_fine() { 0 } else { exit::FAILURE }, Some(engine)))
 }
@@ -351,11 +353,12 @@ fn run_all(
 }
 
 fn collect_all(begun: &Receiver<Running<Pending>>, to_write: &SyncSender<Ran>, spent: &Mutex<RunStats>) -> Result<()> {
-    for running in begun {
-        let (ran, stats) = running.finish()?;
-        spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
-        if to_write.send(ran).is_err() {
-            break;
+    for mut running in begun {
+        while let Some((ran, stats)) = running.next_part()? {
+            spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
+            if to_write.send(ran).is_err() {
+                return Ok(());
+            }
         }
     }
     Ok(())

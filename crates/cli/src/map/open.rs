@@ -188,7 +188,7 @@ fn task(args: &MapArgs, split: Split, program: &Program, links: Option<String>) 
         input,
         split: split.to_string(),
         args: args.args.iter().map(|arg| format!("{arg:?}")).collect(),
-        dirs: launch.dirs.iter().map(|dir| format!("{dir:?}")).collect(),
+        dirs: launch.preopens().map(|dir| format!("{dir:?}")).collect(),
         env: hash(env.as_bytes()),
         max_memory: launch.max_memory,
         links,

@@ -1,8 +1,9 @@
 //! How far a map is: a line on a terminal's stderr, redrawn in place.
 
 use super::reader::Mark;
+use crate::terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 /// A bar where the input's length is known, else a count; nothing where stderr is no terminal.
@@ -69,10 +70,7 @@ impl Bar {
 
     /// Writes to stderr, above the bar.
     pub(crate) fn say(&self, text: &str) {
-        // Not `eprintln!`: that panics where nobody listens.
-        self.bar.suspend(|| {
-            let _ = io::stderr().write_all(text.as_bytes());
-        });
+        self.bar.suspend(|| terminal::say(text));
     }
 
     pub(crate) fn clear(&self) {

@@ -45,10 +45,10 @@ fn ran(first: u64, outcomes: Vec<Made>) -> Ran {
     for (line, outcome) in (first + 1..).zip(outcomes) {
         records.push((Place::Line(line), outcome.as_ref().err().map(ToString::to_string)));
         if let Ok((end, stdout, cut)) = outcome {
-            results.push(end, stdout.as_bytes(), b"", cut);
+            results.push(end, stdout.as_bytes(), b"", cut.then_some(Denied::Output(1)));
         }
     }
-    Ran { first, records, results, mark }
+    Ran { first, records, results, mark: Some(mark) }
 }
 
 #[test]

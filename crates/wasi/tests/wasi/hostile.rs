@@ -45,6 +45,7 @@ fn rooms_of_any_size_take_no_memory() {
         guest.call(Call::fd_prestat_dir_name, &[ROOT, room], b"").unwrap();
         assert_eq!(guest.call(Call::random_get, &[room], b""), Err(Errno::Nomem));
     }
+    assert_eq!(guest.call(Call::random_get, &[64 << 20], b""), Err(Errno::Nomem), "the device asks piece by piece");
     assert!(guest.out.bytes.capacity() < 4 << 20);
 }
 
@@ -55,7 +56,7 @@ fn a_paths_first_part_may_not_cut_a_letter() {
 }
 
 /// xorshift64*: the same calls on every run.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -65,7 +66,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.next() as usize % from.len()]
     }
 
@@ -92,7 +93,7 @@ impl Random {
     }
 
     /// Words and input for a call, mostly of the right shape.
-    fn arguments(&mut self, call: Call) -> (Vec<u64>, Vec<u8>) {
+    pub(crate) fn arguments(&mut self, call: Call) -> (Vec<u64>, Vec<u8>) {
         let mut words = Vec::new();
         let mut input = Vec::new();
         for kind in call.function().moves.iter().filter(|kind| kind.has_word()) {

@@ -10,6 +10,7 @@ mod hostile;
 mod paths;
 mod polling;
 mod process;
+mod read_only;
 mod sandbox;
 mod sockets;
 mod streams;

@@ -6,12 +6,14 @@ use crate::code::Code;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use gpu_run_abi::TrapCode;
-use gpu_run_abi::bus::{ARGS_AT_HAND, offset, op};
+use gpu_run_abi::bus::{ARGS_AT_HAND, MAX_INPUT, offset, op};
 use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::{WORD, field};
 
-/// Bytes one call sends at most: a write beyond is a short write, any other input beyond is refused. Bounds what the host holds for an instance.
-const INPUT_LIMIT: i64 = 1 << 20;
+/// A write beyond is a short write, any other input beyond is refused.
+const INPUT_LIMIT: i64 = MAX_INPUT as i64;
+/// Random bytes that the host is asked for at once.
+const RANDOM_PIECE: i64 = 64 << 10;
 /// WASI's errno for a list or name that is too long.
 const ERRNO_TOO_LONG: i64 = 37;
 
@@ -21,6 +23,9 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
         check_alignment(code, pointer, align);
     }
     super::local::answer(code, call);
+    if call == Call::random_get {
+        return random(code, call);
+    }
     let start = code.i32(0);
     code.set_header(start, field::PORT_CURSOR);
     let words: Vec<Value> = row.moves.iter().filter_map(|step| word(code, *step)).collect();
@@ -64,6 +69,35 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
         }
     }
     code.ins().return_(&[errno]);
+}
+
+/// `random_get` has no short answer. So the host is asked piece by piece, for what fits the guest's memory: it never holds more than a piece, whatever a guest asks for.
+fn random(code: &mut Code<'_>, call: Call) {
+    let (buffer, length) = (parameter(code, 0), parameter(code, 1));
+    code.check_written(buffer, length);
+    let (at, left) = (code.variable(types::I32, buffer), code.variable(types::I32, length));
+    code.while_loop(
+        |code| code.b.use_var(left),
+        |code| {
+            code.check_stop();
+            let (rest, piece) = (code.b.use_var(left), code.i32(RANDOM_PIECE));
+            let count = code.ins().umin(rest, piece);
+            let start = code.i32(0);
+            code.set_header(start, field::PORT_CURSOR);
+            let (operation, wanted, none) = (code.i32(call as i64), code.ins().uextend(types::I64, count), code.i64(0));
+            if let Some(errno) = code.call_helper(Helper::BusPost, &[operation, wanted, none]) {
+                code.if_return(errno, errno);
+            }
+            let to = code.b.use_var(at);
+            code.call_helper(Helper::BusReceive, &[to, count]);
+            let next = code.ins().iadd(to, count);
+            code.b.def_var(at, next);
+            let rest = code.ins().isub(rest, count);
+            code.b.def_var(left, rest);
+        },
+    );
+    let success = code.i32(0);
+    code.ins().return_(&[success]);
 }
 
 /// Parameter `index` of the wasm function.

@@ -1,0 +1,44 @@
+//! What gpu-run itself says to people. All of it comes by here, so that no name from a module or of a file does something to a terminal: what would is shown as an
+//! escape. The guests' own bytes, and files that go to stdout, do not come by here.
+
+use crate::output::Standard;
+use anyhow::Result;
+use gpu_run_engine::printable;
+use std::io::{self, Write};
+
+/// Says something on stderr. Not `eprint!`: that panics where nobody listens.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().write_all(printable::message(text).as_bytes());
+}
+
+/// What a command has found out, on stdout.
+pub(crate) fn print(text: &str) -> Result<()> {
+    Ok(Standard::stdout()?.write_all(printable::message(text).as_bytes())?)
+}
+
+/// The same for who writes bit by bit; a bit ends with a whole character.
+#[derive(Debug)]
+pub(crate) struct Escaping<W>(pub(crate) W);
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(printable::message(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_bit_by_bit_is_escaped_too() {
+        let mut out = Escaping(Vec::new());
+        write!(out, "a {} b\n\tc", "\x1b]0;x\x07").unwrap();
+        assert_eq!(String::from_utf8(out.0).unwrap(), "a \\u001b]0;x\\u0007 b\n\tc");
+    }
+}
