@@ -26,9 +26,10 @@ const MAX_TEMPORARY_NAMES: u32 = 100;
 /// Digits behind the stem of a temporary file's name.
 const RANDOM_DIGITS: usize = 16;
 
-/// A folder on the way to another one.
+/// A folder that things are reached from: it need not be readable itself.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-const HELD: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// A folder that is listed, locked or flushed.
+const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// A FIFO must not be waited for, and a terminal not become ours.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -98,14 +99,12 @@ impl Spot {
                 Err(error) => return Err(failed(error)),
             }
             if rest.is_empty() {
-                let folder = openat(&at, ".", HELD, Mode::empty()).map_err(failed)?;
-                return Ok(Self { folder: Folder(folder), name });
+                return Ok(Self { folder: Folder(at), name });
             }
             at = step(&at, &name, make).map_err(failed)?;
         }
         // The path was `.` or `/`, or a link led there.
-        let folder = openat(&at, ".", HELD, Mode::empty()).map_err(failed)?;
-        Ok(Self { folder: Folder(folder), name: ".".into() })
+        Ok(Self { folder: Folder(at), name: ".".into() })
     }
 
     /// What is there, if anything is.
@@ -124,7 +123,7 @@ impl Spot {
 
     /// The folder of this name; with `make`, it is made if there is nothing.
     pub(crate) fn into_folder(self, make: bool) -> io::Result<Folder> {
-        let held = || openat(&self.folder.0, &self.name, HELD, Mode::empty());
+        let held = || openat(&self.folder.0, &self.name, STEP, Mode::empty());
         let held = match held() {
             Err(Errno::NOENT) if make => {
                 made(&self.folder.0, &self.name)?;
@@ -139,7 +138,7 @@ impl Spot {
 impl Folder {
     /// The root of the file system.
     pub(crate) fn top() -> io::Result<Self> {
-        Ok(Self(open("/", HELD, Mode::empty())?))
+        Ok(Self(open("/", STEP, Mode::empty())?))
     }
 
     #[cfg(test)]
@@ -183,7 +182,7 @@ impl Folder {
         }
         let folder = at.as_ref().unwrap_or(&self.0);
         let mut found = Vec::new();
-        for entry in Dir::new(openat(folder, ".", HELD, Mode::empty())?)? {
+        for entry in Dir::new(openat(folder, ".", LISTED, Mode::empty())?)? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             let kind = match entry.file_type() {
@@ -241,12 +240,12 @@ impl Folder {
 
     /// Makes names in it last.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        Ok(fsync(&self.0)?)
+        Ok(fsync(openat(&self.0, ".", LISTED, Mode::empty())?)?)
     }
 
     /// The same folder, as a file: to be locked and flushed.
     pub(crate) fn as_file(&self) -> io::Result<File> {
-        Ok(self.0.try_clone()?.into())
+        Ok(openat(&self.0, ".", LISTED, Mode::empty())?.into())
     }
 
     /// The folder that the last name of a path is in, and that name.

@@ -123,7 +123,8 @@ impl Reader {
             Feed::Stream(records) => {
                 let to = Position { offset: mark.offset, line: mark.line };
                 let there = records.skip_to(to).context("cannot read the input")?;
-                if !there || records.seen() != mark.seen {
+                // A record has a byte at least.
+                if !there || mark.records > mark.offset || records.seen() != mark.seen {
                     return Err(changed());
                 }
             }
