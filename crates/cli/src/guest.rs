@@ -6,7 +6,7 @@
 use crate::args::{Preopen, Variable};
 use crate::failure::{Failure, exit};
 use crate::input::SharedInput;
-use crate::output::{Order, Stream};
+use crate::output::{Order, Standard, Stream};
 use crate::spill::Spill;
 use anyhow::{Context as _, Result};
 use gpu_run_engine::printable;
@@ -101,11 +101,13 @@ pub(crate) struct Streams {
 impl Streams {
     /// Writes what still waits to be written.
     pub(crate) fn close(&self) -> Result<()> {
-        self.stdout.close().and_then(|()| self.stderr.close()).context("cannot write the instances' output")
+        let closed = Standard::stdout().and_then(|stdout| self.stdout.close(stdout));
+        let closed = closed.and(Standard::stderr().and_then(|stderr| self.stderr.close(stderr)));
+        closed.context("cannot write the instances' output")
     }
 }
 
-/// One of our own streams. When nobody reads it any more the process ends; see [`crate::output::Standard`].
+/// One of our own streams. When nobody reads it any more the process ends; see [`Standard`].
 struct Quiet<T>(T);
 
 impl<T: Output> Output for Quiet<T> {

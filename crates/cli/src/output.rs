@@ -18,8 +18,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
 
 /// Bytes of waiting output kept in memory, of all instances together.
 pub(crate) const MEMORY_LIMIT: usize = 64 << 20;
@@ -27,8 +25,6 @@ pub(crate) const MEMORY_LIMIT: usize = 64 << 20;
 pub(crate) const LINE_LIMIT: usize = 64 << 10;
 /// Bytes that are read back at once from where they wait.
 const PIECE: usize = 1 << 20;
-/// How often a pipe that is full is asked again, when nothing else is left to do.
-const PATIENCE: Duration = Duration::from_millis(1);
 
 /// One of our standard streams, unbuffered. When nobody reads it any more the process ends, as SIGPIPE would end a native one:
 /// there is no point in computing for a closed pipe, and no guest should print a panic about it.
@@ -53,6 +49,13 @@ impl Write for Standard {
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Waits for whoever reads it; only for when no instance runs.
+impl Output for Standard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Write::write(self, bytes)
     }
 }
 
@@ -87,16 +90,16 @@ impl Stream {
         InstanceWriter { stream: self.clone(), instance }
     }
 
-    /// Writes what still waits, however long that takes; for when all instances have ended. Also tells of output that was lost.
-    pub(crate) fn close(&self) -> io::Result<()> {
+    /// Writes what still waits, to a far end that takes all, however long that takes; for when all instances have ended. Also tells of output that
+    /// was lost.
+    pub(crate) fn close(&self, patient: impl Output + 'static) -> io::Result<()> {
         let State { out, mixer } = &mut *self.lock();
+        out.to = Box::new(patient);
         match mixer {
             Mixer::Ordered(ordered) => ordered.waiting.iter_mut().for_each(|waiting| waiting.ended = true),
             Mixer::Unordered(tails) => tails.iter_mut().for_each(|tail| out.push(&std::mem::take(tail))),
         }
-        while !mixer.advance(out) {
-            thread::sleep(PATIENCE);
-        }
+        mixer.advance(out);
         let refused = match mixer {
             Mixer::Ordered(ordered) => ordered.refused(),
             Mixer::Unordered(_) => None,

@@ -70,10 +70,10 @@ fn close_writes_what_still_waits_once() {
         let (stream, sink, mut writers) = stream(order, 3);
         writers[1].write(b"1\n").unwrap();
         writers[2].write(b"no newline").unwrap();
-        stream.close().unwrap();
+        stream.close(sink.clone()).unwrap();
         assert_eq!(sink.text(), "1\nno newline");
         drop(writers);
-        stream.close().unwrap();
+        stream.close(sink.clone()).unwrap();
         assert_eq!(sink.text(), "1\nno newline");
     }
 }
@@ -119,7 +119,7 @@ fn spilled_output_comes_back_in_order() {
     // Instance 3 writes more after part of the file was read: the next spill goes to the end.
     write_all(&mut writers[2], "a later piece, long enough to spill;");
     expected[3] += "a later piece, long enough to spill;";
-    stream.close().unwrap();
+    stream.close(sink.clone()).unwrap();
     assert_eq!(sink.text(), expected.concat());
 }
 
@@ -138,7 +138,7 @@ fn more_than_may_wait_is_refused_and_told_and_leaves_no_gap() {
     write_all(&mut writers[2], "there is room again;");
     assert!(writers[1].write(b"but not behind what is missing").is_err());
     drop(writers);
-    let told = stream.close().unwrap_err().to_string();
+    let told = stream.close(sink.clone()).unwrap_err().to_string();
     assert!(
         told.contains("--max-spill lets 20 B wait") && told.contains("that of 1 instance is not complete"),
         "{told}"
@@ -155,7 +155,7 @@ fn a_full_pipe_loses_nothing_and_blocks_nobody() {
         write_all(&mut writers[1], "one, which waits\n");
         write_all(&mut writers[0], "zero, which does not\n");
         writers.into_iter().for_each(drop);
-        stream.close().unwrap();
+        stream.close(sink.clone()).unwrap();
         let mut lines: Vec<_> = sink.text().lines().map(str::to_owned).collect();
         lines.sort_unstable();
         assert_eq!(lines, ["one, which waits", "zero, which does not"]);
@@ -170,7 +170,8 @@ fn a_failure_that_no_instance_saw_is_told_at_the_end() {
     write_all(&mut writers[1], "one");
     write_all(&mut writers[2], "two");
     writers.into_iter().for_each(drop);
-    assert_eq!(stream.close().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    let full = Narrow(sink.clone(), 0, io::ErrorKind::StorageFull);
+    assert_eq!(stream.close(full).unwrap_err().kind(), io::ErrorKind::StorageFull);
     assert_eq!(sink.text(), "one");
 }
 

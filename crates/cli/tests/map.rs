@@ -494,7 +494,8 @@ fn ctrl_c_leaves_whole_records_on_stdout() {
 /// Waits until the journal of `out` says that some of it is safe.
 fn wait_for_progress(place: &Place) {
     let safe = || -> Option<u64> {
-        let journal: serde_json::Value = serde_json::from_slice(&fs::read(place.path("out.gpu-run-map")).ok()?).ok()?;
+        let journal = fs::read_to_string(place.path("out.gpu-run-map")).ok()?;
+        let journal: serde_json::Value = serde_json::from_str(journal.lines().next()?).ok()?;
         journal["progress"]["output"].as_u64()
     };
     let began = Instant::now();

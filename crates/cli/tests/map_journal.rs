@@ -68,6 +68,8 @@ fn a_journal_that_was_forged_is_believed_no_further_than_the_files_go() {
         ("\"offset\":8", "\"offset\":18446744073709551615"),
         ("\"offset\":8", "\"offset\":10000"),
         ("\"line\":2", "\"line\":18446744073709551615"),
+        ("\"failed\":0", "\"failed\":18446744073709551615"),
+        ("\"records\":2", "\"records\":18446744073709551615"),
         ("\"output\":8", "\"output\":18446744073709551615"),
         ("\"output\":8", "\"output\":4"),
         ("\"output\":8", "\"output\":-1"),

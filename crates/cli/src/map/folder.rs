@@ -5,7 +5,7 @@
 //! relative to the handle.
 
 use crate::failure::Failure;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, fsync, mkdirat, open, openat, readlinkat, renameat, statat,
@@ -26,9 +26,10 @@ const MAX_TEMPORARY_NAMES: u32 = 100;
 /// Digits behind the stem of a temporary file's name.
 const RANDOM_DIGITS: usize = 16;
 
-/// A folder on the way to another one.
+/// A folder that things are reached from: it need not be readable itself.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-const HELD: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// A folder that is listed, locked or flushed.
+const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// A FIFO must not be waited for, and a terminal not become ours.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -57,14 +58,14 @@ impl Trust {
         Self { guests }
     }
 
-    fn check(&self, folder: &OwnedFd, link: &OsStr, path: &Path) -> Result<()> {
-        let real = real_path(folder.as_fd()).with_context(|| format!("cannot look up {}", path.display()))?;
+    fn check(&self, folder: &OwnedFd, link: &OsStr) -> Result<()> {
+        let real = real_path(folder.as_fd())?;
         if !self.guests.iter().any(|guest| real.starts_with(guest)) {
             return Ok(());
         }
-        let (path, link) = (path.display(), real.join(link));
+        let link = real.join(link);
         Err(Failure::usage(format!(
-            "{path} leads through the link {}, in a folder that --dir lets guests write to",
+            "the path leads through the link {}, in a folder that --dir lets guests write to",
             link.display()
         ))
         .hint("name the place the link leads to, or follow it with --follow-links")
@@ -75,15 +76,13 @@ impl Trust {
 impl Spot {
     /// Where a path that the user gave leads: through links as far as they are trusted. With `make`, missing folders are made.
     pub(crate) fn find(path: &Path, trust: &Trust, make: bool) -> Result<Self> {
-        let failed = |error: Errno| -> anyhow::Error {
-            Failure::usage(format!("{}: {}", path.display(), io::Error::from(error))).into()
-        };
+        let failed = |error: Errno| anyhow::Error::from(io::Error::from(error));
         let mut at = start(path).map_err(failed)?;
         let (mut rest, mut links) = (names(path), 0);
         while let Some(name) = rest.pop() {
             match readlinkat(&at, &name, Vec::new()) {
                 Ok(target) => {
-                    trust.check(&at, &name, path)?;
+                    trust.check(&at, &name)?;
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(failed(Errno::LOOP));
@@ -100,14 +99,12 @@ impl Spot {
                 Err(error) => return Err(failed(error)),
             }
             if rest.is_empty() {
-                let folder = openat(&at, ".", HELD, Mode::empty()).map_err(failed)?;
-                return Ok(Self { folder: Folder(folder), name });
+                return Ok(Self { folder: Folder(at), name });
             }
             at = step(&at, &name, make).map_err(failed)?;
         }
         // The path was `.` or `/`, or a link led there.
-        let folder = openat(&at, ".", HELD, Mode::empty()).map_err(failed)?;
-        Ok(Self { folder: Folder(folder), name: ".".into() })
+        Ok(Self { folder: Folder(at), name: ".".into() })
     }
 
     /// What is there, if anything is.
@@ -126,7 +123,7 @@ impl Spot {
 
     /// The folder of this name; with `make`, it is made if there is nothing.
     pub(crate) fn into_folder(self, make: bool) -> io::Result<Folder> {
-        let held = || openat(&self.folder.0, &self.name, HELD, Mode::empty());
+        let held = || openat(&self.folder.0, &self.name, STEP, Mode::empty());
         let held = match held() {
             Err(Errno::NOENT) if make => {
                 made(&self.folder.0, &self.name)?;
@@ -141,7 +138,7 @@ impl Spot {
 impl Folder {
     /// The root of the file system.
     pub(crate) fn top() -> io::Result<Self> {
-        Ok(Self(open("/", HELD, Mode::empty())?))
+        Ok(Self(open("/", STEP, Mode::empty())?))
     }
 
     #[cfg(test)]
@@ -185,7 +182,7 @@ impl Folder {
         }
         let folder = at.as_ref().unwrap_or(&self.0);
         let mut found = Vec::new();
-        for entry in Dir::new(openat(folder, ".", HELD, Mode::empty())?)? {
+        for entry in Dir::new(openat(folder, ".", LISTED, Mode::empty())?)? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             let kind = match entry.file_type() {
@@ -243,12 +240,12 @@ impl Folder {
 
     /// Makes names in it last.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        Ok(fsync(&self.0)?)
+        Ok(fsync(openat(&self.0, ".", LISTED, Mode::empty())?)?)
     }
 
     /// The same folder, as a file: to be locked and flushed.
     pub(crate) fn as_file(&self) -> io::Result<File> {
-        Ok(self.0.try_clone()?.into())
+        Ok(openat(&self.0, ".", LISTED, Mode::empty())?.into())
     }
 
     /// The folder that the last name of a path is in, and that name.

@@ -94,3 +94,34 @@ fn the_users_path_is_followed_unless_a_guest_may_have_made_its_links() {
     let made = Spot::find(&root.join("a/b/c"), &nobody(), true).unwrap().into_folder(true).unwrap();
     assert_eq!(made.real_path().unwrap(), fs::canonicalize(root.join("a/b/c")).unwrap());
 }
+
+#[test]
+fn a_folder_swapped_for_a_link_again_and_again_leads_nowhere() {
+    use std::io::Read;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (place, root, folder) = place();
+    fs::write(root.join("sub/secret"), "inside").unwrap();
+    fs::write(place.path().join("victim"), "").unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                fs::rename(root.join("sub"), root.join("aside")).unwrap();
+                symlink("..", root.join("sub")).unwrap();
+                fs::remove_file(root.join("sub")).unwrap();
+                fs::rename(root.join("aside"), root.join("sub")).unwrap();
+            }
+        });
+        for _ in 0..3000 {
+            if let Ok((mut file, _)) = folder.read(Path::new("sub/secret")) {
+                let mut text = String::new();
+                file.read_to_string(&mut text).unwrap();
+                assert_eq!(text, "inside");
+            }
+            let _ = folder.remove(Path::new("sub/victim"));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(place.path().join("victim").exists());
+    assert_eq!(fs::read_to_string(place.path().join("secret")).unwrap(), "outside");
+}

@@ -73,7 +73,7 @@ impl Surroundings {
 
     fn paths(args: &MapArgs) -> impl Iterator<Item = &Path> {
         let input = Some(&*args.input).filter(|_| !args.reads_stdin());
-        input.into_iter().chain(args.output()).chain(args.launch.dirs.iter().map(|dir| &*dir.host))
+        input.into_iter().chain(args.output()).chain(args.launch.preopens().map(|dir| &*dir.host))
     }
 
     /// Refuses to go on where something is no longer what it was.

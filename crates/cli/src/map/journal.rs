@@ -163,7 +163,9 @@ impl Journal {
         read.with_context(|| format!("cannot read {}", self.path.display()))?;
         let text = checked(&bytes).ok_or_else(|| refused("is damaged, or no journal of this version of gpu-run"))?;
         let content: Option<Content> = serde_json::from_slice(text).ok();
-        let content = content.filter(|content| content.version == VERSION);
+        let content = content.filter(|Content { version, progress, .. }| {
+            *version == VERSION && progress.failed <= progress.mark.records
+        });
         let content = content.ok_or_else(|| refused("is no journal that this version of gpu-run can read"))?;
         match difference(&content.task, &self.task) {
             Some(what) => Err(Failure::usage(format!("--resume: {what} since the unfinished output was begun"))

@@ -49,7 +49,8 @@ impl Place {
         if is_special(&path) {
             return Ok(Self::Special(path));
         }
-        let spot = Spot::find(&path, &trust(args), false)?;
+        let found = Spot::find(&path, &trust(args), false);
+        let spot = found.with_context(|| format!("cannot read {}", path.display()))?;
         if split != Split::Files {
             return Ok(Self::File(spot, path));
         }
@@ -133,7 +134,8 @@ pub(crate) fn target(args: &MapArgs, split: Split, program: &Program, links: Opt
         return Target::special(output);
     }
     let shown = output.display();
-    let spot = Spot::find(output, &trust(args), split == Split::Files)?;
+    let found = Spot::find(output, &trust(args), split == Split::Files);
+    let spot = found.with_context(|| format!("cannot write {shown}"))?;
     let kind = spot.kind().with_context(|| format!("cannot write {shown}"))?;
     // A link's journal is beside what it leads to.
     let path = match output.is_symlink() {

@@ -123,7 +123,8 @@ impl Reader {
             Feed::Stream(records) => {
                 let to = Position { offset: mark.offset, line: mark.line };
                 let there = records.skip_to(to).context("cannot read the input")?;
-                if !there || records.seen() != mark.seen {
+                // A record has a byte at least.
+                if !there || mark.records > mark.offset || records.seen() != mark.seen {
                     return Err(changed());
                 }
             }
@@ -157,7 +158,7 @@ impl Reader {
         let record = match &mut self.feed {
             Feed::Stream(records) => records.next().map_err(unreadable)?.map(|piece| {
                 let header = records.header();
-                let stdin = if header.is_empty() { piece.bytes.into() } else { [header, &piece.bytes].concat().into() };
+                let stdin = if header.is_empty() { piece.bytes } else { [header, &piece.bytes].concat().into() };
                 Record { place: Place::Line(piece.line), stdin, lead: header.len(), flaw: piece.flaw }
             }),
             Feed::Files { root, walk, seen } => walk.next(root).map(|found| {
