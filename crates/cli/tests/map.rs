@@ -754,3 +754,32 @@ fn a_device_that_is_lost_again_and_again_ends_the_run_and_says_where() {
     place.run_losing("launch:3", "echo.wat -i in -o out --batch 20 --resume", None).gives(0, "").says(&[&resumed]);
     assert_eq!(place.read("out"), text);
 }
+
+/// `hang:N`: the N-th launch never ends. Each batch is two launches; what is left of the plan goes to the next process.
+#[test]
+fn a_record_that_cannot_be_ended_fails_alone() {
+    let place = Place::new();
+    let text = lines(40);
+    // All 40 at once hang, then record 2, alone, does: the first process launches once, the next ones twice for each record.
+    place.write("in", &text);
+    let output: String =
+        text.lines().enumerate().map(|(i, line)| if i == 2 { "\n".into() } else { format!("{line}\n") }).collect();
+    for to_pipe in [false, true] {
+        let line = if to_pipe {
+            "echo.wat -i in --timeout 1s --batch 40"
+        } else {
+            "echo.wat -i in -o out --timeout 1s --batch 40"
+        };
+        let ran = place.run_losing("hang:1,6", line, None);
+        let ran = ran.gives(1, if to_pipe { &output } else { "" });
+        ran.says(&[
+            "looking for it in a new process",
+            "going on without it",
+            "line 3 (record 2) did not end in time",
+            "40 records, 1 failed",
+        ]);
+        if !to_pipe {
+            assert_eq!(place.read("out"), output);
+        }
+    }
+}
