@@ -178,7 +178,10 @@ fn launch(
     };
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let options = RunOptions { deadline, max_memory: args.launch.max_memory, ..RunOptions::default() };
-    let watchdog = args.launch.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned(), || ()));
+    let watchdog = args.launch.timeout.map(|timeout| {
+        let file = file.to_owned();
+        Watchdog::start(timeout, move || end_hanging(&file, timeout))
+    });
     let result = program.run(&call.function, &call.arguments, contexts, &options);
     // What the instances have written is theirs, whatever became of the run.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
@@ -188,7 +191,7 @@ fn launch(
     Ok(result)
 }
 
-/// Ends the process when a run outlives its deadline by far: a device that hangs, or a stream that nobody reads. The
+/// Acts when a run outlives its deadline by far: a device that hangs, or a stream that nobody reads. The
 /// engine's own deadline comes first and says more.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
@@ -197,21 +200,24 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     /// How much later than the engine it acts.
-    const GRACE: Duration = Duration::from_secs(2);
+    const GRACE: Duration = Duration::from_millis(800);
 
-    /// `last` is done before the process ends.
-    pub(crate) fn start(timeout: Duration, file: String, last: impl FnOnce() + Send + 'static) -> Self {
+    pub(crate) fn start(timeout: Duration, act: impl FnOnce() + Send + 'static) -> Self {
         let (end, ended) = mpsc::channel::<()>();
         std::thread::spawn(move || {
             if ended.recv_timeout(timeout.saturating_add(Self::GRACE)) == Err(RecvTimeoutError::Timeout) {
-                last();
-                let timeout = show_duration(timeout);
-                terminal::say(&format!("error: {file} did not end within {timeout}, nor when it was told to\n"));
-                std::process::exit(exit::TIMEOUT.into());
+                act();
             }
         });
         Self { _end: end }
     }
+}
+
+/// Ends the process, for nothing else would.
+fn end_hanging(file: &str, timeout: Duration) -> ! {
+    let timeout = show_duration(timeout);
+    terminal::say(&format!("error: {file} did not end within {timeout}, nor when it was told to\n"));
+    std::process::exit(exit::TIMEOUT.into());
 }
 
 /// Results of `--invoke`, one a line, instance after instance; a command has none.

@@ -1,6 +1,6 @@
 //! `gpu-run boot` and `gpu-run top`: the real binary with a machine on `cpu`, killed and resumed, recorded and replayed.
 //!
-//! `GPU_RUN_KILLS=200` kills it that often (default 4).
+//! `GPU_RUN_KILLS=200` kills it that often (default 4, or 20 with `scripts/test --all`).
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
 mod support;
@@ -224,7 +224,10 @@ fn other_kernel() -> Vec<u8> {
 
 #[test]
 fn killed_at_random_it_resumes_from_the_checkpoint_and_the_log() {
-    let kills: u32 = std::env::var("GPU_RUN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let kills: u32 = std::env::var("GPU_RUN_KILLS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 20 } else { 4 });
     let place = Place::new();
     let path = |name: &str| place.path().join(name);
     std::fs::write(path("k.wasm"), other_kernel()).unwrap();

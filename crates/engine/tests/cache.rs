@@ -191,7 +191,7 @@ fn a_tuning_with_any_byte_changed_is_none() {
     let wasm = Arc::new(wasm(1000));
     let trials = gpu_run_engine::variants(&*device, 64).into_iter();
     let trials = trials.map(|variant| gpu_run_engine::Trial { variant, per_second: 1.5e6 }).collect();
-    let tuning = gpu_run_engine::Tuning { trials };
+    let tuning = gpu_run_engine::Tuning { trials, learned: None };
     let keep = || compiler(dir.path()).remember(&device, &wasm, &options(), "test.wasm", &tuning).unwrap();
     assert!(keep());
     let path = entries(dir.path()).pop().unwrap();

@@ -6,7 +6,6 @@ mod support;
 use gpu_run_machine::event::{self, Event};
 use gpu_run_machine::{Checkpoint, Error, GridSize, Load, Log, Machine, Options, Recorder, Start, Strategy};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use support::*;
 
 fn object(kind: u16, key: u32, a: u32, b: u32, id: u32) -> Event {

@@ -114,8 +114,9 @@ impl Chart {
         self.columns(TOP - 12.0 - BASELINE, "quiet", &["ratio", "gpu-run", "Wasmtime"]);
         if report.measured().any(|(_, figures)| figures.handwritten_rate.is_some()) {
             let legend = "the same by hand in CUDA, kernel only";
-            self.text(COLUMNS[2], 34.0, "quiet small end", legend);
-            self.rect(COLUMNS[2] - width(legend, SMALL) - GAP, 24.0, 4.0, 12.0, "cuda");
+            let x = COLUMNS[2] - width(legend, SMALL);
+            self.text(x, 34.0, "quiet small", legend);
+            self.rect(x - GAP, 24.0, 4.0, 12.0, "cuda");
         }
     }
 

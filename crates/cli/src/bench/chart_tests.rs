@@ -97,6 +97,11 @@ proptest! {
     }
 }
 
+#[test]
+fn the_picture_in_the_readme_is_drawn_like_that() {
+    nothing_overlaps(include_str!("../../../../docs/h200.svg"));
+}
+
 /// What was measured on an H200: the marks of the two programs were where their ratios were printed.
 #[test]
 fn a_mark_close_behind_its_bar_is_not_in_the_ratio() {

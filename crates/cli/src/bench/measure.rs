@@ -100,9 +100,9 @@ pub(super) fn measure(
         handwritten_rate,
         device_latency,
         wasmtime_latency,
-        to_ptx: loaded.to_ptx,
-        load: loaded.load,
-        warm_start: loaded.again,
+        to_ptx: loaded.built.to_ptx,
+        load: loaded.built.load,
+        warm_start: loaded.built.again,
         build: loaded.faster().map(describe_variant),
     })
 }
@@ -116,17 +116,17 @@ fn rates(
     expected: &[Vec<u8>],
 ) -> Result<(f64, f64)> {
     // What happens once is not counted: a build for instances that need another, room on the device.
-    on_device::run(loaded, loaded.batch)?;
+    on_device::run(loaded, loaded.built.batch)?;
     if loaded.tries_another() {
-        on_device::run(loaded, loaded.batch)?;
+        on_device::run(loaded, loaded.built.batch)?;
         if loaded.faster().is_some() {
-            on_device::run(loaded, loaded.batch)?;
+            on_device::run(loaded, loaded.built.batch)?;
         }
     }
     let (mut ours, mut theirs, mut spent) = (0.0f64, 0.0f64, Duration::ZERO);
     for _ in 0..ROUNDS {
         let began = Instant::now();
-        let (outputs, rate) = run_device(loaded, loaded.batch, sample, plan.budget)?;
+        let (outputs, rate) = run_device(loaded, loaded.built.batch, sample, plan.budget)?;
         spent += began.elapsed();
         compare(sample, &outputs, expected)?;
         ours = ours.max(rate);

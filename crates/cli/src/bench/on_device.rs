@@ -35,12 +35,10 @@ impl Build {
     }
 }
 
-/// A program that is ready to run.
+/// A program on the device.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct Built {
     program: Arc<Program>,
-    /// With room for as many instances as it is to run at once.
-    mapper: Mapper,
     extent: Extent,
     /// What instances are given, one after the other, and then from the first on.
     jobs: Vec<Job>,
@@ -54,6 +52,14 @@ pub(super) struct Loaded {
     pub(super) again: Option<Duration>,
 }
 
+/// One that is ready to run.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) built: Built,
+    /// With room for as many instances as it is to run at once.
+    mapper: Mapper,
+}
+
 /// How often a program is loaded again; the best time counts.
 const AGAIN: usize = 5;
 
@@ -62,18 +68,18 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     let mut guest = Builder::new();
     guest.arg(&source.argv0)?;
     let job = Job { context: Arc::new(guest), number: 0, stdin: Arc::default() };
-    load_for(device, source, build, vec![job], instances, None)
+    compile(device, source, build, vec![job], instances, None)?.ready()
 }
 
-/// The same for instances that are given something.
-pub(super) fn load_for(
+/// The same for instances that are given something, without room for them yet.
+pub(super) fn compile(
     device: &Arc<dyn Device>,
     source: &Source,
     build: Build,
     jobs: Vec<Job>,
     instances: u32,
     max_memory: Option<u64>,
-) -> Result<Loaded> {
+) -> Result<Built> {
     let layout = build.layout.resolve(is_gpu(&**device), instances);
     let failed = |error| Failure::engine(&source.name, error);
     let own_memory = device.properties().own_bytes;
@@ -110,16 +116,34 @@ pub(super) fn load_for(
     let is_guess = variant.is_none() && build.layout == LayoutChoice::Auto && is_gpu(&**device);
     let slow = Some(SLOW).filter(|_| is_guess);
     let extent = Extent { capacity, max_memory, lanes, slow, ..Extent::default() };
-    let mapper = Mapper::new(program.clone(), extent, None).map_err(failed)?;
     let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
-    Ok(Loaded { program, mapper, extent, jobs, batch: capacity as u32, variant, to_ptx, load: first.load, again })
+    Ok(Built { program, extent, jobs, batch: capacity as u32, variant, to_ptx, load: first.load, again })
+}
+
+impl Built {
+    /// Sets aside room for its instances.
+    pub(super) fn ready(self) -> Result<Loaded> {
+        Ok(Loaded { mapper: Mapper::new(self.program.clone(), self.extent, None)?, built: self })
+    }
+
+    /// All that `gpu-run map` does for so many, its program being on the device: room for them, the run, the outcomes.
+    pub(super) fn session(&self, instances: u32) -> Result<Duration> {
+        let began = Instant::now();
+        let extent = Extent { capacity: instances as usize, ..self.extent };
+        let mapper = Mapper::new(self.program.clone(), extent, None)?;
+        mapper.run(numbered(&self.jobs, instances), Some(LIMIT))?;
+        let took = began.elapsed();
+        // The next one needs its memory.
+        mapper.settle();
+        Ok(took)
+    }
 }
 
 impl Loaded {
     /// The build that was found to be faster than the usual one, before or while it ran.
     pub(super) fn faster(&self) -> Option<Variant> {
         let found = || self.mapper.tuning()?.best().filter(|best| !best.interleaved);
-        self.variant.or_else(found)
+        self.built.variant.or_else(found)
     }
 
     /// The next batch finds out about another build.
@@ -204,17 +228,7 @@ pub(super) fn run(loaded: &Loaded, instances: u32) -> Result<(Results, RunStats)
 }
 
 pub(super) fn begin(loaded: &Loaded, instances: u32) -> Result<Pending> {
-    Ok(loaded.mapper.begin(numbered(&loaded.jobs, instances), Some(LIMIT))?)
-}
-
-/// All that `gpu-run map` does for so many, its program being loaded: room on the device, the run, the outcomes.
-pub(super) fn session(loaded: &Loaded, instances: u32) -> Result<Duration> {
-    let began = Instant::now();
-    let extent = Extent { capacity: instances as usize, ..loaded.extent };
-    let mapper = Mapper::new(loaded.program.clone(), extent, None)?;
-    let (results, _) = mapper.run(numbered(&loaded.jobs, instances), Some(LIMIT))?;
-    drop(results);
-    Ok(began.elapsed())
+    Ok(loaded.mapper.begin(numbered(&loaded.built.jobs, instances), Some(LIMIT))?)
 }
 
 fn check_all(results: &Results) -> Result<()> {

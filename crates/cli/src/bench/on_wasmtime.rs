@@ -6,6 +6,7 @@ use crate::guest::INSTANCE;
 use crate::source::Source;
 use anyhow::{Context as _, Result, anyhow, bail};
 use gpu_run_engine::Job;
+use gpu_run_wasi::Access;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use wasmtime::{
@@ -154,7 +155,7 @@ impl OnWasmtime {
         builder.args(&given.args).envs(&given.env).env(INSTANCE, instance.to_string()).stdout(stdout.clone());
         builder.stdin(MemoryInputPipe::new(given.stdin.clone()));
         for dir in &self.dirs {
-            let opened = builder.preopened_dir(&dir.host, &dir.guest, FsPerms::ReadWrite);
+            let opened = builder.preopened_dir(&dir.host, &dir.guest, permissions(dir.access));
             opened.map_err(plain).with_context(|| format!("cannot open {}", dir.host.display()))?;
         }
         builder.allow_blocking_current_thread(true);
@@ -199,6 +200,13 @@ fn config(threads: usize) -> Config {
     let mut config = Config::new();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
+}
+
+fn permissions(access: Access) -> FsPerms {
+    match access {
+        Access::ReadOnly => FsPerms::ReadOnly,
+        Access::ReadWrite => FsPerms::ReadWrite,
+    }
 }
 
 /// Wasmtime's error with all it says of its causes.

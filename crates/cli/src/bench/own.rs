@@ -1,7 +1,7 @@
 //! `gpu-run bench PROGRAM --input RECORDS`: the user's own program with the user's own records, on the device and under Wasmtime.
 
 use super::measure::{ROUNDS, excerpt, median};
-use super::on_device::{self, Build, Loaded};
+use super::on_device::{self, Build, Built, Loaded};
 use super::on_wasmtime::{Ending, Given, OnWasmtime, Ran};
 use super::verdict::{Comparison, Curve, Different, Side, Verdict};
 use super::{Setting, json_on_stdout, table_stream};
@@ -9,10 +9,10 @@ use crate::args::BenchArgs;
 use crate::devices;
 use crate::failure::{Failure, exit};
 use crate::map::{self, MapArgs};
-use crate::output::Standard;
 use crate::progress::Progress;
 use crate::run::{DEFAULT_TARGET, is_gpu};
 use crate::source;
+use crate::terminal;
 use anyhow::{Context as _, Result};
 use gpu_run_engine::{Done, End, Results};
 use std::io::Write;
@@ -46,16 +46,17 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     let given = jobs.iter().map(Given::like).collect::<Result<Vec<_>>>()?;
     let build =
         Build { layout: launch.codegen.layout, sm: launch.codegen.target.unwrap_or(DEFAULT_TARGET), tunes: args.tune };
-    let loaded = on_device::load_for(&device, &source, build, jobs, most, launch.max_memory)?;
+    let built = on_device::compile(&device, &source, build, jobs, most, launch.max_memory)?;
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let began = Instant::now();
-    let wasmtime = OnWasmtime::with(&source, threads, given, launch.dirs.clone())?;
+    let wasmtime = OnWasmtime::with(&source, threads, given, launch.preopens().cloned().collect())?;
     let wasmtime_compile = began.elapsed();
     drop(progress);
 
     // The device first: it has a limit for programs that do not end.
     let progress = Progress::start(format!("{}: few records", source.name));
-    let sessions = sessions(&loaded, args.seconds)?;
+    let sessions = sessions(&built, args.seconds)?;
+    let loaded = built.ready()?;
     let device_latency = median(args.seconds, || {
         let began = Instant::now();
         on_device::begin(&loaded, 1)?.finish()?;
@@ -72,7 +73,7 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     let (rates, comparison) = rates(&loaded, &wasmtime, batch, args.seconds)?;
     drop(progress);
 
-    let start = opening + loaded.again.unwrap_or(loaded.load);
+    let built = &loaded.built;
     let verdict = Verdict {
         program: source.name.clone(),
         setting: Setting { instances: batch, ..Setting::new(&*device, args) },
@@ -81,8 +82,8 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
         device: Side {
             rate: rates[0],
             latency: device_latency,
-            first_start: opening + loaded.to_ptx + loaded.load,
-            later_start: start,
+            first_start: opening + built.to_ptx + built.load,
+            later_start: opening + built.again.unwrap_or(built.load),
             curve: Curve::new(sessions, rates[0]),
         },
         wasmtime: Side {
@@ -97,7 +98,7 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     table_stream(args)?.write_all(verdict.text().as_bytes())?;
     let json = || format!("{:#}\n", verdict.json());
     match &args.json {
-        Some(_) if json_on_stdout(args) => Standard::stdout()?.write_all(json().as_bytes())?,
+        Some(_) if json_on_stdout(args) => terminal::print(&json())?,
         Some(path) => std::fs::write(path, json()).with_context(|| format!("cannot write {}", path.display()))?,
         None => {}
     }
@@ -105,10 +106,10 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
 }
 
 /// What so many records take, each time from an empty device on.
-fn sessions(loaded: &Loaded, budget: Duration) -> Result<Vec<(u64, Duration)>> {
+fn sessions(built: &Built, budget: Duration) -> Result<Vec<(u64, Duration)>> {
     let mut sessions = Vec::new();
-    for records in SESSIONS.into_iter().filter(|records| *records < loaded.batch).chain([loaded.batch]) {
-        let took = on_device::session(loaded, records)?;
+    for records in SESSIONS.into_iter().filter(|records| *records < built.batch).chain([built.batch]) {
+        let took = built.session(records)?;
         sessions.push((u64::from(records), took));
         if took > budget * LONG {
             break;

@@ -154,6 +154,7 @@ impl From<(&BenchArgs, &Path, &Path)> for MapArgs {
             input: input.to_owned(),
             split: args.split,
             batch: args.batch,
+            follow_links: false,
             checks: ChecksChoice::Fast,
             launch: args.launch.clone(),
         }

@@ -1,6 +1,6 @@
 //! A loaded program and its slots, as the runner needs them.
 
-use super::Shared;
+use super::Hangs;
 use super::runner::{Engine, Finish};
 use crate::args::LaunchArgs;
 use crate::run::{Loaded, Watchdog};
@@ -23,8 +23,7 @@ pub(crate) struct OnDevice {
     learned: Option<Allowance>,
     max_memory: Option<u64>,
     timeout: Option<Duration>,
-    file: String,
-    writer: Shared,
+    hangs: Hangs,
     /// Batches that run alone: see [`OnDevice::carefully`].
     careful: u32,
 }
@@ -35,8 +34,6 @@ impl OnDevice {
         most: usize,
         lanes: Option<u32>,
         args: &LaunchArgs,
-        file: String,
-        writer: Shared,
     ) -> Self {
         let (max_memory, timeout) = (args.max_memory, args.timeout);
         Self {
@@ -49,8 +46,7 @@ impl OnDevice {
             learned: None,
             max_memory,
             timeout,
-            file,
-            writer,
+            hangs: Hangs::default(),
             careful: 0,
         }
     }
@@ -70,6 +66,11 @@ impl OnDevice {
     /// Runs so many batches one by one: if one of them loses the device, no other goes with it.
     pub(crate) fn carefully(self, batches: u32) -> Self {
         Self { careful: batches, ..self }
+    }
+
+    /// Who is told of a launch that does not end.
+    pub(crate) fn hangs(&self) -> &Hangs {
+        &self.hangs
     }
 
     pub(crate) fn loaded(&self) -> &Loaded {
@@ -95,15 +96,12 @@ impl OnDevice {
         Ok(self.mapper.insert(mapper))
     }
 
-    /// Ends the process when a launch outlives its time by far.
+    /// Says so when a launch outlives its time by far.
     fn watch(&self) -> Option<Watch> {
-        let (timeout, file, writer) = (self.timeout?, self.file.clone(), self.writer.clone());
+        let (timeout, hangs) = (self.timeout?, self.hangs.clone());
         Some(Arc::new(move || {
-            let writer = writer.clone();
-            let hang = move || {
-                writer.end("the device hangs");
-            };
-            Box::new(Watchdog::start(timeout, file.clone(), hang))
+            let hangs = hangs.clone();
+            Box::new(Watchdog::start(timeout, move || hangs.tell()))
         }))
     }
 }

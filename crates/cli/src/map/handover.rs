@@ -35,6 +35,12 @@ pub(crate) struct Handover {
     /// Records behind `done` that are written.
     #[serde(default)]
     pub(crate) skip: u64,
+    /// Records one of which does not end.
+    #[serde(default)]
+    pub(crate) suspects: Option<Suspects>,
+    /// Records that did not end by themselves, one by one.
+    #[serde(default)]
+    pub(crate) given_up: Vec<u64>,
     /// Records that earlier runs had done when the map began.
     pub(crate) before: u64,
     /// Failures that were told.
@@ -80,6 +86,28 @@ impl Surroundings {
             bail!("cannot go on in a new process: links of {} were changed while the map ran", args.input.display());
         }
         Ok(())
+    }
+}
+
+/// Records one of which does not end, nor when it is told to: up to this one, and so many at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Suspects {
+    pub(crate) until: u64,
+    pub(crate) batch: u32,
+}
+
+impl Suspects {
+    /// How many times fewer run at a time after each time that one of them did not end.
+    const FEWER: u32 = 32;
+
+    /// Whom to suspect when a launch did not end, of records from `first` on; `None`, if it was the first one.
+    pub(crate) fn narrowed(before: Option<Self>, first: u64, usual: u32) -> Option<Self> {
+        match before {
+            // Those that ran, those that waited to run, and those that were read meanwhile.
+            None => Some(Self { until: first + 4 * u64::from(usual), batch: (usual / Self::FEWER).max(1) }),
+            Some(Self { batch: 1, .. }) => None,
+            Some(before) => Some(Self { batch: (before.batch / Self::FEWER).max(1), ..before }),
+        }
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Jobs {
     args: Vec<OsString>,
     /// What all records' instances are given, where their arguments do not differ.
     alike: Option<Arc<Builder>>,
+    /// Records that are not run: they did not end, and could not be ended but with their process.
+    given_up: Vec<u64>,
 }
 
 /// A batch that was begun.
@@ -106,6 +108,10 @@ pub(crate) fn differ(args: &[OsString]) -> bool {
 impl<E: Engine> Runner<E> {
     pub(crate) fn new(engine: E, jobs: Jobs, file: &str) -> Self {
         Self { engine, jobs, file: file.into() }
+    }
+
+    pub(crate) fn engine(&self) -> &E {
+        &self.engine
     }
 
     pub(crate) fn into_engine(self) -> E {
@@ -136,13 +142,21 @@ impl<E: Engine> Runner<E> {
 
 impl Jobs {
     pub(crate) fn new(guest: Guest, args: Vec<OsString>) -> Self {
-        Self { guest, args, alike: None }
+        Self { guest, args, alike: None, given_up: Vec::new() }
+    }
+
+    /// These records are not run.
+    pub(crate) fn give_up(&mut self, records: &[u64]) {
+        self.given_up = records.to_vec();
     }
 
     /// A record's job, or why it cannot be run.
     pub(crate) fn of(&mut self, number: u64, record: &Record) -> Result<Job, String> {
         if let Some(flaw) = &record.flaw {
             return Err(flaw.clone());
+        }
+        if self.given_up.contains(&number) {
+            return Err("did not end in time, nor when it was told to".to_owned());
         }
         let context = match &self.alike {
             Some(context) => context.clone(),

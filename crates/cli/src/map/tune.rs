@@ -44,7 +44,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
 #[cfg(feature = "bench")]
 pub(crate) fn sample(args: &MapArgs, source: &Program, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
     let (split, mut jobs) = prepare(args, source)?;
-    let mut input = open::input(args, split, &Progress::default(), None)?;
+    let mut input = Place::find(args, split)?.open(split, &Progress::default(), None)?;
     let most = usual_batch(args, device);
     let batch = input.reader.take(most as usize)?;
     let jobs: Vec<Job> =
