@@ -29,12 +29,7 @@ pub(crate) struct OnDevice {
 }
 
 impl OnDevice {
-    pub(crate) fn new(
-        loaded: Loaded,
-        most: usize,
-        lanes: Option<u32>,
-        args: &LaunchArgs,
-    ) -> Self {
+    pub(crate) fn new(loaded: Loaded, most: usize, lanes: Option<u32>, args: &LaunchArgs) -> Self {
         let (max_memory, timeout) = (args.max_memory, args.timeout);
         Self {
             loaded,

@@ -231,13 +231,19 @@ impl Rest {
             self.handed.as_ref().map_or((None, Vec::new()), |handed| (handed.suspects, handed.given_up.clone()));
         let suspects = Suspects::narrowed(before, first, most);
         let words = match suspects {
-            Some(_) => format!("a record from {first} on does not end, nor when it is told to; looking for it in a new process"),
-            None => format!("record {first} did not end, nor when it was told to; going on without it in a new process"),
+            Some(_) => format!(
+                "a record from {first} on does not end, nor when it is told to; looking for it in a new process"
+            ),
+            None => {
+                format!("record {first} did not end, nor when it was told to; going on without it in a new process")
+            }
         };
         if suspects.is_none() {
             given_up.push(first);
         }
-        self.hand_over(&words, writer, stats, args, |handover| (handover.suspects, handover.given_up) = (suspects, given_up))
+        self.hand_over(&words, writer, stats, args, |handover| {
+            (handover.suspects, handover.given_up) = (suspects, given_up)
+        })
     }
 
     /// Starts another process in this one's place. Returns only with an error.
@@ -432,7 +438,11 @@ fn run_all(
     Ok(runner.into_engine())
 }
 
-fn collect_all(begun: &Receiver<Running<Pending>>, to_write: &SyncSender<Message>, spent: &Mutex<RunStats>) -> Result<()> {
+fn collect_all(
+    begun: &Receiver<Running<Pending>>,
+    to_write: &SyncSender<Message>,
+    spent: &Mutex<RunStats>,
+) -> Result<()> {
     for mut running in begun {
         while let Some((ran, stats)) = running.next_part()? {
             spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
@@ -449,8 +459,11 @@ fn write_all(ran: &Receiver<Message>, writer: &Shared) -> Result<Flow> {
     // What has run before a launch that hangs is written.
     while let Ok(message) = if hung.is_some() { ran.try_recv().map_err(drop) } else { ran.recv().map_err(drop) } {
         match message {
-            Message::Ran(batch) if writer.writing().write(*batch)? == Flow::Stop => return Ok(Flow::Stop),
-            Message::Ran(_) => {}
+            Message::Ran(batch) => {
+                if writer.writing().write(*batch)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
             Message::Hung => hung = Some(Hung),
         }
     }
