@@ -84,7 +84,12 @@ pub mod local {
 pub struct Ending {
     pub status: u64,
     pub trap: u64,
+    /// Where the status is [`crate::Status::Outgrown`]: the bytes that a memory wanted to grow to, or 0.
     pub exit_code: u64,
+    /// Bytes of memory 0.
+    pub memory_bytes: u64,
+    /// See [`crate::layout::Header::growth_refused`].
+    pub growth_refused: u64,
 }
 
 macro_rules! offsets {

@@ -95,8 +95,12 @@ pub struct Header {
     pub memory_bytes: u64,
     /// Guest addresses below this have [`GUARD`] bytes of memory behind them: `memory_bytes` less that, or 0.
     pub memory_fast: u64,
-    /// What memory 0 may grow to, in bytes: the slot's capacity.
+    /// What memory 0 has room to grow to in the slot, in bytes. An instance that may grow further ends as [`crate::Status::Outgrown`].
     pub memory_limit: u64,
+    /// Bytes by which all memories and tables together may still grow.
+    pub growth_left: u64,
+    /// Bytes that the last refused `memory.grow` wanted its memory to have; 0 if none was refused.
+    pub growth_refused: u64,
     /// The lowest value the stack pointer may take (32 bits); written by the kernel's entry.
     pub stack_floor: u64,
     /// Calls of recursive functions left before the next look at the stop word.
@@ -158,7 +162,8 @@ pub mod field {
     }
     fields! {
         STATUS = status, TRAP = trap, EXIT_CODE = exit_code, INDEX = index,
-        MEMORY_BYTES = memory_bytes, MEMORY_FAST = memory_fast, MEMORY_LIMIT = memory_limit, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
+        MEMORY_BYTES = memory_bytes, MEMORY_FAST = memory_fast, MEMORY_LIMIT = memory_limit,
+        GROWTH_LEFT = growth_left, GROWTH_REFUSED = growth_refused, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
         PORT = port, RING = ring, RING_TICKET = ring_ticket, RING_MASK = ring_mask, PORT_PAYLOAD = port_payload,
         PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, PORT_RESULT = port_result, CONSTANTS = constants,
         LAUNCH = launch, LOCAL = local, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used,

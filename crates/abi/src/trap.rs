@@ -136,7 +136,7 @@ pub enum Status {
     Returned = 1,
     /// `proc_exit`: the header's `exit_code` holds.
     Exited = 2,
-    /// Its memory would have grown, or its stack reached, beyond what a thread has to itself: to be run again where there is more.
+    /// Its memory would have grown, or its stack reached, beyond what it was given here: to be run again where there is more.
     Outgrown = 3,
 }
 

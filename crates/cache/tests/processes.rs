@@ -43,4 +43,5 @@ fn run(test: fn()) -> Result<(), libtest_mimic::Failed> {
 /// Whether everything is wanted at full length.
 fn whole() -> bool {
     std::env::var_os("GPU_RUN_CACHE_TEST").is_some_and(|v| v == "whole")
+        || std::env::var_os("GPU_RUN_TEST_ALL").is_some()
 }

@@ -4,8 +4,9 @@
 //! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
 
 use crate::cache::{CacheArgs, CacheCommand};
+use crate::failure::Failure;
 use crate::machine::{BootArgs, TopArgs};
-use crate::map::{MapArgs, TuneArgs};
+use crate::map::{MapArgs, Split, TuneArgs};
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
@@ -46,6 +47,9 @@ const BENCH_EXPLAINED: &str = "\
 Every instance finds its number in GPU_RUN_INSTANCE. Rates are the best of three rounds, in which the sides take turns. \
 On the device a round is everything from the set-up of the instances to their outcomes, the program being loaded; under Wasmtime \
 it is a store and an instance of its own for each (pooling allocator), on all cores. What a sample of the instances prints is compared.
+
+With --input it is your own program, with your own records: each is a run, as with `gpu-run map`, on the device and under Wasmtime. \
+If they are fewer than run at once, they are taken again and again. Exit code 1 if the outputs differ.
 
 Where there is nvcc, in PATH or CUDA_HOME, sha256 and n-body are measured as hand-written CUDA kernels too: kernel time only.
 
@@ -116,12 +120,16 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) unordered: bool,
 
+    /// Output that may wait on disk for its turn, of all instances together; what an instance writes beyond that fails as on a full disk
+    #[arg(long, value_name = "SIZE", value_parser = units::size_or_none, default_value = "16GiB", allow_hyphen_values = true)]
+    pub(crate) max_spill: u64,
+
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
 }
 
 /// What every command that runs guests takes.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct LaunchArgs {
     /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
     #[arg(long = "dir", value_name = "HOST[::GUEST]")]
@@ -189,8 +197,19 @@ pub(crate) struct ExplainArgs {
     /// Which functions: an index, a name, or a part of one [default: all]
     pub(crate) func: Option<String>,
 
+    /// Which build: the one of `gpu-run FILE`, or the one that `gpu-run map` runs on a GPU
+    #[arg(long, value_name = "BUILD", default_value = "run")]
+    pub(crate) build: BuildChoice,
+
     #[command(flatten)]
     pub(crate) codegen: CodegenArgs,
+}
+
+/// What a program is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BuildChoice {
+    Run,
+    Map,
 }
 
 /// Nothing of it is looked at in a gpu-run without `bench`.
@@ -215,9 +234,18 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) instances: Option<NonZeroU32>,
 
-    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: DeviceChoice,
+    /// Your own records for the one PROGRAM, as `gpu-run map` reads them: a file, a folder, or `-` for stdin. Says whether the device is worth it, and from how many
+    /// records on
+    #[arg(short, long, value_name = "PATH", requires = "programs", conflicts_with_all = ["filter", "instances", "svg"])]
+    pub(crate) input: Option<PathBuf>,
+
+    /// What a record of --input is [default: files for a folder, else lines]
+    #[arg(long, value_name = "HOW", requires = "input")]
+    pub(crate) split: Option<Split>,
+
+    /// Records of --input that run at once on the device, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20), requires = "input")]
+    pub(crate) batch: Option<u32>,
 
     /// What a round of one side may take: Wasmtime runs fewer instances then, the device fewer rounds
     #[arg(long, value_name = "S", default_value = "2", value_parser = units::duration, allow_hyphen_values = true)]
@@ -235,8 +263,32 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "FILE", default_value = "gpu-run-bench.svg")]
     pub(crate) svg: PathBuf,
 
+    /// The arguments of the program that --input is for; {} is the record
+    #[arg(value_name = "ARGS", last = true, requires = "input")]
+    pub(crate) args: Vec<OsString>,
+
     #[command(flatten)]
-    pub(crate) codegen: CodegenArgs,
+    pub(crate) launch: LaunchArgs,
+}
+
+impl BenchArgs {
+    /// The programs of the set are given nothing, and nothing of theirs is kept.
+    #[cfg_attr(not(feature = "bench"), allow(dead_code))]
+    pub(crate) fn check_without_input(&self) -> Result<(), Failure> {
+        let launch = &self.launch;
+        let useless = [
+            ("--dir", !launch.dirs.is_empty()),
+            ("--dir-ro", !launch.dirs_read_only.is_empty()),
+            ("--env", !launch.env.is_empty()),
+            ("--timeout", launch.timeout.is_some()),
+            ("--max-memory", launch.max_memory.is_some()),
+            ("--stats", launch.stats.is_some()),
+        ];
+        match useless.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(Failure::usage(format!("bench takes {option} only with --input"))),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -285,7 +337,7 @@ impl From<ChecksChoice> for Checks {
 }
 
 /// What every command that compiles takes.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CodegenArgs {
     /// How instances lie in memory: `auto` is linear, and interleaved from 32 instances on a GPU
     #[arg(long, value_name = "LAYOUT", default_value = "auto")]

@@ -3,15 +3,16 @@
 //! Side by side where the terminal has room for three columns, one after the other where it has not, or where the
 //! output is no terminal.
 
-use crate::args::ExplainArgs;
+use crate::args::{BuildChoice, ExplainArgs};
 use crate::failure::Failure;
+use crate::map::GPU_BATCH;
 use crate::output::Standard;
 use crate::progress::Progress;
 use crate::run::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
 use anyhow::Result;
-use gpu_run_engine::{Entry, Explained, printable};
+use gpu_run_engine::{Checks, CompileOptions, Entry, Explained, printable};
 use std::io::{self, IsTerminal, Write};
 
 /// From this width on there is room for three columns.
@@ -24,15 +25,23 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
     if let Some(wanted) = &args.func {
         check_function(&surface, &source.name, wanted)?;
     }
-    let options = offline_options(&args.codegen, Entry::Exports);
+    let options = match args.build {
+        BuildChoice::Run => offline_options(&args.codegen, Entry::Exports),
+        BuildChoice::Map => {
+            surface.check_command(&source.name)?;
+            let layout = args.codegen.layout.resolve(true, GPU_BATCH);
+            CompileOptions { layout, checks: Checks::Fast, ..offline_options(&args.codegen, Entry::Start) }
+        }
+    };
     let progress = Progress::start(format!("compiling {}", source.name));
     let functions = gpu_run_engine::explain(&source.wasm, &options, args.func.as_deref())
         .map_err(|error| Failure::engine(&source.name, error))?;
     drop(progress);
     if let (Some(wanted), true) = (&args.func, functions.is_empty()) {
         return Err(Failure::usage(format!(
-            "`{wanted}` of {} is not compiled: no exported function reaches it",
-            source.name
+            "`{wanted}` of {} is not compiled: {} reaches it",
+            source.name,
+            if args.build == BuildChoice::Map { "`_start` never" } else { "no exported function" }
         ))
         .into());
     }

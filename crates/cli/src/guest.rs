@@ -6,7 +6,8 @@
 use crate::args::{Preopen, Variable};
 use crate::failure::{Failure, exit};
 use crate::input::SharedInput;
-use crate::output::{InstanceWriter, Order, Standard, Stream};
+use crate::output::{Order, Standard, Stream};
+use crate::spill::Spill;
 use anyhow::{Context as _, Result};
 use gpu_run_engine::printable;
 use gpu_run_wasi::stdio::{Output, inherit};
@@ -69,11 +70,12 @@ impl Guest {
         self.context(self.number.as_deref().unwrap_or("0".as_ref()), stdio)
     }
 
-    /// A context for each of several instances, and the streams they share.
-    pub(crate) fn batch(&self, instances: usize, order: Order) -> Result<(Vec<Context>, Streams)> {
+    /// A context for each of several instances, and the streams they share. `max_spill` bytes of their output may wait on disk.
+    pub(crate) fn batch(&self, instances: usize, order: Order, max_spill: u64) -> Result<(Vec<Context>, Streams)> {
+        let spill = Spill::new(max_spill);
         let streams = Streams {
-            stdout: Stream::new(Standard::stdout()?, order, instances),
-            stderr: Stream::new(Standard::stderr()?, order, instances),
+            stdout: Stream::new(Quiet(inherit::stdout()), order, instances, spill.clone()),
+            stderr: Stream::new(Quiet(inherit::stderr()), order, instances, spill),
         };
         let stdin = SharedInput::new(inherit::stdin());
         let context = |instance| {
@@ -99,13 +101,9 @@ pub(crate) struct Streams {
 impl Streams {
     /// Writes what still waits to be written.
     pub(crate) fn close(&self) -> Result<()> {
-        self.stdout.close().and_then(|()| self.stderr.close()).context("cannot write the instances' output")
-    }
-}
-
-impl Output for InstanceWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        InstanceWriter::write(self, bytes).map(|()| bytes.len())
+        let closed = Standard::stdout().and_then(|stdout| self.stdout.close(stdout));
+        let closed = closed.and(Standard::stderr().and_then(|stderr| self.stderr.close(stderr)));
+        closed.context("cannot write the instances' output")
     }
 }
 

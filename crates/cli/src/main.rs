@@ -25,6 +25,7 @@ mod progress;
 mod report;
 mod run;
 mod source;
+mod spill;
 mod surface;
 mod terminal;
 mod toolchain;
@@ -85,7 +86,7 @@ fn dispatch(cli: Cli) -> Result<u8> {
             explain::explain(&args)
         }
         Some(Command::Bench(args)) => {
-            start_tracing(args.codegen.verbose);
+            start_tracing(args.launch.codegen.verbose);
             // Nothing is compared with Wasmtime there.
             match args.programs.as_slice() {
                 [only] if only.as_os_str() == machine::bench::NAME => machine::bench::bench(&args),

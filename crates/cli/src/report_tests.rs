@@ -11,7 +11,7 @@ fn trap(code: TrapCode) -> End {
 }
 
 fn outcomes(ends: impl IntoIterator<Item = End>) -> Vec<Outcome> {
-    ends.into_iter().map(|end| Outcome { end, results: Vec::new() }).collect()
+    ends.into_iter().map(|end| Outcome { end, results: Vec::new(), denied: None }).collect()
 }
 
 #[test]
@@ -77,6 +77,7 @@ fn stats_are_one_json_object_on_one_line() {
         block_threads: 1,
         stack_bytes: 1,
         own_bytes: 0,
+        resident_threads: 0,
     };
     let run = RunStats { instances: 2, hostcalls: 1, launches: 1, ..RunStats::default() };
     let timings = [("decode", Duration::from_millis(250))];

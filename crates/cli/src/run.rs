@@ -17,8 +17,8 @@ use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::Origin;
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning, Value,
-    printable,
+    Checks, CompileOptions, Compiler, Denied, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning,
+    Value, printable,
 };
 use std::ffi::OsString;
 use std::io::Write;
@@ -50,11 +50,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, args.launch.stats == Some(StatsFormat::Text));
+    if let Some(denied) = denied(&outcomes) {
+        report += &format!("  note: {denied}\n");
+    }
     if let Some(format) = args.launch.stats {
         report += &loaded.stats(&run).show(format, &tally);
     }
     terminal::say(&report);
     Ok(tally.exit_code())
+}
+
+/// What the first instance that failed was refused, if that was so.
+fn denied(outcomes: &[Outcome]) -> Option<Denied> {
+    let failed = outcomes.iter().find(|outcome| !matches!(outcome.end, End::Returned | End::Exited(0)))?;
+    failed.denied
 }
 
 /// How a program is compiled for so many instances at once.
@@ -154,7 +163,7 @@ impl Call {
 
 /// Runs all instances to their ends.
 fn launch(
-    program: &Program,
+    program: &Arc<Program>,
     call: &Call,
     guest: &Guest,
     args: &RunArgs,
@@ -163,21 +172,27 @@ fn launch(
     let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
     let (contexts, streams) = match args.instances.get() {
         1 => (vec![guest.alone()?], None),
-        instances => guest.batch(instances as usize, order).map(|(contexts, streams)| (contexts, Some(streams)))?,
+        instances => {
+            let (contexts, streams) = guest.batch(instances as usize, order, args.max_spill)?;
+            (contexts, Some(streams))
+        }
     };
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let options = RunOptions { deadline, max_memory: args.launch.max_memory };
-    let watchdog = args.launch.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned(), || ()));
+    let options = RunOptions { deadline, max_memory: args.launch.max_memory, ..RunOptions::default() };
+    let watchdog = args.launch.timeout.map(|timeout| {
+        let file = file.to_owned();
+        Watchdog::start(timeout, move || end_hanging(&file, timeout))
+    });
     let result = program.run(&call.function, &call.arguments, contexts, &options);
-    drop(watchdog);
     // What the instances have written is theirs, whatever became of the run.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
+    drop(watchdog);
     let result = result.map_err(|error| Failure::engine(file, error))?;
     closed?;
     Ok(result)
 }
 
-/// Ends the process when a run outlives its deadline by far: a device that hangs, or a stream that nobody reads. The
+/// Acts when a run outlives its deadline by far: a device that hangs, or a stream that nobody reads. The
 /// engine's own deadline comes first and says more.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
@@ -186,21 +201,24 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     /// How much later than the engine it acts.
-    const GRACE: Duration = Duration::from_secs(2);
+    const GRACE: Duration = Duration::from_millis(800);
 
-    /// `last` is done before the process ends.
-    pub(crate) fn start(timeout: Duration, file: String, last: impl FnOnce() + Send + 'static) -> Self {
+    pub(crate) fn start(timeout: Duration, act: impl FnOnce() + Send + 'static) -> Self {
         let (end, ended) = mpsc::channel::<()>();
         std::thread::spawn(move || {
             if ended.recv_timeout(timeout.saturating_add(Self::GRACE)) == Err(RecvTimeoutError::Timeout) {
-                last();
-                let timeout = show_duration(timeout);
-                terminal::say(&format!("error: {file} did not end within {timeout}, nor when it was told to\n"));
-                std::process::exit(exit::TIMEOUT.into());
+                act();
             }
         });
         Self { _end: end }
     }
+}
+
+/// Ends the process, for nothing else would.
+fn end_hanging(file: &str, timeout: Duration) -> ! {
+    let timeout = show_duration(timeout);
+    terminal::say(&format!("error: {file} did not end within {timeout}, nor when it was told to\n"));
+    std::process::exit(exit::TIMEOUT.into());
 }
 
 /// Results of `--invoke`, one a line, instance after instance; a command has none.

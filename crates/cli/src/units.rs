@@ -53,6 +53,11 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     if bytes > (1u64 << 53) as f64 { Err("too large".into()) } else { Ok(bytes as u64) }
 }
 
+/// As [`size`], or 0.
+pub(crate) fn size_or_none(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { size(text) }
+}
+
 /// `sm_75` or `75`.
 pub(crate) fn target(text: &str) -> Result<u32, String> {
     let digits = text.strip_prefix("sm_").unwrap_or(text);

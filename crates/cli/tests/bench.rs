@@ -154,6 +154,90 @@ fn a_missing_set_says_how_to_build_it() {
     }
 }
 
+/// Writes what it reads, up to 60 KB; ends with code 3 if that begins with `3`, and traps if it begins with `!`.
+const ECHO: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (func (export "_start")
+    (i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 60000))
+    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 4)))
+    (if (i32.eq (i32.load8_u (i32.const 1024)) (i32.const 33)) (then unreachable))
+    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (if (i32.eq (i32.load8_u (i32.const 1024)) (i32.const 51)) (then (call $exit (i32.const 3))))))"#;
+
+/// A program, and records for it.
+fn with_records(program: &str, records: &str) -> Place {
+    let place = Place::with(&[("app.wat", program)]);
+    std::fs::write(place.0.path().join("records"), records).unwrap();
+    place
+}
+
+#[test]
+fn a_program_of_ones_own_with_records_of_ones_own_is_compared_and_judged() {
+    let place = with_records(ECHO, "one\n3 ends with a code\n!traps\nfour\n");
+    let ran = place.bench("set/app.wat -i records --batch 50 --device cpu --seconds 0.1 --json out.json");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    for part in ["records a second", "one record alone", "start, first run", "orth it", "4 records like these: about "]
+    {
+        assert!(ran.stdout.contains(part), "{part:?} is not in:\n{}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("Outputs are the same for all "), "{}", ran.stdout);
+    assert!(!place.0.path().join("gpu-run-bench.svg").exists());
+    let json: Value = serde_json::from_str(&place.read("out.json")).unwrap();
+    assert_eq!((&json["records"], &json["records_at_once"]), (&4.into(), &50.into()));
+    let compared = json["compared"].as_u64().unwrap();
+    assert!(compared > 0 && json["failed"].as_u64().unwrap() * 2 <= compared + 2, "{json}");
+    for side in ["on_device", "under_wasmtime"] {
+        for figure in ["per_second", "latency_seconds", "first_start_seconds"] {
+            assert!(json[side][figure].as_f64().is_some_and(|value| value > 0.0), "{side} {figure}: {json}");
+        }
+    }
+    assert_eq!(json["different"].as_array().unwrap().len(), 0);
+    assert!(json["pays_from_records"].get("first_run").is_some(), "{json}");
+}
+
+#[test]
+fn records_that_give_something_else_under_wasmtime_are_told() {
+    let place = with_records(RANDOM, "a\nb\n");
+    let ran = place.bench("set/app.wat -i records --batch 10 --device cpu --seconds 0.1 --json -");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    for part in ["Outputs DIFFER for ", "first for record 0", "device:   \"", "Wasmtime: \""] {
+        assert!(ran.stderr.contains(part), "{part:?} is not in:\n{}", ran.stderr);
+    }
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(json["different"].as_array().unwrap().len() as u64, json["compared"].as_u64().unwrap());
+}
+
+#[test]
+fn records_are_split_and_given_as_map_does() {
+    // Prints its arguments: {} is the record; the header of a table is no record.
+    let arguments = NUMBER.replace("environ_sizes_get", "args_sizes_get").replace("environ_get", "args_get");
+    let place = with_records(&arguments, "head\na\nb\n");
+    let ran = place.bench("set/app.wat -i records --split csv --batch 4 --device cpu --seconds 0.1 --json out -- x={}");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let json: Value = serde_json::from_str(&place.read("out")).unwrap();
+    assert_eq!((&json["records"], json["different"].as_array().unwrap().len()), (&2.into(), 0));
+}
+
+#[test]
+fn mistakes_with_records_are_named() {
+    let place = with_records(ECHO, "");
+    for (line, part) in [
+        ("set/app.wat -i records", "there is no record that can be run"),
+        ("set/app.wat set/app.wat -i records", "--input goes with one program"),
+        ("set/app.wat -i nowhere", "nowhere"),
+        ("-i records", "required"),
+        ("set/app.wat --split csv", "--input"),
+        ("set/app.wat --dir .", "--dir only with --input"),
+    ] {
+        let ran = place.bench(&format!("{line} --device cpu"));
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.stderr);
+        assert!(ran.stderr.contains(part), "{line}: {}", ran.stderr);
+    }
+}
+
 /// Every element is closed in its turn, and nothing but entities begins with an ampersand.
 #[track_caller]
 fn well_formed(svg: &str) {

@@ -4,7 +4,6 @@
 mod support;
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 use support::{Place, Ran};
 
 const WASI: &str = r#"
@@ -72,12 +71,11 @@ fn bad_files_are_named_with_the_place_and_the_way_out() {
 }
 
 #[test]
-fn a_large_file_of_zeros_is_refused_at_once() {
+fn a_large_file_of_zeros_is_refused_by_its_beginning() {
     let place = Place::new();
-    std::fs::File::create(place.path().join("zeros.wasm")).unwrap().set_len(100 << 20).unwrap();
-    let began = Instant::now();
+    // All of it is more than there is memory for.
+    std::fs::File::create(place.path().join("zeros.wasm")).unwrap().set_len(1 << 40).unwrap();
     place.run("zeros.wasm").gives(2, "").says(&["zeros.wasm", "00 00 00 00"]);
-    assert!(began.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
@@ -187,10 +185,8 @@ fn a_trap_exits_134_and_says_where() {
 
 #[test]
 fn a_timeout_ends_a_loop_with_124() {
-    let began = Instant::now();
     let ran = Place::new().with("a.wat", command("(loop $again (br $again))")).run("--timeout 300ms a.wat");
     ran.gives(124, "").says(&["error: a.wat did not end within 300 ms"]);
-    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
@@ -250,9 +246,9 @@ const CAT: &str = r#"
 #[test]
 fn every_instance_reads_the_same_stdin() {
     let place = Place::new().with("a.wat", command(CAT));
-    place.run_with_input("--timeout 60s a.wat", b"one\ntwo").gives(0, "one\ntwo");
-    place.run_with_input("--timeout 60s --instances 3 a.wat", b"one\ntwo\n").gives(0, &"one\ntwo\n".repeat(3));
-    let both = place.run("--timeout 60s -");
+    place.run_with_input("--timeout 600s a.wat", b"one\ntwo").gives(0, "one\ntwo");
+    place.run_with_input("--timeout 600s --instances 3 a.wat", b"one\ntwo\n").gives(0, &"one\ntwo\n".repeat(3));
+    let both = place.run("--timeout 600s -");
     both.gives(2, "").says(&["stdin", "empty"]);
 }
 
@@ -296,7 +292,7 @@ fn stats_go_to_stderr_as_text_or_json() {
 fn a_guest_whose_reader_left_ends_quietly() {
     let body = "(loop $again (call $write (i32.const 1) (i32.const 100) (i32.const 1000)) (br $again))";
     let place = Place::new().with("a.wat", command(body));
-    for line in ["--timeout 60s a.wat", "--timeout 60s --instances 2 a.wat"] {
+    for line in ["--timeout 600s a.wat", "--timeout 600s --instances 2 a.wat"] {
         let mut child = place.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let ran = Ran::from(child.wait_with_output().unwrap());
@@ -325,8 +321,19 @@ fn explain_shows_the_three_forms_of_a_function() {
     for part in ["main (function", "-- wasm --", "-- CLIF --", "block0", "-- PTX --", "call"] {
         assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
     }
+    assert!(ran.stdout.contains("(func $main (") && !ran.stdout.contains("MemArg"), "{}", ran.stdout);
     place.run("explain a.wat mian").gives(2, "").says(&["`main`"]);
     place.run("explain a.wat 99").gives(2, "").says(&["no function 99"]);
+}
+
+#[test]
+fn explain_shows_the_build_that_map_runs() {
+    let place = Place::new().with("a.wat", command(SHOW_INSTANCE)).with("lib.wat", r#"(module (func (export "f")))"#);
+    let [run, map] = ["run", "map"].map(|build| place.run(&format!("explain a.wat main --build {build}")));
+    assert_eq!((run.code, map.code), (Some(0), Some(0)), "{}{}", run.stderr, map.stderr);
+    assert_eq!(run.stdout, place.run("explain a.wat main").stdout);
+    assert_ne!(run.stdout, map.stdout);
+    place.run("explain lib.wat --build map").gives(2, "").says(&["no function `_start`"]);
 }
 
 #[test]

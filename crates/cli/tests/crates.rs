@@ -36,7 +36,7 @@ fn trial(tools: &Path, line: &str) -> Option<Trial> {
 
 fn passes(source: &Path, wasm: &Path) -> Result<(), Failed> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
-    command.args(["--device", "cpu", "--timeout", "300s", "--dir", "."]).arg(wasm).current_dir(source);
+    command.args(["--device", "cpu", "--timeout", "900s", "--dir", "."]).arg(wasm).current_dir(source);
     let output = command.env("GPU_RUN_CACHE", "off").stdin(Stdio::null()).output()?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     if output.status.success() && stdout.contains("test result: ok.") {

@@ -227,7 +227,7 @@ fn by_wasmtime(wasm: &Path, input: &Input) -> Result<Ran, Failed> {
 fn by_gpu_run(wasm: &Path, input: &Input, cache: &Path) -> Result<Ran, Failed> {
     let place = Place::new()?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
-    command.args(["--device", "cpu", "--timeout", "120s"]);
+    command.args(["--device", "cpu", "--timeout", "600s"]);
     command.env("GPU_RUN_CACHE", cache);
     command.arg("--dir").arg(format!("{}::.", place.root().display()));
     command.arg("--dir").arg(format!("{}::other", place.other().display()));

@@ -15,10 +15,12 @@ pub mod cpu;
 pub mod cuda;
 mod fault;
 mod memory;
+mod patience;
 
 pub use cpu::Pages;
 pub use fault::planned_faults;
 pub use memory::{Buffer, Shared};
+pub use patience::{Patience, describe as describe_holders};
 
 use std::fmt;
 use std::ops::Range;
@@ -74,10 +76,23 @@ pub struct Properties {
     pub overcommits: bool,
     /// Threads in a block at most.
     pub block_threads: u32,
-    /// Stack a thread should be given, in bytes: a GPU sets it aside for every thread it can hold.
+    /// The most stack a thread should be given, in bytes.
     pub stack_bytes: u32,
-    /// Memory a thread can have to itself beside its stack, in bytes (`.local` in PTX): set aside likewise. 0 if that is not worth having.
+    /// Memory a thread can have to itself beside its stack, in bytes (`.local` in PTX). 0 if that is not worth having.
     pub own_bytes: u32,
+    /// Threads that the device sets stacks and threads' own memory aside for, however few a launch has: all that it can hold at once. 0 where only those cost
+    /// something that run.
+    pub resident_threads: u64,
+}
+
+/// A process that holds memory of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub pid: u32,
+    /// What the system calls it, where that can be seen.
+    pub name: Option<String>,
+    /// How much, where that is known.
+    pub bytes: Option<u64>,
 }
 
 /// What machine code depends on, beside the PTX it was made from and the build of this program.
@@ -166,7 +181,7 @@ pub enum Arg {
 pub struct Grid {
     pub blocks: u32,
     pub threads: u32,
-    /// Stack for each thread, in bytes.
+    /// Stack for each thread, in bytes. A launch that cannot be given so much is [`Error::OutOfMemory`].
     pub stack_bytes: u32,
 }
 
@@ -175,6 +190,12 @@ pub type Service<'a> = &'a (dyn Fn() -> bool + Sync);
 
 pub trait Device: fmt::Debug + Send + Sync {
     fn properties(&self) -> &Properties;
+    /// Bytes that could be allocated now, beside what others hold.
+    fn free_bytes(&self) -> Result<u64>;
+    /// Who holds its memory, as far as that can be found out.
+    fn holders(&self) -> Vec<Holder> {
+        Vec::new()
+    }
     /// Device memory, zeroed.
     fn allocate(&self, bytes: u64) -> Result<Buffer>;
     /// The same with whatever is in it: a GPU that a kernel fills has room for nothing that clears it.

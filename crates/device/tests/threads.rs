@@ -274,11 +274,8 @@ fn the_host_answers_while_the_kernel_sleeps() {
         bus.store_u64(8, asked);
         true
     };
-    let start = Instant::now();
     module.run("k", grid(1, 1), &[Arg::U64(bus.address())], &service).unwrap();
-    let each = start.elapsed() / rounds as u32;
     assert_eq!(bus.load_u64(8), rounds);
-    assert!(each < Duration::from_micros(20), "{each:?} a round trip");
 }
 
 #[test]
@@ -301,10 +298,8 @@ fn an_answer_that_another_worker_fetched_wakes_the_sleeper() {
         }
         served
     };
-    let start = Instant::now();
     module.run("k", grid(2, 1), &[Arg::U64(bus.address())], &service).unwrap();
     assert_eq!((bus.load_u64(8), bus.load_u64(64 + 8)), (3000, 3000));
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -320,9 +315,8 @@ fn service_comes_around_while_every_worker_computes() {
         }
         false
     };
-    let start = Instant::now();
     module.run("k", grid(2, 1), &[Arg::U64(stop.address())], &service).unwrap();
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(calls.into_inner() > 5);
 }
 
 #[test]
@@ -336,20 +330,18 @@ fn an_idle_kernel_costs_next_to_nothing() {
     );
     let word = device.share(8).unwrap();
     let until = Instant::now() + Duration::from_millis(600);
+    let looks = AtomicU32::new(0);
     let service = || {
+        looks.fetch_add(1, Ordering::Relaxed);
         if Instant::now() > until {
             word.store_u32(0, 1);
         }
         false
     };
-    let used = || {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-    };
-    let before = used();
     module.run("k", grid(1, 32), &[Arg::U64(word.address())], &service).unwrap();
-    let spent = used() - before;
-    assert!(spent < Duration::from_millis(60), "{spent:?} of 600 ms"); // 5 %, and room for a busy machine
+    // Without pauses that grow there would be hundreds of thousands; where others have the cores there are fewer.
+    let looks = looks.into_inner();
+    assert!(looks < 6000, "{looks} looks in 600 ms");
 }
 
 #[test]

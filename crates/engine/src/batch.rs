@@ -1,12 +1,13 @@
 //! Slots on a device: room for a number of instances, set up, run and read back together.
 
+use crate::allowance::{MemoryRoom, Sizes};
 use crate::bus::{Bus, Guests};
 use crate::compile::Compiled;
 use crate::error::Error;
-use gpu_run_abi::launch::{self, Ending, local};
-use gpu_run_abi::layout::{GUARD, MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WARP, WORD, field};
+use gpu_run_abi::launch::{self, Ending};
+use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch};
-use gpu_run_device::{Arg, Buffer, Device, Grid, Module, Properties, Shared};
+use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
 use rustix::time::{ClockId, clock_gettime};
@@ -16,10 +17,8 @@ use std::time::{Duration, Instant};
 
 /// What part of a thread's stack is kept for frames that do not look how much is left.
 const STACK_RESERVE: u32 = 16;
-/// What part of a device's memory a warp's instances may grow to, or one where each lies by itself: beside them there may be what threads have of their own, which is more than half.
-const LARGEST: u64 = 4;
-/// Address space that a batch may take on a device whose memory costs nothing until it is touched.
-const RESERVATION: u64 = 1 << 42;
+/// The least stack that is worth a launch.
+const LEAST_STACK: u32 = 2 << 10;
 /// Cells of an interleaved slot that are read at once.
 const CELLS: usize = 1 << 14;
 /// Warps of a processor that run at a time; the others wait.
@@ -29,8 +28,7 @@ pub(crate) struct Batch {
     module: Arc<dyn Module>,
     compiled: Arc<Compiled>,
     capacity: u64,
-    rooms: Vec<Room>,
-    slot_bytes: u64,
+    sizes: Sizes,
     slots: Buffer,
     /// Kept for the addresses in the image.
     _constants: Option<Buffer>,
@@ -40,6 +38,7 @@ pub(crate) struct Batch {
     _ticket: Buffer,
     bus: Bus,
     stack_bytes: u32,
+    lowers_stack: bool,
     processors: u64,
     /// Threads of a block, where that is not left to the layout.
     lanes: Option<u32>,
@@ -82,77 +81,6 @@ impl Run {
     }
 }
 
-/// Where a memory lies in a slot, and how far it may grow.
-#[derive(Clone, Copy, Debug)]
-struct Room {
-    at: u64,
-    limit: u64,
-    /// Guest addresses below this have no place.
-    low: u64,
-}
-
-/// What a memory may grow to, in bytes, if `count` instances are to fit on the device.
-fn memory_limit(
-    compiled: &Compiled,
-    index: usize,
-    properties: &Properties,
-    count: u64,
-    max_memory: Option<u64>,
-) -> Result<u64, Error> {
-    let memory = compiled.memories[index];
-    let least = compiled.initial.memories[index].length;
-    if let Some(most) = max_memory.filter(|most| *most < least) {
-        return Err(Error::Limit(format!("its memory begins with {least} bytes, and --max-memory allows {most}")));
-    }
-    if !memory.grows {
-        return Ok(least);
-    }
-    let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
-    // Memory that is really taken is shared fairly, and some is left: stacks have a quarter of it, and there are code, and instances elsewhere.
-    let slots = |count| compiled.layout.slots(count);
-    let share = match properties.overcommits {
-        true => RESERVATION / slots(count.max(1)),
-        false => {
-            (properties.memory_bytes / 8 * 5 / slots(count.max(1))).min(properties.memory_bytes / LARGEST / slots(1))
-        }
-    };
-    let growing = compiled.memories.iter().filter(|memory| memory.grows).count() as u64;
-    let low = if index == 0 { compiled.slots.low } else { 0 };
-    let fair = share / growing / PAGE * PAGE + low;
-    let wanted = max_memory.map_or(u64::MAX, |most| most / PAGE * PAGE).min(declared);
-    Ok(wanted.min(fair).max(least))
-}
-
-/// What the largest of an instance's memories may grow to, likewise.
-pub(crate) fn largest_limit(
-    compiled: &Compiled,
-    properties: &Properties,
-    count: u64,
-    max_memory: Option<u64>,
-) -> Result<Option<u64>, Error> {
-    let limits = (0..compiled.memories.len()).map(|index| memory_limit(compiled, index, properties, count, max_memory));
-    Ok(limits.collect::<Result<Vec<_>, _>>()?.into_iter().max())
-}
-
-/// Where the memories lie: one behind the other, from where the first one has its place. And the bytes of a slot.
-fn rooms(
-    compiled: &Compiled,
-    properties: &Properties,
-    count: u64,
-    max_memory: Option<u64>,
-) -> Result<(Vec<Room>, u64), Error> {
-    let mut at = compiled.slots.memory;
-    let mut rooms = Vec::new();
-    for index in 0..compiled.memories.len() {
-        let limit = memory_limit(compiled, index, properties, count, max_memory)?;
-        let low = if index == 0 { compiled.slots.low } else { 0 };
-        rooms.push(Room { at, limit, low });
-        let in_slot = if compiled.slots.own > 0 { 0 } else { limit.saturating_sub(low) };
-        at = (at + in_slot + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
-    }
-    Ok((rooms, (at + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN)))
-}
-
 impl Batch {
     /// Room for `capacity` instances.
     pub(crate) fn new(
@@ -160,11 +88,11 @@ impl Batch {
         module: Arc<dyn Module>,
         compiled: Arc<Compiled>,
         capacity: u64,
-        max_memory: Option<u64>,
+        sizes: Sizes,
+        stack_bytes: u32,
     ) -> Result<Self, Error> {
         let properties = device.properties();
-        let (rooms, slot_bytes) = rooms(&compiled, properties, capacity, max_memory)?;
-        let slots = device.allocate(compiled.layout.slots(capacity) * slot_bytes)?;
+        let slots = device.allocate(compiled.layout.slots(capacity).saturating_mul(sizes.slot_bytes))?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
             false => Some(filled(device, &compiled.initial.constants)?),
@@ -174,7 +102,8 @@ impl Batch {
         let header = Header {
             memory_bytes,
             memory_fast: memory_bytes.saturating_sub(GUARD),
-            memory_limit: rooms.first().map_or(0, |room| compiled.slots.room(room.limit)),
+            memory_limit: sizes.memories.first().map_or(0, |room| compiled.slots.room(room.limit)),
+            growth_left: sizes.growth_left,
             stop: bus.stop_address(),
             ring: bus.ring_address(),
             ring_ticket: ticket.address(),
@@ -183,19 +112,18 @@ impl Batch {
             constants: constants.as_ref().map_or(0, Buffer::address),
             ..Header::default()
         };
-        let image = image(device, &compiled, &header, &rooms)?;
+        let image = image(device, &compiled, &header, &sizes.memories)?;
         Ok(Self {
             module,
             capacity,
-            rooms,
-            slot_bytes,
+            sizes,
             slots,
             _constants: constants,
             image,
             _ticket: ticket,
             bus,
-            // Beside memory of their own threads have half of it: what goes deeper runs again where there is all.
-            stack_bytes: if compiled.slots.own > 0 { properties.stack_bytes / 2 } else { properties.stack_bytes },
+            stack_bytes,
+            lowers_stack: false,
             processors: u64::from(properties.processors),
             lanes: None,
             ran: Duration::ZERO,
@@ -208,9 +136,18 @@ impl Batch {
         self.lanes = lanes;
     }
 
-    /// Bytes an instance's first memory may grow to.
-    pub(crate) fn memory_limit(&self) -> u64 {
-        self.rooms.first().map_or(0, |room| room.limit)
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Launches that the device has no memory for have a smaller stack.
+    pub(crate) fn lower_stack_if_need_be(&mut self) {
+        self.lowers_stack = true;
+    }
+
+    /// With another stack from the next launch on.
+    pub(crate) fn set_stack(&mut self, stack_bytes: u32) {
+        self.stack_bytes = stack_bytes;
     }
 
     pub(crate) fn device_bytes(&self) -> u64 {
@@ -230,7 +167,7 @@ impl Batch {
     pub(crate) fn describe(&self, local: Launch) -> Launch {
         let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
         let (ports, port_bytes) = (self.bus.ports_address(), self.bus.port_bytes());
-        Launch { image, pieces, ports, port_bytes, local: local.local | local::CLOCK, ..local }
+        Launch { image, pieces, ports, port_bytes, ..local }
     }
 
     /// Runs the instances in slots from 0 on, and gathers how they ended. `buffers` were told what to do. Gives back the contexts, and the number of host
@@ -245,15 +182,6 @@ impl Batch {
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
         self.bus.begin(guests, run.deadline)?;
         let flags = if run.fresh { FRESH } else { 0 } | if run.start && self.compiled.has_start { START } else { 0 };
-        let args = [
-            Arg::U64(self.slots.address()),
-            Arg::U64(self.slot_bytes),
-            Arg::U32(count as u32),
-            Arg::U32(run.selector),
-            Arg::U32(flags),
-            Arg::U32(self.stack_bytes - self.stack_bytes / STACK_RESERVE),
-            Arg::U64(buffers.launch.address()),
-        ];
         buffers.set_clock()?;
         let (bus, began) = (&self.bus, OnceLock::new());
         let serve = || {
@@ -261,17 +189,35 @@ impl Batch {
             began.get_or_init(Instant::now);
             bus.service()
         };
-        let result = self.module.run(KERNEL, self.grid(count), &args, &serve);
+        let mut stack_bytes = self.stack_bytes;
+        let result = loop {
+            let args = [
+                Arg::U64(self.slots.address()),
+                Arg::U64(self.sizes.slot_bytes),
+                Arg::U32(count as u32),
+                Arg::U32(run.selector),
+                Arg::U32(flags),
+                Arg::U32(stack_bytes - stack_bytes / STACK_RESERVE),
+                Arg::U64(buffers.launch.address()),
+            ];
+            match self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve) {
+                Err(DeviceError::OutOfMemory { .. }) if self.lowers_stack && stack_bytes > LEAST_STACK => {
+                    stack_bytes /= 2
+                }
+                result => break result,
+            }
+        };
+        self.stack_bytes = stack_bytes;
         let ended = self.bus.end();
         result?;
         let args = [
             Arg::U64(self.slots.address()),
-            Arg::U64(self.slot_bytes),
+            Arg::U64(self.sizes.slot_bytes),
             Arg::U32(count as u32),
             Arg::U64(buffers.endings.address()),
             Arg::U32(words(self.compiled.results(run.selector)) as u32),
         ];
-        self.module.run(ENDINGS, self.grid(count), &args, &|| false)?;
+        self.module.run(ENDINGS, self.grid(count, self.stack_bytes), &args, &|| false)?;
         self.ran = began.get().map_or(Duration::ZERO, Instant::elapsed);
         Ok(ended)
     }
@@ -281,11 +227,11 @@ impl Batch {
     }
 
     /// One thread for each of the first slots.
-    fn grid(&self, count: u64) -> Grid {
+    fn grid(&self, count: u64, stack_bytes: u32) -> Grid {
         // Few instances spread over the processors, one in each of as many warps as run at a time: lanes that part take turns.
         let threads = (count / (SCHEDULERS * self.processors).max(1)).clamp(1, WARP);
         let threads = self.lanes.map_or(threads, |lanes| u64::from(lanes).clamp(1, WARP));
-        let stack_bytes = self.stack_bytes + self.compiled.slots.own as u32;
+        let stack_bytes = stack_bytes + self.compiled.slots.own as u32;
         Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes }
     }
 
@@ -294,7 +240,7 @@ impl Batch {
     }
 
     fn offset(&self, slot: u64, at: u64) -> u64 {
-        self.compiled.layout.slot(slot, self.slot_bytes) + self.compiled.layout.offset(at)
+        self.compiled.layout.slot(slot, self.sizes.slot_bytes) + self.compiled.layout.offset(at)
     }
 
     pub(crate) fn write_word(&self, slot: u64, at: u64, word: u64) -> Result<(), Error> {
@@ -340,7 +286,7 @@ impl Batch {
 
     /// A memory of the instance in `slot`, as far as it reaches now.
     pub(crate) fn read_memory(&self, slot: u64, index: usize) -> Result<Vec<u8>, Error> {
-        let Some(room) = self.rooms.get(index) else { return Ok(Vec::new()) };
+        let Some(room) = self.sizes.memories.get(index) else { return Ok(Vec::new()) };
         let side = index.checked_sub(1).and_then(|side| self.compiled.slots.memories.get(side));
         let length = self.read_word(slot, side.map_or(field::MEMORY_BYTES, |place| place.length))?.min(room.limit);
         let mut memory = vec![0; length as usize];
@@ -397,6 +343,8 @@ impl Endings<'_> {
             status: word(offset_of!(Ending, status)),
             trap: word(offset_of!(Ending, trap)),
             exit_code: word(offset_of!(Ending, exit_code)),
+            memory_bytes: word(offset_of!(Ending, memory_bytes)),
+            growth_refused: word(offset_of!(Ending, growth_refused)),
         }
     }
 
@@ -414,7 +362,7 @@ pub(crate) fn filled(device: &dyn Device, bytes: &[u8]) -> Result<Buffer, Error>
 }
 
 /// What a fresh instance holds, in pieces: where in the slot, how many words, the words.
-fn image(device: &dyn Device, compiled: &Compiled, header: &Header, rooms: &[Room]) -> Result<Image, Error> {
+fn image(device: &dyn Device, compiled: &Compiled, header: &Header, rooms: &[MemoryRoom]) -> Result<Image, Error> {
     let (initial, slots) = (&compiled.initial, &compiled.slots);
     let mut fixed = vec![0u64; (slots.end / WORD) as usize];
     fixed[..header.words().len()].copy_from_slice(header.words());

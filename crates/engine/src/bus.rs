@@ -82,11 +82,15 @@ fn port_bytes(payload: u64) -> u64 {
 pub(crate) trait Quiet: Send + Sync {
     /// The instance in `slot` calls: what it did by itself until now comes first.
     fn heard(&self, slot: u32);
-    /// What it sees of the host, for its first call.
-    fn context(&self, slot: u32) -> Context;
+    /// What it sees of the host, for its first call; `None` if it has exited.
+    fn context(&self, slot: u32) -> Option<Context>;
     /// What it was answered to this question in an earlier run.
     fn answered(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _out: &mut Out) -> Answered {
         Answered::Never
+    }
+    /// Whether it was just denied something that it can have if it runs again: it ends here.
+    fn is_denied(&self, _slot: u32) -> bool {
+        false
     }
     /// What it is answered now.
     fn answer(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _reply: &Reply, _out: &Out) {}
@@ -323,7 +327,7 @@ impl Bus {
                 quiet.heard(slot);
             }
             if lane.context.is_none() && !lane.exited {
-                lane.context = Some(quiet.context(slot));
+                lane.context = quiet.context(slot);
             }
         }
         self.perform(quiet, lane, slot, call, words, out);
@@ -347,16 +351,15 @@ impl Bus {
             Answered::Was(reply) => reply,
             Answered::Never => {
                 let reply = context.call(call, asked, &lane.input, out);
+                if quiet.is_some_and(|quiet| quiet.is_denied(slot)) {
+                    return self.end_instance(lane, slot);
+                }
                 if let Some(quiet) = quiet {
                     quiet.answer(slot, call, asked, &lane.input, &reply, out);
                 }
                 reply
             }
-            Answered::Deviates => {
-                lane.input.clear();
-                lane.output.clear();
-                return self.deliver(lane, slot, bus::Reply::TRAP, 0);
-            }
+            Answered::Deviates | Answered::NoRoom => return self.end_instance(lane, slot),
         };
         if let Reply::Again { at } = answer {
             tracing::trace!(slot, call = call.function().name, ?at, "put aside");
@@ -387,6 +390,13 @@ impl Bus {
             }
             Reply::Again { .. } => unreachable!("handled above"),
         }
+    }
+
+    /// Answers a call by ending who called.
+    fn end_instance(&self, lane: &mut Lane, slot: u32) {
+        lane.input.clear();
+        lane.output.clear();
+        self.deliver(lane, slot, bus::Reply::TRAP, 0);
     }
 
     /// Tries the calls again that could not be answered: all that may have become possible.

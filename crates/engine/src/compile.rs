@@ -52,6 +52,18 @@ impl CompileOptions {
         if is_fit { self.own_memory } else { 0 }
     }
 
+    /// What the first half of the compiler needs to know of it, to compile these functions and all they reach.
+    pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
+        wasm::Options {
+            layout: self.layout,
+            entries,
+            trims: self.checks == Checks::Fast,
+            own_memory: self.own_memory().into(),
+            shape: self.shape,
+            optimize: true,
+        }
+    }
+
     /// The same, with what is done on such a device and not what was asked for: one key for one result.
     pub(crate) fn settled(&self, device: &Properties) -> Self {
         // On `cpu`, quick checks gain too little for a second build of what is linear.
@@ -62,7 +74,7 @@ impl CompileOptions {
 }
 
 /// Another build of the same program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Sibling {
     /// Memory in slots, where it can grow: for instances whose own does not suffice.
     Roomy,
@@ -70,6 +82,8 @@ pub(crate) enum Sibling {
     Exact,
     /// Each instance's memory by itself, and few lanes of a warp: may be faster, see `crate::probation`.
     Apart,
+    /// Right whatever happens, each instance's memory by itself: for those that want more than many can have.
+    Alone,
 }
 
 /// A module compiled to PTX; knows nothing of devices yet.
@@ -167,19 +181,7 @@ impl Compiled {
             entries.retain(|(_, entry)| entry.ty == FuncType::default());
         }
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
-        let trims = options.checks == Checks::Fast;
-        let own_memory = options.own_memory().into();
-        let clif = wasm::translate(
-            &module,
-            &wasm::Options {
-                layout: options.layout,
-                entries: functions,
-                trims,
-                own_memory,
-                shape: options.shape,
-                optimize: true,
-            },
-        )?;
+        let clif = wasm::translate(&module, &options.translation(functions))?;
         timed.lap("translate");
         let slots = clif.slots.clone();
         let ptx = ptx::emit(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm))?;
@@ -217,6 +219,7 @@ impl Compiled {
             Sibling::Roomy => options,
             Sibling::Exact => CompileOptions { checks: Checks::Exact, ..options },
             Sibling::Apart => Variant::apart(0).options(&options),
+            Sibling::Alone => CompileOptions { checks: Checks::Exact, layout: Layout::Linear, ..options },
         }
     }
 
@@ -226,11 +229,6 @@ impl Compiled {
             Ok(module) => Symbols::new(&module),
             Err(_) => Symbols::default(),
         })
-    }
-
-    /// Whether an instance can end because of how it was compiled, to be run again in another build.
-    pub(crate) fn may_run_again(&self) -> bool {
-        self.options.checks == Checks::Fast || self.slots.own > 0
     }
 
     pub fn ptx(&self) -> &str {

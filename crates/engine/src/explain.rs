@@ -4,15 +4,15 @@ use crate::compile::{CompileOptions, default_features, demangle, entries, ptx_pr
 use crate::error::Error;
 use gpu_run_ptx as ptx;
 use gpu_run_wasm::{self as wasm, FunctionKind};
-use wasmparser::Operator;
+use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
 pub struct Explained {
     pub index: u32,
     /// Demangled, where there is a name.
     pub name: String,
-    /// (offset in the file, instruction text)
-    pub wasm: Vec<(u32, String)>,
+    /// (offset in the file, a line of the text format)
+    pub wasm: Vec<(usize, String)>,
     /// Optimised CLIF, as text; lines carry `@offset` source locations.
     pub clif: String,
     pub ptx: String,
@@ -22,17 +22,7 @@ pub struct Explained {
 pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> Result<Vec<Explained>, Error> {
     let module = wasm::decode(bytes, default_features())?;
     let functions = entries(&module, &options.entry)?.into_iter().map(|(index, _)| index).collect();
-    let program = wasm::translate(
-        &module,
-        &wasm::Options {
-            layout: options.layout,
-            entries: functions,
-            trims: false,
-            own_memory: 0,
-            shape: options.shape,
-            optimize: true,
-        },
-    )?;
+    let program = wasm::translate(&module, &options.translation(functions))?;
     let shown: Vec<_> = program
         .functions
         .iter()
@@ -41,8 +31,9 @@ pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> 
         .map(|(i, f)| (i, f.index, demangle(&f.name), f.clif.display().to_string()))
         .collect();
     let program = ptx_program(program, options);
+    let lines = lines(bytes)?;
     let explain = |(i, index, name, clif): (usize, u32, String, String)| {
-        let wasm = module.operators(index).into_iter().map(|(at, op)| (at as u32, text(&op))).collect();
+        let wasm = lines.range(module.body_range(index)).map(|(offset, line)| (*offset, line.clone())).collect();
         Ok(Explained { index, name, wasm, clif, ptx: ptx::emit_function(&program, i)?.text })
     };
     shown.into_iter().map(explain).collect()
@@ -55,39 +46,66 @@ fn matches(function: &wasm::Function, filter: Option<&str>) -> bool {
     })
 }
 
-/// An operator as the text format writes it, its immediates as plain numbers.
-fn text(op: &Operator<'_>) -> String {
-    macro_rules! names {
-        ($( @$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
-            match op { $(Operator::$op { .. } => stringify!($visit),)* _ => "" }
-        };
-    }
-    let name = wasmparser::for_each_operator!(names).trim_start_matches("visit_");
-    const GROUPS: [&str; 12] =
-        ["i32", "i64", "f32", "f64", "v128", "local", "global", "memory", "table", "data", "elem", "ref"];
-    let mut line = match name.split_once('_') {
-        Some((group, rest)) if GROUPS.contains(&group) => format!("{group}.{rest}"),
-        _ => name.to_owned(),
-    };
-    // `Debug` gives the immediates as `Name { field: value, … }`.
-    let debug = format!("{op:?}");
-    if let Some((_, fields)) = debug.split_once(" { ") {
-        let fields = fields.trim_end_matches(" }");
-        let plain: Vec<_> = fields.split(", ").map(|f| f.split_once(": ").map_or(f, |(_, value)| value)).collect();
-        line = format!("{line} {}", plain.join(" "));
-    }
-    line
+/// The module in the text format, each line under the offset of what it shows.
+fn lines(bytes: &[u8]) -> Result<BTreeMap<usize, String>, Error> {
+    const INDENT: &str = "  ";
+    let mut text = String::new();
+    let lines = wasmprinter::Config::new()
+        .indent_text(INDENT)
+        .offsets_and_lines(bytes, &mut text)
+        .map_err(|error| Error::Internal(format!("the module cannot be printed: {error}")))?;
+    // Everything lies in the module's own parentheses.
+    let inner = |line: &str| line.strip_prefix(INDENT).unwrap_or(line).trim_end().to_owned();
+    Ok(lines.filter_map(|(offset, line)| Some((offset?, inner(line)))).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Operator, text};
+    use super::*;
+    use crate::compile::Entry;
+    use gpu_run_abi::Layout;
+    use gpu_run_ptx::Checks;
+
+    fn explained(layout: Layout, checks: Checks) -> Explained {
+        let text = r#"(module (memory 1)
+            (func (export "_start") (local i32)
+              (block (loop (br_if 1 (i32.gt_u (local.get 0) (i32.const 9)))
+                (i32.store offset=8 align=2 (local.get 0) (i32.const -1))
+                (local.set 0 (i32.add (local.get 0) (i32.const 4)))
+                (br 0)))
+              (f64.store (i32.const 0) (f64.const 0.5))))"#;
+        let bytes = wat::parse_str(text).unwrap();
+        let options = CompileOptions {
+            layout,
+            sm: 75,
+            entry: Entry::Start,
+            checks,
+            own_memory: 256 << 10,
+            registers: None,
+            shape: Default::default(),
+        };
+        explain(&bytes, &options, None).unwrap().remove(0)
+    }
 
     #[test]
-    fn operators_read_as_in_the_text_format() {
-        assert_eq!(text(&Operator::I32Add), "i32.add");
-        assert_eq!(text(&Operator::GlobalGet { global_index: 3 }), "global.get 3");
-        assert_eq!(text(&Operator::BrIf { relative_depth: 1 }), "br_if 1");
-        assert_eq!(text(&Operator::CallIndirect { type_index: 4, table_index: 0 }), "call_indirect 4 0");
+    fn wasm_is_printed_as_wasmprinter_does() {
+        let wasm = explained(Layout::Linear, Checks::Exact).wasm;
+        let text: Vec<&str> = wasm.iter().map(|(_, line)| line.as_str()).collect();
+        let expected = "(func (;0;) (type 0)|  (local i32)|  block ;; label = @1|    loop ;; label = @2|      local.get 0|      \
+                        i32.const 9|      i32.gt_u|      br_if 1 (;@1;)|      local.get 0|      i32.const -1|      \
+                        i32.store offset=8 align=2|      local.get 0|      i32.const 4|      i32.add|      local.set 0|      \
+                        br 0 (;@2;)|    end|  end|  i32.const 0|  f64.const 0x1p-1 (;=0.5;)|  f64.store|)";
+        assert_eq!(text, expected.split('|').collect::<Vec<_>>());
+        assert!(wasm.windows(2).all(|pair| pair[0].0 < pair[1].0), "{wasm:?}");
+    }
+
+    #[test]
+    fn the_build_that_map_runs_is_another_one() {
+        let [run, map] = [(Layout::Linear, Checks::Exact), (Layout::Interleaved, Checks::Fast)]
+            .map(|(layout, checks)| explained(layout, checks));
+        assert_eq!(run.wasm, map.wasm);
+        assert_ne!(run.ptx, map.ptx);
+        // A mapped build keeps the memory in the thread's own.
+        assert!(map.ptx.contains(".local.u32") && !run.ptx.contains(".local.u32"), "{}", map.ptx);
     }
 }

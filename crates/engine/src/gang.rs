@@ -29,6 +29,8 @@ const MOST_REGISTERS: u32 = 255;
 const STACK_RESERVE: u32 = 16;
 /// Stack of a thread where it costs nothing to have little.
 const STACK_BYTES: u32 = 256 << 10;
+/// The same on a GPU, which sets it aside for every thread that it can hold.
+const GPU_STACK_BYTES: u32 = 32 << 10;
 
 /// What a gang is made for. All of it is compiled into its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +252,7 @@ impl Gang {
     pub fn launch(&mut self, entry: &str) -> Result<Running, Error> {
         let selector = self.shared.program.selector(entry)?;
         let (sizes, device) = (self.shared.program.place.sizes, self.shared.program.device.properties());
-        let stack_bytes = if device.overcommits { STACK_BYTES } else { device.stack_bytes };
+        let stack_bytes = if device.overcommits { STACK_BYTES } else { device.stack_bytes.min(GPU_STACK_BYTES) };
         let grid = Grid { blocks: sizes.groups, threads: sizes.threads, stack_bytes };
         let args = [
             Arg::U64(self.shared.room.memory.address() + self.shared.room.region),

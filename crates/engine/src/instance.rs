@@ -1,11 +1,13 @@
 //! One instance that stays: instantiated once, called as often as one likes. What the official test suite and the fuzzer need.
 
+use crate::allowance::{Bounds, Limits};
 use crate::batch::{Batch, LaunchBuffers, Run};
 use crate::bus::Guests;
 use crate::error::Error;
 use crate::program::{End, Outcome, Program, Trap};
 use crate::value::{Value, ValueType};
 use gpu_run_abi::Launch;
+use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::slot::{Segment, TablePlace};
@@ -38,9 +40,9 @@ impl Instance {
         context: Context,
         max_memory: Option<u64>,
     ) -> Result<(Self, Option<Trap>), Error> {
-        let batch = program.batch(1, max_memory)?;
+        let batch = slots(&program, max_memory)?;
         let buffers = LaunchBuffers::new(program.device(), program.compiled(), 1)?;
-        buffers.write(&batch.describe(Launch::default()))?;
+        buffers.write(&batch.describe(Launch { local: local::CLOCK, ..Launch::default() }))?;
         let stillborn = program.compiled().initial.trap;
         let mut this = Self { batch, buffers, program, context: Some(context) };
         let run = Run { start: stillborn.is_none(), ..Run::fresh(u32::MAX, None) };
@@ -80,8 +82,7 @@ impl Instance {
         let context = self.context.take().ok_or_else(|| Error::Internal("the instance's last run failed".into()))?;
         let (contexts, _) = self.batch.launch(run, Guests::Contexts(vec![context]), &self.buffers)?;
         self.context = contexts.into_iter().next();
-        let outcome = self.program.compiled().outcomes(&self.buffers, 1, run.selector)?.pop();
-        outcome.ok_or_else(|| Error::Internal("a launch without an ending".into()))
+        self.program.compiled().first_outcome(&self.buffers, run.selector)
     }
 
     /// The value of an exported global.
@@ -136,6 +137,16 @@ impl Instance {
             },
         })
     }
+}
+
+/// A slot for one instance that stays: it cannot run again with more, and others may stay beside it.
+fn slots(program: &Program, max_memory: Option<u64>) -> Result<Batch, Error> {
+    let (device, compiled) = (program.device(), program.compiled());
+    let bounds = Bounds::new(device, compiled, max_memory, &Limits::default())?;
+    let allowance = bounds.resident(compiled, device.free_bytes()?, device.properties());
+    let mut batch = program.batch(1, bounds.sizes(compiled, allowance, true)?, allowance.stack)?;
+    batch.lower_stack_if_need_be();
+    Ok(batch)
 }
 
 /// What an instance holds, by its program's numbers.

@@ -7,15 +7,13 @@
 //! It asks the same, because all it sees is the same: arguments, environment, stdin, answers, random bytes ([`Random`]). What it could see the time by on the
 //! device alone is not: if an instance asks for something else because of that, it ends, and its record says so.
 //!
-//! Memory ends somewhere: the answers of all instances of a batch take up to [`ROOM`] bytes. An instance that finds no room any more has no journal, and cannot
-//! run again.
+//! Memory ends somewhere: the answers of all instances of a launch share so many bytes. An instance that finds none left is ended before it asks for anything else, and
+//! runs again beside fewer others; its journal goes with it.
 
 use gpu_run_abi::hostcall::Call;
 use gpu_run_wasi::{Errno, Out, Reply};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of answers that are kept of a batch.
-pub(crate) const ROOM: usize = 256 << 20;
 /// Bytes an instance asks for at once: all of a batch share what counts them.
 const PORTION: usize = 1 << 10;
 
@@ -30,9 +28,11 @@ pub(crate) struct Journal {
     given_bytes: usize,
     /// Bytes it may keep before it asks for more.
     allowed: usize,
-    /// Whether one could not be kept.
-    lost: bool,
+    /// Whether there was no room for the last one.
+    full: bool,
     deviated: bool,
+    /// Whether random bytes are kept, too: where nobody can make them again.
+    keeps_random: bool,
 }
 
 #[derive(Debug)]
@@ -66,14 +66,32 @@ pub(crate) enum Answered {
     Was(Reply),
     /// Something else was asked in its place.
     Deviates,
+    /// There is no room to keep what it would be answered.
+    NoRoom,
 }
 
 impl Journal {
+    /// One that keeps random bytes, too.
+    pub(crate) fn with_random() -> Self {
+        Self { keeps_random: true, ..Self::default() }
+    }
+
+    /// Whether something comes of asking, or the answer may be another one. What is not kept may be asked of the host in one run and of the device in another.
+    fn is_kept(&self, call: Call) -> bool {
+        match call {
+            Call::args_get | Call::args_sizes_get | Call::environ_get | Call::environ_sizes_get | Call::sched_yield => {
+                false
+            }
+            Call::random_get => self.keeps_random,
+            _ => true,
+        }
+    }
+
     /// The answer to a question in an instance's second run, its output in `out`; and how much of the question went to stdout and to stderr.
     pub(crate) fn again(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> (Answered, [usize; 2]) {
         let Some(answer) = self.answers.get(self.given) else { return (Answered::Never, [0; 2]) };
         if answer.call != call || answer.asked != hash(call, words, input) {
-            if has_no_effect(call) {
+            if !self.is_kept(call) {
                 return (Answered::Never, [0; 2]);
             }
             self.deviated = true;
@@ -93,7 +111,7 @@ impl Journal {
         (Answered::Was(Reply::Done(answer.errno)), more.written.map(|bytes| bytes as usize))
     }
 
-    /// Keeps an answer, if there is room.
+    /// Keeps an answer. If there is no room for it, it is the last.
     pub(crate) fn keep(
         &mut self,
         room: &AtomicUsize,
@@ -104,7 +122,7 @@ impl Journal {
     ) {
         // Who exits never runs again; who waits has no answer yet.
         let Reply::Done(errno) = *reply else { return };
-        if self.lost || self.given < self.answers.len() || has_no_effect(call) {
+        if self.given < self.answers.len() || !self.is_kept(call) {
             return;
         }
         let more = More { split: out.split, written: written.map(|bytes| bytes as u32) };
@@ -113,14 +131,12 @@ impl Journal {
         if self.allowed < bytes {
             let portion = bytes.max(PORTION);
             let take = |left: usize| left.checked_sub(portion);
-            if room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-                self.lost = true;
-                (self.answers, self.bytes) = (Vec::new(), Vec::new());
-                return;
+            match room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+                Ok(_) => self.allowed += portion,
+                Err(_) => self.full = true,
             }
-            self.allowed += portion;
         }
-        self.allowed -= bytes;
+        self.allowed = self.allowed.saturating_sub(bytes);
         let (asked, length) = (hash(call, words, input), out.bytes.len() as u32 | if has_more { HAS_MORE } else { 0 });
         self.answers.push(Answer { asked, call, errno, length });
         if has_more {
@@ -130,33 +146,20 @@ impl Journal {
         (self.given, self.given_bytes) = (self.answers.len(), self.bytes.len());
     }
 
-    /// Whether the instance can run again.
-    pub(crate) fn is_whole(&self) -> bool {
-        !self.lost
+    /// Whether there was no room for the last answer.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
     }
 
     /// The next run begins.
     pub(crate) fn rewind(&mut self) {
-        (self.given, self.given_bytes) = (0, 0);
+        (self.given, self.given_bytes, self.full, self.allowed) = (0, 0, false, 0);
     }
 
     /// Whether the run asked for something else than the one before, or for less.
     pub(crate) fn deviated(&self) -> bool {
         self.deviated || self.given < self.answers.len()
     }
-}
-
-/// Whether nothing comes of asking, and the answer is always the same: such a question may go to the host in one run and to the device in another.
-fn has_no_effect(call: Call) -> bool {
-    matches!(
-        call,
-        Call::args_get
-            | Call::args_sizes_get
-            | Call::environ_get
-            | Call::environ_sizes_get
-            | Call::random_get
-            | Call::sched_yield
-    )
 }
 
 /// Tells questions apart. It is made for every call: quick, and no secret.
@@ -253,7 +256,7 @@ mod tests {
             assert!(matches!(answered, Answered::Was(Reply::Done(Errno::Success))));
         }
         assert!(matches!(asked(&mut journal, &room, Call::fd_close, 3), Answered::Never));
-        assert!(journal.is_whole() && !journal.deviated());
+        assert!(!journal.is_full() && !journal.deviated());
     }
 
     #[test]
@@ -268,12 +271,21 @@ mod tests {
     }
 
     #[test]
-    fn without_room_there_is_no_journal_and_nothing_is_kept() {
-        let (mut journal, room) = (Journal::default(), AtomicUsize::new(3 * size_of::<Answer>()));
-        for word in 0..10 {
-            asked(&mut journal, &room, Call::fd_close, word);
+    fn a_journal_without_room_says_so_and_what_was_answered_is_kept() {
+        let (mut journal, room) = (Journal::default(), AtomicUsize::new(PORTION));
+        let mut answers = 0;
+        while !journal.is_full() {
+            asked(&mut journal, &room, Call::fd_close, answers);
+            answers += 1;
         }
-        assert!(!journal.is_whole() && journal.answers.is_empty());
+        assert!(journal.answers.len() as u64 == answers && answers > 10);
+        journal.rewind();
+        let more = AtomicUsize::new(1 << 20);
+        for word in 0..answers {
+            assert!(matches!(asked(&mut journal, &more, Call::fd_close, word), Answered::Was(_)));
+        }
+        assert!(matches!(asked(&mut journal, &more, Call::fd_close, 99), Answered::Never));
+        assert!(!journal.deviated());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //!
 //! [`Compiler`] does the first two through the cache: what was compiled once is loaded from there.
 
+mod allowance;
 mod batch;
 mod bus;
 mod compile;
@@ -29,6 +30,7 @@ mod probation;
 mod program;
 mod results;
 mod room;
+mod stage;
 mod succession;
 mod symbols;
 mod tune;
@@ -37,6 +39,7 @@ pub mod wast;
 mod wave;
 mod written;
 
+pub use allowance::{Allowance, Denied, Limits};
 pub use compile::{CompileOptions, Compiled, Entry};
 pub use compiler::{Compiler, Report, Request, compilations};
 pub use error::Error;
@@ -55,4 +58,3 @@ pub use results::{Done, Results};
 pub use succession::{Seat, Successor};
 pub use tune::{Trial, Tuning, Variant, measure, variants};
 pub use value::{Value, ValueType};
-pub use written::POOL as STDOUT_POOL;

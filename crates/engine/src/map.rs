@@ -6,36 +6,31 @@
 //! ```text
 //! begin    inputs to the device, launch ordered          inputs, line
 //! (runs)   the line's thread launches and serves         line, batch, bus
-//! finish   endings and outputs to the host               written, results
-//!          what a build could not finish runs again, with a safer one
+//! next     endings and outputs to the host               written, results
+//!          who could not finish runs again, otherwise    stage, allowance
 //!          if launches take long, another build is tried    probation
 //! ```
 //!
 //! Two batches can be under way: while one runs, the host makes the next ready and reads the results of the last.
 
-use crate::batch::LaunchBuffers;
-use crate::bus::Guests;
-use crate::compile::Sibling;
+use crate::allowance::{Allowance, Lack, Limits};
 use crate::error::Error;
-use crate::inputs::Inputs;
-use crate::journal;
-use crate::line::{Desk, Desks, Line, Ordered, Report, Watch};
-use crate::outbox::Outboxes;
+use crate::line::{Desk, Order, Ordered, Report, Unlaunched, Watch};
 use crate::probation::{Probation, Slow};
 use crate::program::{End, Program, RunStats};
 use crate::results::{Piece, Results};
+use crate::stage::{Called, Plan, Stage, Stages, is_shortage};
 use crate::tune::{Tuning, Variant};
 use crate::wave::stillborn;
-use crate::written::{Again, Given, POOL, Past, Wave};
+use crate::written::{CHUNK, Collected, Given, Past, Wave};
+use gpu_run_abi::Layout;
 use gpu_run_abi::launch::local;
-use gpu_run_abi::layout::WORD;
-use gpu_run_abi::{Launch, Layout};
-use gpu_run_device::Error as DeviceError;
+use gpu_run_device::Patience;
 use gpu_run_wasi::Builder;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One instance to run.
@@ -50,12 +45,10 @@ pub struct Job {
 
 /// The variable that tells an instance which it is.
 pub(crate) const NUMBER: &str = "GPU_RUN_INSTANCE";
-/// Instances that run again at once: few are expected.
-const AGAIN: usize = 1024;
-/// If more than one of so many instances has to run again for want of memory, all go to where there is more from then on.
-const MANY: usize = 16;
-/// The same for what quick checks cannot be sure of: exact ones take longer, so that to run some twice is less.
-const MOST: usize = 2;
+/// If more than one of so many instances outgrows what it was given, all that follow begin with more.
+const MANY_OUTGROWN: usize = 16;
+/// If more than one of so many is ended by quick checks, all that follow begin with exact ones: those take longer, so that to run some twice is less.
+const MANY_INEXACT: usize = 2;
 /// What runs again has the rest of its time; if all went by, so much of it once more: some may have ended long before the others were asked to.
 const LAST_CHANCE: u32 = 8;
 
@@ -69,17 +62,16 @@ pub struct Mapper {
 struct Inner {
     program: Arc<Program>,
     /// `None`: the module's segments do not fit, and no instance ever begins.
-    room: Option<Room>,
+    stages: Option<Stages>,
     watch: Option<Watch>,
-    pool: usize,
     /// As it was asked for.
     extent: Extent,
-    /// Other builds of the program, by [`Sibling`].
-    siblings: [Mutex<Option<Arc<Mapper>>>; 3],
-    /// Whether another one is faster.
+    /// How new batches run.
+    plan: Mutex<Option<Plan>>,
+    /// What instances were found to need, if it is more than they begin with.
+    learned: Mutex<Option<Allowance>>,
+    /// Whether another build is faster.
     probation: Probation,
-    /// All begin in this build instead: so many could not finish here, or it is faster.
-    instead: OnceLock<Sibling>,
 }
 
 /// How much of a device a [`Mapper`] takes.
@@ -87,54 +79,45 @@ struct Inner {
 pub struct Extent {
     /// Instances at once, if the device has memory for them.
     pub capacity: usize,
-    /// Bytes an instance's memory may grow to.
+    /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
     /// Lanes of a warp that run an instance, if not all do.
     pub lanes: Option<u32>,
     /// After such a launch another build is tried, unless nobody wants it: see [`crate::SLOW`].
     pub slow: Option<Slow>,
-}
-
-/// Slots, and what goes with them.
-struct Room {
-    line: Line,
-    desks: Desks,
-    inputs: Mutex<Inputs>,
-    /// What every launch is told.
-    launch: Launch,
-    selector: u32,
-    capacity: usize,
-    memory_limit: u64,
-    device_bytes: u64,
+    /// What instances were found to need, earlier.
+    pub learned: Option<Allowance>,
+    pub limits: Limits,
 }
 
 impl std::fmt::Debug for Mapper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mapper").field("program", &self.inner.program).field("capacity", &self.capacity()).finish()
+        f.debug_struct("Mapper").field("program", &self.inner.program).field("extent", &self.inner.extent).finish()
     }
 }
 
 impl Mapper {
-    /// Sets aside room for instances. Each calls `_start`. `watch` is called before every launch; what it gives is dropped after it.
+    /// A mapper whose instances each call `_start`. `watch` is called before every launch; what it gives is dropped after it.
     pub fn new(program: Arc<Program>, extent: Extent, watch: Option<Watch>) -> Result<Self, Error> {
-        Self::with_pool(program, extent, watch, POOL)
-    }
-
-    fn with_pool(program: Arc<Program>, extent: Extent, watch: Option<Watch>, pool: usize) -> Result<Self, Error> {
-        let room = match program.compiled().initial.trap {
+        let (selector, words) = program.compiled().arguments("_start", &[])?;
+        let stages = match program.compiled().initial.trap {
             Some(_) => None,
-            None => Some(Room::new(&program, extent)?),
+            None => Some(Stages::new(program.clone(), extent, Called { selector, words })?),
         };
-        let (siblings, instead) = (Default::default(), OnceLock::new());
         // The other build is one without these.
         let is_usual = program.compiled().layout == Layout::Interleaved && extent.lanes.is_none();
         let probation = Probation::new(extent.slow.filter(|_| is_usual));
-        Ok(Self { inner: Arc::new(Inner { program, room, watch, pool, extent, siblings, probation, instead }) })
+        let plan = Mutex::new(stages.as_ref().map(Stages::first));
+        let learned = Mutex::default();
+        Ok(Self { inner: Arc::new(Inner { program, stages, watch, extent, plan, learned, probation }) })
     }
 
     /// How many instances run at once. A batch may have more: they go one launch after the other.
-    pub fn capacity(&self) -> usize {
-        self.inner.room.as_ref().map_or(usize::MAX, |room| room.capacity)
+    pub fn capacity(&self) -> Result<usize, Error> {
+        match self.inner.begin(self.inner.extent.capacity)? {
+            Some((_, stage)) => Ok(stage.capacity()),
+            None => Ok(usize::MAX),
+        }
     }
 
     /// Runs one instance for each job and says what became of each, in order. Those that run at once have `timeout`; what
@@ -146,45 +129,37 @@ impl Mapper {
     /// Begins a batch. If two are under way that nobody has finished, it waits for one of them: a thread that begins
     /// has to finish, or leave that to another one.
     pub fn begin(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<Pending, Error> {
-        self.begin_with(jobs, HashMap::new(), timeout)
-    }
-
-    /// The same for jobs of which some have run before, by place.
-    fn begin_with(
-        &self,
-        jobs: Vec<Job>,
-        pasts: HashMap<usize, Past>,
-        timeout: Option<Duration>,
-    ) -> Result<Pending, Error> {
-        if let Some(instead) = self.inner.instead.get() {
-            return self.inner.sibling(*instead, self.capacity())?.begin_with(jobs, pasts, timeout);
-        }
-        // What has run before has its own build.
-        let tried = if pasts.is_empty() { self.inner.probation.part_of(jobs.len().min(self.capacity())) } else { 0 };
+        let inner = &self.inner;
+        let begun = inner.begin(jobs.len())?;
+        let capacity = begun.as_ref().map_or(0, |(_, stage)| stage.capacity());
+        let tried = inner.probation.part_of(jobs.len().min(capacity));
         let usual = jobs.len() - tried;
+        let stats = RunStats { instances: jobs.len() as u64, ..RunStats::default() };
         let mut pending = Pending {
-            mapper: self.inner.clone(),
+            mapper: inner.clone(),
+            stage: begun.map(|(_, stage)| stage),
             left: 0..usual,
             tried: (tried > 0).then_some(usual..jobs.len()),
-            kept: None,
             jobs: Arc::new(jobs),
-            pasts,
             timeout,
-            pool: Arc::new(AtomicUsize::new(self.inner.pool)),
-            journal_room: Arc::new(AtomicUsize::new(journal::ROOM)),
             under_way: VecDeque::new(),
-            stats: RunStats::default(),
+            unfinished: None,
+            stats,
         };
-        if let Some(room) = &self.inner.room
+        if let Some(stage) = pending.stage.clone()
             && !pending.left.is_empty()
         {
-            let make = || room.desk(&self.inner.program);
-            pending.launch(room, room.desks.take(make)?)?;
+            let make = || stage.desk();
+            match stage.desks.take(make) {
+                Ok(desk) => pending.launch_next(&stage, desk)?,
+                Err(error) if is_shortage(&error) => return Ok(pending),
+                Err(error) => return Err(error),
+            }
             // Of a large batch, two launches can be under way; to wait for a desk here could be for ever.
             while !pending.left.is_empty()
-                && let Some(desk) = room.desks.take_now(make)
+                && let Some(Ok(desk)) = stage.desks.take_now(make)
             {
-                pending.launch(room, desk?)?;
+                pending.launch_next(&stage, desk)?;
             }
         }
         Ok(pending)
@@ -195,17 +170,20 @@ impl Mapper {
         self.inner.probation.is_due()
     }
 
-    /// What was found out about the builds, if another one was tried.
+    /// What was found out: about the builds, if another one was tried, and about what instances need.
     pub fn tuning(&self) -> Option<Tuning> {
         let own_memory = self.inner.program.compiled().slots.own > 0;
         let (registers, batch) = (self.inner.program.compiled().options.registers, self.inner.extent.capacity as u32);
-        self.inner.probation.tuning(Variant { interleaved: true, own_memory, lanes: None, registers, batch })
+        let usual = Variant { interleaved: true, own_memory, lanes: None, registers, batch };
+        let (trials, learned) = (self.inner.probation.trials(usual), *lock(&self.inner.learned));
+        (trials.is_some() || learned.is_some())
+            .then(|| Tuning { trials: trials.unwrap_or_default(), learned: learned.or(self.inner.extent.learned) })
     }
 
     /// Waits until all that was begun is finished, by whoever does it.
     pub fn settle(&self) {
-        if let Some(room) = &self.inner.room {
-            room.desks.wait_for_all();
+        if let Some(stages) = &self.inner.stages {
+            stages.settle();
         }
     }
 }
@@ -213,63 +191,82 @@ impl Mapper {
 impl Drop for Mapper {
     fn drop(&mut self) {
         // A batch that is still pending may keep the rest, but not the slots.
-        if let Some(room) = &self.inner.room {
-            room.line.close();
+        if let Some(stages) = &self.inner.stages {
+            stages.close();
         }
     }
 }
 
-impl Room {
-    fn new(program: &Program, extent: Extent) -> Result<Self, Error> {
-        let (selector, _) = program.compiled().arguments("_start", &[])?;
-        let capacity = extent.capacity.max(1);
-        // What an instance may have does not change if fewer fit.
-        let most = program.memory_limit(capacity as u64, extent.max_memory)?;
-        let (capacity, mut batch) = fitting(capacity, |capacity| program.batch(capacity as u64, most))?;
-        batch.set_lanes(extent.lanes);
-        let launch = batch.describe(Launch::default());
-        let (memory_limit, device_bytes) = (batch.memory_limit(), batch.device_bytes());
-        let (line, desks, inputs) = (Line::new(batch)?, Desks::default(), Mutex::default());
-        let room = Self { line, desks, inputs, launch, selector, capacity, memory_limit, device_bytes };
-        // The first is always needed: if there is no memory for it, that is told now.
-        room.desks.put(Some(room.desks.take(|| room.desk(program))?));
-        Ok(room)
-    }
-
-    fn desk(&self, program: &Program) -> Result<Desk, Error> {
-        let (device, slots) = (program.device(), self.capacity as u64);
-        Ok(Desk {
-            buffers: LaunchBuffers::new(device, program.compiled(), self.capacity)?,
-            inputs: device.allocate(slots * 2 * WORD)?,
-            strings: None,
-            outboxes: Arc::new(Outboxes::new(device, slots)?),
-        })
+impl Inner {
+    /// Where so many new instances run.
+    fn begin(&self, count: usize) -> Result<Option<(&Stages, Arc<Stage>)>, Error> {
+        let (Some(stages), Some(plan)) = (&self.stages, *lock(&self.plan)) else { return Ok(None) };
+        Ok(Some((stages, stages.get(plan, count)?)))
     }
 }
 
 /// A batch that was begun.
 pub struct Pending {
     mapper: Arc<Inner>,
+    /// Where it began; `None` if no instance ever begins.
+    stage: Option<Arc<Stage>>,
     jobs: Arc<Vec<Job>>,
     /// Those that were not launched yet.
     left: Range<usize>,
-    /// Those that are to try another build, behind all others,
+    /// Those that are to try another build, behind all others.
     tried: Option<Range<usize>>,
-    /// and a desk for them if they cannot.
-    kept: Option<Box<Desk>>,
-    /// Those that have run before and were not launched yet, by place.
-    pasts: HashMap<usize, Past>,
     timeout: Option<Duration>,
-    pool: Arc<AtomicUsize>,
-    journal_room: Arc<AtomicUsize>,
     /// In order. Each has a desk, which goes back.
     under_way: VecDeque<UnderWay>,
+    unfinished: Option<Unfinished>,
     stats: RunStats,
 }
 
 struct UnderWay {
+    stage: Arc<Stage>,
     ordered: Ordered,
     wave: Arc<Wave>,
+    /// Which of the batch's jobs these are.
+    range: Range<usize>,
+    /// Another build is tried.
+    is_trial: bool,
+}
+
+/// A launch of which some have to run again.
+struct Unfinished {
+    /// Of so many instances each, but for the last; those that were handed on are gone.
+    pieces: VecDeque<Piece>,
+    /// The first slot of the first piece.
+    first: usize,
+    /// The first slot's job.
+    job: usize,
+    /// Who runs again, by slot.
+    holes: BTreeMap<usize, Hole>,
+    /// The time they have.
+    timeout: Option<Duration>,
+    patience: Patience,
+    /// What was found out about those that had lacked something and then finished.
+    needs: Needs,
+    instances: usize,
+    from: Plan,
+}
+
+/// What instances were seen to need.
+#[derive(Default)]
+struct Needs {
+    memory: Vec<u64>,
+    stack: Vec<u32>,
+    /// How many found what all share used up, and what they and others have printed.
+    shared: usize,
+    printed: usize,
+}
+
+/// An instance that runs again.
+struct Hole {
+    plan: Plan,
+    past: Option<Past>,
+    /// All that it lacked until now.
+    lacked: Lack,
 }
 
 impl std::fmt::Debug for Pending {
@@ -281,214 +278,434 @@ impl std::fmt::Debug for Pending {
 impl Pending {
     /// Waits until the batch has run, and says what became of each job, in order.
     pub fn finish(mut self) -> Result<(Results, RunStats), Error> {
-        let mapper = self.mapper.clone();
-        self.stats.instances = self.jobs.len() as u64;
-        let Some(room) = &mapper.room else { return Ok((self.stillborn(), std::mem::take(&mut self.stats))) };
-        self.stats.device_bytes = room.device_bytes;
-        let mut results = Results::default();
-        while let Some(UnderWay { ordered, wave }) = self.under_way.pop_front() {
-            let (desk, report) = ordered.wait();
-            let ran = report.as_ref().map_or(Duration::ZERO, |report| report.run);
-            let collected = self.collect(desk.as_deref(), &wave, report);
-            // The next part goes first: what runs again can do so beside it.
-            match desk {
-                Some(desk) if !self.left.is_empty() && collected.is_ok() => self.launch(room, desk)?,
-                Some(desk) if self.tried.is_some() && self.under_way.is_empty() => self.kept = Some(desk),
-                desk => room.desks.put(desk),
+        let mut all = Results::default();
+        while let Some(part) = self.next_part()? {
+            all.append(part);
+        }
+        Ok((all, self.take_stats()))
+    }
+
+    /// What was spent since it was asked last.
+    pub fn take_stats(&mut self) -> RunStats {
+        std::mem::take(&mut self.stats)
+    }
+
+    /// Waits for the next jobs of the batch, and says what became of them. What many of them wrote need not be in memory at once.
+    pub fn next_part(&mut self) -> Result<Option<Results>, Error> {
+        if self.mapper.stages.is_none() {
+            let code = self.mapper.program.compiled().initial.trap;
+            let mut results = Results::default();
+            for _ in std::mem::take(&mut self.left) {
+                results.push(code.map_or(End::Returned, stillborn), b"", b"", None);
             }
-            let (pieces, again) = collected?;
-            let first = results.len();
-            results.append(pieces.into());
-            self.run_again(&wave, first, &again, ran, &mut results)?;
-            if let Some(desk) = self.kept.take() {
-                self.try_other(room, desk, &mut results)?;
+            return Ok(Some(results).filter(|results| !results.is_empty()));
+        }
+        loop {
+            if let Some(unfinished) = &mut self.unfinished {
+                let ready = unfinished.ready();
+                if unfinished.holes.is_empty() {
+                    self.learn();
+                    self.unfinished = None;
+                }
+                if !ready.is_empty() {
+                    return Ok(Some(ready.into()));
+                }
+                self.run_again()?;
+                continue;
+            }
+            let Some(next) = self.under_way.pop_front() else {
+                match self.launch_rest()? {
+                    true => continue,
+                    false => return Ok(None),
+                }
+            };
+            self.finish_launch(next)?;
+        }
+    }
+
+    /// Launches what is left when nothing is under way: what a build is tried with, or what there was no memory for.
+    fn launch_rest(&mut self) -> Result<bool, Error> {
+        let Some(stage) = self.stage.clone() else { return Ok(false) };
+        if self.left.is_empty() {
+            let Some(tried) = self.tried.take() else { return Ok(false) };
+            self.left = tried;
+            match self.mapper.stages.as_ref().map(|stages| stages.get(stages.apart(stage.plan), self.left.len())) {
+                Some(Ok(other)) => {
+                    // All at once, or its speed says nothing.
+                    self.launch_on(&other, self.left.clone(), true)?;
+                    self.left = 0..0;
+                    return Ok(true);
+                }
+                Some(Err(error)) if !error.is_device_lost() => {
+                    tracing::info!(%error, "no other build can be tried");
+                    self.mapper.probation.judge(None);
+                }
+                Some(Err(error)) => return Err(error),
+                None => {}
             }
         }
-        Ok((results, std::mem::take(&mut self.stats)))
+        let range = self.left.start..self.left.end.min(self.left.start + stage.capacity());
+        self.left.start = range.end;
+        self.launch_on(&stage, range, false)?;
+        Ok(true)
+    }
+
+    fn launch_on(&mut self, stage: &Arc<Stage>, range: Range<usize>, is_trial: bool) -> Result<(), Error> {
+        let desk = Box::new(stage.desk()?);
+        let (jobs, job) = (self.jobs.clone(), range.start);
+        match self.order(stage, desk, jobs, range.clone(), HashMap::new(), self.timeout) {
+            Ok((ordered, wave)) => {
+                self.under_way.push_back(UnderWay { stage: stage.clone(), ordered, wave, range, is_trial });
+                Ok(())
+            }
+            Err((_, error)) if is_shortage(&error) => {
+                let plan = self.after_shortage(stage, Unlaunched::NoSlots, &mut Patience::default())?;
+                self.unfinished = Some(Unfinished::nothing(job, range.len(), plan, self.timeout));
+                Ok(())
+            }
+            Err((_, error)) => Err(error),
+        }
     }
 
     /// Launches as many as there is room for.
-    fn launch(&mut self, room: &Room, desk: Box<Desk>) -> Result<(), Error> {
+    fn launch_next(&mut self, stage: &Arc<Stage>, desk: Box<Desk>) -> Result<(), Error> {
         let began = Instant::now();
-        let range = self.left.start..self.left.end.min(self.left.start + room.capacity);
-        self.left.start = range.end;
-        let ordered = self.order(room, desk, range).map_err(|(desk, error)| {
-            room.desks.put(Some(desk));
-            error
-        });
+        let range = self.left.start..self.left.end.min(self.left.start + stage.capacity());
+        let ordered = self.order(stage, desk, self.jobs.clone(), range.clone(), HashMap::new(), self.timeout);
         self.stats.prepare += began.elapsed();
-        self.under_way.push_back(ordered?);
+        match ordered {
+            Ok((ordered, wave)) => {
+                self.left.start = range.end;
+                self.under_way.push_back(UnderWay { stage: stage.clone(), ordered, wave, range, is_trial: false });
+                Ok(())
+            }
+            Err((desk, error)) => {
+                stage.desks.put(Some(desk));
+                // Later, when others need less.
+                if is_shortage(&error) { Ok(()) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Puts what some jobs are given on the device, and orders their launch.
+    fn order(
+        &self,
+        stage: &Arc<Stage>,
+        mut desk: Box<Desk>,
+        jobs: Arc<Vec<Job>>,
+        range: Range<usize>,
+        pasts: HashMap<u32, Past>,
+        timeout: Option<Duration>,
+    ) -> Result<(Ordered, Arc<Wave>), (Box<Desk>, Error)> {
+        let written = lock(&stage.inputs).write(stage.program.device(), &mut desk, &jobs[range.clone()]);
+        let mut launch = match written {
+            Ok(launch) => launch,
+            Err(error) => return Err((desk, error)),
+        };
+        launch.local |= local::CLOCK;
+        if !pasts.is_empty() {
+            // The host knows which bytes they were given before.
+            launch.local &= !local::RANDOM;
+        }
+        let Plan { is_last, .. } = stage.plan;
+        let has_more_stack = self.mapper.stages.as_ref().is_some_and(|stages| stages.has_more_stack(stage.stack()));
+        let Extent { max_memory, limits: Limits { output_bytes, answer_bytes, .. }, .. } = self.mapper.extent;
+        let (key, first) = (launch.key, launch.first);
+        let given = Given { key, first, is_last, has_more_stack, output_bytes, max_memory };
+        let count = range.len();
+        let shared = [output_bytes, answer_bytes].map(|bytes| Arc::new(AtomicUsize::new(bytes)));
+        let wave = Arc::new(Wave::new(jobs, range, desk.outboxes.clone(), shared, given, pasts));
+        let (selector, stack, watch) = (stage.selector(), stage.stack(), self.mapper.watch.clone());
+        let (slots, guests) = (stage.capacity().max(count), wave.clone());
+        let order = Order { desk, count, slots, guests, launch, selector, stack, timeout, watch };
+        Ok((stage.line.order(order)?, wave))
+    }
+
+    /// Waits for a launch, launches the next one, and reads what became of the instances.
+    fn finish_launch(&mut self, next: UnderWay) -> Result<(), Error> {
+        let UnderWay { stage, ordered, wave, range, is_trial } = next;
+        let (desk, report) = ordered.wait();
+        let collected = match report {
+            Ok(report) => self.collect(&stage, desk.as_deref(), &wave, report).map(|collected| Ok((collected, report))),
+            Err(Unlaunched::Failed(error)) => Err(error),
+            Err(short) => Ok(Err(short)),
+        };
+        // The next part goes first: what runs again can do so beside it.
+        match desk {
+            _ if is_trial => {}
+            Some(desk) if !self.left.is_empty() && matches!(collected, Ok(Ok(_))) => self.launch_next(&stage, desk)?,
+            desk => stage.desks.put(desk),
+        }
+        let job = range.start;
+        let (collected, report) = match collected? {
+            Ok(collected) => collected,
+            Err(short) => {
+                if is_trial {
+                    self.mapper.probation.judge(None);
+                }
+                let plan = self.after_shortage(&stage, short, &mut Patience::default())?;
+                let mut unfinished = Unfinished::nothing(job, range.len(), plan, self.timeout);
+                for (slot, hole) in &mut unfinished.holes {
+                    hole.past = wave.past(*slot);
+                }
+                self.unfinished = Some(unfinished);
+                return Ok(());
+            }
+        };
+        if is_trial && self.mapper.probation.judge(Some((range.len(), report.run))) {
+            *lock(&self.mapper.plan) = Some(stage.plan);
+        } else if !is_trial {
+            self.mapper.probation.note(range.len(), report.run, self.timeout);
+        }
+        let timeout = self.timeout.map(|timeout| timeout.saturating_sub(report.run).max(timeout / LAST_CHANCE));
+        self.unfinished = Some(self.unfinished_of(&stage, &wave, job, collected, timeout));
         Ok(())
     }
 
-    fn order(&mut self, room: &Room, mut desk: Box<Desk>, range: Range<usize>) -> Result<UnderWay, (Box<Desk>, Error)> {
-        let mut inputs = room.inputs.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = inputs.write(self.mapper.program.device(), &mut desk, &self.jobs[range.clone()]);
-        drop(inputs);
-        let pasts: HashMap<u32, Past> = range
-            .clone()
-            .filter_map(|place| Some(((place - range.start) as u32, self.pasts.remove(&place)?)))
-            .collect();
-        let Launch { image, pieces, ports, port_bytes, local: always, .. } = room.launch;
-        let told = written.and_then(|mut local| {
-            if !pasts.is_empty() {
-                // The host knows which bytes they were given before.
-                local.local &= !local::RANDOM;
-            }
-            let told = Launch { image, pieces, ports, port_bytes, local: local.local | always, ..local };
-            desk.buffers.write(&told)?;
-            Ok(Given { key: local.key, first: local.first, journals: self.mapper.program.compiled().may_run_again() })
-        });
-        let given = match told {
-            Ok(given) => given,
-            Err(error) => return Err((desk, error)),
-        };
-        let count = range.len();
-        let room_left = [self.pool.clone(), self.journal_room.clone()];
-        let wave = Arc::new(Wave::new(self.jobs.clone(), range, desk.outboxes.clone(), room_left, given, pasts));
-        let guests = Guests::Quiet(count, wave.clone());
-        let ordered = room.line.order(desk, room.selector, guests, self.timeout, self.mapper.watch.clone())?;
-        Ok(UnderWay { ordered, wave })
-    }
-
     /// Reads what became of the instances of a launch that has ended.
-    fn collect(
-        &mut self,
-        desk: Option<&Desk>,
-        wave: &Wave,
-        report: Result<Report, Error>,
-    ) -> Result<(Vec<Piece>, Again), Error> {
-        let report = report?;
+    fn collect(&mut self, stage: &Stage, desk: Option<&Desk>, wave: &Wave, report: Report) -> Result<Collected, Error> {
         self.stats.launches += 1;
         self.stats.hostcalls += report.hostcalls;
         self.stats.run += report.run;
-        self.mapper.probation.note(wave.jobs().len(), report.run, self.timeout);
         self.stats.service += report.service;
+        self.stats.device_bytes = self.stats.device_bytes.max(report.device_bytes);
         let Some(desk) = desk else { return Err(Error::Internal("a launch without its buffers".into())) };
         let began = Instant::now();
         let endings = desk.buffers.endings(wave.jobs().len(), 0)?;
-        let collected = wave.results(self.mapper.program.compiled(), &endings, report.stopped);
+        let collected = wave.results(stage.program.compiled(), &endings, report.stopped);
         self.stats.collect += began.elapsed();
         collected
     }
 
-    /// Runs the last part of the batch in another build, to see whether it is faster. If there is none, it is launched here.
-    fn try_other(&mut self, room: &Room, desk: Box<Desk>, results: &mut Results) -> Result<(), Error> {
-        let tried = self.tried.take().unwrap_or_default();
-        let other = self.mapper.sibling(Sibling::Apart, tried.len());
-        if let Err(error) = &other
-            && !error.is_device_lost()
-        {
-            tracing::info!(%error, "no other build can be tried");
-            self.mapper.probation.judge(None);
-            self.left = tried;
-            return self.launch(room, desk);
-        }
-        room.desks.put(Some(desk));
-        let jobs = self.jobs[tried.clone()].to_vec();
-        let (done, stats) = other?.begin_with(jobs, HashMap::new(), self.timeout)?.finish()?;
-        match self.mapper.probation.judge(Some((tried.len(), stats.run))) {
-            true => drop(self.mapper.instead.set(Sibling::Apart)), // one that is needed stays
-            false => drop(self.mapper.lock(Sibling::Apart).take()),
-        }
-        self.stats.add(&RunStats { instances: 0, ..stats });
-        results.append(done);
-        Ok(())
-    }
-
-    /// Runs those of a wave again that its build could not finish, in the time that is left. The wave's results begin at `first`.
-    fn run_again(
-        &mut self,
+    /// What is left to do of a launch, and how what comes next runs.
+    fn unfinished_of(
+        &self,
+        stage: &Stage,
         wave: &Wave,
-        first: usize,
-        again: &Again,
-        ran: Duration,
-        results: &mut Results,
-    ) -> Result<(), Error> {
-        let timeout = self.timeout.map(|timeout| timeout.saturating_sub(ran).max(timeout / LAST_CHANCE));
-        for (safer, slots, some) in [(Sibling::Roomy, &again.roomy, MANY), (Sibling::Exact, &again.exact, MOST)] {
-            if slots.len() > wave.jobs().len() / some {
-                let _ = self.mapper.instead.set(safer); // the first stays
+        job: usize,
+        collected: Collected,
+        timeout: Option<Duration>,
+    ) -> Unfinished {
+        let mut unfinished = Unfinished {
+            pieces: VecDeque::new(),
+            first: 0,
+            job,
+            holes: BTreeMap::new(),
+            timeout,
+            patience: Patience::default(),
+            needs: Needs::default(),
+            instances: wave.jobs().len(),
+            from: stage.plan,
+        };
+        if let Some(stages) = &self.mapper.stages {
+            let is_inexact = collected.exact.len() > wave.jobs().len() / MANY_INEXACT;
+            let mut plan = lock(&self.mapper.plan);
+            if is_inexact && plan.is_some_and(|plan| plan.build == stage.plan.build) {
+                *plan = Some(stages.exact(stage.plan));
+            }
+            drop(plan);
+            unfinished.add(stages, stage.plan, wave, &collected, |slot| slot);
+        }
+        unfinished.needs.printed = collected.pieces.iter().map(Piece::printed).sum();
+        unfinished.pieces = collected.pieces.into();
+        unfinished
+    }
+
+    /// Runs some of those again that could not finish, the first of them among them.
+    fn run_again(&mut self) -> Result<(), Error> {
+        let (mapper, jobs) = (self.mapper.clone(), self.jobs.clone());
+        let (Some(stages), Some(mut unfinished)) = (&mapper.stages, self.unfinished.take()) else { return Ok(()) };
+        let Some(plan) = unfinished.holes.values().next().map(|hole| hole.plan) else { return Ok(()) };
+        let alike = unfinished.holes.values().filter(|hole| hole.plan == plan).count();
+        let stage = stages.get(plan, alike)?;
+        let is_alike = unfinished.holes.iter().filter(|(_, hole)| hole.plan == plan);
+        let slots: Vec<usize> = is_alike.map(|(slot, _)| *slot).take(stage.capacity()).collect();
+        tracing::debug!(count = slots.len(), of = unfinished.holes.len(), ?plan, "run again");
+        let again: Vec<Job> = slots.iter().map(|slot| jobs[unfinished.job + slot].clone()).collect();
+        let mut pasts = HashMap::new();
+        for (at, slot) in slots.iter().enumerate() {
+            let past = unfinished.holes.get_mut(slot).and_then(|hole| hole.past.take());
+            pasts.extend(past.map(|past| (at as u32, past)));
+        }
+        let count = again.len();
+        // One of its own: those that the stage has may wait for who waits here.
+        let desk = match stage.desk() {
+            Ok(desk) => Box::new(desk),
+            Err(error) if is_shortage(&error) => {
+                let plan = self.after_shortage(&stage, Unlaunched::NoSlots, &mut unfinished.patience)?;
+                unfinished.put_back(&slots, plan, |at| pasts.remove(&(at as u32)));
+                self.unfinished = Some(unfinished);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let ordered = self.order(&stage, desk, Arc::new(again), 0..count, pasts, unfinished.timeout);
+        let (ordered, wave) = ordered.map_err(|(_, error)| error)?;
+        let (desk, report) = ordered.wait();
+        match report {
+            Ok(report) => {
+                self.stats.again += count as u64;
+                let mut collected = self.collect(&stage, desk.as_deref(), &wave, report)?;
+                unfinished.take(&mut collected, &slots, plan);
+                unfinished.add(stages, plan, &wave, &collected, |at| slots[at]);
+            }
+            Err(Unlaunched::Failed(error)) => return Err(error),
+            Err(short) => {
+                let plan = self.after_shortage(&stage, short, &mut unfinished.patience)?;
+                unfinished.put_back(&slots, plan, |at| wave.past(at));
             }
         }
-        for (safer, slots) in [(Sibling::Roomy, &again.roomy), (Sibling::Exact, &again.exact)] {
-            if slots.is_empty() {
-                continue;
-            }
-            tracing::debug!(count = slots.len(), ?safer, "run again");
-            let jobs = slots.iter().map(|slot| wave.jobs()[*slot].clone()).collect();
-            let pasts = slots.iter().enumerate().filter_map(|(place, slot)| Some((place, wave.past(*slot)?))).collect();
-            let (done, more) = self.mapper.sibling(safer, slots.len())?.begin_with(jobs, pasts, timeout)?.finish()?;
-            self.stats.add(&RunStats { instances: 0, again: more.again + slots.len() as u64, ..more });
-            for (slot, done) in slots.iter().zip(done.iter()) {
-                results.replace(first + slot, done);
-            }
-        }
+        self.unfinished = Some(unfinished);
         Ok(())
     }
 
-    fn stillborn(&self) -> Results {
-        let mut results = Results::default();
-        let code = self.mapper.program.compiled().initial.trap;
-        for _ in self.jobs.iter() {
-            results.push(code.map_or(End::Returned, stillborn), b"", b"", false);
+    fn after_shortage(&self, stage: &Stage, why: Unlaunched, patience: &mut Patience) -> Result<Plan, Error> {
+        let Some(stages) = &self.mapper.stages else { return Ok(stage.plan) };
+        let plan = stages.after_shortage(stage, why, patience)?;
+        let mut front = lock(&self.mapper.plan);
+        if front.is_some_and(|front| front == stage.plan) {
+            *front = Some(plan);
         }
-        results
+        Ok(plan)
+    }
+
+    /// Has the batches that follow begin with what many of a launch were found to need.
+    fn learn(&mut self) {
+        let (Some(stages), Some(unfinished)) = (&self.mapper.stages, &mut self.unfinished) else { return };
+        let Unfinished { needs, instances, from, .. } = unfinished;
+        let many = *instances / MANY_OUTGROWN;
+        let mut front = lock(&self.mapper.plan);
+        let Some(plan) = front.filter(|plan| plan.build == from.build && plan.allowance == from.allowance) else {
+            return;
+        };
+        let mut next = plan;
+        if needs.memory.len() > many || needs.stack.len() > many {
+            let lack = Lack { memory: usual_need(&mut needs.memory), stack: needs.stack.len() > many, shared: false };
+            next = stages.after(plan, &lack);
+            // Not by how much more those were given, but what they took.
+            next.allowance.memory =
+                lack.memory.map_or(plan.allowance.memory, |memory| memory.max(plan.allowance.memory));
+            next.allowance.stack = usual_need(&mut needs.stack).unwrap_or(next.allowance.stack);
+            *lock(&self.mapper.learned) = Some(next.allowance);
+        }
+        if needs.shared > many {
+            let each = needs.printed / *instances + 1;
+            next.at_once = (self.mapper.extent.limits.output_bytes / each).clamp(1, plan.at_once);
+        }
+        if next != plan {
+            tracing::info!(?next, "what follows begins with more");
+            *front = Some(next);
+        }
     }
 }
 
-impl Inner {
-    fn lock(&self, which: Sibling) -> MutexGuard<'_, Option<Arc<Mapper>>> {
-        self.siblings[which as usize].lock().unwrap_or_else(PoisonError::into_inner)
+/// What all but the most demanding need.
+fn usual_need<T: Ord + Copy>(needs: &mut [T]) -> Option<T> {
+    needs.sort_unstable();
+    needs.get(needs.len().saturating_sub(1) - needs.len().saturating_sub(1) / MANY_OUTGROWN).copied()
+}
+
+impl Unfinished {
+    /// A launch that could not be made: all of it has to run.
+    fn nothing(job: usize, instances: usize, plan: Plan, timeout: Option<Duration>) -> Self {
+        let mut pieces = VecDeque::new();
+        for first in (0..instances).step_by(CHUNK) {
+            let mut piece = Piece::default();
+            for _ in first..instances.min(first + CHUNK) {
+                piece.push(End::Returned, [], [], None);
+            }
+            pieces.push_back(piece);
+        }
+        let holes = (0..instances).map(|slot| (slot, Hole { plan, past: None, lacked: Lack::default() })).collect();
+        let (patience, needs) = (Patience::default(), Needs::default());
+        Self { pieces, first: 0, job, holes, timeout, patience, needs, instances, from: plan }
     }
 
-    /// The same program in another build, with room for so many instances, or for a few. They may have as much memory as here, so that they do
-    /// the same.
-    fn sibling(&self, which: Sibling, count: usize) -> Result<Arc<Mapper>, Error> {
-        let mut sibling = self.lock(which);
-        let capacity = count.max(AGAIN).min(self.extent.capacity.max(1));
-        if let Some(mapper) = sibling.take_if(|mapper| mapper.inner.extent.capacity < capacity) {
-            // Its memory is needed.
-            mapper.settle();
+    /// The next pieces of which all have finished.
+    fn ready(&mut self) -> Vec<Piece> {
+        let mut ready = Vec::new();
+        while let Some(piece) = self.pieces.front() {
+            let behind = self.first + piece.len();
+            if self.holes.range(..behind).next().is_some() {
+                break;
+            }
+            self.first = behind;
+            ready.extend(self.pieces.pop_front());
         }
-        if let Some(mapper) = &*sibling {
-            return Ok(mapper.clone());
+        ready
+    }
+
+    /// Those of a launch that have to run again, where `slot` says which they are.
+    fn add(&mut self, stages: &Stages, plan: Plan, wave: &Wave, collected: &Collected, slot: impl Fn(usize) -> usize) {
+        for at in &collected.exact {
+            self.put(slot(*at), stages.exact(plan), wave.past(*at), &Lack::default());
         }
-        let max_memory = self.room.as_ref().map(|room| room.memory_limit);
-        let lanes = if which == Sibling::Apart { Variant::apart(0).lanes } else { self.extent.lanes };
-        let extent = Extent { capacity, max_memory, lanes, slow: None };
-        let program = Arc::new(self.program.rebuilt(which)?);
-        let mapper = Mapper::with_pool(program, extent, self.watch.clone(), self.pool)?;
-        Ok(sibling.insert(Arc::new(mapper)).clone())
+        let is_many = collected.outgrown.len() > wave.jobs().len() / 2;
+        let mut largest: Option<Plan> = None;
+        let beside = Plan { at_once: plan.at_once.min(wave.jobs().len()), ..plan };
+        for (at, lack) in &collected.outgrown {
+            let next = stages.after(if lack.shared { beside } else { plan }, lack);
+            self.needs.shared += usize::from(lack.shared);
+            if largest.is_none_or(|largest| next.allowance.memory > largest.allowance.memory) {
+                largest = Some(next);
+            }
+            self.put(slot(*at), next, wave.past(*at), lack);
+        }
+        // The others that were to run like this need not find out for themselves.
+        if let Some(next) = largest.filter(|_| is_many) {
+            self.holes.values_mut().filter(|hole| hole.plan == plan).for_each(|hole| hole.plan = next);
+        }
+    }
+
+    /// What became of those that have finished now.
+    fn take(&mut self, collected: &mut Collected, slots: &[usize], plan: Plan) {
+        let again: Vec<usize> =
+            collected.exact.iter().copied().chain(collected.outgrown.iter().map(|(at, _)| *at)).collect();
+        let mut is_again = vec![false; slots.len()];
+        again.into_iter().for_each(|at| is_again[at] = true);
+        for (at, slot) in slots.iter().enumerate().filter(|(at, _)| !is_again[*at]) {
+            let done = collected.pieces[at / CHUNK].take(at % CHUNK);
+            self.needs.printed += done.1.len();
+            let lacked = self.holes.remove(slot).map_or(Lack::default(), |hole| hole.lacked);
+            self.needs.memory.extend(lacked.memory.map(|_| collected.memory[at]));
+            self.needs.stack.extend(lacked.stack.then_some(plan.allowance.stack));
+            let place = slot - self.first;
+            self.pieces[place / CHUNK].put(place % CHUNK, done);
+        }
+    }
+
+    /// Those that could not be launched.
+    fn put_back(&mut self, slots: &[usize], plan: Plan, mut past: impl FnMut(usize) -> Option<Past>) {
+        for (at, slot) in slots.iter().enumerate() {
+            self.put(*slot, plan, past(at), &Lack::default());
+        }
+    }
+
+    /// An instance that runs again, with what it lacked this time.
+    fn put(&mut self, slot: usize, plan: Plan, past: Option<Past>, lack: &Lack) {
+        let before = self.holes.get(&slot).map_or(Lack::default(), |hole| hole.lacked);
+        let lacked = Lack {
+            memory: lack.memory.or(before.memory),
+            stack: lack.stack || before.stack,
+            shared: lack.shared || before.shared,
+        };
+        self.holes.insert(slot, Hole { plan, past, lacked });
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let Some(room) = &self.mapper.room else { return };
-        if let Some(desk) = self.kept.take() {
-            room.desks.put(Some(desk));
-        }
-        for UnderWay { ordered, .. } in self.under_way.drain(..) {
-            room.desks.put(ordered.wait().0);
+        for UnderWay { ordered, stage, is_trial, .. } in self.under_way.drain(..) {
+            let (desk, _) = ordered.wait();
+            if !is_trial {
+                stage.desks.put(desk);
+            }
         }
     }
 }
 
-/// Makes it with half as much room, and half of that, until the device has the memory. Says how much it was.
-fn fitting<T>(capacity: usize, mut make: impl FnMut(usize) -> Result<T, Error>) -> Result<(usize, T), Error> {
-    let mut room = capacity;
-    loop {
-        match make(room) {
-            Err(Error::Device(DeviceError::OutOfMemory { .. })) if room > 1 => room = room.div_ceil(2),
-            made => {
-                if room < capacity {
-                    tracing::info!(capacity, room, "the device has memory for fewer instances at once");
-                }
-                return made.map(|made| (room, made));
-            }
-        }
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -506,3 +723,7 @@ mod probation_tests;
 #[cfg(test)]
 #[path = "map_ahead_tests.rs"]
 mod ahead_tests;
+
+#[cfg(test)]
+#[path = "map_rule_tests.rs"]
+mod rule_tests;

@@ -76,11 +76,11 @@ fn two_batches_under_way_are_no_obstacle() {
 #[test]
 fn the_faster_build_has_all_that_follow() {
     let mapper = eager(program(&cat(), Layout::Interleaved, Checks::Fast), 8);
-    mapper.inner.instead.set(Sibling::Apart).unwrap();
+    let plan = mapper.inner.stages.as_ref().unwrap().apart(lock(&mapper.inner.plan).unwrap());
+    *lock(&mapper.inner.plan) = Some(plan);
     run(&mapper, 20);
-    let there = mapper.inner.sibling(Sibling::Apart, 8).unwrap();
-    assert_eq!(there.inner.program.compiled().layout, Layout::Linear);
-    assert_eq!(there.inner.extent.lanes, Variant::apart(0).lanes);
+    let (_, there) = mapper.inner.begin(8).unwrap().unwrap();
+    assert_eq!(there.program.compiled().layout, Layout::Linear);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! instance's memory by itself ([`Variant::apart`]) is several times as fast. The program alone does not tell. So where a launch takes long, a
 //! part of a batch after it runs in the other build, and all that follow in whichever is faster.
 
-use crate::tune::{Trial, Tuning, Variant};
+use crate::tune::{Trial, Variant};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -87,11 +87,11 @@ impl Probation {
     }
 
     /// What was found out, to be kept: `usual` is this build.
-    pub(crate) fn tuning(&self, usual: Variant) -> Option<Tuning> {
+    pub(crate) fn trials(&self, usual: Variant) -> Option<Vec<Trial>> {
         let State::Over(Some([per_second, other])) = *self.lock() else { return None };
         // One that is hardly faster is as good as slower.
         let other = Trial { variant: Variant::apart(usual.batch), per_second: other / MARGIN };
-        Some(Tuning { trials: vec![Trial { variant: usual, per_second }, other] })
+        Some(vec![Trial { variant: usual, per_second }, other])
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -106,6 +106,7 @@ fn per_second(instances: usize, took: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tune::Tuning;
 
     const SECOND: Duration = Duration::from_secs(1);
     const REASON: Slow = Slow { took: SECOND, instances: 100 };
@@ -131,9 +132,10 @@ mod tests {
             let probation = Probation::new(Some(REASON));
             probation.note(100, SECOND, None);
             assert_eq!(probation.part_of(400), 100);
-            assert_eq!(probation.tuning(usual), None);
+            assert_eq!(probation.trials(usual), None);
             assert_eq!(probation.judge(Some((100, took))), is_faster, "{took:?}");
-            let best = probation.tuning(usual).and_then(|tuning| tuning.best());
+            let trials = probation.trials(usual).unwrap_or_default();
+            let best = Tuning { trials, learned: None }.best();
             assert_eq!(best, Some(if is_faster { Variant::apart(100) } else { usual }), "{took:?}");
         }
     }

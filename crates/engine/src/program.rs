@@ -1,12 +1,13 @@
 //! A compiled module on a device, and what became of the instances that ran.
 
-use crate::batch::{Batch, LaunchBuffers};
+use crate::allowance::{Denied, Limits, Sizes};
+use crate::batch::{Batch, Endings, LaunchBuffers};
 use crate::compile::{Compiled, Sibling};
 use crate::compiler::Build;
 use crate::error::Error;
 use crate::frame;
 use crate::value::{Value, ValueType};
-use crate::wave::{Waves, stillborn};
+use crate::wave::{self, stillborn};
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_cache::{Cache, InUse, Key};
@@ -17,9 +18,6 @@ use gpu_run_wasm::{printable, words};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Instances in one launch at most; more go one launch after the other through the same slots.
-const WAVE: usize = 4096;
 
 /// A compiled module loaded on a device.
 #[derive(Debug)]
@@ -60,8 +58,9 @@ impl Drop for Growth {
 pub struct RunOptions {
     /// When the run as a whole is to be ended.
     pub deadline: Option<Instant>,
-    /// Bytes of linear memory an instance may have at most.
+    /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
+    pub limits: Limits,
 }
 
 /// What became of one instance.
@@ -70,6 +69,8 @@ pub struct Outcome {
     pub end: End,
     /// Results of the entry function, if it returned.
     pub results: Vec<Value>,
+    /// What it was refused.
+    pub denied: Option<Denied>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -191,19 +192,15 @@ impl Program {
         &self.compiled
     }
 
-    /// What the largest memory of each of so many instances may grow to, in bytes.
-    pub(crate) fn memory_limit(&self, capacity: u64, max_memory: Option<u64>) -> Result<Option<u64>, Error> {
-        crate::batch::largest_limit(&self.compiled, self.device.properties(), capacity, max_memory)
-    }
-
-    pub(crate) fn batch(&self, capacity: u64, max_memory: Option<u64>) -> Result<Batch, Error> {
-        Batch::new(&*self.device, self.module.clone(), self.compiled.clone(), capacity, max_memory)
+    /// Slots for so many instances.
+    pub(crate) fn batch(&self, capacity: u64, sizes: Sizes, stack_bytes: u32) -> Result<Batch, Error> {
+        Batch::new(&*self.device, self.module.clone(), self.compiled.clone(), capacity, sizes, stack_bytes)
     }
 
     /// Runs one instance for each context (arguments, environment, descriptors): instantiates, calls `function` with
     /// `args` (the start function before it), and says what became of each, in order.
     pub fn run(
-        &self,
+        self: &Arc<Self>,
         function: &str,
         args: &[Value],
         contexts: Vec<Context>,
@@ -212,18 +209,10 @@ impl Program {
         if let Some(code) = self.compiled.initial.trap {
             self.compiled.arguments(function, args)?;
             let stats = RunStats { instances: contexts.len() as u64, ..RunStats::default() };
-            let outcome = Outcome { end: stillborn(code), results: Vec::new() };
+            let outcome = Outcome { end: stillborn(code), results: Vec::new(), denied: None };
             return Ok((vec![outcome; contexts.len()], stats));
         }
-        let mut stats = RunStats::default();
-        let mut outcomes = Vec::with_capacity(contexts.len());
-        let mut waves = Waves::new(self, contexts.len().min(WAVE), options.max_memory, function, args)?;
-        let mut contexts = contexts.into_iter().peekable();
-        while contexts.peek().is_some() {
-            let wave = contexts.by_ref().take(WAVE).collect();
-            outcomes.extend(waves.run(self, wave, options.deadline, &mut stats)?);
-        }
-        Ok((outcomes, stats))
+        wave::run(self, function, args, contexts, options)
     }
 }
 
@@ -255,22 +244,23 @@ impl Compiled {
         self.entries.get(selector as usize).map_or(&[], |e| &e.ty.results)
     }
 
-    /// What became of the instances of the first slots, once their launch has ended.
-    pub(crate) fn outcomes(&self, buffers: &LaunchBuffers, count: usize, selector: u32) -> Result<Vec<Outcome>, Error> {
+    /// What became of the instance in slot 0, once its launch has ended.
+    pub(crate) fn first_outcome(&self, buffers: &LaunchBuffers, selector: u32) -> Result<Outcome, Error> {
         let types = self.results(selector);
-        let endings = buffers.endings(count, words(types) as usize)?;
-        let outcome = |slot: usize| {
-            let end = self.end(slot, &endings.get(slot))?;
-            let returned = if end == End::Returned { types } else { &[] };
-            let mut first = 0;
-            let value = |ty: &ValueType| {
-                let at = first;
-                first += ty.words();
-                Value::from_words(*ty, |i| Ok(endings.result(slot, (at + i) as usize)))
-            };
-            Ok(Outcome { end, results: returned.iter().map(value).collect::<Result<_, Error>>()? })
+        self.outcome(0, &buffers.endings(1, words(types) as usize)?, types)
+    }
+
+    /// What became of an instance that returns values of such types.
+    pub(crate) fn outcome(&self, slot: usize, endings: &Endings<'_>, types: &[ValueType]) -> Result<Outcome, Error> {
+        let end = self.end(slot, &endings.get(slot))?;
+        let returned = if end == End::Returned { types } else { &[] };
+        let mut first = 0;
+        let value = |ty: &ValueType| {
+            let at = first;
+            first += ty.words();
+            Value::from_words(*ty, |i| Ok(endings.result(slot, (at + i) as usize)))
         };
-        (0..count).map(outcome).collect()
+        Ok(Outcome { end, results: returned.iter().map(value).collect::<Result<_, Error>>()?, denied: None })
     }
 
     pub(crate) fn end(&self, slot: usize, ending: &Ending) -> Result<End, Error> {

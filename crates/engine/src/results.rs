@@ -3,6 +3,7 @@
 //! There are tens of thousands of them, and most write a few bytes: those lie one behind the other in a few long vectors, not in a vector each. [`Results`] knows
 //! where, and gives out [`Done`], which borrows.
 
+use crate::allowance::Denied;
 use crate::program::End;
 
 /// What became of jobs, in order.
@@ -18,8 +19,8 @@ pub struct Done<'a> {
     pub stdout: &'a [u8],
     /// The end of it, if it is long.
     pub stderr: &'a [u8],
-    /// Whether a write to stdout was refused because there was too much of it.
-    pub cut: bool,
+    /// What it was refused.
+    pub denied: Option<Denied>,
 }
 
 /// Some of them, made by one thread.
@@ -36,7 +37,7 @@ pub(crate) struct Piece {
 struct Entry {
     end: End,
     text: Text,
-    cut: bool,
+    denied: Option<Denied>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,26 +68,18 @@ impl Results {
     }
 
     /// Adds one behind the others.
-    pub fn push(&mut self, end: End, stdout: &[u8], stderr: &[u8], cut: bool) {
+    pub fn push(&mut self, end: End, stdout: &[u8], stderr: &[u8], denied: Option<Denied>) {
         if self.pieces.is_empty() {
             self.pieces.push(Piece::default());
         }
         if let Some(piece) = self.pieces.last_mut() {
-            piece.push(end, [stdout], [stderr], cut);
+            piece.push(end, [stdout], [stderr], denied);
         }
     }
 
     /// Adds those of another behind the others.
     pub(crate) fn append(&mut self, other: Results) {
         self.pieces.extend(other.pieces);
-    }
-
-    /// Puts another one in the place of one that is there.
-    pub(crate) fn replace(&mut self, index: usize, done: Done<'_>) {
-        let Some((piece, at)) = self.find(index) else { return };
-        let piece = &mut self.pieces[piece];
-        let text = piece.keep([done.stdout], [done.stderr]);
-        piece.entries[at] = Entry { end: done.end.clone(), text, cut: done.cut };
     }
 
     fn find(&self, index: usize) -> Option<(usize, usize)> {
@@ -98,6 +91,12 @@ impl Results {
             }
         }
         None
+    }
+}
+
+impl From<Piece> for Results {
+    fn from(piece: Piece) -> Self {
+        Self { pieces: vec![piece] }
     }
 }
 
@@ -118,17 +117,46 @@ impl Piece {
         end: End,
         stdout: impl IntoIterator<Item = &'a [u8]>,
         stderr: impl IntoIterator<Item = &'a [u8]>,
-        cut: bool,
+        denied: Option<Denied>,
     ) {
         let text = self.keep(stdout, stderr);
-        self.entries.push(Entry { end, text, cut });
+        self.entries.push(Entry { end, text, denied });
     }
 
     /// Adds one whose output has vectors already.
-    pub(crate) fn push_apart(&mut self, end: End, stdout: Vec<u8>, stderr: Vec<u8>, cut: bool) {
+    pub(crate) fn push_apart(&mut self, end: End, stdout: Vec<u8>, stderr: Vec<u8>, denied: Option<Denied>) {
         let text = Text::Apart(self.apart.len() as u32);
         self.apart.push((stdout, stderr));
-        self.entries.push(Entry { end, text, cut });
+        self.entries.push(Entry { end, text, denied });
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Bytes that all of them wrote to stdout.
+    pub(crate) fn printed(&self) -> usize {
+        self.entries.iter().map(|entry| self.done(entry).stdout.len()).sum()
+    }
+
+    /// What became of the one at this place, which is taken away.
+    pub(crate) fn take(&mut self, at: usize) -> (End, Vec<u8>, Vec<u8>, Option<Denied>) {
+        let text = match self.entries[at].text {
+            Text::Apart(index) => std::mem::take(&mut self.apart[index as usize]),
+            Text::Here { .. } => {
+                let Done { stdout, stderr, .. } = self.done(&self.entries[at]);
+                (stdout.to_vec(), stderr.to_vec())
+            }
+        };
+        let Entry { end, denied, .. } = &mut self.entries[at];
+        (std::mem::replace(end, End::Returned), text.0, text.1, *denied)
+    }
+
+    /// Puts another one in the place of one that is there.
+    pub(crate) fn put(&mut self, at: usize, (end, stdout, stderr, denied): (End, Vec<u8>, Vec<u8>, Option<Denied>)) {
+        let text = Text::Apart(self.apart.len() as u32);
+        self.apart.push((stdout, stderr));
+        self.entries[at] = Entry { end, text, denied };
     }
 
     fn keep<'a>(
@@ -155,7 +183,7 @@ impl Piece {
                 (&stdout[..], &stderr[..])
             }
         };
-        Done { end: &entry.end, stdout, stderr, cut: entry.cut }
+        Done { end: &entry.end, stdout, stderr, denied: entry.denied }
     }
 }
 
@@ -166,13 +194,18 @@ mod tests {
     #[test]
     fn what_is_put_in_the_place_of_another_leaves_the_rest() {
         let mut first = Piece::with_capacity(2);
-        first.push(End::Returned, [&b"a"[..], b"b"], [&b"e"[..]], false);
-        first.push_apart(End::Exited(1), b"long".to_vec(), Vec::new(), true);
-        let mut results = Results::from(vec![first, Piece::default()]);
-        results.push(End::Returned, b"last", b"", false);
-        results.replace(1, Done { end: &End::Returned, stdout: b"new", stderr: b"err", cut: false });
-        let seen: Vec<_> = results.iter().map(|done| (done.stdout, done.stderr, done.cut)).collect();
-        assert_eq!(seen, [(&b"ab"[..], &b"e"[..], false), (b"new", b"err", false), (b"last", b"", false)]);
+        first.push(End::Returned, [&b"a"[..], b"b"], [&b"e"[..]], None);
+        first.push_apart(End::Exited(1), b"long".to_vec(), Vec::new(), Some(Denied::Output(1)));
+        let mut other = Piece::default();
+        other.push(End::Returned, [&b"new"[..]], [&b"err"[..]], None);
+        other.push_apart(End::Returned, b"x".to_vec(), Vec::new(), None);
+        assert_eq!(other.take(1), (End::Returned, b"x".to_vec(), Vec::new(), None));
+        first.put(1, other.take(0));
+        let mut results = Results::from(vec![first]);
+        results.append(Piece::default().into());
+        results.push(End::Returned, b"last", b"", None);
+        let seen: Vec<_> = results.iter().map(|done| (done.stdout, done.stderr, done.denied)).collect();
+        assert_eq!(seen, [(&b"ab"[..], &b"e"[..], None), (b"new", b"err", None), (b"last", b"", None)]);
         assert_eq!(results.get(2), results.iter().nth(2));
         assert_eq!((results.len(), results.get(3)), (3, None));
     }

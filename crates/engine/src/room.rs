@@ -123,6 +123,8 @@ impl Room {
         let header = Header {
             memory_bytes: place.memory_bytes,
             memory_limit: place.memory_bytes,
+            // A gang's memory never grows, and its tables have their own limits.
+            growth_left: u64::MAX,
             memory_fast: place.memory_bytes.saturating_sub(GUARD),
             stop: self.memory.address() + self.region + offset::STOP,
             constants,

@@ -3,6 +3,7 @@
 //! A program has several builds: where its memory lies, how many registers a thread has, and with that how many instances run at
 //! once. Which one is best depends on what the program does with its input, so it is measured on that; the cache keeps what was found.
 
+use crate::allowance::Allowance;
 use crate::compile::CompileOptions;
 use crate::error::Error;
 use crate::map::{Extent, Job, Mapper};
@@ -90,6 +91,9 @@ pub struct Trial {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     pub trials: Vec<Trial>,
+    /// What instances were found to need, if it is more than they begin with.
+    #[serde(default)]
+    pub learned: Option<Allowance>,
 }
 
 impl Tuning {
@@ -117,7 +121,8 @@ pub fn measure(
         return Ok(0.0);
     }
     let capacity = variant.batch as usize;
-    let mapper = Mapper::new(program, Extent { capacity, max_memory, lanes: variant.lanes, slow: None }, None)?;
+    let mapper =
+        Mapper::new(program, Extent { capacity, max_memory, lanes: variant.lanes, ..Extent::default() }, None)?;
     let all = || jobs.iter().cycle().take(capacity).cloned().collect::<Vec<_>>();
     let (mut best, began) = (0.0f64, Instant::now());
     for run in 0..MOST_RUNS {

@@ -1,11 +1,13 @@
 //! The instances of a launch, as far as the host hears of them: what they write, and what they see of the host if they ask.
 //!
-//! What instances write is kept in memory until the batch is done, and memory ends somewhere: of stdout each may keep
-//! [`SHARE`] bytes whatever the others do, and what goes beyond that comes out of one [`POOL`] for the batch. Whoever finds it
-//! empty is told that the write failed, and its record says so: `cut`. Of stderr the last [`STDERR_KEPT`] bytes are kept.
+//! What instances write is kept in memory until their launch is done, and memory ends somewhere: of stdout each may keep
+//! [`SHARE`] bytes whatever the others do, and what goes beyond that comes out of one pool for the launch. Whoever finds it
+//! empty is ended, and runs again beside fewer others. One that had all of it is told that the write failed, and its record says so: `cut`. Of stderr the last [`STDERR_KEPT`]
+//! bytes are kept.
 //!
 //! Most instances write little and never ask: for those nothing is made here, what they wrote is read from their outbox at the end.
 
+use crate::allowance::{Denied, Lack};
 use crate::batch::Endings;
 use crate::bus::Quiet;
 use crate::compile::Compiled;
@@ -17,6 +19,7 @@ use crate::program::End;
 use crate::results::Piece;
 use crate::wave::stillborn;
 use gpu_run_abi::hostcall::Call;
+use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode};
 use gpu_run_wasi::stdio::{Input, Output};
 use gpu_run_wasi::{Context, Errno, Out, Reply, Stdio};
@@ -29,12 +32,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of stdout that every instance may write.
 pub(crate) const SHARE: usize = 16 << 10;
-/// Bytes of stdout beyond the shares, of all instances of a batch together.
-pub const POOL: usize = 1 << 30;
 /// Bytes of stderr kept, the last ones: a panic's message comes last.
 pub(crate) const STDERR_KEPT: usize = 4 << 10;
 /// Instances whose results one core reads at a time.
-const CHUNK: usize = 1024;
+pub(crate) const CHUNK: usize = 1024;
 
 /// An instance that ran before, as far as the host knows of it.
 pub(crate) struct Past {
@@ -49,8 +50,13 @@ pub(crate) struct Given {
     /// The key of random bytes, and the number of the instance in slot 0.
     pub(crate) key: [u64; 2],
     pub(crate) first: u64,
-    /// Whether their build may leave some to be run again.
-    pub(crate) journals: bool,
+    /// Nobody runs after this: who lacks something is refused it.
+    pub(crate) is_last: bool,
+    /// Whether a deeper stack can be had elsewhere.
+    pub(crate) has_more_stack: bool,
+    /// What one that is alone may print beyond its share, and have of memory.
+    pub(crate) output_bytes: usize,
+    pub(crate) max_memory: Option<u64>,
 }
 
 /// The instances of a launch.
@@ -73,13 +79,17 @@ pub(crate) struct Wave {
     randoms: HashMap<u32, Mutex<Random>>,
 }
 
-/// Instances that are to run again, by slot.
+/// What became of the instances of a launch, by slot.
 #[derive(Debug, Default)]
-pub(crate) struct Again {
-    /// With exact checks: they trapped, or quick ones could not be sure, or they were asked to end.
+pub(crate) struct Collected {
+    /// [`CHUNK`] instances each, but for the last. Those that run again have a place.
+    pub(crate) pieces: Vec<Piece>,
+    /// Bytes of memory that each had.
+    pub(crate) memory: Vec<u64>,
+    /// Those that run again with exact checks: they trapped, or quick ones could not be sure, or they were asked to end.
     pub(crate) exact: Vec<usize>,
-    /// With more memory than a thread has to itself.
-    pub(crate) roomy: Vec<usize>,
+    /// Those that run again with more than they had, and what they lacked.
+    pub(crate) outgrown: Vec<(usize, Lack)>,
 }
 
 /// What is kept of an instance that asked for something, or wrote more than its outbox holds.
@@ -106,7 +116,7 @@ impl Wave {
         let called: Vec<_> = range.clone().map(|_| AtomicBool::new(false)).collect();
         let (mut contexts, mut randoms) = (HashMap::new(), HashMap::new());
         for (slot, past) in pasts {
-            past.kept.begin_again();
+            past.kept.begin_again(pool_of(&given, &pool));
             called[slot as usize].store(true, Ordering::Relaxed);
             let _ = kept[slot as usize].set(past.kept);
             contexts.extend(past.context.map(|context| (slot, context)));
@@ -132,8 +142,25 @@ impl Wave {
 
     /// Whether an instance can run again: the host knows nothing of it, or all that it answered.
     fn can_run_again(&self, slot: usize) -> bool {
-        let journal = |kept: &Arc<Kept>| self.given.journals && held(&kept.journal).is_whole();
-        !self.called[slot].load(Ordering::Relaxed) || self.kept[slot].get().is_some_and(journal)
+        !self.given.is_last || !self.called[slot].load(Ordering::Relaxed)
+    }
+
+    /// What an instance that did not finish would have needed, if it can have that.
+    fn lack(&self, slot: usize, ending: &Ending, end: &End) -> Option<Lack> {
+        let none = Lack::default();
+        if self.given.is_last {
+            return None;
+        }
+        if ending.status == Status::Outgrown as u64 {
+            return Some(Lack { memory: Some(ending.exit_code), ..none });
+        }
+        match end {
+            _ if self.is_denied(slot as u32) => Some(Lack { shared: true, ..none }),
+            End::Trapped(trap) if trap.code == TrapCode::StackOverflow => {
+                self.given.has_more_stack.then_some(Lack { stack: true, ..none })
+            }
+            _ => None,
+        }
     }
 
     pub(crate) fn jobs(&self) -> &[Job] {
@@ -147,52 +174,57 @@ impl Wave {
         compiled: &Compiled,
         endings: &Endings<'_>,
         stopped: bool,
-    ) -> Result<(Vec<Piece>, Again), Error> {
+    ) -> Result<Collected, Error> {
         let count = self.range.len();
         let chunks = (0..count.div_ceil(CHUNK)).into_par_iter();
-        let pieces: Vec<_> = chunks
-            .map(|chunk| self.piece(compiled, endings, stopped, chunk * CHUNK..count.min((chunk + 1) * CHUNK)))
+        let parts: Vec<_> = chunks
+            .map(|chunk| self.part(compiled, endings, stopped, chunk * CHUNK..count.min((chunk + 1) * CHUNK)))
             .collect::<Result<_, _>>()?;
-        let (pieces, parts): (Vec<_>, Vec<Again>) = pieces.into_iter().unzip();
-        let mut again = Again::default();
+        let mut all = Collected::default();
         for part in parts {
-            again.exact.extend(part.exact);
-            again.roomy.extend(part.roomy);
+            all.pieces.extend(part.pieces);
+            all.memory.extend(part.memory);
+            all.exact.extend(part.exact);
+            all.outgrown.extend(part.outgrown);
         }
-        Ok((pieces, again))
+        Ok(all)
     }
 
-    fn piece(
+    fn part(
         &self,
         compiled: &Compiled,
         endings: &Endings<'_>,
         stopped: bool,
         slots: Range<usize>,
-    ) -> Result<(Piece, Again), Error> {
-        let (mut piece, mut again, mut outbox) = (Piece::with_capacity(slots.len()), Again::default(), Vec::new());
+    ) -> Result<Collected, Error> {
+        let (mut piece, mut outbox) = (Piece::with_capacity(slots.len()), Vec::new());
+        let mut all = Collected { memory: Vec::with_capacity(slots.len()), ..Collected::default() };
         for slot in slots {
             let ending = endings.get(slot);
+            all.memory.push(ending.memory_bytes);
             let mut end = compiled.end(slot, &ending)?;
-            if matches!(&end, End::Trapped(trap) if trap.code == TrapCode::Inexact) {
-                match self.can_run_again(slot) {
-                    true => {
-                        if ending.status == Status::Outgrown as u64 {
-                            again.roomy.push(slot);
-                        } else {
-                            again.exact.push(slot);
-                        }
-                        // What became of it is not known yet.
-                        piece.push(end, std::iter::empty(), std::iter::empty(), false);
-                        continue;
-                    }
-                    // Who was asked to end did.
-                    false if stopped => end = stillborn(TrapCode::Interrupted),
-                    false => {}
+            if self.kept[slot].get().is_some() {
+                self.heard(slot as u32);
+            }
+            let lack = self.lack(slot, &ending, &end);
+            let is_inexact = matches!(&end, End::Trapped(trap) if trap.code == TrapCode::Inexact);
+            if lack.is_some() || is_inexact && self.can_run_again(slot) {
+                match lack {
+                    Some(lack) => all.outgrown.push((slot, lack)),
+                    None => all.exact.push(slot),
                 }
+                // What became of it is not known yet.
+                piece.push(end, [], [], None);
+                continue;
+            }
+            if is_inexact && stopped {
+                // Who was asked to end did.
+                end = stillborn(TrapCode::Interrupted);
             } else if self.randoms.contains_key(&(slot as u32)) && !(stopped && is_interruption(&end)) {
                 let deviated = self.kept[slot].get().is_some_and(|kept| held(&kept.journal).deviated());
                 end = if deviated { stillborn(TrapCode::Deviated) } else { end };
             }
+            let denied = Denied::growth(compiled, self.given.max_memory, &ending);
             let Some(kept) = self.kept[slot].get() else {
                 // Nothing was written but what is in the outbox, which is less than anyone's share.
                 let records = self.outboxes.read(slot as u64, &mut outbox);
@@ -200,20 +232,25 @@ impl Wave {
                     records.clone().filter(move |record| record.is_stderr == is_stderr).map(|record| record.bytes)
                 };
                 let extra = parts(true).map(<[u8]>::len).sum::<usize>().saturating_sub(STDERR_KEPT);
-                piece.push(end, parts(false), without_first(parts(true), extra), false);
+                piece.push(end, parts(false), without_first(parts(true), extra), denied);
                 continue;
             };
-            self.heard(slot as u32);
             let (stdout, cut) = kept.stdout.take();
-            piece.push_apart(end, stdout, kept.stderr.take(), cut);
+            let denied = if cut { Some(Denied::Output((SHARE + self.given.output_bytes) as u64)) } else { denied };
+            piece.push_apart(end, stdout, kept.stderr.take(), denied);
         }
-        Ok((piece, again))
+        all.pieces.push(piece);
+        Ok(all)
     }
 
     fn kept(&self, slot: usize) -> &Kept {
         self.kept[slot].get_or_init(|| {
             Arc::new(Kept {
-                stdout: Stdout { kept: Arc::default(), pool: self.pool.clone() },
+                stdout: Stdout(Arc::new(Mutex::new(Text {
+                    bytes: Vec::new(),
+                    cut: false,
+                    pool: pool_of(&self.given, &self.pool),
+                }))),
                 stderr: Stderr::default(),
                 taken: Arc::default(),
                 journal: Mutex::default(),
@@ -223,10 +260,18 @@ impl Wave {
     }
 }
 
+/// What an instance's output comes out of: who is refused what it lacks has it to itself.
+fn pool_of(given: &Given, shared: &Arc<AtomicUsize>) -> Arc<AtomicUsize> {
+    match given.is_last {
+        true => Arc::new(AtomicUsize::new(given.output_bytes)),
+        false => shared.clone(),
+    }
+}
+
 impl Kept {
     /// How much was written to stdout and to stderr.
     fn written(&self) -> [usize; 2] {
-        [held(&self.stdout.kept).0.len(), held(&self.stderr.0).1]
+        [held(&self.stdout.0).bytes.len(), held(&self.stderr.0).1]
     }
 
     /// How much more it is than before the call.
@@ -235,9 +280,9 @@ impl Kept {
         [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
     }
 
-    /// The instance will write all it wrote again. What it reads of stdin through the host comes after what it has read already.
-    fn begin_again(&self) {
-        self.stdout.forget_all();
+    /// The instance will write all it wrote again, out of this pool. What it reads of stdin through the host comes after what it has read already.
+    fn begin_again(&self, pool: Arc<AtomicUsize>) {
+        *held(&self.stdout.0) = Text { bytes: Vec::new(), cut: false, pool };
         *held(&self.stderr.0) = (Vec::new(), 0);
         held(&self.journal).rewind();
     }
@@ -275,12 +320,12 @@ impl Quiet for Wave {
         }
     }
 
-    fn context(&self, slot: u32) -> Context {
+    fn context(&self, slot: u32) -> Option<Context> {
         let (job, kept) = (&self.jobs()[slot as usize], self.kept(slot as usize));
         self.called[slot as usize].store(true, Ordering::Relaxed);
         self.heard(slot);
         if let Some(context) = held(&self.contexts).remove(&slot) {
-            return context;
+            return Some(context);
         }
         let stdin = Stdin { bytes: job.stdin.clone(), taken: kept.taken.clone() };
         let stdio = Stdio {
@@ -291,10 +336,13 @@ impl Quiet for Wave {
         let mut builder = (*job.context).clone();
         // A number has no NUL, the only thing a variable may not have.
         let _ = builder.env(NUMBER, job.number.to_string());
-        builder.build(stdio)
+        Some(builder.build(stdio))
     }
 
     fn answered(&self, slot: u32, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Answered {
+        if self.is_denied(slot) {
+            return Answered::NoRoom;
+        }
         if call == Call::fd_write {
             let kept = self.kept(slot as usize);
             *held(&kept.before) = kept.written();
@@ -315,8 +363,13 @@ impl Quiet for Wave {
         answered
     }
 
+    fn is_denied(&self, slot: u32) -> bool {
+        let is_short = |kept: &Arc<Kept>| held(&kept.stdout.0).cut || held(&kept.journal).is_full();
+        !self.given.is_last && self.kept[slot as usize].get().is_some_and(is_short)
+    }
+
     fn answer(&self, slot: u32, call: Call, words: &[u64], input: &[u8], reply: &Reply, out: &Out) {
-        if !self.given.journals {
+        if self.given.is_last {
             return;
         }
         let kept = self.kept(slot as usize);
@@ -329,7 +382,7 @@ impl Quiet for Wave {
     }
 
     fn left(&self, slot: u32, context: Context) {
-        if self.given.journals {
+        if !self.given.is_last {
             held(&self.contexts).insert(slot, context);
         }
     }
@@ -357,32 +410,30 @@ impl Input for Stdin {
 
 /// All that an instance writes, as far as there is room. Clones are the same.
 #[derive(Clone, Debug)]
-struct Stdout {
-    /// The bytes, and whether some were refused.
-    kept: Arc<Mutex<(Vec<u8>, bool)>>,
+struct Stdout(Arc<Mutex<Text>>);
+
+#[derive(Debug)]
+struct Text {
+    bytes: Vec<u8>,
+    /// Whether some were refused.
+    cut: bool,
     pool: Arc<AtomicUsize>,
 }
 
 impl Stdout {
     fn take(&self) -> (Vec<u8>, bool) {
-        std::mem::take(&mut *held(&self.kept))
-    }
-
-    /// Leaves nothing but whether something was refused, which it will be again.
-    fn forget_all(&self) {
-        let (kept, _) = &mut *held(&self.kept);
-        self.pool.fetch_add(kept.len().saturating_sub(SHARE), Ordering::Relaxed);
-        *kept = Vec::new();
+        let Text { bytes, cut, .. } = &mut *held(&self.0);
+        (std::mem::take(bytes), std::mem::take(cut))
     }
 }
 
 impl Output for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (kept, cut) = &mut *held(&self.kept);
+        let Text { bytes: kept, cut, pool } = &mut *held(&self.0);
         let beyond = |length: usize| length.saturating_sub(SHARE);
         let wanted = beyond(kept.len() + bytes.len()) - beyond(kept.len());
         let take = |left: usize| left.checked_sub(wanted);
-        if wanted > 0 && self.pool.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+        if wanted > 0 && pool.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             *cut = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }

@@ -1,6 +1,6 @@
 //! Differential fuzzing against Wasmtime: random modules must do the same in gpu-run.
 //!
-//! A fixed number of seeds runs here; `cargo run --release` in `fuzz/` goes on for ever. `GPU_RUN_FUZZ_SEEDS` sets the
+//! A fixed number of seeds runs here, more with `scripts/test --all`; `cargo run --release` in `fuzz/` goes on for ever. `GPU_RUN_FUZZ_SEEDS` sets the
 //! number, `GPU_RUN_FUZZ_SEED` picks one, and `GPU_RUN_FUZZ_FILE` takes a module from a file instead: one that is being cut
 //! down by hand.
 
@@ -28,13 +28,14 @@ use differential::Compared;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
 
-/// Seeds for a generator: two minutes or three on two cores. What counters do is simpler than the rest, and an expression's module takes the longest.
+/// Seeds for a generator: two minutes on two cores, or four times as many if all is wanted. What counters do is simpler than the rest, and an expression's module takes the longest.
 fn seeds(generator: Generator) -> u64 {
-    match generator {
-        Generator::Smith => 500,
-        Generator::Expressions => 250,
-        Generator::Counters => 200,
-    }
+    let usual = match generator {
+        Generator::Smith => 400,
+        Generator::Expressions => 200,
+        Generator::Counters => 120,
+    };
+    if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 4 * usual } else { usual }
 }
 
 /// Tests that a generator's seeds are dealt out to: generators differ in how long they take, and no core shall be idle at the end.

@@ -40,7 +40,7 @@ fn trap_kernel(run: &str) -> Image {
 
 fn load(machine: &Machine, image: &Image) -> Loaded {
     let loaded = machine.load(compiler(), image).unwrap();
-    assert!(loaded.gap > Duration::ZERO && loaded.gap < Duration::from_secs(5), "{loaded:?}");
+    assert!(loaded.gap > Duration::ZERO, "{loaded:?}");
     assert_eq!(machine.image(), *image);
     loaded
 }

@@ -1,4 +1,5 @@
-//! A machine under load for a minute: steady heartbeats, no drift, nothing left behind. `GPU_RUN_SOAK=600` makes it ten.
+//! A machine under load for 1,200 ticks, ten seconds where the cores are its own: no drift, nothing left behind. With
+//! `scripts/test --all` it is a minute; `GPU_RUN_SOAK=72000` makes it ten.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
 mod support;
@@ -7,28 +8,35 @@ use gpu_run_machine::{Load, Options};
 use std::time::{Duration, Instant};
 use support::*;
 
-/// Events a second.
-const LOAD: f64 = 2000.0;
+/// Ticks a second.
+const RATE: u32 = 120;
+/// Events for each tick.
+const LOAD: u64 = 17;
 
 #[test]
-fn a_soak_has_steady_heartbeats_no_drift_and_leaves_nothing_behind() {
-    let seconds = std::env::var("GPU_RUN_SOAK").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
-    let machine = boot(Options { rate: 120, ..quick() });
+fn a_soak_has_no_drift_and_leaves_nothing_behind() {
+    let usual = if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 7200 } else { 1200 };
+    let ticks = std::env::var("GPU_RUN_SOAK").ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
+    let machine = boot(Options { rate: RATE, ..quick() });
     let (began, first) = (Instant::now(), machine.state().tick);
-    let (mut load, mut posted) = (Load::new(11), 0);
-    while began.elapsed() < Duration::from_secs(seconds) {
-        while (posted as f64) < began.elapsed().as_secs_f64() * LOAD {
+    let (mut load, mut posted, mut last) = (Load::new(11), 0, (began, 0));
+    while last.1 < ticks {
+        while posted < last.1 * LOAD {
             load.next().into_iter().for_each(|event| post(&machine, event));
             posted += 1;
         }
         machine.take_events();
         std::thread::sleep(Duration::from_millis(5));
+        let done = machine.state().tick - first;
+        if done > last.1 {
+            last = (Instant::now(), done);
+        }
+        assert!(last.0.elapsed() < PATIENCE, "it does not tick: {:?}", machine.state());
     }
     let (time, state) = (began.elapsed().as_secs_f64(), machine.state());
-    let ticks = (state.tick - first) as f64;
-    // Other tests may take the cores for a while: then ticks are late, and those far behind are left out.
-    assert!(ticks > 0.5 * 120.0 * time && ticks < 1.02 * 120.0 * time, "{ticks} ticks in {time:.1} s: {state:?}");
-    assert!(state.heartbeat_gap < Duration::from_secs(1), "{state:?}");
+    // Where others have the cores, ticks are late; they are never early, but for those that were late before.
+    let (ticks, due) = ((state.tick - first) as f64, f64::from(RATE) * time);
+    assert!(ticks < due + f64::from(RATE), "{ticks} ticks in {time:.1} s: {state:?}");
     assert_eq!((state.launches, state.waits, state.restarts, state.lost), (0, 0, 0, 0));
 
     wait_for(&machine, "timers", |machine| machine.state().waiting == 0 && machine.state().timers == 0);

@@ -12,8 +12,9 @@ use crate::provided::Imported;
 use crate::types::{FuncType, ValType};
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::ops::Range;
 use wasmparser::{
-    DataKind, FuncValidatorAllocations, FunctionBody, KnownCustom, Name, Operator, Parser, Payload, SubType, TypeRef,
+    DataKind, FuncValidatorAllocations, FunctionBody, KnownCustom, Name, Parser, Payload, SubType, TypeRef,
     ValidPayload, Validator, WasmFeatures,
 };
 
@@ -194,13 +195,10 @@ impl<'a> Module<'a> {
     pub(crate) fn largest_frame(&self) -> u64 {
         u64::from(self.surveys.iter().map(|survey| survey.frame).max().unwrap_or(0))
     }
-    /// A function body's operators with their offsets, for people to read.
-    pub fn operators(&self, function: u32) -> Vec<(usize, Operator<'a>)> {
-        let Some(index) = (function as usize).checked_sub(self.imports.len()) else { return Vec::new() };
-        let reader = self.bodies[index].1.get_operators_reader();
-        reader
-            .map(|r| r.into_iter_with_offsets().filter_map(|op| op.ok().map(|(op, at)| (at, op))).collect())
-            .unwrap_or_default()
+    /// Where a function's body lies in the file; nothing for one that is imported.
+    pub fn body_range(&self, function: u32) -> Range<usize> {
+        let index = (function as usize).checked_sub(self.imports.len());
+        index.and_then(|index| self.bodies.get(index)).map_or(0..0, |(_, body)| body.range())
     }
 }
 

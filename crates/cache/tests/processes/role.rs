@@ -44,7 +44,8 @@ pub(crate) fn play() -> bool {
     match words[0] {
         "write" => write(options, number(1), number(2)),
         "work" => work(options, number(1), number(2), number(3), number(4), words[5] == "locks"),
-        "once" => once(options, number(1)),
+        "once" => once(options, number(1), Duration::from_millis(300)),
+        "stuck" => once(options, number(1), Duration::from_secs(600)),
         "hold" => hold(options, number(1)),
         other => panic!("there is no role {other}"),
     }
@@ -92,11 +93,11 @@ fn work(options: Options, seed: u64, milliseconds: u64, keys: u64, limit: u64, l
     say(format!("asked {asked} hits {} evictions {} repaired {}", counts.hits, counts.evictions, counts.repaired));
 }
 
-/// Asks for one key, which takes a while to compile, and says if it did.
-fn once(options: Options, n: u64) {
+/// Asks for one key, which takes so long to compile, and says if it did.
+fn once(options: Options, n: u64, takes: Duration) {
     let compile = || {
         say("compiled".into());
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(takes);
         Ok::<_, Infallible>(result(n, length(n)))
     };
     let found = Cache::open(options).get_or_compile(&key(n), compile).unwrap();

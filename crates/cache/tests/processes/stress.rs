@@ -42,7 +42,7 @@ fn crowd(locks: bool) -> Most {
     while crowd.iter_mut().any(|child| child.try_wait().unwrap().is_none()) {
         over = over.max(bytes(dir.path()).saturating_sub(limit));
         drafts = drafts.max(walk(&dir.path().join("tmp")).len() as u64);
-        assert!(began.elapsed() < Duration::from_millis(milliseconds * 2 + 30_000), "they do not end");
+        assert!(began.elapsed() < Duration::from_millis(milliseconds) + Duration::from_secs(600), "they do not end");
         std::thread::sleep(Duration::from_millis(5));
     }
     let (mut asked, mut evictions) = (0, 0);
@@ -73,7 +73,7 @@ pub(crate) fn single_flight() {
     let count = |what: &str| lines.iter().filter(|line| *line == what).count();
     assert_eq!((count("compiled"), count("done")), (1, 8));
     // One that dies while it compiles is not waited for.
-    let mut victim = start(dir.path(), "once 6");
+    let mut victim = start(dir.path(), "stuck 6");
     let mut line = String::new();
     BufReader::new(victim.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     let waits = start(dir.path(), "once 6");

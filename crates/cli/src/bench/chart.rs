@@ -1,24 +1,32 @@
 //! The picture: how many times Wasmtime's rate each program reaches, as bars on a logarithmic scale from 1×.
 //!
-//! An SVG file of its own, in light colours or dark ones as the reader's system has it. No text is measured: columns are
-//! wide enough for what can come.
+//! An SVG file of its own, in light colours or dark ones as the reader's system has it. Text is only outside of where
+//! bars and marks are drawn, in columns of its own; what would not fit its column is cut.
 
 use super::{Report, describe, show_grouped, show_ratio};
 use crate::units::show_count;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 960.0;
+const MARGIN: f64 = 24.0;
 const TOP: f64 = 128.0;
 const ROW: f64 = 28.0;
 const BAR: f64 = 16.0;
-/// Where names end and bars can begin.
-const LEFT: f64 = 150.0;
-/// Characters of a name at most.
-const NAME: usize = 19;
-/// Where bars end; behind it is room for a ratio.
-const RIGHT: f64 = 680.0;
-/// Right edges of the two columns of rates.
-const COLUMNS: [f64; 2] = [842.0, 936.0];
+/// From a row's top to the baseline of its text.
+const BASELINE: f64 = 19.0;
+/// Where bars can begin; names end before it.
+const LEFT: f64 = 170.0;
+/// Where bars end.
+const RIGHT: f64 = 620.0;
+/// Right edges of the columns behind the bars: ratio, our rate, Wasmtime's rate.
+const COLUMNS: [f64; 3] = [748.0, 842.0, WIDTH - MARGIN];
+/// What the text of such a column may take.
+const COLUMN: f64 = 78.0;
+/// The least space between two texts.
+const GAP: f64 = 12.0;
+/// The sizes of text, in pixels: see `STYLE`.
+const NORMAL: f64 = 13.0;
+const SMALL: f64 = 12.0;
 
 const STYLE: &str = "\
   .back { fill: #ffffff } .text { fill: #1f2328 } .quiet { fill: #59636e } .grid { stroke: #d8dee4 } .one { stroke: #59636e }
@@ -41,24 +49,26 @@ pub(super) fn svg(report: &Report) -> String {
     chart.grid(bottom);
     let mut y = TOP;
     for row in &report.rows {
-        chart.text(LEFT - 12.0, y + 19.0, "text end", &short(&row.name));
+        chart.name(y, &row.name);
         match &row.figures {
             Ok(figures) => {
                 chart.bar(y, figures.ratio(), "bar");
-                chart.rates(y, [figures.device_rate, figures.wasmtime_rate]);
+                let rates = [figures.device_rate, figures.wasmtime_rate].map(|rate| format!("{}/s", show_count(rate)));
+                chart.columns(y, "text", &[&show_ratio(figures.ratio()), &rates[0], &rates[1]]);
                 if let Some(rate) = figures.handwritten_rate {
                     let x = chart.scale.x(rate / figures.wasmtime_rate);
                     chart.rect(x - 2.0, y + 3.0, 4.0, ROW - 6.0, "cuda");
                 }
             }
-            Err(_) => chart.text(chart.scale.x(1.0) + 8.0, y + 19.0, "quiet", "failed"),
+            Err(_) => chart.columns(y, "quiet", &["failed"]),
         }
         y += ROW;
     }
     if let Some(mean) = mean {
-        chart.line(LEFT, y, COLUMNS[1], y, "grid");
-        chart.text(LEFT - 12.0, y + 19.0, "text end", "geometric mean");
+        chart.line(LEFT, y, COLUMNS[2], y, "grid");
+        chart.name(y, "geometric mean");
         chart.bar(y, mean, "mean");
+        chart.columns(y, "text", &[&show_ratio(mean)]);
     }
     chart.finish(bottom + 16.0)
 }
@@ -97,41 +107,50 @@ struct Chart {
 
 impl Chart {
     fn heading(&mut self, report: &Report) {
-        self.text(24.0, 34.0, "text title", "Instances a second, against Wasmtime on all cores");
+        self.text(MARGIN, 34.0, "text title", "Instances a second, against Wasmtime on all cores");
         for (line, y) in describe(&report.setting).iter().zip([56.0, 74.0]) {
-            self.text(24.0, y, "quiet small", line);
+            self.text(MARGIN, y, "quiet small", &fit(line, SMALL, WIDTH - 2.0 * MARGIN));
         }
-        for (title, x) in ["gpu-run", "Wasmtime"].iter().zip(COLUMNS) {
-            self.text(x, TOP - 12.0, "quiet small end", title);
-        }
+        self.columns(TOP - 12.0 - BASELINE, "quiet", &["ratio", "gpu-run", "Wasmtime"]);
         if report.measured().any(|(_, figures)| figures.handwritten_rate.is_some()) {
-            self.rect(COLUMNS[1] - 250.0, 24.0, 4.0, 12.0, "cuda");
-            self.text(COLUMNS[1], 34.0, "quiet small end", "the same by hand in CUDA, kernel only");
+            let legend = "the same by hand in CUDA, kernel only";
+            let x = COLUMNS[2] - width(legend, SMALL);
+            self.text(x, 34.0, "quiet small", legend);
+            self.rect(x - GAP, 24.0, 4.0, 12.0, "cuda");
         }
     }
 
-    /// A line for each decade, with its ratio above.
+    /// A line for each decade, with its ratio above, or above every second one, or third, if there are many.
     fn grid(&mut self, bottom: f64) {
-        for decade in self.scale.first..=self.scale.last {
+        let decades = self.scale.first..=self.scale.last;
+        let widest = decades.clone().map(|decade| width(&power(decade), SMALL)).fold(0.0, f64::max);
+        let apart = (RIGHT - LEFT) / f64::from(self.scale.last - self.scale.first);
+        let step = ((widest + GAP) / apart).ceil() as i32;
+        for decade in decades {
             let x = self.scale.x(10f64.powi(decade));
             self.line(x, TOP - 6.0, x, bottom, if decade == 0 { "one" } else { "grid" });
-            let power = show_grouped(10u32.saturating_pow(decade.unsigned_abs()));
-            let label = if decade < 0 { format!("1/{power}×") } else { format!("{power}×") };
-            self.text(x, TOP - 12.0, "quiet small middle", &label);
+            if decade % step == 0 {
+                self.text(x, TOP - 12.0, "quiet small middle", &power(decade));
+            }
         }
     }
 
-    /// From 1× to the ratio, on whichever side it lies, the number to the right of both.
+    fn name(&mut self, y: f64, name: &str) {
+        let name = fit(name, NORMAL, LEFT - GAP - MARGIN);
+        self.text(LEFT - GAP, y + BASELINE, "text end", &name);
+    }
+
+    /// From 1× to the ratio, on whichever side it lies.
     fn bar(&mut self, y: f64, ratio: f64, class: &str) {
         let (one, end) = (self.scale.x(1.0), self.scale.x(ratio));
         let (from, to) = if end < one { (end, one) } else { (one, end) };
         self.rect(from, y + (ROW - BAR) / 2.0, (to - from).max(1.0), BAR, class);
-        self.text(to + 8.0, y + 19.0, "text small", &show_ratio(ratio));
     }
 
-    fn rates(&mut self, y: f64, rates: [f64; 2]) {
-        for (rate, x) in rates.iter().zip(COLUMNS) {
-            self.text(x, y + 19.0, "text small end", &format!("{}/s", show_count(*rate)));
+    /// The figures behind the bars.
+    fn columns(&mut self, y: f64, colour: &str, texts: &[&str]) {
+        for (text, x) in texts.iter().zip(COLUMNS) {
+            self.text(x, y + BASELINE, &format!("{colour} small end"), &fit(text, SMALL, COLUMN));
         }
     }
 
@@ -159,9 +178,34 @@ impl Chart {
     }
 }
 
-/// What of a name fits beside the bars.
-fn short(name: &str) -> String {
-    if name.chars().count() <= NAME { name.to_owned() } else { name.chars().take(NAME - 1).chain(['…']).collect() }
+/// `1/100×`, `1,000×`
+fn power(decade: i32) -> String {
+    let power = show_grouped(10u32.saturating_pow(decade.unsigned_abs()));
+    if decade < 0 { format!("1/{power}×") } else { format!("{power}×") }
+}
+
+/// As much of a text as `room` has room for.
+fn fit(text: &str, size: f64, room: f64) -> String {
+    if width(text, size) <= room {
+        return text.to_owned();
+    }
+    let mut cut: Vec<char> = text.chars().collect();
+    while !cut.is_empty() && width(&cut.iter().collect::<String>(), size) + width("…", size) > room {
+        cut.pop();
+    }
+    cut.into_iter().chain(['…']).collect()
+}
+
+/// What a text takes at most, in the widest of the fonts that `STYLE` names: DejaVu Sans.
+fn width(text: &str, size: f64) -> f64 {
+    let ems = text.chars().map(|c| match c {
+        'f' | 'i' | 'j' | 'l' | 'r' | 't' | 'I' | 'J' | ' ' | '.' | ',' | ':' | ';' | '-' | '/' | '(' | ')' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '&' | '…' => 1.0,
+        c if c.is_ascii_uppercase() || matches!(c, '×' | '+' | '<' | '=' | '>' | '~' | '#') => 0.84,
+        c if c.is_ascii() => 0.64,
+        _ => 1.3,
+    });
+    ems.sum::<f64>() * size
 }
 
 /// Names come from files and may hold anything; XML may not.
@@ -178,3 +222,7 @@ fn escape(text: &str) -> String {
     }
     escaped
 }
+
+#[cfg(test)]
+#[path = "chart_tests.rs"]
+mod tests;

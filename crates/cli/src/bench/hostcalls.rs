@@ -171,10 +171,10 @@ mod tests {
     fn round_trips_lie_between_the_answers_of_one_instance() {
         let stamps = |times: &[u64]| times.iter().flat_map(|time| time.to_le_bytes()).collect::<Vec<u8>>();
         let mut results = Results::default();
-        results.push(End::Returned, &stamps(&[100, 103, 110]), b"", false);
-        results.push(End::Returned, &stamps(&[50, 52]), b"", false);
+        results.push(End::Returned, &stamps(&[100, 103, 110]), b"", None);
+        results.push(End::Returned, &stamps(&[50, 52]), b"", None);
         assert_eq!(round_trips(&results).unwrap(), [3, 7, 2]);
-        results.push(End::Returned, b"", b"", false);
+        results.push(End::Returned, b"", b"", None);
         assert!(round_trips(&results).is_err());
     }
 }

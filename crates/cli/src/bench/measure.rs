@@ -12,7 +12,7 @@ use gpu_run_device::Device;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 3;
 /// Instances whose outputs are compared.
 const SAMPLE: u32 = 16;
 /// Runs of one instance alone, whose median counts; fewer if they are long.
@@ -100,9 +100,9 @@ pub(super) fn measure(
         handwritten_rate,
         device_latency,
         wasmtime_latency,
-        to_ptx: loaded.to_ptx,
-        load: loaded.load,
-        warm_start: loaded.again,
+        to_ptx: loaded.built.to_ptx,
+        load: loaded.built.load,
+        warm_start: loaded.built.again,
         build: loaded.faster().map(describe_variant),
     })
 }
@@ -116,17 +116,17 @@ fn rates(
     expected: &[Vec<u8>],
 ) -> Result<(f64, f64)> {
     // What happens once is not counted: a build for instances that need another, room on the device.
-    on_device::run(loaded, loaded.batch)?;
+    on_device::run(loaded, loaded.built.batch)?;
     if loaded.tries_another() {
-        on_device::run(loaded, loaded.batch)?;
+        on_device::run(loaded, loaded.built.batch)?;
         if loaded.faster().is_some() {
-            on_device::run(loaded, loaded.batch)?;
+            on_device::run(loaded, loaded.built.batch)?;
         }
     }
     let (mut ours, mut theirs, mut spent) = (0.0f64, 0.0f64, Duration::ZERO);
     for _ in 0..ROUNDS {
         let began = Instant::now();
-        let (outputs, rate) = run_device(loaded, loaded.batch, sample, plan.budget)?;
+        let (outputs, rate) = run_device(loaded, loaded.built.batch, sample, plan.budget)?;
         spent += began.elapsed();
         compare(sample, &outputs, expected)?;
         ours = ours.max(rate);
@@ -145,7 +145,7 @@ fn device_latency(loaded: &Loaded, budget: Duration) -> Result<Duration> {
 }
 
 /// The median of several runs, which together take no more than a part of the budget; one at least.
-fn median(budget: Duration, mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
+pub(super) fn median(budget: Duration, mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     let began = Instant::now();
     let mut times = vec![run()?];
     while times.len() < SINGLE_RUNS && began.elapsed() < budget / 4 {
@@ -178,7 +178,7 @@ fn compare(sample: &[u32], ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Result<()> {
 }
 
 /// The part of an output where the two differ.
-fn excerpt(bytes: &[u8], one: &[u8], other: &[u8]) -> String {
+pub(super) fn excerpt(bytes: &[u8], one: &[u8], other: &[u8]) -> String {
     const SHOWN: usize = 60;
     let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     let from = same.saturating_sub(SHOWN / 2).min(bytes.len());

@@ -6,6 +6,6 @@ use anyhow::Result;
 
 pub(crate) fn bench(_: &BenchArgs) -> Result<u8> {
     Err(Failure::environment("this gpu-run was built without `bench`, which needs Wasmtime to compare with")
-        .hint("cargo build --release -p gpu-run --features bench")
+        .hint("build it with: cargo build --release -p gpu-run --features bench, or cargo install --path crates/cli --features bench")
         .into())
 }

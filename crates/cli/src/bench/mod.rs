@@ -8,6 +8,8 @@
 //! measure      the sides take turns; outputs are compared; figures come out
 //! hostcalls    what it takes to ask the host for something
 //! table, json, chart   what is made of the figures
+//! own          the user's own program and records: is the device worth it?
+//! verdict      what is made of those figures
 //! ```
 //!
 //! A program that fails has a row that says so, and the others go on.
@@ -19,8 +21,10 @@ mod json;
 mod measure;
 mod on_device;
 mod on_wasmtime;
+mod own;
 mod set;
 mod table;
+mod verdict;
 
 use crate::args::{BenchArgs, DeviceChoice};
 use crate::devices;
@@ -76,16 +80,20 @@ struct Row {
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
+    if let Some(input) = &args.input {
+        return own::bench(args, input);
+    }
+    args.check_without_input()?;
     let (programs, calls) = set::find(args)?;
-    let mut device = devices::open(args.device)?;
+    let mut device = devices::open(args.launch.device)?;
     let setting = Setting::new(&*device, args);
     let plan = Plan {
         instances: setting.instances,
         budget: args.seconds,
         threads: setting.threads,
         build: Build {
-            layout: args.codegen.layout,
-            sm: args.codegen.target.unwrap_or(DEFAULT_TARGET),
+            layout: args.launch.codegen.layout,
+            sm: args.launch.codegen.target.unwrap_or(DEFAULT_TARGET),
             tunes: args.tune,
         },
     };
@@ -102,7 +110,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
     }
     for (at, program) in programs.iter().enumerate() {
         let place = format!("{} ({} of {})", program.name, at + 1, programs.len());
-        let row = match set::load(program, &args.codegen) {
+        let row = match set::load(program, &args.launch.codegen) {
             Ok(source) => {
                 let figures = measure::measure(&place, &device, &source, &program.name, &plan, handwritten.as_ref());
                 Row { name: program.name.clone(), wasm_bytes: source.wasm.len(), figures: figures.map_err(message) }
@@ -112,7 +120,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
         out.write_all(table.row(&row).as_bytes())?;
         if row.figures.is_err() {
             // A kernel that faulted has taken its context with it.
-            device = reopen(args.device, device);
+            device = reopen(args.launch.device, device);
         }
         report.rows.push(row);
         // What was measured is kept, should one of the others never end.

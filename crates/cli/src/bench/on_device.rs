@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, bail};
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Options};
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Results, RunStats, SLOW, Variant,
-    measure, variants,
+    Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Program, Results, RunStats, SLOW,
+    Variant, measure, variants,
 };
 use gpu_run_wasi::Builder;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// What a run may take at most: far more than any should, so that a program without an end is told as one.
-const LIMIT: Duration = Duration::from_secs(300);
+pub(super) const LIMIT: Duration = Duration::from_secs(300);
 
 /// How programs are compiled.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +35,13 @@ impl Build {
     }
 }
 
-/// A program that is ready to run.
+/// A program on the device.
 #[derive(Debug)]
-pub(super) struct Loaded {
-    /// With room for as many instances as it is to run at once.
-    mapper: Mapper,
-    /// What all instances have.
-    guest: Arc<Builder>,
+pub(super) struct Built {
+    program: Arc<Program>,
+    extent: Extent,
+    /// What instances are given, one after the other, and then from the first on.
+    jobs: Vec<Job>,
     /// Instances of a batch.
     pub(super) batch: u32,
     /// The build that was found to be the fastest, if several were tried before.
@@ -52,11 +52,34 @@ pub(super) struct Loaded {
     pub(super) again: Option<Duration>,
 }
 
+/// One that is ready to run.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) built: Built,
+    /// With room for as many instances as it is to run at once.
+    mapper: Mapper,
+}
+
 /// How often a program is loaded again; the best time counts.
 const AGAIN: usize = 5;
 
-/// Compiles for `instances` at once and loads, and loads again.
+/// Compiles for `instances` at once and loads, and loads again. The instances are given nothing but their number.
 pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, instances: u32) -> Result<Loaded> {
+    let mut guest = Builder::new();
+    guest.arg(&source.argv0)?;
+    let job = Job { context: Arc::new(guest), number: 0, stdin: Arc::default() };
+    compile(device, source, build, vec![job], instances, None)?.ready()
+}
+
+/// The same for instances that are given something, without room for them yet.
+pub(super) fn compile(
+    device: &Arc<dyn Device>,
+    source: &Source,
+    build: Build,
+    jobs: Vec<Job>,
+    instances: u32,
+    max_memory: Option<u64>,
+) -> Result<Built> {
     let layout = build.layout.resolve(is_gpu(&**device), instances);
     let failed = |error| Failure::engine(&source.name, error);
     let own_memory = device.properties().own_bytes;
@@ -69,7 +92,7 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
         registers: None,
         shape: Default::default(),
     };
-    let variant = if build.tunes && instances > 1 { fastest(device, source, &usual, instances)? } else { None };
+    let variant = if build.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;
     // A compiler of its own each time: what one has loaded it does not load again.
@@ -92,17 +115,35 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, inst
     // As `gpu-run map` does where nobody has said what is best.
     let is_guess = variant.is_none() && build.layout == LayoutChoice::Auto && is_gpu(&**device);
     let slow = Some(SLOW).filter(|_| is_guess);
-    let mapper = Mapper::new(program, Extent { capacity, max_memory: None, lanes, slow }, None).map_err(failed)?;
-    let guest = guest(source)?;
+    let extent = Extent { capacity, max_memory, lanes, slow, ..Extent::default() };
     let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
-    Ok(Loaded { mapper, guest, batch: capacity as u32, variant, to_ptx, load: first.load, again })
+    Ok(Built { program, extent, jobs, batch: capacity as u32, variant, to_ptx, load: first.load, again })
+}
+
+impl Built {
+    /// Sets aside room for its instances.
+    pub(super) fn ready(self) -> Result<Loaded> {
+        Ok(Loaded { mapper: Mapper::new(self.program.clone(), self.extent, None)?, built: self })
+    }
+
+    /// All that `gpu-run map` does for so many, its program being on the device: room for them, the run, the outcomes.
+    pub(super) fn session(&self, instances: u32) -> Result<Duration> {
+        let began = Instant::now();
+        let extent = Extent { capacity: instances as usize, ..self.extent };
+        let mapper = Mapper::new(self.program.clone(), extent, None)?;
+        mapper.run(numbered(&self.jobs, instances), Some(LIMIT))?;
+        let took = began.elapsed();
+        // The next one needs its memory.
+        mapper.settle();
+        Ok(took)
+    }
 }
 
 impl Loaded {
     /// The build that was found to be faster than the usual one, before or while it ran.
     pub(super) fn faster(&self) -> Option<Variant> {
         let found = || self.mapper.tuning()?.best().filter(|best| !best.interleaved);
-        self.variant.or_else(found)
+        self.built.variant.or_else(found)
     }
 
     /// The next batch finds out about another build.
@@ -111,16 +152,10 @@ impl Loaded {
     }
 }
 
-/// What all instances of a program have.
-fn guest(source: &Source) -> Result<Arc<Builder>> {
-    let mut guest = Builder::new();
-    guest.arg(&source.argv0)?;
-    Ok(Arc::new(guest))
-}
-
-fn jobs(guest: &Arc<Builder>, instances: u32) -> Vec<Job> {
-    let stdin: Arc<[u8]> = Arc::default();
-    (0..u64::from(instances)).map(|number| Job { context: guest.clone(), number, stdin: stdin.clone() }).collect()
+/// So many, numbered; where there are fewer, they come again.
+fn numbered(jobs: &[Job], instances: u32) -> Vec<Job> {
+    let numbers = 0..u64::from(instances);
+    jobs.iter().cycle().zip(numbers).map(|(job, number)| Job { number, ..job.clone() }).collect()
 }
 
 /// The fastest of a program's builds, as `gpu-run tune` finds it. One that cannot be made or run is none.
@@ -128,9 +163,10 @@ fn fastest(
     device: &Arc<dyn Device>,
     source: &Source,
     usual: &CompileOptions,
+    jobs: &[Job],
     instances: u32,
 ) -> Result<Option<Variant>> {
-    let (jobs, compiler) = (jobs(&guest(source)?, instances), Compiler::new(Cache::off("what is tried is not kept")));
+    let (jobs, compiler) = (numbered(jobs, instances), Compiler::new(Cache::off("what is tried is not kept")));
     let rate = |variant: Variant| {
         let request = compiler.request(device, source.wasm.clone(), &variant.options(usual), &source.name)?;
         measure(compiler.load(&request)?.0, variant, &jobs, None, Some(LIMIT))
@@ -191,8 +227,8 @@ pub(super) fn run(loaded: &Loaded, instances: u32) -> Result<(Results, RunStats)
     Ok((results, stats))
 }
 
-fn begin(loaded: &Loaded, instances: u32) -> Result<Pending> {
-    Ok(loaded.mapper.begin(jobs(&loaded.guest, instances), Some(LIMIT))?)
+pub(super) fn begin(loaded: &Loaded, instances: u32) -> Result<Pending> {
+    Ok(loaded.mapper.begin(numbered(&loaded.built.jobs, instances), Some(LIMIT))?)
 }
 
 fn check_all(results: &Results) -> Result<()> {

@@ -1,18 +1,21 @@
 //! Their side: Wasmtime as one would embed it for throughput. The module is compiled once and linked once; memories come
 //! from a pool; every instance has a store of its own, and threads on all cores take the next number from one counter.
 
+use crate::args::Preopen;
 use crate::guest::INSTANCE;
 use crate::source::Source;
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
+use gpu_run_engine::Job;
+use gpu_run_wasi::Access;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, InstancePre, Linker, Module, PoolingAllocationConfig, Store,
 };
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
-use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::p2::pipe::{MemoryInputPipe, MemoryOutputPipe};
 use wasmtime_wasi::runtime::with_ambient_tokio_runtime;
-use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtxBuilder};
 
 /// The version that is built in; a test compares it with the workspace's manifest.
 pub(super) const VERSION: &str = "48.0.8";
@@ -24,12 +27,57 @@ const KEPT: usize = 2 << 20;
 pub(super) struct OnWasmtime {
     engine: Engine,
     linked: InstancePre<WasiP1Ctx>,
-    argv0: String,
+    given: Vec<Given>,
+    dirs: Vec<Preopen>,
     threads: usize,
 }
 
+/// What an instance is given besides its number.
+pub(super) struct Given {
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    stdin: Vec<u8>,
+}
+
+impl Given {
+    fn nothing(source: &Source) -> Self {
+        Self { args: vec![source.argv0.clone()], env: Vec::new(), stdin: Vec::new() }
+    }
+
+    /// What the device's instance is given; Wasmtime knows only text.
+    pub(super) fn like(job: &Job) -> Result<Self> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).context("Wasmtime takes only UTF-8 as arguments");
+        let strings = |(starts, bytes): (&[u32], &[u8])| -> Result<Vec<String>> {
+            starts.iter().map(|at| text(bytes[*at as usize..].split(|byte| *byte == 0).next().unwrap_or(&[]))).collect()
+        };
+        let pair = |text: String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let env = strings(job.context.env_strings())?.into_iter().filter_map(pair).collect();
+        Ok(Self { args: strings(job.context.arg_strings())?, env, stdin: job.stdin.to_vec() })
+    }
+}
+
+/// What became of an instance.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) end: Ending,
+    pub(super) stdout: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Exited(i32),
+    /// What Wasmtime says of it.
+    Trapped(String),
+}
+
 impl OnWasmtime {
+    /// For instances that are given nothing.
     pub(super) fn new(source: &Source, threads: usize) -> Result<Self> {
+        Self::with(source, threads, vec![Given::nothing(source)], Vec::new())
+    }
+
+    /// Instances are given one after the other, and then what the first was given.
+    pub(super) fn with(source: &Source, threads: usize, given: Vec<Given>, dirs: Vec<Preopen>) -> Result<Self> {
         let build = || -> wasmtime::Result<_> {
             let engine = Engine::new(&config(threads))?;
             let module = Module::new(&engine, &*source.wasm)?;
@@ -39,11 +87,16 @@ impl OnWasmtime {
             Ok((engine, linked))
         };
         let (engine, linked) = build().map_err(plain).context("Wasmtime cannot take it")?;
-        Ok(Self { engine, linked, argv0: source.argv0.clone(), threads })
+        Ok(Self { engine, linked, given, dirs, threads })
     }
 
     /// What one instance writes to stdout.
     pub(super) fn run(&self, instance: u32) -> Result<Vec<u8>> {
+        with_ambient_tokio_runtime(|| self.run_one(instance)?.well(instance))
+    }
+
+    /// One instance, however it ends.
+    pub(super) fn run_any(&self, instance: u32) -> Result<Ran> {
         with_ambient_tokio_runtime(|| self.run_one(instance))
     }
 
@@ -54,6 +107,16 @@ impl OnWasmtime {
 
     /// Instances a second on all cores: that many of them, or as many as fit into the time.
     pub(super) fn rate(&self, instances: u32, budget: Duration) -> Result<f64> {
+        self.rate_of(instances, budget, |instance, ran| ran.well(instance).map(drop))
+    }
+
+    /// The same; `look` sees what became of each.
+    pub(super) fn rate_of(
+        &self,
+        instances: u32,
+        budget: Duration,
+        look: impl Fn(u32, Ran) -> Result<()> + Sync,
+    ) -> Result<f64> {
         let next = AtomicU32::new(0);
         let failed = AtomicBool::new(false);
         let began = Instant::now();
@@ -64,7 +127,8 @@ impl OnWasmtime {
                 if instance >= instances {
                     break;
                 }
-                self.run_one(instance).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+                let ran = self.run_one(instance).and_then(|ran| look(instance, ran));
+                ran.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
                 done += 1;
             }
             Ok(done)
@@ -84,10 +148,16 @@ impl OnWasmtime {
 
     /// A store, an instance, its end. Tokio's runtime must be there: without it, every host call would set it up and
     /// yield to it.
-    fn run_one(&self, instance: u32) -> Result<Vec<u8>> {
+    fn run_one(&self, instance: u32) -> Result<Ran> {
         let stdout = MemoryOutputPipe::new(OUTPUT);
         let mut builder = WasiCtxBuilder::new();
-        builder.arg(&self.argv0).env(INSTANCE, instance.to_string()).stdout(stdout.clone());
+        let given = &self.given[instance as usize % self.given.len()];
+        builder.args(&given.args).envs(&given.env).env(INSTANCE, instance.to_string()).stdout(stdout.clone());
+        builder.stdin(MemoryInputPipe::new(given.stdin.clone()));
+        for dir in &self.dirs {
+            let opened = builder.preopened_dir(&dir.host, &dir.guest, permissions(dir.access));
+            opened.map_err(plain).with_context(|| format!("cannot open {}", dir.host.display()))?;
+        }
         builder.allow_blocking_current_thread(true);
         let mut store = Store::new(&self.engine, builder.build_p1());
         let result = self
@@ -95,12 +165,25 @@ impl OnWasmtime {
             .instantiate(&mut store)
             .and_then(|instance| instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ()));
         drop(store);
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) if error.downcast_ref::<I32Exit>().is_some_and(|exit| exit.0 == 0) => Ok(()),
-            Err(error) => Err(plain(error).context(format!("under Wasmtime, instance {instance}"))),
-        }?;
-        Ok(stdout.try_into_inner().map(Vec::from).unwrap_or_default())
+        let end = match result {
+            Ok(()) => Ending::Exited(0),
+            Err(error) => match error.downcast_ref::<I32Exit>() {
+                Some(exit) => Ending::Exited(exit.0),
+                None => Ending::Trapped(plain(error).to_string()),
+            },
+        };
+        Ok(Ran { end, stdout: stdout.try_into_inner().map(Vec::from).unwrap_or_default() })
+    }
+}
+
+impl Ran {
+    /// What it wrote, if it ended well.
+    fn well(self, instance: u32) -> Result<Vec<u8>> {
+        match self.end {
+            Ending::Exited(0) => Ok(self.stdout),
+            Ending::Exited(code) => bail!("under Wasmtime, instance {instance}: exited {code}"),
+            Ending::Trapped(error) => bail!("under Wasmtime, instance {instance}: {error}"),
+        }
     }
 }
 
@@ -117,6 +200,13 @@ fn config(threads: usize) -> Config {
     let mut config = Config::new();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
+}
+
+fn permissions(access: Access) -> FsPerms {
+    match access {
+        Access::ReadOnly => FsPerms::ReadOnly,
+        Access::ReadWrite => FsPerms::ReadWrite,
+    }
 }
 
 /// Wasmtime's error with all it says of its causes.

@@ -4,7 +4,7 @@ use super::*;
 use crate::units::show_count;
 use measure::Figures;
 
-fn figures(device_rate: f64, wasmtime_rate: f64, handwritten_rate: Option<f64>) -> Figures {
+pub(super) fn figures(device_rate: f64, wasmtime_rate: f64, handwritten_rate: Option<f64>) -> Figures {
     Figures {
         device_rate,
         wasmtime_rate,
@@ -18,11 +18,11 @@ fn figures(device_rate: f64, wasmtime_rate: f64, handwritten_rate: Option<f64>) 
     }
 }
 
-fn row(name: &str, figures: Result<Figures, String>) -> Row {
+pub(super) fn row(name: &str, figures: Result<Figures, String>) -> Row {
     Row { name: name.into(), wasm_bytes: 70_000, figures }
 }
 
-fn report() -> Report {
+pub(super) fn report() -> Report {
     let setting = Setting {
         device: "cuda:0".into(),
         device_name: "NVIDIA <Card> & Co".into(),
@@ -88,7 +88,7 @@ fn a_picture_of_nothing_can_still_be_drawn() {
     let rows = vec![row("a\u{1}b", Err("no".into())), row(&"long".repeat(9), Err("no".into()))];
     let svg = chart::svg(&Report { rows, ..report() });
     assert!(
-        svg.contains("a?b") && svg.contains("longlonglonglonglo…<") && svg.contains("10×") && !svg.contains("NaN"),
+        svg.contains("a?b") && svg.contains("longlonglonglon…<") && svg.contains("10×") && !svg.contains("NaN"),
         "{svg}"
     );
 }

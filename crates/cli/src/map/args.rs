@@ -1,6 +1,6 @@
 //! The options of `gpu-run map`.
 
-use crate::args::{ChecksChoice, LaunchArgs};
+use crate::args::{BenchArgs, ChecksChoice, LaunchArgs};
 use crate::failure::Failure;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -22,6 +22,10 @@ without its newline, or the file's path. --timeout is for the records that run a
 Output: each run's stdout is one record, in the order of the input. For lines, jsonl and csv a newline is added if it does not end \
 with one, so that a program that prints one line, or nothing, keeps the lines aligned. A file that is there is overwritten; \
 one that is unfinished is not, without --resume or --force.
+
+Folders: a record is a file of the input folder or of the folders in it, by name. A link is followed to a file within the folder, \
+and out of it only with --follow-links; links to folders are passed over. A link that leads elsewhere, a FIFO or a device is a record that fails. \
+The output is written through no link at all.
 
 Failures: a record fails if it traps, exits with another code than 0, takes too long, or is not what --split says. The first ten are \
 told on stderr, with the line and the end of the run's own stderr; the others are counted. What a run has printed is kept if \
@@ -71,6 +75,11 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
+    /// Follows links in an input folder that lead out of it, as far as they were there before the run, and links on the way to --input and
+    /// --output where --dir lets guests make some
+    #[arg(long)]
+    pub(crate) follow_links: bool,
+
     /// How accesses to memory are checked, where records lie interleaved: `fast` ones run a record again, exactly, that
     /// they end
     #[arg(long, value_name = "HOW", default_value = "fast")]
@@ -115,6 +124,10 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     batch: Option<u32>,
 
+    /// Follows links in an input folder that lead out of it
+    #[arg(long)]
+    follow_links: bool,
+
     /// How accesses to memory are checked, where records lie interleaved
     #[arg(long, value_name = "HOW", default_value = "fast")]
     checks: ChecksChoice,
@@ -125,9 +138,27 @@ pub(crate) struct TuneArgs {
 
 impl From<TuneArgs> for MapArgs {
     fn from(args: TuneArgs) -> Self {
-        let TuneArgs { file, args, input, split, batch, checks, launch } = args;
+        let TuneArgs { file, args, input, split, batch, follow_links, checks, launch } = args;
         let (output, fail_fast, resume, force) = (None, false, false, false);
-        Self { file, args, input, split, output, batch, tune: true, fail_fast, resume, force, checks, launch }
+        let tune = true;
+        Self { file, args, input, split, output, batch, tune, fail_fast, resume, force, follow_links, checks, launch }
+    }
+}
+
+/// `gpu-run bench PROGRAM --input`: the same records.
+impl From<(&BenchArgs, &Path, &Path)> for MapArgs {
+    fn from((args, program, input): (&BenchArgs, &Path, &Path)) -> Self {
+        TuneArgs {
+            file: program.to_owned(),
+            args: args.args.clone(),
+            input: input.to_owned(),
+            split: args.split,
+            batch: args.batch,
+            follow_links: false,
+            checks: ChecksChoice::Fast,
+            launch: args.launch.clone(),
+        }
+        .into()
     }
 }
 

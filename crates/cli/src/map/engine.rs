@@ -1,11 +1,11 @@
 //! A loaded program and its slots, as the runner needs them.
 
-use super::Shared;
+use super::Hangs;
 use super::runner::{Engine, Finish};
 use crate::args::LaunchArgs;
 use crate::run::{Loaded, Watchdog};
 use crate::source::Source;
-use gpu_run_engine::{Error, Extent, Job, Mapper, Pending, Results, RunStats, Slow, Watch};
+use gpu_run_engine::{Allowance, Error, Extent, Job, Mapper, Pending, Results, RunStats, Slow, Watch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,30 +20,35 @@ pub(crate) struct OnDevice {
     lanes: Option<u32>,
     /// See [`Extent`].
     slow: Option<Slow>,
+    learned: Option<Allowance>,
     max_memory: Option<u64>,
     timeout: Option<Duration>,
-    file: String,
-    writer: Shared,
+    hangs: Hangs,
     /// Batches that run alone: see [`OnDevice::carefully`].
     careful: u32,
 }
 
 impl OnDevice {
-    pub(crate) fn new(
-        loaded: Loaded,
-        most: usize,
-        lanes: Option<u32>,
-        args: &LaunchArgs,
-        file: String,
-        writer: Shared,
-    ) -> Self {
+    pub(crate) fn new(loaded: Loaded, most: usize, lanes: Option<u32>, args: &LaunchArgs) -> Self {
         let (max_memory, timeout) = (args.max_memory, args.timeout);
-        Self { loaded, mapper: None, room: 0, most, lanes, slow: None, max_memory, timeout, file, writer, careful: 0 }
+        Self {
+            loaded,
+            mapper: None,
+            room: 0,
+            most,
+            lanes,
+            slow: None,
+            learned: None,
+            max_memory,
+            timeout,
+            hangs: Hangs::default(),
+            careful: 0,
+        }
     }
 
-    /// Tries another build after such a launch.
-    pub(crate) fn adapting(self, slow: Option<Slow>) -> Self {
-        Self { slow, ..self }
+    /// Tries another build after such a launch, and begins with what was learned earlier.
+    pub(crate) fn adapting(self, slow: Option<Slow>, learned: Option<Allowance>) -> Self {
+        Self { slow, learned, ..self }
     }
 
     /// Has the cache remember what that gave, if it was tried.
@@ -58,6 +63,11 @@ impl OnDevice {
         Self { careful: batches, ..self }
     }
 
+    /// Who is told of a launch that does not end.
+    pub(crate) fn hangs(&self) -> &Hangs {
+        &self.hangs
+    }
+
     pub(crate) fn loaded(&self) -> &Loaded {
         &self.loaded
     }
@@ -65,30 +75,28 @@ impl OnDevice {
     /// Slots for so many. A short input gets as few as it needs, a long one gets all at its second batch at the latest.
     fn mapper(&mut self, jobs: usize) -> Result<&Mapper, Error> {
         if let Some(mapper) = self.mapper.take_if(|_| self.room < jobs) {
-            // Its memory is needed.
+            // Its memory is needed, and what it has learned.
             mapper.settle();
+            self.learned = mapper.tuning().and_then(|tuning| tuning.learned).or(self.learned);
         }
         let mapper = match self.mapper.take() {
             Some(mapper) => mapper,
             None => {
                 self.room = if self.room == 0 { jobs } else { self.most };
-                let Self { room: capacity, max_memory, lanes, slow, .. } = *self;
-                let extent = Extent { capacity, max_memory, lanes, slow };
+                let Self { room: capacity, max_memory, lanes, slow, learned, .. } = *self;
+                let extent = Extent { capacity, max_memory, lanes, slow, learned, ..Extent::default() };
                 Mapper::new(self.loaded.program.clone(), extent, self.watch())?
             }
         };
         Ok(self.mapper.insert(mapper))
     }
 
-    /// Ends the process when a launch outlives its time by far.
+    /// Says so when a launch outlives its time by far.
     fn watch(&self) -> Option<Watch> {
-        let (timeout, file, writer) = (self.timeout?, self.file.clone(), self.writer.clone());
+        let (timeout, hangs) = (self.timeout?, self.hangs.clone());
         Some(Arc::new(move || {
-            let writer = writer.clone();
-            let hang = move || {
-                writer.end("the device hangs");
-            };
-            Box::new(Watchdog::start(timeout, file.clone(), hang))
+            let hangs = hangs.clone();
+            Box::new(Watchdog::start(timeout, move || hangs.tell()))
         }))
     }
 }
@@ -108,7 +116,10 @@ impl Engine for OnDevice {
 }
 
 impl Finish for Pending {
-    fn finish(self) -> Result<(Results, RunStats), Error> {
-        Pending::finish(self)
+    fn next_part(&mut self) -> Result<Option<Results>, Error> {
+        Pending::next_part(self)
+    }
+    fn take_stats(&mut self) -> RunStats {
+        Pending::take_stats(self)
     }
 }

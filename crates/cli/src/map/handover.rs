@@ -5,20 +5,23 @@
 //! output is, what was counted, the program, and of a pipe what was read but not written. That travels in a file without a name; a
 //! variable says under which number it is open. Whoever waits for the process, reads its output or feeds its stdin notices nothing.
 
+use super::args::MapArgs;
 use super::chain::Anchor;
 use super::journal::Progress;
 use crate::report::Counts;
 use crate::source::Source;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use gpu_run_device::planned_faults;
 use gpu_run_engine::RunStats;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -29,6 +32,15 @@ const VARIABLE: &str = "GPU_RUN_MAP_HANDOVER";
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Handover {
     pub(crate) done: Progress,
+    /// Records behind `done` that are written.
+    #[serde(default)]
+    pub(crate) skip: u64,
+    /// Records one of which does not end.
+    #[serde(default)]
+    pub(crate) suspects: Option<Suspects>,
+    /// Records that did not end by themselves, one by one.
+    #[serde(default)]
+    pub(crate) given_up: Vec<u64>,
     /// Records that earlier runs had done when the map began.
     pub(crate) before: u64,
     /// Failures that were told.
@@ -41,6 +53,62 @@ pub(crate) struct Handover {
     /// The program's name, `argv[0]` and length.
     pub(super) program: (String, String, usize),
     pub(crate) stream: Option<Stream>,
+    pub(crate) surroundings: Surroundings,
+}
+
+/// What the user's paths led to when the map began. Guests have run since: they may have put something else there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Surroundings {
+    /// Device and number of each, where there is something.
+    identities: Vec<Option<(u64, u64)>>,
+    /// The input's links that are followed.
+    links: Option<String>,
+}
+
+impl Surroundings {
+    pub(crate) fn of(args: &MapArgs, links: Option<String>) -> Self {
+        let identity = |path: &Path| fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+        Self { identities: Self::paths(args).map(identity).collect(), links }
+    }
+
+    fn paths(args: &MapArgs) -> impl Iterator<Item = &Path> {
+        let input = Some(&*args.input).filter(|_| !args.reads_stdin());
+        input.into_iter().chain(args.output()).chain(args.launch.preopens().map(|dir| &*dir.host))
+    }
+
+    /// Refuses to go on where something is no longer what it was.
+    pub(crate) fn check(&self, now: &Self, args: &MapArgs) -> Result<()> {
+        let pairs = self.identities.iter().zip(&now.identities).zip(Self::paths(args));
+        if let Some((_, path)) = pairs.into_iter().find(|((then, now), _)| then != now) {
+            bail!("cannot go on in a new process: {} was replaced while the map ran", path.display());
+        }
+        if self.links != now.links {
+            bail!("cannot go on in a new process: links of {} were changed while the map ran", args.input.display());
+        }
+        Ok(())
+    }
+}
+
+/// Records one of which does not end, nor when it is told to: up to this one, and so many at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Suspects {
+    pub(crate) until: u64,
+    pub(crate) batch: u32,
+}
+
+impl Suspects {
+    /// How many times fewer run at a time after each time that one of them did not end.
+    const FEWER: u32 = 32;
+
+    /// Whom to suspect when a launch did not end, of records from `first` on; `None`, if it was the first one.
+    pub(crate) fn narrowed(before: Option<Self>, first: u64, usual: u32) -> Option<Self> {
+        match before {
+            // Those that ran, those that waited to run, and those that were read meanwhile.
+            None => Some(Self { until: first + 4 * u64::from(usual), batch: (usual / Self::FEWER).max(1) }),
+            Some(Self { batch: 1, .. }) => None,
+            Some(before) => Some(Self { batch: (before.batch / Self::FEWER).max(1), ..before }),
+        }
+    }
 }
 
 /// An input that comes once.
@@ -105,9 +173,9 @@ impl Handover {
         file.read_until(b'\n', &mut text)?;
         let handover: Self = serde_json::from_slice(&text)?;
         let mut part = |length: usize| -> Result<Vec<u8>> {
-            let mut bytes = vec![0; length];
-            file.read_exact(&mut bytes)?;
-            Ok(bytes)
+            let mut bytes = Vec::new();
+            let read = file.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+            if read == length { Ok(bytes) } else { bail!("it ends too early") }
         };
         let wasm = part(handover.program.2)?;
         let header = part(handover.stream.as_ref().map_or(0, |stream| stream.header))?;

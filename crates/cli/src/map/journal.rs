@@ -5,20 +5,32 @@
 //! replaces the one before in one step, after the output it speaks of was flushed. So at whatever moment the process or the
 //! machine dies, the journal is whole and the output is at least as long as it says; what is beyond belongs to a batch that
 //! was not finished and is done again.
+//!
+//! It is a line of JSON, and a line with that line's hash: a journal that was damaged is refused, and so is an output whose end is not
+//! what the journal says ([`Tail`]).
 
+use super::folder::Folder;
 use super::reader::Mark;
 use crate::failure::Failure;
 use anyhow::{Context, Result};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Behind the output's name. In a folder, every name that begins so is ours.
 pub(crate) const SUFFIX: &str = ".gpu-run-map";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// Bytes of a journal at most: it repeats the command line.
+const MAX_JOURNAL_BYTES: u64 = 16 << 20;
+/// Bytes at the end of the output that the journal knows the hash of.
+const TAIL_BYTES: u64 = 64 << 10;
+pub(crate) const BEGIN_ANEW: &str = "begin anew with --force";
 
 /// What is being done. Two runs with the same task give the same output, whatever the device and the size of batches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,19 +44,22 @@ pub(crate) struct Task {
     /// blake3 of the variables: their values may be secret.
     pub(crate) env: String,
     pub(crate) max_memory: Option<u64>,
+    /// The links of an input folder that are followed: see [`super::links::InputFolder::links`].
+    pub(crate) links: Option<String>,
 }
 
 /// How the input is known again. What is no file is known by [`Mark::seen`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Identity {
-    File { path: PathBuf, bytes: u64, modified: (i64, i64) },
-    Folder { path: PathBuf },
+    File { path: String, bytes: u64, modified: (i64, i64) },
+    Folder { path: String },
     Stream,
 }
 
 impl Identity {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let (metadata, path) = (fs::metadata(path)?, fs::canonicalize(path)?);
+        // A path need not be text.
+        let (metadata, path) = (fs::metadata(path)?, format!("{:?}", fs::canonicalize(path)?));
         Ok(if metadata.is_dir() {
             Self::Folder { path }
         } else if metadata.is_file() {
@@ -63,6 +78,37 @@ pub(crate) struct Progress {
     pub(crate) output: u64,
     /// Records that failed.
     pub(crate) failed: u64,
+    pub(crate) tail: Tail,
+}
+
+/// The end of an output, to know it again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tail {
+    /// In a folder, the path of the record that was written last.
+    pub(crate) path: Option<Vec<u8>>,
+    /// Of the last bytes, and how many there are before them. `None`: there is no file.
+    hash: Option<String>,
+}
+
+impl Tail {
+    /// The first `length` bytes of a file end so.
+    pub(crate) fn of_file(file: &File, length: u64) -> io::Result<Self> {
+        let count = length.min(TAIL_BYTES);
+        let mut bytes = vec![0; count as usize];
+        file.read_exact_at(&mut bytes, length - count)?;
+        let hash = blake3::Hasher::new().update(&length.to_le_bytes()).update(&bytes).finalize();
+        Ok(Self { path: None, hash: Some(hash.to_hex().to_string()) })
+    }
+
+    /// The file of a record in a folder, or that it has none.
+    pub(crate) fn of_record(folder: &Folder, path: &Path) -> io::Result<Self> {
+        let file = match folder.read(path) {
+            Ok((file, stat)) => Self::of_file(&file, stat.st_size as u64)?,
+            Err(Errno::NOENT) => Self::default(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { path: Some(path.as_os_str().as_bytes().to_vec()), ..file })
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,41 +121,52 @@ struct Content {
 /// The journal of one output.
 #[derive(Debug)]
 pub(crate) struct Journal {
+    folder: Arc<Folder>,
+    name: OsString,
+    /// What it is called where it is spoken of.
     path: PathBuf,
     task: Task,
 }
 
 impl Journal {
-    pub(crate) fn beside(file: &Path, task: Task) -> Self {
-        let mut path = OsString::from(file);
-        path.push(SUFFIX);
-        Self { path: path.into(), task }
+    /// Of a file of that name in the folder; `output` is its path.
+    pub(crate) fn beside(folder: Arc<Folder>, file: &OsStr, output: &Path, task: Task) -> Self {
+        let with_suffix = |name: &OsStr| -> OsString { [name, SUFFIX.as_ref()].into_iter().collect() };
+        Self { folder, name: with_suffix(file), path: with_suffix(output.as_os_str()).into(), task }
     }
 
     /// Not beside it: the folder may be all that we can write to.
-    pub(crate) fn within(folder: &Path, task: Task) -> Self {
-        Self { path: folder.join(SUFFIX), task }
+    pub(crate) fn within(folder: Arc<Folder>, output: &Path, task: Task) -> Self {
+        Self { folder, name: SUFFIX.into(), path: output.join(SUFFIX), task }
+    }
+
+    /// The name that temporary files of the output begin with.
+    pub(crate) fn stem(&self) -> &OsStr {
+        &self.name
     }
 
     pub(crate) fn exists(&self) -> bool {
-        self.path.symlink_metadata().is_ok()
+        self.folder.stat(&self.name).is_ok()
     }
 
     /// How far an earlier run came with the same task. `None`: there was none, or it finished.
     pub(crate) fn read(&self) -> Result<Option<Progress>> {
-        let damaged = || {
-            Failure::usage(format!("{} is no journal that this version of gpu-run can read", self.path.display()))
-                .hint("begin anew with --force")
-        };
-        let bytes = match fs::read(&self.path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        let refused = |what: &str| Failure::usage(format!("{} {what}", self.path.display())).hint(BEGIN_ANEW);
+        let file = match self.folder.read(Path::new(&self.name)) {
+            Ok((file, _)) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::NXIO | Errno::LOOP | Errno::ISDIR) => return Err(refused("is no regular file").into()),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", self.path.display())),
         };
-        let content: Content = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
-        if content.version != VERSION {
-            return Err(damaged().into());
-        }
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes);
+        read.with_context(|| format!("cannot read {}", self.path.display()))?;
+        let text = checked(&bytes).ok_or_else(|| refused("is damaged, or no journal of this version of gpu-run"))?;
+        let content: Option<Content> = serde_json::from_slice(text).ok();
+        let content = content.filter(|Content { version, progress, .. }| {
+            *version == VERSION && progress.failed <= progress.mark.records
+        });
+        let content = content.ok_or_else(|| refused("is no journal that this version of gpu-run can read"))?;
         match difference(&content.task, &self.task) {
             Some(what) => Err(Failure::usage(format!("--resume: {what} since the unfinished output was begun"))
                 .hint("resume with what it was, or begin anew with --force")
@@ -125,29 +182,36 @@ impl Journal {
     }
 
     fn replace(&self, content: &Content) -> io::Result<()> {
-        let fresh = self.fresh();
-        let mut file = File::create(&fresh)?;
-        file.write_all(&serde_json::to_vec(content)?)?;
-        file.sync_all()?;
-        fs::rename(&fresh, &self.path)?;
-        sync_folder(&self.path)
+        let mut text = serde_json::to_vec(content)?;
+        let hash = blake3::hash(&text).to_hex();
+        text.extend([b"\n", hash.as_bytes(), b"\n"].concat());
+        let (mut file, fresh) = self.folder.temporary(&self.name)?;
+        let written = file.write_all(&text).and_then(|()| file.sync_all());
+        let replaced = written.and_then(|()| self.folder.rename(&fresh, Path::new(&self.name)));
+        if replaced.is_err() {
+            let _ = self.folder.remove(Path::new(&fresh));
+        }
+        replaced.and_then(|()| self.folder.sync())
+    }
+
+    /// Removes what a run that was killed has left; what cannot be removed harms nobody.
+    pub(crate) fn remove_temporary(&self) {
+        let _ = self.folder.remove_temporary(&self.name);
     }
 
     /// All is done.
     pub(crate) fn remove(&self) -> Result<()> {
-        let _ = fs::remove_file(self.fresh());
-        fs::remove_file(&self.path).with_context(|| format!("cannot remove {}", self.path.display()))
-    }
-
-    fn fresh(&self) -> PathBuf {
-        self.path.with_added_extension("new")
+        let removed = self.folder.remove(Path::new(&self.name));
+        removed.with_context(|| format!("cannot remove {}", self.path.display()))
     }
 }
 
-/// A name in a folder is as lasting as the folder.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+/// The line that the hash behind it is of.
+fn checked(bytes: &[u8]) -> Option<&[u8]> {
+    let lines = bytes.strip_suffix(b"\n")?;
+    let end = lines.iter().rposition(|byte| *byte == b'\n')?;
+    let (text, hash) = (&lines[..end], &lines[end + 1..]);
+    (blake3::hash(text).to_hex().as_bytes() == hash).then_some(text)
 }
 
 /// The first thing that is no longer as it was.
@@ -160,64 +224,11 @@ fn difference(then: &Task, now: &Task) -> Option<&'static str> {
         ("--dir has changed", then.dirs == now.dirs),
         ("--env has changed", then.env == now.env),
         ("--max-memory has changed", then.max_memory == now.max_memory),
+        ("--follow-links, or what links of the input lead to, has changed", then.links == now.links),
     ];
     same.into_iter().find(|(_, same)| !same).map(|(what, _)| what)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn task() -> Task {
-        let (input, args) = (Identity::Stream, vec!["a".into()]);
-        let (program, split, env) = ("p".into(), "lines".into(), "e".into());
-        Task { program, input, split, args, dirs: Vec::new(), env, max_memory: None }
-    }
-
-    fn progress() -> Progress {
-        let mark = Mark { records: 7, offset: 99, line: 8, seen: Some("h".into()), anchor: None };
-        Progress { mark, output: 1234, failed: 1 }
-    }
-
-    #[test]
-    fn what_was_written_is_read_and_then_gone() {
-        let place = tempfile::tempdir().unwrap();
-        let journal = Journal::beside(&place.path().join("out"), task());
-        assert_eq!(journal.path, place.path().join("out.gpu-run-map"));
-        assert_eq!(journal.read().unwrap(), None);
-        journal.write(&Progress::default()).unwrap();
-        journal.write(&progress()).unwrap();
-        assert_eq!(journal.read().unwrap(), Some(progress()));
-        fs::write(journal.fresh(), "half a jour").unwrap();
-        assert_eq!(journal.read().unwrap(), Some(progress()), "a version that was not finished does not count");
-        journal.remove().unwrap();
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn another_task_is_refused_with_what_differs() {
-        let place = tempfile::tempdir().unwrap();
-        Journal::beside(&place.path().join("o"), task()).write(&progress()).unwrap();
-        let others = [
-            ("the program", Task { program: "q".into(), ..task() }),
-            ("the input", Task { input: Identity::Folder { path: "x".into() }, ..task() }),
-            ("ARGS", Task { args: Vec::new(), ..task() }),
-            ("--env", Task { env: String::new(), ..task() }),
-            ("--max-memory", Task { max_memory: Some(1), ..task() }),
-        ];
-        for (what, other) in others {
-            let error = Journal::beside(&place.path().join("o"), other).read().unwrap_err().to_string();
-            assert!(error.contains(what) && error.contains("--force"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_damaged_journal_is_told_and_not_believed() {
-        let place = tempfile::tempdir().unwrap();
-        let journal = Journal::beside(&place.path().join("o"), task());
-        for text in ["", "{}", "{\"version\": 1}"] {
-            fs::write(&journal.path, text).unwrap();
-            assert!(journal.read().unwrap_err().to_string().contains("no journal"), "{text}");
-        }
-    }
-}
+#[path = "journal_tests.rs"]
+mod tests;

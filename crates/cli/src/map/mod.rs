@@ -9,13 +9,15 @@
 //!
 //! Batches are handed from one to the next without a queue between them: while one is written the next runs, another waits to run and the one
 //! after it is read, and that is all that is in memory. A signal waits for the writer to be between two batches, and ends
-//! the process there. When the device is lost, another process goes on where the writer is ([`handover`]).
+//! the process there. When the device is lost, or a launch does not end, another process goes on where the writer is ([`handover`]).
 
 mod args;
 mod chain;
 mod engine;
+mod folder;
 mod handover;
 mod journal;
+mod links;
 mod open;
 mod progress;
 mod reader;
@@ -27,8 +29,10 @@ mod tune;
 mod walk;
 mod writer;
 
-pub(crate) use args::{MapArgs, TuneArgs};
+pub(crate) use args::{MapArgs, Split, TuneArgs};
 use tune::Choice;
+#[cfg(feature = "bench")]
+pub(crate) use tune::sample;
 pub(crate) use tune::tune;
 
 use crate::cache;
@@ -41,11 +45,11 @@ use crate::surface::Surface;
 use crate::terminal;
 
 use anyhow::{Context, Result};
-use args::Split;
 use chain::Anchor;
 use engine::OnDevice;
 use gpu_run_engine::{Compiler, Pending, RunStats, SLOW};
-use handover::{Contents, Handover, Stream};
+use handover::{Contents, Handover, Stream, Surroundings, Suspects};
+use open::Place;
 use progress::Bar;
 use reader::{Batch, Reader};
 use runner::{Jobs, Lost, Ran, Runner, Running};
@@ -83,13 +87,18 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     };
     let name = &source.name;
     let (split, mut jobs) = prepare(args, &source)?;
-    let mut target = open::target(args, split, &source)?;
+    let place = Place::find(args, split)?;
+    if let Some(handed) = &handed {
+        handed.surroundings.check(&Surroundings::of(args, place.links()), args)?;
+    }
+    let mut target = open::target(args, split, &source, place.links())?;
+    let surroundings = Surroundings::of(args, place.links());
     let from = match &handed {
         Some(handed) => handed.done.clone(),
         None => target.earlier(args.resume, args.force)?.unwrap_or_default(),
     };
     let stream = handed.as_ref().and_then(|handed| handed.stream.clone()).zip(contents);
-    let mut input = open::input(args, split, &from, stream)?;
+    let mut input = place.open(split, &from, stream)?;
 
     let device = devices::open(args.launch.device)?;
     let compiler = Compiler::new(cache::open(&args.launch.cache)?);
@@ -100,7 +109,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         None
     };
     let (first, tuned) = tuning.unzip();
-    let Choice { options, most, lanes, is_guess } = tune::choice(&compiler, &device, &source, args, tuned.flatten());
+    let Choice { options, most, lanes, learned, is_guess } =
+        tune::choice(&compiler, &device, &source, args, input.length, tuned.flatten());
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;
@@ -108,21 +118,25 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let bar = Bar::new(input.length, &from.mark, quiet);
     let rules = Rules { lines: split != Split::Files, fail_fast: args.fail_fast, timeout: args.launch.timeout };
     let (bar, careful) = match &handed {
-        Some(handed) => (bar.continued(handed.before, handed.elapsed), CAREFUL),
+        Some(handed) => {
+            jobs.give_up(&handed.given_up);
+            (bar.continued(handed.before, handed.elapsed), if handed.suspects.is_some() { u32::MAX } else { CAREFUL })
+        }
         None => (bar, 0),
     };
     let writer = Writer::new(target, rules, bar, from, input.tape.clone());
     let writer = Shared::new(handed.iter().fold(writer, Writer::continued));
-    let engine =
-        OnDevice::new(loaded, most as usize, lanes, &args.launch, name.clone(), writer.clone()).carefully(careful);
+    let engine = OnDevice::new(loaded, most as usize, lanes, &args.launch).carefully(careful);
     // Who goes on after a loss tries nothing.
-    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()));
+    let engine = engine.adapting(Some(SLOW).filter(|_| is_guess && handed.is_none()), learned);
     let runner = Runner::new(engine, jobs, name);
     let stats = handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default();
-    let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed };
-    let reader = Feed { first, reader: input.reader };
+    let rest = Rest { source, tape: input.tape, header: input.reader.header().to_vec(), handed, surroundings };
+    let suspects = rest.handed.as_ref().and_then(|handed| handed.suspects);
+    let reader = Feed { first, suspects, reader: input.reader };
     let began = Instant::now();
     match run(reader, runner, most as usize, &writer, stats, args) {
+        Err((error, stats)) if error.is::<Hung>() => rest.go_on_without(most, &writer, &stats, args),
         Err((error, stats)) => match error.downcast::<Lost>() {
             Ok(lost) => rest.go_on(&lost, &writer, &stats, args),
             Err(error) => Err(error),
@@ -157,15 +171,25 @@ fn prepare(args: &MapArgs, source: &Program) -> Result<(Split, Jobs)> {
 /// The input, and what was already taken from it.
 struct Feed {
     first: Option<Batch>,
+    suspects: Option<Suspects>,
     reader: Reader,
 }
 
 impl Feed {
-    fn run(self, most: usize, send: &SyncSender<Batch>) -> Result<()> {
+    fn run(mut self, most: usize, send: &SyncSender<Batch>) -> Result<()> {
         if let Some(batch) = self.first.filter(|batch| !batch.records.is_empty())
             && send.send(batch).is_err()
         {
             return Ok(());
+        }
+        while let Some(suspects) = self.suspects {
+            let batch = self.reader.take(suspects.batch as usize)?;
+            if batch.records.is_empty() || batch.mark.records >= suspects.until {
+                self.suspects = None;
+            }
+            if !batch.records.is_empty() && send.send(batch).is_err() {
+                return Ok(());
+            }
         }
         self.reader.run(most, send)
     }
@@ -178,6 +202,7 @@ struct Rest {
     header: Vec<u8>,
     /// What we were given ourselves.
     handed: Option<Handover>,
+    surroundings: Surroundings,
 }
 
 impl Rest {
@@ -195,9 +220,44 @@ impl Rest {
                 .hint(format!("one of the records {first} to {last} does it; a smaller --batch tells which"))
                 .into());
         }
+        let words = format!("{lost}; going on in a new process at record {records}");
+        self.hand_over(&words, writer, stats, args, |handover| handover.losses = losses)
+    }
+
+    /// A launch did not end, nor when it was told to: another process takes this one's place, and finds out which record it was, or goes on without that.
+    fn go_on_without(self, most: u32, writer: &Shared, stats: &RunStats, args: &MapArgs) -> Result<u8> {
+        let first = writer.lock().records();
+        let (before, mut given_up) =
+            self.handed.as_ref().map_or((None, Vec::new()), |handed| (handed.suspects, handed.given_up.clone()));
+        let suspects = Suspects::narrowed(before, first, most);
+        let words = match suspects {
+            Some(_) => format!(
+                "a record from {first} on does not end, nor when it is told to; looking for it in a new process"
+            ),
+            None => {
+                format!("record {first} did not end, nor when it was told to; going on without it in a new process")
+            }
+        };
+        if suspects.is_none() {
+            given_up.push(first);
+        }
+        self.hand_over(&words, writer, stats, args, |handover| {
+            (handover.suspects, handover.given_up) = (suspects, given_up)
+        })
+    }
+
+    /// Starts another process in this one's place. Returns only with an error.
+    fn hand_over(
+        self,
+        words: &str,
+        writer: &Shared,
+        stats: &RunStats,
+        args: &MapArgs,
+        change: impl FnOnce(&mut Handover),
+    ) -> Result<u8> {
         let handover = {
             let mut writer = writer.writing();
-            writer.say(&format!("gpu-run: {lost}; going on in a new process at record {records}\n"));
+            writer.say(&format!("gpu-run: {words}\n"));
             writer.hand_over()?
         };
         let (stream, input) = match &self.tape {
@@ -209,11 +269,43 @@ impl Rest {
                 (Some(Stream::new(anchor, file)), input)
             }
         };
-        let handover = Handover { losses, spent: stats.into(), stream, ..handover };
+        let given_up = self.handed.map_or_else(Vec::new, |handed| handed.given_up);
+        let surroundings = self.surroundings;
+        let mut handover = Handover { given_up, spent: stats.into(), stream, surroundings, ..handover };
+        change(&mut handover);
         match handover.give(&self.source, &self.header, &input) {
             Ok(never) => match never {},
-            Err(error) => Err(error.context(format!("{name}: {lost}, and no other process can be started"))),
+            Err(error) => {
+                let name = &self.source.name;
+                Err(error.context(format!("{name}: {words}, and no other process can be started")))
+            }
         }
+    }
+}
+
+/// A launch did not end, nor when it was told to.
+#[derive(Debug, thiserror::Error)]
+#[error("a launch did not end")]
+struct Hung;
+
+/// What the writer is told.
+enum Message {
+    Ran(Box<Ran>),
+    Hung,
+}
+
+/// Tells the writer of a launch that does not end, as long as there is something to write.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hangs(Arc<Mutex<Option<SyncSender<Message>>>>);
+
+impl Hangs {
+    fn set(&self, writer: Option<SyncSender<Message>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = writer;
+    }
+
+    pub(crate) fn tell(&self) {
+        let writer = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let _ = writer.map(|writer| writer.send(Message::Hung));
     }
 }
 
@@ -271,6 +363,7 @@ fn run(
             writer.end("stopped at the first failure");
             return Ok((exit::FAILURE, None));
         }
+        Err(error) if error.is::<Hung>() => return Err((error, stats())),
         Err(error) => {
             writer.end("could not go on writing");
             return Err((error, stats()));
@@ -304,16 +397,21 @@ fn start(
     most: usize,
     writer: &Shared,
     spent: &Arc<Mutex<RunStats>>,
-) -> Result<(Threads, Receiver<Ran>)> {
+) -> Result<(Threads, Receiver<Message>)> {
     watch_signals(writer.clone())?;
     // No room in between: whoever hands over waits until the other takes.
     let (to_run, batches) = mpsc::sync_channel::<Batch>(0);
     let (to_collect, begun) = mpsc::sync_channel::<Running<Pending>>(0);
-    let (to_write, ran) = mpsc::sync_channel::<Ran>(0);
-    let spent = spent.clone();
+    let (to_write, ran) = mpsc::sync_channel::<Message>(0);
+    let (spent, hangs) = (spent.clone(), runner.engine().hangs().clone());
+    hangs.set(Some(to_write.clone()));
     let reading = spawn("reader", move || reader.run(most, &to_run))?;
     let running = spawn("runner", move || run_all(runner, &batches, &to_collect))?;
-    let collecting = spawn("collector", move || collect_all(&begun, &to_write, &spent))?;
+    let collecting = spawn("collector", move || {
+        let collected = collect_all(&begun, &to_write, &spent);
+        hangs.set(None);
+        collected
+    })?;
     Ok((Threads { reading, running, collecting }, ran))
 }
 
@@ -340,24 +438,33 @@ fn run_all(
     Ok(runner.into_engine())
 }
 
-fn collect_all(begun: &Receiver<Running<Pending>>, to_write: &SyncSender<Ran>, spent: &Mutex<RunStats>) -> Result<()> {
-    for running in begun {
-        let (ran, stats) = running.finish()?;
-        spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
-        if to_write.send(ran).is_err() {
-            break;
+fn collect_all(
+    begun: &Receiver<Running<Pending>>,
+    to_write: &SyncSender<Message>,
+    spent: &Mutex<RunStats>,
+) -> Result<()> {
+    for mut running in begun {
+        while let Some((ran, stats)) = running.next_part()? {
+            spent.lock().unwrap_or_else(PoisonError::into_inner).add(&stats);
+            if to_write.send(Message::Ran(Box::new(ran))).is_err() {
+                return Ok(());
+            }
         }
     }
     Ok(())
 }
 
-fn write_all(ran: &Receiver<Ran>, writer: &Shared) -> Result<Flow> {
-    for batch in ran {
-        if writer.writing().write(batch)? == Flow::Stop {
-            return Ok(Flow::Stop);
+fn write_all(ran: &Receiver<Message>, writer: &Shared) -> Result<Flow> {
+    let mut hung = None;
+    // What has run before a launch that hangs is written.
+    while let Ok(message) = if hung.is_some() { ran.try_recv().map_err(drop) } else { ran.recv().map_err(drop) } {
+        match message {
+            Message::Ran(batch) if writer.writing().write(*batch)? == Flow::Stop => return Ok(Flow::Stop),
+            Message::Ran(_) => {}
+            Message::Hung => hung = Some(Hung),
         }
     }
-    Ok(Flow::GoOn)
+    hung.map_or(Ok(Flow::GoOn), |hung| Err(hung.into()))
 }
 
 /// The first signal waits for the writer, the second does not.

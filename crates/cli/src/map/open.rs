@@ -2,8 +2,10 @@
 
 use super::args::{MapArgs, Split};
 use super::chain::Anchor;
+use super::folder::{Spot, Trust};
 use super::handover::{self, Contents, Stream};
-use super::journal::{Identity, Journal, Progress, Task};
+use super::journal::{Identity, Progress, Task};
+use super::links::InputFolder;
 use super::reader::Reader;
 use super::split::{self, Rule};
 use super::tape::Tape;
@@ -11,10 +13,22 @@ use super::target::Target;
 use crate::failure::Failure;
 use crate::source::Source as Program;
 use anyhow::{Context, Result};
+use rustix::fs::{FileType, OFlags};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Where the input is.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Stdin,
+    /// What stands for something that a process has open already.
+    Special(PathBuf),
+    File(Spot, PathBuf),
+    Folder(InputFolder),
+}
 
 /// The input.
 pub(crate) struct Input {
@@ -25,43 +39,68 @@ pub(crate) struct Input {
     pub(crate) tape: Option<Tape>,
 }
 
-/// Opens the input, and skips what an earlier run did. `handed` is what another process had of a stream.
-pub(crate) fn input(
-    args: &MapArgs,
-    split: Split,
-    from: &Progress,
-    handed: Option<(Stream, Contents)>,
-) -> Result<Input> {
-    let rule = match split {
-        Split::Lines => Rule::Lines,
-        Split::Jsonl => Rule::Jsonl,
-        Split::Csv => Rule::Csv,
-        Split::Files => {
-            let mut reader = Reader::folder(&args.input)?;
-            if from.mark.records > 0 {
-                reader.skip_to(&from.mark)?;
-            }
-            return Ok(Input { reader, length: None, tape: None });
+impl Place {
+    /// Finds the input. A path that leads through links which a guest may have made is refused.
+    pub(crate) fn find(args: &MapArgs, split: Split) -> Result<Self> {
+        let path = args.input.clone();
+        if args.reads_stdin() {
+            return Ok(Self::Stdin);
         }
-    };
-    let file = match handed.as_ref().and_then(|(stream, _)| stream.file) {
-        Some(number) => handover::open_stream(number)?,
-        None if args.reads_stdin() => {
-            File::from(io::stdin().as_fd().try_clone_to_owned().context("cannot read stdin")?)
+        if is_special(&path) {
+            return Ok(Self::Special(path));
         }
-        None => File::open(&args.input)
-            .map_err(|error| Failure::usage(format!("cannot read {}: {error}", args.input.display())))?,
-    };
-    let regular = file.metadata().ok().filter(|metadata| metadata.is_file());
-    let length = regular.map(|metadata| metadata.len());
-    // Stdin is a stream also if it is a file: somebody else has opened it, and may have read from it.
-    if length.is_some() && !args.reads_stdin() {
-        let mut reader = Reader::stream(split::Source::File(file), rule)?;
-        if from.mark.records > 0 {
-            reader.skip_to(&from.mark)?;
+        let found = Spot::find(&path, &trust(args), false);
+        let spot = found.with_context(|| format!("cannot read {}", path.display()))?;
+        if split != Split::Files {
+            return Ok(Self::File(spot, path));
         }
-        return Ok(Input { reader, length, tape: None });
+        let folder = spot.into_folder(false).map_err(|error| unreadable(&path, &error))?;
+        Ok(Self::Folder(InputFolder::new(folder, args.follow_links)?))
     }
+
+    /// See [`InputFolder::links`].
+    pub(crate) fn links(&self) -> Option<String> {
+        match self {
+            Self::Folder(folder) => folder.links(),
+            _ => None,
+        }
+    }
+
+    /// Opens the input, and skips what an earlier run did. `handed` is what another process had of a stream.
+    pub(crate) fn open(self, split: Split, from: &Progress, handed: Option<(Stream, Contents)>) -> Result<Input> {
+        let number = handed.as_ref().and_then(|(stream, _)| stream.file);
+        let is_stdin = matches!(self, Self::Stdin);
+        let file = match (self, number) {
+            (Self::Folder(folder), _) => {
+                let mut reader = Reader::folder(folder)?;
+                skip(&mut reader, from)?;
+                return Ok(Input { reader, length: None, tape: None });
+            }
+            (_, Some(number)) => handover::open_stream(number)?,
+            (Self::Stdin, None) => File::from(io::stdin().as_fd().try_clone_to_owned().context("cannot read stdin")?),
+            (Self::Special(path), None) => File::open(&path).map_err(|error| unreadable(&path, &error))?,
+            (Self::File(spot, path), None) => spot.open(OFlags::RDONLY).map_err(|error| unreadable(&path, &error))?,
+        };
+        let rule = match split {
+            Split::Jsonl => Rule::Jsonl,
+            Split::Csv => Rule::Csv,
+            Split::Lines | Split::Files => Rule::Lines,
+        };
+        let regular = file.metadata().ok().filter(|metadata| metadata.is_file());
+        let length = regular.map(|metadata| metadata.len());
+        // Stdin is a stream also if it is a file: somebody else has opened it, and may have read from it.
+        if length.is_some() && !is_stdin {
+            let mut reader = Reader::stream(split::Source::File(file), rule)?;
+            skip(&mut reader, from)?;
+            return Ok(Input { reader, length, tape: None });
+        }
+        let (reader, tape) = stream(file, rule, from, handed)?;
+        Ok(Input { reader, length, tape: Some(tape) })
+    }
+}
+
+/// An input that comes once: what is read of it is kept until it has been dealt with.
+fn stream(file: File, rule: Rule, from: &Progress, handed: Option<(Stream, Contents)>) -> Result<(Reader, Tape)> {
     // What another process has not written a record of begins with its header.
     let continued = handed.is_some() && from.mark.records > 0;
     let (stream, contents) = handed.unzip();
@@ -76,36 +115,67 @@ pub(crate) fn input(
         true => Reader::continued(source, rule, header, anchor),
         false => Reader::stream(source, rule)?,
     };
-    if from.mark.records > 0 {
-        reader.skip_to(&from.mark)?;
-    }
-    Ok(Input { reader, length, tape: Some(tape) })
+    skip(&mut reader, from)?;
+    Ok((reader, tape))
 }
 
-/// Opens the output, unless that would destroy the input.
-pub(crate) fn target(args: &MapArgs, split: Split, program: &Program) -> Result<Target> {
+fn skip(reader: &mut Reader, from: &Progress) -> Result<()> {
+    if from.mark.records > 0 { reader.skip_to(&from.mark) } else { Ok(()) }
+}
+
+/// Opens the output, unless that would destroy the input. `links` are those of the input that are followed.
+pub(crate) fn target(args: &MapArgs, split: Split, program: &Program, links: Option<String>) -> Result<Target> {
     let Some(output) = args.output() else { return Target::stdout() };
-    let task = task(args, split, program)?;
+    let task = task(args, split, program, links)?;
     if !args.reads_stdin() {
         check_apart(&args.input, output)?;
     }
-    let is_folder = output.is_dir();
-    match split {
-        Split::Files if output.exists() && !is_folder => {
-            Err(Failure::usage(format!("--output {} is a file, and --split files writes a folder", output.display()))
+    if is_special(output) {
+        return Target::special(output);
+    }
+    let shown = output.display();
+    let found = Spot::find(output, &trust(args), split == Split::Files);
+    let spot = found.with_context(|| format!("cannot write {shown}"))?;
+    let kind = spot.kind().with_context(|| format!("cannot write {shown}"))?;
+    // A link's journal is beside what it leads to.
+    let path = match output.is_symlink() {
+        true => spot.folder.real_path()?.join(&spot.name),
+        false => output.to_owned(),
+    };
+    match (split, kind) {
+        (Split::Files, None | Some(FileType::Directory)) => Target::folder(spot, &path, task),
+        (Split::Files, Some(_)) => {
+            Err(Failure::usage(format!("--output {shown} is a file, and --split files writes a folder"))
                 .hint("leave --output out and redirect stdout to have all output in one file")
                 .into())
         }
-        Split::Files => Target::folder(output, Journal::within(output, task)),
-        _ if is_folder => {
-            Err(Failure::usage(format!("--output {} is a folder; only --split files writes one", output.display()))
+        (_, Some(FileType::Directory)) => {
+            Err(Failure::usage(format!("--output {shown} is a folder; only --split files writes one")).into())
+        }
+        (_, None) if output.as_os_str().as_bytes().ends_with(b"/") => {
+            Err(Failure::usage(format!("--output {shown}: there is no such folder, and only --split files writes one"))
                 .into())
         }
-        _ => Target::file(output, Journal::beside(output, task)),
+        (_, None | Some(FileType::RegularFile)) => Target::file(spot, &path, task),
+        (_, Some(_)) => Target::device(&spot, &path),
     }
 }
 
-fn task(args: &MapArgs, split: Split, program: &Program) -> Result<Task> {
+/// Whose links on the way are followed.
+fn trust(args: &MapArgs) -> Trust {
+    Trust::new(args.launch.dirs.iter().map(|dir| &*dir.host), args.follow_links)
+}
+
+/// What stands for something that a process has open already, and leads there by no name.
+fn is_special(path: &Path) -> bool {
+    ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|special| path.starts_with(special))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("cannot read {}: {error}", path.display()))
+}
+
+fn task(args: &MapArgs, split: Split, program: &Program, links: Option<String>) -> Result<Task> {
     let input = if args.reads_stdin() {
         Identity::Stream
     } else {
@@ -121,6 +191,7 @@ fn task(args: &MapArgs, split: Split, program: &Program) -> Result<Task> {
         dirs: launch.preopens().map(|dir| format!("{dir:?}")).collect(),
         env: hash(env.as_bytes()),
         max_memory: launch.max_memory,
+        links,
     })
 }
 

@@ -4,15 +4,17 @@
 //! device has nothing to do and the input comes slowly: a pipe that gives a line a second gets a line a second back.
 
 use super::chain::Anchor;
+use super::links::InputFolder;
 use super::split::{self, LONGEST, Position, Records, Rule, Source, trimmed};
-use super::walk::Walk;
+use super::walk::{Found, Walk};
 use crate::failure::Failure;
 use anyhow::{Context, Result};
+use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
@@ -87,7 +89,7 @@ pub(crate) struct Reader {
 #[derive(Debug)]
 enum Feed {
     Stream(Box<Records>),
-    Files { root: PathBuf, walk: Walk, seen: Box<blake3::Hasher> },
+    Files { root: InputFolder, walk: Walk, seen: Box<blake3::Hasher> },
 }
 
 impl Reader {
@@ -110,8 +112,8 @@ impl Reader {
         }
     }
 
-    pub(crate) fn folder(root: &Path) -> Result<Self> {
-        let (root, walk) = (root.to_owned(), Walk::new(root)?);
+    pub(crate) fn folder(root: InputFolder) -> Result<Self> {
+        let walk = Walk::new(&root)?;
         Ok(Self { feed: Feed::Files { root, walk, seen: Box::default() }, records: 0 })
     }
 
@@ -121,14 +123,15 @@ impl Reader {
             Feed::Stream(records) => {
                 let to = Position { offset: mark.offset, line: mark.line };
                 let there = records.skip_to(to).context("cannot read the input")?;
-                if !there || records.seen() != mark.seen {
+                // A record has a byte at least.
+                if !there || mark.records > mark.offset || records.seen() != mark.seen {
                     return Err(changed());
                 }
             }
             Feed::Files { root, walk, seen } => {
                 for _ in 0..mark.records {
-                    let path = walk.next()?.ok_or_else(changed)?;
-                    note(seen, root, &path);
+                    let found = walk.next(root).ok_or_else(changed)?;
+                    note(seen, &found, &open(root, &found));
                 }
                 if Some(seen.finalize().to_hex().as_str()) != mark.seen.as_deref() {
                     return Err(changed());
@@ -155,16 +158,17 @@ impl Reader {
         let record = match &mut self.feed {
             Feed::Stream(records) => records.next().map_err(unreadable)?.map(|piece| {
                 let header = records.header();
-                let stdin = if header.is_empty() { piece.bytes.into() } else { [header, &piece.bytes].concat().into() };
+                let stdin = if header.is_empty() { piece.bytes } else { [header, &piece.bytes].concat().into() };
                 Record { place: Place::Line(piece.line), stdin, lead: header.len(), flaw: piece.flaw }
             }),
-            Feed::Files { root, walk, seen } => walk.next()?.map(|path| {
-                note(seen, root, &path);
-                let (stdin, flaw) = match content(&root.join(&path)) {
+            Feed::Files { root, walk, seen } => walk.next(root).map(|found| {
+                let opened = open(root, &found);
+                note(seen, &found, &opened);
+                let (stdin, flaw) = match opened.and_then(|(file, stat)| content(file, &stat)) {
                     Ok(bytes) => (bytes.into(), None),
                     Err(flaw) => (Arc::default(), Some(flaw)),
                 };
-                Record { place: Place::File(path), stdin, lead: 0, flaw }
+                Record { place: Place::File(found.path), stdin, lead: 0, flaw }
             }),
         };
         self.records += u64::from(record.is_some());
@@ -246,23 +250,27 @@ impl Gathered {
     }
 }
 
-fn content(path: &Path) -> Result<Vec<u8>, String> {
-    let cannot = |error| format!("cannot be read: {error}");
-    // Asked before it is opened: opening a FIFO would wait for someone to write to it.
-    let metadata = fs::metadata(path).map_err(cannot)?;
-    if !metadata.is_file() {
-        return Err("cannot be read: it is no regular file".into());
+/// Opens what was found, or says why it cannot be read.
+fn open(root: &InputFolder, found: &Found) -> Result<(File, Stat), String> {
+    match &found.flaw {
+        Some(flaw) => Err(flaw.clone()),
+        None => root.open(&found.path),
     }
-    if metadata.len() > LONGEST as u64 {
-        return Err(format!("is longer than {LONGEST} bytes"));
-    }
-    fs::read(path).map_err(cannot)
+}
+
+fn content(file: File, stat: &Stat) -> Result<Vec<u8>, String> {
+    let too_long = || format!("is longer than {LONGEST} bytes");
+    let length = usize::try_from(stat.st_size).ok().filter(|length| *length <= LONGEST).ok_or_else(too_long)?;
+    let mut bytes = Vec::with_capacity(length + 1);
+    // It may have grown since.
+    file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() > LONGEST { Err(too_long()) } else { Ok(bytes) }
 }
 
 /// Hashes what tells a file from another, without reading it.
-fn note(seen: &mut blake3::Hasher, root: &Path, path: &Path) {
-    let state = fs::metadata(root.join(path)).map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
-    seen.update(path.as_os_str().as_bytes());
+fn note(seen: &mut blake3::Hasher, found: &Found, opened: &Result<(File, Stat), String>) {
+    let state = opened.as_ref().map(|(_, stat)| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec)).unwrap_or_default();
+    seen.update(found.path.as_os_str().as_bytes());
     seen.update(format!("\0{state:?}\0").as_bytes());
 }
 

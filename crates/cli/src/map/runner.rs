@@ -9,6 +9,7 @@ use crate::guest::Guest;
 use anyhow::{Result, bail};
 use gpu_run_engine::{Done, Error as EngineError, Job, Results, RunStats};
 use gpu_run_wasi::Builder;
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 /// What `{}` is called in ARGS.
 const RECORD: &[u8] = b"{}";
 
-/// A batch that has run.
+/// A batch that has run, or a part of one.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) first: u64,
@@ -24,8 +25,8 @@ pub(crate) struct Ran {
     pub(crate) records: Vec<(Place, Option<String>)>,
     /// Of the others.
     pub(crate) results: Results,
-    /// Behind its last record.
-    pub(crate) mark: Mark,
+    /// Behind its last record, which is the batch's last.
+    pub(crate) mark: Option<Mark>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +54,10 @@ pub(crate) trait Engine {
 
 /// Jobs that were begun.
 pub(crate) trait Finish {
-    fn finish(self) -> Result<(Results, RunStats), EngineError>;
+    /// What became of the next of them; `None` when there are no more.
+    fn next_part(&mut self) -> Result<Option<Results>, EngineError>;
+    /// What was spent since it was asked last.
+    fn take_stats(&mut self) -> RunStats;
 }
 
 /// The device is gone, and with it what ran there.
@@ -79,14 +83,18 @@ pub(crate) struct Jobs {
     args: Vec<OsString>,
     /// What all records' instances are given, where their arguments do not differ.
     alike: Option<Arc<Builder>>,
+    /// Records that are not run: they did not end, and could not be ended but with their process.
+    given_up: Vec<u64>,
 }
 
 /// A batch that was begun.
 #[derive(Debug)]
 pub(crate) struct Running<P> {
+    /// The first record that was not given out yet.
     first: u64,
-    records: Vec<(Place, Option<String>)>,
-    mark: Mark,
+    records: VecDeque<(Place, Option<String>)>,
+    /// `None`: all were given out.
+    mark: Option<Mark>,
     /// `None`: no record of it can be run.
     pending: Option<P>,
     file: Arc<str>,
@@ -100,6 +108,10 @@ pub(crate) fn differ(args: &[OsString]) -> bool {
 impl<E: Engine> Runner<E> {
     pub(crate) fn new(engine: E, jobs: Jobs, file: &str) -> Self {
         Self { engine, jobs, file: file.into() }
+    }
+
+    pub(crate) fn engine(&self) -> &E {
+        &self.engine
     }
 
     pub(crate) fn into_engine(self) -> E {
@@ -123,19 +135,28 @@ impl<E: Engine> Runner<E> {
             true => None,
             false => Some(self.engine.begin(jobs).map_err(|e| failed(&self.file, e, batch.first, records.len()))?),
         };
-        Ok(Running { first: batch.first, records, mark: batch.mark, pending, file: self.file.clone() })
+        let (mark, records) = (Some(batch.mark), records.into());
+        Ok(Running { first: batch.first, records, mark, pending, file: self.file.clone() })
     }
 }
 
 impl Jobs {
     pub(crate) fn new(guest: Guest, args: Vec<OsString>) -> Self {
-        Self { guest, args, alike: None }
+        Self { guest, args, alike: None, given_up: Vec::new() }
+    }
+
+    /// These records are not run.
+    pub(crate) fn give_up(&mut self, records: &[u64]) {
+        self.given_up = records.to_vec();
     }
 
     /// A record's job, or why it cannot be run.
     pub(crate) fn of(&mut self, number: u64, record: &Record) -> Result<Job, String> {
         if let Some(flaw) = &record.flaw {
             return Err(flaw.clone());
+        }
+        if self.given_up.contains(&number) {
+            return Err("did not end in time, nor when it was told to".to_owned());
         }
         let context = match &self.alike {
             Some(context) => context.clone(),
@@ -154,17 +175,35 @@ impl Jobs {
 }
 
 impl<P: Finish> Running<P> {
-    /// Waits until the batch has run. If the device is lost, nothing is known of it.
-    pub(crate) fn finish(self) -> Result<(Ran, RunStats)> {
-        let Self { first, records, mark, pending, file } = self;
-        let (results, stats) = match pending {
-            Some(pending) => pending.finish().map_err(|e| failed(&file, e, first, records.len()))?,
-            None => <(Results, RunStats)>::default(),
-        };
-        if results.len() != records.iter().filter(|(_, flaw)| flaw.is_none()).count() {
+    /// Waits until the next part of the batch has run; `None` after the last. If the device is lost, nothing is known of what was not given out.
+    pub(crate) fn next_part(&mut self) -> Result<Option<(Ran, RunStats)>> {
+        if self.mark.is_none() {
+            return Ok(None);
+        }
+        let (mut results, mut stats) = <(Results, RunStats)>::default();
+        if let Some(pending) = &mut self.pending {
+            let lost = |e| failed(&self.file, e, self.first, self.records.len());
+            results = pending.next_part().map_err(lost)?.unwrap_or_default();
+            stats = pending.take_stats();
+        }
+        let is_fine = |(_, flaw): &&(Place, Option<String>)| flaw.is_none();
+        let fine = self.records.iter().filter(is_fine).count();
+        if results.len() > fine || results.is_empty() && fine > 0 {
             bail!("internal error: the engine gave another number of results than it got jobs");
         }
-        Ok((Ran { first, records, results, mark }, stats))
+        let is_last = results.len() == fine;
+        let mut left = results.len();
+        // Those that cannot be run go with the one before them.
+        let behind = self.records.iter().position(|record| {
+            let is_next = left == 0 && record.1.is_none();
+            left -= usize::from(!is_next && record.1.is_none());
+            is_next
+        });
+        let records: Vec<_> = self.records.drain(..behind.unwrap_or(self.records.len())).collect();
+        let first = self.first;
+        self.first += records.len() as u64;
+        let mark = if is_last { self.mark.take() } else { None };
+        Ok(Some((Ran { first, records, results, mark }, stats)))
     }
 }
 

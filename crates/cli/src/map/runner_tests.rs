@@ -18,15 +18,19 @@ impl Engine for Echo {
     }
 }
 
+/// Two jobs at a time.
 impl Finish for (Vec<Job>, bool) {
-    fn finish(self) -> Result<(Results, RunStats), EngineError> {
+    fn next_part(&mut self) -> Result<Option<Results>, EngineError> {
         let (jobs, lost) = self;
-        if lost {
+        if *lost {
             return Err(DeviceError::Fault("illegal address".into()).into());
         }
         let mut results = Results::default();
-        jobs.iter().for_each(|job| results.push(End::Returned, &job.stdin, b"", false));
-        Ok((results, RunStats { instances: jobs.len() as u64, ..RunStats::default() }))
+        jobs.drain(..jobs.len().min(2)).for_each(|job| results.push(End::Returned, &job.stdin, b"", None));
+        Ok(Some(results).filter(|results| !results.is_empty()))
+    }
+    fn take_stats(&mut self) -> RunStats {
+        RunStats::default()
     }
 }
 
@@ -36,19 +40,28 @@ fn runner(lost: bool, args: &[&str]) -> Runner<Echo> {
     Runner::new(Echo { lost }, Jobs::new(guest, args), "app.wasm")
 }
 
-fn run(mut runner: Runner<Echo>, text: &str, rule: Rule) -> Result<Ran> {
+fn run(mut runner: Runner<Echo>, text: &str, rule: Rule) -> Result<Vec<Ran>> {
     let (send, receive) = mpsc::sync_channel(1);
     let source = Source::Stream(Box::new(io::Cursor::new(text.to_owned().into_bytes())));
     Reader::stream(source, rule).unwrap().run(100, &send).unwrap();
-    Ok(runner.begin(receive.recv().unwrap())?.finish()?.0)
+    let mut running = runner.begin(receive.recv().unwrap())?;
+    let (mut all, mut marks) = (Vec::new(), Vec::new());
+    while let Some((ran, _)) = running.next_part()? {
+        marks.push(ran.mark.is_some());
+        assert_eq!(ran.first as usize, all.iter().map(|ran: &Ran| ran.records.len()).sum::<usize>());
+        all.push(ran);
+    }
+    // Only the last part says how far the batch goes.
+    assert!(marks.pop() == Some(true) && !marks.contains(&true));
+    Ok(all)
 }
 
-fn outputs(ran: &Ran) -> Vec<String> {
+fn outputs(ran: &[Ran]) -> Vec<String> {
     let text = |(_, outcome): (&Place, Outcome<'_>)| match outcome {
         Outcome::Done(done) => String::from_utf8(done.stdout.to_vec()).unwrap(),
         Outcome::Flawed(flaw) => flaw.to_owned(),
     };
-    ran.outcomes().map(text).collect()
+    ran.iter().flat_map(Ran::outcomes).map(text).collect()
 }
 
 #[test]
@@ -67,11 +80,11 @@ fn a_record_that_cannot_run_keeps_its_place() {
     assert_eq!((&*texts[0], &*texts[2]), ("1\n", "2\n"));
     assert!(texts[1].contains("is not JSON"), "{texts:?}");
     let ran = run(runner(false, &["{}"]), "a\nb\0c\nd\n", Rule::Lines).unwrap();
-    let outcomes: Vec<_> = ran.outcomes().map(|(_, outcome)| outcome).collect();
+    let outcomes: Vec<_> = ran.iter().flat_map(Ran::outcomes).map(|(_, outcome)| outcome).collect();
     assert!(matches!(outcomes[1], Outcome::Flawed(flaw) if flaw.contains("NUL")), "{ran:?}");
     assert!(matches!(outcomes[2], Outcome::Done(_)));
     let ran = run(runner(false, &[]), "x\ny\n", Rule::Jsonl).unwrap();
-    assert_eq!((ran.results.len(), outputs(&ran).len()), (0, 2), "a batch of nothing that can run");
+    assert_eq!((ran[0].results.len(), outputs(&ran).len()), (0, 2), "a batch of nothing that can run");
 }
 
 #[test]

@@ -11,10 +11,12 @@
 use super::chain::{Anchor, Chain};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 /// Bytes of one record at most.
 pub(crate) const LONGEST: usize = 1 << 30;
-const BUFFER: usize = 256 << 10;
+/// What is read at once. A record that lies in it whole is copied once, to where it stays.
+const BUFFER: usize = 1 << 20;
 
 /// How a stream is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub(crate) struct Piece {
     /// The line it begins in, from 1.
     pub(crate) line: u64,
     /// With a newline at its end, also if the stream's last line has none.
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Arc<[u8]>,
     /// Why it is not what the rule asks for.
     pub(crate) flaw: Option<String>,
 }
@@ -101,7 +103,7 @@ impl Records {
         if rule == Rule::Csv {
             // While the separator is not known, quotes that open a field are found behind any of them.
             records.separator = ANY;
-            records.header = records.row()?.map_or_else(Vec::new, |piece| piece.bytes);
+            records.header = records.row()?.map_or_else(Vec::new, |piece| piece.bytes.to_vec());
             records.separator = separator(&records.header);
         }
         Ok(records)
@@ -136,6 +138,12 @@ impl Records {
     /// Goes on from where another has been. Says whether there is that much.
     pub(crate) fn skip_to(&mut self, to: Position) -> io::Result<bool> {
         let Some(missing) = to.offset.checked_sub(self.at.offset) else { return Ok(false) };
+        // A line has a byte at least.
+        if to.line > to.offset
+            || matches!(self.source.get_ref(), Source::File(file) if to.offset > file.metadata()?.len())
+        {
+            return Ok(false);
+        }
         let skipped = match &mut self.hasher {
             None => self.source.seek(SeekFrom::Start(to.offset)).map(|_| missing)?,
             Some(hasher) => io::copy(&mut self.source.by_ref().take(missing), hasher)?,
@@ -157,11 +165,33 @@ impl Records {
     }
 
     fn line(&mut self) -> Result<Option<Piece>, Error> {
-        let (line, mut bytes) = (self.at.line + 1, Vec::new());
+        let line = self.at.line + 1;
+        if let Some(bytes) = self.line_at_hand()? {
+            return Ok(Some(Piece { line, bytes, flaw: None }));
+        }
+        let mut bytes = Vec::new();
         if self.read_line(&mut bytes, line)? == 0 {
             return Ok(None);
         }
-        Ok(Some(Piece { line, bytes: ended(bytes), flaw: None }))
+        Ok(Some(Piece { line, bytes: ended(bytes).into(), flaw: None }))
+    }
+
+    /// The next line, if all of it was read already.
+    fn line_at_hand(&mut self) -> Result<Option<Arc<[u8]>>, Error> {
+        let buffer = self.source.buffer();
+        let length = (&mut &*buffer).skip_until(b'\n')?;
+        let line = &buffer[..length];
+        if length > self.limit || !line.ends_with(b"\n") {
+            return Ok(None);
+        }
+        let bytes = line.into();
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(line);
+        }
+        self.source.consume(length);
+        self.at.offset += length as u64;
+        self.at.line += 1;
+        Ok(Some(bytes))
     }
 
     fn row(&mut self) -> Result<Option<Piece>, Error> {
@@ -178,7 +208,7 @@ impl Records {
                     continue;
                 }
                 let flaw = (scan == Scan::Quoted).then(|| "has a quoted field that is never closed".to_owned());
-                return Ok((!bytes.is_empty()).then(|| Piece { line, bytes: ended(bytes), flaw }));
+                return Ok((!bytes.is_empty()).then(|| Piece { line, bytes: ended(bytes).into(), flaw }));
             }
         }
     }

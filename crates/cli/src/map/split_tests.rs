@@ -43,7 +43,7 @@ fn all(mut records: Records) -> Vec<Piece> {
 }
 
 fn texts(bytes: &str, rule: Rule) -> Vec<String> {
-    all(records(bytes.as_bytes(), rule)).into_iter().map(|p| String::from_utf8(p.bytes).unwrap()).collect()
+    all(records(bytes.as_bytes(), rule)).into_iter().map(|p| String::from_utf8(p.bytes.to_vec()).unwrap()).collect()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn rows_keep_the_newlines_in_their_quotes() {
 fn a_header_with_newlines_is_one_row_and_empty_lines_are_none() {
     let records = records(b"\n\"a\nb\",c\r\n\r\n1,2\r\n\n\n3,4", Rule::Csv);
     assert_eq!(records.header(), b"\"a\nb\",c\r\n");
-    let pieces: Vec<_> = all(records).into_iter().map(|p| (p.line, p.bytes)).collect();
+    let pieces: Vec<_> = all(records).into_iter().map(|p| (p.line, p.bytes.to_vec())).collect();
     assert_eq!(pieces, [(5, b"1,2\r\n".to_vec()), (8, b"3,4\n".to_vec())]);
     assert!(texts("a,b\n", Rule::Csv).is_empty());
     assert!(texts("", Rule::Csv).is_empty());
@@ -128,10 +128,10 @@ fn any_chunking_gives_the_same_records() {
             assert_eq!(chunked, whole, "round {round}: {:?}", String::from_utf8_lossy(&bytes));
             if rule != Rule::Csv {
                 let naive: Vec<_> = bytes.split_inclusive(|b| *b == b'\n').map(|l| ended(l.to_vec())).collect();
-                assert_eq!(whole.into_iter().map(|p| p.bytes).collect::<Vec<_>>(), naive);
+                assert_eq!(whole.into_iter().map(|p| p.bytes.to_vec()).collect::<Vec<_>>(), naive);
             } else {
                 let kept: Vec<u8> =
-                    std::iter::once(header).chain(whole.into_iter().map(|p| p.bytes)).flatten().collect();
+                    std::iter::once(header).chain(whole.into_iter().map(|p| p.bytes.to_vec())).flatten().collect();
                 let plain = |bytes: &[u8]| bytes.iter().filter(|b| !b"\r\n".contains(b)).copied().collect::<Vec<_>>();
                 assert_eq!(plain(&kept), plain(&bytes), "nothing but newlines is dropped or added");
             }

@@ -4,20 +4,24 @@
 //! wait for the disk; the next one is made when the last one is a small part of the time since. The first comes before any
 //! output, the last after all of it.
 
-use super::journal::{Journal, Progress};
+use super::folder::{Folder, Spot};
+use super::journal::{BEGIN_ANEW, Journal, Progress, Tail, Task};
 use crate::failure::Failure;
 use crate::output::Standard;
 use anyhow::{Context, Result};
+use rustix::fs::OFlags;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// How many times as long as a checkpoint took no other one is made: a twentieth of the time goes into them at most.
 const SPACING: u32 = 20;
 const BUFFER: usize = 1 << 20;
-/// What a file of an output folder is called until it is whole.
-const FRESH: &str = ".gpu-run-map.file";
 
 pub(crate) struct Target {
     sink: Sink,
@@ -38,8 +42,12 @@ enum Sink {
         path: PathBuf,
     },
     Folder {
-        root: PathBuf,
+        root: Arc<Folder>,
+        /// Locked while it is written to.
         lock: File,
+        /// The record that was put last.
+        last: Option<PathBuf>,
+        path: PathBuf,
     },
 }
 
@@ -62,25 +70,34 @@ impl Target {
         Self { sink, journal, safe: Progress::default(), next: Instant::now() }
     }
 
+    /// What no journal can be beside: what a process has open already.
+    pub(crate) fn special(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new().write(true).open(path).map_err(|error| unwritable(path, &error))?;
+        Ok(Self::stream(Box::new(file)))
+    }
+
+    /// A device or a pipe.
+    pub(crate) fn device(spot: &Spot, path: &Path) -> Result<Self> {
+        let file = spot.open(OFlags::WRONLY).map_err(|error| unwritable(path, &error))?;
+        Ok(Self::stream(Box::new(file)))
+    }
+
     /// Opens a file for writing. What is in it stays until [`Target::begin`].
-    pub(crate) fn file(path: &Path, journal: Journal) -> Result<Self> {
-        let unwritable = |error| Failure::environment(format!("cannot write {}: {error}", path.display()));
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(unwritable)?;
-        // `/dev/stdout` may be a regular file, but a journal has no place beside it.
-        if !file.metadata().map_err(unwritable)?.is_file() || path.starts_with("/dev") {
-            return Ok(Self::stream(Box::new(file)));
-        }
+    pub(crate) fn file(spot: Spot, path: &Path, task: Task) -> Result<Self> {
+        // Read, too: the journal says what is at its end.
+        let file = spot.open(OFlags::RDWR | OFlags::CREATE).map_err(|error| unwritable(path, &error))?;
         lock(&file, path)?;
+        let journal = Journal::beside(Arc::new(spot.folder), &spot.name, path, task);
         Ok(Self::new(Sink::File { file: Buffered::new(file), bytes: 0, path: path.to_owned() }, Some(journal)))
     }
 
     /// Makes the folder, if it is not there.
-    pub(crate) fn folder(root: &Path, journal: Journal) -> Result<Self> {
-        let unwritable = |error| Failure::environment(format!("cannot write to {}: {error}", root.display()));
-        fs::create_dir_all(root).map_err(unwritable)?;
-        let folder = File::open(root).map_err(unwritable)?;
-        lock(&folder, root)?;
-        Ok(Self::new(Sink::Folder { root: root.to_owned(), lock: folder }, Some(journal)))
+    pub(crate) fn folder(spot: Spot, path: &Path, task: Task) -> Result<Self> {
+        let held = spot.into_folder(true).and_then(|root| Ok((root.as_file()?, Arc::new(root))));
+        let (handle, root) = held.map_err(|error| unwritable(path, &error))?;
+        lock(&handle, path)?;
+        let journal = Journal::within(root.clone(), path, task);
+        Ok(Self::new(Sink::Folder { root, lock: handle, last: None, path: path.to_owned() }, Some(journal)))
     }
 
     /// What an earlier run left, if it is to be gone on with; refuses what would destroy an unfinished output, and what is none.
@@ -89,10 +106,8 @@ impl Target {
             let failure = Failure::usage("--resume needs --output with a file or folder to go on with");
             return if resume { Err(failure.into()) } else { Ok(None) };
         };
-        let output = match &self.sink {
-            Sink::Stream(_) => return Ok(None),
-            Sink::File { path, .. } | Sink::Folder { root: path, .. } => path.display(),
-        };
+        let Some((path, _)) = self.place() else { return Ok(None) };
+        let output = path.display();
         if !resume {
             if journal.exists() && !force {
                 return Err(Failure::usage(format!("{output} is unfinished: an earlier run was interrupted"))
@@ -106,31 +121,63 @@ impl Target {
             Sink::File { file, .. } => file.to.metadata()?.len(),
             _ => 0,
         };
-        match &earlier {
-            Some(progress) if progress.output > length => {
-                Err(Failure::usage(format!("--resume: {output} is shorter than it was: somebody has changed it"))
-                    .hint("begin anew with --force")
-                    .into())
-            }
-            None if length > 0 => Err(Failure::usage(format!("--resume: {output} is not unfinished"))
-                .hint("leave --resume out to write it anew")
-                .into()),
-            _ => Ok(earlier),
+        let refused = |what: &str| Failure::usage(format!("--resume: {output} {what}"));
+        let Some(progress) = earlier else {
+            let hint = "leave --resume out to write it anew";
+            return if length > 0 { Err(refused("is not unfinished").hint(hint).into()) } else { Ok(None) };
+        };
+        if progress.output > length {
+            return Err(refused("is shorter than it was: somebody has changed it").hint(BEGIN_ANEW).into());
+        }
+        let last = progress.tail.path.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(path)));
+        let tail = self.tail(progress.output, last.as_deref()).with_context(|| format!("cannot read {output}"))?;
+        if tail != progress.tail {
+            let what = match &last {
+                Some(last) => format!("is not as it was: somebody has changed {}", last.display()),
+                None => "does not end as it did: somebody has changed it".into(),
+            };
+            return Err(refused(&what).hint(BEGIN_ANEW).into());
+        }
+        Ok(Some(progress))
+    }
+
+    /// The end of the first `length` bytes that were put, or of the folder's `last` record.
+    fn tail(&self, length: u64, last: Option<&Path>) -> io::Result<Tail> {
+        match &self.sink {
+            Sink::Folder { root, .. } => last.map_or(Ok(Tail::default()), |last| Tail::of_record(root, last)),
+            Sink::File { file, .. } if length > 0 => Tail::of_file(&file.to, length),
+            _ => Ok(Tail::default()),
+        }
+    }
+
+    /// The output's path, and what is held open of it.
+    fn place(&self) -> Option<(&Path, &File)> {
+        match &self.sink {
+            Sink::Stream(_) => None,
+            Sink::File { path, file, .. } => Some((path, &file.to)),
+            Sink::Folder { path, lock, .. } => Some((path, lock)),
         }
     }
 
     /// From here on the output is ours: what is beyond `from` is gone, and the journal is there.
     pub(crate) fn begin(&mut self, from: Progress) -> Result<()> {
         let Some(journal) = &self.journal else { return Ok(()) };
+        // A run that was killed has left its journal, too.
+        let leftovers = journal.exists();
         // First: an output that was cut must not look like a finished one.
         journal.write(&from)?;
-        if let Sink::Folder { root, .. } = &self.sink {
-            // A run that was killed has left one.
-            let _ = fs::remove_file(root.join(FRESH));
+        if leftovers {
+            journal.remove_temporary();
         }
-        if let Sink::File { file, bytes, path } = &mut self.sink {
-            let cut = |file: &mut File| file.set_len(from.output).and_then(|()| file.seek(SeekFrom::End(0)));
-            *bytes = cut(&mut file.to).with_context(|| format!("cannot write {}", path.display()))?;
+        match &mut self.sink {
+            Sink::Stream(_) => {}
+            Sink::Folder { last, .. } => {
+                *last = from.tail.path.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(path)))
+            }
+            Sink::File { file, bytes, path } => {
+                let cut = |file: &mut File| file.set_len(from.output).and_then(|()| file.seek(SeekFrom::End(0)));
+                *bytes = cut(&mut file.to).with_context(|| format!("cannot write {}", path.display()))?;
+            }
         }
         self.safe = from;
         Ok(())
@@ -139,15 +186,19 @@ impl Target {
     /// The output of one record: `None` if it has none. `name` is its file in a folder.
     pub(crate) fn put(&mut self, name: &Path, record: Option<&[u8]>) -> Result<()> {
         let bytes = record.unwrap_or_default();
-        match &mut self.sink {
-            Sink::Stream(stream) => stream.write_all(bytes).context("cannot write the output"),
-            Sink::File { file, bytes: count, path } => {
+        match (&mut self.sink, &self.journal) {
+            (Sink::Stream(stream), _) => stream.write_all(bytes).context("cannot write the output"),
+            (Sink::File { file, bytes: count, path }, _) => {
                 *count += bytes.len() as u64;
                 file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))
             }
-            Sink::Folder { root, .. } => {
-                let path = root.join(name);
-                put_file(&path, &root.join(FRESH), record).with_context(|| format!("cannot write {}", path.display()))
+            (Sink::Folder { root, last, path, .. }, journal) => {
+                let stem = journal.as_ref().map_or("".as_ref(), Journal::stem);
+                put_file(root, name, stem, record)
+                    .map_err(explained)
+                    .with_context(|| format!("cannot write {}", path.join(name).display()))?;
+                *last = Some(name.to_owned());
+                Ok(())
             }
         }
     }
@@ -167,6 +218,7 @@ impl Target {
         if let Sink::File { bytes, .. } = &self.sink {
             progress.output = *bytes;
         }
+        progress.tail = self.safe.tail.clone();
         let began = Instant::now();
         if !now && began < self.next || progress == self.safe {
             return Ok(());
@@ -178,10 +230,15 @@ impl Target {
                 flushed.with_context(|| format!("cannot write {}", path.display()))?;
             }
             // One wait for all of them, and not one for each file.
-            Sink::Folder { root, lock } => {
-                rustix::fs::syncfs(lock).with_context(|| format!("cannot write to {}", root.display()))?;
+            Sink::Folder { lock, path, .. } => {
+                rustix::fs::syncfs(lock).with_context(|| format!("cannot write to {}", path.display()))?;
             }
         }
+        let last = match &self.sink {
+            Sink::Folder { last, .. } => last.as_deref(),
+            _ => None,
+        };
+        progress.tail = self.tail(progress.output, last).context("cannot read the end of the output again")?;
         journal.write(&progress)?;
         self.safe = progress;
         self.next = Instant::now() + began.elapsed() * SPACING;
@@ -199,6 +256,17 @@ impl Target {
 
     /// All records are there, and safe.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        if let Some((path, held)) = self.place() {
+            let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+            if fs::metadata(path).ok().map(identity) != held.metadata().ok().map(identity) {
+                return Err(Failure::environment(format!(
+                    "{} was replaced while the map wrote it: what is there now is not the output",
+                    path.display()
+                ))
+                .hint("run it again with --force, and with an --output that no --dir lets guests change")
+                .into());
+            }
+        }
         self.journal.as_ref().map_or(Ok(()), Journal::remove)
     }
 
@@ -232,21 +300,28 @@ impl<W: Write> Buffered<W> {
 }
 
 /// The file is whole or not there: a reader never sees half of one.
-fn put_file(path: &Path, fresh: &Path, content: Option<&[u8]>) -> io::Result<()> {
-    let Some(content) = content else {
-        return match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
-    };
-    fs::write(fresh, content)?;
-    match (fs::rename(fresh, path), path.parent()) {
-        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(folder)?;
-            fs::rename(fresh, path)
-        }
-        (result, _) => result,
+fn put_file(root: &Folder, path: &Path, stem: &OsStr, content: Option<&[u8]>) -> io::Result<()> {
+    let Some(content) = content else { return root.remove(path) };
+    let (mut file, fresh) = root.temporary(stem)?;
+    let put = file.write_all(content).and_then(|()| root.rename(&fresh, path));
+    if put.is_err() {
+        let _ = root.remove(Path::new(&fresh));
     }
+    put
+}
+
+/// Says why a folder cannot be entered that seems to be there.
+fn explained(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::NotADirectory => {
+            io::Error::other("a folder on the way is a link or a file; nothing is written through links")
+        }
+        _ => error,
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::environment(format!("cannot write {}: {error}", path.display()))
 }
 
 fn lock(file: &File, path: &Path) -> Result<()> {

@@ -2,9 +2,10 @@
 
 use super::args::MapArgs;
 use super::journal::Progress;
+use super::open::Place;
 use super::reader::{Batch, Reader};
 use super::runner::Jobs;
-use super::{CPU_BATCH, GPU_BATCH, open, prepare};
+use super::{CPU_BATCH, GPU_BATCH, prepare};
 use crate::args::LayoutChoice;
 use crate::cache;
 use crate::devices;
@@ -18,21 +19,42 @@ use crate::units::{show_count, show_duration};
 use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::Origin;
-use gpu_run_engine::{CompileOptions, Compiler, Entry, Job, Trial, Tuning, Variant, measure, variants};
+use gpu_run_engine::{Allowance, CompileOptions, Compiler, Entry, Job, Trial, Tuning, Variant, measure, variants};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// So few records at once, or so few bytes of input, are no reason to have threads' own memory.
+const FEW_RECORDS: u32 = 8192;
+const SMALL_INPUT: u64 = 1 << 20;
 
 /// `gpu-run tune`: measures, says what it found on stdout, and has the cache remember it.
 pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     args.check()?;
     let source = source::load(&args.file, args.launch.codegen.bin.as_deref())?;
     let (split, mut jobs) = prepare(args, &source)?;
-    let mut input = open::input(args, split, &Progress::default(), None)?;
+    let mut input = Place::find(args, split)?.open(split, &Progress::default(), None)?;
     let device = devices::open(args.launch.device)?;
     let batch = input.reader.take(usual_batch(args, &*device) as usize)?;
     let best = try_all(&device, &source, args, &batch, &mut jobs, &mut Escaping(io::stdout()))?;
     Ok(if best.is_some() { 0 } else { exit::FAILURE })
+}
+
+/// `bench --input`: what the first batch's records become, and how many run at once.
+#[cfg(feature = "bench")]
+pub(crate) fn sample(args: &MapArgs, source: &Program, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
+    let (split, mut jobs) = prepare(args, source)?;
+    let mut input = Place::find(args, split)?.open(split, &Progress::default(), None)?;
+    let most = usual_batch(args, device);
+    let batch = input.reader.take(most as usize)?;
+    let jobs: Vec<Job> =
+        (0..).zip(&batch.records).filter_map(|(number, record)| jobs.of(number, record).ok()).collect();
+    if jobs.is_empty() {
+        return Err(Failure::usage("bench: there is no record that can be run")
+            .hint("give it records as they will come, with --input")
+            .into());
+    }
+    Ok((jobs, most))
 }
 
 /// `map --tune`: takes the first batch, and finds the build that is fastest for it.
@@ -53,6 +75,8 @@ pub(super) struct Choice {
     pub(super) options: CompileOptions,
     pub(super) most: u32,
     pub(super) lanes: Option<u32>,
+    /// What records were found to need.
+    pub(super) learned: Option<Allowance>,
     /// Nobody has found out yet, or said, what is best.
     pub(super) is_guess: bool,
 }
@@ -63,22 +87,28 @@ pub(super) fn choice(
     device: &Arc<dyn Device>,
     source: &Program,
     args: &MapArgs,
+    input_bytes: Option<u64>,
     tuned: Option<Variant>,
 ) -> Choice {
     let most = usual_batch(args, &**device);
-    let options = usual_options(args, &**device, most);
-    if args.launch.codegen.layout != LayoutChoice::Auto {
-        return Choice { options, most, lanes: None, is_guess: false };
+    let mut options = usual_options(args, &**device, most);
+    if most < FEW_RECORDS || input_bytes.is_some_and(|bytes| bytes < SMALL_INPUT) {
+        // A GPU sets threads' own memory aside for all threads that it can hold.
+        options.own_memory = 0;
     }
-    let earlier = || compiler.tuning(device, &source.wasm, &options).and_then(|tuning| tuning.best());
-    match tuned.or_else(earlier) {
+    if args.launch.codegen.layout != LayoutChoice::Auto {
+        return Choice { options, most, lanes: None, learned: None, is_guess: false };
+    }
+    let earlier = compiler.tuning(device, &source.wasm, &options).unwrap_or_default();
+    let learned = earlier.learned;
+    match tuned.or_else(|| earlier.best()) {
         Some(variant) => {
             tracing::info!(?variant, "tuned");
             // It may have been found with a few records only: those are no reason to run fewer at once than usual.
             let most = args.batch.unwrap_or(variant.batch.max(most));
-            Choice { options: variant.options(&options), most, lanes: variant.lanes, is_guess: false }
+            Choice { options: variant.options(&options), most, lanes: variant.lanes, learned, is_guess: false }
         }
-        None => Choice { options, most, lanes: None, is_guess: is_gpu(&**device) },
+        None => Choice { options, most, lanes: None, learned, is_guess: is_gpu(&**device) },
     }
 }
 

@@ -1,57 +1,82 @@
 //! The files of a folder, and of the folders in it, in an order that stays: by name, folder by folder.
 //!
-//! Memory holds the names of the folders on the way, not of the whole tree. Links to files are files; links to folders are
-//! not followed, so that no ring of links is walked for ever. What is neither (sockets, devices) is passed over, and so is
-//! what an earlier map into that folder has left of its own.
+//! Memory holds the names of the folders on the way, not of the whole tree. Links to folders are not followed, so that no ring of links is walked for
+//! ever. What an earlier map into that folder has left of its own is passed over. Everything else is a record, though of what is no regular file, or cannot be
+//! read, only the reason is told.
 
 use super::journal::SUFFIX;
+use super::links::InputFolder;
 use anyhow::{Context, Result};
+use rustix::fs::FileType;
 use std::ffi::OsString;
-use std::fs::{self, FileType};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug)]
 pub(crate) struct Walk {
-    root: PathBuf,
     /// What is still to be visited, of each folder on the way down: names in reverse order.
     pending: Vec<(PathBuf, Vec<(OsString, FileType)>)>,
 }
 
+/// Something in the folder.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// From the root on.
+    pub(crate) path: PathBuf,
+    /// Why it cannot be walked, if it is a folder.
+    pub(crate) flaw: Option<String>,
+}
+
 impl Walk {
-    pub(crate) fn new(root: &Path) -> Result<Self> {
-        let mut walk = Self { root: root.to_owned(), pending: Vec::new() };
-        walk.descend(PathBuf::new())?;
+    pub(crate) fn new(root: &InputFolder) -> Result<Self> {
+        let mut walk = Self { pending: Vec::new() };
+        walk.descend(root, PathBuf::new()).context("cannot read the input folder")?;
         Ok(walk)
     }
 
-    /// The next file's path, from the root on.
-    pub(crate) fn next(&mut self) -> Result<Option<PathBuf>> {
+    /// The next file, or folder that cannot be read.
+    pub(crate) fn next(&mut self, root: &InputFolder) -> Option<Found> {
+        loop {
+            let (found, kind) = self.step(root)?;
+            if kind != FileType::Symlink || !root.leads_to_folder(&found.path) {
+                return Some(found);
+            }
+        }
+    }
+
+    /// The next link.
+    pub(crate) fn next_link(&mut self, root: &InputFolder) -> Option<PathBuf> {
+        loop {
+            let (found, kind) = self.step(root)?;
+            if kind == FileType::Symlink {
+                return Some(found.path);
+            }
+        }
+    }
+
+    fn step(&mut self, root: &InputFolder) -> Option<(Found, FileType)> {
         while let Some((folder, names)) = self.pending.last_mut() {
             let Some((name, kind)) = names.pop() else {
                 self.pending.pop();
                 continue;
             };
             let path = folder.join(name);
-            if kind.is_dir() {
-                self.descend(path)?;
-            } else if kind.is_file() || kind.is_symlink() && !self.root.join(&path).is_dir() {
-                return Ok(Some(path));
-            }
+            let flaw = match kind {
+                FileType::Directory => match self.descend(root, path.clone()) {
+                    Ok(()) => continue,
+                    Err(error) => Some(format!("cannot be read: {error}")),
+                },
+                _ => None,
+            };
+            return Some((Found { path, flaw }, kind));
         }
-        Ok(None)
+        None
     }
 
-    fn descend(&mut self, folder: PathBuf) -> Result<()> {
-        let path = self.root.join(&folder);
-        let unreadable = || format!("cannot read the folder {}", path.display());
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&path).with_context(unreadable)? {
-            let entry = entry.with_context(unreadable)?;
-            if !entry.file_name().as_bytes().starts_with(SUFFIX.as_bytes()) {
-                names.push((entry.file_name(), entry.file_type().with_context(unreadable)?));
-            }
-        }
+    fn descend(&mut self, root: &InputFolder, folder: PathBuf) -> io::Result<()> {
+        let mut names = root.list(&folder)?;
+        names.retain(|(name, _)| !name.as_bytes().starts_with(SUFFIX.as_bytes()));
         names.sort_by(|(a, _), (b, _)| b.cmp(a));
         self.pending.push((folder, names));
         Ok(())
@@ -60,8 +85,17 @@ impl Walk {
 
 #[cfg(test)]
 mod tests {
+    use super::super::folder::Folder;
     use super::*;
+    use std::fs;
     use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    fn all(root: &Path) -> Vec<String> {
+        let root = InputFolder::new(Folder::open(root), false).unwrap();
+        let mut walk = Walk::new(&root).unwrap();
+        std::iter::from_fn(|| walk.next(&root)).map(|found| found.path.display().to_string()).collect()
+    }
 
     #[test]
     fn files_come_by_name_and_rings_of_links_end() {
@@ -75,8 +109,25 @@ mod tests {
         symlink("..", root.join("c/up")).unwrap();
         symlink("b", root.join("link")).unwrap();
         symlink("nowhere", root.join("lost")).unwrap();
-        let mut walk = Walk::new(root).unwrap();
-        let found: Vec<_> = std::iter::from_fn(|| walk.next().unwrap()).map(|p| p.display().to_string()).collect();
-        assert_eq!(found, [".hidden", "a/y", "a/z", "b", "c/d/e", "link", "lost"]);
+        assert_eq!(all(root), [".hidden", "a/y", "a/z", "b", "c/d/e", "link", "lost"]);
+    }
+
+    #[test]
+    fn a_folder_that_became_a_link_since_it_was_listed_is_told_and_not_walked() {
+        let (place, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(elsewhere.path().join("secret"), "").unwrap();
+        for folder in ["a", "b"] {
+            fs::create_dir(place.path().join(folder)).unwrap();
+            fs::write(place.path().join(folder).join("file"), "").unwrap();
+        }
+        let root = InputFolder::new(Folder::open(place.path()), false).unwrap();
+        let mut walk = Walk::new(&root).unwrap();
+        assert_eq!(walk.next(&root).unwrap().path, Path::new("a/file"));
+        fs::remove_dir_all(place.path().join("b")).unwrap();
+        symlink(elsewhere.path(), place.path().join("b")).unwrap();
+        let found = walk.next(&root).unwrap();
+        assert_eq!(found.path, Path::new("b"));
+        assert!(found.flaw.is_some_and(|flaw| flaw.contains("cannot be read")));
+        assert_eq!(walk.next(&root), None);
     }
 }

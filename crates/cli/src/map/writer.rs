@@ -13,11 +13,11 @@ use super::reader::Place;
 use super::runner::{Outcome, Ran};
 use super::tape::Tape;
 use super::target::Target;
-use crate::report::Tally;
-use crate::units::{count, show_duration, show_size};
+use crate::report::{Counts, Tally};
+use crate::units::{count, show_duration};
 use anyhow::Result;
 use gpu_run_abi::TrapCode;
-use gpu_run_engine::{Done, End, STDOUT_POOL, Trap, printable};
+use gpu_run_engine::{Denied, Done, End, Trap, printable};
 use std::path::Path;
 use std::time::Duration;
 
@@ -53,6 +53,10 @@ pub(crate) struct Writer {
     before: u64,
     /// Records of a batch that is not whole, behind `done`.
     beyond: u64,
+    /// Records behind `done` that another process has written: they are run again, and not written.
+    skip: u64,
+    /// What was counted of whole batches.
+    counted: Counts,
     /// Whether the output ends where `done` says. If not, no checkpoint may be made any more.
     whole: bool,
     /// Failures that were told.
@@ -67,8 +71,9 @@ impl Writer {
     pub(crate) fn new(target: Target, rules: Rules, bar: Bar, from: Progress, tape: Option<Tape>) -> Self {
         let tally = Tally::new(&[], rules.timeout.is_some());
         let before = from.mark.records;
-        let (beyond, whole, told, finished) = (0, true, 0, false);
-        Self { target, rules, bar, tally, done: from, before, beyond, whole, told, tape, finished }
+        let (beyond, skip, whole, told, finished) = (0, 0, true, 0, false);
+        let counted = tally.counts();
+        Self { target, rules, bar, tally, done: from, before, beyond, skip, counted, whole, told, tape, finished }
     }
 
     /// Goes on counting where another process was.
@@ -76,19 +81,29 @@ impl Writer {
         self.before = from.before;
         self.told = from.told;
         self.tally = Tally::continued(&from.counts, self.rules.timeout.is_some());
+        (self.counted, self.skip) = (from.counts.clone(), from.skip);
         self
     }
 
     /// What another process needs to go on here: everything that was written is safe, and nothing is written any more.
     pub(crate) fn hand_over(&mut self) -> Result<Handover> {
-        self.target.checkpoint(self.done.clone(), true)?;
+        if self.whole {
+            self.target.checkpoint(self.done.clone(), true)?;
+        }
         self.finished = true;
         self.bar.clear();
+        // What is behind the last checkpoint of a file is cut off, and done again. What went down a pipe stays.
+        let safe = self.target.safe().cloned();
+        let (skip, counts) = match safe {
+            Some(_) => (0, self.counted.clone()),
+            None => (self.skip.max(self.beyond), self.tally.counts()),
+        };
         Ok(Handover {
-            done: self.target.safe().cloned().unwrap_or_else(|| self.done.clone()),
+            done: safe.unwrap_or_else(|| self.done.clone()),
+            skip,
             before: self.before,
             told: self.told,
-            counts: self.tally.counts(),
+            counts,
             elapsed: self.bar.elapsed(),
             ..Handover::default()
         })
@@ -96,14 +111,14 @@ impl Writer {
 
     /// The records that are written.
     pub(crate) fn records(&self) -> u64 {
-        self.done.mark.records
+        self.done.mark.records + self.beyond
     }
 
     pub(crate) fn say(&self, text: &str) {
         self.bar.say(text);
     }
 
-    /// Writes a batch. After an error no part of a record is left in a file.
+    /// Writes a batch, or the next part of one. After an error no part of a record is left in a file.
     pub(crate) fn write(&mut self, ran: Ran) -> Result<Flow> {
         let written = self.write_batch(ran);
         if written.is_err() {
@@ -115,16 +130,17 @@ impl Writer {
     fn write_batch(&mut self, ran: Ran) -> Result<Flow> {
         let failures: Vec<_> = ran.outcomes().map(|(_, outcome)| self.failure(outcome)).collect();
         let first = failures.iter().position(Option::is_some).filter(|_| self.rules.fail_fast);
-        if first.is_some() {
+        if first.is_some() && self.whole {
             // What comes now is part of a batch, and done again by whoever goes on.
             self.target.checkpoint(self.done.clone(), true)?;
         }
         let count = first.unwrap_or(ran.records.len());
+        let skipped = self.skip.saturating_sub(self.beyond).min(count as u64) as usize;
         self.whole = false;
-        for ((place, outcome), failure) in ran.outcomes().zip(&failures).take(count) {
+        for ((place, outcome), failure) in ran.outcomes().zip(&failures).take(count).skip(skipped) {
             self.put(place, outcome, failure.is_some())?;
         }
-        let told = ran.outcomes().zip(&failures).enumerate().take(first.map_or(count, |at| at + 1));
+        let told = ran.outcomes().zip(&failures).enumerate().take(first.map_or(count, |at| at + 1)).skip(skipped);
         for (at, ((place, outcome), failure)) in told {
             if let Outcome::Done(done) = outcome {
                 self.tally.add(done.end);
@@ -135,12 +151,14 @@ impl Writer {
             }
         }
         self.target.deliver()?;
+        self.beyond += count as u64;
         if first.is_some() {
-            self.beyond = count as u64;
             return Ok(Flow::Stop);
         }
-        self.done.mark = ran.mark;
-        self.whole = true;
+        let Some(mark) = ran.mark else { return Ok(Flow::GoOn) };
+        self.done.mark = mark;
+        (self.whole, self.beyond, self.skip) = (true, 0, 0);
+        self.counted = self.tally.counts();
         if let (Some(tape), Some(anchor)) = (&self.tape, &self.done.mark.anchor) {
             tape.forget(anchor.offset);
         }
@@ -168,18 +186,16 @@ impl Writer {
             Outcome::Flawed(why) => return Some(why.to_owned()),
             Outcome::Done(done) => done,
         };
-        if done.cut {
-            let most = show_size(STDOUT_POOL as u64);
-            return Some(format!("printed too much: a batch may print {most}; a smaller --batch leaves more for each"));
-        }
-        match (done.end, self.rules.timeout) {
-            (End::Returned | End::Exited(0), _) => None,
-            (End::Exited(code), _) => Some(format!("exited with {code}")),
+        let what = match (done.end, self.rules.timeout) {
+            _ if is_cut(&done) => "printed too much".to_owned(),
+            (End::Returned | End::Exited(0), _) => return None,
+            (End::Exited(code), _) => format!("exited with {code}"),
             (End::Trapped(trap), Some(limit)) if trap.code == TrapCode::Interrupted => {
-                Some(format!("did not end within {}{}", show_duration(limit), place_of(trap)))
+                format!("did not end within {}{}", show_duration(limit), place_of(trap))
             }
-            (End::Trapped(trap), _) => Some(format!("trapped: {trap}")),
-        }
+            (End::Trapped(trap), _) => format!("trapped: {trap}"),
+        };
+        Some(done.denied.map_or(what.clone(), |denied| format!("{what}\n  {denied}")))
     }
 
     fn tell(&mut self, number: u64, place: &Place, what: &str, outcome: Outcome<'_>) {
@@ -254,8 +270,12 @@ impl Writer {
     }
 }
 
+fn is_cut(done: &Done<'_>) -> bool {
+    matches!(done.denied, Some(Denied::Output(_)))
+}
+
 fn exited(done: &Done<'_>) -> bool {
-    !done.cut && matches!(done.end, End::Returned | End::Exited(_))
+    !is_cut(done) && matches!(done.end, End::Returned | End::Exited(_))
 }
 
 /// The lines of a trap that say where it was.

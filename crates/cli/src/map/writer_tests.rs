@@ -1,3 +1,4 @@
+use super::super::folder::{Spot, Trust};
 use super::super::journal::{Identity, Journal, Task};
 use super::super::reader::Mark;
 use super::*;
@@ -7,11 +8,21 @@ use std::fs;
 fn task() -> Task {
     let text = String::new;
     let (args, dirs) = (Vec::new(), Vec::new());
-    Task { program: text(), input: Identity::Stream, split: text(), args, dirs, env: text(), max_memory: None }
+    let (input, max_memory, links) = (Identity::Stream, None, None);
+    Task { program: text(), input, split: text(), args, dirs, env: text(), max_memory, links }
+}
+
+fn spot(path: &Path) -> Spot {
+    Spot::find(path, &Trust::new([].into_iter(), false), false).unwrap()
+}
+
+fn journal(path: &Path) -> Journal {
+    let Spot { folder, name } = spot(path);
+    Journal::beside(folder.into(), &name, path, task())
 }
 
 fn writer(path: &Path, fail_fast: bool) -> Writer {
-    let mut target = Target::file(path, Journal::beside(path, task())).unwrap();
+    let mut target = Target::file(spot(path), path, task()).unwrap();
     target.begin(Progress::default()).unwrap();
     let bar = Bar::new(None, &Mark::default(), true);
     Writer::new(target, Rules { lines: true, fail_fast, timeout: None }, bar, Progress::default(), None)
@@ -34,10 +45,10 @@ fn ran(first: u64, outcomes: Vec<Made>) -> Ran {
     for (line, outcome) in (first + 1..).zip(outcomes) {
         records.push((Place::Line(line), outcome.as_ref().err().map(ToString::to_string)));
         if let Ok((end, stdout, cut)) = outcome {
-            results.push(end, stdout.as_bytes(), b"", cut);
+            results.push(end, stdout.as_bytes(), b"", cut.then_some(Denied::Output(1)));
         }
     }
-    Ran { first, records, results, mark }
+    Ran { first, records, results, mark: Some(mark) }
 }
 
 #[test]
@@ -69,7 +80,7 @@ fn after_a_stop_the_journal_speaks_of_whole_batches() {
     assert_eq!(writer.write(ran(2, vec![fine("c"), done("d", trap()), fine("e")])).unwrap(), Flow::Stop);
     assert!(writer.stop("stopped at the first failure"));
     assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\nc\n", "whole records, up to the failure");
-    let progress = Journal::beside(&path, task()).read().unwrap().unwrap();
+    let progress = journal(&path).read().unwrap().unwrap();
     assert_eq!((progress.mark.records, progress.output, progress.failed), (2, 4, 0));
 }
 
@@ -81,7 +92,7 @@ fn stopped_after_the_end_it_says_nothing_and_writes_no_journal() {
     writer.write(ran(0, vec![done("a", End::Returned)])).unwrap();
     writer.finish().unwrap();
     assert!(!writer.stop("interrupted"));
-    assert!(!Journal::beside(&path, task()).exists());
+    assert!(!journal(&path).exists());
 }
 
 #[test]

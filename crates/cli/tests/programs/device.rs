@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a run may take at most: far more than it does, so that a hang is told as one.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// What an instance may have at most, so that many fit on a device that sets memory aside.
 const MEMORY: u64 = 64 << 20;
 
-type Loaded = Arc<(Arc<Compiled>, Program)>;
+type Loaded = Arc<(Arc<Compiled>, Arc<Program>)>;
 static PROGRAMS: LazyLock<Mutex<HashMap<(PathBuf, Layout), Loaded>>> = LazyLock::new(Mutex::default);
 static CPU: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
 static TESTED: LazyLock<Result<Arc<dyn Device>, String>> =
@@ -43,7 +43,7 @@ pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
         Layout::Interleaved => TESTED.clone()?,
     };
     let compiled = Arc::new(compile(&std::fs::read(wasm)?, layout, Checks::Exact)?);
-    let loaded = Arc::new((compiled.clone(), Program::load(device, compiled)?));
+    let loaded = Arc::new((compiled.clone(), Arc::new(Program::load(device, compiled)?)));
     programs.insert(key, loaded.clone());
     Ok(loaded)
 }
@@ -65,7 +65,7 @@ pub(crate) fn compile(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Com
 
 /// Runs an instance for each input, all at once and in the same directory.
 pub(crate) fn run(
-    program: &Program,
+    program: &Arc<Program>,
     name: &str,
     inputs: &[Input],
     dir: Option<&Path>,
@@ -77,7 +77,8 @@ pub(crate) fn run(
         contexts.push(context(name, input, dir, &stdout, &stderr)?);
         streams.push((stdout, stderr));
     }
-    let options = RunOptions { deadline: Some(Instant::now() + LIMIT), max_memory: Some(MEMORY) };
+    let options =
+        RunOptions { deadline: Some(Instant::now() + LIMIT), max_memory: Some(MEMORY), ..RunOptions::default() };
     let (outcomes, stats) = program.run("_start", &[], contexts, &options)?;
     let observed = outcomes.into_iter().zip(streams).map(|(outcome, (stdout, stderr))| {
         let ending = match outcome.end {

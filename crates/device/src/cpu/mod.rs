@@ -60,6 +60,9 @@ pub struct Options {
     pub late_from: Option<u64>,
 }
 
+/// Address space that memory may take, in bytes.
+const ADDRESSABLE: u64 = 1 << 42;
+
 /// The device, one worker per core.
 pub fn open() -> Arc<dyn Device> {
     let strict = std::env::var_os("GPU_RUN_CPU_STRICT").is_some_and(|v| v == "1");
@@ -81,6 +84,7 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
         overcommits: true,
         stack_bytes: STACK_BYTES,
         own_bytes: OWN_BYTES,
+        resident_threads: 0,
     };
     let late_from = options.late_from.unwrap_or(LATE_FROM);
     let options = compile::Options { strict: options.strict, late_from };
@@ -104,6 +108,11 @@ struct Cpu {
 impl Device for Cpu {
     fn properties(&self) -> &Properties {
         &self.properties
+    }
+
+    /// Memory costs nothing until it is touched: as much as a process can address.
+    fn free_bytes(&self) -> Result<u64> {
+        Ok(ADDRESSABLE)
     }
 
     fn allocate(&self, bytes: u64) -> Result<Buffer> {

@@ -14,10 +14,13 @@
 use super::driver::{Code, Driver, Failure, Handle, LIMIT_STACK_SIZE, Ordinal, STREAM_NON_BLOCKING};
 use crate::{Error, Result};
 use std::ptr::null_mut;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-/// The least stack that is still worth a launch.
+/// What every context has from its beginning, in bytes of a thread's stack.
 const LEAST_STACK: u32 = 1 << 10;
+
+/// What a context alone takes, about.
+pub(super) const CONTEXT_BYTES: u64 = 600 << 20;
 
 #[derive(Debug)]
 pub(super) struct Context {
@@ -27,7 +30,8 @@ pub(super) struct Context {
     transfers: Handle,
     /// Streams that no launch uses now.
     idle: Mutex<Vec<Handle>>,
-    stack: Mutex<Stack>,
+    /// Bytes that each thread has as its stack.
+    stack: Mutex<u32>,
     /// Who has `stack` may wait for it, not the other way round.
     gate: Gate,
 }
@@ -72,24 +76,17 @@ unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
-/// What threads have as their stack.
-#[derive(Debug, Default)]
-pub(super) struct Stack {
-    wanted: u32,
-    pub(super) given: u32,
-}
-
 impl Context {
     pub(super) fn new(driver: &'static Driver, device: Ordinal) -> Result<Self> {
         let mut handle = null_mut();
         // SAFETY: `device` is one of the driver's; one handle is written, and the context becomes current.
-        unsafe { driver.cuCtxCreate_v2(&mut handle, 0, device) }?;
+        unsafe { driver.cuCtxCreate_v2(&mut handle, 0, device) }.map_err(|e| e.taking(CONTEXT_BYTES))?;
         let mut context = Self {
             driver,
             handle,
             transfers: null_mut(),
             idle: Mutex::default(),
-            stack: Mutex::default(),
+            stack: Mutex::new(LEAST_STACK),
             gate: Gate::default(),
         };
         context.transfers = context.new_stream()?;
@@ -113,6 +110,14 @@ impl Context {
     pub(super) fn alone(&self) -> Alone<'_> {
         self.pass(|state| !state.alone && state.running == 0).alone = true;
         Alone(self)
+    }
+
+    /// The same, unless a launch runs now.
+    fn alone_now(&self) -> Option<Alone<'_>> {
+        let mut state = lock(&self.gate.state);
+        let is_free = !state.alone && state.running == 0;
+        state.alone |= is_free;
+        is_free.then_some(Alone(self))
     }
 
     /// Waits for its turn.
@@ -146,36 +151,48 @@ impl Context {
         Ok(Stream { context: self, handle, drained: false })
     }
 
-    /// Gives each thread of the next launch so much stack, or as much as the card has for it. The launch has to be made while
-    /// the guard is held.
+    /// Gives each thread of the next launch so much stack, or more if it has that already. The launch has to be made while the guard is held.
     ///
-    /// To change it waits for all launches, and takes the driver a third of a second for the stacks of all threads that fit on a large card. So `few` threads that want less have what there is: the others
-    /// will be back.
-    pub(super) fn stack(&self, wanted: u32, few: bool) -> Result<MutexGuard<'_, Stack>> {
-        let mut stack = lock(&self.stack);
-        if stack.wanted == wanted || few && stack.given >= wanted {
-            return Ok(stack);
+    /// To change it waits for all launches, and takes the driver up to a third of a second: it sets aside the stacks of all threads that fit on the card, `resident`. So what was given stays,
+    /// until somebody needs the memory.
+    pub(super) fn stack(&self, wanted: u32, resident: u64) -> Result<MutexGuard<'_, u32>> {
+        let mut given = lock(&self.stack);
+        if *given < wanted {
+            let _alone = self.alone();
+            // SAFETY: entered; takes no pointer.
+            let set = unsafe { self.enter()?.cuCtxSetLimit(LIMIT_STACK_SIZE, wanted as usize) };
+            set.map_err(|failure| match failure.code {
+                Code::INVALID_VALUE | Code::OUT_OF_MEMORY => {
+                    Error::OutOfMemory { wanted: u64::from(wanted) * resident }
+                }
+                _ => failure.into(),
+            })?;
+            *given = wanted;
         }
-        let _alone = self.alone();
-        let driver = self.enter()?;
-        let mut given = wanted.max(LEAST_STACK);
+        Ok(given)
+    }
+
+    /// Takes back the stacks, and threads' own memory, that no launch runs on now. Says whether there were any.
+    pub(super) fn release_stacks(&self) -> bool {
+        let Ok(mut given) = self.stack.try_lock() else { return false };
+        let Some(_alone) = self.alone_now() else { return false };
+        let Ok(driver) = self.enter() else { return false };
+        // The driver shrinks what kernels have themselves, too, but only where the limit changes.
+        let least = if *given == LEAST_STACK { 2 * LEAST_STACK } else { LEAST_STACK };
         // SAFETY: entered; takes no pointer.
-        while let Err(failure) = unsafe { driver.cuCtxSetLimit(LIMIT_STACK_SIZE, given as usize) } {
-            if !matches!(failure.code, Code::INVALID_VALUE | Code::OUT_OF_MEMORY) || given / 2 < LEAST_STACK {
-                return Err(failure.taking(u64::from(wanted)));
-            }
-            given /= 2;
+        let released = unsafe { driver.cuCtxSetLimit(LIMIT_STACK_SIZE, least as usize) }.is_ok();
+        if released {
+            *given = least;
         }
-        if given < wanted {
-            static SAID: Once = Once::new();
-            SAID.call_once(|| {
-                tracing::warn!(
-                    "a thread of this GPU gets {given} bytes of stack instead of {wanted}: deep recursion ends earlier"
-                );
-            });
-        }
-        *stack = Stack { wanted, given };
-        Ok(stack)
+        released
+    }
+
+    /// Bytes that could be allocated now.
+    pub(super) fn free_bytes(&self) -> Result<u64> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: entered; two sizes are written.
+        unsafe { self.enter()?.cuMemGetInfo_v2(&mut free, &mut total) }?;
+        Ok(free as u64)
     }
 }
 

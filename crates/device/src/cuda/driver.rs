@@ -119,12 +119,14 @@ driver! {
     cuDeviceGetName(name: *mut c_char, len: c_int, device: Ordinal);
     cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: Ordinal);
     cuDeviceTotalMem_v2(bytes: *mut usize, device: Ordinal);
+    cuDeviceGetPCIBusId(id: *mut c_char, len: c_int, device: Ordinal);
 
     cuCtxCreate_v2(context: *mut Handle, flags: c_uint, device: Ordinal);
     cuCtxDestroy_v2(context: Handle);
     cuCtxSetCurrent(context: Handle);
     cuCtxSetLimit(limit: c_uint, value: usize);
 
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemFree_v2(address: u64);
     cuMemsetD8Async(address: u64, byte: u8, bytes: usize, stream: Handle);

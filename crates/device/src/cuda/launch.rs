@@ -13,8 +13,6 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A launch that takes less than one of so many places for threads has few.
-const FEW: u64 = 16;
 /// Rounds of service between two looks at the stream, while there is something to serve.
 const BUSY_ROUNDS: u32 = 64;
 
@@ -24,8 +22,6 @@ pub(super) struct Loaded {
     image: Image,
     kernels: HashMap<String, Kernel>,
     properties: Properties,
-    /// Threads that can be on the GPU at once.
-    resident: u64,
 }
 
 struct Kernel {
@@ -103,28 +99,12 @@ pub(super) fn compile(
 }
 
 impl Loaded {
-    fn new(
-        context: &Arc<Context>,
-        which: Assembler,
-        properties: &Properties,
-        resident: u64,
-        ptx: &str,
-    ) -> Result<Self> {
-        Self::from_code(
-            context,
-            properties,
-            resident,
-            &compile(context, which, properties.target, ptx, CodeOptions::default())?,
-        )
+    fn new(context: &Arc<Context>, which: Assembler, properties: &Properties, ptx: &str) -> Result<Self> {
+        Self::from_code(context, properties, &compile(context, which, properties.target, ptx, CodeOptions::default())?)
     }
 
     /// Loads what [`compile`] made.
-    pub(super) fn from_code(
-        context: &Arc<Context>,
-        properties: &Properties,
-        resident: u64,
-        code: &[u8],
-    ) -> Result<Self> {
+    pub(super) fn from_code(context: &Arc<Context>, properties: &Properties, code: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(code);
         let declared = reader.list(|r| Ok(Entry { name: r.string()?, parameters: r.bytes()?.to_vec() }))?;
         let cubin = reader.bytes()?;
@@ -132,14 +112,13 @@ impl Loaded {
         let image = Image::load(context, cubin)?;
         let kernel = |entry: Entry| Ok((entry.name.clone(), image.kernel(entry)?));
         let kernels = declared.into_iter().map(kernel).collect::<Result<_>>()?;
-        Ok(Self { context: context.clone(), image, kernels, properties: properties.clone(), resident })
+        Ok(Self { context: context.clone(), image, kernels, properties: properties.clone() })
     }
 
     /// The kernel runs while the guard is held.
     fn launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: Handle) -> Result<Running> {
         let mut parameters: Vec<*mut c_void> = cells.iter_mut().map(|cell| (&raw mut *cell).cast()).collect();
-        let threads = u64::from(grid.blocks) * u64::from(grid.threads);
-        let stack = self.context.stack(grid.stack_bytes, threads < self.resident / FEW)?;
+        let stack = self.context.stack(grid.stack_bytes, self.properties.resident_threads)?;
         let running = self.context.running();
         let driver = self.context.enter()?;
         // SAFETY: entered; `Entry::cells` made as many cells as the kernel takes, of eight bytes, where a 32-bit value is at the
@@ -159,7 +138,7 @@ impl Loaded {
                 null_mut(),
             )
         }
-        .map_err(|e| e.taking(u64::from(stack.given) * self.resident))?;
+        .map_err(|e| e.taking(u64::from(*stack) * self.properties.resident_threads))?;
         crate::count_launch();
         Ok(running)
     }
@@ -234,7 +213,7 @@ impl Loaded {
 
     /// Loses the context: a kernel stores where it must not. See `crate::fault`.
     fn lose(&self, grid: Grid) -> Result<()> {
-        let broken = Self::new(&self.context, Assembler::Driver, &self.properties, self.resident, POKE)?;
+        let broken = Self::new(&self.context, Assembler::Driver, &self.properties, POKE)?;
         let grid = Grid { blocks: 1, threads: 1, ..grid };
         broken.execute("poke", grid, &[Arg::U64(NOWHERE)], &|| false)?;
         Err(Error::Unavailable("a kernel that stores where nothing is was expected to fault, and did not".into()))

@@ -7,6 +7,7 @@
 //! assemble  PTX ▶ cubin, by NVIDIA's tools where they are installed, else by the driver
 //! entry     what a PTX text's kernels take
 //! launch    a loaded module: run a kernel, serve it, wait for it
+//! holders   who else has memory there, asked when it is short
 //! queue     kernels that run by themselves, one after the other
 //! ```
 //!
@@ -21,12 +22,16 @@ mod assemble;
 mod context;
 mod driver;
 mod entry;
+mod holders;
 mod launch;
 mod memory;
 mod queue;
 mod split;
 
-use crate::{Buffer, CodeOptions, CodeTarget, Device, Error, Module, Properties, Result, Shared};
+use crate::{
+    Buffer, CodeOptions, CodeTarget, Device, Error, Holder, Module, Patience, Properties, Result, Shared,
+    describe_holders,
+};
 use context::Context;
 use driver::{
     COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR, Driver, MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_MULTIPROCESSOR,
@@ -42,7 +47,7 @@ const OLDEST: u32 = 70;
 /// The least and the most memory a thread has to itself, in bytes: a program built by rustc begins with up to 64 KiB of data and as much heap.
 const LEAST_OWN: u64 = 128 << 10;
 const MOST_OWN: u64 = 256 << 10;
-/// The least and the most stack a thread is given, in bytes. The most is also what recursion may need on a card with much memory.
+/// Bounds of the most stack a thread is given, in bytes: what deep recursion may have on a card with little and with much memory.
 const LEAST_STACK: u64 = 8 << 10;
 const MOST_STACK: u64 = 128 << 10;
 
@@ -85,11 +90,25 @@ pub fn open_with(ordinal: usize, options: Options) -> Result<Arc<dyn Device>> {
         };
         return Err(Error::Unavailable(format!("no device cuda:{ordinal}: {there}")));
     }
-    let mut card = Card::find(driver, ordinal)?;
+    let card = Card::find(driver, ordinal)?;
     card.supported()?;
-    let context = Arc::new(Context::new(driver, card.device)?);
-    // What a launch is told it has, it must have: a guest that goes by a larger stack would lose the context.
-    card.properties.stack_bytes = context.stack(card.properties.stack_bytes, false)?.given;
+    let mut patience = Patience::default();
+    let context = loop {
+        match Context::new(driver, card.device) {
+            Err(Error::OutOfMemory { .. }) if patience.wait_for(card.holders()) => {}
+            Err(Error::OutOfMemory { wanted }) => {
+                let Properties { id, name, .. } = &card.properties;
+                let held = card.holders();
+                let who =
+                    if held.is_empty() { String::new() } else { format!(": {} hold it", describe_holders(&held)) };
+                return Err(Error::Unavailable(format!(
+                    "{id} ({name}) has no {} MiB of free memory{who}",
+                    wanted >> 20
+                )));
+            }
+            made => break Arc::new(made?),
+        }
+    };
     tracing::debug!(id = card.properties.id, name = card.properties.name, "GPU opened");
     Ok(Arc::new(Cuda { card, options, context }))
 }
@@ -131,8 +150,6 @@ pub fn probe() -> Result<Vec<Properties>> {
 struct Card {
     device: Ordinal,
     properties: Properties,
-    /// Threads that can be on it at once.
-    resident: u64,
 }
 
 /// Stack for a thread: a quarter of the card's memory, shared by all threads that can be resident, within reason.
@@ -175,8 +192,21 @@ impl Card {
             overcommits: false,
             stack_bytes: stack_bytes(memory as u64, resident),
             own_bytes: own_bytes(memory as u64, resident),
+            resident_threads: resident,
         };
-        Ok(Self { device, properties, resident })
+        Ok(Self { device, properties })
+    }
+
+    fn holders(&self) -> Vec<Holder> {
+        let mut bus = [0u8; 32];
+        // SAFETY: at most so many bytes are written, a zero among them.
+        let found = Driver::get().is_ok_and(|driver| {
+            unsafe { driver.cuDeviceGetPCIBusId(bus.as_mut_ptr().cast(), bus.len() as c_int, self.device) }.is_ok()
+        });
+        match CStr::from_bytes_until_nul(&bus) {
+            Ok(bus) if found => holders::holders(bus),
+            _ => Vec::new(),
+        }
     }
 
     fn supported(&self) -> Result<()> {
@@ -200,6 +230,14 @@ struct Cuda {
 impl Device for Cuda {
     fn properties(&self) -> &Properties {
         &self.card.properties
+    }
+
+    fn free_bytes(&self) -> Result<u64> {
+        self.context.free_bytes()
+    }
+
+    fn holders(&self) -> Vec<Holder> {
+        self.card.holders()
     }
 
     fn allocate(&self, bytes: u64) -> Result<Buffer> {
@@ -232,7 +270,6 @@ impl Device for Cuda {
     }
 
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {
-        let Card { properties, resident, .. } = &self.card;
-        Ok(Arc::new(Loaded::from_code(&self.context, properties, *resident, code)?))
+        Ok(Arc::new(Loaded::from_code(&self.context, &self.card.properties, code)?))
     }
 }

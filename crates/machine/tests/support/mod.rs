@@ -10,7 +10,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// Ends what hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 static CACHE: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 static COMPILER: LazyLock<Compiler> = LazyLock::new(|| {

@@ -1,7 +1,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::guest::*;
 use gpu_run_abi::hostcall::Call;
@@ -36,8 +36,24 @@ fn accept(guest: &mut Guest) -> Result<u64, Errno> {
     guest.call(Call::sock_accept, &[SOCKET, 0], b"").map(|out| u64::from(u32_at(out, 0)))
 }
 
-fn settled() {
-    std::thread::sleep(Duration::from_millis(20));
+/// Makes a call until it is done.
+fn awaited(mut call: impl FnMut() -> Reply) -> Reply {
+    let began = Instant::now();
+    loop {
+        match call() {
+            Reply::Again { .. } => assert!(began.elapsed() < Duration::from_secs(300), "nothing comes"),
+            done => return done,
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until there is something to read, or somebody to accept.
+fn until_ready(guest: &mut Guest, fd: u64) {
+    let mut subscription = [0; 48];
+    subscription[8] = 1; // reading
+    subscription[16..20].copy_from_slice(&(fd as u32).to_le_bytes());
+    assert_eq!(awaited(|| guest.try_call(Call::poll_oneoff, &[48, 32], &subscription)), Reply::Done(Errno::Success));
 }
 
 fn recv(guest: &mut Guest, fd: u64, room: u64, flags: u64) -> Result<(Vec<u8>, u16), Errno> {
@@ -52,12 +68,12 @@ fn a_server_accepts_and_answers() {
     let (mut guest, address) = listening();
     assert_eq!(guest.try_call(Call::sock_accept, &[SOCKET, 0], b""), NOT_YET);
     let mut client = TcpStream::connect(address).unwrap();
-    settled();
+    until_ready(&mut guest, SOCKET);
     let fd = accept(&mut guest).unwrap();
     assert_eq!(fd, SOCKET + 1);
     assert_eq!(guest.try_call(Call::fd_read, &[fd, 100], b""), NOT_YET);
     client.write_all(b"question").unwrap();
-    settled();
+    until_ready(&mut guest, fd);
     assert_eq!(guest.read(fd, 100).unwrap(), b"question");
     assert_eq!(guest.write(fd, b"ans"), Ok(3));
     let sent = guest.call(Call::sock_send, &[fd, 3, 0], b"wer").unwrap();
@@ -127,7 +143,7 @@ fn nonblocking_sockets_say_again_themselves() {
     guest.call(Call::fd_fdstat_set_flags, &[SOCKET, NONBLOCK], b"").unwrap();
     assert_eq!(accept(&mut guest), Err(Errno::Again));
     let _client = TcpStream::connect(address).unwrap();
-    settled();
+    until_ready(&mut guest, SOCKET);
     let fd = u64::from(u32_at(guest.call(Call::sock_accept, &[SOCKET, NONBLOCK], b"").unwrap(), 0));
     assert_eq!(recv(&mut guest, fd, 1, 0), Err(Errno::Again));
     assert_eq!(recv(&mut guest, fd, 1, WAITALL), Err(Errno::Again));
@@ -195,7 +211,7 @@ fn poll_sees_connections_and_bytes() {
     let (mut guest, address) = listening();
     assert_eq!(guest.try_call(Call::poll_oneoff, &[48, 32], &subscription), NOT_YET);
     let _client = TcpStream::connect(address).unwrap();
-    settled();
+    until_ready(&mut guest, SOCKET);
     guest.call(Call::poll_oneoff, &[48, 32], &subscription).unwrap();
 
     let (mut guest, mut ours) = connected();
@@ -221,8 +237,8 @@ fn instances_share_a_listener() {
     let mut out = gpu_run_wasi::Out::default();
     for context in &mut contexts {
         let _client = TcpStream::connect(address).unwrap();
-        settled();
-        assert_eq!(context.call(Call::sock_accept, &[3, 0], b"", &mut out), Reply::Done(Errno::Success));
+        let accepted = awaited(|| context.call(Call::sock_accept, &[3, 0], b"", &mut out));
+        assert_eq!(accepted, Reply::Done(Errno::Success));
         assert_eq!(context.call(Call::sock_accept, &[3, 0], b"", &mut out), NOT_YET);
     }
 }

@@ -103,7 +103,8 @@ pub(super) fn collect_signature() -> Signature {
 pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
     let (out, results) = (code.param(3), code.param(4));
     let (thread, done) = own_slot(code);
-    let mut fixed = [field::STATUS, field::TRAP, field::EXIT_CODE].map(|at| code.header(types::I64, at));
+    let words = [field::STATUS, field::TRAP, field::EXIT_CODE, field::MEMORY_BYTES, field::GROWTH_REFUSED];
+    let mut fixed = words.map(|at| code.header(types::I64, at));
     if code.own {
         fixed[0] = outgrown(code, env, fixed[0]);
     }

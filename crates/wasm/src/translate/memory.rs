@@ -9,7 +9,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::FuncInstBuilder;
 use gpu_run_abi::intrinsic::{Intrinsic, region};
-use gpu_run_abi::layout::{GUARD, PAGE, WORD, field};
+use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, WORD, field};
 use gpu_run_abi::{Status, TrapCode};
 use wasmparser::{MemArg, Operator as Op};
 
@@ -201,16 +201,15 @@ impl<'b> Translator<'_, 'b> {
         let delta = self.code.ins().ishl_imm_u(delta, i64::from(PAGE.trailing_zeros()));
         let old = self.code.header(types::I64, length);
         let wanted = self.code.ins().iadd(old, delta);
-        let limit = self.code.header(types::I64, limit);
-        if self.code.own {
-            let beyond = self.code.ins().icmp(IntCC::UnsignedGreaterThan, wanted, limit);
-            self.code.if_then(beyond, true, |code| {
-                let outgrown = code.i64(Status::Outgrown as i64);
-                code.set_header(outgrown, field::STATUS);
-                code.intrinsic(Intrinsic::Exit, &[]);
-            });
-        }
-        let (new, result) = self.grow(old, wanted, limit);
+        let most = self.env.module.memories[memory as usize].maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
+        let most = self.code.i64(most as i64);
+        let is_allowed = self.growth_allowed(wanted, most, delta);
+        self.end_outgrown(is_allowed, wanted, limit);
+        let (new, result) = self.grow(old, wanted, is_allowed);
+        self.note_growth(is_allowed, delta);
+        let refused = self.code.header(types::I64, field::GROWTH_REFUSED);
+        let refused = self.code.ins().select(is_allowed, refused, wanted);
+        self.code.set_header(refused, field::GROWTH_REFUSED);
         self.code.set_header(new, length);
         if memory == 0 {
             // A page is more than the guard, and a memory of none stays below it.
@@ -222,7 +221,8 @@ impl<'b> Translator<'_, 'b> {
         if self.code.own {
             // Whose it was before, nobody knows.
             let (to, zero) = (self.code.ins().ireduce(types::I32, old), self.code.i32(0));
-            let length = self.code.ins().ireduce(types::I32, delta);
+            let grown = self.code.ins().isub(new, old);
+            let length = self.code.ins().ireduce(types::I32, grown);
             self.code.call_helper(Helper::GuestFill, &[to, zero, length]);
         }
         self.push_pages(memory, result);
@@ -273,12 +273,40 @@ impl<'b> Translator<'_, 'b> {
         self.code.call_helper(Helper::CopyIn, &[to, from, length, to_base, from_base]);
     }
 
-    /// The new length, and the old one or -1 (in all bits) if there is no room.
-    pub(super) fn grow(&mut self, old: Value, wanted: Value, limit: Value) -> (Value, Value) {
-        let fits = self.code.ins().icmp(IntCC::UnsignedLessThanOrEqual, wanted, limit);
+    /// Whether a memory or table may have `wanted` bytes or elements, and the instance so many bytes more.
+    pub(super) fn growth_allowed(&mut self, wanted: Value, most: Value, bytes: Value) -> Value {
+        let left = self.code.header(types::I64, field::GROWTH_LEFT);
+        let may_have = self.code.ins().icmp(IntCC::UnsignedLessThanOrEqual, wanted, most);
+        let may_grow = self.code.ins().icmp(IntCC::UnsignedLessThanOrEqual, bytes, left);
+        self.code.ins().band(may_have, may_grow)
+    }
+
+    /// Counts growth that is allowed.
+    pub(super) fn note_growth(&mut self, is_allowed: Value, bytes: Value) {
+        let left = self.code.header(types::I64, field::GROWTH_LEFT);
+        let less = self.code.ins().isub(left, bytes);
+        let left = self.code.ins().select(is_allowed, less, left);
+        self.code.set_header(left, field::GROWTH_LEFT);
+    }
+
+    /// Ends the instance if its memory may have `wanted` bytes and the slot has no room for them: the host runs it again where there is more.
+    fn end_outgrown(&mut self, is_allowed: Value, wanted: Value, limit: u64) {
+        let limit = self.code.header(types::I64, limit);
+        let is_beyond = self.code.ins().icmp(IntCC::UnsignedGreaterThan, wanted, limit);
+        let is_outgrown = self.code.ins().band(is_allowed, is_beyond);
+        self.code.if_then(is_outgrown, true, |code| {
+            code.set_header(wanted, field::EXIT_CODE);
+            let outgrown = code.i64(Status::Outgrown as i64);
+            code.set_header(outgrown, field::STATUS);
+            code.intrinsic(Intrinsic::Exit, &[]);
+        });
+    }
+
+    /// The new length, and the old one or -1 (in all bits) if growing is not allowed.
+    pub(super) fn grow(&mut self, old: Value, wanted: Value, is_allowed: Value) -> (Value, Value) {
         let failed = self.code.i64(-1);
-        let new = self.code.ins().select(fits, wanted, old);
-        let result = self.code.ins().select(fits, old, failed);
+        let new = self.code.ins().select(is_allowed, wanted, old);
+        let result = self.code.ins().select(is_allowed, old, failed);
         (new, result)
     }
 

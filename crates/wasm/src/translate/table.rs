@@ -146,8 +146,11 @@ impl Translator<'_, '_> {
         let wide = self.code.growth(delta);
         let old = self.table_length(table);
         let wanted = self.code.ins().iadd(old, wide);
-        let limit = self.code.i64(place.capacity as i64);
-        let (new, result) = self.grow(old, wanted, limit);
+        let most = self.code.i64(place.capacity as i64);
+        let bytes = self.code.ins().ishl_imm_u(wide, i64::from(WORD.trailing_zeros()));
+        let is_allowed = self.growth_allowed(wanted, most, bytes);
+        let (new, result) = self.grow(old, wanted, is_allowed);
+        self.note_growth(is_allowed, bytes);
         self.code.slot_store(new, region::HEADER, place.length);
         let (from, to) = (self.code.ins().ireduce(types::I32, old), self.code.ins().ireduce(types::I32, new));
         let added = self.code.ins().isub(to, from);

@@ -56,7 +56,7 @@ impl Bench {
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
-    let device = devices::open(args.device)?;
+    let device = devices::open(args.launch.device)?;
     let bench = Bench { device, compiler: Compiler::new(cache::open(&CacheArgs::default())?) };
     let mut sheet = Sheet::new(args.json.clone())?;
     sheet.put("device", json!(bench.device.properties().name))?;

@@ -1,0 +1,218 @@
+//! `gpu-run bench PROGRAM --input RECORDS`: the user's own program with the user's own records, on the device and under Wasmtime.
+
+use super::measure::{ROUNDS, excerpt, median};
+use super::on_device::{self, Build, Built, Loaded};
+use super::on_wasmtime::{Ending, Given, OnWasmtime, Ran};
+use super::verdict::{Comparison, Curve, Different, Side, Verdict};
+use super::{Setting, json_on_stdout, table_stream};
+use crate::args::BenchArgs;
+use crate::devices;
+use crate::failure::{Failure, exit};
+use crate::map::{self, MapArgs};
+use crate::progress::Progress;
+use crate::run::{DEFAULT_TARGET, is_gpu};
+use crate::source;
+use crate::terminal;
+use anyhow::{Context as _, Result};
+use gpu_run_engine::{Done, End, Results};
+use std::io::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// So many records are run in a session of their own, as far as there is time and room: what few take is no part of what many take.
+const SESSIONS: [u32; 4] = [1, 32, 1024, 32 << 10];
+/// Sessions that take more than so many rounds are not followed by larger ones.
+const LONG: u32 = 10;
+
+pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
+    let [program] = args.programs.as_slice() else {
+        return Err(Failure::usage("--input goes with one program").hint("gpu-run bench app.wasm -i records").into());
+    };
+    let records = MapArgs::from((args, program.as_path(), input));
+    records.check()?;
+    let launch = &args.launch;
+    if launch.timeout.is_some() || launch.stats.is_some() {
+        return Err(Failure::usage("bench takes neither --timeout nor --stats").into());
+    }
+    let source = source::load(program, launch.codegen.bin.as_deref())?;
+    let began = Instant::now();
+    let device = devices::open(launch.device)?;
+    let opening = began.elapsed();
+    let (jobs, most) = map::sample(&records, &source, &*device)?;
+    let count = jobs.len() as u32;
+
+    let progress = Progress::start(format!("{}: compiling", source.name));
+    let given = jobs.iter().map(Given::like).collect::<Result<Vec<_>>>()?;
+    let build =
+        Build { layout: launch.codegen.layout, sm: launch.codegen.target.unwrap_or(DEFAULT_TARGET), tunes: args.tune };
+    let built = on_device::compile(&device, &source, build, jobs, most, launch.max_memory)?;
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let began = Instant::now();
+    let wasmtime = OnWasmtime::with(&source, threads, given, launch.preopens().cloned().collect())?;
+    let wasmtime_compile = began.elapsed();
+    drop(progress);
+
+    // The device first: it has a limit for programs that do not end.
+    let progress = Progress::start(format!("{}: few records", source.name));
+    let sessions = sessions(&built, args.seconds)?;
+    let loaded = built.ready()?;
+    let device_latency = median(args.seconds, || {
+        let began = Instant::now();
+        on_device::begin(&loaded, 1)?.finish()?;
+        Ok(began.elapsed())
+    })?;
+    let wasmtime_latency = median(args.seconds, || {
+        let began = Instant::now();
+        wasmtime.run_any(0).map(|_| began.elapsed())
+    })?;
+    drop(progress);
+
+    let batch = sessions.last().map_or(1, |(records, _)| *records as u32);
+    let progress = Progress::start(format!("{}: {batch} records at once", source.name));
+    let (rates, comparison) = rates(&loaded, &wasmtime, batch, args.seconds)?;
+    drop(progress);
+
+    let built = &loaded.built;
+    let verdict = Verdict {
+        program: source.name.clone(),
+        setting: Setting { instances: batch, ..Setting::new(&*device, args) },
+        is_gpu: is_gpu(&*device),
+        records: u64::from(count),
+        device: Side {
+            rate: rates[0],
+            latency: device_latency,
+            first_start: opening + built.to_ptx + built.load,
+            later_start: opening + built.again.unwrap_or(built.load),
+            curve: Curve::new(sessions, rates[0]),
+        },
+        wasmtime: Side {
+            rate: rates[1],
+            latency: wasmtime_latency,
+            first_start: wasmtime_compile,
+            later_start: Duration::ZERO,
+            curve: Curve::new(vec![(1, wasmtime_latency)], rates[1]),
+        },
+        comparison,
+    };
+    table_stream(args)?.write_all(verdict.text().as_bytes())?;
+    let json = || format!("{:#}\n", verdict.json());
+    match &args.json {
+        Some(_) if json_on_stdout(args) => terminal::print(&json())?,
+        Some(path) => std::fs::write(path, json()).with_context(|| format!("cannot write {}", path.display()))?,
+        None => {}
+    }
+    Ok(if verdict.comparison.different.is_empty() { 0 } else { exit::FAILURE })
+}
+
+/// What so many records take, each time from an empty device on.
+fn sessions(built: &Built, budget: Duration) -> Result<Vec<(u64, Duration)>> {
+    let mut sessions = Vec::new();
+    for records in SESSIONS.into_iter().filter(|records| *records < built.batch).chain([built.batch]) {
+        let took = built.session(records)?;
+        sessions.push((u64::from(records), took));
+        if took > budget * LONG {
+            break;
+        }
+    }
+    Ok(sessions)
+}
+
+/// The best round of each side, records a second; and whether both give the same.
+fn rates(loaded: &Loaded, wasmtime: &OnWasmtime, batch: u32, budget: Duration) -> Result<([f64; 2], Comparison)> {
+    let (mut ours, mut theirs) = (0.0f64, 0.0f64);
+    // What the first round of Wasmtime gave, as far as it came.
+    let seen: Vec<OnceLock<Outcome>> = (0..batch).map(|_| OnceLock::new()).collect();
+    let mut comparison = None;
+    for _ in 0..ROUNDS {
+        let (results, rate) = round(loaded, batch, budget)?;
+        ours = ours.max(rate);
+        let look = |instance: u32, ran: Ran| {
+            let _ = seen[instance as usize].set(Outcome::of_wasmtime(&ran));
+            Ok(())
+        };
+        theirs = theirs.max(wasmtime.rate_of(batch, budget, look)?);
+        if comparison.is_none() {
+            comparison = Some(compare(&results, &seen, wasmtime)?);
+        }
+    }
+    Ok(([ours, theirs], comparison.unwrap_or_default()))
+}
+
+/// Batches one after the other until the budget is spent, the next begun while one runs, as in `gpu-run map`: the last one's results, and records a second.
+fn round(loaded: &Loaded, batch: u32, budget: Duration) -> Result<(Results, f64)> {
+    let began = Instant::now();
+    let mut done = 0;
+    let mut next = on_device::begin(loaded, batch)?;
+    loop {
+        let after = if began.elapsed() < budget { Some(on_device::begin(loaded, batch)?) } else { None };
+        let (results, _) = next.finish()?;
+        done += results.len();
+        match after {
+            Some(after) => next = after,
+            None => return Ok((results, done as f64 / began.elapsed().as_secs_f64())),
+        }
+    }
+}
+
+/// What became of a record, short enough to be kept of all.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Exited { code: i32, stdout: blake3::Hash },
+    Trapped,
+}
+
+impl Outcome {
+    fn of_wasmtime(ran: &Ran) -> Self {
+        match ran.end {
+            Ending::Exited(code) => Self::Exited { code, stdout: blake3::hash(&ran.stdout) },
+            Ending::Trapped(_) => Self::Trapped,
+        }
+    }
+
+    fn of_device(done: &Done<'_>) -> Self {
+        let exited = |code| Self::Exited { code, stdout: blake3::hash(done.stdout) };
+        match done.end {
+            End::Returned => exited(0),
+            End::Exited(code) => exited(*code as i32),
+            End::Trapped(_) => Self::Trapped,
+        }
+    }
+}
+
+/// Whether both gave the same for each record that both have run.
+fn compare(results: &Results, seen: &[OnceLock<Outcome>], wasmtime: &OnWasmtime) -> Result<Comparison> {
+    let mut comparison = Comparison::default();
+    for (record, (done, theirs)) in results.iter().zip(seen).enumerate() {
+        let Some(theirs) = theirs.get() else { continue };
+        comparison.compared += 1;
+        comparison.failed += u64::from(!matches!(done.end, End::Returned | End::Exited(0)));
+        if Outcome::of_device(&done) != *theirs {
+            let shown = if comparison.different.is_empty() {
+                Some(differ(&done, &wasmtime.run_any(record as u32)?))
+            } else {
+                None
+            };
+            comparison.different.push(Different { record: record as u64, shown });
+        }
+    }
+    Ok(comparison)
+}
+
+/// How the two differ: the device's first.
+fn differ(done: &Done<'_>, ran: &Ran) -> [String; 2] {
+    let exited = |code: i32, bytes: &[u8]| {
+        let part = excerpt(bytes, done.stdout, &ran.stdout);
+        if code == 0 { part } else { format!("exited {code}, {part}") }
+    };
+    let ours = match done.end {
+        End::Returned => exited(0, done.stdout),
+        End::Exited(code) => exited(*code as i32, done.stdout),
+        End::Trapped(trap) => format!("trapped: {trap}"),
+    };
+    let theirs = match &ran.end {
+        Ending::Exited(code) => exited(*code, &ran.stdout),
+        Ending::Trapped(error) => format!("trapped: {}", error.lines().next().unwrap_or("")),
+    };
+    [ours, theirs]
+}

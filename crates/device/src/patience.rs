@@ -1,0 +1,110 @@
+//! Waiting for memory that others of us hold.
+//!
+//! Another `gpu-run` ends, or needs less at its next launch; a training run or a desktop does not. So whoever finds no memory waits while
+//! processes of the same name hold some, and gives up when nothing has changed among them for a while.
+
+use crate::{Device, Holder};
+use std::time::{Duration, Instant};
+
+/// How long nothing may change among the others before it is of no use to wait.
+const STANDSTILL: Duration = Duration::from_secs(60);
+/// The same where it cannot be seen who the others are.
+const UNSEEN: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// One wait for memory.
+#[derive(Debug)]
+pub struct Patience {
+    seen: Option<Vec<Holder>>,
+    changed: Instant,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { seen: None, changed: Instant::now() }
+    }
+}
+
+impl Patience {
+    /// Waits a moment. Says whether it is worth trying again.
+    pub fn wait(&mut self, device: &dyn Device) -> bool {
+        self.wait_for(device.holders())
+    }
+
+    pub(crate) fn wait_for(&mut self, holders: Vec<Holder>) -> bool {
+        let (own, name) = (std::process::id(), own_name());
+        let is_hidden = holders.is_empty();
+        let others: Vec<_> = holders
+            .into_iter()
+            .filter(|holder| holder.pid != own && holder.name.is_some() && holder.name == name)
+            .collect();
+        if others.is_empty() && !is_hidden {
+            return false;
+        }
+        if self.seen.is_none() && !others.is_empty() {
+            tracing::warn!("waiting for device memory: {} hold it", describe(&others));
+        }
+        if self.seen.as_ref() != Some(&others) {
+            (self.seen, self.changed) = (Some(others), Instant::now());
+        }
+        let patience = if is_hidden { UNSEEN } else { STANDSTILL };
+        let goes_on = self.changed.elapsed() < patience;
+        if goes_on {
+            std::thread::sleep(PAUSE);
+        }
+        goes_on
+    }
+}
+
+/// What the system calls this process.
+fn own_name() -> Option<String> {
+    std::fs::read_to_string("/proc/self/comm").ok().map(|name| name.trim_end().to_owned())
+}
+
+/// Who holds how much, in words: the first few.
+pub fn describe(holders: &[Holder]) -> String {
+    const NAMED: usize = 5;
+    let mut words: Vec<String> = holders.iter().take(NAMED).map(ToString::to_string).collect();
+    if holders.len() > NAMED {
+        words.push(format!("{} more", holders.len() - NAMED));
+    }
+    words.join(", ")
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A process chooses its own name: it is shown without what a terminal would act on.
+        let name: String =
+            self.name.as_deref().unwrap_or("process").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        write!(f, "{name} (pid {}", self.pid)?;
+        match self.bytes {
+            Some(bytes) => write!(f, ", {} MiB)", bytes >> 20),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holder(pid: u32, name: &str, bytes: u64) -> Holder {
+        Holder { pid, name: Some(name.into()), bytes: Some(bytes) }
+    }
+
+    #[test]
+    fn it_waits_for_others_of_ours_and_for_nobody_else() {
+        let ours = own_name().unwrap_or_default();
+        let me = holder(std::process::id(), &ours, 1 << 30);
+        assert!(Patience::default().wait_for(vec![me.clone(), holder(1, &ours, 1)]));
+        assert!(!Patience::default().wait_for(vec![me, holder(1, "training", 1)]));
+        assert!(Patience::default().wait_for(Vec::new()), "who the others are may be hidden");
+    }
+
+    #[test]
+    fn who_holds_memory_is_named_without_control_characters() {
+        let all: Vec<_> = (0..7).map(|pid| holder(pid, "a\x1b[2J", 3 << 20)).collect();
+        let text = describe(&all);
+        assert!(text.starts_with("a?[2J (pid 0, 3 MiB), ") && text.ends_with(", 2 more"), "{text}");
+    }
+}

@@ -1,0 +1,298 @@
+//! What an instance is given, and how many are given that at once.
+//!
+//! An [`Allowance`] is small at first: most instances need little, and the more each has, the fewer run side by side. One that outgrows it
+//! ends, and runs again with a larger one ([`Bounds::larger`]), at last with all that one may have ([`Bounds::all`]).
+//! So an instance is denied something only by the bounds themselves: what the user allows, what the module declares, and what the device has for one alone.
+
+use crate::compile::Compiled;
+use crate::error::Error;
+use gpu_run_abi::launch::Ending;
+use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
+use gpu_run_device::{Device, Properties};
+use serde::{Deserialize, Serialize};
+
+/// What one instance has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    /// Bytes that each of its memories has room to grow to.
+    pub memory: u64,
+    /// Bytes of its thread's stack.
+    pub stack: u32,
+}
+
+/// What an instance was refused, for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// It printed more than so many bytes.
+    Output(u64),
+    /// Its memory wanted to grow beyond what its module declares, in bytes,
+    ModuleMaximum(u64),
+    /// beyond what the user allows,
+    MaxMemory(u64),
+    /// or beyond what the device has for one instance.
+    DeviceMemory(u64),
+}
+
+impl Denied {
+    /// Why a memory was refused to grow to so many bytes, if it was.
+    pub(crate) fn growth(compiled: &Compiled, max_memory: Option<u64>, ending: &Ending) -> Option<Self> {
+        let wanted = Some(ending.growth_refused).filter(|wanted| *wanted > 0)?;
+        let declared =
+            compiled.memories.first().and_then(|memory| memory.maximum).unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
+        Some(match max_memory {
+            _ if wanted > declared => Self::ModuleMaximum(declared),
+            Some(most) if wanted > most => Self::MaxMemory(most),
+            _ => Self::DeviceMemory(ending.memory_bytes),
+        })
+    }
+}
+
+impl std::fmt::Display for Denied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Output(most) => write!(f, "it printed more than {most} bytes, the most that one record may"),
+            Self::ModuleMaximum(most) => write!(f, "its memory could not grow: the module allows {most} bytes"),
+            Self::MaxMemory(most) => write!(f, "its memory could not grow: --max-memory allows {most} bytes"),
+            Self::DeviceMemory(had) => {
+                write!(f, "its memory could not grow beyond {had} bytes: the device has no more for one instance")
+            }
+        }
+    }
+}
+
+/// What instances that could not finish ran out of, all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lack {
+    /// Bytes that a memory wanted to grow to.
+    pub(crate) memory: Option<u64>,
+    pub(crate) stack: bool,
+    /// Room that all share: for what they print, and for the answers that are kept.
+    pub(crate) shared: bool,
+}
+
+/// Limits of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of device memory for instances; a part of what is free, if nobody says.
+    pub device_bytes: Option<u64>,
+    /// The stack that instances begin with; by what the device has, if nobody says.
+    pub first_stack: Option<u32>,
+    /// Bytes that instances which run at once may print, beyond a share that each has in any case.
+    pub output_bytes: usize,
+    /// Bytes of answers that are kept of instances which run at once.
+    pub answer_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { device_bytes: None, first_stack: None, output_bytes: 1 << 30, answer_bytes: 256 << 20 }
+    }
+}
+
+/// By how much more an instance gets than it had, so that few run more than twice.
+const GROWTH: u64 = 4;
+const STACK_GROWTH: u32 = 4;
+/// Bytes that all instances together may grow by at first, and the least that one may where memory is plenty.
+const FIRST_GROWTH: u64 = 2 << 30;
+const LEAST_GROWTH: u64 = 1 << 20;
+/// The least growth that is worth having where memory is short.
+const SCARCE_GROWTH: u64 = 2 * PAGE;
+/// What part of the free memory stacks take at first, and bounds of one.
+const STACK_PART: u64 = 16;
+const LEAST_STACK: u32 = 2 << 10;
+const MOST_FIRST_STACK: u64 = 32 << 10;
+/// What part of the free memory an instance takes that stays, and the stack it should have at least.
+const RESIDENT_PART: u64 = 16;
+const LEAST_RESIDENT_STACK: u32 = 8 << 10;
+
+/// What any instance of a program may have on a device, at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Bytes for slots together.
+    device: u64,
+    /// Whether memory costs nothing until it is touched.
+    overcommits: bool,
+    /// Bytes of a memory.
+    memory: u64,
+    first_stack: u32,
+    pub(crate) most_stack: u32,
+    /// What all memories and tables of an instance may have together.
+    max_memory: Option<u64>,
+}
+
+impl Bounds {
+    pub(crate) fn new(
+        device: &dyn Device,
+        compiled: &Compiled,
+        max_memory: Option<u64>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let properties = device.properties();
+        let free = device.free_bytes()?;
+        // Stacks and code want some, too, and so do neighbours.
+        let part = if properties.overcommits { free } else { free / 8 * 5 };
+        let slots = limits.device_bytes.unwrap_or(part);
+        let growth = growth_left(compiled, max_memory)?;
+        let most = |memory: usize| most_memory(compiled, memory, growth);
+        let share = (free / STACK_PART).checked_div(properties.resident_threads);
+        let first_stack = share.map_or(properties.stack_bytes, |share| {
+            (share.min(MOST_FIRST_STACK) as u32 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK)
+        });
+        let first_stack = limits.first_stack.unwrap_or(first_stack).min(properties.stack_bytes);
+        Ok(Self {
+            device: slots,
+            overcommits: properties.overcommits,
+            memory: (0..compiled.memories.len()).map(most).max().unwrap_or(0).min(largest_alone(compiled, slots)),
+            first_stack,
+            most_stack: properties.stack_bytes,
+            max_memory,
+        })
+    }
+
+    /// What each of `count` instances of a build begins with.
+    pub(crate) fn first(&self, compiled: &Compiled, count: usize) -> Allowance {
+        let count = compiled.layout.slots(count.max(1) as u64);
+        let least = compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0);
+        let share = (self.device / count).saturating_sub(least) / PAGE * PAGE;
+        let growth = match self.overcommits {
+            true => share,
+            false => (FIRST_GROWTH / count).max(LEAST_GROWTH).min(share.max(SCARCE_GROWTH)),
+        };
+        Allowance { memory: (least + growth / PAGE * PAGE).min(self.memory), stack: self.first_stack }
+    }
+
+    /// What one instance has that stays, where so much is free: others may stay beside it, and it cannot run again.
+    pub(crate) fn resident(&self, compiled: &Compiled, free: u64, properties: &Properties) -> Allowance {
+        let first = self.first(compiled, 1);
+        let least = compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0);
+        let memory = first.memory.min(least.saturating_add(free / RESIDENT_PART / PAGE * PAGE)).max(least);
+        let share = (free / (RESIDENT_PART / 2)).checked_div(properties.resident_threads);
+        let stack = share.map_or(properties.stack_bytes, |share| {
+            share.min(self.most_stack.into()).max(LEAST_RESIDENT_STACK.into()) as u32 / LEAST_STACK * LEAST_STACK
+        });
+        Allowance { memory, stack }
+    }
+
+    /// What was found out earlier, as far as it is possible here.
+    pub(crate) fn learned(&self, compiled: &Compiled, count: usize, learned: Allowance) -> Allowance {
+        let first = self.first(compiled, count);
+        let memory = learned.memory.clamp(first.memory, self.memory.max(first.memory));
+        Allowance { memory, stack: learned.stack.clamp(first.stack, self.most_stack.max(first.stack)) }
+    }
+
+    /// What instances are given that lacked something, if there is more to be had.
+    pub(crate) fn larger(&self, had: Allowance, lack: &Lack) -> Option<Allowance> {
+        let more = Allowance {
+            memory: lack.memory.map_or(had.memory, |wanted| {
+                wanted.max(had.memory.saturating_mul(GROWTH)).next_multiple_of(PAGE).min(self.memory.max(had.memory))
+            }),
+            stack: match lack.stack {
+                true => had.stack.saturating_mul(STACK_GROWTH).min(self.most_stack.max(had.stack)),
+                false => had.stack,
+            },
+        };
+        (more != had).then_some(more)
+    }
+
+    /// All that one instance may have, where it is alone.
+    pub(crate) fn all(&self) -> Allowance {
+        Allowance { memory: self.memory, stack: self.most_stack }
+    }
+
+    /// How many instances with such an allowance fit on the device.
+    pub(crate) fn at_once(&self, compiled: &Compiled, allowance: Allowance) -> usize {
+        let Ok(sizes) = Sizes::new(compiled, allowance, self.max_memory, true) else { return 1 };
+        // Whole warps, where they interleave.
+        let slots = self.device / sizes.slot_bytes.max(1);
+        (slots / compiled.layout.slots(1) * compiled.layout.slots(1)) as usize
+    }
+
+    pub(crate) fn sizes(&self, compiled: &Compiled, allowance: Allowance, is_last: bool) -> Result<Sizes, Error> {
+        Sizes::new(compiled, allowance, self.max_memory, is_last)
+    }
+
+    /// Less stack, if a launch could not be given so much: from now on nobody is.
+    pub(crate) fn lower_stack(&mut self, refused: u32) -> bool {
+        let lower = (refused / 2 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK);
+        let is_lower = lower < refused;
+        if is_lower {
+            self.most_stack = self.most_stack.min(lower);
+            self.first_stack = self.first_stack.min(lower);
+        }
+        is_lower
+    }
+}
+
+/// Where a memory lies in a slot, and how far it may grow there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryRoom {
+    pub(crate) at: u64,
+    pub(crate) limit: u64,
+    /// Guest addresses below this have no place.
+    pub(crate) low: u64,
+}
+
+/// How large a slot is, and what is where in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sizes {
+    /// One memory behind the other, from where the first one has its place.
+    pub(crate) memories: Vec<MemoryRoom>,
+    pub(crate) slot_bytes: u64,
+    /// Bytes by which all memories and tables together may grow.
+    pub(crate) growth_left: u64,
+}
+
+impl Sizes {
+    /// `is_last`: an instance is refused what has no place in its slot; otherwise it ends there, and is run again.
+    pub(crate) fn new(
+        compiled: &Compiled,
+        allowance: Allowance,
+        max_memory: Option<u64>,
+        is_last: bool,
+    ) -> Result<Self, Error> {
+        let mut growth_left = growth_left(compiled, max_memory)?;
+        let mut at = compiled.slots.memory;
+        let mut memories = Vec::new();
+        for (index, memory) in compiled.memories.iter().enumerate() {
+            let least = compiled.initial.memories[index].length;
+            let most = most_memory(compiled, index, growth_left);
+            let limit = if memory.grows { allowance.memory.clamp(least, most.max(least)) } else { least };
+            if is_last && memory.grows && limit < most {
+                growth_left = growth_left.min(limit - least);
+            }
+            let low = if index == 0 { compiled.slots.low } else { 0 };
+            memories.push(MemoryRoom { at, limit, low });
+            let in_slot = if compiled.slots.own > 0 { 0 } else { limit.saturating_sub(low) };
+            at = (at + in_slot + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
+        }
+        Ok(Self { memories, slot_bytes: (at + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN), growth_left })
+    }
+}
+
+/// Bytes by which an instance may grow beyond those it begins with.
+fn growth_left(compiled: &Compiled, max_memory: Option<u64>) -> Result<u64, Error> {
+    let memories = compiled.initial.memories.iter().map(|memory| memory.length).sum::<u64>();
+    let tables = compiled.initial.tables.iter().map(|elements| elements.len() as u64 * WORD).sum::<u64>();
+    let least = memories + tables;
+    let Some(most) = max_memory else { return Ok(u64::MAX / 2) };
+    most.checked_sub(least).ok_or_else(|| {
+        let what = if tables > 0 { "its memories and tables begin" } else { "its memory begins" };
+        Error::Limit(format!("{what} with {least} bytes, and --max-memory allows {most}"))
+    })
+}
+
+/// What each memory of an instance may grow to if it is alone in so many bytes of a device, and lies by itself.
+fn largest_alone(compiled: &Compiled, device: u64) -> u64 {
+    let least: u64 = compiled.initial.memories.iter().map(|memory| memory.length).sum();
+    let growing = compiled.memories.iter().filter(|memory| memory.grows).count().max(1) as u64;
+    let beside = compiled.slots.memory + (compiled.memories.len() as u64 + 1) * (SLOT_ALIGN + MEMORY_TAIL);
+    let first = compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0);
+    first + device.saturating_sub(beside + least) / growing / PAGE * PAGE
+}
+
+/// What a memory may grow to, wherever it is.
+fn most_memory(compiled: &Compiled, index: usize, growth_left: u64) -> u64 {
+    let (memory, least) = (compiled.memories[index], compiled.initial.memories[index].length);
+    let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
+    if memory.grows { declared.min(least.saturating_add(growth_left) / PAGE * PAGE).max(least) } else { least }
+}

@@ -1,0 +1,296 @@
+//! A record that succeeds alone succeeds in any batch, whatever its neighbours take.
+
+#![allow(clippy::unwrap_used)] // in a test, that is an assertion
+
+use super::tests::{built, program};
+use super::*;
+use crate::allowance::Denied;
+use crate::{Checks, RunOptions, Value};
+use gpu_run_wasi::Stdio;
+use proptest::prelude::*;
+
+/// Does what its stdin says, two bytes at a time: `g` grows memory by so many pages and writes to the last one, `r` calls itself so many times 8 deep, `p` prints so many
+/// KiB, `a` appends a byte to the file `log` so many times. At the end it prints how many pages it has, or exits with 7 if it was refused one.
+fn worker() -> String {
+    r#"(module
+      (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+      (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+      (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+      (import "wasi_snapshot_preview1" "path_open"
+        (func $path_open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+      (memory (export "memory") 1)
+      (data (i32.const 40) "log")
+      (global $log (mut i32) (i32.const 0))
+      (func $down (param $left i32) (result i32)
+        (if (result i32) (local.get $left)
+          (then (i32.add (i32.const 1) (call $down (i32.sub (local.get $left) (i32.const 1)))))
+          (else (i32.const 0))))
+      (func $write (param $fd i32) (param $at i32) (param $length i32)
+        (i32.store (i32.const 0) (local.get $at)) (i32.store (i32.const 4) (local.get $length))
+        (if (call $fd_write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8)) (then (call $exit (i32.const 9)))))
+      (func $append
+        (if (i32.eqz (global.get $log)) (then
+          (if (call $path_open (i32.const 3) (i32.const 0) (i32.const 40) (i32.const 3) (i32.const 1)
+                (i64.const 64) (i64.const 0) (i32.const 1) (i32.const 48))
+            (then (call $exit (i32.const 8))))
+          (global.set $log (i32.load (i32.const 48)))))
+        (call $write (global.get $log) (i32.const 40) (i32.const 1)))
+      (func (export "_start") (local $at i32) (local $end i32) (local $count i32)
+        (i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 4096))
+        (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+        (local.set $at (i32.const 1024))
+        (local.set $end (i32.add (i32.const 1024) (i32.load (i32.const 8))))
+        (block $done (loop $next
+          (br_if $done (i32.ge_u (local.get $at) (local.get $end)))
+          (local.set $count (i32.load8_u offset=1 (local.get $at)))
+          (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x67)) (then
+            (if (i32.eq (memory.grow (local.get $count)) (i32.const -1)) (then (call $exit (i32.const 7))))
+            (i32.store8 (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const 1)) (i32.const 1))))
+          (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x72)) (then
+            (if (i32.ne (call $down (i32.shl (local.get $count) (i32.const 3))) (i32.shl (local.get $count) (i32.const 3)))
+              (then unreachable))))
+          (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x70)) (then
+            (block $out (loop $more
+              (br_if $out (i32.eqz (local.get $count)))
+              (call $write (i32.const 1) (i32.const 8192) (i32.const 1024))
+              (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+              (br $more)))))
+          (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x61)) (then
+            (block $out (loop $more
+              (br_if $out (i32.eqz (local.get $count)))
+              (call $append)
+              (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+              (br $more)))))
+          (local.set $at (i32.add (local.get $at) (i32.const 2)))
+          (br $next)))
+        (i32.store (i32.const 16) (memory.size))
+        (call $write (i32.const 1) (i32.const 16) (i32.const 4))))"#
+        .to_owned()
+}
+
+/// What records gave, and what is in the log.
+type Seen = (Vec<(String, Vec<u8>, Option<Denied>)>, usize);
+
+fn run_with(program: &Arc<Program>, extent: Extent, records: &[Vec<u8>], batches: usize) -> (Seen, u64) {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("log"), "").unwrap();
+    let mut builder = Builder::new();
+    builder.preopen(place.path(), "/").unwrap();
+    let context = Arc::new(builder);
+    let mapper = Mapper::new(program.clone(), extent, None).unwrap();
+    let (mut seen, mut again) = (Vec::new(), 0);
+    for (batch, part) in records.chunks(records.len().div_ceil(batches).max(1)).enumerate() {
+        let number = |i: usize| (batch * records.len() + i) as u64;
+        let job = |(i, stdin): (usize, &Vec<u8>)| Job {
+            context: context.clone(),
+            number: number(i),
+            stdin: stdin[..].into(),
+        };
+        let (done, stats) = mapper.run(part.iter().enumerate().map(job).collect(), None).unwrap();
+        assert_eq!(done.len(), part.len());
+        seen.extend(done.iter().map(|done| (format!("{:?}", done.end), done.stdout.to_vec(), done.denied)));
+        again += stats.again;
+    }
+    let log = std::fs::read(place.path().join("log")).unwrap().len();
+    ((seen, log), again)
+}
+
+/// The same one by one, where there is no limit.
+fn alone(program: &Arc<Program>, records: &[Vec<u8>]) -> Seen {
+    run_with(program, Extent { capacity: 1, ..Extent::default() }, records, records.len()).0
+}
+
+fn step() -> impl Strategy<Value = [u8; 2]> {
+    prop_oneof![
+        (0u8..60).prop_map(|pages| [b'g', pages]),
+        any::<u8>().prop_map(|depth| [b'r', depth]),
+        (0u8..80).prop_map(|kib| [b'p', kib]),
+        (0u8..40).prop_map(|times| [b'a', times]),
+    ]
+}
+
+fn records() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let record = prop::collection::vec(step(), 0..5).prop_map(|steps| steps.concat());
+    prop::collection::vec(record, 1..40)
+}
+
+fn small_limits() -> impl Strategy<Value = Limits> {
+    (20u64..200, 1u32..64, 0usize..300, 0usize..30).prop_map(|(device, stack, output, answers)| Limits {
+        device_bytes: Some(device << 20),
+        first_stack: Some(stack << 10),
+        output_bytes: (output + 300) << 10,
+        answer_bytes: answers << 8,
+    })
+}
+
+fn builds() -> Vec<Arc<Program>> {
+    vec![
+        program(&worker(), Layout::Linear, Checks::Exact),
+        program(&worker(), Layout::Interleaved, Checks::Exact),
+        program(&worker(), Layout::Interleaved, Checks::Fast),
+        built(&worker(), Layout::Interleaved, Checks::Fast, 192 << 10),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 400 } else { 24 }, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_batch_gives_what_each_record_gives_alone(
+        records in records(),
+        limits in small_limits(),
+        capacity in 1usize..50,
+        batches in 1usize..4,
+        build in 0usize..4,
+    ) {
+        static BUILDS: std::sync::OnceLock<Vec<Arc<Program>>> = std::sync::OnceLock::new();
+        let builds = BUILDS.get_or_init(builds);
+        let expected = alone(&builds[0], &records);
+        let extent = Extent { capacity, limits, ..Extent::default() };
+        let (seen, _) = run_with(&builds[build], extent, &records, batches);
+        prop_assert_eq!(seen, expected);
+    }
+}
+
+fn grows(pages: u8) -> Vec<u8> {
+    vec![b'g', pages]
+}
+
+#[test]
+fn records_that_need_more_than_their_share_of_the_device_run_fewer_at_a_time() {
+    let limits = Limits { device_bytes: Some(64 << 20), ..Limits::default() };
+    for program in builds() {
+        // Each needs 8 MiB where 64 have one each.
+        let records = vec![grows(127); 64];
+        let (seen, again) = run_with(&program, Extent { capacity: 64, limits, ..Extent::default() }, &records, 1);
+        assert_eq!(seen, alone(&program, &records));
+        assert!(again >= 64, "{again}");
+    }
+}
+
+#[test]
+fn batches_that_follow_begin_with_what_many_records_needed() {
+    let limits = Limits { device_bytes: Some(64 << 20), ..Limits::default() };
+    let program = program(&worker(), Layout::Interleaved, Checks::Fast);
+    let mapper = Mapper::new(program.clone(), Extent { capacity: 32, limits, ..Extent::default() }, None).unwrap();
+    let jobs = || super::tests::jobs(&vec![grows(63); 32]);
+    let again: Vec<u64> = (0..3).map(|_| mapper.run(jobs(), None).unwrap().1.again).collect();
+    assert!(again[0] >= 32 && again[1..] == [0, 0], "{again:?}");
+    let learned = mapper.tuning().unwrap().learned;
+    assert_eq!(learned.unwrap().memory, 64 << 16);
+    // So does who is told.
+    let extent = Extent { capacity: 32, limits, learned, ..Extent::default() };
+    let told = Mapper::new(program, extent, None).unwrap();
+    assert_eq!(told.run(jobs(), None).unwrap().1.again, 0);
+}
+
+#[test]
+fn one_greedy_record_does_not_make_the_others_fewer() {
+    let limits = Limits { device_bytes: Some(256 << 20), ..Limits::default() };
+    let program = program(&worker(), Layout::Interleaved, Checks::Fast);
+    let mapper = Mapper::new(program, Extent { capacity: 64, limits, ..Extent::default() }, None).unwrap();
+    let mut records = vec![grows(1); 64];
+    records[20] = grows(250);
+    for _ in 0..2 {
+        let (_, stats) = mapper.run(super::tests::jobs(&records), None).unwrap();
+        assert!(stats.again <= 4 && stats.again > 0, "{}", stats.again);
+    }
+    assert!(mapper.tuning().is_none());
+}
+
+#[test]
+fn what_a_record_is_refused_for_good_is_said() {
+    let program = program(&worker(), Layout::Linear, Checks::Exact);
+    let records = [grows(10), grows(250)];
+    let exited = |code: u32| format!("{:?}", End::Exited(code));
+    let limits = Limits { device_bytes: Some(8 << 20), ..Limits::default() };
+    let ((seen, _), _) = run_with(&program, Extent { capacity: 2, limits, ..Extent::default() }, &records, 1);
+    assert_eq!(seen[0].2, None);
+    assert!(seen[1].0 == exited(7) && matches!(seen[1].2, Some(Denied::DeviceMemory(_))), "{seen:?}");
+    let extent = Extent { capacity: 2, max_memory: Some(4 << 20), ..Extent::default() };
+    let ((seen, _), _) = run_with(&program, extent, &records, 1);
+    assert_eq!((&seen[1].0, seen[1].2), (&exited(7), Some(Denied::MaxMemory(4 << 20))));
+    let bounded =
+        program_with(&worker().replace(r#"(memory (export "memory") 1)"#, r#"(memory (export "memory") 1 100)"#));
+    let ((seen, _), _) = run_with(&bounded, Extent { capacity: 2, ..Extent::default() }, &records, 1);
+    assert_eq!((&seen[1].0, seen[1].2), (&exited(7), Some(Denied::ModuleMaximum(100 << 16))));
+}
+
+fn program_with(wat: &str) -> Arc<Program> {
+    program(wat, Layout::Linear, Checks::Exact)
+}
+
+#[test]
+fn all_memories_and_tables_of_an_instance_share_what_is_allowed() {
+    let wat = r#"(module (memory $a 1) (memory $b 1) (table $t 8 100000 funcref)
+      (func (export "f") (param i32 i32 i32) (result i32)
+        (i32.or (i32.or (i32.lt_s (memory.grow $a (local.get 0)) (i32.const 0))
+          (i32.shl (i32.lt_s (memory.grow $b (local.get 1)) (i32.const 0)) (i32.const 1)))
+          (i32.shl (i32.lt_s (table.grow $t (ref.null func) (local.get 2)) (i32.const 0)) (i32.const 2)))))"#;
+    let options = crate::CompileOptions {
+        layout: Layout::Linear,
+        sm: 75,
+        entry: crate::Entry::Exports,
+        checks: Checks::Exact,
+        own_memory: 0,
+        registers: None,
+        shape: Default::default(),
+    };
+    let compiled = crate::Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
+    let program = super::tests::loaded(compiled);
+    let call = |a: i32, b: i32, t: i32, pages: u64| {
+        let args = [a, b, t].map(Value::I32);
+        let options = RunOptions { max_memory: Some(pages << 16), ..RunOptions::default() };
+        let contexts = vec![Builder::new().build(Stdio::null())];
+        program.run("f", &args, contexts, &options).map(|(outcomes, _)| outcomes[0].results[0])
+    };
+    assert_eq!(call(3, 3, 0, 9).unwrap(), Value::I32(0));
+    assert_eq!(call(3, 4, 0, 9).unwrap(), Value::I32(2), "the second memory has no room any more");
+    assert_eq!(call(6, 0, 9000, 9).unwrap(), Value::I32(4), "nor has the table");
+    assert!(matches!(call(0, 0, 0, 2), Err(Error::Limit(what)) if what.contains("memories and tables begin with")));
+}
+
+#[test]
+fn instances_with_contexts_run_again_with_more_and_act_once() {
+    let program = program(&worker(), Layout::Linear, Checks::Exact);
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("log"), "").unwrap();
+    let mut builder = Builder::new();
+    builder.preopen(place.path(), "/").unwrap();
+    let printed = Arc::new(Mutex::new(Vec::new()));
+    let context = |_| {
+        // Asks, grows, asks again, goes deep, prints.
+        let stdin = Box::new(std::io::Cursor::new(b"a\x05g\x40a\x03r\xffp\x01".to_vec()));
+        let stdio =
+            Stdio { stdin: Box::new(Reader(stdin)), stdout: Box::new(Printer(printed.clone())), ..Stdio::null() };
+        builder.clone().build(stdio)
+    };
+    let limits =
+        Limits { device_bytes: Some(24 << 20), first_stack: Some(4 << 10), answer_bytes: 256, ..Limits::default() };
+    let contexts = (0..8).map(context).collect();
+    let options = RunOptions { limits, ..RunOptions::default() };
+    let (outcomes, stats) = program.run("_start", &[], contexts, &options).unwrap();
+    assert!(outcomes.iter().all(|outcome| outcome.end == End::Returned), "{outcomes:?}");
+    assert!(stats.again >= 8, "{stats:?}");
+    assert_eq!(std::fs::read(place.path().join("log")).unwrap().len(), 8 * 8);
+    assert_eq!(printed.lock().unwrap().len(), 8 * (1024 + 4));
+}
+
+#[derive(Debug)]
+struct Reader(Box<std::io::Cursor<Vec<u8>>>);
+
+impl gpu_run_wasi::stdio::Input for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        std::io::Read::read(&mut self.0, buffer)
+    }
+}
+
+#[derive(Debug)]
+struct Printer(Arc<Mutex<Vec<u8>>>);
+
+impl gpu_run_wasi::stdio::Output for Printer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+}

@@ -1,0 +1,370 @@
+//! Where instances run: builds of one program, each with slots for a number of instances that have the same [`Allowance`].
+//!
+//! A [`Plan`] says how instances are to run, a [`Stage`] runs them so. What a stage cannot finish has another plan ([`Stages::after`]): more
+//! memory, a deeper stack, fewer others beside it, exact checks. The last plan there is, is one that denies nothing but what nobody can have.
+
+use crate::allowance::{Allowance, Bounds, Lack};
+use crate::batch::LaunchBuffers;
+use crate::compile::Sibling;
+use crate::error::Error;
+use crate::inputs::Inputs;
+use crate::line::{Desk, Desks, Line, SlotSpace, Unlaunched};
+use crate::map::Extent;
+use crate::outbox::Outboxes;
+use crate::program::Program;
+use crate::tune::Variant;
+use gpu_run_abi::Layout;
+use gpu_run_abi::layout::WORD;
+use gpu_run_device::{Error as DeviceError, Patience, describe_holders};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How instances are to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// In which build; the usual one, if in no other.
+    pub(crate) build: Option<Sibling>,
+    pub(crate) allowance: Allowance,
+    /// Beside how many others at most.
+    pub(crate) at_once: usize,
+    /// There is no other plan after this: who lacks something is refused it.
+    pub(crate) is_last: bool,
+}
+
+/// Instances that run again side by side, for a start: few are expected.
+const AGAIN: usize = 1024;
+/// How many fewer run side by side, if what they share did not suffice.
+const FEWER: usize = 8;
+/// Instances that have all that one may have, side by side.
+const LAST_AT_ONCE: usize = 8;
+/// Bytes up to which memories of a warp's instances interleave: a larger one is by itself.
+const MAX_INTERLEAVED: u64 = 64 << 20;
+/// Instances are few if the device can hold so many times as many.
+const FEW: u64 = 16;
+/// Stages that are kept for what comes next.
+const MAX_STAGES: usize = 3;
+
+/// One build, its slots, and who launches there.
+pub(crate) struct Stage {
+    pub(crate) plan: Plan,
+    pub(crate) program: Arc<Program>,
+    pub(crate) line: Line,
+    pub(crate) desks: Desks,
+    pub(crate) inputs: Mutex<Inputs>,
+    selector: u32,
+    /// Instances of a launch at most: fewer, once the device was seen to have no memory for more.
+    capacity: AtomicUsize,
+    stack: AtomicU32,
+    /// Whether more than `capacity` would fit.
+    is_full: bool,
+}
+
+/// What instances call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Called {
+    pub(crate) selector: u32,
+    /// Its arguments.
+    pub(crate) words: Vec<u64>,
+}
+
+impl Stage {
+    pub(crate) fn selector(&self) -> u32 {
+        self.selector
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of stack that a launch asks for.
+    pub(crate) fn stack(&self) -> u32 {
+        self.stack.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn desk(&self) -> Result<Desk, Error> {
+        let (device, slots) = (self.program.device(), self.capacity() as u64);
+        Ok(Desk {
+            buffers: LaunchBuffers::new(device, self.program.compiled(), self.capacity())?,
+            inputs: device.allocate(slots * 2 * WORD)?,
+            strings: None,
+            outboxes: Arc::new(Outboxes::new(device, slots)?),
+        })
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // The slots' memory is free when this returns.
+        self.line.close();
+    }
+}
+
+/// All stages of a program.
+pub(crate) struct Stages {
+    program: Arc<Program>,
+    extent: Extent,
+    called: Called,
+    bounds: Mutex<Bounds>,
+    space: Arc<SlotSpace>,
+    programs: Mutex<HashMap<Sibling, Arc<Program>>>,
+    stages: Mutex<Vec<Arc<Stage>>>,
+}
+
+impl Stages {
+    pub(crate) fn new(program: Arc<Program>, extent: Extent, called: Called) -> Result<Self, Error> {
+        let bounds = Bounds::new(program.device(), program.compiled(), extent.max_memory, &extent.limits)?;
+        Ok(Self {
+            program,
+            extent,
+            called,
+            bounds: Mutex::new(bounds),
+            space: Arc::default(),
+            programs: Mutex::default(),
+            stages: Mutex::default(),
+        })
+    }
+
+    fn bounds(&self) -> MutexGuard<'_, Bounds> {
+        lock(&self.bounds)
+    }
+
+    /// What batches begin with.
+    pub(crate) fn first(&self) -> Plan {
+        let (compiled, count) = (self.program.compiled(), self.extent.capacity.max(1));
+        let bounds = self.bounds();
+        let allowance = match self.extent.learned {
+            Some(learned) => bounds.learned(compiled, count, learned),
+            None => bounds.first(compiled, count),
+        };
+        let has_outgrown = allowance.memory > bounds.first(compiled, count).memory;
+        // A GPU sets threads' own memory aside for all that it can hold: not for a few.
+        let resident = self.program.device().properties().resident_threads;
+        let is_few = (count as u64).saturating_mul(FEW) < resident;
+        let build = (self.has_own(None) && (has_outgrown || is_few)).then_some(Sibling::Roomy);
+        self.fitting(&bounds, Plan { build, allowance, at_once: count, is_last: false })
+    }
+
+    /// The same plan, the last one if no instance can have more by any other. For instances that share nothing.
+    pub(crate) fn settled(&self, plan: Plan) -> Plan {
+        let anything = Lack { memory: Some(u64::MAX / 2), stack: true, shared: false };
+        let is_all = !self.has_own(plan.build) && self.bounds().larger(plan.allowance, &anything).is_none();
+        Plan { is_last: plan.is_last || is_all, ..plan }
+    }
+
+    /// Whether a build has its guests' memory in their threads.
+    fn has_own(&self, build: Option<Sibling>) -> bool {
+        build.is_none() && self.program.compiled().slots.own > 0
+    }
+
+    /// Whether a deeper stack than a plan's can be had.
+    pub(crate) fn has_more_stack(&self, stack: u32) -> bool {
+        stack < self.bounds().most_stack
+    }
+
+    /// How to run instances that a plan did not suffice for.
+    pub(crate) fn after(&self, plan: Plan, lack: &Lack) -> Plan {
+        let bounds = *self.bounds();
+        let mut next = plan;
+        if lack.shared {
+            if plan.at_once == 1 {
+                return self.last(&bounds);
+            }
+            next.at_once = (plan.at_once / FEWER).max(1);
+        }
+        if lack.memory.is_none() && !lack.stack {
+            return next;
+        }
+        if self.has_own(plan.build) {
+            next.build = Some(Sibling::Roomy);
+            let first = bounds.first(self.program.compiled(), plan.at_once);
+            let is_enough = lack.memory.is_none_or(|wanted| wanted <= first.memory) && !lack.stack;
+            next.allowance = match is_enough {
+                true => first,
+                false => bounds.larger(first, lack).unwrap_or(first),
+            };
+        } else {
+            match bounds.larger(plan.allowance, lack) {
+                Some(larger) => next.allowance = larger,
+                None => return self.last(&bounds),
+            }
+        }
+        self.fitting(&bounds, next)
+    }
+
+    /// The same in a build where memories lie by themselves, if they are too large to interleave.
+    fn fitting(&self, bounds: &Bounds, plan: Plan) -> Plan {
+        let compiled = self.program.compiled();
+        let is_small = self.has_own(plan.build)
+            || plan.allowance.memory <= MAX_INTERLEAVED && bounds.at_once(compiled, plan.allowance) > 0;
+        match is_small || compiled.layout == Layout::Linear {
+            true => plan,
+            false => Plan { build: Some(Sibling::Alone), ..plan },
+        }
+    }
+
+    fn last(&self, bounds: &Bounds) -> Plan {
+        let allowance = bounds.all();
+        Plan { build: Some(Sibling::Alone), allowance, at_once: LAST_AT_ONCE, is_last: true }
+    }
+
+    /// How to run instances that quick checks have ended.
+    pub(crate) fn exact(&self, plan: Plan) -> Plan {
+        Plan { build: Some(Sibling::Exact), ..self.in_slots(plan) }
+    }
+
+    /// The same without threads' own memory.
+    fn in_slots(&self, plan: Plan) -> Plan {
+        match self.has_own(plan.build) {
+            true => Plan { build: Some(Sibling::Roomy), ..plan },
+            false => plan,
+        }
+    }
+
+    /// The build for lanes that part.
+    pub(crate) fn apart(&self, plan: Plan) -> Plan {
+        Plan { build: Some(Sibling::Apart), ..plan }
+    }
+
+    /// How to run instances whose launch the device had no memory for. An error, if there is no way.
+    pub(crate) fn after_shortage(
+        &self,
+        stage: &Stage,
+        why: Unlaunched,
+        patience: &mut Patience,
+    ) -> Result<Plan, Error> {
+        let mut bounds = self.bounds();
+        match why {
+            Unlaunched::Failed(error) => return Err(error),
+            Unlaunched::NoStack if self.has_own(stage.plan.build) => return Ok(self.in_slots(stage.plan)),
+            Unlaunched::NoStack if bounds.lower_stack(stage.stack()) => {
+                stage.stack.store(bounds.most_stack, Ordering::Relaxed);
+                tracing::info!(stack = bounds.most_stack, "the device has memory for smaller stacks only");
+                let stack = stage.plan.allowance.stack.min(bounds.most_stack);
+                return Ok(Plan { allowance: Allowance { stack, ..stage.plan.allowance }, ..stage.plan });
+            }
+            Unlaunched::NoSlots if stage.capacity() > 1 => {
+                let fewer = stage.capacity().div_ceil(2);
+                stage.capacity.store(fewer, Ordering::Relaxed);
+                tracing::info!(fewer, "the device has memory for fewer instances at once");
+                return Ok(stage.plan);
+            }
+            Unlaunched::NoStack | Unlaunched::NoSlots => {}
+        }
+        drop(bounds);
+        let device = self.program.device();
+        if patience.wait(device) {
+            return Ok(stage.plan);
+        }
+        Err(self.does_not_fit(stage))
+    }
+
+    fn does_not_fit(&self, stage: &Stage) -> Error {
+        let device = self.program.device();
+        let compiled = stage.program.compiled();
+        let sizes = self.bounds().sizes(compiled, stage.plan.allowance, stage.plan.is_last);
+        let wanted = sizes.map_or(0, |sizes| sizes.slot_bytes * compiled.layout.slots(1))
+            + u64::from(stage.stack()) * device.properties().resident_threads;
+        let holders = device.holders();
+        let who = match holders.is_empty() {
+            true => String::new(),
+            false => format!("; its memory is held by {}", describe_holders(&holders)),
+        };
+        let free = device.free_bytes().unwrap_or(0) >> 20;
+        Error::Limit(format!(
+            "one instance does not fit on {}: it takes {} MiB, and {free} MiB are free{who}",
+            device.properties().id,
+            wanted.div_ceil(1 << 20)
+        ))
+    }
+
+    /// The stage for a plan, with room for so many instances, or as many as can be.
+    pub(crate) fn get(&self, plan: Plan, wanted: usize) -> Result<Arc<Stage>, Error> {
+        let wanted = wanted.max(AGAIN).min(self.extent.capacity.max(1)).min(plan.at_once).max(1);
+        let is_fit = |stage: &Arc<Stage>| {
+            let Plan { build, allowance, is_last, .. } = stage.plan;
+            (build, allowance, is_last) == (plan.build, plan.allowance, plan.is_last)
+                && (stage.capacity() == wanted || stage.is_full && stage.capacity() < wanted)
+        };
+        let mut stages = lock(&self.stages);
+        if let Some(at) = stages.iter().position(is_fit) {
+            let found = stages.remove(at);
+            stages.push(found.clone());
+            return Ok(found);
+        }
+        drop(stages);
+        let made = Arc::new(self.make(plan, wanted)?);
+        let mut stages = lock(&self.stages);
+        stages.push(made.clone());
+        let surplus = stages.len().saturating_sub(MAX_STAGES);
+        let gone: Vec<_> = stages.drain(..surplus).collect();
+        drop(stages);
+        // Whoever still runs there keeps it.
+        drop(gone);
+        Ok(made)
+    }
+
+    fn make(&self, plan: Plan, wanted: usize) -> Result<Stage, Error> {
+        let program = self.build(plan.build)?;
+        let compiled = program.compiled().clone();
+        let Called { selector, words } = self.called.clone();
+        let (sizes, fitting) = {
+            let bounds = self.bounds();
+            (bounds.sizes(&compiled, plan.allowance, plan.is_last)?, bounds.at_once(&compiled, plan.allowance).max(1))
+        };
+        let lanes = if plan.build == Some(Sibling::Apart) { Variant::apart(0).lanes } else { self.extent.lanes };
+        let stack = plan.allowance.stack;
+        let (slots, size) = (program.clone(), sizes.clone());
+        let make = move |capacity: u64| {
+            let mut batch = slots.batch(capacity, size.clone(), stack)?;
+            batch.set_lanes(lanes);
+            batch.set_arguments(&words)?;
+            Ok(batch)
+        };
+        let line = Line::new(self.space.clone(), Box::new(make))?;
+        tracing::debug!(?plan, wanted, fitting, slot = sizes.slot_bytes, "stage made");
+        Ok(Stage {
+            plan,
+            program,
+            line,
+            desks: Desks::default(),
+            inputs: Mutex::default(),
+            selector,
+            capacity: AtomicUsize::new(wanted.min(fitting)),
+            stack: AtomicU32::new(stack),
+            is_full: fitting <= wanted,
+        })
+    }
+
+    fn build(&self, build: Option<Sibling>) -> Result<Arc<Program>, Error> {
+        let Some(sibling) = build else { return Ok(self.program.clone()) };
+        let mut programs = lock(&self.programs);
+        if let Some(program) = programs.get(&sibling) {
+            return Ok(program.clone());
+        }
+        let program = Arc::new(self.program.rebuilt(sibling)?);
+        programs.insert(sibling, program.clone());
+        Ok(program)
+    }
+
+    /// Waits until all launches have ended and been read, by whoever does it.
+    pub(crate) fn settle(&self) {
+        let stages = lock(&self.stages).clone();
+        stages.iter().for_each(|stage| stage.desks.wait_for_all());
+    }
+
+    /// Lets go of all slots that nobody uses.
+    pub(crate) fn close(&self) {
+        let stages = std::mem::take(&mut *lock(&self.stages));
+        stages.iter().for_each(|stage| stage.line.close());
+    }
+}
+
+/// Whether an error says that the device has no memory.
+pub(crate) fn is_shortage(error: &Error) -> bool {
+    matches!(error, Error::Device(DeviceError::OutOfMemory { .. }))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
