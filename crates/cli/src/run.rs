@@ -17,7 +17,8 @@ use anyhow::Result;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::Origin;
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, Denied, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning, Value,
+    Checks, CompileOptions, Compiler, Denied, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning,
+    Value, printable,
 };
 use std::ffi::OsString;
 use std::io::Write;
@@ -155,7 +156,7 @@ impl Call {
             return Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new() });
         };
         let (params, _) = surface.signature(file, function)?;
-        let arguments = invoke::arguments(function, &params, &strings(rest)?)?;
+        let arguments = invoke::arguments(&printable::name(function), &params, &strings(rest)?)?;
         Ok(Self { entry: Entry::Function(function.clone()), function: function.clone(), arguments })
     }
 }
