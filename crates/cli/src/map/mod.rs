@@ -363,7 +363,11 @@ fn run(
             writer.end("stopped at the first failure");
             return Ok((exit::FAILURE, None));
         }
-        Err(error) if error.is::<Hung>() => return Err((error, stats())),
+        Err(error) if error.is::<Hung>() => {
+            // What they have run would be waited for.
+            std::mem::forget(threads);
+            return Err((error, stats()));
+        }
         Err(error) => {
             writer.end("could not go on writing");
             return Err((error, stats()));
