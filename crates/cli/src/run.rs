@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 
     let device = devices::open(args.launch.device)?;
     let options = options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), Checks::Exact);
-    let compiler = Compiler::new(cache::open(&args.launch.cache)?);
+    let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
@@ -167,9 +167,9 @@ fn launch(
     let options = RunOptions { deadline, max_memory: args.launch.max_memory };
     let watchdog = args.launch.timeout.map(|timeout| Watchdog::start(timeout, file.to_owned(), || ()));
     let result = program.run(&call.function, &call.arguments, contexts, &options);
-    drop(watchdog);
-    // What the instances have written is theirs, whatever became of the run.
+    // What the instances have written is theirs, whatever became of the run. Nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
+    drop(watchdog);
     let result = result.map_err(|error| Failure::engine(file, error))?;
     closed?;
     Ok(result)
@@ -184,7 +184,9 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     /// How much later than the engine it acts.
-    const GRACE: Duration = Duration::from_secs(2);
+    const GRACE: Duration = Duration::from_millis(800);
+    /// How long its message may take: stderr may be a pipe that nobody reads, too.
+    const MESSAGE: Duration = Duration::from_millis(100);
 
     /// `last` is done before the process ends.
     pub(crate) fn start(timeout: Duration, file: String, last: impl FnOnce() + Send + 'static) -> Self {
@@ -193,7 +195,13 @@ impl Watchdog {
             if ended.recv_timeout(timeout.saturating_add(Self::GRACE)) == Err(RecvTimeoutError::Timeout) {
                 last();
                 let timeout = show_duration(timeout);
-                let _ = writeln!(io::stderr(), "error: {file} did not end within {timeout}, nor when it was told to");
+                let (said, told) = mpsc::channel();
+                std::thread::spawn(move || {
+                    let message = format!("error: {file} did not end within {timeout}, nor when it was told to");
+                    let _ = writeln!(io::stderr(), "{message}");
+                    let _ = said.send(());
+                });
+                let _ = told.recv_timeout(Self::MESSAGE);
                 std::process::exit(exit::TIMEOUT.into());
             }
         });

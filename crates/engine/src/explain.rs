@@ -25,6 +25,7 @@ pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> 
     let program = wasm::translate(
         &module,
         &wasm::Options {
+            until: None,
             layout: options.layout,
             entries: functions,
             trims: false,
