@@ -191,9 +191,11 @@ impl fmt::Display for Failure {
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        match failure.code.is_fault() {
-            true => Self::Fault(failure.to_string()),
-            false => Self::Unavailable(format!("the CUDA driver refuses: {failure}")),
+        match failure.code {
+            code if code.is_fault() => Self::Fault(failure.to_string()),
+            // Whoever knows how much was wanted says so: [`Failure::taking`].
+            Code::OUT_OF_MEMORY => Self::OutOfMemory { wanted: 0 },
+            _ => Self::Unavailable(format!("the CUDA driver refuses: {failure}")),
         }
     }
 }

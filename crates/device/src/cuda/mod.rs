@@ -199,8 +199,8 @@ impl Card {
 
     fn holders(&self) -> Vec<Holder> {
         let mut bus = [0u8; 32];
-        // SAFETY: at most so many bytes are written, a zero among them.
         let found = Driver::get().is_ok_and(|driver| {
+            // SAFETY: at most so many bytes are written, a zero among them.
             unsafe { driver.cuDeviceGetPCIBusId(bus.as_mut_ptr().cast(), bus.len() as c_int, self.device) }.is_ok()
         });
         match CStr::from_bytes_until_nul(&bus) {
