@@ -123,6 +123,7 @@ impl Writer {
         let written = self.write_batch(ran);
         if written.is_err() {
             self.target.cut_back();
+            self.whole = false;
         }
         written
     }
