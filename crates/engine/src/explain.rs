@@ -60,6 +60,7 @@ fn lines(bytes: &[u8]) -> Result<BTreeMap<usize, String>, Error> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // in a test, that is an assertion
 mod tests {
     use super::*;
     use crate::compile::Entry;

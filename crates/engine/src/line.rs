@@ -40,7 +40,7 @@ type Slots = Arc<Mutex<Option<Batch>>>;
 
 /// The thread that launches.
 pub(crate) struct Line {
-    orders: Mutex<Option<Sender<(Order, Sender<Reply>)>>>,
+    orders: Mutex<Option<Sender<Placed>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -82,6 +82,8 @@ pub(crate) struct Order {
     pub(crate) watch: Option<Watch>,
 }
 
+/// An order, and whom to tell.
+type Placed = (Order, Sender<Reply>);
 type Reply = (Box<Desk>, Result<Report, Unlaunched>);
 
 /// Why a launch did not end as one does.
@@ -177,7 +179,7 @@ struct Launcher {
 }
 
 impl Launcher {
-    fn launch_all(&self, orders: &Receiver<(Order, Sender<Reply>)>) {
+    fn launch_all(&self, orders: &Receiver<Placed>) {
         for (order, reply) in orders {
             let result = self.launch(&order);
             tracing::debug!(count = order.count, ?result, "launch done");

@@ -32,7 +32,10 @@ fn given() -> (TempDir, Guest) {
 }
 
 /// All there is to see of a directory from outside: kinds, sizes, links, times of modification, contents.
-fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (u32, u64, u64, (i64, i64), Vec<u8>)> {
+/// Of a file: mode, owner and the like, times, content.
+type Seen = (u32, u64, u64, (i64, i64), Vec<u8>);
+
+fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Seen> {
     let mut seen = BTreeMap::new();
     let mut paths = vec![folder.to_owned()];
     while let Some(path) = paths.pop() {
