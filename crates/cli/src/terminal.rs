@@ -38,7 +38,8 @@ mod tests {
     #[test]
     fn what_is_written_bit_by_bit_is_escaped_too() {
         let mut out = Escaping(Vec::new());
-        write!(out, "a {} b\n\tc", "\x1b]0;x\x07").unwrap();
+        let name = "\x1b]0;x\x07";
+        write!(out, "a {name} b\n\tc").unwrap();
         assert_eq!(String::from_utf8(out.0).unwrap(), "a \\u001b]0;x\\u0007 b\n\tc");
     }
 }

@@ -112,7 +112,7 @@ fn names_of_files_are_shown_and_not_obeyed() {
     };
     shows(cached("cache preload --device cpu", &[&named(".wasm")]));
     shows(cached("cache list", &[]));
-    cached("cache list --json", &[]).is_json(SHOWN);
+    cached("cache list --json", &[]).shows_json(SHOWN);
     for line in ["cache stats", "cache stats --json", "cache path", "cache verify", "cache clear"] {
         cached(line, &[]).gives_code(0);
     }
@@ -129,7 +129,7 @@ impl Ran {
 
     /// One object a line, escaped or not, and the program's name as it is shown.
     #[track_caller]
-    fn is_json(self, shown: &str) {
+    fn shows_json(self, shown: &str) {
         let object: serde_json::Value = serde_json::from_str(self.stdout.lines().next().unwrap()).unwrap();
         assert!(object["program"].as_str().unwrap().contains(shown), "{object}");
     }
