@@ -34,6 +34,8 @@ pub mod region {
     pub const CELLS: u32 = 6;
     /// Constants that no instance writes.
     pub const CONSTANT: u32 = 5;
+    /// Locals of a function that live in its frame, memory of the thread's own.
+    pub const FRAME: u32 = 7;
     /// Global `n` of the module is region `GLOBALS + n`.
     pub const GLOBALS: u32 = 16;
 }

@@ -347,6 +347,10 @@ pub(crate) struct CodegenArgs {
     #[arg(long, value_name = "sm_NN", value_parser = units::target)]
     pub(crate) target: Option<u32>,
 
+    /// Ends compiling after this long
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = units::duration, allow_hyphen_values = true)]
+    pub(crate) compile_timeout: Duration,
+
     /// Which binary of a Cargo package [default: its only one, or `default-run`]
     #[arg(long, value_name = "NAME")]
     pub(crate) bin: Option<String>,

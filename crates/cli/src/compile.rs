@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use gpu_run_engine::{CompileOptions, Compiled, Entry, printable};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub(crate) fn compile(args: &CompileArgs) -> Result<u8> {
     let emit = form(args.output.as_deref(), args.emit)?;
@@ -20,15 +21,21 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<u8> {
     let entry = if surface.is_command() { Entry::Start } else { Entry::Exports };
     let options = CompileOptions { checks: args.checks.into(), ..offline_options(&args.codegen, entry) };
     let progress = Progress::start(format!("compiling {}", source.name));
-    let text = text(&source, &options, emit).map_err(|error| Failure::engine(&source.name, error))?;
+    let text = text(&source, &options, emit, args.codegen.compile_timeout)
+        .map_err(|error| Failure::engine(&source.name, error))?;
     drop(progress);
     write(&args.output.clone().unwrap_or_else(|| default_output(&source, emit)), &text)?;
     Ok(0)
 }
 
-fn text(source: &Source, options: &CompileOptions, emit: Emit) -> Result<String, gpu_run_engine::Error> {
+fn text(
+    source: &Source,
+    options: &CompileOptions,
+    emit: Emit,
+    limit: Duration,
+) -> Result<String, gpu_run_engine::Error> {
     match emit {
-        Emit::Ptx => Ok(Compiled::new(&source.wasm, options)?.ptx().to_owned()),
+        Emit::Ptx => Ok(Compiled::within(&source.name, source.wasm.clone(), options, limit)?.ptx().to_owned()),
         Emit::Clif => {
             let functions = gpu_run_engine::explain(&source.wasm, options, None)?;
             Ok(functions

@@ -48,6 +48,10 @@ impl Failure {
         match error {
             EngineError::Module(what) => Self::usage(format!("{file} cannot be compiled: {what}")),
             EngineError::Usage(what) | EngineError::Limit(what) => Self::usage(format!("{file}: {what}")),
+            EngineError::Late(place) => {
+                Self::usage(format!("{file}: compiling did not end in time, and was at {place}"))
+                    .hint("--compile-timeout gives it more time")
+            }
             EngineError::Device(what) => Self::environment(format!("{file}: {what}")),
             EngineError::Internal(what) => Self::environment(format!("{file}: internal error: {what}"))
                 .hint("this is a bug in gpu-run: please report it together with the file"),

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 
     let device = devices::open(args.launch.device)?;
     let options = options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), Checks::Exact);
-    let compiler = Compiler::new(cache::open(&args.launch.cache)?);
+    let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
@@ -184,7 +184,7 @@ fn launch(
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
     let result = program.run(&call.function, &call.arguments, contexts, &options);
-    // What the instances have written is theirs, whatever became of the run.
+    // What the instances have written is theirs, whatever became of the run. Nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
     drop(watchdog);
     let result = result.map_err(|error| Failure::engine(file, error))?;
@@ -202,6 +202,8 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     /// How much later than the engine it acts.
     const GRACE: Duration = Duration::from_millis(800);
+    /// How long its message may take: stderr may be a pipe that nobody reads, too.
+    const MESSAGE: Duration = Duration::from_millis(100);
 
     pub(crate) fn start(timeout: Duration, act: impl FnOnce() + Send + 'static) -> Self {
         let (end, ended) = mpsc::channel::<()>();
@@ -216,8 +218,13 @@ impl Watchdog {
 
 /// Ends the process, for nothing else would.
 fn end_hanging(file: &str, timeout: Duration) -> ! {
-    let timeout = show_duration(timeout);
-    terminal::say(&format!("error: {file} did not end within {timeout}, nor when it was told to\n"));
+    let message = format!("error: {file} did not end within {}, nor when it was told to\n", show_duration(timeout));
+    let (said, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        terminal::say(&message);
+        let _ = said.send(());
+    });
+    let _ = told.recv_timeout(Watchdog::MESSAGE);
     std::process::exit(exit::TIMEOUT.into());
 }
 

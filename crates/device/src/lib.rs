@@ -26,6 +26,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// What went wrong on a device.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -44,6 +45,9 @@ pub enum Error {
     Unavailable(String),
     #[error("code generation failed: {0}")]
     Codegen(String),
+    /// Compiling has to end ([`CodeOptions::until`]), and was at this.
+    #[error("compiling did not end in time, and was at {0}")]
+    Late(String),
     /// An assembler ended in a way it never should, by a signal.
     #[error(
         "`{tool}` crashed ({how}) on this program's PTX\n  hint: another release of NVIDIA's tools may not: set CUDA_HOME to its folder"
@@ -116,6 +120,17 @@ pub struct CodeOptions {
     pub once: bool,
     /// The device is not asked whether it loads the result, which on a GPU waits for whatever runs there.
     pub untried: bool,
+    /// When it has to end.
+    pub until: Option<Instant>,
+}
+
+impl CodeOptions {
+    fn check(&self, place: impl FnOnce() -> String) -> Result<()> {
+        match self.until {
+            Some(until) if Instant::now() >= until => Err(Error::Late(place())),
+            _ => Ok(()),
+        }
+    }
 }
 
 static COMPILATIONS: AtomicU64 = AtomicU64::new(0);

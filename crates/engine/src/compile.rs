@@ -3,6 +3,7 @@
 use crate::compiler::TO_PTX;
 use crate::error::Error;
 use crate::initial::{Initial, State};
+use crate::limit;
 use crate::symbols::Symbols;
 use crate::tune::Variant;
 use gpu_run_abi::Layout;
@@ -55,6 +56,7 @@ impl CompileOptions {
     /// What the first half of the compiler needs to know of it, to compile these functions and all they reach.
     pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
         wasm::Options {
+            until: None,
             layout: self.layout,
             entries,
             trims: self.checks == Checks::Fast,
@@ -138,17 +140,29 @@ pub(crate) fn default_features() -> WasmFeatures {
 impl Compiled {
     /// Decodes, validates and compiles.
     pub fn new(wasm: &[u8], options: &CompileOptions) -> Result<Self, Error> {
-        Self::with_features(wasm, options, default_features())
+        Self::with_features(wasm, options, default_features(), None)
     }
 
-    /// The same for a module that may only use these features.
-    pub fn with_features(bytes: &[u8], options: &CompileOptions, features: WasmFeatures) -> Result<Self, Error> {
+    /// The same, of a module that is called `name`, within this time.
+    pub fn within(name: &str, wasm: Arc<Vec<u8>>, options: &CompileOptions, limit: Duration) -> Result<Self, Error> {
+        let options = options.clone();
+        limit::within(name, Some(limit), move |until| Self::with_features(&wasm, &options, default_features(), until))
+    }
+
+    /// The same for a module that may only use these features; it has to end by `until`.
+    pub fn with_features(
+        bytes: &[u8],
+        options: &CompileOptions,
+        features: WasmFeatures,
+        until: Option<Instant>,
+    ) -> Result<Self, Error> {
         TO_PTX.fetch_add(1, Ordering::Relaxed);
         let mut timings = Vec::new();
         let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
         let module = wasm::decode(bytes, features)?;
         timed.lap("decode");
-        Self::of_module(module, Arc::new(bytes.to_vec()), options, features, &State::default(), timings)
+        let bytes = Arc::new(bytes.to_vec());
+        Self::of_module(module, bytes, options, features, &State::default(), timings, until)
     }
 
     /// Compiles a program of modules that are linked, with the state that some of them have already. `bytes` are those of the last.
@@ -161,7 +175,7 @@ impl Compiled {
     ) -> Result<Self, Error> {
         TO_PTX.fetch_add(1, Ordering::Relaxed);
         let symbols = OnceLock::from(Symbols::new(&module));
-        Ok(Self { symbols, ..Self::of_module(module, bytes, options, features, state, Vec::new())? })
+        Ok(Self { symbols, ..Self::of_module(module, bytes, options, features, state, Vec::new(), None)? })
     }
 
     fn of_module(
@@ -171,6 +185,7 @@ impl Compiled {
         features: WasmFeatures,
         state: &State,
         mut timings: Vec<(&'static str, Duration)>,
+        until: Option<Instant>,
     ) -> Result<Self, Error> {
         let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
         if let Entry::Function(name) = &options.entry {
@@ -181,10 +196,10 @@ impl Compiled {
             entries.retain(|(_, entry)| entry.ty == FuncType::default());
         }
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
-        let clif = wasm::translate(&module, &options.translation(functions))?;
+        let clif = wasm::translate(&module, &wasm::Options { until, ..options.translation(functions) })?;
         timed.lap("translate");
         let slots = clif.slots.clone();
-        let ptx = ptx::emit(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm))?;
+        let ptx = ptx::emit_until(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm), until)?;
         timed.lap("emit");
         let globals = module.exports.iter().filter_map(|e| match e.kind {
             ExportKind::Global(index) => {

@@ -7,6 +7,7 @@ use crate::compile::{CompileOptions, Compiled, default_features};
 use crate::content;
 use crate::error::Error;
 use crate::frame;
+use crate::limit;
 use crate::program::Program;
 use crate::tune::Tuning;
 use gpu_run_abi::Layout;
@@ -48,6 +49,7 @@ struct Recipe<'a> {
 pub struct Compiler {
     cache: Arc<Cache>,
     resident: Resident<(Key, usize), Program>,
+    limit: Option<Duration>,
 }
 
 /// What is to be loaded, and where. Making it hashes the module; loading it again is then a look in a table.
@@ -82,6 +84,8 @@ pub(crate) struct Build {
     pub(crate) features: WasmFeatures,
     /// For people who look into the cache.
     pub(crate) name: String,
+    /// How long compiling may take.
+    pub(crate) limit: Option<Duration>,
 }
 
 /// How a program came to be loaded.
@@ -97,7 +101,12 @@ pub struct Report {
 
 impl Compiler {
     pub fn new(cache: Cache) -> Self {
-        Self { cache: Arc::new(cache), resident: Resident::new(RESIDENT) }
+        Self { cache: Arc::new(cache), resident: Resident::new(RESIDENT), limit: None }
+    }
+
+    /// Compiling a program may take so long.
+    pub fn limited(self, limit: Duration) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     pub fn cache(&self) -> &Cache {
@@ -115,7 +124,7 @@ impl Compiler {
         let began = Instant::now();
         let (device, name, features) = (device.clone(), name.to_owned(), default_features());
         let options = options.settled(device.properties());
-        let build = Build { device, wasm, options, features, name };
+        let build = Build { device, wasm, options, features, name, limit: self.limit };
         Ok(Request { key: build.key()?, build, hashing: began.elapsed() })
     }
 
@@ -224,12 +233,21 @@ impl Build {
         untried: bool,
     ) -> Result<Got<Held>, Error> {
         cache.get_or_make(key, || {
-            let fresh = compiled.insert(Compiled::with_features(&self.wasm, &self.options, self.features)?);
-            // Exact checks save registers for calls that are never made, which looks as if more of them were needed.
-            let once = self.options.checks == Checks::Exact;
-            let options = CodeOptions { registers: self.options.registers, once, untried };
-            Ok(frame::write(fresh, &self.device.compile(fresh.ptx(), options)?))
+            let build = self.clone();
+            let (fresh, bytes) = limit::within(&self.name, self.limit, move |until| build.make(untried, until))?;
+            *compiled = Some(fresh);
+            Ok(bytes)
         })
+    }
+
+    /// Compiles it, and gives what is kept of it.
+    fn make(&self, untried: bool, until: Option<Instant>) -> Result<(Compiled, Vec<u8>), Error> {
+        let compiled = Compiled::with_features(&self.wasm, &self.options, self.features, until)?;
+        // Exact checks save registers for calls that are never made, which looks as if more of them were needed.
+        let once = self.options.checks == Checks::Exact;
+        let options = CodeOptions { registers: self.options.registers, once, untried, until };
+        let bytes = frame::write(&compiled, &self.device.compile(compiled.ptx(), options)?);
+        Ok((compiled, bytes))
     }
 
     /// The program on its device, how it came there, and the bytes of its code.

@@ -6,13 +6,16 @@ pub enum Error {
     #[error("{0}")]
     Module(gpu_run_wasm::Error),
     #[error("{0}")]
-    Device(#[from] gpu_run_device::Error),
+    Device(gpu_run_device::Error),
     /// A missing export, a wrong number of arguments: what was asked does not fit the module.
     #[error("{0}")]
     Usage(String),
     /// More memory than `--max-memory` or the device allows.
     #[error("{0}")]
     Limit(String),
+    /// Compiling has to end, and was at this.
+    #[error("compiling did not end in time, and was at {0}")]
+    Late(String),
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -29,6 +32,7 @@ impl From<gpu_run_wasm::Error> for Error {
         match e {
             gpu_run_wasm::Error::Internal { .. } => Self::Internal(e.to_string()),
             gpu_run_wasm::Error::Limit(message) => Self::Limit(message),
+            gpu_run_wasm::Error::Late(place) => Self::Late(place),
             other => Self::Module(other),
         }
     }
@@ -36,6 +40,18 @@ impl From<gpu_run_wasm::Error> for Error {
 
 impl From<gpu_run_ptx::Error> for Error {
     fn from(e: gpu_run_ptx::Error) -> Self {
-        Self::Internal(e.to_string())
+        match e {
+            gpu_run_ptx::Error::Late(place) => Self::Late(place),
+            other => Self::Internal(other.to_string()),
+        }
+    }
+}
+
+impl From<gpu_run_device::Error> for Error {
+    fn from(e: gpu_run_device::Error) -> Self {
+        match e {
+            gpu_run_device::Error::Late(place) => Self::Late(place),
+            other => Self::Device(other),
+        }
     }
 }

@@ -22,6 +22,7 @@ mod initial;
 mod inputs;
 mod instance;
 mod journal;
+mod limit;
 mod line;
 mod linker;
 mod map;

@@ -171,7 +171,8 @@ impl Program {
     pub(crate) fn rebuilt(&self, sibling: Sibling) -> Result<Self, Error> {
         let (device, compiled) = (self.device.clone(), &self.compiled);
         let (wasm, options, features) = (compiled.wasm.clone(), compiled.sibling_options(sibling), compiled.features);
-        let build = Build { device, wasm, options, features, name: self.name.clone() };
+        let limit = Some(crate::limit::DEFAULT);
+        let build = Build { device, wasm, options, features, name: self.name.clone(), limit };
         Ok(build.load(&self.cache, &build.key()?)?.0)
     }
 

@@ -402,7 +402,8 @@ fn tick(e: &mut Emitter<'_>, inst: Inst) -> Done {
     }
     let stop = e.in_register(stop);
     e.body.op("add", ".u32", &[result.into(), left, (-1).into()]);
-    let spent = e.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[result.into(), 0.into()]);
+    // Calls may have been charged to it, too.
+    let spent = e.body.op_to_temp(Class::Pred, "setp.le", ".s32", &[result.into(), 0.into()]);
     let (look, on) = (e.body.local(), e.body.local());
     e.body.branch_if(spent, When::True, look);
     e.body.place(on);

@@ -38,4 +38,6 @@ pub enum Error {
     FunctionName { position: usize, name: String },
     #[error("`{symbol}` is not a PTX identifier\n  hint: a letter, then letters, digits, `_` or `$`")]
     Symbol { symbol: String },
+    #[error("printing PTX did not end in time, and was at `{0}`")]
+    Late(String),
 }

@@ -50,6 +50,7 @@ pub use fixed::Fixed;
 use gpu_run_abi::Layout;
 pub use guest::Memory;
 use rayon::prelude::*;
+use std::time::Instant;
 use symbols::Symbols;
 
 /// The name of the address table in PTX.
@@ -136,13 +137,24 @@ pub struct Listing {
 
 /// Prints a program: all its kernels and what they reach.
 pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
+    emit_until(program, target, None)
+}
+
+/// The same, which has to end by `until`.
+pub fn emit_until(program: &Program, target: &Target, until: Option<Instant>) -> Result<String, Error> {
     let symbols = Symbols::new(program)?;
     let reachable = symbols.reachable()?;
     let functions = || reachable.functions.iter().map(|&position| &program.functions[position]);
     let emitted: Vec<function::Emitted> = reachable
         .functions
         .par_iter()
-        .map(|&position| function::emit(&symbols, &program.functions[position], false))
+        .map(|&position| {
+            let function = &program.functions[position];
+            match until {
+                Some(until) if Instant::now() >= until => Err(Error::Late(function.symbol.clone())),
+                _ => function::emit(&symbols, function, false),
+            }
+        })
         .collect::<Result<_, _>>()?;
     let cold = emitted.iter().fold(Cold::default(), |all, one| all.join(one.cold));
 

@@ -1,6 +1,6 @@
 //! Loads, stores and atomics.
 //!
-//! All memory is `.global`. Accesses of the guest are [`crate::guest`]'s; the rest are one instruction each, the
+//! Memory is `.global`, but for what is the thread's own. Accesses of the guest are [`crate::guest`]'s; the rest are one instruction each, the
 //! address's sum folded into it.
 
 use crate::function::Emitter;
@@ -76,10 +76,12 @@ impl Emitter<'_> {
         Place { base: self.in_register(base), offset }
     }
 
-    /// Whether an access by a device address is to guest memory that is the thread's own.
+    /// Whether an access by a device address is to memory of the thread's own: its frame, or the guest's memory where that is.
     fn is_own(&self, flags: MemFlags) -> bool {
-        let region = self.func.dfg.mem_flags[flags].alias_region();
-        self.symbols.memory().own && region.is_some() && region == self.func.dfg.alias_regions.get(region::CELLS)
+        let regions = &self.func.dfg.alias_regions;
+        let is =
+            |id| self.func.dfg.mem_flags[flags].alias_region().is_some_and(|region| regions.get(id) == Some(region));
+        is(region::FRAME) || (self.symbols.memory().own && is(region::CELLS))
     }
 
     /// An access's flags must not ask for what is not done.

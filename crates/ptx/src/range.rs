@@ -9,6 +9,7 @@ use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::condcodes::{CondCode as _, IntCC};
 use cranelift_codegen::ir::{Block, BlockCall, Inst, InstructionData, Opcode, Value, ValueDef, types};
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
+use cranelift_entity::SecondaryMap;
 
 /// A 32-bit value is one of these integers, of which it keeps the low 32 bits; negative ones are here for what is subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub(crate) struct Shape {
     cfg: ControlFlowGraph,
     pub(crate) tree: DominatorTree,
     loops: LoopAnalysis,
+    /// Loops with another one in them, or with calls.
+    busy: SecondaryMap<Loop, bool>,
 }
 
 impl Shape {
@@ -76,7 +79,18 @@ impl Emitter<'_> {
         let tree = DominatorTree::with_function(self.func, &cfg);
         let mut loops = LoopAnalysis::new();
         loops.compute(self.func, &cfg, &tree);
-        self.shape = Some(Shape { cfg, tree, loops });
+        let mut busy = SecondaryMap::new();
+        for outer in loops.loops().filter_map(|of| loops.loop_parent(of)) {
+            busy[outer] = true;
+        }
+        for block in self.func.layout.blocks() {
+            if let Some(of) = loops.innermost_loop(block)
+                && !busy[of]
+            {
+                busy[of] = self.func.layout.block_insts(block).any(|inst| self.calls(inst));
+            }
+        }
+        self.shape = Some(Shape { cfg, tree, loops, busy });
     }
 
     /// What a value can be, if anything is known.
@@ -220,12 +234,7 @@ impl Emitter<'_> {
         let Some(of) = shape.loops.is_loop_header(header) else { return false };
         let params = 0..func.dfg.block_params(header).len();
         let counts = |at| self.counter(shape, header, at).is_some_and(|counter| counter.rounds <= SOON);
-        let simple = |block: Block| {
-            let innermost = shape.loops.innermost_loop(block) == Some(of);
-            innermost && !func.layout.block_insts(block).any(|inst| self.calls(inst))
-        };
-        params.into_iter().any(counts)
-            && func.layout.blocks().filter(|block| shape.loops.is_in_loop(*block, of)).all(simple)
+        !shape.busy[of] && params.into_iter().any(counts)
     }
 }
 

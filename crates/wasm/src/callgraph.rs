@@ -1,11 +1,14 @@
 //! Who calls whom: found while a body is validated, and used to know which functions may recurse.
 //!
 //! Only functions that can reach themselves need to look at the stop word when they are entered: any other endless run goes through a loop, and loops look for
-//! themselves.
+//! themselves. What ends by itself, but late, is [`crate::work`]'s.
 
+use crate::cost::Cost;
 use crate::decode::Module;
 use crate::error::Error;
 use crate::link::Part;
+use crate::locals::Locals;
+use crate::work::Text;
 use wasmparser::{Catch, FuncValidator, FunctionBody, Operator, WasmModuleResources};
 
 /// What a pass over a function's operators tells.
@@ -15,6 +18,8 @@ pub(crate) struct Survey {
     pub(crate) calls: Vec<u32>,
     /// Types it calls through, sorted, once each.
     pub(crate) indirect: Vec<u32>,
+    pub(crate) text: Text,
+    pub(crate) cost: Cost,
     /// Functions it takes references to.
     pub(crate) references: Vec<u32>,
     /// Of those it calls, the ones it leaves its own place to.
@@ -27,6 +32,12 @@ pub(crate) struct Survey {
     pub(crate) grows_tables: bool,
     /// Bytes it takes of the stack that LLVM's programs have in their memory.
     pub(crate) frame: u32,
+    /// One more than the highest local it accesses.
+    pub(crate) locals: u32,
+    /// Loops are so deep in each other that it is not optimised.
+    pub(crate) deep: bool,
+    /// Locals that live in its frame, sorted.
+    pub(crate) frame_locals: Vec<u32>,
 }
 
 /// How many of `global.get 0`, `i32.const`, `i32.sub` were the last operators: what takes bytes of that stack.
@@ -63,6 +74,7 @@ impl Survey {
             list.iter_mut().for_each(|ty| *ty += part.types);
         }
         self.grows_memories.iter_mut().for_each(|memory| *memory = part.memories[*memory as usize]);
+        self.text.renumber(&part.functions, part.types);
     }
 
     fn operator(&mut self, op: &Operator<'_>) {
@@ -98,18 +110,29 @@ pub(crate) fn survey<T: WasmModuleResources>(
     checker: &mut FuncValidator<T>,
 ) -> Result<Survey, Error> {
     let (mut survey, mut prologue) = (Survey::default(), Prologue::default());
+    let mut locals = Locals::new(checker.len_locals());
     let mut reader = body.get_binary_reader();
     checker.read_locals(&mut reader)?;
     reader.set_features(*checker.features());
     let mut reader = wasmparser::OperatorsReader::new(reader);
+    let again = reader.clone();
     while !reader.eof() {
         let at = reader.original_position();
         let op = reader.read()?;
+        survey.cost.operator(&op, checker);
         checker.op(at, &op)?;
         survey.operator(&op);
+        locals.operator(&op);
+        survey.text.operator(&op, locals.in_loop());
         survey.frame = survey.frame.max(prologue.operator(&op).unwrap_or(0));
     }
     reader.finish()?;
+    survey.text.finish();
+    survey.cost = survey.cost.with_locals(locals.accessed());
+    survey.cost.check(checker.index())?;
+    survey.locals = locals.accessed();
+    survey.deep = locals.is_deep();
+    survey.frame_locals = locals.in_frame(again.into_iter().map_while(Result::ok));
     let Survey { calls, indirect, references, tails, tails_indirect, grows_memories, .. } = &mut survey;
     for list in [calls, indirect, references, tails, tails_indirect, grows_memories] {
         list.sort_unstable();
@@ -161,9 +184,35 @@ impl Graph {
         Self { functions, edges }
     }
 
-    /// For each function of the module, whether it can reach itself.
-    pub(crate) fn recursive(&self) -> Vec<bool> {
-        cycles(&self.edges)[..self.functions].iter().map(Option::is_some).collect()
+    /// For each node the number of the cycle it is part of, if it is of one.
+    pub(crate) fn cycles(&self) -> Vec<Option<u32>> {
+        cycles(&self.edges)
+    }
+
+    /// Whom a node leads to at once.
+    pub(crate) fn called_by(&self, node: usize) -> &[u32] {
+        &self.edges[node]
+    }
+
+    /// All nodes, those that are called before those that call them, where nobody calls in a circle.
+    pub(crate) fn called_first(&self) -> Vec<usize> {
+        let (mut seen, mut order, mut work) = (vec![false; self.edges.len()], Vec::new(), Vec::new());
+        for root in 0..self.edges.len() {
+            if !std::mem::replace(&mut seen[root], true) {
+                work.push((root, 0));
+            }
+            while let Some((node, edge)) = work.pop() {
+                let Some(&to) = self.edges[node].get(edge) else {
+                    order.push(node);
+                    continue;
+                };
+                work.push((node, edge + 1));
+                if !std::mem::replace(&mut seen[to as usize], true) {
+                    work.push((to as usize, 0));
+                }
+            }
+        }
+        order
     }
 
     pub(crate) fn traits(&self, module: &Module<'_>) -> Traits {

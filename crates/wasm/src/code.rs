@@ -99,6 +99,7 @@ impl<'b> Code<'b> {
             region::BUS => "bus".into(),
             region::CELLS => "cells".into(),
             region::CONSTANT => "constant".into(),
+            region::FRAME => "frame".into(),
             global => format!("global {}", global - region::GLOBALS).into(),
         };
         self.b.func.dfg.alias_regions.insert(AliasRegionData { user_id: id, description })
@@ -367,6 +368,17 @@ impl<'b> Code<'b> {
     /// Traps if the host asked for the end.
     pub(crate) fn check_stop(&mut self) {
         let stop = self.stop_address();
+        self.check_stop_at(stop);
+    }
+    /// The same where the slot may only just have got its header: what is in there is not read before.
+    pub(crate) fn check_stop_of_slot(&mut self) {
+        let stop = match self.gang {
+            Some(_) => self.stop_address(),
+            None => self.header(types::I64, field::STOP),
+        };
+        self.check_stop_at(stop);
+    }
+    fn check_stop_at(&mut self, stop: Value) {
         let stop = self.intrinsic(Intrinsic::Glance, &[stop]).expect("it has a result");
         self.trap_if(stop, TrapCode::Interrupted);
     }

@@ -5,11 +5,13 @@
 
 use crate::callgraph::{self, Survey};
 use crate::constant::{Constant, constant};
+use crate::cost;
 use crate::declared::{element_segment, func_type, global_type, memory_type, table_type};
 use crate::error::Error;
 use crate::link;
 use crate::provided::Imported;
 use crate::types::{FuncType, ValType};
+use crate::work::Work;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -153,6 +155,8 @@ pub struct Module<'a> {
     pub data: Vec<DataSegment<'a>>,
     /// From the name section.
     pub names: HashMap<u32, &'a str>,
+    /// The first name that each function is exported under.
+    pub(crate) exported_names: HashMap<u32, &'a str>,
     /// DWARF: sections whose name begins with `.debug_`.
     pub debug_sections: Vec<(&'a str, &'a [u8])>,
     /// Where the code section's contents begin: DWARF counts from there.
@@ -164,8 +168,8 @@ pub struct Module<'a> {
     /// Each with its part.
     pub(crate) bodies: Vec<(u32, FunctionBody<'a>)>,
     pub(crate) surveys: Vec<Survey>,
-    /// Functions that may reach themselves again.
-    pub(crate) recursive: Vec<bool>,
+    /// What calls may do, and which functions may reach themselves again.
+    pub(crate) work: Work,
     /// Functions that reach themselves by calls by name have a number here, the same if they reach each other.
     pub(crate) cycles: Vec<Option<u32>>,
     /// Functions that may leave an exception behind, or make tail calls.
@@ -184,8 +188,8 @@ impl<'a> Module<'a> {
     }
     /// A function's name: its own, else the name it is exported or imported under.
     pub fn function_name(&self, function: u32) -> Option<&str> {
-        let exported = || self.exports.iter().find(|e| e.kind == ExportKind::Function(function)).map(|e| e.name);
         let imported = || self.imports.get(function as usize).map(|i| i.name());
+        let exported = || self.exported_names.get(&function).copied();
         self.names.get(&function).copied().or_else(imported).or_else(exported)
     }
     pub fn grows_tables(&self) -> bool {
@@ -245,6 +249,8 @@ pub fn decode_unlinked(bytes: &[u8], features: WasmFeatures) -> Result<Unlinked<
         })
         .collect::<Result<_, _>>()?;
     (module.bodies, module.surveys) = surveyed.into_iter().unzip();
+    let imported = module.functions.len() - module.bodies.len();
+    cost::check(module.surveys.iter().map(|survey| &survey.cost), imported as u32)?;
     unsupported.map_or(Ok(module), Err)
 }
 

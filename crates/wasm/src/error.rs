@@ -25,6 +25,9 @@ pub enum Error {
     /// Larger than this compiler takes.
     #[error("{0}")]
     Limit(String),
+    /// It has to end, and was at this.
+    #[error("compiling did not end in time, and was at {0}")]
+    Late(String),
     /// A bug in the translator, reported rather than panicked about.
     #[error("internal error in function {function}: {message}")]
     Internal { function: u32, message: String },

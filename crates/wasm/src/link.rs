@@ -15,6 +15,7 @@ use crate::decode::{
 use crate::error::Error;
 use crate::provided::{self, Imported};
 use crate::types::ValType;
+use crate::work::Work;
 use gpu_run_abi::layout::MAX_PAGES;
 
 /// Where an import leads: to what another module exports, by that module's own numbers. It is one that comes before.
@@ -337,8 +338,13 @@ impl<'a> Linker<'a> {
         program.functions.extend(self.bodies);
         program.supertypes = self.types.supertypes;
         program.address_taken = address_taken(&program);
+        for export in &program.exports {
+            if let ExportKind::Function(function) = export.kind {
+                program.exported_names.entry(function).or_insert(export.name);
+            }
+        }
         let graph = callgraph::Graph::new(&program);
-        program.recursive = graph.recursive();
+        program.work = Work::new(&program, &graph);
         program.cycles = callgraph::cycles_of_names(&program);
         program.traits = graph.traits(&program);
         program

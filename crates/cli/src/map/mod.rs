@@ -101,7 +101,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let mut input = place.open(split, &from, stream)?;
 
     let device = devices::open(args.launch.device)?;
-    let compiler = Compiler::new(cache::open(&args.launch.cache)?);
+    let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     // Who goes on for another process has what that found out.
     let tuning = if args.tune && handed.is_none() {
         Some(tune::first_batch(&device, &source, args, &mut input.reader, &mut jobs)?)

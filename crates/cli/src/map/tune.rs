@@ -139,7 +139,7 @@ fn try_all(
     let options = usual_options(args, &**device, most);
     let all = variants(&**device, most);
     // Of its own: what it has loaded goes with it, and leaves the device's memory to the run.
-    let compiler = Compiler::new(cache::open(&args.launch.cache)?);
+    let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     writeln!(out, "{} on {}, {} records", source.name, device.properties().name, jobs.len())?;
     let mut tuning = Tuning::default();
     for (at, variant) in all.iter().enumerate() {

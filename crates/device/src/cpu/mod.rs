@@ -132,11 +132,11 @@ impl Device for Cpu {
         Ok(CodeTarget { model, details: compile::target(self.options)? })
     }
 
-    fn compile(&self, ptx: &str, _: CodeOptions) -> Result<Vec<u8>> {
+    fn compile(&self, ptx: &str, how: CodeOptions) -> Result<Vec<u8>> {
         self.lost.check()?;
         let start = Instant::now();
         crate::count_compilation();
-        let object = compile::compile(ptx, self.options)?;
+        let object = compile::compile(ptx, self.options, how)?;
         tracing::debug!(bytes = ptx.len(), time = ?start.elapsed(), "PTX compiled");
         Ok(object.to_bytes())
     }

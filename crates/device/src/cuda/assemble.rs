@@ -16,10 +16,12 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use std::env;
 use std::ffi::{CString, c_void};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::ptr::null_mut;
-use std::time::Instant;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Registers of a thread: separately compiled functions take what they may. 128 let 16 warps of a multiprocessor run at once, and were measured to be
 /// as fast as fewer or faster.
@@ -87,7 +89,9 @@ pub(super) fn assemble<T>(
                 }
                 return Ok(loaded);
             }
-            Err(error) if error.is_lost() || matches!(error, Error::Crashed { .. }) => return Err(error),
+            Err(error) if error.is_lost() || matches!(error, Error::Crashed { .. } | Error::Late(_)) => {
+                return Err(error);
+            }
             Err(error) => first = first.or(Some(error)),
         }
     }
@@ -118,7 +122,8 @@ impl Tools {
         let texts = split(ptx, count).unwrap_or_else(|| vec![ptx.to_owned()]);
         let is_large = ptx.len() >= LARGE;
         let may_spill = options.registers.is_some() || options.once || is_large;
-        let how = How { target, registers: options.registers.unwrap_or(REGISTERS), may_spill, apart: !is_large };
+        let registers = options.registers.unwrap_or(REGISTERS);
+        let how = How { target, registers, may_spill, apart: !is_large, until: options.until };
         self.assemble_parts(&texts, how)
     }
 
@@ -141,12 +146,12 @@ impl Tools {
             part(0).assemble(MANY_REGISTERS)?;
         }
         let objects: Vec<_> = (0..texts.len()).map(|n| part(n).object()).collect();
-        self.nvlink(how.target, &objects, place.path()).map_err(|complaint| complaint.about(&texts[0]))
+        self.nvlink(how, &objects, place.path()).map_err(|complaint| complaint.about(&texts[0]))
     }
 
-    fn nvlink(&self, target: u32, objects: &[PathBuf], place: &Path) -> Result<Vec<u8>, Complaint> {
+    fn nvlink(&self, how: How, objects: &[PathBuf], place: &Path) -> Result<Vec<u8>, Complaint> {
         let cubin = place.join("program.cubin");
-        run(self.command("nvlink", target).arg("-o").arg(&cubin).args(objects))?;
+        run(self.command("nvlink", how.target).arg("-o").arg(&cubin).args(objects), how.until)?;
         std::fs::read(&cubin).map_err(|e| Complaint::Refused(format!("{}: {e}", cubin.display())))
     }
 
@@ -166,6 +171,7 @@ struct How {
     may_spill: bool,
     /// Each function by itself: what becomes of it does not depend on the others in its part, and takes fewer registers, so that more threads run at once.
     apart: bool,
+    until: Option<Instant>,
 }
 
 /// One of the texts of a program.
@@ -206,7 +212,7 @@ impl Part<'_> {
         let ptxas = |apart: &[&str]| {
             let mut ptxas = self.tools.command("ptxas", self.how.target);
             ptxas.args(["-c", "-v"]).arg(format!("-maxrregcount={registers}")).args(apart).args(more);
-            run(ptxas.arg("-o").arg(self.object()).arg(self.file()))
+            run(ptxas.arg("-o").arg(self.object()).arg(self.file()), self.how.until)
         };
         match ptxas(if self.how.apart { &["--split-compile=2"] } else { &[] }) {
             // CUDA 11 has no such option.
@@ -249,6 +255,8 @@ enum Complaint {
         tool: String,
         how: String,
     },
+    /// It was ended, because it took too long.
+    Late(String),
 }
 
 impl Complaint {
@@ -256,14 +264,16 @@ impl Complaint {
         match self {
             Self::Refused(log) => refusal(&log, ptx),
             Self::Crashed { tool, how } => Error::Crashed { tool, how },
+            Self::Late(tool) => Error::Late(format!("`{tool}`")),
         }
     }
 }
 
-/// Runs a tool. What it wrote, in either case.
-fn run(command: &mut Command) -> Result<String, Complaint> {
+/// Runs a tool, and ends it if it is not done by `until`. What it wrote, in either case.
+fn run(command: &mut Command, until: Option<Instant>) -> Result<String, Complaint> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|e| Complaint::Refused(format!("{name} cannot be started: {e}")))?;
+    let output = output(command, until).map_err(|e| Complaint::Refused(format!("{name} cannot be started: {e}")))?;
+    let Some(output) = output else { return Err(Complaint::Late(name)) };
     let mut log = String::from_utf8_lossy(&output.stderr).into_owned();
     log.push_str(&String::from_utf8_lossy(&output.stdout));
     match output.status.code() {
@@ -275,6 +285,40 @@ fn run(command: &mut Command) -> Result<String, Complaint> {
         Some(_) => Err(Complaint::Refused(log)),
         None => Err(Complaint::Crashed { tool: name, how: output.status.to_string() }),
     }
+}
+
+/// How often a tool is looked at that may not take for ever.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What a command wrote and how it ended; `None` if it had to be ended.
+fn output(command: &mut Command, until: Option<Instant>) -> std::io::Result<Option<Output>> {
+    let Some(until) = until else { return command.output().map(Some) };
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (stdout, stderr) = (drained(child.stdout.take()), drained(child.stderr.take()));
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= until {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(LOOK);
+    };
+    let read = |thread: JoinHandle<Vec<u8>>| thread.join().unwrap_or_default();
+    Ok(Some(Output { status, stdout: read(stdout), stderr: read(stderr) }))
+}
+
+/// Reads all of a pipe, on a thread of its own: a tool that finds it full would wait.
+fn drained(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        bytes
+    })
 }
 
 /// What the driver's assembler may take of stack: it nests as deep as a program's loops and branches do, and has no other way to say that it was too deep than to
@@ -358,7 +402,7 @@ mod tests {
     use super::*;
 
     fn how(may_spill: bool) -> How {
-        How { target: 90, registers: REGISTERS, may_spill, apart: true }
+        How { target: 90, registers: REGISTERS, may_spill, apart: true, until: None }
     }
 
     #[test]
@@ -393,14 +437,26 @@ mod tests {
     #[test]
     fn a_tool_that_crashes_is_named_and_its_log_is_not_taken_for_a_complaint() {
         let mut tool = Command::new("sh");
-        let Err(complaint) = run(tool.args(["-c", "echo 'ptxas info    : all is well' >&2; kill -SEGV $$"])) else {
+        let Err(complaint) = run(tool.args(["-c", "echo 'ptxas info    : all is well' >&2; kill -SEGV $$"]), None)
+        else {
             panic!("a crash is no success")
         };
         let error = complaint.about("");
         assert!(matches!(&error, Error::Crashed { tool, how } if tool == "sh" && how.contains("11")), "{error}");
         assert!(
-            matches!(run(Command::new("sh").args(["-c", "exit 3"])), Err(Complaint::Refused(log)) if log.contains('3'))
+            matches!(run(Command::new("sh").args(["-c", "exit 3"]), None), Err(Complaint::Refused(log)) if log.contains('3'))
         );
+    }
+
+    #[test]
+    fn a_tool_that_takes_too_long_is_ended() {
+        let until = Instant::now() + Duration::from_millis(20);
+        // It has to be killed: nobody waits for its sleep.
+        let ended = run(Command::new("sleep").arg("1000"), Some(until));
+        assert!(matches!(ended, Err(Complaint::Late(tool)) if tool == "sleep"));
+        let far = Instant::now() + Duration::from_secs(1000);
+        let said = run(Command::new("sh").args(["-c", "echo so; echo much >&2"]), Some(far));
+        assert!(matches!(said, Ok(log) if log == "much\nso\n"));
     }
 
     /// Tools that are scripts, in a folder that lives as long. `nvlink` joins its inputs, and `$copy` is the same for `ptxas`.

@@ -123,7 +123,7 @@ fn load(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Arc<Program>, gpu
         registers: None,
         shape: Default::default(),
     };
-    let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM3 | WasmFeatures::THREADS)?;
+    let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM3 | WasmFeatures::THREADS, None)?;
     crate::judge(compiled.ptx()).map_err(gpu_run_engine::Error::Internal)?;
     Ok(Arc::new(Program::load(DEVICE.clone(), Arc::new(compiled))?))
 }

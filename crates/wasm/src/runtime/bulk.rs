@@ -13,6 +13,8 @@ use gpu_run_abi::layout::WORD;
 
 /// Cells moved in one round of a long copy: as many loads are under way at once.
 const ROUND: i64 = 4;
+/// Bytes, or words of a table, between two looks at the stop word.
+const STRETCH: i64 = 64 << 10;
 
 /// One side of a copy: an address that moves.
 #[derive(Clone, Copy)]
@@ -184,20 +186,17 @@ struct Cells {
 fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
     for count in [ROUND, 1] {
-        code.while_loop(
-            |code| at_least(code, left, count * cell),
-            |code| {
-                let (target, source) = (code.b.use_var(to.at), code.b.use_var(from.at));
-                let values: Vec<_> =
-                    (0..count).map(|i| code.ins().load(ty, from.flags, source, (i * from.stride) as i32)).collect();
-                for (i, value) in (0..count).zip(values) {
-                    code.ins().store(to.flags, value, target, (i * to.stride) as i32);
-                }
-                add(code, to.at, count * to.stride);
-                add(code, from.at, count * from.stride);
-                add(code, left, -count * cell);
-            },
-        );
+        rounds(code, left, count, |code| {
+            let (target, source) = (code.b.use_var(to.at), code.b.use_var(from.at));
+            let values: Vec<_> =
+                (0..count).map(|i| code.ins().load(ty, from.flags, source, (i * from.stride) as i32)).collect();
+            for (i, value) in (0..count).zip(values) {
+                code.ins().store(to.flags, value, target, (i * to.stride) as i32);
+            }
+            add(code, to.at, count * to.stride);
+            add(code, from.at, count * from.stride);
+            add(code, left, -count * cell);
+        });
     }
 }
 
@@ -213,20 +212,17 @@ fn shifted_cells(code: &mut Code<'_>, to: Cells, from: Cells, skip: Value, left:
     let down = code.ins().imul_imm_s(skip, 8);
     let full = code.i32(cell * 8);
     let up = code.ins().isub(full, down);
-    code.while_loop(
-        |code| code.b.use_var(left),
-        |code| {
-            add(code, from.at, from.stride);
-            let (source, target, low) = (code.b.use_var(from.at), code.b.use_var(to.at), code.b.use_var(before));
-            let high = code.ins().load(ty, from.flags, source, 0);
-            code.b.def_var(before, high);
-            let (low, high) = (code.ins().ushr(low, down), code.ins().ishl(high, up));
-            let value = code.ins().bor(low, high);
-            code.ins().store(to.flags, value, target, 0);
-            add(code, to.at, to.stride);
-            add(code, left, -cell);
-        },
-    );
+    long_loop(code, left, cell, |code| {
+        add(code, from.at, from.stride);
+        let (source, target, low) = (code.b.use_var(from.at), code.b.use_var(to.at), code.b.use_var(before));
+        let high = code.ins().load(ty, from.flags, source, 0);
+        code.b.def_var(before, high);
+        let (low, high) = (code.ins().ushr(low, down), code.ins().ishl(high, up));
+        let value = code.ins().bor(low, high);
+        code.ins().store(to.flags, value, target, 0);
+        add(code, to.at, to.stride);
+        add(code, left, -cell);
+    });
 }
 
 /// Copies downwards: by cells where both sides lie the same way in theirs, else by bytes.
@@ -247,20 +243,17 @@ fn copy_backward(code: &mut Code<'_>, to: Side, from: Side) {
     let alike = code.ins().icmp(IntCC::Equal, a, b);
     code.if_then(alike, false, |code| {
         bytes_to_cell(code, to, left, byte);
-        code.while_loop(
-            |code| at_least(code, left, cell),
-            |code| {
-                from.advance(code, -cell);
-                to.advance(code, -cell);
-                let (load, store) = (from.flags(code), to.flags(code));
-                let (source, target) = (from.device(code), to.device(code));
-                let value = code.ins().load(ty, load, source, 0);
-                code.ins().store(store, value, target, 0);
-                add(code, left, -cell);
-            },
-        );
+        long_loop(code, left, cell, |code| {
+            from.advance(code, -cell);
+            to.advance(code, -cell);
+            let (load, store) = (from.flags(code), to.flags(code));
+            let (source, target) = (from.device(code), to.device(code));
+            let value = code.ins().load(ty, load, source, 0);
+            code.ins().store(store, value, target, 0);
+            add(code, left, -cell);
+        });
     });
-    while_any(code, left, byte);
+    long_loop(code, left, 1, byte);
 }
 
 pub(super) fn guest_fill(code: &mut Code<'_>, env: &Env<'_>) {
@@ -290,17 +283,14 @@ pub(super) fn fill(code: &mut Code<'_>, to: Side) {
         let (target, rest) = (code.variable(types::I64, target), code.variable(types::I32, bytes));
         let stride = to.stride(code);
         for count in [ROUND, 1] {
-            code.while_loop(
-                |code| at_least(code, rest, count * cell),
-                |code| {
-                    let (flags, at) = (to.flags(code), code.b.use_var(target));
-                    for i in 0..count {
-                        code.ins().store(flags, pattern, at, (i * stride) as i32);
-                    }
-                    add(code, target, count * stride);
-                    add(code, rest, -count * cell);
-                },
-            );
+            rounds(code, rest, count, |code| {
+                let (flags, at) = (to.flags(code), code.b.use_var(target));
+                for i in 0..count {
+                    code.ins().store(flags, pattern, at, (i * stride) as i32);
+                }
+                add(code, target, count * stride);
+                add(code, rest, -count * cell);
+            });
         }
         to.advance_by(code, bytes);
         let all = code.b.use_var(left);
@@ -359,19 +349,16 @@ fn words(
     let (to, from) = (code.variable(types::I64, to), code.variable(types::I64, from));
     let left = parameter(code, 3);
     let flags = code.trusted(region::TABLE);
-    code.while_loop(
-        |code| code.b.use_var(left),
-        |code| {
-            let (source, target) = (code.b.use_var(from), code.b.use_var(to));
-            let word = value(code, source);
-            code.word_store(word, flags, target, 0);
-            for (variable, at, step) in [(from, source, from_step), (to, target, to_step)] {
-                let next = code.ins().iadd(at, step);
-                code.b.def_var(variable, next);
-            }
-            add(code, left, -1);
-        },
-    );
+    long_loop(code, left, 1, |code| {
+        let (source, target) = (code.b.use_var(from), code.b.use_var(to));
+        let word = value(code, source);
+        code.word_store(word, flags, target, 0);
+        for (variable, at, step) in [(from, source, from_step), (to, target, to_step)] {
+            let next = code.ins().iadd(at, step);
+            code.b.def_var(variable, next);
+        }
+        add(code, left, -1);
+    });
     code.ins().return_(&[]);
 }
 
@@ -414,4 +401,35 @@ fn bytes_to_cell(code: &mut Code<'_>, side: Side, left: Variable, byte: impl FnO
 
 fn while_any(code: &mut Code<'_>, left: Variable, byte: impl FnOnce(&mut Code<'_>)) {
     code.while_loop(|code| code.b.use_var(left), byte);
+}
+
+/// Repeats `body`, which moves `count` cells, while there are as many: [`ROUND`], then one by one what is left of a round.
+fn rounds(code: &mut Code<'_>, left: Variable, count: i64, body: impl FnOnce(&mut Code<'_>)) {
+    let bytes = count * code.layout.cell() as i64;
+    match count {
+        1 => code.while_loop(|code| at_least(code, left, bytes), body),
+        _ => long_loop(code, left, bytes, body),
+    }
+}
+
+/// Repeats `body`, which takes `step` from what is left, while there is as much, with a look at the stop word after each [`STRETCH`].
+fn long_loop(code: &mut Code<'_>, left: Variable, step: i64, body: impl FnOnce(&mut Code<'_>)) {
+    code.while_loop(
+        |code| at_least(code, left, step),
+        |code| {
+            let now = code.b.use_var(left);
+            let (last, stretch) = (code.i32(step), code.i32(STRETCH));
+            let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, now, STRETCH + step);
+            let later = code.ins().isub(now, stretch);
+            let end = code.ins().select(is_long, later, last);
+            code.while_loop(
+                |code| {
+                    let value = code.b.use_var(left);
+                    code.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, value, end)
+                },
+                body,
+            );
+            code.if_then(is_long, true, |code| code.check_stop_of_slot());
+        },
+    );
 }

@@ -10,6 +10,7 @@ use crate::code::block_args;
 use crate::error::Error;
 use crate::provided::Imported;
 use crate::types::{FuncType, ValType, places};
+use crate::work::Callee;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{ExternalName, GlobalValueData, InstBuilder, SigRef, UserExternalName, Value, types};
 use gpu_run_abi::TrapCode;
@@ -57,6 +58,7 @@ impl Translator<'_, '_> {
             let args = self.pop_many(ty.params.len());
             return device::operation(&mut self.code, *call, &args).into_iter().collect();
         }
+        self.spend_call(Callee::Function(function));
         let callee = self.code.function(namespace::WASM, function, || clif_signature(ty));
         let args = self.call_args(ty.params.len());
         let call = self.code.ins().call(callee, &args);
@@ -92,6 +94,7 @@ impl Translator<'_, '_> {
     /// Calls what a reference that is not null refers to.
     fn call_through(&mut self, ty: u32, reference: Value) {
         let module = self.env.module;
+        self.spend_call(Callee::Type(ty));
         let callee = self.code_address(reference);
         let func_type = &module.types[ty as usize];
         let signature = self.signature(ty, func_type);
@@ -140,21 +143,10 @@ impl Translator<'_, '_> {
         let args: Vec<_> = (1..=ty.params.len()).map(|i| self.code.param(i)).collect();
         self.code.ins().jump(again, &block_args(&args));
         self.code.b.switch_to_block(again);
-        for (i, param) in params.into_iter().enumerate() {
-            self.code.b.def_var(self.locals[i], param);
-        }
-        let mut next = ty.params.len();
-        let mut reader = body.get_locals_reader()?;
-        for _ in 0..reader.get_count() {
-            let (count, ty) = reader.read()?;
-            let ty = ValType::from_wasm(ty).map_err(|feature| self.unsupported(&feature))?;
-            let zero = self.zero(ty);
-            for _ in 0..count {
-                self.code.b.def_var(self.locals[next], zero);
-                next += 1;
-            }
-        }
+        self.reset_locals(&params, body)?;
         self.again = Some(again);
+        // The whole function is a loop.
+        self.loops += 1;
         self.tick(ticks);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Blocks and branches.
 
 use super::Translator;
+use super::pace::Pace;
 use crate::code::block_args;
 use crate::error::Error;
 use crate::types::{FuncType, ValType};
@@ -26,6 +27,8 @@ pub(super) struct Frame {
     unreachable: bool,
     /// Something jumps to `end`.
     end_reached: bool,
+    /// What may have been done when `end` is reached.
+    arrived: Pace,
     /// Blocks opened inside unreachable code: they are counted, not translated.
     skipped: usize,
 }
@@ -35,10 +38,11 @@ enum Kind {
     Function,
     Block,
     Loop,
-    /// With the block for `else` and the parameters it starts with.
+    /// With the block for `else` and what it starts with.
     If {
         otherwise: Block,
         params: Vec<Value>,
+        pace: Pace,
     },
     Else,
     /// With what is caught, and where exceptions from inside go, once there is one.
@@ -73,6 +77,7 @@ impl Translator<'_, '_> {
             results,
             unreachable: false,
             end_reached: false,
+            arrived: Pace::default(),
             skipped: 0,
         });
     }
@@ -161,6 +166,9 @@ impl Translator<'_, '_> {
             Operator::TryTable { try_table } => {
                 let ty = self.block_type(try_table.ty)?;
                 let end = self.block(&ty.results);
+                if !try_table.catches.is_empty() {
+                    self.catching.push(self.frames.len());
+                }
                 let kind = Kind::Try { catches: try_table.catches.clone(), landing: None };
                 self.push_frame(kind, end, end, ty.results.len(), ty.results.len(), ty.params.len());
             }
@@ -186,6 +194,7 @@ impl Translator<'_, '_> {
         let params = self.code.b.block_params(head).to_vec();
         self.stack.extend(params);
         self.push_frame(Kind::Loop, end, head, ty.params.len(), ty.results.len(), ty.params.len());
+        self.loops += 1;
         self.tick(ticks);
     }
 
@@ -212,29 +221,33 @@ impl Translator<'_, '_> {
         let (then, otherwise, end) = (self.code.b.create_block(), self.code.b.create_block(), self.block(&ty.results));
         self.code.ins().brif(condition, then, &[], otherwise, &[]);
         let params = self.stack[self.stack.len() - ty.params.len()..].to_vec();
-        self.push_frame(Kind::If { otherwise, params }, end, end, ty.results.len(), ty.results.len(), ty.params.len());
+        let kind = Kind::If { otherwise, params, pace: self.pace };
+        self.push_frame(kind, end, end, ty.results.len(), ty.results.len(), ty.params.len());
         self.code.open(then);
     }
 
     fn otherwise(&mut self) {
         self.leave();
         let frame = self.frame(0);
-        if let Kind::If { otherwise, params } = std::mem::replace(&mut frame.kind, Kind::Else) {
+        if let Kind::If { otherwise, params, pace } = std::mem::replace(&mut frame.kind, Kind::Else) {
             frame.unreachable = false;
             let height = frame.height;
             self.stack.truncate(height);
             self.stack.extend(params);
+            self.pace = pace;
             self.code.open(otherwise);
         }
     }
 
     /// Falls through to the frame's end, if the place is reached.
     fn leave(&mut self) {
+        let pace = self.pace;
         let frame = self.frame(0);
         if frame.unreachable {
             return;
         }
         frame.end_reached = true;
+        frame.arrived.meet(pace);
         let (end, results) = (frame.end, frame.results);
         let values = self.pop_many(results);
         self.code.ins().jump(end, &block_args(&values));
@@ -243,18 +256,27 @@ impl Translator<'_, '_> {
     fn end(&mut self) {
         self.leave();
         let mut frame = self.frames.pop().expect("validated: `end` closes a frame");
+        self.catching.pop_if(|depth| *depth == self.frames.len());
         self.stack.truncate(frame.height);
         match frame.kind {
             // No `else`: the parameters are the results.
-            Kind::If { otherwise, params } => {
+            Kind::If { otherwise, params, pace } => {
                 self.code.open(otherwise);
                 self.code.ins().jump(frame.end, &block_args(&params));
                 frame.end_reached = true;
+                frame.arrived.meet(pace);
             }
-            Kind::Loop => self.code.b.seal_block(frame.target),
-            Kind::Try { catches, landing: Some(landing) } => self.catch(&catches, landing),
+            Kind::Loop => {
+                self.code.b.seal_block(frame.target);
+                self.loops -= 1;
+            }
+            Kind::Try { catches, landing: Some(landing) } => {
+                self.pace = Pace::unknown();
+                self.catch(&catches, landing);
+            }
             Kind::Try { .. } | Kind::Function | Kind::Block | Kind::Else => {}
         }
+        self.pace = frame.arrived;
         self.code.open(frame.end);
         let results = self.code.b.block_params(frame.end).to_vec();
         if self.frames.is_empty() {
@@ -276,9 +298,11 @@ impl Translator<'_, '_> {
 
     /// A branch's target and how many values it takes along.
     pub(super) fn aim(&mut self, depth: u32) -> (Block, usize) {
+        let pace = self.pace;
         let frame = self.frame(depth);
         if !matches!(frame.kind, Kind::Loop) {
             frame.end_reached = true;
+            frame.arrived.meet(pace);
         }
         (frame.target, frame.target_values)
     }
@@ -314,12 +338,9 @@ impl Translator<'_, '_> {
 
     /// Where an exception goes from here: to the innermost block that catches any, or out of the function.
     pub(super) fn landing(&mut self) -> Block {
-        for frame in self.frames.iter_mut().rev() {
-            if let Kind::Try { catches, landing } = &mut frame.kind
-                && !catches.is_empty()
-            {
-                return *landing.get_or_insert_with(|| self.code.b.create_block());
-            }
+        let innermost = self.catching.last().map(|depth| &mut self.frames[*depth].kind);
+        if let Some(Kind::Try { landing, .. }) = innermost {
+            return *landing.get_or_insert_with(|| self.code.b.create_block());
         }
         *self.unwind.get_or_insert_with(|| self.code.b.create_block())
     }

@@ -1,6 +1,6 @@
 //! wasm functions to CLIF, one operator at a time.
 //!
-//! A function's operands live on a stack of CLIF values, its locals in frontend variables, its control structure in a stack of [`control::Frame`]s. Each
+//! A function's operands live on a stack of CLIF values, its locals in frontend variables or in its frame ([`locals`]), its control structure in a stack of [`control::Frame`]s. Each
 //! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`control`], [`calls`], [`exception`], [`simd`],
 //! [`atomic`].
 //!
@@ -11,8 +11,10 @@ mod calls;
 mod control;
 pub(crate) mod device;
 mod exception;
+mod locals;
 mod memory;
 mod numeric;
+mod pace;
 mod side;
 mod simd;
 mod table;
@@ -27,7 +29,8 @@ use crate::error::Error;
 use crate::link::Part;
 use crate::runtime;
 use crate::slot::{GangSizes, SlotLayout, hot, is_hot};
-use crate::types::{FuncType, ValType, words};
+use crate::types::{FuncType, ValType};
+use crate::work;
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -39,10 +42,11 @@ use cranelift_codegen::{Context, isa};
 use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use gpu_run_abi::intrinsic::{INTERVAL, namespace, region};
-use gpu_run_abi::layout::{PAGE, WORD, field};
+use gpu_run_abi::layout::{PAGE, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::time::Instant;
 use wasmparser::{FunctionBody, Operator};
 
 #[derive(Clone, Debug)]
@@ -55,8 +59,20 @@ pub struct Options {
     /// Bytes of a thread's own memory that the guest's may take, if it is trimmed and fits; 0 for none.
     pub own_memory: u64,
     pub shape: Shape,
+    /// When it has to end.
+    pub until: Option<Instant>,
     /// Run Cranelift's optimiser. Without it the CLIF is what the operators say, for people to read.
     pub optimize: bool,
+}
+
+impl Options {
+    /// Whether there is time for another function.
+    fn check(&self, function: u32) -> Result<(), Error> {
+        match self.until {
+            Some(until) if Instant::now() >= until => Err(Error::Late(format!("function {function}"))),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What the threads of a launch are to each other.
@@ -114,7 +130,7 @@ pub(crate) struct Env<'a> {
 
 /// Translates and optimises every function, in parallel.
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
-    let isa = optimizer()?;
+    let isa = optimizer("speed")?;
     let (slots, relaxed) = match options.shape {
         Shape::Batch => (SlotLayout::new(module, options.trims, options.own_memory), false),
         Shape::Gang { sizes, relaxed } => (SlotLayout::of_gang(module, sizes)?, relaxed),
@@ -130,6 +146,7 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
         .enumerate()
         .map_init(FunctionBuilderContext::new, |context, (i, ((part, body), survey))| {
             let index = imports + i as u32;
+            options.check(index)?;
             let part = &module.parts[*part as usize];
             translate_function(&env, index, part, body, survey, context, &isa).map(|clif| {
                 let name = module.function_name(index).map_or_else(|| format!("function {index}"), str::to_owned);
@@ -139,7 +156,14 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
         .collect::<Result<_, _>>()?;
     functions.extend(bodies);
     if options.optimize {
-        functions.par_iter_mut().try_for_each(|function| optimize(function, &isa, options.trims))?;
+        let plain = optimizer("none")?;
+        functions.par_iter_mut().try_for_each(|function| {
+            let survey =
+                (function.kind == FunctionKind::Wasm).then(|| &module.surveys[(function.index - imports) as usize]);
+            options.check(function.index)?;
+            let isa = if survey.is_some_and(|survey| survey.deep) { &plain } else { &isa };
+            optimize(function, isa, options.trims)
+        })?;
     }
     let declared = || module.memories.first().map_or(0, |m| m.minimum * PAGE);
     let least_memory = slots.gang.map_or_else(declared, |place| place.memory_bytes);
@@ -147,12 +171,13 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
     Ok(Program { functions, slots, least_memory, fixed, address_taken: module.address_taken.clone() })
 }
 
-/// Cranelift's optimiser wants a target; this one is the same on every host, so that the same module always gives the same CLIF.
-fn optimizer() -> Result<OwnedTargetIsa, Error> {
+/// Cranelift's optimiser wants a target; this one is the same on every host, so that the same module always gives the same CLIF. With level "none" it removes what cannot be reached, and no
+/// more: moving operators out of loops takes time with the square of their depth.
+fn optimizer(level: &str) -> Result<OwnedTargetIsa, Error> {
     let internal = |message: String| Error::Internal { function: 0, message };
     let mut flags = settings::builder();
     for (name, value) in
-        [("opt_level", "speed"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })]
+        [("opt_level", level), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })]
     {
         flags.set(name, value).map_err(|e| internal(e.to_string()))?;
     }
@@ -186,9 +211,14 @@ struct Translator<'a, 'b> {
     code: Code<'b>,
     stack: Vec<Value>,
     frames: Vec<Frame>,
-    locals: Vec<Variable>,
+    /// Those of them that catch exceptions.
+    catching: Vec<usize>,
+    locals: Vec<locals::Local>,
     /// Iterations until the next look at the stop word; made when the first loop is met.
     ticks: Option<Variable>,
+    /// Loops that are open.
+    loops: u32,
+    pace: pace::Pace,
     signatures: HashMap<u32, SigRef>,
     /// What v128 values are made of.
     views: simd::Views,
@@ -224,8 +254,11 @@ fn translate_function(
         code,
         stack: Vec::new(),
         frames: Vec::new(),
+        catching: Vec::new(),
         locals: Vec::new(),
         ticks: None,
+        loops: 0,
+        pace: pace::Pace::default(),
         signatures: HashMap::new(),
         views: simd::Views::default(),
         again: None,
@@ -239,7 +272,7 @@ fn translate_function(
 
 impl<'b> Translator<'_, 'b> {
     fn function(&mut self, ty: &FuncType, body: &FunctionBody<'_>, survey: &Survey) -> Result<(), Error> {
-        let frame = self.locals(ty, body)?;
+        let frame = self.declare_locals(ty, body, survey)?;
         self.set_location();
         let is_real = |function: &u32| !device::is_device(self.env.module, *function);
         let calls = survey.calls.iter().any(is_real) || !survey.indirect.is_empty();
@@ -266,28 +299,6 @@ impl<'b> Translator<'_, 'b> {
         self.code.b.set_srcloc(SourceLoc::new(self.offset as u32));
     }
 
-    /// Declares them, and gives the bytes they take.
-    fn locals(&mut self, ty: &FuncType, body: &FunctionBody<'_>) -> Result<u64, Error> {
-        let mut frame = WORD * words(&ty.params);
-        for (i, param) in ty.params.iter().enumerate() {
-            let value = self.code.param(i + 1);
-            let local = self.code.variable(param.clif(), value);
-            self.locals.push(local);
-        }
-        let mut reader = body.get_locals_reader()?;
-        for _ in 0..reader.get_count() {
-            let (count, ty) = reader.read()?;
-            let ty = ValType::from_wasm(ty).map_err(|feature| self.unsupported(&feature))?;
-            let zero = self.zero(ty);
-            for _ in 0..count {
-                let local = self.code.variable(ty.clif(), zero);
-                self.locals.push(local);
-            }
-            frame += WORD * ty.words() * u64::from(count);
-        }
-        Ok(frame)
-    }
-
     fn zero(&mut self, ty: ValType) -> Value {
         match ty {
             ValType::I32 => self.code.i32(0),
@@ -311,9 +322,9 @@ impl<'b> Translator<'_, 'b> {
             let exhausted = self.code.ins().icmp(IntCC::UnsignedLessThan, pointer, floor);
             self.code.trap_if(exhausted, TrapCode::StackOverflow);
         }
-        if self.env.module.recursive[self.index as usize] {
+        if self.env.module.work.is_recursive(self.index) {
             let fuel = self.code.header(types::I32, field::FUEL);
-            let fuel = self.code.ins().iadd_imm_s(fuel, -1);
+            let fuel = self.code.ins().iadd_imm_s(fuel, -self.env.module.work.of_entry(self.index));
             self.code.set_header(fuel, field::FUEL);
             let spent = self.code.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
             self.code.if_then(spent, true, |code| {
@@ -329,6 +340,7 @@ impl<'b> Translator<'_, 'b> {
         if self.unreachable() {
             return self.skip(op);
         }
+        self.spend(work::weight(op));
         if numeric::translate(self, op)
             || memory::translate(self, op)
             || table::translate(self, op)
@@ -347,16 +359,16 @@ impl<'b> Translator<'_, 'b> {
     fn variables(&mut self, op: &Operator<'_>) -> bool {
         match *op {
             Operator::LocalGet { local_index } => {
-                let value = self.code.b.use_var(self.locals[local_index as usize]);
+                let value = self.local(local_index as usize);
                 self.push(value);
             }
             Operator::LocalSet { local_index } => {
                 let value = self.pop();
-                self.code.b.def_var(self.locals[local_index as usize], value);
+                self.set_local(local_index as usize, value);
             }
             Operator::LocalTee { local_index } => {
                 let value = self.peek();
-                self.code.b.def_var(self.locals[local_index as usize], value);
+                self.set_local(local_index as usize, value);
             }
             Operator::GlobalGet { global_index } => {
                 let global_index = self.part.globals[global_index as usize];

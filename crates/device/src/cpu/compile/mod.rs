@@ -22,7 +22,7 @@ use super::ast::Function;
 use super::mapping::Mapping;
 use super::parse::{Map, Text, at_line, parse};
 use super::stack::FRAME;
-use crate::{Error, Result};
+use crate::{CodeOptions, Error, Result};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Signature, UserExternalName, types};
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
@@ -84,7 +84,7 @@ pub(super) struct Kernel {
     pub(super) parameters: Vec<ast::Type>,
 }
 
-pub(super) fn compile(ptx: &str, options: Options) -> Result<Object<'static>> {
+pub(super) fn compile(ptx: &str, options: Options, how: CodeOptions) -> Result<Object<'static>> {
     let start = Instant::now();
     let (module, bodies) = parse(ptx)?;
     tracing::debug!(bytes = ptx.len(), functions = bodies.len(), time = ?start.elapsed(), "functions found");
@@ -95,9 +95,12 @@ pub(super) fn compile(ptx: &str, options: Options) -> Result<Object<'static>> {
         .par_iter()
         .zip(bodies)
         .enumerate()
-        .map_init(Default::default, |scratch, (index, (function, text))| match unit.is_late(index as u32) {
-            true => late::stub(&unit, index as u32, scratch),
-            false => native(&unit, function, &text, scratch),
+        .map_init(Default::default, |scratch, (index, (function, text))| {
+            how.check(|| format!("`{}` of the PTX", function.name))?;
+            match unit.is_late(index as u32) {
+                true => late::stub(&unit, index as u32, scratch),
+                false => native(&unit, function, &text, scratch),
+            }
         })
         .collect::<Result<Vec<_>>>()?;
     let (code, offsets, code_fixups) = link::link(&compiled)?;

@@ -1,0 +1,68 @@
+//! Compiling that takes too long ends.
+//!
+//! What compiles looks at the clock between two functions, and kills the assemblers it has started. A single function can take longer than that: so all of it is done by a thread of its own,
+//! which is left to itself when its time is over.
+
+use crate::error::Error;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// How long it may take where nobody says.
+pub(crate) const DEFAULT: Duration = Duration::from_secs(300);
+/// How long after its time a compiler may take to say what it was at.
+const GRACE: Duration = Duration::from_millis(500);
+/// Of its stack.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Does `compile`, which is given the end of its time, within `limit`. `name` is what is compiled.
+pub(crate) fn within<T: Send + 'static>(
+    name: &str,
+    limit: Option<Duration>,
+    compile: impl FnOnce(Option<Instant>) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let Some((limit, until)) = limit.and_then(|limit| Some((limit, Instant::now().checked_add(limit)?))) else {
+        return compile(None);
+    };
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().name("compiler".into()).stack_size(STACK_BYTES);
+    let spawned = thread.spawn(move || drop(sender.send(compile(Some(until)))));
+    spawned.map_err(|error| Error::Internal(format!("no thread to compile {name} on: {error}")))?;
+    match receiver.recv_timeout(limit.saturating_add(GRACE)) {
+        Ok(Err(Error::Late(place))) => Err(late(name, limit, &format!(", and was at {place}"))),
+        Ok(result) => result,
+        Err(RecvTimeoutError::Timeout) => Err(late(name, limit, "")),
+        Err(RecvTimeoutError::Disconnected) => Err(Error::Internal(format!("the compiler failed on {name}"))),
+    }
+}
+
+fn late(name: &str, limit: Duration, place: &str) -> Error {
+    Error::Limit(format!(
+        "compiling {name} took longer than {limit:?}{place}\n  hint: --compile-timeout gives it more time"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_that_does_not_end_is_left_to_itself() {
+        let (_never, waits) = mpsc::channel::<()>();
+        let error = within("a.wasm", Some(Duration::from_millis(1)), move |_| {
+            let _ = waits.recv();
+            Ok(())
+        });
+        let error = error.expect_err("it does not end").to_string();
+        assert!(error.contains("a.wasm") && error.contains("--compile-timeout"), "{error}");
+    }
+
+    #[test]
+    fn one_that_notices_says_what_it_was_at() {
+        let error = within::<()>("a.wasm", Some(Duration::from_secs(600)), |until| {
+            assert!(until.is_some());
+            Err(Error::Late("function 7".into()))
+        });
+        assert!(error.expect_err("it was late").to_string().contains("was at function 7"));
+        assert!(within("a.wasm", None, |until| Ok(until.is_none())).expect("no limit"));
+    }
+}
