@@ -219,6 +219,8 @@ struct Translator<'a, 'b> {
     /// Loops that are open.
     loops: u32,
     pace: pace::Pace,
+    /// Nothing comes after the operator being translated.
+    last: bool,
     signatures: HashMap<u32, SigRef>,
     /// What v128 values are made of.
     views: simd::Views,
@@ -259,6 +261,7 @@ fn translate_function(
         ticks: None,
         loops: 0,
         pace: pace::Pace::default(),
+        last: false,
         signatures: HashMap::new(),
         views: simd::Views::default(),
         again: None,
@@ -285,6 +288,8 @@ impl<'b> Translator<'_, 'b> {
         while !reader.eof() {
             self.offset = reader.original_position();
             let op = reader.read()?;
+            let calls = matches!(op, Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. });
+            self.last = calls && matches!(reader.clone().read(), Ok(Operator::Unreachable));
             self.set_location();
             self.operator(&op)?;
         }

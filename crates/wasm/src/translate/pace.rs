@@ -5,6 +5,9 @@ use crate::work::{Callee, MOST, UNIT};
 use cranelift_codegen::ir::InstBuilder;
 use gpu_run_abi::intrinsic::INTERVAL;
 
+/// What may be done without a look in straight code: some calls of functions that look by themselves, but not soon.
+const UNSEEN: u64 = 4 * MOST;
+
 /// What may have been done when a place is reached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
@@ -46,7 +49,8 @@ impl Translator<'_, '_> {
     pub(super) fn spend_call(&mut self, callee: Callee) {
         let module = self.env.module;
         let work = module.work.of_call(module, self.index, callee);
-        if self.pace.unseen + work > 2 * MOST {
+        // What never comes back, as what panics, looks for itself.
+        if self.pace.unseen + work > UNSEEN && !self.last {
             self.code.check_stop();
             self.pace.unseen = 0;
             if let Some(ticks) = self.ticks.filter(|_| self.loops > 0) {

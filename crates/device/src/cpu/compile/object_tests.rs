@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::CodeOptions;
 use crate::cpu::compile::{Options, compile};
 
 const PTX: &str = "\
@@ -31,7 +32,7 @@ const PTX: &str = "\
 
 #[test]
 fn an_object_is_the_same_after_writing_and_reading() {
-    let object = compile(PTX, Options::default()).unwrap();
+    let object = compile(PTX, Options::default(), CodeOptions::default()).unwrap();
     let bytes = object.to_bytes();
     let again = Object::from_bytes(&bytes).unwrap();
     assert_eq!(again, object);
@@ -44,7 +45,7 @@ fn an_object_is_the_same_after_writing_and_reading() {
 
 #[test]
 fn an_object_in_pages_stays_where_it_is_if_it_begins_with_one() {
-    let bytes = compile(PTX, Options::default()).unwrap().to_bytes();
+    let bytes = compile(PTX, Options::default(), CodeOptions::default()).unwrap().to_bytes();
     for (before, stays) in [(0, true), (PAGE, true), (100, false)] {
         let mut pages = Mapping::new((before + bytes.len()) as u64).unwrap();
         let start = pages.address() as usize;
@@ -58,7 +59,7 @@ fn an_object_in_pages_stays_where_it_is_if_it_begins_with_one() {
 
 #[test]
 fn no_object_that_is_cut_or_changed_is_placed_outside_its_memory() {
-    let bytes = compile(PTX, Options::default()).unwrap().to_bytes();
+    let bytes = compile(PTX, Options::default(), CodeOptions::default()).unwrap().to_bytes();
     for length in 0..bytes.len() {
         assert!(Object::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
     }
@@ -78,7 +79,7 @@ fn no_object_that_is_cut_or_changed_is_placed_outside_its_memory() {
 
 #[test]
 fn two_that_are_placed_have_data_of_their_own() {
-    let object = compile(PTX, Options::default()).unwrap();
+    let object = compile(PTX, Options::default(), CodeOptions::default()).unwrap();
     let (one, two) = (object.place(Options::default()).unwrap(), object.place(Options::default()).unwrap());
     assert_ne!(one.kernels["k"].address, two.kernels["k"].address);
 }
