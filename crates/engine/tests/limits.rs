@@ -22,7 +22,7 @@ fn options(layout: Layout) -> CompileOptions {
 fn run(text: &str, layout: Layout, deadline: Option<Duration>) -> (End, Vec<Value>) {
     let wasm = wat::parse_str(text).unwrap();
     let compiled = Compiled::new(&wasm, &options(layout)).unwrap();
-    let program = Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap();
+    let program = Arc::new(Program::load(gpu_run_device::cpu::open(), Arc::new(compiled)).unwrap());
     let deadline = deadline.map(|after| Instant::now() + after);
     let options = RunOptions { deadline, ..RunOptions::default() };
     let (mut outcomes, _) = program.run("f", &[], vec![Builder::new().build(Stdio::null())], &options).unwrap();

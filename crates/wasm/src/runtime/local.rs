@@ -229,6 +229,7 @@ fn random(code: &mut Code<'_>) {
         code.while_loop(
             |code| code.b.use_var(left),
             |code| {
+                code.check_stop();
                 let word = code.call_helper(Helper::RandomWord, &[]).expect("it has a result");
                 let (rest, bytes) = (code.b.use_var(left), code.i32(8));
                 let count = code.ins().umin(rest, bytes);

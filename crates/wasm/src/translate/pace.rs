@@ -5,8 +5,9 @@ use crate::work::{Callee, MOST, UNIT};
 use cranelift_codegen::ir::InstBuilder;
 use gpu_run_abi::intrinsic::INTERVAL;
 
-/// What may be done without a look in straight code: some calls of functions that look by themselves, but not soon.
-const UNSEEN: u64 = 4 * MOST;
+/// What may be done without a look in straight code. A call never counts for more than [`MOST`], however much is below it: there are looks in there, then.
+/// So two such calls need one between them, or a tree of them would be without any.
+const UNSEEN: u64 = 2 * MOST;
 
 /// What may have been done when a place is reached.
 #[derive(Clone, Copy, Debug, Default)]
