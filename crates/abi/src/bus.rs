@@ -86,8 +86,10 @@ pub mod op {
     pub const PORT: u16 = 1 << 13;
     /// The instance has written to its outbox or read of its stdin since the last packet.
     pub const UNHEARD: u16 = 1 << 12;
+    /// What is written goes to the instance's own stdout or stderr, as it was given them: the outbox had no room for it.
+    pub const OWN: u16 = 1 << 11;
     /// The bits that hold the hostcall's number.
-    pub const NUMBER: u16 = (1 << 12) - 1;
+    pub const NUMBER: u16 = (1 << 11) - 1;
 }
 
 /// Host to device: its tag is the header's `port_sequence` once it is there.

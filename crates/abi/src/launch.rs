@@ -5,8 +5,9 @@
 //!
 //! Where [`local`]'s flags say so, the calls every program makes stay on the device: arguments and environment are copied from here, stdin from device memory,
 //! random bytes are computed (SipHash in counter mode, under a key of the launch), the monotonic clock is the device's timer ([`local::CLOCK`]), and what is written to stdout and stderr goes to the instance's
-//! *outbox*, memory the host sees: 4 bytes that say how many of it are in use, 4 that say how much of stdin is left, then records, each 4 bytes ([`local::record`]) and what
-//! was written, padded to a multiple of 4. The host empties it whenever the instance asks for something else, and at the end.
+//! *outbox*, memory the host sees: 4 bytes that say how many of it are in use, 4 for the annex, 4 that say how much of stdin is left, then records, each 4 bytes ([`local::record`]) and what
+//! was written, padded to a multiple of 4. Where programs print much, an outbox goes on in its *annex*, memory of the device with records only: once one did not fit before it, all do.
+//! The host empties both whenever the instance asks for something else, and at the end. What fits neither is sent as a call that says so ([`crate::bus::op::OWN`]).
 
 use core::mem::offset_of;
 
@@ -29,6 +30,9 @@ pub struct Launch {
     /// Device address of slot 0's outbox, and the size of one.
     pub outbox: u64,
     pub outbox_bytes: u64,
+    /// Device address of slot 0's annex, and the size of one.
+    pub annex: u64,
+    pub annex_bytes: u64,
     /// Arguments: how many, their bytes with a NUL behind each, and the device address of their starts (u32 each); the bytes follow.
     pub args_count: u64,
     pub args_bytes: u64,
@@ -72,10 +76,13 @@ pub mod local {
     }
     /// Bytes of a record's head.
     pub const RECORD_HEAD: u64 = 4;
-    /// What an outbox begins with: bytes in use, and bytes of stdin left (u32 each).
+    /// What an outbox begins with: bytes in use, the annex's bytes in use, and bytes of stdin left (u32 each).
     pub const OUTBOX_USED: u64 = 0;
-    pub const OUTBOX_STDIN_LEFT: u64 = 4;
-    pub const OUTBOX_HEAD: u64 = 8;
+    pub const OUTBOX_ANNEX_USED: u64 = 4;
+    pub const OUTBOX_STDIN_LEFT: u64 = 8;
+    pub const OUTBOX_HEAD: u64 = 16;
+    /// The first two of them in one word, where nothing is in use.
+    pub const OUTBOX_EMPTY: u64 = OUTBOX_HEAD;
 }
 
 /// What the host reads of each slot when a launch is over: so many words.
@@ -100,7 +107,7 @@ pub mod offset {
     use super::*;
     offsets! {
         IMAGE = image, PIECES = pieces, PORTS = ports, PORT_BYTES = port_bytes, LOCAL = local, FIRST = first, STDIN = stdin,
-        OUTBOX = outbox, OUTBOX_BYTES = outbox_bytes, ARGS_COUNT = args_count, ARGS_BYTES = args_bytes, ARGS = args,
+        OUTBOX = outbox, OUTBOX_BYTES = outbox_bytes, ANNEX = annex, ANNEX_BYTES = annex_bytes, ARGS_COUNT = args_count, ARGS_BYTES = args_bytes, ARGS = args,
         ENV_COUNT = env_count, ENV_BYTES = env_bytes, ENV = env, KEY = key,
         CLOCK_HOST = clock_host, CLOCK_DEVICE = clock_device,
     }

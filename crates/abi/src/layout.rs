@@ -137,6 +137,8 @@ pub struct Header {
     /// Device address of this slot's outbox, and how many of its bytes are in use.
     pub outbox: u64,
     pub outbox_used: u64,
+    /// How many bytes of its annex are.
+    pub annex_used: u64,
     /// [`crate::bus::op::UNHEARD`], or 0 (32 bits).
     pub unheard: u64,
     /// Random words drawn.
@@ -166,7 +168,7 @@ pub mod field {
         GROWTH_LEFT = growth_left, GROWTH_REFUSED = growth_refused, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
         PORT = port, RING = ring, RING_TICKET = ring_ticket, RING_MASK = ring_mask, PORT_PAYLOAD = port_payload,
         PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, PORT_RESULT = port_result, CONSTANTS = constants,
-        LAUNCH = launch, LOCAL = local, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used,
+        LAUNCH = launch, LOCAL = local, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used, ANNEX_USED = annex_used,
         UNHEARD = unheard,        DRAWN = drawn, MEMORY_AT = memory_at,
     }
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;

@@ -6,6 +6,7 @@
 
 use crate::compile::Compiled;
 use crate::error::Error;
+use crate::written::SHARE;
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
 use gpu_run_device::{Device, Properties};
@@ -18,6 +19,9 @@ pub struct Allowance {
     pub memory: u64,
     /// Bytes of its thread's stack.
     pub stack: u32,
+    /// Bytes of its outbox's annex.
+    #[serde(default)]
+    pub output: u64,
 }
 
 /// What an instance was refused, for good.
@@ -66,7 +70,9 @@ pub(crate) struct Lack {
     /// Bytes that a memory wanted to grow to.
     pub(crate) memory: Option<u64>,
     pub(crate) stack: bool,
-    /// Room that all share: for what they print, and for the answers that are kept.
+    /// Room for what it prints: the bytes that it had printed by then.
+    pub(crate) output: Option<u64>,
+    /// Room that all share: for the answers that are kept.
     pub(crate) shared: bool,
 }
 
@@ -79,16 +85,32 @@ pub struct Limits {
     pub first_stack: Option<u32>,
     /// Bytes that instances which run at once may print, beyond a share that each has in any case.
     pub output_bytes: usize,
+    /// Bytes that the outboxes of a launch take, about; and of the device's memory their annexes, by what device and host have if nobody says.
+    pub outbox_bytes: u64,
+    pub annex_bytes: Option<u64>,
     /// Bytes of answers that are kept of instances which run at once.
     pub answer_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { device_bytes: None, first_stack: None, output_bytes: 1 << 30, answer_bytes: 256 << 20 }
+        Self {
+            device_bytes: None,
+            first_stack: None,
+            output_bytes: 1 << 30,
+            outbox_bytes: 64 << 20,
+            annex_bytes: None,
+            answer_bytes: 256 << 20,
+        }
     }
 }
 
+/// What part of the device's free memory, and of the host's memory, annexes take: the host reads what is in them at once. More do not make a launch faster.
+const ANNEX_PART: u64 = 16;
+const MOST_ANNEXES: u64 = 8 << 30;
+/// Annexes have a multiple of this, and one has so much at first.
+const ANNEX_UNIT: u64 = 4 << 10;
+const FIRST_ANNEX: u64 = 256 << 10;
 /// By how much more an instance gets than it had, so that few run more than twice.
 const GROWTH: u64 = 4;
 const STACK_GROWTH: u32 = 4;
@@ -118,6 +140,11 @@ pub(crate) struct Bounds {
     pub(crate) most_stack: u32,
     /// What all memories and tables of an instance may have together.
     max_memory: Option<u64>,
+    /// Bytes for annexes together, and the most that one is worth.
+    annexes: u64,
+    most_annex: u64,
+    /// What an instance may print.
+    printed: u64,
 }
 
 impl Bounds {
@@ -138,6 +165,8 @@ impl Bounds {
         let first_stack = share.map_or(properties.stack_bytes, |share| {
             (share.min(MOST_FIRST_STACK) as u32 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK)
         });
+        let annexes = limits.annex_bytes.unwrap_or_else(|| (free.min(host_memory()) / ANNEX_PART).min(MOST_ANNEXES));
+        let printed = (SHARE + limits.output_bytes) as u64;
         let first_stack = limits.first_stack.unwrap_or(first_stack).min(properties.stack_bytes);
         Ok(Self {
             device: slots,
@@ -146,6 +175,9 @@ impl Bounds {
             first_stack,
             most_stack: properties.stack_bytes,
             max_memory,
+            annexes,
+            most_annex: annexes.min(printed).next_multiple_of(ANNEX_UNIT),
+            printed,
         })
     }
 
@@ -158,7 +190,7 @@ impl Bounds {
             true => share,
             false => (FIRST_GROWTH / count).max(LEAST_GROWTH).min(share.max(SCARCE_GROWTH)),
         };
-        Allowance { memory: (least + growth / PAGE * PAGE).min(self.memory), stack: self.first_stack }
+        Allowance { memory: (least + growth / PAGE * PAGE).min(self.memory), stack: self.first_stack, output: 0 }
     }
 
     /// What one instance has that stays, where so much is free: others may stay beside it, and it cannot run again.
@@ -170,14 +202,15 @@ impl Bounds {
         let stack = share.map_or(properties.stack_bytes, |share| {
             share.min(self.most_stack.into()).max(LEAST_RESIDENT_STACK.into()) as u32 / LEAST_STACK * LEAST_STACK
         });
-        Allowance { memory, stack }
+        Allowance { memory, stack, output: 0 }
     }
 
     /// What was found out earlier, as far as it is possible here.
     pub(crate) fn learned(&self, compiled: &Compiled, count: usize, learned: Allowance) -> Allowance {
         let first = self.first(compiled, count);
         let memory = learned.memory.clamp(first.memory, self.memory.max(first.memory));
-        Allowance { memory, stack: learned.stack.clamp(first.stack, self.most_stack.max(first.stack)) }
+        let stack = learned.stack.clamp(first.stack, self.most_stack.max(first.stack));
+        Allowance { memory, stack, output: self.annex(learned.output) }
     }
 
     /// What instances are given that lacked something, if there is more to be had.
@@ -190,13 +223,30 @@ impl Bounds {
                 true => had.stack.saturating_mul(STACK_GROWTH).min(self.most_stack.max(had.stack)),
                 false => had.stack,
             },
+            output: had.output,
         };
         (more != had).then_some(more)
     }
 
-    /// All that one instance may have, where it is alone.
+    /// How large an annex is that has room for so much, as far as it can be.
+    pub(crate) fn annex(&self, bytes: u64) -> u64 {
+        bytes.min(self.most_annex).next_multiple_of(ANNEX_UNIT)
+    }
+
+    /// The annex of an instance that had printed so much when it was at its end, if there is a larger one to be had.
+    pub(crate) fn more_output(&self, had: Allowance, printed: u64) -> Option<u64> {
+        let more = self.annex(printed.max(had.output).saturating_mul(GROWTH).max(FIRST_ANNEX));
+        (more > had.output && printed <= self.printed).then_some(more)
+    }
+
+    /// What an instance may print.
+    pub(crate) fn printed_at_most(&self) -> u64 {
+        self.printed
+    }
+
+    /// All that one instance may have, where it is alone. It has no annex: it is refused what is too much, where it prints that.
     pub(crate) fn all(&self) -> Allowance {
-        Allowance { memory: self.memory, stack: self.most_stack }
+        Allowance { memory: self.memory, stack: self.most_stack, output: 0 }
     }
 
     /// How many instances with such an allowance fit on the device.
@@ -204,7 +254,8 @@ impl Bounds {
         let Ok(sizes) = Sizes::new(compiled, allowance, self.max_memory, true) else { return 1 };
         // Whole warps, where they interleave.
         let slots = self.device / sizes.slot_bytes.max(1);
-        (slots / compiled.layout.slots(1) * compiled.layout.slots(1)) as usize
+        let slots = slots / compiled.layout.slots(1) * compiled.layout.slots(1);
+        slots.min(self.annexes.checked_div(allowance.output).unwrap_or(u64::MAX)) as usize
     }
 
     pub(crate) fn sizes(&self, compiled: &Compiled, allowance: Allowance, is_last: bool) -> Result<Sizes, Error> {
@@ -221,6 +272,12 @@ impl Bounds {
         }
         is_lower
     }
+}
+
+/// Bytes of memory that this machine has.
+fn host_memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).saturating_mul(info.mem_unit.into())
 }
 
 /// Where a memory lies in a slot, and how far it may grow there.

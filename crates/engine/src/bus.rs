@@ -11,6 +11,7 @@ use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Buffer, Device, Result, Shared};
 use gpu_run_wasi::{Context, Errno, Out, Reply};
 use rayon::prelude::*;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -91,6 +92,10 @@ pub(crate) trait Quiet: Send + Sync {
     /// Whether it was just denied something that it can have if it runs again: it ends here.
     fn is_denied(&self, _slot: u32) -> bool {
         false
+    }
+    /// It writes to its own stdout or stderr, for which nothing else is asked: no context, no answer that is kept.
+    fn print(&self, _slot: u32, _is_stderr: bool, _bytes: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
     }
     /// What it is answered now.
     fn answer(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _reply: &Reply, _out: &Out) {}
@@ -310,6 +315,9 @@ impl Bus {
             lane.input.resize(start + length, 0);
             self.shared.read(port + offset::PAYLOAD, &mut lane.input[start..]);
         }
+        if let Some(quiet) = quiet.filter(|_| operation & op::UNHEARD != 0) {
+            quiet.heard(slot);
+        }
         if operation & op::MORE != 0 {
             lane.output.clear();
             self.deliver(lane, slot, 0, 0);
@@ -323,8 +331,9 @@ impl Bus {
             *word = self.shared.load_u64(port + offset::ARGS + i as u64 * WORD);
         }
         if let Some(quiet) = quiet {
-            if operation & op::UNHEARD != 0 {
-                quiet.heard(slot);
+            if operation & op::OWN != 0 && call == Call::fd_write {
+                self.print(quiet, lane, slot, words[0] == 2);
+                return true;
             }
             if lane.context.is_none() && !lane.exited {
                 lane.context = quiet.context(slot);
@@ -332,6 +341,24 @@ impl Bus {
         }
         self.perform(quiet, lane, slot, call, words, out);
         true
+    }
+
+    /// Takes what an instance writes to its own stdout or stderr.
+    fn print(&self, quiet: &dyn Quiet, lane: &mut Lane, slot: u32, is_stderr: bool) {
+        let printed = match quiet.is_denied(slot) {
+            true => return self.end_instance(lane, slot),
+            false => quiet.print(slot, is_stderr, &lane.input),
+        };
+        if quiet.is_denied(slot) {
+            return self.end_instance(lane, slot);
+        }
+        empty(&mut lane.input);
+        lane.output.clear();
+        lane.sent = 0;
+        match printed {
+            Ok(count) => self.deliver(lane, slot, 0, count as u64),
+            Err(error) => self.deliver(lane, slot, Errno::from(error) as u32 & bus::Reply::ERRNO, 0),
+        }
     }
 
     /// Makes a call for the first time or again.

@@ -58,6 +58,40 @@ fn input_without_end_is_not_taken() {
     }
 }
 
+/// What an instance did by itself, and what it printed through the bus.
+#[derive(Default)]
+struct Diary(Mutex<Vec<String>>);
+
+impl Quiet for Diary {
+    fn heard(&self, _: u32) {
+        self.0.lock().unwrap().push("heard".into());
+    }
+    fn context(&self, _: u32) -> Option<Context> {
+        None
+    }
+    fn print(&self, _: u32, is_stderr: bool, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().push(format!("{is_stderr} {}", bytes.len()));
+        Ok(bytes.len())
+    }
+}
+
+#[test]
+fn what_came_before_a_long_write_is_heard_before_it() {
+    let (mut device, diary) = (Device::new(1), Arc::new(Diary::default()));
+    device.bus.begin(Guests::Quiet(1, diary.clone()), None).unwrap();
+    let (port, payload) = (device.bus.port(0), device.bus.payload());
+    device.bus.shared.store_u64(port + offset::LENGTH, payload);
+    let write = Call::fd_write as u16 | op::PORT;
+    // The flag is sent once: with the first packet.
+    for (op, fd) in [(write | op::MORE | op::UNHEARD, 0), (write | op::OWN, 1), (write | op::OWN | op::UNHEARD, 2)] {
+        device.send(Request { slot: 0, op, args: [fd, 0] });
+        assert!(device.bus.service());
+    }
+    assert_eq!(device.reply(0, 3), bus::Reply { status: 0, result: payload });
+    let said = diary.0.lock().unwrap().clone();
+    assert_eq!(said, ["heard", &format!("false {}", 2 * payload), "heard", &format!("true {payload}")]);
+}
+
 #[test]
 fn few_calls_and_many_are_each_answered_once_from_run_to_run() {
     let mut device = Device::new(1000);

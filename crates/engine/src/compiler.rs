@@ -146,7 +146,7 @@ impl Compiler {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Keeps what was found out, for all runs that come; whether that worked.
+    /// Keeps what was found out, and what was before and is not contradicted, for all runs that come; whether that worked.
     pub fn remember(
         &self,
         device: &Arc<dyn Device>,
@@ -156,7 +156,8 @@ impl Compiler {
         tuning: &Tuning,
     ) -> Result<bool, Error> {
         let key = self.tuning_key(device, wasm, options, &format!("{name}, tuning"))?;
-        let bytes = serde_json::to_vec(tuning).map_err(|e| Error::Internal(e.to_string()))?;
+        let tuning = tuning.clone().after(self.tuning(device, wasm, options).unwrap_or_default());
+        let bytes = serde_json::to_vec(&tuning).map_err(|e| Error::Internal(e.to_string()))?;
         let kept = self.cache.put(&key, &bytes, Duration::ZERO);
         self.cache.flush();
         Ok(kept)

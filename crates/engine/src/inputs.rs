@@ -32,8 +32,15 @@ pub(crate) struct Inputs {
 impl Inputs {
     /// Puts what these jobs are given on the device, and says where it is.
     pub(crate) fn write(&mut self, device: &dyn Device, desk: &mut Desk, jobs: &[Job]) -> Result<Launch, Error> {
-        let (outbox, outbox_bytes) = desk.outboxes.place();
-        let mut launch = Launch { outbox, outbox_bytes, local: local::STREAMS.iter().sum(), ..Launch::default() };
+        let ((outbox, outbox_bytes), (annex, annex_bytes)) = (desk.outboxes.place(), desk.outboxes.annex());
+        let mut launch = Launch {
+            outbox,
+            outbox_bytes,
+            annex,
+            annex_bytes,
+            local: local::STREAMS.iter().sum(),
+            ..Launch::default()
+        };
         launch.stdin = self.write_stdin(device, &mut desk.inputs, jobs)?;
         let mut key = [0; 16];
         if getrandom::fill(&mut key).is_ok() {

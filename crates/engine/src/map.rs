@@ -49,6 +49,10 @@ pub(crate) const NUMBER: &str = "GPU_RUN_INSTANCE";
 const MANY_OUTGROWN: usize = 16;
 /// If more than one of so many is ended by quick checks, all that follow begin with exact ones: those take longer, so that to run some twice is less.
 const MANY_INEXACT: usize = 2;
+/// Bytes that the instances of a launch print through the bus before they are run again with more room for it.
+const CROWDED: usize = 64 << 20;
+/// What is learned of an instance's output is so much of it more: not all print the same, and every write has a head.
+const OUTPUT_MARGIN: u64 = 8;
 /// What runs again has the rest of its time; if all went by, so much of it once more: some may have ended long before the others were asked to.
 const LAST_CHANCE: u32 = 8;
 
@@ -256,9 +260,10 @@ struct Unfinished {
 struct Needs {
     memory: Vec<u64>,
     stack: Vec<u32>,
-    /// How many found what all share used up, and what they and others have printed.
+    /// What those have printed that their outboxes had no room for.
+    output: Vec<u64>,
+    /// How many found what all share used up.
     shared: usize,
-    printed: usize,
 }
 
 /// An instance that runs again.
@@ -413,7 +418,10 @@ impl Pending {
         let (key, first) = (launch.key, launch.first);
         let given = Given { key, first, is_last, has_more_stack, output_bytes, max_memory };
         let count = range.len();
-        let shared = [output_bytes, answer_bytes].map(|bytes| Arc::new(AtomicUsize::new(bytes)));
+        // Soon, while there are larger annexes: those are far faster than the bus.
+        let more = self.mapper.stages.as_ref().is_some_and(|stages| stages.has_more_output(stage.plan.allowance));
+        let pool = if more { output_bytes.min(CROWDED) } else { output_bytes };
+        let shared = [pool, answer_bytes].map(|bytes| Arc::new(AtomicUsize::new(bytes)));
         let wave = Arc::new(Wave::new(jobs, range, desk.outboxes.clone(), shared, given, pasts));
         let (selector, stack, watch) = (stage.selector(), stage.stack(), self.mapper.watch.clone());
         let (slots, guests) = (stage.capacity().max(count), wave.clone());
@@ -506,7 +514,7 @@ impl Pending {
             drop(plan);
             unfinished.add(stages, stage.plan, wave, &collected, |slot| slot);
         }
-        unfinished.needs.printed = collected.pieces.iter().map(Piece::printed).sum();
+        unfinished.needs.output.extend(collected.printed.iter().filter(|printed| **printed > wave.room()));
         unfinished.pieces = collected.pieces.into();
         unfinished
     }
@@ -579,18 +587,23 @@ impl Pending {
             return;
         };
         let mut next = plan;
-        if needs.memory.len() > many || needs.stack.len() > many {
-            let lack = Lack { memory: usual_need(&mut needs.memory), stack: needs.stack.len() > many, shared: false };
+        if [needs.memory.len(), needs.stack.len(), needs.output.len()].iter().any(|count| *count > many) {
+            let output = if needs.output.len() > many { usual_need(&mut needs.output) } else { None };
+            let (memory, stack) = (usual_need(&mut needs.memory), needs.stack.len() > many);
+            let lack = Lack { memory, stack, output, shared: false };
             next = stages.after(plan, &lack);
             // Not by how much more those were given, but what they took.
             next.allowance.memory =
                 lack.memory.map_or(plan.allowance.memory, |memory| memory.max(plan.allowance.memory));
             next.allowance.stack = usual_need(&mut needs.stack).unwrap_or(next.allowance.stack);
+            next.allowance.output = output.map_or(plan.allowance.output, |printed| {
+                stages.annex(printed + printed / OUTPUT_MARGIN).max(plan.allowance.output)
+            });
             *lock(&self.mapper.learned) = Some(next.allowance);
         }
         if needs.shared > many {
-            let each = needs.printed / *instances + 1;
-            next.at_once = (self.mapper.extent.limits.output_bytes / each).clamp(1, plan.at_once);
+            let beside = Plan { at_once: plan.at_once.min(*instances), ..plan };
+            next.at_once = stages.after(beside, &Lack { shared: true, ..Lack::default() }).at_once;
         }
         if next != plan {
             tracing::info!(?next, "what follows begins with more");
@@ -644,9 +657,10 @@ impl Unfinished {
         let mut largest: Option<Plan> = None;
         let beside = Plan { at_once: plan.at_once.min(wave.jobs().len()), ..plan };
         for (at, lack) in &collected.outgrown {
-            let next = stages.after(if lack.shared { beside } else { plan }, lack);
+            let next = stages.after(if lack.shared || lack.output.is_some() { beside } else { plan }, lack);
             self.needs.shared += usize::from(lack.shared);
-            if largest.is_none_or(|largest| next.allowance.memory > largest.allowance.memory) {
+            let size = |plan: &Plan| (plan.allowance.memory, plan.allowance.output);
+            if largest.is_none_or(|largest| size(&next) > size(&largest)) {
                 largest = Some(next);
             }
             self.put(slot(*at), next, wave.past(*at), lack);
@@ -665,10 +679,11 @@ impl Unfinished {
         again.into_iter().for_each(|at| is_again[at] = true);
         for (at, slot) in slots.iter().enumerate().filter(|(at, _)| !is_again[*at]) {
             let done = collected.pieces[at / CHUNK].take(at % CHUNK);
-            self.needs.printed += done.1.len();
+            let printed = done.1.len() as u64;
             let lacked = self.holes.remove(slot).map_or(Lack::default(), |hole| hole.lacked);
             self.needs.memory.extend(lacked.memory.map(|_| collected.memory[at]));
             self.needs.stack.extend(lacked.stack.then_some(plan.allowance.stack));
+            self.needs.output.extend(lacked.output.map(|_| printed));
             let place = slot - self.first;
             self.pieces[place / CHUNK].put(place % CHUNK, done);
         }
@@ -687,6 +702,7 @@ impl Unfinished {
         let lacked = Lack {
             memory: lack.memory.or(before.memory),
             stack: lack.stack || before.stack,
+            output: lack.output.or(before.output),
             shared: lack.shared || before.shared,
         };
         self.holes.insert(slot, Hole { plan, past, lacked });

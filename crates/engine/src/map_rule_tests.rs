@@ -115,11 +115,16 @@ fn records() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 fn small_limits() -> impl Strategy<Value = Limits> {
-    (20u64..200, 1u32..64, 0usize..300, 0usize..30).prop_map(|(device, stack, output, answers)| Limits {
-        device_bytes: Some(device << 20),
-        first_stack: Some(stack << 10),
-        output_bytes: (output + 300) << 10,
-        answer_bytes: answers << 8,
+    let output = (0usize..300, 0u64..64, 0u64..2000);
+    (20u64..200, 1u32..64, output, 0usize..30).prop_map(|(device, stack, (output, outboxes, annexes), answers)| {
+        Limits {
+            device_bytes: Some(device << 20),
+            first_stack: Some(stack << 10),
+            output_bytes: (output + 300) << 10,
+            outbox_bytes: outboxes << 10,
+            annex_bytes: Some(annexes << 10),
+            answer_bytes: answers << 8,
+        }
     })
 }
 
@@ -182,6 +187,59 @@ fn batches_that_follow_begin_with_what_many_records_needed() {
     let extent = Extent { capacity: 32, limits, learned, ..Extent::default() };
     let told = Mapper::new(program, extent, None).unwrap();
     assert_eq!(told.run(jobs(), None).unwrap().1.again, 0);
+}
+
+/// Prints 1 KiB at a time, with a question after the first part.
+fn prints(kib: u8, kib_after: u8) -> Vec<u8> {
+    vec![b'p', kib, b'a', 1, b'p', kib_after]
+}
+
+#[test]
+fn batches_that_follow_have_room_for_what_many_records_printed() {
+    for program in builds() {
+        // The pool is enough for three of them.
+        let limits =
+            Limits { output_bytes: 600 << 10, outbox_bytes: 0, annex_bytes: Some(16 << 20), ..Limits::default() };
+        let extent = Extent { capacity: 32, limits, ..Extent::default() };
+        let mapper = Mapper::new(program.clone(), extent, None).unwrap();
+        let jobs = || super::tests::jobs(&vec![vec![b'p', 200]; 32]);
+        let runs: Vec<_> = (0..3).map(|_| mapper.run(jobs(), None).unwrap()).collect();
+        assert!(runs.iter().all(|(done, _)| done.iter().all(|done| done.stdout.len() == (200 << 10) + 4)));
+        let again: Vec<u64> = runs.iter().map(|(_, stats)| stats.again).collect();
+        assert!(again[0] >= 29 && again[1..] == [0, 0], "{again:?}");
+        assert_eq!(runs[2].1.hostcalls, 0, "all of it was in annexes");
+        let learned = mapper.tuning().unwrap().learned.unwrap();
+        assert!((200 << 10..300 << 10).contains(&learned.output), "{learned:?}");
+        let told = Mapper::new(program, Extent { learned: Some(learned), ..extent }, None).unwrap();
+        let (_, stats) = told.run(jobs(), None).unwrap();
+        assert_eq!((stats.again, stats.hostcalls), (0, 0));
+    }
+}
+
+#[test]
+fn output_is_in_order_whichever_way_it_took() {
+    // Of 512 bytes, 4 KiB and more: some writes fit the outbox, some the annex, and some are sent.
+    for (outboxes, annexes) in [(0, 0), (0, 32 << 12), (1 << 20, 0), (1 << 20, 32 << 13)] {
+        let limits = Limits { outbox_bytes: outboxes, annex_bytes: Some(annexes), ..Limits::default() };
+        let learned = Some(Allowance { memory: 0, stack: 0, output: annexes / 32 });
+        let records: Vec<_> = (0..32).map(|i| prints(i % 7, i % 5)).collect();
+        for program in builds() {
+            let extent = Extent { capacity: 32, limits, learned, ..Extent::default() };
+            assert_eq!(run_with(&program, extent, &records, 1).0, alone(&program, &records));
+        }
+    }
+}
+
+#[test]
+fn what_was_printed_before_a_rerun_is_no_answer_it_waits_for() {
+    // A KiB does not fit the outbox of one of 64, and does where few run again.
+    let limits = Limits { device_bytes: Some(64 << 20), outbox_bytes: 64 << 10, ..Limits::default() };
+    let records: Vec<_> = (0..64).map(|_| [prints(2, 3), grows(127), prints(1, 1)].concat()).collect();
+    for program in builds() {
+        let (seen, again) = run_with(&program, Extent { capacity: 64, limits, ..Extent::default() }, &records, 1);
+        assert!(again >= 64, "{again}");
+        assert_eq!(seen, alone(&program, &records));
+    }
 }
 
 #[test]

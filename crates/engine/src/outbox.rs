@@ -1,17 +1,19 @@
-//! What instances wrote to stdout and stderr without asking: `abi::launch` describes an outbox.
+//! What instances wrote to stdout and stderr without asking: `abi::launch` describes an outbox and its annex.
 
 use gpu_run_abi::launch::local;
-use gpu_run_device::{Device, Result, Shared};
+use gpu_run_device::{Buffer, Device, Result, Shared};
 
-/// One for each slot, in memory both sides see.
+/// One for each slot, in memory both sides see; and their annexes, in the device's.
 #[derive(Debug)]
 pub(crate) struct Outboxes {
     shared: Shared,
     bytes: u64,
+    annexes: Option<Buffer>,
+    annex_bytes: u64,
 }
 
-/// Memory that all outboxes take together, about.
-const TOTAL: u64 = 64 << 20;
+/// How small and how large one is.
+const BYTES: [u64; 2] = [512, 16 << 10];
 
 /// One write of an instance.
 #[derive(Clone, Copy, Debug)]
@@ -21,14 +23,29 @@ pub(crate) struct Record<'a> {
 }
 
 impl Outboxes {
-    pub(crate) fn new(device: &dyn Device, slots: u64) -> Result<Self> {
-        let bytes = (TOTAL / slots.max(1)).clamp(512, 16 << 10) & !63;
-        Ok(Self { shared: device.share(slots * bytes)?, bytes })
+    /// `total` is about what all outboxes take together; each has an annex of so many bytes.
+    pub(crate) fn new(device: &dyn Device, slots: u64, total: u64, annex_bytes: u64) -> Result<Self> {
+        let bytes = (total / slots.max(1)).clamp(BYTES[0], BYTES[1]) & !63;
+        let annexes = match annex_bytes {
+            0 => None,
+            _ => Some(device.allocate(slots * annex_bytes)?),
+        };
+        Ok(Self { shared: device.share(slots * bytes)?, bytes, annexes, annex_bytes })
     }
 
     /// What the device knows slot 0's by, and the size of one.
     pub(crate) fn place(&self) -> (u64, u64) {
         (self.shared.address(), self.bytes)
+    }
+
+    /// The same of the annexes.
+    pub(crate) fn annex(&self) -> (u64, u64) {
+        self.annexes.as_ref().map_or((0, 0), |annexes| (annexes.address(), self.annex_bytes))
+    }
+
+    /// Bytes that an instance can write without asking.
+    pub(crate) fn room(&self) -> u64 {
+        self.bytes - local::OUTBOX_HEAD + self.annex_bytes
     }
 
     /// Bytes of stdin the slot's instance has not read yet.
@@ -37,17 +54,23 @@ impl Outboxes {
     }
 
     /// What is there, copied to `bytes`. No length is believed.
-    pub(crate) fn read<'a>(&self, slot: u64, bytes: &'a mut Vec<u8>) -> Records<'a> {
+    pub(crate) fn read<'a>(&self, slot: u64, bytes: &'a mut Vec<u8>) -> Result<Records<'a>> {
         let first = slot * self.bytes;
         let used = u64::from(self.shared.load_u32(first + local::OUTBOX_USED)).min(self.bytes);
-        bytes.resize(used.saturating_sub(local::OUTBOX_HEAD) as usize, 0);
-        self.shared.read(first + local::OUTBOX_HEAD, bytes);
-        Records { rest: bytes }
+        let used = used.saturating_sub(local::OUTBOX_HEAD) as usize;
+        let annexed = u64::from(self.shared.load_u32(first + local::OUTBOX_ANNEX_USED)).min(self.annex_bytes) as usize;
+        bytes.resize(used + annexed, 0);
+        let (outbox, annex) = bytes.split_at_mut(used);
+        self.shared.read(first + local::OUTBOX_HEAD, outbox);
+        if let Some(annexes) = self.annexes.as_ref().filter(|_| annexed > 0) {
+            annexes.read(slot * self.annex_bytes, annex)?;
+        }
+        Ok(Records { rest: bytes })
     }
 
     /// Leaves the slot's empty, for an instance that goes on.
     pub(crate) fn clear(&self, slot: u64) {
-        self.shared.store_u32(slot * self.bytes + local::OUTBOX_USED, local::OUTBOX_HEAD as u32);
+        self.shared.store_u64(slot * self.bytes + local::OUTBOX_USED, local::OUTBOX_EMPTY);
     }
 }
 

@@ -134,11 +134,6 @@ impl Piece {
         self.entries.len()
     }
 
-    /// Bytes that all of them wrote to stdout.
-    pub(crate) fn printed(&self) -> usize {
-        self.entries.iter().map(|entry| self.done(entry).stdout.len()).sum()
-    }
-
     /// What became of the one at this place, which is taken away.
     pub(crate) fn take(&mut self, at: usize) -> (End, Vec<u8>, Vec<u8>, Option<Denied>) {
         let text = match self.entries[at].text {

@@ -58,6 +58,8 @@ pub(crate) struct Stage {
     stack: AtomicU32,
     /// Whether more than `capacity` would fit.
     is_full: bool,
+    /// What all outboxes take together.
+    outbox_bytes: u64,
 }
 
 /// What instances call.
@@ -84,11 +86,12 @@ impl Stage {
 
     pub(crate) fn desk(&self) -> Result<Desk, Error> {
         let (device, slots) = (self.program.device(), self.capacity() as u64);
+        let annex_bytes = self.plan.allowance.output;
         Ok(Desk {
             buffers: LaunchBuffers::new(device, self.program.compiled(), self.capacity())?,
             inputs: device.allocate(slots * 2 * WORD)?,
             strings: None,
-            outboxes: Arc::new(Outboxes::new(device, slots)?),
+            outboxes: Arc::new(Outboxes::new(device, slots, self.outbox_bytes, annex_bytes)?),
         })
     }
 }
@@ -147,7 +150,7 @@ impl Stages {
 
     /// The same plan, the last one if no instance can have more by any other. For instances that share nothing.
     pub(crate) fn settled(&self, plan: Plan) -> Plan {
-        let anything = Lack { memory: Some(u64::MAX / 2), stack: true, shared: false };
+        let anything = Lack { memory: Some(u64::MAX / 2), stack: true, ..Lack::default() };
         let is_all = !self.has_own(plan.build) && self.bounds().larger(plan.allowance, &anything).is_none();
         Plan { is_last: plan.is_last || is_all, ..plan }
     }
@@ -162,12 +165,24 @@ impl Stages {
         stack < self.bounds().most_stack
     }
 
+    /// See [`Bounds::annex`].
+    pub(crate) fn annex(&self, bytes: u64) -> u64 {
+        self.bounds().annex(bytes)
+    }
+
+    /// Whether more can be had for what an instance prints.
+    pub(crate) fn has_more_output(&self, allowance: Allowance) -> bool {
+        self.bounds().more_output(allowance, 0).is_some()
+    }
+
     /// How to run instances that a plan did not suffice for.
     pub(crate) fn after(&self, plan: Plan, lack: &Lack) -> Plan {
         let bounds = *self.bounds();
         let mut next = plan;
-        if lack.shared {
-            if plan.at_once == 1 {
+        let more_output = lack.output.and_then(|printed| bounds.more_output(plan.allowance, printed));
+        next.allowance.output = more_output.unwrap_or(plan.allowance.output);
+        if lack.shared || lack.output.is_some() && more_output.is_none() {
+            if plan.at_once == 1 || lack.output.is_some_and(|printed| printed > bounds.printed_at_most()) {
                 return self.last(&bounds);
             }
             next.at_once = (plan.at_once / FEWER).max(1);
@@ -179,12 +194,13 @@ impl Stages {
             next.build = Some(Sibling::Roomy);
             let first = bounds.first(self.program.compiled(), plan.at_once);
             let is_enough = lack.memory.is_none_or(|wanted| wanted <= first.memory) && !lack.stack;
-            next.allowance = match is_enough {
+            let larger = match is_enough {
                 true => first,
                 false => bounds.larger(first, lack).unwrap_or(first),
             };
+            next.allowance = Allowance { output: next.allowance.output, ..larger };
         } else {
-            match bounds.larger(plan.allowance, lack) {
+            match bounds.larger(next.allowance, lack) {
                 Some(larger) => next.allowance = larger,
                 None => return self.last(&bounds),
             }
@@ -333,6 +349,7 @@ impl Stages {
             capacity: AtomicUsize::new(wanted.min(fitting)),
             stack: AtomicU32::new(stack),
             is_full: fitting <= wanted,
+            outbox_bytes: self.extent.limits.outbox_bytes,
         })
     }
 

@@ -97,6 +97,12 @@ pub struct Tuning {
 }
 
 impl Tuning {
+    /// With what was known before, where this says nothing.
+    pub(crate) fn after(self, before: Tuning) -> Self {
+        let trials = if self.trials.is_empty() { before.trials } else { self.trials };
+        Self { trials, learned: self.learned.or(before.learned) }
+    }
+
     /// The fastest.
     pub fn best(&self) -> Option<Variant> {
         let fastest = self.trials.iter().max_by(|a, b| a.per_second.total_cmp(&b.per_second));
@@ -108,7 +114,7 @@ impl Tuning {
 const ENOUGH: Duration = Duration::from_secs(1);
 const MOST_RUNS: u32 = 17;
 
-/// Instances a second of a loaded program with such jobs, which are repeated as often as a batch needs. An instance that does not end by itself is an error: there is no
+/// Instances a second of a loaded program with such jobs, which are repeated as often as a batch needs; and what they need. An instance that does not end by itself is an error: there is no
 /// speed to speak of.
 pub fn measure(
     program: Arc<Program>,
@@ -116,9 +122,9 @@ pub fn measure(
     jobs: &[Job],
     max_memory: Option<u64>,
     timeout: Option<Duration>,
-) -> Result<f64, Error> {
+) -> Result<(f64, Option<Allowance>), Error> {
     if jobs.is_empty() {
-        return Ok(0.0);
+        return Ok((0.0, None));
     }
     let capacity = variant.batch as usize;
     let mapper =
@@ -142,5 +148,5 @@ pub fn measure(
             best = best.max(results.len() as f64 / took.as_secs_f64());
         }
     }
-    Ok(best)
+    Ok((best, mapper.tuning().and_then(|tuning| tuning.learned)))
 }

@@ -2,10 +2,10 @@
 //!
 //! What instances write is kept in memory until their launch is done, and memory ends somewhere: of stdout each may keep
 //! [`SHARE`] bytes whatever the others do, and what goes beyond that comes out of one pool for the launch. Whoever finds it
-//! empty is ended, and runs again beside fewer others. One that had all of it is told that the write failed, and its record says so: `cut`. Of stderr the last [`STDERR_KEPT`]
-//! bytes are kept.
+//! empty is ended, and runs again with a larger annex to its outbox, or beside fewer others. One that had all of it is told that the write failed, and its record says so: `cut`. Of stderr the last
+//! [`STDERR_KEPT`] bytes are kept.
 //!
-//! Most instances write little and never ask: for those nothing is made here, what they wrote is read from their outbox at the end.
+//! Most instances never ask: for those nothing is made here, what they wrote is read from their outbox at the end.
 
 use crate::allowance::{Denied, Lack};
 use crate::batch::Endings;
@@ -84,8 +84,9 @@ pub(crate) struct Wave {
 pub(crate) struct Collected {
     /// [`CHUNK`] instances each, but for the last. Those that run again have a place.
     pub(crate) pieces: Vec<Piece>,
-    /// Bytes of memory that each had.
+    /// Bytes of memory that each had, and of stdout that each wrote.
     pub(crate) memory: Vec<u64>,
+    pub(crate) printed: Vec<u64>,
     /// Those that run again with exact checks: they trapped, or quick ones could not be sure, or they were asked to end.
     pub(crate) exact: Vec<usize>,
     /// Those that run again with more than they had, and what they lacked.
@@ -155,12 +156,20 @@ impl Wave {
             return Some(Lack { memory: Some(ending.exit_code), ..none });
         }
         match end {
-            _ if self.is_denied(slot as u32) => Some(Lack { shared: true, ..none }),
+            _ if self.is_denied(slot as u32) => Some(match self.kept(slot).printed_when_cut() {
+                Some(printed) => Lack { output: Some(printed), ..none },
+                None => Lack { shared: true, ..none },
+            }),
             End::Trapped(trap) if trap.code == TrapCode::StackOverflow => {
                 self.given.has_more_stack.then_some(Lack { stack: true, ..none })
             }
             _ => None,
         }
+    }
+
+    /// Bytes that an instance can write without asking.
+    pub(crate) fn room(&self) -> u64 {
+        self.outboxes.room()
     }
 
     pub(crate) fn jobs(&self) -> &[Job] {
@@ -184,6 +193,7 @@ impl Wave {
         for part in parts {
             all.pieces.extend(part.pieces);
             all.memory.extend(part.memory);
+            all.printed.extend(part.printed);
             all.exact.extend(part.exact);
             all.outgrown.extend(part.outgrown);
         }
@@ -198,14 +208,12 @@ impl Wave {
         slots: Range<usize>,
     ) -> Result<Collected, Error> {
         let (mut piece, mut outbox) = (Piece::with_capacity(slots.len()), Vec::new());
-        let mut all = Collected { memory: Vec::with_capacity(slots.len()), ..Collected::default() };
+        let [memory, printed] = [(); 2].map(|()| Vec::with_capacity(slots.len()));
+        let mut all = Collected { memory, printed, ..Collected::default() };
         for slot in slots {
             let ending = endings.get(slot);
             all.memory.push(ending.memory_bytes);
             let mut end = compiled.end(slot, &ending)?;
-            if self.kept[slot].get().is_some() {
-                self.heard(slot as u32);
-            }
             let lack = self.lack(slot, &ending, &end);
             let is_inexact = matches!(&end, End::Trapped(trap) if trap.code == TrapCode::Inexact);
             if lack.is_some() || is_inexact && self.can_run_again(slot) {
@@ -215,6 +223,7 @@ impl Wave {
                 }
                 // What became of it is not known yet.
                 piece.push(end, [], [], None);
+                all.printed.push(0);
                 continue;
             }
             if is_inexact && stopped {
@@ -225,19 +234,38 @@ impl Wave {
                 end = if deviated { stillborn(TrapCode::Deviated) } else { end };
             }
             let denied = Denied::growth(compiled, self.given.max_memory, &ending);
-            let Some(kept) = self.kept[slot].get() else {
-                // Nothing was written but what is in the outbox, which is less than anyone's share.
-                let records = self.outboxes.read(slot as u64, &mut outbox);
-                let parts = |is_stderr| {
-                    records.clone().filter(move |record| record.is_stderr == is_stderr).map(|record| record.bytes)
-                };
-                let extra = parts(true).map(<[u8]>::len).sum::<usize>().saturating_sub(STDERR_KEPT);
+            if self.given.is_last && self.kept[slot].get().is_some() {
+                // Out of the pool, which knows what is too much.
+                self.heard(slot as u32);
+            }
+            let records = self.outboxes.read(slot as u64, &mut outbox)?;
+            let parts = |is_stderr| {
+                records.clone().filter(move |record| record.is_stderr == is_stderr).map(|record| record.bytes)
+            };
+            let [stdout_bytes, stderr_bytes] = [false, true].map(|of| parts(of).map(<[u8]>::len).sum::<usize>());
+            let most = SHARE + self.given.output_bytes;
+            let kept = self.kept[slot].get();
+            let before = kept.map_or(0, |kept| kept.written()[0]);
+            if before + stdout_bytes > most && !self.given.is_last {
+                // More than it may print. Elsewhere it is told where it does.
+                all.outgrown.push((slot, Lack { output: Some((before + stdout_bytes) as u64), ..Lack::default() }));
+                piece.push(end, [], [], None);
+                all.printed.push(0);
+                continue;
+            }
+            all.printed.push((before + stdout_bytes) as u64);
+            let extra = stderr_bytes.saturating_sub(STDERR_KEPT);
+            if kept.is_none() && stdout_bytes <= SHARE {
                 piece.push(end, parts(false), without_first(parts(true), extra), denied);
                 continue;
-            };
-            let (stdout, cut) = kept.stdout.take();
-            let denied = if cut { Some(Denied::Output((SHARE + self.given.output_bytes) as u64)) } else { denied };
-            piece.push_apart(end, stdout, kept.stderr.take(), denied);
+            }
+            let (mut stdout, cut) = kept.map_or_else(Default::default, |kept| kept.stdout.take());
+            stdout.reserve_exact(stdout_bytes);
+            parts(false).for_each(|bytes| stdout.extend_from_slice(bytes));
+            let mut stderr = kept.map_or_else(Stderr::default, |kept| kept.stderr.clone());
+            parts(true).for_each(|bytes| stderr.keep(bytes));
+            let denied = if cut { Some(Denied::Output(most as u64)) } else { denied };
+            piece.push_apart(end, stdout, stderr.take(), denied);
         }
         all.pieces.push(piece);
         Ok(all)
@@ -274,6 +302,12 @@ impl Kept {
         [held(&self.stdout.0).bytes.len(), held(&self.stderr.0).1]
     }
 
+    /// How much it had written to stdout when there was no room for more.
+    fn printed_when_cut(&self) -> Option<u64> {
+        let text = held(&self.stdout.0);
+        text.cut.then_some(text.bytes.len() as u64)
+    }
+
     /// How much more it is than before the call.
     fn grown(&self) -> [usize; 2] {
         let (before, now) = (*held(&self.before), self.written());
@@ -304,7 +338,9 @@ fn without_first<'a>(parts: impl Iterator<Item = &'a [u8]>, mut count: usize) ->
 impl Quiet for Wave {
     fn heard(&self, slot: u32) {
         let mut outbox = Vec::new();
-        for Record { is_stderr, bytes } in self.outboxes.read(slot.into(), &mut outbox) {
+        // If it cannot be read, the device is lost, and its launch says so.
+        let Ok(records) = self.outboxes.read(slot.into(), &mut outbox) else { return };
+        for Record { is_stderr, bytes } in records {
             let kept = self.kept(slot as usize);
             // What does not fit is told by `cut`: the guest has gone on long ago.
             let _ = if is_stderr { kept.stderr.clone().write(bytes) } else { kept.stdout.clone().write(bytes) };
@@ -337,6 +373,11 @@ impl Quiet for Wave {
         // A number has no NUL, the only thing a variable may not have.
         let _ = builder.env(NUMBER, job.number.to_string());
         Some(builder.build(stdio))
+    }
+
+    fn print(&self, slot: u32, is_stderr: bool, bytes: &[u8]) -> io::Result<usize> {
+        let kept = self.kept(slot as usize);
+        if is_stderr { kept.stderr.clone().write(bytes) } else { kept.stdout.clone().write(bytes) }
     }
 
     fn answered(&self, slot: u32, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Answered {
@@ -447,6 +488,16 @@ impl Output for Stdout {
 struct Stderr(Arc<Mutex<(Vec<u8>, usize)>>);
 
 impl Stderr {
+    fn keep(&mut self, bytes: &[u8]) {
+        let (kept, count) = &mut *held(&self.0);
+        *count += bytes.len();
+        kept.extend_from_slice(&bytes[bytes.len().saturating_sub(STDERR_KEPT)..]);
+        // Not at every write: moving what is kept costs more than keeping twice as much.
+        if kept.len() > 2 * STDERR_KEPT {
+            forget(kept);
+        }
+    }
+
     fn take(&self) -> Vec<u8> {
         let (mut bytes, _) = std::mem::take(&mut *held(&self.0));
         forget(&mut bytes);
@@ -456,13 +507,7 @@ impl Stderr {
 
 impl Output for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (kept, count) = &mut *held(&self.0);
-        *count += bytes.len();
-        kept.extend_from_slice(&bytes[bytes.len().saturating_sub(STDERR_KEPT)..]);
-        // Not at every write: moving what is kept costs more than keeping twice as much.
-        if kept.len() > 2 * STDERR_KEPT {
-            forget(kept);
-        }
+        self.keep(bytes);
         Ok(bytes.len())
     }
 }

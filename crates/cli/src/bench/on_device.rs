@@ -174,7 +174,7 @@ fn fastest(
     let mut best: Option<(Variant, f64)> = None;
     for variant in variants(&**device, instances) {
         match rate(variant) {
-            Ok(rate) if best.is_none_or(|(_, most)| rate > most) => best = Some((variant, rate)),
+            Ok((rate, _)) if best.is_none_or(|(_, most)| rate > most) => best = Some((variant, rate)),
             Ok(_) => {}
             Err(error) => tracing::warn!(program = source.name, %error, ?variant, "cannot be measured"),
         }

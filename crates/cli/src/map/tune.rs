@@ -141,14 +141,17 @@ fn try_all(
     // Of its own: what it has loaded goes with it, and leaves the device's memory to the run.
     let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     writeln!(out, "{} on {}, {} records", source.name, device.properties().name, jobs.len())?;
-    let mut tuning = Tuning::default();
+    let (mut tuning, mut fastest) = (Tuning::default(), 0.0);
     for (at, variant) in all.iter().enumerate() {
         let spinner = Spinner::start(format!("build {} of {}", at + 1, all.len()));
         let trial = trial(&compiler, device, source, args, variant.options(&options), *variant, &jobs);
         drop(spinner);
         match trial {
-            Ok((trial, compile)) => {
+            Ok((trial, learned, compile)) => {
                 writeln!(out, "  {}", line(&trial, compile))?;
+                if trial.per_second > fastest {
+                    (fastest, tuning.learned) = (trial.per_second, learned);
+                }
                 tuning.trials.push(trial);
             }
             Err(error) => writeln!(out, "  {}: {error:#}", describe_variant(*variant))?,
@@ -161,7 +164,7 @@ fn try_all(
     Ok(Some(best))
 }
 
-/// How fast a variant is, and how long it took to compile, when it was.
+/// How fast a variant is, what its instances need, and how long it took to compile, when it was.
 fn trial(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
@@ -170,15 +173,16 @@ fn trial(
     options: CompileOptions,
     variant: Variant,
     jobs: &[Job],
-) -> Result<(Trial, Duration)> {
+) -> Result<(Trial, Option<Allowance>, Duration)> {
     let failed = |error| Failure::engine(&source.name, error);
     let (program, report) = run::load(compiler, device, source, &options)?;
     let compile = match report.origin {
         Origin::Hit { saved } => saved,
         Origin::Miss { took, .. } => took,
     };
-    let per_second = measure(program, variant, jobs, args.launch.max_memory, args.launch.timeout).map_err(failed)?;
-    Ok((Trial { variant, per_second }, compile))
+    let measured = measure(program, variant, jobs, args.launch.max_memory, args.launch.timeout);
+    let (per_second, learned) = measured.map_err(failed)?;
+    Ok((Trial { variant, per_second }, learned, compile))
 }
 
 fn line(trial: &Trial, compile: Duration) -> String {

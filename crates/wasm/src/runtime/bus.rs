@@ -47,8 +47,9 @@ pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     let (status, result) = wait_for_reply(code, sequence);
     code.set_header(result, field::PORT_RESULT);
     // The host has emptied the outbox.
-    let (head, nothing) = (code.i64(local::OUTBOX_HEAD as i64), code.i32(0));
+    let (head, none, nothing) = (code.i64(local::OUTBOX_HEAD as i64), code.i64(0), code.i32(0));
     code.set_header(head, field::OUTBOX_USED);
+    code.set_header(none, field::ANNEX_USED);
     code.set_header(nothing, field::UNHEARD);
     let exits = code.ins().band_imm_u(status, i64::from(Reply::EXIT));
     code.if_then(exits, true, |code| {

@@ -342,7 +342,14 @@ fn read(code: &mut Code<'_>) {
 
 /// (fd, iovs, count, written)
 fn write(code: &mut Code<'_>) {
+    let own = own_stream(code);
     let (fd, iovs, count, result) = (code.param(1), code.param(2), code.param(3), code.param(4));
+    if_then_write(code, own, fd, iovs, count, result);
+}
+
+/// Whether `fd_write` is for stdout or stderr, as the instance was given them.
+pub(super) fn own_stream(code: &mut Code<'_>) -> Value {
+    let fd = code.param(1);
     let set = code.header(types::I32, field::LOCAL);
     // A descriptor's flag is 1 << fd; whatever is not stdout or stderr has none.
     let one = code.i32(1);
@@ -351,8 +358,7 @@ fn write(code: &mut Code<'_>) {
     let small = code.ins().icmp_imm_u(IntCC::UnsignedLessThan, fd, 3);
     let zero = code.i32(0);
     let streams = code.ins().select(small, streams, zero);
-    let applies = code.ins().band(set, streams);
-    if_then_write(code, applies, fd, iovs, count, result);
+    code.ins().band(set, streams)
 }
 
 fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, count: Value, result: Value) {
@@ -361,19 +367,28 @@ fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, co
     code.ins().brif(applies, taken, &[], stay, &[]);
     code.open(taken);
     let total = code.call_helper(Helper::IoTotal, &[iovs, count]).expect("it has a result");
-    let used = code.header(types::I32, field::OUTBOX_USED);
-    let capacity = launch_word(code, offset::OUTBOX_BYTES);
+    let outbox = code.header(types::I64, field::OUTBOX);
+    let used = [field::OUTBOX_USED, field::ANNEX_USED].map(|field| code.header(types::I64, field));
+    let capacity = [offset::OUTBOX_BYTES, offset::ANNEX_BYTES].map(|bytes| launch_word(code, bytes));
     let wide = code.ins().uextend(types::I64, total);
     let wide = code.ins().iadd_imm_s(wide, local::RECORD_HEAD as i64 + 3);
     let wide = code.ins().band_imm_s(wide, -4);
-    let before = code.ins().uextend(types::I64, used);
-    let after = code.ins().iadd(before, wide);
-    let room = code.ins().icmp(IntCC::UnsignedLessThanOrEqual, after, capacity);
+    // In the outbox, or behind what is in the annex.
+    let after = used.map(|used| code.ins().iadd(used, wide));
+    let [in_outbox, in_annex] =
+        [0, 1].map(|at| code.ins().icmp(IntCC::UnsignedLessThanOrEqual, after[at], capacity[at]));
+    let is_first = code.ins().icmp_imm_s(IntCC::Equal, used[1], 0);
+    let in_outbox = code.ins().band(in_outbox, is_first);
+    let room = code.ins().bor(in_outbox, in_annex);
     code.ins().brif(room, fits, &[], stay, &[]);
     code.open(fits);
     let flags = code.trusted(region::BUS);
-    let outbox = code.header(types::I64, field::OUTBOX);
-    let record = code.ins().iadd(outbox, before);
+    let (annexes, index) = (launch_word(code, offset::ANNEX), code.header(types::I64, field::INDEX));
+    let annex = code.ins().imul(index, capacity[1]);
+    let annex = code.ins().iadd(annexes, annex);
+    let base = code.ins().select(in_outbox, outbox, annex);
+    let before = code.ins().select(in_outbox, used[0], used[1]);
+    let record = code.ins().iadd(base, before);
     let is_stderr = code.ins().icmp_imm_s(IntCC::Equal, fd, 2);
     let (mark, none) = (code.i32(i64::from(local::STDERR)), code.i32(0));
     let mark = code.ins().select(is_stderr, mark, none);
@@ -389,9 +404,13 @@ fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, co
         let target = code.ins().iadd(target, wide);
         code.b.def_var(to, target);
     });
-    let after = code.ins().ireduce(types::I32, after);
-    code.set_header(after, field::OUTBOX_USED);
-    code.ins().store(flags, after, outbox, local::OUTBOX_USED as i32);
+    let (in_use, annexed) =
+        (code.ins().select(in_outbox, after[0], used[0]), code.ins().select(in_outbox, used[1], after[1]));
+    code.set_header(in_use, field::OUTBOX_USED);
+    code.set_header(annexed, field::ANNEX_USED);
+    let annexed = code.ins().ishl_imm_u(annexed, 32);
+    let both = code.ins().bor(in_use, annexed);
+    code.ins().store(flags, both, outbox, local::OUTBOX_USED as i32);
     unheard(code);
     guest_store(code, total, result);
     succeed(code);

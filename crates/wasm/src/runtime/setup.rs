@@ -60,8 +60,8 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
         code.set_header(at, field::STDIN);
         code.set_header(length, field::STDIN_LEFT);
         let bus = code.trusted(region::BUS);
-        let (head, left) = (code.i32(local::OUTBOX_HEAD as i64), code.ins().ireduce(types::I32, length));
-        code.ins().store(bus, head, outbox, local::OUTBOX_USED as i32);
+        let (empty, left) = (code.i64(local::OUTBOX_EMPTY as i64), code.ins().ireduce(types::I32, length));
+        code.ins().store(bus, empty, outbox, local::OUTBOX_USED as i32);
         code.ins().store(bus, left, outbox, local::OUTBOX_STDIN_LEFT as i32);
         super::local::unheard(code);
     });

@@ -43,7 +43,12 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
     for step in row.moves {
         send(code, *step);
     }
-    let (operation, none) = (code.i32(operation.into()), code.i64(0));
+    let (mut operation, none) = (code.i32(operation.into()), code.i64(0));
+    if call == Call::fd_write {
+        let (own, flag, other) = (super::local::own_stream(code), code.i32(op::OWN.into()), code.i32(0));
+        let flag = code.ins().select(own, flag, other);
+        operation = code.ins().bor(operation, flag);
+    }
     let argument = |index: usize| words.get(index).copied().unwrap_or(none);
     let errno = code.call_helper(Helper::BusPost, &[operation, argument(0), argument(1)]);
     let Some(errno) = errno.filter(|_| row.returns_errno) else {
