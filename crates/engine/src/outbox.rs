@@ -2,14 +2,43 @@
 
 use gpu_run_abi::launch::local;
 use gpu_run_device::{Buffer, Device, Result, Shared};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One for each slot, in memory both sides see; and their annexes, in the device's.
 #[derive(Debug)]
 pub(crate) struct Outboxes {
     shared: Shared,
     bytes: u64,
-    annexes: Option<Buffer>,
+    annexes: Option<Annexes>,
     annex_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Annexes {
+    memory: Buffer,
+    device: Arc<dyn Device>,
+    /// Where a GPU puts an annex by itself, several times faster than to any other memory of the host: one for each thread that reads.
+    trays: Mutex<Vec<Shared>>,
+}
+
+impl Annexes {
+    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        if self.device.properties().overcommits {
+            // The host's memory is the device's.
+            return self.memory.read(at, bytes);
+        }
+        let length = bytes.len() as u64;
+        let free = self.lock().pop().filter(|tray| tray.len() >= length);
+        let tray = free.map_or_else(|| self.device.share(length.next_power_of_two()), Ok)?;
+        self.memory.read_to(at, &tray, 0, length)?;
+        tray.read(0, bytes);
+        self.lock().push(tray);
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Shared>> {
+        self.trays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// How small and how large one is.
@@ -24,11 +53,14 @@ pub(crate) struct Record<'a> {
 
 impl Outboxes {
     /// `total` is about what all outboxes take together; each has an annex of so many bytes.
-    pub(crate) fn new(device: &dyn Device, slots: u64, total: u64, annex_bytes: u64) -> Result<Self> {
+    pub(crate) fn new(device: &Arc<dyn Device>, slots: u64, total: u64, annex_bytes: u64) -> Result<Self> {
         let bytes = (total / slots.max(1)).clamp(BYTES[0], BYTES[1]) & !63;
         let annexes = match annex_bytes {
             0 => None,
-            _ => Some(device.allocate(slots * annex_bytes)?),
+            _ => {
+                let (memory, trays) = (device.allocate(slots * annex_bytes)?, Mutex::default());
+                Some(Annexes { memory, device: device.clone(), trays })
+            }
         };
         Ok(Self { shared: device.share(slots * bytes)?, bytes, annexes, annex_bytes })
     }
@@ -40,7 +72,7 @@ impl Outboxes {
 
     /// The same of the annexes.
     pub(crate) fn annex(&self) -> (u64, u64) {
-        self.annexes.as_ref().map_or((0, 0), |annexes| (annexes.address(), self.annex_bytes))
+        self.annexes.as_ref().map_or((0, 0), |annexes| (annexes.memory.address(), self.annex_bytes))
     }
 
     /// Bytes that an instance can write without asking.

@@ -185,6 +185,10 @@ impl Program {
         &*self.device
     }
 
+    pub(crate) fn shared_device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
     pub(crate) fn module(&self) -> &Arc<dyn Module> {
         &self.module
     }

@@ -91,7 +91,7 @@ impl Stage {
             buffers: LaunchBuffers::new(device, self.program.compiled(), self.capacity())?,
             inputs: device.allocate(slots * 2 * WORD)?,
             strings: None,
-            outboxes: Arc::new(Outboxes::new(device, slots, self.outbox_bytes, annex_bytes)?),
+            outboxes: Arc::new(Outboxes::new(self.program.shared_device(), slots, self.outbox_bytes, annex_bytes)?),
         })
     }
 }

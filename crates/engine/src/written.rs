@@ -35,7 +35,7 @@ pub(crate) const SHARE: usize = 16 << 10;
 /// Bytes of stderr kept, the last ones: a panic's message comes last.
 pub(crate) const STDERR_KEPT: usize = 4 << 10;
 /// Instances whose results one core reads at a time.
-pub(crate) const CHUNK: usize = 1024;
+pub(crate) const CHUNK: usize = 256;
 
 /// An instance that ran before, as far as the host knows of it.
 pub(crate) struct Past {

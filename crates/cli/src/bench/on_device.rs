@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, bail};
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Options};
 use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Program, Results, RunStats, SLOW,
-    Variant, measure, variants,
+    Allowance, Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Program, Results,
+    RunStats, SLOW, Variant, measure, variants,
 };
 use gpu_run_wasi::Builder;
 use std::sync::Arc;
@@ -121,21 +121,28 @@ pub(super) fn compile(
 }
 
 impl Built {
+    /// The same for batches of so many instances, which need so much.
+    pub(super) fn for_batches(mut self, batch: u32, learned: Option<Allowance>) -> Self {
+        self.batch = batch;
+        (self.extent.capacity, self.extent.learned) = (batch as usize, learned);
+        self
+    }
+
     /// Sets aside room for its instances.
     pub(super) fn ready(self) -> Result<Loaded> {
         Ok(Loaded { mapper: Mapper::new(self.program.clone(), self.extent, None)?, built: self })
     }
 
     /// All that `gpu-run map` does for so many, its program being on the device: room for them, the run, the outcomes.
-    pub(super) fn session(&self, instances: u32) -> Result<Duration> {
+    pub(super) fn session(&self, instances: u32, learned: Option<Allowance>) -> Result<(Duration, Option<Allowance>)> {
         let began = Instant::now();
-        let extent = Extent { capacity: instances as usize, ..self.extent };
+        let extent = Extent { capacity: instances as usize, learned, ..self.extent };
         let mapper = Mapper::new(self.program.clone(), extent, None)?;
         mapper.run(numbered(&self.jobs, instances), Some(LIMIT))?;
         let took = began.elapsed();
         // The next one needs its memory.
         mapper.settle();
-        Ok(took)
+        Ok((took, mapper.tuning().and_then(|tuning| tuning.learned)))
     }
 }
 

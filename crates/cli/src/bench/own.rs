@@ -14,16 +14,17 @@ use crate::run::{DEFAULT_TARGET, is_gpu};
 use crate::source;
 use crate::terminal;
 use anyhow::{Context as _, Result};
-use gpu_run_engine::{Done, End, Results};
+use gpu_run_engine::{Allowance, Done, End, Results};
 use std::io::Write;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// So many records are run in a session of their own, as far as there is time and room: what few take is no part of what many take.
-const SESSIONS: [u32; 4] = [1, 32, 1024, 32 << 10];
-/// Sessions that take more than so many rounds are not followed by larger ones.
-const LONG: u32 = 10;
+const SESSIONS: [u32; 5] = [1, 32, 1024, 8 << 10, 32 << 10];
+/// Sessions that take more than so many rounds are not followed by larger ones, nor are those that do no more than so many percent of the last one's records a second.
+const LONG: u32 = 2;
+const GAIN: u32 = 110;
 
 pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     let [program] = args.programs.as_slice() else {
@@ -55,8 +56,9 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
 
     // The device first: it has a limit for programs that do not end.
     let progress = Progress::start(format!("{}: few records", source.name));
-    let sessions = sessions(&built, args.seconds)?;
-    let loaded = built.ready()?;
+    let (sessions, learned) = sessions(&built, args.seconds)?;
+    let batch = sessions.last().map_or(1, |(records, _)| *records as u32);
+    let loaded = built.for_batches(batch, learned).ready()?;
     let device_latency = median(args.seconds, || {
         let began = Instant::now();
         on_device::begin(&loaded, 1)?.finish()?;
@@ -68,7 +70,6 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     })?;
     drop(progress);
 
-    let batch = sessions.last().map_or(1, |(records, _)| *records as u32);
     let progress = Progress::start(format!("{}: {batch} records at once", source.name));
     let (rates, comparison) = rates(&loaded, &wasmtime, batch, args.seconds)?;
     drop(progress);
@@ -105,17 +106,20 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     Ok(if verdict.comparison.different.is_empty() { 0 } else { exit::FAILURE })
 }
 
-/// What so many records take, each time from an empty device on.
-fn sessions(built: &Built, budget: Duration) -> Result<Vec<(u64, Duration)>> {
-    let mut sessions = Vec::new();
+/// What so many records take, each time from an empty device on; and what they were found to need.
+fn sessions(built: &Built, budget: Duration) -> Result<(Vec<(u64, Duration)>, Option<Allowance>)> {
+    let (mut sessions, mut learned, mut best) = (Vec::new(), None, 0.0);
     for records in SESSIONS.into_iter().filter(|records| *records < built.batch).chain([built.batch]) {
-        let took = built.session(records)?;
+        let (took, found) = built.session(records, learned)?;
         sessions.push((u64::from(records), took));
-        if took > budget * LONG {
+        learned = found.or(learned);
+        let rate = f64::from(records) / took.as_secs_f64();
+        if took > budget * LONG || rate * 100.0 < best * f64::from(GAIN) {
             break;
         }
+        best = rate;
     }
-    Ok(sessions)
+    Ok((sessions, learned))
 }
 
 /// The best round of each side, records a second; and whether both give the same.

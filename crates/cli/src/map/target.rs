@@ -254,8 +254,9 @@ impl Target {
         }
     }
 
-    /// All records are there, and safe.
+    /// All records are there. From here on the output is a file like any other: nobody waits until it is on disk, which may take longer than all the rest.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        self.deliver()?;
         if let Some((path, held)) = self.place() {
             let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
             if fs::metadata(path).ok().map(identity) != held.metadata().ok().map(identity) {
@@ -288,6 +289,10 @@ impl<W: Write> Buffered<W> {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() >= BUFFER / 4 {
+            self.flush()?;
+            return self.to.write_all(bytes);
+        }
         self.bytes.extend_from_slice(bytes);
         if self.bytes.len() < BUFFER { Ok(()) } else { self.flush() }
     }

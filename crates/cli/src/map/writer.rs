@@ -220,7 +220,6 @@ impl Writer {
 
     /// All records are written: the output is finished.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.target.checkpoint(self.done.clone(), true)?;
         self.target.finish()?;
         self.finished = true;
         self.bar.clear();
