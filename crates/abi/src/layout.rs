@@ -139,7 +139,7 @@ pub struct Header {
     pub outbox_used: u64,
     /// How many bytes of its annex are.
     pub annex_used: u64,
-    /// [`crate::bus::op::UNHEARD`], or 0 (32 bits).
+    /// Flags of the next packet, [`crate::bus::op::UNHEARD`] among them (32 bits).
     pub unheard: u64,
     /// Random words drawn.
     pub drawn: u64,

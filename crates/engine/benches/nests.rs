@@ -19,7 +19,7 @@ fn main() {
         shape: Default::default(),
     };
     println!("{:>12} {:>14} {:>10} {:>14} {:>10}", "wasm bytes", "PTX bytes", "a byte", "seconds", "µs a byte");
-    for kilobytes in [16, 64, 256, 1024, 4096] {
+    for kilobytes in [16_usize, 64, 256, 1024, 4096] {
         // A local and a loop take some 14 bytes.
         let all = kilobytes * 1024 / 14;
         let functions = all.div_ceil(MOST_LOCALS);

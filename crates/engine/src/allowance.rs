@@ -110,7 +110,7 @@ const ANNEX_PART: u64 = 16;
 const MOST_ANNEXES: u64 = 8 << 30;
 /// Annexes have a multiple of this, and one has so much at first.
 const ANNEX_UNIT: u64 = 4 << 10;
-const FIRST_ANNEX: u64 = 256 << 10;
+const FIRST_ANNEX: u64 = 1 << 20;
 /// By how much more an instance gets than it had, so that few run more than twice.
 const GROWTH: u64 = 4;
 const STACK_GROWTH: u32 = 4;

@@ -93,6 +93,10 @@ pub(crate) trait Quiet: Send + Sync {
     fn is_denied(&self, _slot: u32) -> bool {
         false
     }
+    /// It is about to write to its own stdout or stderr, in several packets: whether they are to be sent at all. If not, it ends here.
+    fn may_print(&self, _slot: u32) -> bool {
+        true
+    }
     /// It writes to its own stdout or stderr, for which nothing else is asked: no context, no answer that is kept.
     fn print(&self, _slot: u32, _is_stderr: bool, _bytes: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
@@ -319,6 +323,10 @@ impl Bus {
             quiet.heard(slot);
         }
         if operation & op::MORE != 0 {
+            if quiet.is_some_and(|quiet| operation & op::OWN != 0 && !quiet.may_print(slot)) {
+                self.end_instance(lane, slot);
+                return false;
+            }
             lane.output.clear();
             self.deliver(lane, slot, 0, 0);
             return false;

@@ -416,11 +416,12 @@ impl Pending {
         let has_more_stack = self.mapper.stages.as_ref().is_some_and(|stages| stages.has_more_stack(stage.stack()));
         let Extent { max_memory, limits: Limits { output_bytes, answer_bytes, .. }, .. } = self.mapper.extent;
         let (key, first) = (launch.key, launch.first);
-        let given = Given { key, first, is_last, has_more_stack, output_bytes, max_memory };
-        let count = range.len();
         // Soon, while there are larger annexes: those are far faster than the bus.
-        let more = self.mapper.stages.as_ref().is_some_and(|stages| stages.has_more_output(stage.plan.allowance));
-        let pool = if more { output_bytes.min(CROWDED) } else { output_bytes };
+        let can_have_more = |stages: &Stages| !is_last && stages.has_more_output(stage.plan.allowance);
+        let has_more_output = self.mapper.stages.as_ref().is_some_and(can_have_more);
+        let pool = if has_more_output { output_bytes.min(CROWDED) } else { output_bytes };
+        let given = Given { key, first, is_last, has_more_stack, has_more_output, output_bytes, max_memory };
+        let count = range.len();
         let shared = [pool, answer_bytes].map(|bytes| Arc::new(AtomicUsize::new(bytes)));
         let wave = Arc::new(Wave::new(jobs, range, desk.outboxes.clone(), shared, given, pasts));
         let (selector, stack, watch) = (stage.selector(), stage.stack(), self.mapper.watch.clone());

@@ -37,6 +37,9 @@ pub(crate) const STDERR_KEPT: usize = 4 << 10;
 /// Instances whose results one core reads at a time.
 pub(crate) const CHUNK: usize = 256;
 
+/// Bytes that a write of several packets takes out of the pool before it is sent, where there are faster ways.
+const DEPOSIT: usize = 64 << 10;
+
 /// An instance that ran before, as far as the host knows of it.
 pub(crate) struct Past {
     kept: Arc<Kept>,
@@ -54,6 +57,8 @@ pub(crate) struct Given {
     pub(crate) is_last: bool,
     /// Whether a deeper stack can be had elsewhere.
     pub(crate) has_more_stack: bool,
+    /// Whether more room for output can.
+    pub(crate) has_more_output: bool,
     /// What one that is alone may print beyond its share, and have of memory.
     pub(crate) output_bytes: usize,
     pub(crate) max_memory: Option<u64>,
@@ -373,6 +378,16 @@ impl Quiet for Wave {
         // A number has no NUL, the only thing a variable may not have.
         let _ = builder.env(NUMBER, job.number.to_string());
         Some(builder.build(stdio))
+    }
+
+    fn may_print(&self, slot: u32) -> bool {
+        let take = |left: usize| left.checked_sub(DEPOSIT);
+        let may =
+            !self.given.has_more_output || self.pool.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        if !may {
+            held(&self.kept(slot as usize).stdout.0).cut = true;
+        }
+        may
     }
 
     fn print(&self, slot: u32, is_stderr: bool, bytes: &[u8]) -> io::Result<usize> {

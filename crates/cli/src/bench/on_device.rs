@@ -39,6 +39,8 @@ impl Build {
 #[derive(Debug)]
 pub(super) struct Built {
     program: Arc<Program>,
+    /// Where it is kept on disk, and what else is built of it: for as long as it runs.
+    _kept: TempDir,
     extent: Extent,
     /// What instances are given, one after the other, and then from the first on.
     jobs: Vec<Job>,
@@ -117,7 +119,7 @@ pub(super) fn compile(
     let slow = Some(SLOW).filter(|_| is_guess);
     let extent = Extent { capacity, max_memory, lanes, slow, ..Extent::default() };
     let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
-    Ok(Built { program, extent, jobs, batch: capacity as u32, variant, to_ptx, load: first.load, again })
+    Ok(Built { program, _kept: kept, extent, jobs, batch: capacity as u32, variant, to_ptx, load: first.load, again })
 }
 
 impl Built {

@@ -25,6 +25,8 @@ const SESSIONS: [u32; 5] = [1, 32, 1024, 8 << 10, 32 << 10];
 /// Sessions that take more than so many rounds are not followed by larger ones, nor are those that do no more than so many percent of the last one's records a second.
 const LONG: u32 = 2;
 const GAIN: u32 = 110;
+/// Of fewer records neither says anything: the first ones learn what they need, and have it built.
+const TELLING: u32 = 1024;
 
 pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     let [program] = args.programs.as_slice() else {
@@ -106,18 +108,22 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
     Ok(if verdict.comparison.different.is_empty() { 0 } else { exit::FAILURE })
 }
 
+/// Records, and what they took.
+type Sessions = Vec<(u64, Duration)>;
+
 /// What so many records take, each time from an empty device on; and what they were found to need.
-fn sessions(built: &Built, budget: Duration) -> Result<(Vec<(u64, Duration)>, Option<Allowance>)> {
+fn sessions(built: &Built, budget: Duration) -> Result<(Sessions, Option<Allowance>)> {
     let (mut sessions, mut learned, mut best) = (Vec::new(), None, 0.0);
     for records in SESSIONS.into_iter().filter(|records| *records < built.batch).chain([built.batch]) {
         let (took, found) = built.session(records, learned)?;
         sessions.push((u64::from(records), took));
         learned = found.or(learned);
         let rate = f64::from(records) / took.as_secs_f64();
-        if took > budget * LONG || rate * 100.0 < best * f64::from(GAIN) {
+        let is_telling = records >= TELLING;
+        if is_telling && took > budget * LONG || rate * 100.0 < best * f64::from(GAIN) {
             break;
         }
-        best = rate;
+        best = if is_telling { rate } else { 0.0 };
     }
     Ok((sessions, learned))
 }

@@ -40,14 +40,18 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
         port_store(code, *word, at);
         operation |= op::PORT;
     }
-    for step in row.moves {
-        send(code, *step);
-    }
     let (mut operation, none) = (code.i32(operation.into()), code.i64(0));
     if call == Call::fd_write {
         let (own, flag, other) = (super::local::own_stream(code), code.i32(op::OWN.into()), code.i32(0));
         let flag = code.ins().select(own, flag, other);
         operation = code.ins().bor(operation, flag);
+        // The first packet says so, too, where there are several.
+        let unheard = code.header(types::I32, field::UNHEARD);
+        let unheard = code.ins().bor(unheard, flag);
+        code.set_header(unheard, field::UNHEARD);
+    }
+    for step in row.moves {
+        send(code, *step);
     }
     let argument = |index: usize| words.get(index).copied().unwrap_or(none);
     let errno = code.call_helper(Helper::BusPost, &[operation, argument(0), argument(1)]);
