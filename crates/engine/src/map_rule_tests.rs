@@ -137,8 +137,18 @@ fn builds() -> Vec<Arc<Program>> {
     ]
 }
 
+fn cases() -> u32 {
+    let is_set = |name| std::env::var_os(name).is_some();
+    match (is_set("GPU_RUN_TEST_ALL"), is_set("GPU_RUN_TEST_DEVICE")) {
+        (true, _) => 400,
+        // Other stacks take a GPU a third of a second, and each case has several.
+        (false, true) => 4,
+        (false, false) => 24,
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 400 } else { 24 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn any_batch_gives_what_each_record_gives_alone(
