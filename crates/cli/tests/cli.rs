@@ -190,6 +190,17 @@ fn a_timeout_ends_a_loop_with_124() {
 }
 
 #[test]
+fn a_timeout_ends_what_writes_to_a_pipe_that_nobody_reads() {
+    let endless = "(loop $again (call $write (i32.const 1) (i32.const 0) (i32.const 65536)) (br $again))";
+    let place = Place::new().with("a.wat", command(endless));
+    for line in ["--timeout 300ms a.wat", "--timeout 300ms --instances 3 a.wat"] {
+        // Both pipes are open, and full at some time: what is to be said cannot be, either.
+        let mut child = place.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(124), "{line}");
+    }
+}
+
+#[test]
 fn arguments_reach_the_guest_as_they_are() {
     // The strings lie one after the other, each ended by a NUL.
     let body = r#"(drop (call $args_sizes_get (i32.const 16) (i32.const 20))) (drop (call $args_get (i32.const 1024) (i32.const 2048)))

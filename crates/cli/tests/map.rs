@@ -268,6 +268,19 @@ fn a_time_limit_ends_one_batch_and_the_next_one_runs() {
 }
 
 #[test]
+fn a_record_that_is_a_tree_of_calls_fails_alone() {
+    let place = Place::new();
+    let functions: String = (0..60).map(|n| format!("(func $f{n} (call $f{0}) (call $f{0}))\n", n + 1)).collect();
+    let leaf =
+        "(global $g (mut i32) (i32.const 0)) (func $f60 (global.set $g (i32.add (global.get $g) (i32.const 1))))";
+    let start = "(func (export \"_start\")";
+    let tree = guest(STUCK).replace("(loop $again (br $again))", "(call $f0)");
+    place.write("tree.wat", tree.replace(start, &format!("{leaf}\n{functions}{start}")));
+    let ran = place.run_with_input("tree.wat --batch 1 --timeout 3s", b"aa\nb\ncc\n");
+    ran.gives(1, "\n\n\n").says(&["line 2 (record 1) did not end within 3.00 s", "3 records, 1 failed"]);
+}
+
+#[test]
 fn mistakes_are_named_before_anything_is_written() {
     let place = Place::new();
     place.write("in", "a\n");
