@@ -23,6 +23,7 @@ use crate::stage::{Called, Plan, Stage, Stages, is_shortage};
 use crate::tune::{Tuning, Variant};
 use crate::wave::stillborn;
 use crate::written::{CHUNK, Collected, Given, Past, Wave};
+use bytes::Bytes;
 use gpu_run_abi::Layout;
 use gpu_run_abi::launch::local;
 use gpu_run_device::Patience;
@@ -40,7 +41,7 @@ pub struct Job {
     pub context: Arc<Builder>,
     /// What the instance finds in `GPU_RUN_INSTANCE`.
     pub number: u64,
-    pub stdin: Arc<[u8]>,
+    pub stdin: Bytes,
 }
 
 /// The variable that tells an instance which it is.

@@ -84,7 +84,7 @@ fn run_with(program: &Arc<Program>, extent: Extent, records: &[Vec<u8>], batches
         let job = |(i, stdin): (usize, &Vec<u8>)| Job {
             context: context.clone(),
             number: number(i),
-            stdin: stdin[..].into(),
+            stdin: stdin.clone().into(),
         };
         let (done, stats) = mapper.run(part.iter().enumerate().map(job).collect(), None).unwrap();
         assert_eq!(done.len(), part.len());

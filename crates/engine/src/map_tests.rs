@@ -80,7 +80,11 @@ impl From<Done<'_>> for Owned {
 
 pub(super) fn jobs<T: AsRef<[u8]>>(stdin: &[T]) -> Vec<Job> {
     let context = Arc::new(Builder::new());
-    let job = |(number, bytes): (u64, &T)| Job { context: context.clone(), number, stdin: bytes.as_ref().into() };
+    let job = |(number, bytes): (u64, &T)| Job {
+        context: context.clone(),
+        number,
+        stdin: Bytes::copy_from_slice(bytes.as_ref()),
+    };
     (0..).zip(stdin).map(job).collect()
 }
 
@@ -305,7 +309,11 @@ fn what_an_instance_did_outside_happens_once_though_it_runs_twice() {
         let mut context = Builder::new();
         context.preopen(folder.path(), "/").unwrap();
         let context = Arc::new(context);
-        let job = |number, text: &str| Job { context: context.clone(), number, stdin: text.as_bytes().into() };
+        let job = |number, text: &str| Job {
+            context: context.clone(),
+            number,
+            stdin: Bytes::copy_from_slice(text.as_bytes()),
+        };
         let (results, stats) = mapper.run(vec![job(7, "a"), job(8, "!bc"), job(9, "")], None).unwrap();
         let done: Vec<Owned> = results.iter().map(Owned::from).collect();
         assert_eq!((&done[0].end, &done[2].end), (&End::Returned, &End::Returned), "{checked:?}");

@@ -18,6 +18,7 @@ use crate::outbox::{Outboxes, Record};
 use crate::program::End;
 use crate::results::Piece;
 use crate::wave::stillborn;
+use bytes::Bytes;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode};
@@ -449,7 +450,7 @@ const MOST_RANDOM: u64 = 64 << 20;
 
 /// A job's stdin, from where the instance is.
 struct Stdin {
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     taken: Arc<AtomicUsize>,
 }
 

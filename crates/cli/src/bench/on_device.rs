@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::run::is_gpu;
 use crate::source::Source;
 use anyhow::{Context as _, Result, bail};
+use bytes::Bytes;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Options};
 use gpu_run_engine::{
@@ -69,7 +70,7 @@ const AGAIN: usize = 5;
 pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, instances: u32) -> Result<Loaded> {
     let mut guest = Builder::new();
     guest.arg(&source.argv0)?;
-    let job = Job { context: Arc::new(guest), number: 0, stdin: Arc::default() };
+    let job = Job { context: Arc::new(guest), number: 0, stdin: Bytes::new() };
     compile(device, source, build, vec![job], instances, None)?.ready()
 }
 

@@ -9,13 +9,13 @@ use super::split::{self, LONGEST, Position, Records, Rule, Source, trimmed};
 use super::walk::{Found, Walk};
 use crate::failure::Failure;
 use anyhow::{Context, Result};
+use bytes::Bytes;
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) place: Place,
-    pub(crate) stdin: Arc<[u8]>,
+    pub(crate) stdin: Bytes,
     /// Bytes of `stdin` before the record itself: CSV's header.
     lead: usize,
     /// Why it cannot be run.
@@ -166,7 +166,7 @@ impl Reader {
                 note(seen, &found, &opened);
                 let (stdin, flaw) = match opened.and_then(|(file, stat)| content(file, &stat)) {
                     Ok(bytes) => (bytes.into(), None),
-                    Err(flaw) => (Arc::default(), Some(flaw)),
+                    Err(flaw) => (Bytes::new(), Some(flaw)),
                 };
                 Record { place: Place::File(found.path), stdin, lead: 0, flaw }
             }),

@@ -9,14 +9,17 @@
 //! of `,` `;` tab `|` in the header. Empty lines are no rows, as every reader of CSV has it.
 
 use super::chain::{Anchor, Chain};
+use bytes::{Buf, Bytes, BytesMut};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::sync::Arc;
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// Bytes of one record at most.
 pub(crate) const LONGEST: usize = 1 << 30;
-/// What is read at once. A record that lies in it whole is copied once, to where it stays.
+/// What is read at once. A record that lies in it whole stays there.
 const BUFFER: usize = 1 << 20;
+
+/// What a pipe gives at once, at most.
+const PORTION: usize = 64 << 10;
 
 /// How a stream is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub(crate) struct Piece {
     /// The line it begins in, from 1.
     pub(crate) line: u64,
     /// With a newline at its end, also if the stream's last line has none.
-    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) bytes: Bytes,
     /// Why it is not what the rule asks for.
     pub(crate) flaw: Option<String>,
 }
@@ -71,18 +74,63 @@ impl Read for Source {
     }
 }
 
-impl Seek for Source {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            Self::File(file) => file.seek(to),
-            Self::Stream(_) => Err(io::ErrorKind::NotSeekable.into()),
+/// A source, and what was read of it ahead. What is taken of that is not copied.
+struct Ahead {
+    source: Source,
+    held: BytesMut,
+}
+
+impl Ahead {
+    fn new(source: Source) -> Self {
+        Self { source, held: BytesMut::new() }
+    }
+
+    /// The next so many bytes of what is held.
+    fn take_held(&mut self, length: usize) -> Bytes {
+        self.held.split_to(length).freeze()
+    }
+
+    fn seek(&mut self, offset: u64) -> io::Result<()> {
+        self.held.clear();
+        match &mut self.source {
+            Source::File(file) => file.seek(SeekFrom::Start(offset)).map(|_| ()),
+            Source::Stream(_) => Err(io::ErrorKind::NotSeekable.into()),
         }
+    }
+}
+
+impl Read for Ahead {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(buffer)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Ahead {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.held.is_empty() {
+            // Behind what was taken of the last stretch, while there is room: a slow pipe must not have one for each line.
+            if self.held.capacity() < PORTION {
+                self.held.reserve(BUFFER);
+            }
+            let most = if matches!(self.source, Source::File(_)) { BUFFER } else { PORTION };
+            self.held.resize(self.held.capacity().min(most), 0);
+            let read = self.source.read(&mut self.held);
+            self.held.truncate(*read.as_ref().unwrap_or(&0));
+            read?;
+        }
+        Ok(&self.held)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.held.advance(count);
     }
 }
 
 /// The records of a stream, one after the other.
 pub(crate) struct Records {
-    source: BufReader<Source>,
+    source: Ahead,
     rule: Rule,
     at: Position,
     limit: usize,
@@ -97,7 +145,7 @@ impl Records {
     /// Begins; of CSV, the header is read.
     pub(crate) fn new(source: Source, rule: Rule, limit: usize) -> Result<Self, Error> {
         let hasher = matches!(source, Source::Stream(_)).then(Chain::new);
-        let source = BufReader::with_capacity(BUFFER, source);
+        let source = Ahead::new(source);
         let at = Position::default();
         let mut records = Self { source, rule, at, limit, hasher, header: Vec::new(), separator: b',' };
         if rule == Rule::Csv {
@@ -112,7 +160,7 @@ impl Records {
     /// Goes on with a stream that another process has begun, at an anchor before what it has done: [`Records::skip_to`] leads there.
     pub(crate) fn continued(source: Source, rule: Rule, limit: usize, header: Vec<u8>, anchor: Anchor) -> Self {
         let (at, separator) = (Position { offset: anchor.offset, line: 0 }, separator(&header));
-        let source = BufReader::with_capacity(BUFFER, source);
+        let source = Ahead::new(source);
         Self { source, rule, at, limit, hasher: Some(anchor.into()), header, separator }
     }
 
@@ -140,12 +188,12 @@ impl Records {
         let Some(missing) = to.offset.checked_sub(self.at.offset) else { return Ok(false) };
         // A line has a byte at least.
         if to.line > to.offset
-            || matches!(self.source.get_ref(), Source::File(file) if to.offset > file.metadata()?.len())
+            || matches!(&self.source.source, Source::File(file) if to.offset > file.metadata()?.len())
         {
             return Ok(false);
         }
         let skipped = match &mut self.hasher {
-            None => self.source.seek(SeekFrom::Start(to.offset)).map(|_| missing)?,
+            None => self.source.seek(to.offset).map(|()| missing)?,
             Some(hasher) => io::copy(&mut self.source.by_ref().take(missing), hasher)?,
         };
         self.at = to;
@@ -177,18 +225,16 @@ impl Records {
     }
 
     /// The next line, if all of it was read already.
-    fn line_at_hand(&mut self) -> Result<Option<Arc<[u8]>>, Error> {
-        let buffer = self.source.buffer();
-        let length = (&mut &*buffer).skip_until(b'\n')?;
-        let line = &buffer[..length];
-        if length > self.limit || !line.ends_with(b"\n") {
+    fn line_at_hand(&mut self) -> Result<Option<Bytes>, Error> {
+        let held = &self.source.held;
+        let length = (&mut &held[..]).skip_until(b'\n')?;
+        if length > self.limit || !held[..length].ends_with(b"\n") {
             return Ok(None);
         }
-        let bytes = line.into();
+        let bytes = self.source.take_held(length);
         if let Some(hasher) = &mut self.hasher {
-            hasher.update(line);
+            hasher.update(&bytes);
         }
-        self.source.consume(length);
         self.at.offset += length as u64;
         self.at.line += 1;
         Ok(Some(bytes))
