@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use support::{Place, Ran};
+use support::{ECHO, Place, Ran};
 
 /// Writes a megabyte for each of two rounds.
 const CHATTY: &str = r#"(module
@@ -23,18 +23,6 @@ const CHATTY: &str = r#"(module
         (br_if $rest (i32.lt_u (local.get $at) (i32.const 1048640))))
       (local.set $rounds (i32.add (local.get $rounds) (i32.const 1)))
       (br_if $again (i32.lt_u (local.get $rounds) (i32.const 2))))))"#;
-
-/// Writes its stdin, and traps if that begins with `t`.
-const ECHO: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 3)
-  (func (export "_start")
-    (i32.store (i32.const 0) (i32.const 65536))
-    (i32.store (i32.const 4) (i32.const 65536))
-    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 4)))
-    (if (i32.eq (i32.load8_u (i32.const 65536)) (i32.const 0x74)) (then unreachable))
-    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
 
 #[test]
 fn output_that_waits_is_bounded_on_disk_and_says_so() {

@@ -120,7 +120,7 @@ impl Mapper {
     /// How many instances run at once. A batch may have more: they go one launch after the other.
     pub fn capacity(&self) -> Result<usize, Error> {
         match self.inner.begin(self.inner.extent.capacity)? {
-            Some((_, stage)) => Ok(stage.capacity()),
+            Some(stage) => Ok(stage.capacity()),
             None => Ok(usize::MAX),
         }
     }
@@ -135,14 +135,14 @@ impl Mapper {
     /// has to finish, or leave that to another one.
     pub fn begin(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<Pending, Error> {
         let inner = &self.inner;
-        let begun = inner.begin(jobs.len())?;
-        let capacity = begun.as_ref().map_or(0, |(_, stage)| stage.capacity());
+        let stage = inner.begin(jobs.len())?;
+        let capacity = stage.as_ref().map_or(0, |stage| stage.capacity());
         let tried = inner.probation.part_of(jobs.len().min(capacity));
         let usual = jobs.len() - tried;
         let stats = RunStats { instances: jobs.len() as u64, ..RunStats::default() };
         let mut pending = Pending {
             mapper: inner.clone(),
-            stage: begun.map(|(_, stage)| stage),
+            stage,
             left: 0..usual,
             tried: (tried > 0).then_some(usual..jobs.len()),
             jobs: Arc::new(jobs),
@@ -204,9 +204,9 @@ impl Drop for Mapper {
 
 impl Inner {
     /// Where so many new instances run.
-    fn begin(&self, count: usize) -> Result<Option<(&Stages, Arc<Stage>)>, Error> {
+    fn begin(&self, count: usize) -> Result<Option<Arc<Stage>>, Error> {
         let (Some(stages), Some(plan)) = (&self.stages, *lock(&self.plan)) else { return Ok(None) };
-        Ok(Some((stages, stages.get(plan, count)?)))
+        stages.get(plan, count).map(Some)
     }
 }
 

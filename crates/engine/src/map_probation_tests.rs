@@ -79,7 +79,7 @@ fn the_faster_build_has_all_that_follow() {
     let plan = mapper.inner.stages.as_ref().unwrap().apart(lock(&mapper.inner.plan).unwrap());
     *lock(&mapper.inner.plan) = Some(plan);
     run(&mapper, 20);
-    let (_, there) = mapper.inner.begin(8).unwrap().unwrap();
+    let there = mapper.inner.begin(8).unwrap().unwrap();
     assert_eq!(there.program.compiled().layout, Layout::Linear);
 }
 
