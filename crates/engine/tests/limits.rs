@@ -92,6 +92,30 @@ fn a_recursion_that_does_much_at_each_level_stops() {
 }
 
 #[test]
+fn a_recursion_that_does_much_when_it_comes_back_stops() {
+    let rounds = "(local $i i32) (loop $again (call $leaf)
+        (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 4000))))";
+    let leaf = COUNT.repeat(1000);
+    // Straight code, a call, and a loop: with a stack of 2,000 calls each is hours if nobody looks.
+    for work in ["(call $rounds)", "(call $leaf) (call $rounds)", rounds.trim_start_matches("(local $i i32)")] {
+        stops(&format!(
+            "(module (global $g (mut i32) (i32.const 0)) (func $leaf {leaf}) (func $rounds {rounds})
+               (func $deep (param i32) (local $i i32)
+                 (if (local.get 0) (then (call $deep (i32.sub (local.get 0) (i32.const 1))))) {work})
+               (func (export \"f\") (call $deep (i32.const 2000))))"
+        ));
+    }
+}
+
+#[test]
+fn a_tree_of_tail_calls_stops() {
+    stops(&format!("(module {})", tree(64, COUNT, |n| format!("(call $f{n}) (return_call $f{n})"))));
+    let tree = tree(64, COUNT, |n| format!("(call $f{n}) (return_call_indirect (i32.const {n}))"));
+    let names: String = (0..=64).map(|n| format!("$f{n} ")).collect();
+    stops(&format!("(module (table funcref (elem {names})) {tree})"));
+}
+
+#[test]
 fn a_tail_call_to_itself_around_a_tree_stops() {
     let tree = tree(22, COUNT, |n| format!("(call $f{n}) (call $f{n})"));
     stops(&format!(

@@ -1,8 +1,11 @@
 //! How much a function may do without a look at the stop word.
 //!
-//! Loops look at it every [`INTERVAL`] iterations, and functions that can reach themselves every so many entries. That is no limit for a tree of calls, nor for short loops in functions that are called in
-//! short loops. So the work of a call is bounded from below upwards: operators in the text once, those in loops as often as a loop does not look. What a call may do is charged to the iterations of the
-//! loop it is in, where it is made; in straight code a look is put before the call that would make it too much. Small functions, and loops that call none but small ones, have nothing of this.
+//! The loops of a call look at it after [`FIRST`] iterations and every [`INTERVAL`] from then on. That is no limit for a tree of calls, nor for short loops in functions that are called in short loops. So
+//! the work of a call before its first look is bounded from below upwards: operators in the text once, those in loops as often as a loop does not look. What a call may do is charged to the iterations of
+//! the loop it is in, where it is made; in straight code a look is put before the call that would make it too much. Small functions, and loops that call none but small ones, have nothing of this.
+//!
+//! A function that can reach itself is charged when it is entered, to a count that all such functions share. Its callers owe nothing for it. But a stack of calls may come back without one more entry, so what
+//! such a function does after a call that may have come to itself begins with a look, if it is much.
 
 use crate::callgraph::Graph;
 use crate::decode::Module;
@@ -13,8 +16,12 @@ use wasmparser::Operator;
 pub(crate) const UNIT: u64 = 1 << 13;
 /// The most that is done without a look, more or less.
 pub(crate) const MOST: u64 = UNIT * INTERVAL as u64;
-/// A recursive function that does no more around its calls need not look there: a stack is only so deep.
+/// Iterations of a call's loops before its first look. Most loops are short: with fewer than [`INTERVAL`], what the calls of short loops may do is bounded by less, and calls need fewer looks around them.
+pub(crate) const FIRST: i64 = 256;
+/// A recursive function that does no more than this after its calls need not look there: a stack is only so deep.
 const SMALL_BODY: u64 = 1 << 10;
+/// A recursive function whose text is longer has a look after such a call, and not only before what may be much.
+const LONG_TEXT: u64 = 1 << 14;
 
 /// What a function's text asks for, each operator once.
 #[derive(Debug, Default)]
@@ -81,8 +88,10 @@ impl Text {
             };
             self.calls.iter().map(of).fold(0, u64::saturating_add)
         };
-        let rounds = sites(1).saturating_add(self.in_loops).saturating_mul(INTERVAL as u64);
-        rounds.saturating_add(sites(0)).saturating_add(self.operators).min(MOST)
+        let rounds = |work: u64| work.saturating_mul(FIRST as u64);
+        // Iterations are charged for what they call, in whole units: after as many as this, beside the last one, there is a look.
+        let calls = sites(1).saturating_add(rounds(2 * UNIT)).min(rounds(sites(1)));
+        rounds(self.in_loops).saturating_add(calls).saturating_add(sites(0)).saturating_add(self.operators).min(MOST)
     }
 }
 
@@ -100,6 +109,15 @@ pub(crate) fn weight(op: &Operator<'_>) -> u64 {
     }
 }
 
+/// What a call may have left to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    Nothing,
+    /// A look before the next call or iteration.
+    LookSoon,
+    Look,
+}
+
 /// What calls may do.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
@@ -108,7 +126,7 @@ pub(crate) struct Work {
     /// The same: those with the same number reach each other.
     cycles: Vec<Option<u32>>,
     functions: usize,
-    /// By function: what one does beside its calls to those of its cycle.
+    /// By function: what one does beside its calls to those that pay for themselves.
     bodies: Vec<u64>,
 }
 
@@ -119,21 +137,18 @@ impl Work {
         let mut this = Self { calls: vec![UNIT; cycles.len()], cycles, functions, bodies: vec![0; functions] };
         for node in graph.called_first() {
             this.calls[node] = match node.checked_sub(imports) {
-                _ if this.cycles[node].is_some() => MOST,
                 _ if node >= functions => {
                     graph.called_by(node).iter().map(|to| this.calls[*to as usize]).max().unwrap_or(0)
                 }
+                // It pays for itself.
+                _ if this.cycles[node].is_some() => 0,
                 Some(body) => module.surveys[body].text.bound(|callee| this.calls[this.node(module, callee)]),
                 // An import: its stub looks while it waits.
                 None => UNIT,
             };
         }
         for (function, survey) in (imports..).zip(&module.surveys) {
-            let cycle = this.cycles[function];
-            this.bodies[function] = survey.text.bound(|callee| {
-                let node = this.node(module, callee);
-                if cycle.is_some() && this.cycles[node] == cycle { 0 } else { this.calls[node] }
-            });
+            this.bodies[function] = survey.text.bound(|callee| this.calls[this.node(module, callee)]);
         }
         this
     }
@@ -145,19 +160,27 @@ impl Work {
         }
     }
 
-    /// What a function's call of another may do before it looks.
-    pub(crate) fn of_call(&self, module: &Module<'_>, caller: u32, callee: Callee) -> u64 {
+    /// What a call may do before it looks.
+    pub(crate) fn of_call(&self, module: &Module<'_>, callee: Callee) -> u64 {
+        self.calls[self.node(module, callee)]
+    }
+
+    /// What to do after a function's call of another.
+    pub(crate) fn after_call(&self, module: &Module<'_>, caller: u32, callee: Callee) -> After {
         let (caller, node) = (caller as usize, self.node(module, callee));
+        let text = || module.surveys[caller - module.imports.len()].text.operators;
         match self.cycles[caller] {
-            // It pays for itself when it is entered.
-            Some(cycle) if self.cycles[node] == Some(cycle) && self.bodies[caller] <= SMALL_BODY => 0,
-            _ => self.calls[node],
+            Some(cycle) if self.cycles[node] == Some(cycle) && self.bodies[caller] > SMALL_BODY => match text() {
+                LONG_TEXT.. => After::Look,
+                _ => After::LookSoon,
+            },
+            _ => After::Nothing,
         }
     }
 
     /// What an entry of a function that can reach itself counts for.
     pub(crate) fn of_entry(&self, function: u32) -> i64 {
-        (self.bodies[function as usize] / UNIT).max(1) as i64
+        self.bodies[function as usize].div_ceil(UNIT) as i64
     }
 
     pub(crate) fn is_recursive(&self, function: u32) -> bool {

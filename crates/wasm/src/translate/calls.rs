@@ -62,6 +62,7 @@ impl Translator<'_, '_> {
         let callee = self.code.function(namespace::WASM, function, || clif_signature(ty));
         let args = self.call_args(ty.params.len());
         let call = self.code.ins().call(callee, &args);
+        self.come_back(Callee::Function(function));
         self.code.b.inst_results(call).to_vec()
     }
 
@@ -101,6 +102,7 @@ impl Translator<'_, '_> {
         let args = self.call_args(func_type.params.len());
         let call = self.code.ins().call_indirect(signature, callee, &args);
         let results = self.code.b.inst_results(call).to_vec();
+        self.come_back(Callee::Type(ty));
         self.after_call(module.traits.throws_through[module.signatures[ty as usize] as usize]);
         self.stack.extend(results);
     }
@@ -160,6 +162,7 @@ impl Translator<'_, '_> {
                 self.code.ins().jump(again, &block_args(&args));
             }
             _ if module.traits.tails[function as usize] => {
+                self.spend_call(Callee::Function(function));
                 let next = self.code.i32(i64::from(function) + 1);
                 self.hand_over(&module.function_type(function).params, next);
             }
@@ -174,6 +177,7 @@ impl Translator<'_, '_> {
 
     /// A tail call of what a reference refers to.
     fn leave_to(&mut self, ty: u32, reference: Value) {
+        self.spend_call(Callee::Type(ty));
         let next = self.code.ins().ireduce(types::I32, reference);
         self.hand_over(&self.env.module.types[ty as usize].params, next);
         self.dead();

@@ -5,10 +5,11 @@ use super::pace::Pace;
 use crate::code::block_args;
 use crate::error::Error;
 use crate::types::{FuncType, ValType};
+use crate::work::FIRST;
 use cranelift_codegen::ir::{Block, BlockCall, InstBuilder, JumpTableData, Value, types};
 use cranelift_frontend::Variable;
 use gpu_run_abi::TrapCode;
-use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic};
+use gpu_run_abi::intrinsic::Intrinsic;
 use wasmparser::{BlockType, BrTable, Catch, Operator};
 
 /// A structured block that is open.
@@ -77,7 +78,7 @@ impl Translator<'_, '_> {
             results,
             unreachable: false,
             end_reached: false,
-            arrived: Pace::default(),
+            arrived: self.pace.begin(),
             skipped: 0,
         });
     }
@@ -195,6 +196,7 @@ impl Translator<'_, '_> {
         self.stack.extend(params);
         self.push_frame(Kind::Loop, end, head, ty.params.len(), ty.results.len(), ty.params.len());
         self.loops += 1;
+        self.pace.enter_loop();
         self.tick(ticks);
     }
 
@@ -203,7 +205,7 @@ impl Translator<'_, '_> {
         if let Some(ticks) = self.ticks {
             return ticks;
         }
-        let full = self.code.i32(INTERVAL);
+        let full = self.code.i32(FIRST);
         let ticks = self.code.variable(types::I32, full);
         self.ticks = Some(ticks);
         ticks
@@ -271,7 +273,7 @@ impl Translator<'_, '_> {
                 self.loops -= 1;
             }
             Kind::Try { catches, landing: Some(landing) } => {
-                self.pace = Pace::unknown();
+                self.pace = frame.arrived.unknown();
                 self.catch(&catches, landing);
             }
             Kind::Try { .. } | Kind::Function | Kind::Block | Kind::Else => {}

@@ -1,7 +1,7 @@
 //! Looks at the stop word, where loops and entries do not see to them: see [`crate::work`].
 
 use super::Translator;
-use crate::work::{Callee, MOST, UNIT};
+use crate::work::{After, Callee, MOST, UNIT};
 use cranelift_codegen::ir::InstBuilder;
 use gpu_run_abi::intrinsic::INTERVAL;
 
@@ -12,22 +12,34 @@ const UNSEEN: u64 = 2 * MOST;
 /// What may have been done when a place is reached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// Since the last look, in straight code.
+    /// Since the last look or the head of the innermost loop, in straight code.
     unseen: u64,
+    /// The sum of `unseen` where each open loop was entered. What comes before a loop is no reason to look in each of its iterations, for they pay for their calls; where the loop is left it counts
+    /// again.
+    outside: u64,
     /// In a loop, not yet charged to its iterations.
     uncharged: u64,
 }
 
 impl Pace {
-    /// Where two ways meet.
+    /// Where a block ends that begins here, as long as no way leads there.
+    pub(super) fn begin(self) -> Pace {
+        Pace { outside: self.outside, ..Pace::default() }
+    }
+
+    pub(super) fn enter_loop(&mut self) {
+        self.outside += std::mem::take(&mut self.unseen);
+    }
+
+    /// One more way leads here, out of as many loops as it may.
     pub(super) fn meet(&mut self, other: Pace) {
-        self.unseen = self.unseen.max(other.unseen);
+        self.unseen = self.unseen.max(other.unseen + other.outside - self.outside);
         self.uncharged = self.uncharged.max(other.uncharged);
     }
 
     /// After something that may have done anything.
-    pub(super) fn unknown() -> Pace {
-        Pace { unseen: MOST, uncharged: 0 }
+    pub(super) fn unknown(self) -> Pace {
+        Pace { unseen: UNSEEN, ..self.begin() }
     }
 }
 
@@ -49,16 +61,40 @@ impl Translator<'_, '_> {
     /// Counts a call that is about to be made, and looks before it if it may be one too many.
     pub(super) fn spend_call(&mut self, callee: Callee) {
         let module = self.env.module;
-        let work = module.work.of_call(module, self.index, callee);
-        // What never comes back, as what panics, looks for itself.
-        if self.pace.unseen + work > UNSEEN && !self.last {
-            self.code.check_stop();
-            self.pace.unseen = 0;
-            if let Some(ticks) = self.ticks.filter(|_| self.loops > 0) {
-                let full = self.code.i32(INTERVAL);
-                self.code.b.def_var(ticks, full);
-            }
+        let work = module.work.of_call(module, callee);
+        // What never comes back, as what panics, looks for itself; what pays for itself does, too.
+        if work > 0 && self.pace.unseen + work > UNSEEN && !self.last {
+            self.look();
         }
         self.spend(work);
+    }
+
+    /// After a call: if the function may have called itself in there, this may be one of many that come back now.
+    pub(super) fn come_back(&mut self, callee: Callee) {
+        let module = self.env.module;
+        if self.last {
+            return;
+        }
+        match module.work.after_call(module, self.index, callee) {
+            After::Nothing => {}
+            After::LookSoon => {
+                self.pace.unseen = UNSEEN;
+                self.left_in_loops(1);
+            }
+            After::Look => self.look(),
+        }
+    }
+
+    fn look(&mut self) {
+        self.code.check_stop();
+        self.pace.unseen = 0;
+        self.left_in_loops(INTERVAL);
+    }
+
+    /// So many iterations are left before the next look.
+    fn left_in_loops(&mut self, iterations: i64) {
+        let ticks = self.ticks();
+        let iterations = self.code.i32(iterations);
+        self.code.b.def_var(ticks, iterations);
     }
 }
