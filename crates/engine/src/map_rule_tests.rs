@@ -135,13 +135,17 @@ fn small_limits() -> impl Strategy<Value = Limits> {
     })
 }
 
-fn builds() -> Vec<Arc<Program>> {
-    vec![
-        program(&worker(), Layout::Linear, Checks::Exact),
-        program(&worker(), Layout::Interleaved, Checks::Exact),
-        program(&worker(), Layout::Interleaved, Checks::Fast),
-        built(&worker(), Layout::Interleaved, Checks::Fast, 192 << 10),
-    ]
+/// The worker, built in every way; once for all tests, for a GPU's driver takes a second for each.
+fn builds() -> &'static [Arc<Program>; 4] {
+    static BUILDS: OnceLock<[Arc<Program>; 4]> = OnceLock::new();
+    BUILDS.get_or_init(|| {
+        [
+            program(&worker(), Layout::Linear, Checks::Exact),
+            program(&worker(), Layout::Interleaved, Checks::Exact),
+            program(&worker(), Layout::Interleaved, Checks::Fast),
+            built(&worker(), Layout::Interleaved, Checks::Fast, 192 << 10),
+        ]
+    })
 }
 
 fn cases() -> u32 {
@@ -165,11 +169,9 @@ proptest! {
         batches in 1usize..4,
         build in 0usize..4,
     ) {
-        static BUILDS: OnceLock<Vec<Arc<Program>>> = OnceLock::new();
-        let builds = BUILDS.get_or_init(builds);
         let expected = alone(&records);
         let extent = Extent { capacity, limits, ..Extent::default() };
-        let (seen, _) = run_with(&builds[build], extent, &records, batches);
+        let (seen, _) = run_with(&builds()[build], extent, &records, batches);
         prop_assert_eq!(seen, expected);
     }
 }
@@ -184,7 +186,7 @@ fn records_that_need_more_than_their_share_of_the_device_run_fewer_at_a_time() {
     for program in builds() {
         // Each needs 8 MiB where 64 have one each.
         let records = vec![grows(127); 64];
-        let (seen, again) = run_with(&program, Extent { capacity: 64, limits, ..Extent::default() }, &records, 1);
+        let (seen, again) = run_with(program, Extent { capacity: 64, limits, ..Extent::default() }, &records, 1);
         assert_eq!(seen, alone(&records));
         assert!(again >= 64, "{again}");
     }
@@ -227,7 +229,7 @@ fn batches_that_follow_have_room_for_what_many_records_printed() {
         assert_eq!(runs[2].1.hostcalls, 0, "all of it was in annexes");
         let learned = mapper.tuning().unwrap().learned.unwrap();
         assert!((200 << 10..300 << 10).contains(&learned.output), "{learned:?}");
-        let told = Mapper::new(program, Extent { learned: Some(learned), ..extent }, None).unwrap();
+        let told = Mapper::new(program.clone(), Extent { learned: Some(learned), ..extent }, None).unwrap();
         let (_, stats) = told.run(jobs(), None).unwrap();
         assert_eq!((stats.again, stats.hostcalls), (0, 0));
     }
@@ -242,7 +244,7 @@ fn output_is_in_order_whichever_way_it_took() {
         let records: Vec<_> = (0..32).map(|i| prints(i % 7, i % 5)).collect();
         for program in builds() {
             let extent = Extent { capacity: 32, limits, learned, ..Extent::default() };
-            assert_eq!(run_with(&program, extent, &records, 1).0, alone(&records));
+            assert_eq!(run_with(program, extent, &records, 1).0, alone(&records));
         }
     }
 }
@@ -253,7 +255,7 @@ fn what_was_printed_before_a_rerun_is_no_answer_it_waits_for() {
     let limits = Limits { device_bytes: Some(64 << 20), outbox_bytes: 64 << 10, ..Limits::default() };
     let records: Vec<_> = (0..64).map(|_| [prints(2, 3), grows(127), prints(1, 1)].concat()).collect();
     for program in builds() {
-        let (seen, again) = run_with(&program, Extent { capacity: 64, limits, ..Extent::default() }, &records, 1);
+        let (seen, again) = run_with(program, Extent { capacity: 64, limits, ..Extent::default() }, &records, 1);
         assert!(again >= 64, "{again}");
         assert_eq!(seen, alone(&records));
     }

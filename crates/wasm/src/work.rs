@@ -26,6 +26,8 @@ const LONG_TEXT: u64 = 1 << 14;
 /// What a function's text asks for, each operator once.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
+    length: u64,
+    /// What they weigh.
     operators: u64,
     /// Those of them that are in a loop.
     in_loops: u64,
@@ -43,6 +45,7 @@ pub(crate) enum Callee {
 impl Text {
     pub(crate) fn operator(&mut self, op: &Operator<'_>, in_loop: bool) {
         let weight = weight(op);
+        self.length += 1;
         self.operators += weight;
         self.in_loops += if in_loop { weight } else { 0 };
         let callee = match *op {
@@ -168,9 +171,9 @@ impl Work {
     /// What to do after a function's call of another.
     pub(crate) fn after_call(&self, module: &Module<'_>, caller: u32, callee: Callee) -> After {
         let (caller, node) = (caller as usize, self.node(module, callee));
-        let text = || module.surveys[caller - module.imports.len()].text.operators;
+        let length = || module.surveys[caller - module.imports.len()].text.length;
         match self.cycles[caller] {
-            Some(cycle) if self.cycles[node] == Some(cycle) && self.bodies[caller] > SMALL_BODY => match text() {
+            Some(cycle) if self.cycles[node] == Some(cycle) && self.bodies[caller] > SMALL_BODY => match length() {
                 LONG_TEXT.. => After::Look,
                 _ => After::LookSoon,
             },

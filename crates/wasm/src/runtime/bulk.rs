@@ -412,24 +412,29 @@ fn rounds(code: &mut Code<'_>, left: Variable, count: i64, body: impl FnOnce(&mu
     }
 }
 
-/// Repeats `body`, which takes `step` from what is left, while there is as much, with a look at the stop word after each [`STRETCH`].
+/// Repeats `body`, which takes `step` from what is left, while there is as much, with a look at the stop word after each [`STRETCH`]. One stretch is nearly always all: it has nothing around its loop but
+/// where that ends.
 fn long_loop(code: &mut Code<'_>, left: Variable, step: i64, body: impl FnOnce(&mut Code<'_>)) {
+    let (stretch, look, done) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
+    code.ins().jump(stretch, &[]);
+    code.b.switch_to_block(stretch);
+    let now = code.b.use_var(left);
+    let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, now, STRETCH + step);
+    let later = code.ins().iadd_imm_s(now, -STRETCH);
+    let last = code.i32(step);
+    let end = code.ins().select(is_long, later, last);
     code.while_loop(
-        |code| at_least(code, left, step),
         |code| {
-            let now = code.b.use_var(left);
-            let (last, stretch) = (code.i32(step), code.i32(STRETCH));
-            let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, now, STRETCH + step);
-            let later = code.ins().isub(now, stretch);
-            let end = code.ins().select(is_long, later, last);
-            code.while_loop(
-                |code| {
-                    let value = code.b.use_var(left);
-                    code.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, value, end)
-                },
-                body,
-            );
-            code.if_then(is_long, true, |code| code.check_stop_of_slot());
+            let value = code.b.use_var(left);
+            code.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, value, end)
         },
+        body,
     );
+    code.ins().brif(is_long, look, &[], done, &[]);
+    code.b.set_cold_block(look);
+    code.open(look);
+    code.check_stop_of_slot();
+    code.ins().jump(stretch, &[]);
+    code.b.seal_block(stretch);
+    code.open(done);
 }

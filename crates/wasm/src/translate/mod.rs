@@ -30,7 +30,6 @@ use crate::link::Part;
 use crate::runtime;
 use crate::slot::{GangSizes, SlotLayout, hot, is_hot};
 use crate::types::{FuncType, ValType};
-use crate::work;
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -345,7 +344,7 @@ impl<'b> Translator<'_, 'b> {
         if self.unreachable() {
             return self.skip(op);
         }
-        self.spend(work::weight(op));
+        self.spend(op);
         if numeric::translate(self, op)
             || memory::translate(self, op)
             || table::translate(self, op)

@@ -1,9 +1,10 @@
 //! Looks at the stop word, where loops and entries do not see to them: see [`crate::work`].
 
 use super::Translator;
-use crate::work::{After, Callee, MOST, UNIT};
+use crate::work::{self, After, Callee, MOST, UNIT};
 use cranelift_codegen::ir::InstBuilder;
 use gpu_run_abi::intrinsic::INTERVAL;
+use wasmparser::Operator;
 
 /// What may be done without a look in straight code. A call never counts for more than [`MOST`], however much is below it: there are looks in there, then.
 /// So two such calls need one between them, or a tree of them would be without any.
@@ -29,6 +30,8 @@ impl Pace {
 
     pub(super) fn enter_loop(&mut self) {
         self.outside += std::mem::take(&mut self.unseen);
+        // To enter it is charged as an iteration. Short loops are not to pay for what is left over from before.
+        self.uncharged = 0;
     }
 
     /// One more way leads here, out of as many loops as it may.
@@ -44,8 +47,48 @@ impl Pace {
 }
 
 impl Translator<'_, '_> {
-    /// Counts what is about to be done.
-    pub(super) fn spend(&mut self, work: u64) {
+    /// Counts an operator that is about to be done.
+    pub(super) fn spend(&mut self, op: &Operator<'_>) {
+        match work::weight(op) {
+            1 => self.count(1),
+            much => self.count_or_look(much),
+        }
+    }
+
+    /// Counts a call that is about to be made.
+    pub(super) fn spend_call(&mut self, callee: Callee) {
+        let module = self.env.module;
+        match module.work.of_call(module, callee) {
+            // It pays for itself.
+            0 => {}
+            work => self.count_or_look(work),
+        }
+    }
+
+    /// After a call: if the function may have called itself in there, this may be one of many that come back now.
+    pub(super) fn come_back(&mut self, callee: Callee) {
+        let module = self.env.module;
+        match module.work.after_call(module, self.index, callee) {
+            _ if self.last => {}
+            After::Nothing => {}
+            After::LookSoon => {
+                self.pace.unseen = UNSEEN;
+                self.left_in_loops(1);
+            }
+            After::Look => self.look(),
+        }
+    }
+
+    /// Looks first, if it may be too much.
+    fn count_or_look(&mut self, work: u64) {
+        // What never comes back, as what panics, looks for itself.
+        if self.pace.unseen + work > UNSEEN && !self.last {
+            self.look();
+        }
+        self.count(work);
+    }
+
+    fn count(&mut self, work: u64) {
         self.pace.unseen += work;
         let Some(ticks) = self.ticks.filter(|_| self.loops > 0) else { return };
         self.pace.uncharged += work;
@@ -55,33 +98,6 @@ impl Translator<'_, '_> {
             let left = self.code.b.use_var(ticks);
             let left = self.code.ins().iadd_imm_s(left, -(units.min(INTERVAL as u64) as i64));
             self.code.b.def_var(ticks, left);
-        }
-    }
-
-    /// Counts a call that is about to be made, and looks before it if it may be one too many.
-    pub(super) fn spend_call(&mut self, callee: Callee) {
-        let module = self.env.module;
-        let work = module.work.of_call(module, callee);
-        // What never comes back, as what panics, looks for itself; what pays for itself does, too.
-        if work > 0 && self.pace.unseen + work > UNSEEN && !self.last {
-            self.look();
-        }
-        self.spend(work);
-    }
-
-    /// After a call: if the function may have called itself in there, this may be one of many that come back now.
-    pub(super) fn come_back(&mut self, callee: Callee) {
-        let module = self.env.module;
-        if self.last {
-            return;
-        }
-        match module.work.after_call(module, self.index, callee) {
-            After::Nothing => {}
-            After::LookSoon => {
-                self.pace.unseen = UNSEEN;
-                self.left_in_loops(1);
-            }
-            After::Look => self.look(),
         }
     }
 
