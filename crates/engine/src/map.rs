@@ -18,11 +18,11 @@ use crate::error::Error;
 use crate::line::{Desk, Order, Ordered, Report, Unlaunched, Watch};
 use crate::probation::{Probation, Slow};
 use crate::program::{End, Program, RunStats};
-use crate::results::{Piece, Results};
-use crate::stage::{Called, Plan, Stage, Stages, is_shortage};
+use crate::results::{Piece, Recycled, Results};
+use crate::stage::{Called, Plan, Stage, Stages, fewer, is_shortage};
 use crate::tune::{Tuning, Variant};
 use crate::wave::stillborn;
-use crate::written::{CHUNK, Collected, Given, Past, Wave};
+use crate::written::{Collected, Given, Past, Wave, chunk_of};
 use bytes::Bytes;
 use gpu_run_abi::Layout;
 use gpu_run_abi::launch::local;
@@ -77,6 +77,7 @@ struct Inner {
     learned: Mutex<Option<Allowance>>,
     /// Whether another build is faster.
     probation: Probation,
+    recycled: Arc<Recycled>,
 }
 
 /// How much of a device a [`Mapper`] takes.
@@ -113,8 +114,8 @@ impl Mapper {
         let is_usual = program.compiled().layout == Layout::Interleaved && extent.lanes.is_none();
         let probation = Probation::new(extent.slow.filter(|_| is_usual));
         let plan = Mutex::new(stages.as_ref().map(Stages::first));
-        let learned = Mutex::default();
-        Ok(Self { inner: Arc::new(Inner { program, stages, watch, extent, plan, learned, probation }) })
+        let (learned, recycled) = (Mutex::default(), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { program, stages, watch, extent, plan, learned, probation, recycled }) })
     }
 
     /// How many instances run at once. A batch may have more: they go one launch after the other.
@@ -424,7 +425,8 @@ impl Pending {
         let given = Given { key, first, is_last, has_more_stack, has_more_output, output_bytes, max_memory };
         let count = range.len();
         let shared = [pool, answer_bytes].map(|bytes| Arc::new(AtomicUsize::new(bytes)));
-        let wave = Arc::new(Wave::new(jobs, range, desk.outboxes.clone(), shared, given, pasts));
+        let wave =
+            Arc::new(Wave::new(jobs, range, desk.outboxes.clone(), shared, given, pasts, self.mapper.recycled.clone()));
         let (selector, stack, watch) = (stage.selector(), stage.stack(), self.mapper.watch.clone());
         let (slots, guests) = (stage.capacity().max(count), wave.clone());
         let order = Order { desk, count, slots, guests, launch, selector, stack, timeout, watch };
@@ -588,24 +590,29 @@ impl Pending {
         let Some(plan) = front.filter(|plan| plan.build == from.build && plan.allowance == from.allowance) else {
             return;
         };
-        let mut next = plan;
-        if [needs.memory.len(), needs.stack.len(), needs.output.len()].iter().any(|count| *count > many) {
-            let output = if needs.output.len() > many { usual_need(&mut needs.output) } else { None };
-            let (memory, stack) = (usual_need(&mut needs.memory), needs.stack.len() > many);
-            let lack = Lack { memory, stack, output, shared: false };
-            next = stages.after(plan, &lack);
-            // Not by how much more those were given, but what they took.
-            next.allowance.memory =
-                lack.memory.map_or(plan.allowance.memory, |memory| memory.max(plan.allowance.memory));
-            next.allowance.stack = usual_need(&mut needs.stack).unwrap_or(next.allowance.stack);
-            next.allowance.output = output.map_or(plan.allowance.output, |printed| {
-                stages.annex(printed + printed / OUTPUT_MARGIN).max(plan.allowance.output)
+        let usual_memory = usual_need(&mut needs.memory).filter(|_| needs.memory.len() > many);
+        let usual_stack = usual_need(&mut needs.stack).filter(|_| needs.stack.len() > many);
+        let usual_output = usual_need(&mut needs.output).filter(|_| needs.output.len() > many);
+        let output = usual_output.map(|printed| stages.annex(printed + printed / OUTPUT_MARGIN));
+        let had = plan.allowance;
+        let allowance = Allowance {
+            memory: usual_memory.map_or(had.memory, |memory| memory.max(had.memory)),
+            stack: usual_stack.map_or(had.stack, |stack| stack.max(had.stack)),
+            output: output.map_or(had.output, |output| output.max(had.output)),
+        };
+        let mut next = stages.with(plan, allowance, usual_memory.is_some() || usual_stack.is_some());
+        if usual_memory.is_some() || usual_stack.is_some() || output.is_some() {
+            // What they were given without need is no part of it: with fewer or more at once, that is another amount.
+            let mut learned = lock(&self.mapper.learned);
+            let known = learned.or(self.mapper.extent.learned).unwrap_or(Allowance { memory: 0, stack: 0, output: 0 });
+            *learned = Some(Allowance {
+                memory: usual_memory.unwrap_or(known.memory),
+                stack: usual_stack.unwrap_or(known.stack),
+                output: output.unwrap_or(known.output),
             });
-            *lock(&self.mapper.learned) = Some(next.allowance);
         }
-        if needs.shared > many {
-            let beside = Plan { at_once: plan.at_once.min(*instances), ..plan };
-            next.at_once = stages.after(beside, &Lack { shared: true, ..Lack::default() }).at_once;
+        if needs.shared > many || usual_output.is_some() && allowance.output == had.output {
+            next.at_once = fewer(next.at_once.min(*instances));
         }
         if next != plan {
             tracing::info!(?next, "what follows begins with more");
@@ -624,9 +631,10 @@ impl Unfinished {
     /// A launch that could not be made: all of it has to run.
     fn nothing(job: usize, instances: usize, plan: Plan, timeout: Option<Duration>) -> Self {
         let mut pieces = VecDeque::new();
-        for first in (0..instances).step_by(CHUNK) {
+        let size = chunk_of(instances);
+        for first in (0..instances).step_by(size) {
             let mut piece = Piece::default();
-            for _ in first..instances.min(first + CHUNK) {
+            for _ in first..instances.min(first + size) {
                 piece.push(End::Returned, [], [], None);
             }
             pieces.push_back(piece);
@@ -679,15 +687,16 @@ impl Unfinished {
             collected.exact.iter().copied().chain(collected.outgrown.iter().map(|(at, _)| *at)).collect();
         let mut is_again = vec![false; slots.len()];
         again.into_iter().for_each(|at| is_again[at] = true);
+        let (ours, theirs) = (chunk_of(self.instances), chunk_of(slots.len()));
         for (at, slot) in slots.iter().enumerate().filter(|(at, _)| !is_again[*at]) {
-            let done = collected.pieces[at / CHUNK].take(at % CHUNK);
+            let done = collected.pieces[at / theirs].take(at % theirs);
             let printed = done.1.len() as u64;
             let lacked = self.holes.remove(slot).map_or(Lack::default(), |hole| hole.lacked);
             self.needs.memory.extend(lacked.memory.map(|_| collected.memory[at]));
             self.needs.stack.extend(lacked.stack.then_some(plan.allowance.stack));
             self.needs.output.extend(lacked.output.map(|_| printed));
             let place = slot - self.first;
-            self.pieces[place / CHUNK].put(place % CHUNK, done);
+            self.pieces[place / ours].put(place % ours, done);
         }
     }
 

@@ -229,9 +229,29 @@ fn batches_that_follow_have_room_for_what_many_records_printed() {
         assert_eq!(runs[2].1.hostcalls, 0, "all of it was in annexes");
         let learned = mapper.tuning().unwrap().learned.unwrap();
         assert!((200 << 10..300 << 10).contains(&learned.output), "{learned:?}");
+        assert_eq!((learned.memory, learned.stack), (0, 0), "what they had is not what they needed");
         let told = Mapper::new(program.clone(), Extent { learned: Some(learned), ..extent }, None).unwrap();
         let (_, stats) = told.run(jobs(), None).unwrap();
         assert_eq!((stats.again, stats.hostcalls), (0, 0));
+    }
+}
+
+#[test]
+fn what_one_batch_lacked_denies_the_next_one_nothing() {
+    // Neither annexes nor room for answers: the first batch ends with records that run alone.
+    let limits = Limits {
+        device_bytes: Some(20 << 20),
+        output_bytes: 300 << 10,
+        outbox_bytes: 0,
+        annex_bytes: Some(0),
+        answer_bytes: 0,
+        ..Limits::default()
+    };
+    let extent = Extent { capacity: 10, limits, ..Extent::default() };
+    let first = [vec![b'p', 32], vec![b'a', 1], vec![b'a', 1, b'g', 47], vec![b'p', 56]];
+    let records = first.into_iter().chain(vec![grows(48); 4]).collect::<Vec<_>>();
+    for program in builds() {
+        assert_eq!(run_with(program, extent, &records, 2).0, alone(&records));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use gpu_run_abi::launch::local;
 use gpu_run_device::{Buffer, Device, Result, Shared};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One for each slot, in memory both sides see; and their annexes, in the device's.
@@ -17,27 +18,79 @@ pub(crate) struct Outboxes {
 struct Annexes {
     memory: Buffer,
     device: Arc<dyn Device>,
-    /// Where a GPU puts an annex by itself, several times faster than to any other memory of the host: one for each thread that reads.
+    /// Where a GPU puts annexes by itself, several times faster than to any other memory of the host: one for each thread that reads.
     trays: Mutex<Vec<Shared>>,
 }
 
 impl Annexes {
-    fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
-        if self.device.properties().overcommits {
-            // The host's memory is the device's.
-            return self.memory.read(at, bytes);
+    fn trays(&self) -> std::sync::MutexGuard<'_, Vec<Shared>> {
+        self.trays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads outboxes one after the other, each with its annex.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    outboxes: &'a Outboxes,
+    /// Annexes behind those of this slot are not read ahead.
+    end: u64,
+    /// What was read last.
+    bytes: Vec<u8>,
+    tray: Option<Shared>,
+    /// What of the annexes is on the tray.
+    on_tray: Range<u64>,
+}
+
+/// Annexes that are read together take no more than this, if they are more than one; and are full by so much. To ask for one takes as long as half a MiB.
+const TRAY: u64 = 8 << 20;
+const FULL: u64 = 2;
+
+impl Reader<'_> {
+    /// What the slot's instance wrote. No length is believed.
+    pub(crate) fn read(&mut self, slot: u64) -> Result<Records<'_>> {
+        let Outboxes { shared, bytes: size, .. } = self.outboxes;
+        let first = slot * size;
+        let used = u64::from(shared.load_u32(first + local::OUTBOX_USED)).min(*size);
+        let used = used.saturating_sub(local::OUTBOX_HEAD) as usize;
+        let annexed = self.outboxes.annexed(slot) as usize;
+        self.bytes.resize(used + annexed, 0);
+        shared.read(first + local::OUTBOX_HEAD, &mut self.bytes[..used]);
+        if annexed > 0 {
+            self.read_annex(slot, used)?;
         }
-        let length = bytes.len() as u64;
-        let free = self.lock().pop().filter(|tray| tray.len() >= length);
-        let tray = free.map_or_else(|| self.device.share(length.next_power_of_two()), Ok)?;
-        self.memory.read_to(at, &tray, 0, length)?;
-        tray.read(0, bytes);
-        self.lock().push(tray);
-        Ok(())
+        Ok(Records { rest: &self.bytes })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Shared>> {
-        self.trays.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Reads a slot's annex behind the bytes that are there.
+    fn read_annex(&mut self, slot: u64, behind: usize) -> Result<()> {
+        let Some(annexes) = &self.outboxes.annexes else { return Ok(()) };
+        let bytes = &mut self.bytes[behind..];
+        let at = slot * self.outboxes.annex_bytes;
+        if annexes.device.properties().overcommits {
+            // The host's memory is the device's.
+            return annexes.memory.read(at, bytes);
+        }
+        let end = at + bytes.len() as u64;
+        if !(self.on_tray.contains(&at) && end <= self.on_tray.end) {
+            self.on_tray = at..self.outboxes.worth_reading(slot..self.end.max(slot + 1));
+            let length = self.on_tray.end - at;
+            let free = self.tray.take().or_else(|| annexes.trays().pop()).filter(|tray| tray.len() >= length);
+            let tray = free.map_or_else(|| annexes.device.share(length.next_power_of_two()), Ok)?;
+            annexes.memory.read_to(at, &tray, 0, length)?;
+            self.tray = Some(tray);
+        }
+        if let Some(tray) = &self.tray {
+            tray.read(at - self.on_tray.start, bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        if let (Some(tray), Some(annexes)) = (self.tray.take(), &self.outboxes.annexes) {
+            annexes.trays().push(tray);
+        }
     }
 }
 
@@ -85,19 +138,23 @@ impl Outboxes {
         self.shared.load_u32(slot * self.bytes + local::OUTBOX_STDIN_LEFT)
     }
 
-    /// What is there, copied to `bytes`. No length is believed.
-    pub(crate) fn read<'a>(&self, slot: u64, bytes: &'a mut Vec<u8>) -> Result<Records<'a>> {
-        let first = slot * self.bytes;
-        let used = u64::from(self.shared.load_u32(first + local::OUTBOX_USED)).min(self.bytes);
-        let used = used.saturating_sub(local::OUTBOX_HEAD) as usize;
-        let annexed = u64::from(self.shared.load_u32(first + local::OUTBOX_ANNEX_USED)).min(self.annex_bytes) as usize;
-        bytes.resize(used + annexed, 0);
-        let (outbox, annex) = bytes.split_at_mut(used);
-        self.shared.read(first + local::OUTBOX_HEAD, outbox);
-        if let Some(annexes) = self.annexes.as_ref().filter(|_| annexed > 0) {
-            annexes.read(slot * self.annex_bytes, annex)?;
-        }
-        Ok(Records { rest: bytes })
+    /// For those of these slots, or of one.
+    pub(crate) fn reader(&self, slots: Range<u64>) -> Reader<'_> {
+        Reader { outboxes: self, end: slots.end, bytes: Vec::new(), tray: None, on_tray: 0..0 }
+    }
+
+    /// Bytes in a slot's annex.
+    fn annexed(&self, slot: u64) -> u64 {
+        u64::from(self.shared.load_u32(slot * self.bytes + local::OUTBOX_ANNEX_USED)).min(self.annex_bytes)
+    }
+
+    /// Where what is read ends, if the first slot's annex is and those behind it are full enough to be read with it.
+    fn worth_reading(&self, slots: Range<u64>) -> u64 {
+        let begin = slots.start * self.annex_bytes;
+        let end_of = |slot: u64| slot * self.annex_bytes + self.annexed(slot);
+        let is_worth = |slot: &u64| self.annexed(*slot) * FULL >= self.annex_bytes && end_of(*slot) - begin <= TRAY;
+        let last = (slots.start + 1..slots.end).take_while(is_worth).last().unwrap_or(slots.start);
+        end_of(last)
     }
 
     /// Leaves the slot's empty, for an instance that goes on.
@@ -110,6 +167,12 @@ impl Outboxes {
 #[derive(Clone, Debug)]
 pub(crate) struct Records<'a> {
     rest: &'a [u8],
+}
+
+impl Records<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
 }
 
 impl<'a> Iterator for Records<'a> {

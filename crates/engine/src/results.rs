@@ -5,6 +5,7 @@
 
 use crate::allowance::Denied;
 use crate::program::End;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What became of jobs, in order.
 #[derive(Debug, Default)]
@@ -31,6 +32,44 @@ pub(crate) struct Piece {
     bytes: Vec<u8>,
     /// What came in vectors of its own.
     apart: Vec<(Vec<u8>, Vec<u8>)>,
+    recycled: Arc<Recycled>,
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.recycled.give(self.apart.drain(..).map(|(stdout, _)| stdout));
+    }
+}
+
+/// Long vectors that nobody needs any more, for what the next batches print: fresh memory costs as much as copying twice.
+#[derive(Debug, Default)]
+pub(crate) struct Recycled(Mutex<Vec<Vec<u8>>>);
+
+/// Shorter ones are not worth it.
+const LONG: usize = 64 << 10;
+
+impl Recycled {
+    /// An empty one with room for so many bytes.
+    pub(crate) fn take(&self, bytes: usize) -> Vec<u8> {
+        let used = if bytes < LONG { None } else { self.lock().pop() };
+        let mut vector = used.unwrap_or_default();
+        vector.reserve_exact(bytes);
+        vector
+    }
+
+    fn give(&self, vectors: impl Iterator<Item = Vec<u8>>) {
+        let mut long = vectors.filter(|vector| vector.capacity() >= LONG).peekable();
+        if long.peek().is_some() {
+            self.lock().extend(long.map(|mut vector| {
+                vector.clear();
+                vector
+            }));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Debug)]
@@ -107,8 +146,9 @@ impl From<Vec<Piece>> for Results {
 }
 
 impl Piece {
-    pub(crate) fn with_capacity(count: usize) -> Self {
-        Self { entries: Vec::with_capacity(count), ..Self::default() }
+    /// For so many, whose long vectors go there in the end.
+    pub(crate) fn new(count: usize, recycled: Arc<Recycled>) -> Self {
+        Self { entries: Vec::with_capacity(count), bytes: Vec::new(), apart: Vec::new(), recycled }
     }
 
     /// Adds one, of whose output there are several parts.
@@ -187,8 +227,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn long_vectors_are_used_again() {
+        let recycled = Arc::new(Recycled::default());
+        let mut piece = Piece::new(2, recycled.clone());
+        let mut long = recycled.take(LONG);
+        long.extend([7; LONG]);
+        let place = long.as_ptr();
+        piece.push_apart(End::Returned, long, Vec::new(), None);
+        piece.push_apart(End::Returned, b"short".to_vec(), Vec::new(), None);
+        drop(Results::from(piece));
+        let again = recycled.take(LONG);
+        assert_eq!((again.as_ptr(), again.len()), (place, 0));
+        assert_eq!(recycled.take(LONG).len(), 0);
+        assert!(recycled.lock().is_empty());
+    }
+
+    #[test]
     fn what_is_put_in_the_place_of_another_leaves_the_rest() {
-        let mut first = Piece::with_capacity(2);
+        let mut first = Piece::default();
         first.push(End::Returned, [&b"a"[..], b"b"], [&b"e"[..]], None);
         first.push_apart(End::Exited(1), b"long".to_vec(), Vec::new(), Some(Denied::Output(1)));
         let mut other = Piece::default();

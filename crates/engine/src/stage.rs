@@ -114,6 +114,11 @@ pub(crate) struct Stages {
     stages: Mutex<Vec<Arc<Stage>>>,
 }
 
+/// How many run at once where so many found what they share used up.
+pub(crate) fn fewer(at_once: usize) -> usize {
+    (at_once / FEWER).max(1)
+}
+
 impl Stages {
     pub(crate) fn new(program: Arc<Program>, extent: Extent, called: Called) -> Result<Self, Error> {
         let bounds = Bounds::new(program.device(), program.compiled(), extent.max_memory, &extent.limits)?;
@@ -140,7 +145,9 @@ impl Stages {
             Some(learned) => bounds.learned(compiled, count, learned),
             None => bounds.first(compiled, count),
         };
-        let has_outgrown = allowance.memory > bounds.first(compiled, count).memory;
+        let has_outgrown = self.extent.learned.is_some_and(|learned| {
+            learned.memory > compiled.slots.own || learned.stack > bounds.first(compiled, count).stack
+        });
         // A GPU sets threads' own memory aside for all that it can hold: not for a few.
         let resident = self.program.device().properties().resident_threads;
         let is_few = (count as u64).saturating_mul(FEW) < resident;
@@ -175,6 +182,12 @@ impl Stages {
         self.bounds().more_output(allowance, 0).is_some()
     }
 
+    /// The same plan with another allowance. Threads' own memory is no place for those that need more than it.
+    pub(crate) fn with(&self, plan: Plan, allowance: Allowance, outgrows_threads: bool) -> Plan {
+        let Plan { build, .. } = if outgrows_threads { self.in_slots(plan) } else { plan };
+        self.fitting(&self.bounds(), Plan { build, allowance, ..plan })
+    }
+
     /// How to run instances that a plan did not suffice for.
     pub(crate) fn after(&self, plan: Plan, lack: &Lack) -> Plan {
         let bounds = *self.bounds();
@@ -185,7 +198,7 @@ impl Stages {
             if plan.at_once == 1 || lack.output.is_some_and(|printed| printed > bounds.printed_at_most()) {
                 return self.last(&bounds);
             }
-            next.at_once = (plan.at_once / FEWER).max(1);
+            next.at_once = fewer(plan.at_once);
         }
         if lack.memory.is_none() && !lack.stack {
             return next;

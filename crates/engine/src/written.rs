@@ -16,7 +16,7 @@ use crate::journal::{Answered, Journal, Random};
 use crate::map::{Job, NUMBER};
 use crate::outbox::{Outboxes, Record};
 use crate::program::End;
-use crate::results::Piece;
+use crate::results::{Piece, Recycled};
 use crate::wave::stillborn;
 use bytes::Bytes;
 use gpu_run_abi::hostcall::Call;
@@ -35,8 +35,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) const SHARE: usize = 16 << 10;
 /// Bytes of stderr kept, the last ones: a panic's message comes last.
 pub(crate) const STDERR_KEPT: usize = 4 << 10;
-/// Instances whose results one core reads at a time.
-pub(crate) const CHUNK: usize = 256;
+
+/// Of so many instances, those whose results one core reads at a time: all cores have several such chunks, where there are enough.
+pub(crate) fn chunk_of(count: usize) -> usize {
+    (count / 64).clamp(16, 256)
+}
 
 /// Bytes that a write of several packets takes out of the pool before it is sent, where there are faster ways.
 const DEPOSIT: usize = 64 << 10;
@@ -83,12 +86,13 @@ pub(crate) struct Wave {
     contexts: Mutex<HashMap<u32, Context>>,
     /// The random bytes of those that run again.
     randoms: HashMap<u32, Mutex<Random>>,
+    recycled: Arc<Recycled>,
 }
 
 /// What became of the instances of a launch, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
-    /// [`CHUNK`] instances each, but for the last. Those that run again have a place.
+    /// [`chunk_of`] instances each, but for the last. Those that run again have a place.
     pub(crate) pieces: Vec<Piece>,
     /// Bytes of memory that each had, and of stdout that each wrote.
     pub(crate) memory: Vec<u64>,
@@ -118,6 +122,7 @@ impl Wave {
         [pool, journal_room]: [Arc<AtomicUsize>; 2],
         given: Given,
         pasts: HashMap<u32, Past>,
+        recycled: Arc<Recycled>,
     ) -> Self {
         let kept: Vec<_> = range.clone().map(|_| OnceLock::new()).collect();
         let called: Vec<_> = range.clone().map(|_| AtomicBool::new(false)).collect();
@@ -130,7 +135,7 @@ impl Wave {
             randoms.insert(slot, Mutex::new(Random { drawn: 0, ..past.random }));
         }
         let contexts = Mutex::new(contexts);
-        Self { jobs, range, outboxes, kept, called, pool, given, journal_room, contexts, randoms }
+        Self { jobs, range, outboxes, kept, called, pool, given, journal_room, contexts, randoms, recycled }
     }
 
     /// What an instance that is to run again leaves behind, if the host knows of it.
@@ -191,9 +196,10 @@ impl Wave {
         stopped: bool,
     ) -> Result<Collected, Error> {
         let count = self.range.len();
-        let chunks = (0..count.div_ceil(CHUNK)).into_par_iter();
+        let size = chunk_of(count);
+        let chunks = (0..count.div_ceil(size)).into_par_iter();
         let parts: Vec<_> = chunks
-            .map(|chunk| self.part(compiled, endings, stopped, chunk * CHUNK..count.min((chunk + 1) * CHUNK)))
+            .map(|chunk| self.part(compiled, endings, stopped, chunk * size..count.min((chunk + 1) * size)))
             .collect::<Result<_, _>>()?;
         let mut all = Collected::default();
         for part in parts {
@@ -213,7 +219,8 @@ impl Wave {
         stopped: bool,
         slots: Range<usize>,
     ) -> Result<Collected, Error> {
-        let (mut piece, mut outbox) = (Piece::with_capacity(slots.len()), Vec::new());
+        let mut piece = Piece::new(slots.len(), self.recycled.clone());
+        let mut outboxes = self.outboxes.reader(slots.start as u64..slots.end as u64);
         let [memory, printed] = [(); 2].map(|()| Vec::with_capacity(slots.len()));
         let mut all = Collected { memory, printed, ..Collected::default() };
         for slot in slots {
@@ -244,7 +251,7 @@ impl Wave {
                 // Out of the pool, which knows what is too much.
                 self.heard(slot as u32);
             }
-            let records = self.outboxes.read(slot as u64, &mut outbox)?;
+            let records = outboxes.read(slot as u64)?;
             let parts = |is_stderr| {
                 records.clone().filter(move |record| record.is_stderr == is_stderr).map(|record| record.bytes)
             };
@@ -265,7 +272,10 @@ impl Wave {
                 piece.push(end, parts(false), without_first(parts(true), extra), denied);
                 continue;
             }
-            let (mut stdout, cut) = kept.map_or_else(Default::default, |kept| kept.stdout.take());
+            let (mut stdout, cut) = match kept {
+                Some(kept) => kept.stdout.take(),
+                None => (self.recycled.take(stdout_bytes), false),
+            };
             stdout.reserve_exact(stdout_bytes);
             parts(false).for_each(|bytes| stdout.extend_from_slice(bytes));
             let mut stderr = kept.map_or_else(Stderr::default, |kept| kept.stderr.clone());
@@ -343,15 +353,16 @@ fn without_first<'a>(parts: impl Iterator<Item = &'a [u8]>, mut count: usize) ->
 
 impl Quiet for Wave {
     fn heard(&self, slot: u32) {
-        let mut outbox = Vec::new();
+        let mut outbox = self.outboxes.reader(slot.into()..u64::from(slot) + 1);
         // If it cannot be read, the device is lost, and its launch says so.
-        let Ok(records) = self.outboxes.read(slot.into(), &mut outbox) else { return };
+        let Ok(records) = outbox.read(slot.into()) else { return };
+        let is_empty = records.is_empty();
         for Record { is_stderr, bytes } in records {
             let kept = self.kept(slot as usize);
             // What does not fit is told by `cut`: the guest has gone on long ago.
             let _ = if is_stderr { kept.stderr.clone().write(bytes) } else { kept.stdout.clone().write(bytes) };
         }
-        if !outbox.is_empty() {
+        if !is_empty {
             self.outboxes.clear(slot.into());
         }
         if let Some(kept) = self.kept[slot as usize].get() {
