@@ -23,7 +23,7 @@ pub(crate) struct Range {
 /// Beyond this nothing is of use, and sums could overflow.
 const LIMIT: i64 = 1 << 32;
 /// Rounds of a loop that may pass before anyone looks whether it should end.
-const SOON: i64 = 1024;
+const SOON: i64 = 256;
 /// How deep a value is looked into.
 const DEPTH: u32 = 6;
 

@@ -4,8 +4,8 @@
 //! the work of a call before its first look is bounded from below upwards: operators in the text once, those in loops as often as a loop does not look. What a call may do is charged to the iterations of
 //! the loop it is in, where it is made; in straight code a look is put before the call that would make it too much. Small functions, and loops that call none but small ones, have nothing of this.
 //!
-//! A function that can reach itself is charged when it is entered, to a count that all such functions share. Its callers owe nothing for it. But a stack of calls may come back without one more entry, so what
-//! such a function does after a call that may have come to itself begins with a look, if it is much.
+//! A function that can reach itself pays when it is entered, to a count that all such functions share. Its callers owe nothing for it. But a stack of calls may come back without one more entry, so such a
+//! function pays again after a call that may have come to itself, if it does much.
 
 use crate::callgraph::Graph;
 use crate::decode::Module;
@@ -17,17 +17,13 @@ pub(crate) const UNIT: u64 = 1 << 13;
 /// The most that is done without a look, more or less.
 pub(crate) const MOST: u64 = UNIT * INTERVAL as u64;
 /// Iterations of a call's loops before its first look. Most loops are short: with fewer than [`INTERVAL`], what the calls of short loops may do is bounded by less, and calls need fewer looks around them.
-pub(crate) const FIRST: i64 = 256;
-/// A recursive function that does no more than this after its calls need not look there: a stack is only so deep.
+pub(crate) const FIRST: i64 = 64;
+/// A recursive function that does no more than this after its calls need not pay there: a stack is only so deep.
 const SMALL_BODY: u64 = 1 << 10;
-/// A recursive function whose text is longer has a look after such a call, and not only before what may be much.
-const LONG_TEXT: u64 = 1 << 14;
 
 /// What a function's text asks for, each operator once.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
-    length: u64,
-    /// What they weigh.
     operators: u64,
     /// Those of them that are in a loop.
     in_loops: u64,
@@ -45,7 +41,6 @@ pub(crate) enum Callee {
 impl Text {
     pub(crate) fn operator(&mut self, op: &Operator<'_>, in_loop: bool) {
         let weight = weight(op);
-        self.length += 1;
         self.operators += weight;
         self.in_loops += if in_loop { weight } else { 0 };
         let callee = match *op {
@@ -82,19 +77,56 @@ impl Text {
         }
     }
 
-    /// What a call does at most before it looks, if its own calls do so much.
-    fn bound(&self, call: impl Fn(Callee) -> u64) -> u64 {
-        let sites = |place: usize| {
-            let of = |(callee, sites): &(Callee, [u64; 2])| match sites[place] {
-                0 => 0,
-                count => count.saturating_mul(call(*callee)),
-            };
-            self.calls.iter().map(of).fold(0, u64::saturating_add)
-        };
+    /// All of it, if its calls do so much.
+    fn sum(&self, call: impl Fn(Callee) -> u64) -> Sum {
+        let mut sum = Sum { operators: self.operators, in_loops: self.in_loops, ..Sum::default() };
+        for (callee, [straight, in_loops]) in &self.calls {
+            let work = call(*callee);
+            sum.calls = sum.calls.saturating_add(straight.saturating_mul(work));
+            sum.calls_in_loops = sum.calls_in_loops.saturating_add(in_loops.saturating_mul(work));
+        }
+        sum
+    }
+}
+
+/// What a part of a text asks for, each operator and each call once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    operators: u64,
+    in_loops: u64,
+    /// What is called outside of loops, and inside.
+    calls: u64,
+    calls_in_loops: u64,
+}
+
+impl Sum {
+    pub(crate) fn operator(&mut self, weight: u64, in_loop: bool) {
+        self.operators += weight;
+        self.in_loops += if in_loop { weight } else { 0 };
+    }
+
+    pub(crate) fn call(&mut self, work: u64, in_loop: bool) {
+        let calls = if in_loop { &mut self.calls_in_loops } else { &mut self.calls };
+        *calls = calls.saturating_add(work);
+    }
+
+    /// What is behind a part from the beginning on.
+    fn without(self, part: Sum) -> Sum {
+        Sum {
+            operators: self.operators.saturating_sub(part.operators),
+            in_loops: self.in_loops.saturating_sub(part.in_loops),
+            calls: self.calls.saturating_sub(part.calls),
+            calls_in_loops: self.calls_in_loops.saturating_sub(part.calls_in_loops),
+        }
+    }
+
+    /// What it does at most before it looks.
+    fn bound(self) -> u64 {
         let rounds = |work: u64| work.saturating_mul(FIRST as u64);
         // Iterations are charged for what they call, in whole units: after as many as this, beside the last one, there is a look.
-        let calls = sites(1).saturating_add(rounds(2 * UNIT)).min(rounds(sites(1)));
-        rounds(self.in_loops).saturating_add(calls).saturating_add(sites(0)).saturating_add(self.operators).min(MOST)
+        let in_loops = self.calls_in_loops.saturating_add(rounds(2 * UNIT)).min(rounds(self.calls_in_loops));
+        let all = rounds(self.in_loops).saturating_add(in_loops).saturating_add(self.calls);
+        all.saturating_add(self.operators).min(MOST)
     }
 }
 
@@ -112,15 +144,6 @@ pub(crate) fn weight(op: &Operator<'_>) -> u64 {
     }
 }
 
-/// What a call may have left to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
-    Nothing,
-    /// A look before the next call or iteration.
-    LookSoon,
-    Look,
-}
-
 /// What calls may do.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
@@ -130,14 +153,15 @@ pub(crate) struct Work {
     cycles: Vec<Option<u32>>,
     functions: usize,
     /// By function: what one does beside its calls to those that pay for themselves.
-    bodies: Vec<u64>,
+    bodies: Vec<Sum>,
 }
 
 impl Work {
     pub(crate) fn new(module: &Module<'_>, graph: &Graph) -> Self {
         let (functions, imports) = (module.functions.len(), module.imports.len());
         let cycles = graph.cycles();
-        let mut this = Self { calls: vec![UNIT; cycles.len()], cycles, functions, bodies: vec![0; functions] };
+        let mut this =
+            Self { calls: vec![UNIT; cycles.len()], cycles, functions, bodies: vec![Sum::default(); functions] };
         for node in graph.called_first() {
             this.calls[node] = match node.checked_sub(imports) {
                 _ if node >= functions => {
@@ -145,13 +169,13 @@ impl Work {
                 }
                 // It pays for itself.
                 _ if this.cycles[node].is_some() => 0,
-                Some(body) => module.surveys[body].text.bound(|callee| this.calls[this.node(module, callee)]),
+                Some(body) => module.surveys[body].text.sum(|callee| this.calls[this.node(module, callee)]).bound(),
                 // An import: its stub looks while it waits.
                 None => UNIT,
             };
         }
         for (function, survey) in (imports..).zip(&module.surveys) {
-            this.bodies[function] = survey.text.bound(|callee| this.calls[this.node(module, callee)]);
+            this.bodies[function] = survey.text.sum(|callee| this.calls[this.node(module, callee)]);
         }
         this
     }
@@ -168,25 +192,25 @@ impl Work {
         self.calls[self.node(module, callee)]
     }
 
-    /// What to do after a function's call of another.
-    pub(crate) fn after_call(&self, module: &Module<'_>, caller: u32, callee: Callee) -> After {
-        let (caller, node) = (caller as usize, self.node(module, callee));
-        let length = || module.surveys[caller - module.imports.len()].text.length;
-        match self.cycles[caller] {
-            Some(cycle) if self.cycles[node] == Some(cycle) && self.bodies[caller] > SMALL_BODY => match length() {
-                LONG_TEXT.. => After::Look,
-                _ => After::LookSoon,
-            },
-            _ => After::Nothing,
+    /// What a function that can reach itself pays when it is entered, in units; others nothing.
+    pub(crate) fn of_entry(&self, function: u32) -> i64 {
+        let function = function as usize;
+        self.cycles[function].map_or(0, |_| units(self.bodies[function].bound()))
+    }
+
+    /// And after a call. `done`: what comes before it in the text, unless that may come again.
+    pub(crate) fn of_return(&self, module: &Module<'_>, caller: u32, callee: Callee, done: Option<Sum>) -> i64 {
+        let (cycle, node) = (self.cycles[caller as usize], self.node(module, callee));
+        if cycle.is_none() || self.cycles[node] != cycle {
+            return 0;
+        }
+        match self.bodies[caller as usize].without(done.unwrap_or_default()).bound() {
+            ..=SMALL_BODY => 0,
+            left => units(left),
         }
     }
+}
 
-    /// What an entry of a function that can reach itself counts for.
-    pub(crate) fn of_entry(&self, function: u32) -> i64 {
-        self.bodies[function as usize].div_ceil(UNIT) as i64
-    }
-
-    pub(crate) fn is_recursive(&self, function: u32) -> bool {
-        self.cycles[function as usize].is_some()
-    }
+fn units(work: u64) -> i64 {
+    work.div_ceil(UNIT) as i64
 }

@@ -30,6 +30,7 @@ use crate::link::Part;
 use crate::runtime;
 use crate::slot::{GangSizes, SlotLayout, hot, is_hot};
 use crate::types::{FuncType, ValType};
+use crate::work::Sum;
 use control::Frame;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -40,7 +41,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
 use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use gpu_run_abi::intrinsic::{INTERVAL, namespace, region};
+use gpu_run_abi::intrinsic::{namespace, region};
 use gpu_run_abi::layout::{PAGE, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 use rayon::prelude::*;
@@ -218,6 +219,8 @@ struct Translator<'a, 'b> {
     /// Loops that are open.
     loops: u32,
     pace: pace::Pace,
+    /// What of the text was translated.
+    done: Sum,
     /// Nothing comes after the operator being translated.
     last: bool,
     signatures: HashMap<u32, SigRef>,
@@ -260,6 +263,7 @@ fn translate_function(
         ticks: None,
         loops: 0,
         pace: pace::Pace::default(),
+        done: Sum::default(),
         last: false,
         signatures: HashMap::new(),
         views: simd::Views::default(),
@@ -326,17 +330,7 @@ impl<'b> Translator<'_, 'b> {
             let exhausted = self.code.ins().icmp(IntCC::UnsignedLessThan, pointer, floor);
             self.code.trap_if(exhausted, TrapCode::StackOverflow);
         }
-        if self.env.module.work.is_recursive(self.index) {
-            let fuel = self.code.header(types::I32, field::FUEL);
-            let fuel = self.code.ins().iadd_imm_s(fuel, -self.env.module.work.of_entry(self.index));
-            self.code.set_header(fuel, field::FUEL);
-            let spent = self.code.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
-            self.code.if_then(spent, true, |code| {
-                code.check_stop();
-                let full = code.i32(INTERVAL);
-                code.set_header(full, field::FUEL);
-            });
-        }
+        self.pay(self.env.module.work.of_entry(self.index));
     }
 
     /// Dispatches one operator. Unreachable ones are skipped, but for those that open or close a frame.

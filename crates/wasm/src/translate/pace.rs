@@ -1,9 +1,11 @@
 //! Looks at the stop word, where loops and entries do not see to them: see [`crate::work`].
 
 use super::Translator;
-use crate::work::{self, After, Callee, MOST, UNIT};
-use cranelift_codegen::ir::InstBuilder;
+use crate::work::{self, Callee, MOST, UNIT};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, types};
 use gpu_run_abi::intrinsic::INTERVAL;
+use gpu_run_abi::layout::field;
 use wasmparser::Operator;
 
 /// What may be done without a look in straight code. A call never counts for more than [`MOST`], however much is below it: there are looks in there, then.
@@ -49,7 +51,9 @@ impl Pace {
 impl Translator<'_, '_> {
     /// Counts an operator that is about to be done.
     pub(super) fn spend(&mut self, op: &Operator<'_>) {
-        match work::weight(op) {
+        let weight = work::weight(op);
+        self.done.operator(weight, self.loops > 0);
+        match weight {
             1 => self.count(1),
             much => self.count_or_look(much),
         }
@@ -58,7 +62,9 @@ impl Translator<'_, '_> {
     /// Counts a call that is about to be made.
     pub(super) fn spend_call(&mut self, callee: Callee) {
         let module = self.env.module;
-        match module.work.of_call(module, callee) {
+        let work = module.work.of_call(module, callee);
+        self.done.call(work, self.loops > 0);
+        match work {
             // It pays for itself.
             0 => {}
             work => self.count_or_look(work),
@@ -68,22 +74,38 @@ impl Translator<'_, '_> {
     /// After a call: if the function may have called itself in there, this may be one of many that come back now.
     pub(super) fn come_back(&mut self, callee: Callee) {
         let module = self.env.module;
-        match module.work.after_call(module, self.index, callee) {
-            _ if self.last => {}
-            After::Nothing => {}
-            After::LookSoon => {
-                self.pace.unseen = UNSEEN;
-                self.left_in_loops(1);
-            }
-            After::Look => self.look(),
+        if !self.last {
+            let done = Some(self.done).filter(|_| self.loops == 0);
+            self.pay(module.work.of_return(module, self.index, callee, done));
         }
+    }
+
+    /// Takes so many units from what is left of all recursive functions, and looks if that was too much.
+    pub(super) fn pay(&mut self, units: i64) {
+        if units == 0 {
+            return;
+        }
+        let fuel = self.code.header(types::I32, field::FUEL);
+        let fuel = self.code.ins().iadd_imm_s(fuel, -units);
+        self.code.set_header(fuel, field::FUEL);
+        let spent = self.code.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
+        self.code.if_then(spent, true, |code| {
+            code.check_stop();
+            let full = code.i32(INTERVAL);
+            code.set_header(full, field::FUEL);
+        });
     }
 
     /// Looks first, if it may be too much.
     fn count_or_look(&mut self, work: u64) {
         // What never comes back, as what panics, looks for itself.
         if self.pace.unseen + work > UNSEEN && !self.last {
-            self.look();
+            self.code.check_stop();
+            self.pace.unseen = 0;
+            if let Some(ticks) = self.ticks {
+                let full = self.code.i32(INTERVAL);
+                self.code.b.def_var(ticks, full);
+            }
         }
         self.count(work);
     }
@@ -99,18 +121,5 @@ impl Translator<'_, '_> {
             let left = self.code.ins().iadd_imm_s(left, -(units.min(INTERVAL as u64) as i64));
             self.code.b.def_var(ticks, left);
         }
-    }
-
-    fn look(&mut self) {
-        self.code.check_stop();
-        self.pace.unseen = 0;
-        self.left_in_loops(INTERVAL);
-    }
-
-    /// So many iterations are left before the next look.
-    fn left_in_loops(&mut self, iterations: i64) {
-        let ticks = self.ticks();
-        let iterations = self.code.i32(iterations);
-        self.code.b.def_var(ticks, iterations);
     }
 }
