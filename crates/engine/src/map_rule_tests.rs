@@ -258,12 +258,12 @@ fn what_one_batch_lacked_denies_the_next_one_nothing() {
 #[test]
 fn output_is_in_order_whichever_way_it_took() {
     // Of 512 bytes, 4 KiB and more: some writes fit the outbox, some the annex, and some are sent.
-    for (outboxes, annexes) in [(0, 0), (0, 32 << 12), (1 << 20, 0), (1 << 20, 32 << 13)] {
+    for (outboxes, annexes) in [(0, 0), (0, 12 << 12), (1 << 20, 0), (1 << 20, 12 << 13)] {
         let limits = Limits { outbox_bytes: outboxes, annex_bytes: Some(annexes), ..Limits::default() };
-        let learned = Some(Allowance { memory: 0, stack: 0, output: annexes / 32 });
-        let records: Vec<_> = (0..32).map(|i| prints(i % 7, i % 5)).collect();
+        let learned = Some(Allowance { memory: 0, stack: 0, output: annexes / 12 });
+        let records: Vec<_> = (0..12).map(|i| prints(i % 7, i % 5)).collect();
         for program in builds() {
-            let extent = Extent { capacity: 32, limits, learned, ..Extent::default() };
+            let extent = Extent { capacity: 12, limits, learned, ..Extent::default() };
             assert_eq!(run_with(program, extent, &records, 1).0, alone(&records));
         }
     }

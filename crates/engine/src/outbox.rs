@@ -189,7 +189,21 @@ impl<'a> Iterator for Records<'a> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // in a test, that is an assertion
     use super::*;
+
+    #[test]
+    fn annexes_are_read_together_while_they_are_half_full_and_fit_the_tray() {
+        let annex = 3 << 20;
+        let outboxes = Outboxes::new(&gpu_run_device::open("cpu").unwrap(), 6, 0, annex).unwrap();
+        for (slot, used) in [annex, annex / 2, annex, annex / 2 - 4, annex * 2, 0].into_iter().enumerate() {
+            outboxes.shared.store_u32(slot as u64 * outboxes.bytes + local::OUTBOX_ANNEX_USED, used as u32);
+        }
+        // The third does not fit, the fourth is too empty, the fifth has no more than there is, and the sixth is not asked for.
+        let ends: Vec<_> = (0..5).map(|slot| outboxes.worth_reading(slot..5)).collect();
+        let end = |slot: u64, used: u64| slot * annex + used;
+        assert_eq!(ends, [end(1, annex / 2), end(2, annex), end(2, annex), end(4, annex), end(4, annex)]);
+    }
 
     #[test]
     fn a_record_that_claims_more_than_there_is_ends_the_outbox() {
