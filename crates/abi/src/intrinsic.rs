@@ -138,5 +138,5 @@ intrinsics! {
     BusPut2(I64, I64, I64) -> ();
 }
 
-/// Loop iterations, or entries of recursive functions, between two looks at the stop word.
+/// Loop iterations between two looks at the stop word, or as much of what functions do that can reach themselves.
 pub const INTERVAL: i64 = 4096;

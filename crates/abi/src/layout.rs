@@ -103,7 +103,7 @@ pub struct Header {
     pub growth_refused: u64,
     /// The lowest value the stack pointer may take (32 bits); written by the kernel's entry.
     pub stack_floor: u64,
-    /// Calls of recursive functions left before the next look at the stop word.
+    /// What functions that can reach themselves may still do before the next look at the stop word, in units that the compiler knows.
     pub fuel: u64,
     /// Device address of the stop word (u32): not 0 means "end now". Shared by all instances of a launch.
     pub stop: u64,

@@ -13,7 +13,7 @@ use gpu_run_device::{Device, Properties};
 use serde::{Deserialize, Serialize};
 
 /// What one instance has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
     /// Bytes that each of its memories has room to grow to.
     pub memory: u64,

@@ -600,18 +600,19 @@ impl Pending {
             stack: usual_stack.map_or(had.stack, |stack| stack.max(had.stack)),
             output: output.map_or(had.output, |output| output.max(had.output)),
         };
-        let mut next = stages.with(plan, allowance, usual_memory.is_some() || usual_stack.is_some());
-        if usual_memory.is_some() || usual_stack.is_some() || output.is_some() {
+        let outgrow_threads = usual_memory.is_some() || usual_stack.is_some();
+        let mut next = stages.with(plan, allowance, outgrow_threads);
+        if outgrow_threads || output.is_some() {
             // What they were given without need is no part of it: with fewer or more at once, that is another amount.
             let mut learned = lock(&self.mapper.learned);
-            let known = learned.or(self.mapper.extent.learned).unwrap_or(Allowance { memory: 0, stack: 0, output: 0 });
+            let known = learned.or(self.mapper.extent.learned).unwrap_or_default();
             *learned = Some(Allowance {
                 memory: usual_memory.unwrap_or(known.memory),
                 stack: usual_stack.unwrap_or(known.stack),
                 output: output.unwrap_or(known.output),
             });
         }
-        if needs.shared > many || usual_output.is_some() && allowance.output == had.output {
+        if needs.shared > many || output.is_some() && allowance.output == had.output {
             next.at_once = fewer(next.at_once.min(*instances));
         }
         if next != plan {

@@ -260,7 +260,7 @@ fn output_is_in_order_whichever_way_it_took() {
     // Of 512 bytes, 4 KiB and more: some writes fit the outbox, some the annex, and some are sent.
     for (outboxes, annexes) in [(0, 0), (0, 12 << 12), (1 << 20, 0), (1 << 20, 12 << 13)] {
         let limits = Limits { outbox_bytes: outboxes, annex_bytes: Some(annexes), ..Limits::default() };
-        let learned = Some(Allowance { memory: 0, stack: 0, output: annexes / 12 });
+        let learned = Some(Allowance { output: annexes / 12, ..Allowance::default() });
         let records: Vec<_> = (0..12).map(|i| prints(i % 7, i % 5)).collect();
         for program in builds() {
             let extent = Extent { capacity: 12, limits, learned, ..Extent::default() };

@@ -32,7 +32,7 @@ impl Annexes {
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     outboxes: &'a Outboxes,
-    /// Annexes behind those of this slot are not read ahead.
+    /// Annexes from this slot's on are not read ahead.
     end: u64,
     /// What was read last.
     bytes: Vec<u8>,
@@ -72,7 +72,7 @@ impl Reader<'_> {
         }
         let end = at + bytes.len() as u64;
         if !(self.on_tray.contains(&at) && end <= self.on_tray.end) {
-            self.on_tray = at..self.outboxes.worth_reading(slot..self.end.max(slot + 1));
+            self.on_tray = at..self.outboxes.worth_reading(slot..self.end);
             let length = self.on_tray.end - at;
             let free = self.tray.take().or_else(|| annexes.trays().pop()).filter(|tray| tray.len() >= length);
             let tray = free.map_or_else(|| annexes.device.share(length.next_power_of_two()), Ok)?;
@@ -138,9 +138,9 @@ impl Outboxes {
         self.shared.load_u32(slot * self.bytes + local::OUTBOX_STDIN_LEFT)
     }
 
-    /// For those of these slots, or of one.
-    pub(crate) fn reader(&self, slots: Range<u64>) -> Reader<'_> {
-        Reader { outboxes: self, end: slots.end, bytes: Vec::new(), tray: None, on_tray: 0..0 }
+    /// For slots before this one.
+    pub(crate) fn reader(&self, end: u64) -> Reader<'_> {
+        Reader { outboxes: self, end, bytes: Vec::new(), tray: None, on_tray: 0..0 }
     }
 
     /// Bytes in a slot's annex.

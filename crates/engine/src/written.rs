@@ -220,7 +220,7 @@ impl Wave {
         slots: Range<usize>,
     ) -> Result<Collected, Error> {
         let mut piece = Piece::new(slots.len(), self.recycled.clone());
-        let mut outboxes = self.outboxes.reader(slots.start as u64..slots.end as u64);
+        let mut outboxes = self.outboxes.reader(slots.end as u64);
         let [memory, printed] = [(); 2].map(|()| Vec::with_capacity(slots.len()));
         let mut all = Collected { memory, printed, ..Collected::default() };
         for slot in slots {
@@ -353,7 +353,7 @@ fn without_first<'a>(parts: impl Iterator<Item = &'a [u8]>, mut count: usize) ->
 
 impl Quiet for Wave {
     fn heard(&self, slot: u32) {
-        let mut outbox = self.outboxes.reader(slot.into()..u64::from(slot) + 1);
+        let mut outbox = self.outboxes.reader(u64::from(slot) + 1);
         // If it cannot be read, the device is lost, and its launch says so.
         let Ok(records) = outbox.read(slot.into()) else { return };
         let is_empty = records.is_empty();

@@ -24,9 +24,8 @@ const SMALL_BODY: u64 = 1 << 10;
 /// What a function's text asks for, each operator once.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
-    operators: u64,
-    /// Those of them that are in a loop.
-    in_loops: u64,
+    /// Without its calls.
+    own: Sum,
     /// Who is called, and from how many places outside of loops and inside, sorted.
     calls: Vec<(Callee, [u64; 2])>,
 }
@@ -40,9 +39,7 @@ pub(crate) enum Callee {
 
 impl Text {
     pub(crate) fn operator(&mut self, op: &Operator<'_>, in_loop: bool) {
-        let weight = weight(op);
-        self.operators += weight;
-        self.in_loops += if in_loop { weight } else { 0 };
+        self.own.operator(op, in_loop);
         let callee = match *op {
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
                 Callee::Function(function_index)
@@ -79,11 +76,11 @@ impl Text {
 
     /// All of it, if its calls do so much.
     fn sum(&self, call: impl Fn(Callee) -> u64) -> Sum {
-        let mut sum = Sum { operators: self.operators, in_loops: self.in_loops, ..Sum::default() };
+        let mut sum = self.own;
         for (callee, [straight, in_loops]) in &self.calls {
             let work = call(*callee);
-            sum.calls = sum.calls.saturating_add(straight.saturating_mul(work));
-            sum.calls_in_loops = sum.calls_in_loops.saturating_add(in_loops.saturating_mul(work));
+            sum.call(straight.saturating_mul(work), false);
+            sum.call(in_loops.saturating_mul(work), true);
         }
         sum
     }
@@ -93,6 +90,7 @@ impl Text {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     operators: u64,
+    /// Those of them that are in a loop.
     in_loops: u64,
     /// What is called outside of loops, and inside.
     calls: u64,
@@ -100,7 +98,8 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    pub(crate) fn operator(&mut self, weight: u64, in_loop: bool) {
+    pub(crate) fn operator(&mut self, op: &Operator<'_>, in_loop: bool) {
+        let weight = weight(op);
         self.operators += weight;
         self.in_loops += if in_loop { weight } else { 0 };
     }

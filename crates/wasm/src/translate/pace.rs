@@ -51,9 +51,8 @@ impl Pace {
 impl Translator<'_, '_> {
     /// Counts an operator that is about to be done.
     pub(super) fn spend(&mut self, op: &Operator<'_>) {
-        let weight = work::weight(op);
-        self.done.operator(weight, self.loops > 0);
-        match weight {
+        self.done.operator(op, self.loops > 0);
+        match work::weight(op) {
             1 => self.count(1),
             much => self.count_or_look(much),
         }
