@@ -19,7 +19,7 @@ mod patience;
 
 pub use cpu::Pages;
 pub use fault::planned_faults;
-pub use memory::{Buffer, Shared};
+pub use memory::{Buffer, Shared, Tray};
 pub use patience::{Patience, describe as describe_holders};
 
 use std::fmt;
@@ -219,6 +219,8 @@ pub trait Device: fmt::Debug + Send + Sync {
     }
     /// Memory that host and device both see, zeroed.
     fn share(&self, bytes: u64) -> Result<Shared>;
+    /// Memory of the host for what is copied out of the device.
+    fn tray(&self, bytes: u64) -> Result<Tray>;
     /// What its machine code depends on.
     fn code_target(&self) -> Result<CodeTarget>;
     /// Compiles PTX text to machine code that can be kept.

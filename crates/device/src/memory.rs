@@ -118,6 +118,65 @@ impl fmt::Debug for Buffer {
     }
 }
 
+/// Memory of the host to which a device copies its own: the fastest way out. Nothing else writes there, so it is read like any other.
+///
+/// A GPU frees one when no kernel runs. Whoever serves a kernel must have it before.
+pub struct Tray {
+    backing: Box<dyn TrayBacking>,
+}
+
+/// How a device fills it.
+pub(crate) trait TrayBacking: Send {
+    fn bytes(&self) -> &[u8];
+    /// # Safety
+    /// `from` has `len` bytes at `at`, and there are as many here.
+    unsafe fn fetch(&mut self, from: &dyn Backing, at: u64, len: usize) -> Result<()>;
+}
+
+/// Of a device whose memory is the host's.
+impl TrayBacking for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+    unsafe fn fetch(&mut self, from: &dyn Backing, at: u64, len: usize) -> Result<()> {
+        // SAFETY: the caller's.
+        unsafe { from.read(at, self.as_mut_ptr(), len) }
+    }
+}
+
+impl Tray {
+    pub(crate) fn new(backing: impl TrayBacking + 'static) -> Self {
+        Self { backing: Box::new(backing) }
+    }
+    pub fn len(&self) -> u64 {
+        self.backing.bytes().len() as u64
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Copies from memory of the device, in place of what was here.
+    ///
+    /// # Panics
+    /// If the range is not inside the buffer, or longer than this.
+    pub fn fetch(&mut self, buffer: &Buffer, at: u64, len: u64) -> Result<&[u8]> {
+        buffer.check(at, len);
+        assert!(len <= self.len(), "{len} bytes do not fit on {self:?}");
+        // SAFETY: both were checked.
+        unsafe { self.backing.fetch(&*buffer.backing, at, len as usize) }?;
+        Ok(&self.backing.bytes()[..len as usize])
+    }
+    /// What was copied last, and whatever is behind it.
+    pub fn bytes(&self) -> &[u8] {
+        self.backing.bytes()
+    }
+}
+
+impl fmt::Debug for Tray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tray({} bytes)", self.len())
+    }
+}
+
 /// Memory that host and device both see; freed when dropped.
 ///
 /// A kernel may write any of it at any time, so everything here goes by atomics: words with acquire and release, which order

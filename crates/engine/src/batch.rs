@@ -40,6 +40,8 @@ pub(crate) struct Batch {
     stack_bytes: u32,
     lowers_stack: bool,
     processors: u64,
+    /// Slots that a launch has used since they were cleared.
+    used: u64,
     /// Threads of a block, where that is not left to the layout.
     lanes: Option<u32>,
     /// How long the last launch ran.
@@ -124,6 +126,7 @@ impl Batch {
             bus,
             stack_bytes,
             lowers_stack: false,
+            used: 0,
             processors: u64::from(properties.processors),
             lanes: None,
             ran: Duration::ZERO,
@@ -148,6 +151,15 @@ impl Batch {
     /// With another stack from the next launch on.
     pub(crate) fn set_stack(&mut self, stack_bytes: u32) {
         self.stack_bytes = stack_bytes;
+    }
+
+    /// Clears what the next instances would have to, before they begin: if that is much, the device does it faster.
+    pub(crate) fn clear(&mut self) -> Result<(), Error> {
+        let used = std::mem::take(&mut self.used);
+        match used {
+            0 => Ok(()),
+            used => Ok(self.slots.zero(0, self.compiled.layout.slots(used) * self.sizes.slot_bytes)?),
+        }
     }
 
     pub(crate) fn device_bytes(&self) -> u64 {
@@ -182,6 +194,7 @@ impl Batch {
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
         self.bus.begin(guests, run.deadline)?;
         let flags = if run.fresh { FRESH } else { 0 } | if run.start && self.compiled.has_start { START } else { 0 };
+        self.used = self.used.max(count);
         buffers.set_clock()?;
         let (bus, began) = (&self.bus, OnceLock::new());
         let serve = || {

@@ -78,6 +78,8 @@ pub(crate) struct Order {
     pub(crate) launch: Launch,
     pub(crate) selector: u32,
     pub(crate) stack: u32,
+    /// The slots are cleared before.
+    pub(crate) clears: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) watch: Option<Watch>,
 }
@@ -232,6 +234,9 @@ impl Launcher {
 
 fn begin(batch: &mut Batch, order: &Order) -> Result<Report, Error> {
     batch.set_stack(order.stack);
+    if order.clears {
+        batch.clear()?;
+    }
     order.desk.buffers.write(&batch.describe(order.launch))?;
     let watched = order.watch.as_ref().map(|watch| watch());
     let busy = processor_time();

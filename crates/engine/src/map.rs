@@ -26,6 +26,7 @@ use crate::written::{Collected, Given, Past, Wave, chunk_of};
 use bytes::Bytes;
 use gpu_run_abi::Layout;
 use gpu_run_abi::launch::local;
+use gpu_run_abi::layout::WARP;
 use gpu_run_device::Patience;
 use gpu_run_wasi::Builder;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -374,10 +375,13 @@ impl Pending {
         }
     }
 
-    /// Launches as many as there is room for.
+    /// Launches as many as there is room for; if there is not for all, parts of one size: while one runs, the results of another are read.
     fn launch_next(&mut self, stage: &Arc<Stage>, desk: Box<Desk>) -> Result<(), Error> {
         let began = Instant::now();
-        let range = self.left.start..self.left.end.min(self.left.start + stage.capacity());
+        let (left, capacity) = (self.left.len(), stage.capacity().max(1));
+        let parts = left.div_ceil(capacity).max(1);
+        let part = left.div_ceil(parts).next_multiple_of(WARP as usize).min(capacity);
+        let range = self.left.start..self.left.end.min(self.left.start + part);
         let ordered = self.order(stage, desk, self.jobs.clone(), range.clone(), HashMap::new(), self.timeout);
         self.stats.prepare += began.elapsed();
         match ordered {
@@ -429,7 +433,8 @@ impl Pending {
             Arc::new(Wave::new(jobs, range, desk.outboxes.clone(), shared, given, pasts, self.mapper.recycled.clone()));
         let (selector, stack, watch) = (stage.selector(), stage.stack(), self.mapper.watch.clone());
         let (slots, guests) = (stage.capacity().max(count), wave.clone());
-        let order = Order { desk, count, slots, guests, launch, selector, stack, timeout, watch };
+        let clears = stage.clears();
+        let order = Order { desk, count, slots, guests, launch, selector, stack, clears, timeout, watch };
         Ok((stage.line.order(order)?, wave))
     }
 
@@ -486,6 +491,9 @@ impl Pending {
         let endings = desk.buffers.endings(wave.jobs().len(), 0)?;
         let collected = wave.results(stage.program.compiled(), &endings, report.stopped);
         self.stats.collect += began.elapsed();
+        if let Ok(collected) = &collected {
+            stage.note_memory(&collected.memory);
+        }
         collected
     }
 

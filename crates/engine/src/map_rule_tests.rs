@@ -391,3 +391,22 @@ impl gpu_run_wasi::stdio::Output for Printer {
         Ok(bytes.len())
     }
 }
+
+/// `cargo test -p gpu-run-engine host_work -- --ignored --nocapture`
+#[test]
+#[ignore = "measures"]
+fn host_work_for_long_outputs() {
+    let learned = Some(Allowance { output: 700 << 10, ..Allowance::default() });
+    let extent = Extent { capacity: 256, learned, ..Extent::default() };
+    let mapper = Mapper::new(program(&worker(), Layout::Linear, Checks::Exact), extent, None).unwrap();
+    let jobs = || super::tests::jobs(&vec![[b'p', 200, b'p', 200, b'p', 200]; 256]);
+    let mut last = Results::default();
+    for _ in 0..6 {
+        let (results, stats) = mapper.run(jobs(), None).unwrap();
+        let bytes: usize = results.iter().map(|done| done.stdout.len()).sum();
+        let rate = bytes as f64 / stats.collect.as_secs_f64() / 1e9;
+        eprintln!("{rate:.2} GB/s of {} MB", bytes >> 20);
+        last = results;
+    }
+    drop(last);
+}

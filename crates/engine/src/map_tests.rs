@@ -21,7 +21,10 @@ fn checked_mapper(wat: &str, capacity: usize, layout: Layout, checks: Checks) ->
 fn own_mapper(wat: &str, capacity: usize, own_memory: u32) -> Mapper {
     let program = built(wat, Layout::Interleaved, Checks::Fast, own_memory);
     assert!(program.compiled().slots.own > 0, "it does not fit");
-    Mapper::new(program, Extent { capacity, ..Extent::default() }, None).unwrap()
+    let mapper = Mapper::new(program, Extent { capacity, ..Extent::default() }, None).unwrap();
+    // However few they are: a GPU sets no memory of threads' own aside for a few.
+    lock(&mapper.inner.plan).as_mut().unwrap().build = None;
+    mapper
 }
 
 pub(super) fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {

@@ -1,9 +1,9 @@
 //! What instances wrote to stdout and stderr without asking: `abi::launch` describes an outbox and its annex.
 
 use gpu_run_abi::launch::local;
-use gpu_run_device::{Buffer, Device, Result, Shared};
+use gpu_run_device::{Buffer, Device, Result, Shared, Tray};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// One for each slot, in memory both sides see; and their annexes, in the device's.
 #[derive(Debug)]
@@ -17,79 +17,148 @@ pub(crate) struct Outboxes {
 #[derive(Debug)]
 struct Annexes {
     memory: Buffer,
-    device: Arc<dyn Device>,
-    /// Where a GPU puts annexes by itself, several times faster than to any other memory of the host: one for each thread that reads.
-    trays: Mutex<Vec<Shared>>,
+    trays: Arc<Trays>,
 }
 
-impl Annexes {
-    fn trays(&self) -> std::sync::MutexGuard<'_, Vec<Shared>> {
-        self.trays.lock().unwrap_or_else(PoisonError::into_inner)
+/// Where annexes go on their way to the host: one for each thread that reads some.
+///
+/// All are made before the first launch that has annexes, and none goes before the last: a GPU frees such memory when no kernel runs, and a kernel may wait for who reads an annex.
+#[derive(Debug, Default)]
+pub(crate) struct Trays {
+    free: Mutex<Vec<Tray>>,
+    /// How many there are.
+    made: Mutex<usize>,
+    returned: Condvar,
+    /// How many threads copy from the device now.
+    copying: Mutex<usize>,
+    copied: Condvar,
+}
+
+/// Annexes that are read together take no more than this, and are full by so much: to ask for one takes as long as half a MiB.
+const TRAY: u64 = 4 << 20;
+const FULL: u64 = 2;
+/// No more are of use: together they empty trays faster than one is filled.
+const MOST_TRAYS: usize = 16;
+/// So many keep the device busy. More of them in a GPU's driver would only keep out whoever waits there for a kernel's end.
+const MOST_COPYING: usize = 3;
+
+impl Trays {
+    /// Makes them, if there are none.
+    fn prepare(&self, device: &dyn Device) -> Result<()> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_TRAYS);
+        while *made < wanted {
+            match device.tray(TRAY) {
+                Ok(tray) => self.free().push(tray),
+                // Fewer do, too.
+                Err(_) if *made > 0 => break,
+                Err(error) => return Err(error),
+            }
+            *made += 1;
+        }
+        Ok(())
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Tray>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One that is free, or will be.
+    fn take(&self) -> Tray {
+        let mut free = self.free();
+        loop {
+            match free.pop() {
+                Some(tray) => return tray,
+                None => free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Copies to a tray.
+    fn fill<'a>(&self, tray: &'a mut Tray, from: &Buffer, at: u64, length: u64) -> Result<&'a [u8]> {
+        let lock = || self.copying.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.copied.wait_while(lock(), |copying| *copying == MOST_COPYING).unwrap_or_else(PoisonError::into_inner) +=
+            1;
+        let bytes = tray.fetch(from, at, length);
+        *lock() -= 1;
+        self.copied.notify_one();
+        bytes
+    }
+
+    fn put(&self, tray: Tray) {
+        self.free().push(tray);
+        self.returned.notify_one();
     }
 }
 
-/// Reads outboxes one after the other, each with its annex.
+/// Reads outboxes one after the other, each with its annex. A thread has one at a time: another one may have to wait for its tray.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     outboxes: &'a Outboxes,
     /// Annexes from this slot's on are not read ahead.
     end: u64,
-    /// What was read last.
+    /// What was in the outbox that was read last, and in its annex, if that is longer than a tray.
     bytes: Vec<u8>,
-    tray: Option<Shared>,
+    long: Vec<u8>,
+    tray: Option<Tray>,
     /// What of the annexes is on the tray.
     on_tray: Range<u64>,
 }
 
-/// Annexes that are read together take no more than this, if they are more than one; and are full by so much. To ask for one takes as long as half a MiB.
-const TRAY: u64 = 8 << 20;
-const FULL: u64 = 2;
-
 impl Reader<'_> {
     /// What the slot's instance wrote. No length is believed.
     pub(crate) fn read(&mut self, slot: u64) -> Result<Records<'_>> {
-        let Outboxes { shared, bytes: size, .. } = self.outboxes;
+        let Outboxes { shared, bytes: size, annex_bytes, .. } = self.outboxes;
         let first = slot * size;
         let used = u64::from(shared.load_u32(first + local::OUTBOX_USED)).min(*size);
-        let used = used.saturating_sub(local::OUTBOX_HEAD) as usize;
-        let annexed = self.outboxes.annexed(slot) as usize;
-        self.bytes.resize(used + annexed, 0);
-        shared.read(first + local::OUTBOX_HEAD, &mut self.bytes[..used]);
-        if annexed > 0 {
-            self.read_annex(slot, used)?;
+        self.bytes.resize(used.saturating_sub(local::OUTBOX_HEAD) as usize, 0);
+        shared.read(first + local::OUTBOX_HEAD, &mut self.bytes);
+        let begin = slot * annex_bytes;
+        let annex = begin..begin + self.outboxes.annexed(slot);
+        if !annex.is_empty() {
+            self.fetch(slot, annex.clone())?;
         }
-        Ok(Records { rest: &self.bytes })
+        Ok(Records { rest: &self.bytes, annex: self.fetched(annex) })
     }
 
-    /// Reads a slot's annex behind the bytes that are there.
-    fn read_annex(&mut self, slot: u64, behind: usize) -> Result<()> {
+    /// Has a slot's annex at hand.
+    fn fetch(&mut self, slot: u64, annex: Range<u64>) -> Result<()> {
         let Some(annexes) = &self.outboxes.annexes else { return Ok(()) };
-        let bytes = &mut self.bytes[behind..];
-        let at = slot * self.outboxes.annex_bytes;
-        if annexes.device.properties().overcommits {
-            // The host's memory is the device's.
-            return annexes.memory.read(at, bytes);
+        let tray = self.tray.get_or_insert_with(|| annexes.trays.take());
+        if self.on_tray.start <= annex.start && annex.end <= self.on_tray.end {
+            return Ok(());
         }
-        let end = at + bytes.len() as u64;
-        if !(self.on_tray.contains(&at) && end <= self.on_tray.end) {
-            self.on_tray = at..self.outboxes.worth_reading(slot..self.end);
-            let length = self.on_tray.end - at;
-            let free = self.tray.take().or_else(|| annexes.trays().pop()).filter(|tray| tray.len() >= length);
-            let tray = free.map_or_else(|| annexes.device.share(length.next_power_of_two()), Ok)?;
-            annexes.memory.read_to(at, &tray, 0, length)?;
-            self.tray = Some(tray);
+        self.on_tray = 0..0;
+        if annex.end - annex.start <= TRAY {
+            let together = annex.start..self.outboxes.worth_reading(slot..self.end);
+            annexes.trays.fill(tray, &annexes.memory, together.start, together.end - together.start)?;
+            self.on_tray = together;
+            return Ok(());
         }
-        if let Some(tray) = &self.tray {
-            tray.read(at - self.on_tray.start, bytes);
+        self.long.clear();
+        for at in annex.clone().step_by(TRAY as usize) {
+            let part = annexes.trays.fill(tray, &annexes.memory, at, TRAY.min(annex.end - at))?;
+            self.long.extend_from_slice(part);
         }
         Ok(())
+    }
+
+    fn fetched(&self, annex: Range<u64>) -> &[u8] {
+        let length = annex.end - annex.start;
+        match &self.tray {
+            _ if length == 0 => &[],
+            Some(tray) if length <= TRAY => {
+                &tray.bytes()[(annex.start - self.on_tray.start) as usize..][..length as usize]
+            }
+            _ => &self.long,
+        }
     }
 }
 
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         if let (Some(tray), Some(annexes)) = (self.tray.take(), &self.outboxes.annexes) {
-            annexes.trays().push(tray);
+            annexes.trays.put(tray);
         }
     }
 }
@@ -106,13 +175,19 @@ pub(crate) struct Record<'a> {
 
 impl Outboxes {
     /// `total` is about what all outboxes take together; each has an annex of so many bytes.
-    pub(crate) fn new(device: &Arc<dyn Device>, slots: u64, total: u64, annex_bytes: u64) -> Result<Self> {
+    pub(crate) fn new(
+        device: &dyn Device,
+        slots: u64,
+        total: u64,
+        annex_bytes: u64,
+        trays: &Arc<Trays>,
+    ) -> Result<Self> {
         let bytes = (total / slots.max(1)).clamp(BYTES[0], BYTES[1]) & !63;
         let annexes = match annex_bytes {
             0 => None,
             _ => {
-                let (memory, trays) = (device.allocate(slots * annex_bytes)?, Mutex::default());
-                Some(Annexes { memory, device: device.clone(), trays })
+                trays.prepare(device)?;
+                Some(Annexes { memory: device.allocate(slots * annex_bytes)?, trays: trays.clone() })
             }
         };
         Ok(Self { shared: device.share(slots * bytes)?, bytes, annexes, annex_bytes })
@@ -140,7 +215,7 @@ impl Outboxes {
 
     /// For slots before this one.
     pub(crate) fn reader(&self, end: u64) -> Reader<'_> {
-        Reader { outboxes: self, end, bytes: Vec::new(), tray: None, on_tray: 0..0 }
+        Reader { outboxes: self, end, bytes: Vec::new(), long: Vec::new(), tray: None, on_tray: 0..0 }
     }
 
     /// Bytes in a slot's annex.
@@ -163,15 +238,16 @@ impl Outboxes {
     }
 }
 
-/// The writes in an outbox, in order.
+/// The writes in an outbox, in order, then those in its annex.
 #[derive(Clone, Debug)]
 pub(crate) struct Records<'a> {
     rest: &'a [u8],
+    annex: &'a [u8],
 }
 
 impl Records<'_> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+        self.rest.is_empty() && self.annex.is_empty()
     }
 }
 
@@ -179,6 +255,9 @@ impl<'a> Iterator for Records<'a> {
     type Item = Record<'a>;
 
     fn next(&mut self) -> Option<Record<'a>> {
+        if self.rest.is_empty() {
+            self.rest = std::mem::take(&mut self.annex);
+        }
         let (head, rest) = self.rest.split_first_chunk()?;
         let head = u32::from_le_bytes(*head);
         let (bytes, _) = rest.split_at_checked((head & !local::STDERR) as usize)?;
@@ -194,8 +273,8 @@ mod tests {
 
     #[test]
     fn annexes_are_read_together_while_they_are_half_full_and_fit_the_tray() {
-        let annex = 3 << 20;
-        let outboxes = Outboxes::new(&gpu_run_device::open("cpu").unwrap(), 6, 0, annex).unwrap();
+        let annex = TRAY / 8 * 3;
+        let outboxes = Outboxes::new(&*gpu_run_device::open("cpu").unwrap(), 6, 0, annex, &Arc::default()).unwrap();
         for (slot, used) in [annex, annex / 2, annex, annex / 2 - 4, annex * 2, 0].into_iter().enumerate() {
             outboxes.shared.store_u32(slot as u64 * outboxes.bytes + local::OUTBOX_ANNEX_USED, used as u32);
         }
@@ -206,11 +285,32 @@ mod tests {
     }
 
     #[test]
+    fn an_annex_longer_than_a_tray_is_read_whole_and_so_are_its_neighbours() {
+        let annex = 2 * TRAY + 4096;
+        let outboxes = Outboxes::new(&*gpu_run_device::open("cpu").unwrap(), 3, 0, annex, &Arc::default()).unwrap();
+        let written = |slot: u64, length: u64| -> Vec<u8> { (0..length).map(|at| (at * 7 + slot) as u8).collect() };
+        let lengths = [5000, annex - 4, TRAY];
+        for (slot, length) in (0..).zip(lengths) {
+            let used = length + local::RECORD_HEAD;
+            let record = [&(length as u32).to_le_bytes()[..], &written(slot, length)].concat();
+            outboxes.annexes.as_ref().unwrap().memory.write(slot * annex, &record[..used.min(annex) as usize]).unwrap();
+            outboxes.shared.store_u32(slot * outboxes.bytes + local::OUTBOX_ANNEX_USED, used as u32);
+        }
+        let mut reader = outboxes.reader(3);
+        // The second one is not on the tray: what was there is not taken for it, nor for the first.
+        for slot in [0, 1, 0, 2, 1] {
+            let records = reader.read(slot).unwrap();
+            let bytes: Vec<_> = records.flat_map(|record| record.bytes.to_vec()).collect();
+            assert!(bytes == written(slot, lengths[slot as usize]), "of slot {slot}");
+        }
+    }
+
+    #[test]
     fn a_record_that_claims_more_than_there_is_ends_the_outbox() {
         let record = |head: u32, bytes: &[u8]| [&head.to_le_bytes(), bytes].concat();
         let good = [record(5, b"hello\0\0\0"), record(local::record(true, 2), b"no")].concat();
         let seen = |bytes: &[u8]| -> Vec<(bool, Vec<u8>)> {
-            Records { rest: bytes }.map(|record| (record.is_stderr, record.bytes.to_vec())).collect()
+            Records { rest: bytes, annex: &[] }.map(|record| (record.is_stderr, record.bytes.to_vec())).collect()
         };
         assert_eq!(seen(&good), [(false, b"hello".to_vec()), (true, b"no".to_vec())]);
         let bad = [good.clone(), vec![0; 2], record(1 << 30, b"x")].concat();

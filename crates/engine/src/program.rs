@@ -185,10 +185,6 @@ impl Program {
         &*self.device
     }
 
-    pub(crate) fn shared_device(&self) -> &Arc<dyn Device> {
-        &self.device
-    }
-
     pub(crate) fn module(&self) -> &Arc<dyn Module> {
         &self.module
     }

@@ -51,10 +51,12 @@ const LONG: usize = 64 << 10;
 impl Recycled {
     /// An empty one with room for so many bytes.
     pub(crate) fn take(&self, bytes: usize) -> Vec<u8> {
-        let used = if bytes < LONG { None } else { self.lock().pop() };
-        let mut vector = used.unwrap_or_default();
-        vector.reserve_exact(bytes);
-        vector
+        if bytes < LONG {
+            return Vec::with_capacity(bytes);
+        }
+        // Outputs of one program are about as long: one has room for the others. To enlarge a vector would copy what was in it.
+        let used = self.lock().pop().filter(|vector| vector.capacity() >= bytes);
+        used.unwrap_or_else(|| Vec::with_capacity(bytes.next_multiple_of(LONG)))
     }
 
     fn give(&self, vectors: impl Iterator<Item = Vec<u8>>) {

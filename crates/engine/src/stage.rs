@@ -10,14 +10,14 @@ use crate::error::Error;
 use crate::inputs::Inputs;
 use crate::line::{Desk, Desks, Line, SlotSpace, Unlaunched};
 use crate::map::Extent;
-use crate::outbox::Outboxes;
+use crate::outbox::{Outboxes, Trays};
 use crate::program::Program;
 use crate::tune::Variant;
 use gpu_run_abi::Layout;
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Error as DeviceError, Patience, describe_holders};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How instances are to run.
@@ -58,8 +58,12 @@ pub(crate) struct Stage {
     stack: AtomicU32,
     /// Whether more than `capacity` would fit.
     is_full: bool,
+    slot_bytes: u64,
+    /// What memory an instance had in the end, of those that ran last.
+    memory: AtomicU64,
     /// What all outboxes take together.
     outbox_bytes: u64,
+    trays: Arc<Trays>,
 }
 
 /// What instances call.
@@ -84,6 +88,20 @@ impl Stage {
         self.stack.load(Ordering::Relaxed)
     }
 
+    /// What memories instances had when they ended.
+    pub(crate) fn note_memory(&self, memories: &[u64]) {
+        let mean = memories.iter().sum::<u64>() / memories.len().max(1) as u64;
+        self.memory.store(mean, Ordering::Relaxed);
+    }
+
+    /// Whether slots are to be cleared before a launch, all of them: a GPU does that several times faster than instances that clear what the last ones left.
+    pub(crate) fn clears(&self) -> bool {
+        let slots = &self.program.compiled().slots;
+        let used = self.memory.load(Ordering::Relaxed).saturating_sub(slots.low);
+        let is_much = slots.own == 0 && used >= self.slot_bytes / 2;
+        is_much && !self.program.device().properties().overcommits
+    }
+
     pub(crate) fn desk(&self) -> Result<Desk, Error> {
         let (device, slots) = (self.program.device(), self.capacity() as u64);
         let annex_bytes = self.plan.allowance.output;
@@ -91,7 +109,7 @@ impl Stage {
             buffers: LaunchBuffers::new(device, self.program.compiled(), self.capacity())?,
             inputs: device.allocate(slots * 2 * WORD)?,
             strings: None,
-            outboxes: Arc::new(Outboxes::new(self.program.shared_device(), slots, self.outbox_bytes, annex_bytes)?),
+            outboxes: Arc::new(Outboxes::new(device, slots, self.outbox_bytes, annex_bytes, &self.trays)?),
         })
     }
 }
@@ -110,6 +128,7 @@ pub(crate) struct Stages {
     called: Called,
     bounds: Mutex<Bounds>,
     space: Arc<SlotSpace>,
+    trays: Arc<Trays>,
     programs: Mutex<HashMap<Sibling, Arc<Program>>>,
     stages: Mutex<Vec<Arc<Stage>>>,
 }
@@ -128,6 +147,7 @@ impl Stages {
             called,
             bounds: Mutex::new(bounds),
             space: Arc::default(),
+            trays: Arc::default(),
             programs: Mutex::default(),
             stages: Mutex::default(),
         })
@@ -362,7 +382,10 @@ impl Stages {
             capacity: AtomicUsize::new(wanted.min(fitting)),
             stack: AtomicU32::new(stack),
             is_full: fitting <= wanted,
+            slot_bytes: sizes.slot_bytes,
+            memory: AtomicU64::new(0),
             outbox_bytes: self.extent.limits.outbox_bytes,
+            trays: self.trays.clone(),
         })
     }
 

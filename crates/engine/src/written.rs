@@ -14,7 +14,7 @@ use crate::compile::Compiled;
 use crate::error::Error;
 use crate::journal::{Answered, Journal, Random};
 use crate::map::{Job, NUMBER};
-use crate::outbox::{Outboxes, Record};
+use crate::outbox::{Outboxes, Reader, Record};
 use crate::program::End;
 use crate::results::{Piece, Recycled};
 use crate::wave::stillborn;
@@ -249,7 +249,7 @@ impl Wave {
             let denied = Denied::growth(compiled, self.given.max_memory, &ending);
             if self.given.is_last && self.kept[slot].get().is_some() {
                 // Out of the pool, which knows what is too much.
-                self.heard(slot as u32);
+                self.hear(&mut outboxes, slot as u32);
             }
             let records = outboxes.read(slot as u64)?;
             let parts = |is_stderr| {
@@ -285,6 +285,27 @@ impl Wave {
         }
         all.pieces.push(piece);
         Ok(all)
+    }
+
+    /// Takes what is in a slot's outbox.
+    fn hear(&self, outboxes: &mut Reader<'_>, slot: u32) {
+        // If it cannot be read, the device is lost, and its launch says so.
+        let Ok(records) = outboxes.read(slot.into()) else { return };
+        let is_empty = records.is_empty();
+        for Record { is_stderr, bytes } in records {
+            let kept = self.kept(slot as usize);
+            // What does not fit is told by `cut`: the guest has gone on long ago.
+            let _ = if is_stderr { kept.stderr.clone().write(bytes) } else { kept.stdout.clone().write(bytes) };
+        }
+        if !is_empty {
+            self.outboxes.clear(slot.into());
+        }
+        if let Some(kept) = self.kept[slot as usize].get() {
+            let length = self.jobs()[slot as usize].stdin.len();
+            let left = (self.outboxes.stdin_left(slot.into()) as usize).min(length);
+            // What the host has read for it is more than the device knows of.
+            kept.taken.fetch_max(length - left, Ordering::Relaxed);
+        }
     }
 
     fn kept(&self, slot: usize) -> &Kept {
@@ -353,24 +374,7 @@ fn without_first<'a>(parts: impl Iterator<Item = &'a [u8]>, mut count: usize) ->
 
 impl Quiet for Wave {
     fn heard(&self, slot: u32) {
-        let mut outbox = self.outboxes.reader(u64::from(slot) + 1);
-        // If it cannot be read, the device is lost, and its launch says so.
-        let Ok(records) = outbox.read(slot.into()) else { return };
-        let is_empty = records.is_empty();
-        for Record { is_stderr, bytes } in records {
-            let kept = self.kept(slot as usize);
-            // What does not fit is told by `cut`: the guest has gone on long ago.
-            let _ = if is_stderr { kept.stderr.clone().write(bytes) } else { kept.stdout.clone().write(bytes) };
-        }
-        if !is_empty {
-            self.outboxes.clear(slot.into());
-        }
-        if let Some(kept) = self.kept[slot as usize].get() {
-            let length = self.jobs()[slot as usize].stdin.len();
-            let left = (self.outboxes.stdin_left(slot.into()) as usize).min(length);
-            // What the host has read for it is more than the device knows of.
-            kept.taken.fetch_max(length - left, Ordering::Relaxed);
-        }
+        self.hear(&mut self.outboxes.reader(u64::from(slot) + 1), slot);
     }
 
     fn context(&self, slot: u32) -> Option<Context> {

@@ -217,6 +217,8 @@ impl SlotLayout {
             TablePlace { at, capacity, length }
         };
         let tables = module.tables.iter().zip(lengths).map(place).collect();
+        // What a program aligns is aligned where it lies, too.
+        let memory = memory.next_multiple_of(LINE);
         let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
         let near = low(module, (STACK_OWN + FRAMES_OWN * module.largest_frame()).min(MOST_OWN));
         let is_alone = matches!(module.memories[..], [memory] if !memory.shared);

@@ -4,7 +4,7 @@ use crate::args::LayoutChoice;
 use crate::failure::Failure;
 use crate::run::is_gpu;
 use crate::source::Source;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use bytes::Bytes;
 use gpu_run_device::Device;
 use gpu_run_engine::cache::{Cache, Options};
@@ -13,7 +13,8 @@ use gpu_run_engine::{
     RunStats, SLOW, Variant, measure, variants,
 };
 use gpu_run_wasi::Builder;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -192,32 +193,51 @@ fn fastest(
     Ok(best.map(|(variant, _)| variant))
 }
 
-/// Batches of so many instances, one after the other until the budget is spent: how many instances a second, from the first job to the last
-/// outcome, and what those of `sample` wrote in the last batch. While one batch runs the next is begun, as in `gpu-run map`.
+/// Batches of so many instances until the budget is spent, the next begun while one runs, as in `gpu-run map`: what `each` is told of every one, and how many instances a second there were, from
+/// the first job to the last outcome.
+pub(super) fn batches(
+    loaded: &Loaded,
+    instances: u32,
+    budget: Duration,
+    mut each: impl FnMut(Results, RunStats) -> Result<()>,
+) -> Result<f64> {
+    let began = Instant::now();
+    let mut done = 0;
+    let (begun, pending) = mpsc::sync_channel(0);
+    thread::scope(|scope| {
+        // To begin may wait for another batch to be finished: that is another thread's.
+        let beginning = scope.spawn(move || -> Result<()> {
+            while begun.send(begin(loaded, instances)?).is_ok() && began.elapsed() < budget {}
+            Ok(())
+        });
+        let finished = pending.into_iter().try_for_each(|pending: Pending| {
+            let (results, stats) = pending.finish()?;
+            done += results.len();
+            each(results, stats)
+        });
+        let begun = beginning.join().map_err(|_| anyhow!("the thread that begins batches panicked"))?;
+        finished.and(begun)
+    })?;
+    Ok(done as f64 / began.elapsed().as_secs_f64())
+}
+
+/// The same, with what the instances of `sample` wrote in the last batch.
 pub(super) fn run_device(
     loaded: &Loaded,
     instances: u32,
     sample: &[u32],
     budget: Duration,
 ) -> Result<(Vec<Vec<u8>>, f64)> {
-    let began = Instant::now();
-    let (mut done, mut stats) = (0, RunStats::default());
-    let mut next = begin(loaded, instances)?;
-    loop {
-        let more = began.elapsed() < budget;
-        let after = if more { Some(begin(loaded, instances)?) } else { None };
-        let (results, spent) = next.finish()?;
-        done += results.len();
-        stats.add(&spent);
+    let (mut all, mut last) = (RunStats::default(), Results::default());
+    let rate = batches(loaded, instances, budget, |results, stats| {
+        all.add(&stats);
         check_all(&results)?;
-        let Some(after) = after else {
-            let took = began.elapsed();
-            tracing::debug!(?stats, ?took, "ran");
-            let stdout = |instance: &u32| results.get(*instance as usize).map(|done| done.stdout.to_vec());
-            return Ok((sample.iter().filter_map(stdout).collect(), done as f64 / took.as_secs_f64()));
-        };
-        next = after;
-    }
+        last = results;
+        Ok(())
+    })?;
+    tracing::debug!(stats = ?all, rate, "ran");
+    let stdout = |instance: &u32| last.get(*instance as usize).map(|done| done.stdout.to_vec());
+    Ok((sample.iter().filter_map(stdout).collect(), rate))
 }
 
 /// One instance alone: how long it takes.

@@ -137,7 +137,12 @@ fn rates(loaded: &Loaded, wasmtime: &OnWasmtime, batch: u32, budget: Duration) -
     let seen: Vec<OnceLock<Outcome>> = (0..batch).map(|_| OnceLock::new()).collect();
     let mut comparison = None;
     for _ in 0..ROUNDS {
-        let (results, rate) = round(loaded, batch, budget)?;
+        let mut results = Results::default();
+        let rate = on_device::batches(loaded, batch, budget, |last, stats| {
+            tracing::debug!(?stats, "ran");
+            results = last;
+            Ok(())
+        })?;
         ours = ours.max(rate);
         let look = |instance: u32, ran: Ran| {
             let _ = seen[instance as usize].set(Outcome::of_wasmtime(&ran));
@@ -149,22 +154,6 @@ fn rates(loaded: &Loaded, wasmtime: &OnWasmtime, batch: u32, budget: Duration) -
         }
     }
     Ok(([ours, theirs], comparison.unwrap_or_default()))
-}
-
-/// Batches one after the other until the budget is spent, the next begun while one runs, as in `gpu-run map`: the last one's results, and records a second.
-fn round(loaded: &Loaded, batch: u32, budget: Duration) -> Result<(Results, f64)> {
-    let began = Instant::now();
-    let mut done = 0;
-    let mut next = on_device::begin(loaded, batch)?;
-    loop {
-        let after = if began.elapsed() < budget { Some(on_device::begin(loaded, batch)?) } else { None };
-        let (results, _) = next.finish()?;
-        done += results.len();
-        match after {
-            Some(after) => next = after,
-            None => return Ok((results, done as f64 / began.elapsed().as_secs_f64())),
-        }
-    }
 }
 
 /// What became of a record, short enough to be kept of all.

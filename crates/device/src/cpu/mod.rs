@@ -27,7 +27,7 @@ mod stack;
 
 use crate::fault::{self, Lost};
 use crate::{
-    Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service, Shared,
+    Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service, Shared, Tray,
 };
 use compile::{Kernel, Object, Program};
 use launch::Launch;
@@ -125,6 +125,10 @@ impl Device for Cpu {
         let mapping = Mapping::new(bytes)?;
         // SAFETY: the mapping is at least that long, page-aligned, moves along as the owner, and no reference into it exists.
         Ok(unsafe { Shared::new(mapping.base(), bytes, mapping.address(), mapping) })
+    }
+
+    fn tray(&self, bytes: u64) -> Result<Tray> {
+        Ok(Tray::new(vec![0; bytes as usize]))
     }
 
     fn code_target(&self) -> Result<CodeTarget> {

@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::driver::{Code, HOST_DEVICEMAP, HOST_PORTABLE};
-use crate::memory::Backing;
-use crate::{Error, Result, Shared};
+use crate::memory::{Backing, TrayBacking};
+use crate::{Error, Result, Shared, Tray};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -108,21 +108,55 @@ impl Drop for HostMemory {
     }
 }
 
+impl HostMemory {
+    /// Zeroed; at least a byte.
+    fn new(context: &Arc<Context>, len: u64) -> Result<Self> {
+        let out_of_memory = || Error::OutOfMemory { wanted: len };
+        let bytes = usize::try_from(len).map_err(|_| out_of_memory())?.max(1);
+        let driver = context.enter()?;
+        let mut pointer = null_mut();
+        // SAFETY: entered; one pointer is written.
+        unsafe { driver.cuMemHostAlloc(&mut pointer, bytes, HOST_PORTABLE | HOST_DEVICEMAP) }
+            .map_err(|e| e.taking(len))?;
+        let pointer = NonNull::new(pointer.cast::<u8>()).ok_or_else(out_of_memory)?;
+        let memory = Self { context: context.clone(), pointer };
+        // SAFETY: `bytes` bytes were just allocated, and nobody else knows of them.
+        unsafe { pointer.write_bytes(0, bytes) };
+        Ok(memory)
+    }
+}
+
 /// Memory that host and GPU both see, zeroed.
 pub(super) fn share(context: &Arc<Context>, len: u64) -> Result<Shared> {
-    let out_of_memory = || Error::OutOfMemory { wanted: len };
-    let bytes = usize::try_from(len).map_err(|_| out_of_memory())?.max(1);
-    let driver = context.enter()?;
-    let mut pointer = null_mut();
-    // SAFETY: entered; one pointer is written.
-    unsafe { driver.cuMemHostAlloc(&mut pointer, bytes, HOST_PORTABLE | HOST_DEVICEMAP) }.map_err(|e| e.taking(len))?;
-    let pointer = NonNull::new(pointer.cast::<u8>()).ok_or_else(out_of_memory)?;
-    let owner = HostMemory { context: context.clone(), pointer };
-    // SAFETY: `bytes` bytes were just allocated, and nobody else knows of them.
-    unsafe { pointer.write_bytes(0, bytes) };
+    let owner = HostMemory::new(context, len)?;
+    let (driver, pointer) = (context.enter()?, owner.pointer);
     let mut address = 0;
     // SAFETY: entered; allocated above with `HOST_DEVICEMAP`, and one address is written.
     unsafe { driver.cuMemHostGetDevicePointer_v2(&mut address, pointer.as_ptr().cast(), 0) }?;
     // SAFETY: at least `len` bytes, in whole pages, that live as long as the owner; no reference into them exists.
     Ok(unsafe { Shared::new(pointer, len, address, owner) })
+}
+
+/// See [`crate::Tray`]: memory that the GPU writes to only in `fetch`.
+struct HostTray {
+    memory: HostMemory,
+    len: usize,
+}
+
+impl TrayBacking for HostTray {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `len` bytes, zeroed when they were allocated, that live as long as `self`; what writes there has `&mut self` and waits until it is done.
+        unsafe { std::slice::from_raw_parts(self.memory.pointer.as_ptr(), self.len) }
+    }
+    unsafe fn fetch(&mut self, from: &dyn Backing, at: u64, len: usize) -> Result<()> {
+        if from.device() != Arc::as_ptr(&self.memory.context).addr() {
+            return Err(Error::Unavailable("memory of one device cannot be copied by another".into()));
+        }
+        // SAFETY: the caller's.
+        unsafe { from.read(at, self.memory.pointer.as_ptr(), len) }
+    }
+}
+
+pub(super) fn tray(context: &Arc<Context>, len: u64) -> Result<Tray> {
+    Ok(Tray::new(HostTray { memory: HostMemory::new(context, len)?, len: len as usize }))
 }

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! While a kernel runs, memory may be read and written, and allocated. What waits for the kernel to end, so that a `service`
-//! must not do it: dropping a [`Buffer`] or a [`Shared`], [`Buffer::zero`] where the kernel fills the GPU, [`Device::load_code`] and
+//! must not do it: dropping a [`Buffer`], a [`Shared`] or a [`Tray`], [`Buffer::zero`] where the kernel fills the GPU, [`Device::load_code`] and
 //! [`Device::compile`] unless it is `untried`, and a launch with another stack size.
 //!
 //! A fault loses the context with all that is in it: every later call on the same device says so again, and on a real card so does [`open`]: the
@@ -29,7 +29,7 @@ mod queue;
 mod split;
 
 use crate::{
-    Buffer, CodeOptions, CodeTarget, Device, Error, Holder, Module, Patience, Properties, Result, Shared,
+    Buffer, CodeOptions, CodeTarget, Device, Error, Holder, Module, Patience, Properties, Result, Shared, Tray,
     describe_holders,
 };
 use context::Context;
@@ -250,6 +250,10 @@ impl Device for Cuda {
 
     fn share(&self, bytes: u64) -> Result<Shared> {
         memory::share(&self.context, bytes)
+    }
+
+    fn tray(&self, bytes: u64) -> Result<Tray> {
+        memory::tray(&self.context, bytes)
     }
 
     fn code_target(&self) -> Result<CodeTarget> {

@@ -3,7 +3,7 @@
 //! Bytes go one by one until the destination is at a cell's border, then cell by cell, then the rest one by one. Where source and
 //! destination lie differently in their cells, each cell that is written is shifted together from two that are read.
 
-use crate::code::Code;
+use crate::code::{Code, block_args};
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
@@ -13,8 +13,9 @@ use gpu_run_abi::layout::WORD;
 
 /// Cells moved in one round of a long copy: as many loads are under way at once.
 const ROUND: i64 = 4;
-/// Bytes, or words of a table, between two looks at the stop word.
+/// Bytes between two looks at the stop word, and words of a table.
 const STRETCH: i64 = 64 << 10;
+const STRETCH_WORDS: i64 = 16 << 10;
 
 /// One side of a copy: an address that moves.
 #[derive(Clone, Copy)]
@@ -26,16 +27,17 @@ pub(super) enum Side {
 }
 
 impl Side {
-    fn guest(code: &mut Code<'_>, env: &Env<'_>, param: usize) -> Self {
-        let (at, memory) = (parameter(code, param), code.memory_address(env.slots));
-        Side::Guest(at, memory)
+    /// In memory 0.
+    fn guest(code: &mut Code<'_>, env: &Env<'_>, at: Value) -> Self {
+        let memory = code.memory_address(env.slots);
+        Side::guest_in(code, at, memory)
     }
-    /// In the memory at the device address that another parameter has.
-    pub(super) fn guest_in(code: &mut Code<'_>, param: usize, memory: usize) -> Self {
-        Side::Guest(parameter(code, param), code.param(memory))
+    /// In the memory at a device address.
+    pub(super) fn guest_in(code: &mut Code<'_>, at: Value, memory: Value) -> Self {
+        Side::Guest(code.variable(types::I32, at), memory)
     }
-    pub(super) fn plain(code: &mut Code<'_>, param: usize) -> Self {
-        Side::Plain(parameter(code, param))
+    pub(super) fn plain(code: &mut Code<'_>, at: Value) -> Self {
+        Side::Plain(code.variable(types::I64, at))
     }
     fn variable(self) -> Variable {
         match self {
@@ -102,43 +104,119 @@ fn cell_type(code: &Code<'_>) -> Type {
 }
 
 pub(super) fn guest_write(code: &mut Code<'_>, env: &Env<'_>) {
-    let (to, from) = (Side::guest(code, env, 1), Side::plain(code, 2));
-    copy_forward(code, to, from);
-    code.ins().return_(&[]);
+    copy_apart(code, |code, to, from| (Side::guest(code, env, to), Side::plain(code, from)));
 }
 
 pub(super) fn guest_read(code: &mut Code<'_>, env: &Env<'_>) {
-    let (to, from) = (Side::plain(code, 1), Side::guest(code, env, 2));
-    copy_forward(code, to, from);
-    code.ins().return_(&[]);
+    copy_apart(code, |code, to, from| (Side::plain(code, to), Side::guest(code, env, from)));
 }
 
 pub(super) fn guest_copy(code: &mut Code<'_>, env: &Env<'_>) {
-    copy(code, |code| (Side::guest(code, env, 1), Side::guest(code, env, 2)));
+    copy(code, |code, to, from| (Side::guest(code, env, to), Side::guest(code, env, from)));
 }
 
-/// As memmove does, and returns. The sides are made anew for each direction.
-pub(super) fn copy(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>) -> (Side, Side)) {
-    // Going forward is right unless the destination begins inside the source: then every byte must be read before it is written. In two
-    // memories either way is.
-    let (to, from, length) = (code.param(1), code.param(2), code.param(3));
-    let distance = code.ins().isub(to, from);
-    let inside = code.ins().icmp(IntCC::UnsignedLessThan, distance, length);
-    let (backward, forward) = (code.b.create_block(), code.b.create_block());
-    code.ins().brif(inside, backward, &[], forward, &[]);
-    code.open(forward);
-    let (to, from) = sides(code);
-    copy_forward(code, to, from);
-    code.ins().return_(&[]);
-    code.open(backward);
-    let (to, from) = sides(code);
-    copy_backward(code, to, from);
+/// As memcpy does, and returns: parameters 1 and 2 are where to and from, 3 how many bytes.
+pub(super) fn copy_apart(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Value, Value) -> (Side, Side)) {
+    let addresses = [code.param(1), code.param(2)];
+    in_stretches(code, addresses, None, |code, [to, from], length| {
+        let (to, from) = sides(code, to, from);
+        copy_forward(code, to, from, length);
+    });
+}
+
+/// As memmove does, and returns, with the same parameters. In two memories either way is right.
+pub(super) fn copy(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Value, Value) -> (Side, Side)) {
+    // Going forward is right unless the destination begins inside the source: then every byte must be read before it is written.
+    let is_inside = |code: &mut Code<'_>, [to, from]: [Value; 2], length: Value| {
+        let distance = code.ins().isub(to, from);
+        code.ins().icmp(IntCC::UnsignedLessThan, distance, length)
+    };
+    let addresses = [code.param(1), code.param(2)];
+    in_stretches(code, addresses, Some(&is_inside), |code, [to, from], length| {
+        let inside = is_inside(code, [to, from], length);
+        let (backward, forward, done) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
+        code.ins().brif(inside, backward, &[], forward, &[]);
+        for (block, copy) in
+            [(forward, copy_forward as fn(&mut Code<'_>, Side, Side, Value)), (backward, copy_backward)]
+        {
+            code.open(block);
+            let (to, from) = sides(code, to, from);
+            copy(code, to, from, length);
+            code.ins().jump(done, &[]);
+        }
+        code.open(done);
+    });
+}
+
+/// Whether to begin at the far end, by two addresses and a length.
+type FromEnd<'a> = Option<&'a dyn Fn(&mut Code<'_>, [Value; 2], Value) -> Value>;
+
+/// Does as many bytes as parameter 3 says, and returns: `part` does [`STRETCH`] of them at most, and in between there is a look at the stop word. One part is nearly always all: what is before it
+/// and behind is a branch each.
+fn in_stretches<const N: usize>(
+    code: &mut Code<'_>,
+    addresses: [Value; N],
+    from_end: FromEnd<'_>,
+    part: impl FnOnce(&mut Code<'_>, [Value; N], Value),
+) {
+    let length = code.param(3);
+    let [first, long, next, done] = [(); 4].map(|()| code.b.create_block());
+    let types = addresses.map(|address| code.b.func.dfg.value_type(address));
+    let now = addresses.map(|address| {
+        let ty = code.b.func.dfg.value_type(address);
+        code.b.append_block_param(first, ty)
+    });
+    let [bytes, rest, back] = [(); 3].map(|()| code.b.append_block_param(first, types::I32));
+    let go = |code: &mut Code<'_>, addresses: [Value; N], rest: [Value; 3]| {
+        code.ins().jump(first, &block_args(&[&addresses[..], &rest].concat()));
+    };
+    let step = |code: &mut Code<'_>, addresses: [Value; N], by: Value| {
+        std::array::from_fn(|i| {
+            let by = if types[i] == types::I64 { code.ins().sextend(types::I64, by) } else { by };
+            code.ins().iadd(addresses[i], by)
+        })
+    };
+    let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, STRETCH);
+    let none = code.i32(0);
+    let all = [&addresses[..], &[length, none, none]].concat();
+    code.ins().brif(is_long, long, &[], first, &block_args(&all));
+
+    code.b.set_cold_block(long);
+    code.open(long);
+    let stretch = code.i32(STRETCH);
+    let left = code.ins().isub(length, stretch);
+    let (begin, is_back) = match (from_end, <[Value; 2]>::try_from(&addresses[..])) {
+        (Some(from_end), Ok(both)) => {
+            let is_back = from_end(code, both, length);
+            (code.ins().select(is_back, left, none), code.ins().uextend(types::I32, is_back))
+        }
+        _ => (none, none),
+    };
+    let begin = step(code, addresses, begin);
+    go(code, begin, [stretch, left, is_back]);
+
+    code.b.switch_to_block(first);
+    part(code, now, bytes);
+    code.ins().brif(rest, next, &[], done, &[]);
+
+    code.b.set_cold_block(next);
+    code.open(next);
+    code.check_stop_of_slot();
+    let stretch = code.i32(STRETCH);
+    let more = code.ins().umin(rest, stretch);
+    let left = code.ins().isub(rest, more);
+    let down = code.ins().ineg(more);
+    let by = code.ins().select(back, down, stretch);
+    let begin = step(code, now, by);
+    go(code, begin, [more, left, back]);
+    code.b.seal_block(first);
+    code.open(done);
     code.ins().return_(&[]);
 }
 
-/// Copies upwards, as many bytes as parameter 3 says.
-pub(super) fn copy_forward(code: &mut Code<'_>, to: Side, from: Side) {
-    let left = parameter(code, 3);
+/// Copies upwards.
+fn copy_forward(code: &mut Code<'_>, to: Side, from: Side, length: Value) {
+    let left = code.variable(types::I32, length);
     let byte = move |code: &mut Code<'_>| {
         let value = from.load_byte(code);
         to.store_byte(code, value);
@@ -186,7 +264,8 @@ struct Cells {
 fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
     for count in [ROUND, 1] {
-        rounds(code, left, count, |code| {
+        let whole = |code: &mut Code<'_>| at_least(code, left, count * cell);
+        code.while_loop(whole, |code| {
             let (target, source) = (code.b.use_var(to.at), code.b.use_var(from.at));
             let values: Vec<_> =
                 (0..count).map(|i| code.ins().load(ty, from.flags, source, (i * from.stride) as i32)).collect();
@@ -212,7 +291,8 @@ fn shifted_cells(code: &mut Code<'_>, to: Cells, from: Cells, skip: Value, left:
     let down = code.ins().imul_imm_s(skip, 8);
     let full = code.i32(cell * 8);
     let up = code.ins().isub(full, down);
-    long_loop(code, left, cell, |code| {
+    let more = |code: &mut Code<'_>| code.b.use_var(left);
+    code.while_loop(more, |code| {
         add(code, from.at, from.stride);
         let (source, target, low) = (code.b.use_var(from.at), code.b.use_var(to.at), code.b.use_var(before));
         let high = code.ins().load(ty, from.flags, source, 0);
@@ -226,9 +306,9 @@ fn shifted_cells(code: &mut Code<'_>, to: Cells, from: Cells, skip: Value, left:
 }
 
 /// Copies downwards: by cells where both sides lie the same way in theirs, else by bytes.
-fn copy_backward(code: &mut Code<'_>, to: Side, from: Side) {
+fn copy_backward(code: &mut Code<'_>, to: Side, from: Side, length: Value) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
-    let (left, length) = (parameter(code, 3), code.param(3));
+    let left = code.variable(types::I32, length);
     for side in [to, from] {
         side.advance_by(code, length);
     }
@@ -243,7 +323,8 @@ fn copy_backward(code: &mut Code<'_>, to: Side, from: Side) {
     let alike = code.ins().icmp(IntCC::Equal, a, b);
     code.if_then(alike, false, |code| {
         bytes_to_cell(code, to, left, byte);
-        long_loop(code, left, cell, |code| {
+        let whole = |code: &mut Code<'_>| at_least(code, left, cell);
+        code.while_loop(whole, |code| {
             from.advance(code, -cell);
             to.advance(code, -cell);
             let (load, store) = (from.flags(code), to.flags(code));
@@ -253,18 +334,25 @@ fn copy_backward(code: &mut Code<'_>, to: Side, from: Side) {
             add(code, left, -cell);
         });
     });
-    long_loop(code, left, 1, byte);
+    while_any(code, left, byte);
 }
 
 pub(super) fn guest_fill(code: &mut Code<'_>, env: &Env<'_>) {
-    let to = Side::guest(code, env, 1);
-    fill(code, to);
+    fill(code, |code, to| Side::guest(code, env, to));
 }
 
-/// Sets as many bytes as parameter 3 says to what parameter 2 does, and returns.
-pub(super) fn fill(code: &mut Code<'_>, to: Side) {
+/// Sets as many bytes as parameter 3 says, from where parameter 1 does, to what parameter 2 does, and returns.
+pub(super) fn fill(code: &mut Code<'_>, side: impl Fn(&mut Code<'_>, Value) -> Side) {
+    let addresses = [code.param(1)];
+    in_stretches(code, addresses, None, |code, [to], length| {
+        let to = side(code, to);
+        fill_part(code, to, length);
+    });
+}
+
+fn fill_part(code: &mut Code<'_>, to: Side, length: Value) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
-    let left = parameter(code, 3);
+    let left = code.variable(types::I32, length);
     let value = code.param(2);
     let byte = move |code: &mut Code<'_>| {
         to.store_byte(code, value);
@@ -283,7 +371,8 @@ pub(super) fn fill(code: &mut Code<'_>, to: Side) {
         let (target, rest) = (code.variable(types::I64, target), code.variable(types::I32, bytes));
         let stride = to.stride(code);
         for count in [ROUND, 1] {
-            rounds(code, rest, count, |code| {
+            let whole = |code: &mut Code<'_>| at_least(code, rest, count * cell);
+            code.while_loop(whole, |code| {
                 let (flags, at) = (to.flags(code), code.b.use_var(target));
                 for i in 0..count {
                     code.ins().store(flags, pattern, at, (i * stride) as i32);
@@ -298,7 +387,6 @@ pub(super) fn fill(code: &mut Code<'_>, to: Side) {
         code.b.def_var(left, none);
     });
     while_any(code, left, byte);
-    code.ins().return_(&[]);
 }
 
 pub(super) fn words_copy(code: &mut Code<'_>, _: &Env<'_>) {
@@ -347,25 +435,31 @@ fn words(
     mut value: impl FnMut(&mut Code<'_>, Value) -> Value,
 ) {
     let (to, from) = (code.variable(types::I64, to), code.variable(types::I64, from));
-    let left = parameter(code, 3);
+    let left = code.param(3);
+    let left = code.variable(types::I32, left);
     let flags = code.trusted(region::TABLE);
-    long_loop(code, left, 1, |code| {
-        let (source, target) = (code.b.use_var(from), code.b.use_var(to));
-        let word = value(code, source);
-        code.word_store(word, flags, target, 0);
-        for (variable, at, step) in [(from, source, from_step), (to, target, to_step)] {
-            let next = code.ins().iadd(at, step);
-            code.b.def_var(variable, next);
-        }
-        add(code, left, -1);
+    let more = |code: &mut Code<'_>| code.b.use_var(left);
+    code.while_loop(more, |code| {
+        let (all, stretch) = (code.b.use_var(left), code.i32(STRETCH_WORDS));
+        let now = code.ins().umin(all, stretch);
+        let end = code.ins().isub(all, now);
+        let is_more = |code: &mut Code<'_>| {
+            let left = code.b.use_var(left);
+            code.ins().icmp(IntCC::NotEqual, left, end)
+        };
+        code.while_loop(is_more, |code| {
+            let (source, target) = (code.b.use_var(from), code.b.use_var(to));
+            let word = value(code, source);
+            code.word_store(word, flags, target, 0);
+            for (variable, at, step) in [(from, source, from_step), (to, target, to_step)] {
+                let next = code.ins().iadd(at, step);
+                code.b.def_var(variable, next);
+            }
+            add(code, left, -1);
+        });
+        code.if_then(end, true, |code| code.check_stop_of_slot());
     });
     code.ins().return_(&[]);
-}
-
-fn parameter(code: &mut Code<'_>, param: usize) -> Variable {
-    let value = code.param(param);
-    let ty = code.b.func.dfg.value_type(value);
-    code.variable(ty, value)
 }
 
 fn add(code: &mut Code<'_>, variable: Variable, by: i64) {
@@ -401,40 +495,4 @@ fn bytes_to_cell(code: &mut Code<'_>, side: Side, left: Variable, byte: impl FnO
 
 fn while_any(code: &mut Code<'_>, left: Variable, byte: impl FnOnce(&mut Code<'_>)) {
     code.while_loop(|code| code.b.use_var(left), byte);
-}
-
-/// Repeats `body`, which moves `count` cells, while there are as many: [`ROUND`], then one by one what is left of a round.
-fn rounds(code: &mut Code<'_>, left: Variable, count: i64, body: impl FnOnce(&mut Code<'_>)) {
-    let bytes = count * code.layout.cell() as i64;
-    match count {
-        1 => code.while_loop(|code| at_least(code, left, bytes), body),
-        _ => long_loop(code, left, bytes, body),
-    }
-}
-
-/// Repeats `body`, which takes `step` from what is left, while there is as much, with a look at the stop word after each [`STRETCH`]. One stretch is nearly always all: it has nothing around its loop but
-/// where that ends.
-fn long_loop(code: &mut Code<'_>, left: Variable, step: i64, body: impl FnOnce(&mut Code<'_>)) {
-    let (stretch, look, done) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
-    code.ins().jump(stretch, &[]);
-    code.b.switch_to_block(stretch);
-    let now = code.b.use_var(left);
-    let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, now, STRETCH + step);
-    let later = code.ins().iadd_imm_s(now, -STRETCH);
-    let last = code.i32(step);
-    let end = code.ins().select(is_long, later, last);
-    code.while_loop(
-        |code| {
-            let value = code.b.use_var(left);
-            code.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, value, end)
-        },
-        body,
-    );
-    code.ins().brif(is_long, look, &[], done, &[]);
-    code.b.set_cold_block(look);
-    code.open(look);
-    code.check_stop_of_slot();
-    code.ins().jump(stretch, &[]);
-    code.b.seal_block(stretch);
-    code.open(done);
 }

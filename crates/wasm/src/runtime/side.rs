@@ -8,18 +8,18 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use gpu_run_abi::intrinsic::region;
 
 pub(super) fn copy(code: &mut Code<'_>, _: &Env<'_>) {
-    bulk::copy(code, |code| (Side::guest_in(code, 1, 4), Side::guest_in(code, 2, 5)));
+    let memories = [code.param(4), code.param(5)];
+    bulk::copy(code, |code, to, from| (Side::guest_in(code, to, memories[0]), Side::guest_in(code, from, memories[1])));
 }
 
 pub(super) fn fill(code: &mut Code<'_>, _: &Env<'_>) {
-    let to = Side::guest_in(code, 1, 4);
-    bulk::fill(code, to);
+    let memory = code.param(4);
+    bulk::fill(code, |code, to| Side::guest_in(code, to, memory));
 }
 
 pub(super) fn write(code: &mut Code<'_>, _: &Env<'_>) {
-    let (to, from) = (Side::guest_in(code, 1, 4), Side::plain(code, 2));
-    bulk::copy_forward(code, to, from);
-    code.ins().return_(&[]);
+    let memory = code.param(4);
+    bulk::copy_apart(code, |code, to, from| (Side::guest_in(code, to, memory), Side::plain(code, from)));
 }
 
 /// (memory, address, bytes) -> value: byte by byte, the lowest first.
