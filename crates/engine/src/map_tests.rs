@@ -414,6 +414,94 @@ fn memory_is_as_the_module_says_after_an_instance_has_written_to_all_of_it() {
     }
 }
 
+/// Bytes of three pages, and the first that is moved.
+const MOVED: std::ops::Range<u32> = 8192..3 << 16;
+
+/// Fills its memory with a pattern, then moves and fills as stdin says, four words each: 0, where to, where from and how much, or 1, where, with what and how much. Prints a hash of it all.
+fn mover() -> String {
+    let imports = IMPORTS.replace("1)", "3)");
+    let (first, end) = (MOVED.start, MOVED.end);
+    format!(
+        r#"(module {imports} (func (export "_start") (local $at i32) (local $op i32) (local $hash i32)
+          (local.set $at (i32.const {first}))
+          (loop $bytes
+            (i32.store8 (local.get $at) (i32.xor (i32.mul (local.get $at) (i32.const 167)) (i32.shr_u (local.get $at) (i32.const 7))))
+            (br_if $bytes (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 1))) (i32.const {end}))))
+          (i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 4096))
+          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (local.set $op (i32.const 1024))
+          (block $done (loop $next
+            (br_if $done (i32.ge_u (local.get $op) (i32.add (i32.const 1024) (i32.load (i32.const 8)))))
+            (if (i32.load (local.get $op))
+              (then (memory.fill (i32.load offset=4 (local.get $op)) (i32.load offset=8 (local.get $op)) (i32.load offset=12 (local.get $op))))
+              (else (memory.copy (i32.load offset=4 (local.get $op)) (i32.load offset=8 (local.get $op)) (i32.load offset=12 (local.get $op)))))
+            (local.set $op (i32.add (local.get $op) (i32.const 16)))
+            (br $next)))
+          (local.set $at (i32.const {first}))
+          (loop $bytes
+            (local.set $hash (i32.mul (i32.xor (local.get $hash) (i32.load8_u (local.get $at))) (i32.const 16777619)))
+            (br_if $bytes (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 1))) (i32.const {end}))))
+          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 4)) (i32.store (i32.const 100) (local.get $hash))
+          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
+    )
+}
+
+/// What `mover` prints.
+fn moved(operations: &[[u32; 4]]) -> [u8; 4] {
+    let mut memory: Vec<u8> = (0..MOVED.end).map(|at| (at.wrapping_mul(167) ^ at >> 7) as u8).collect();
+    for [is_fill, to, from, length] in operations {
+        let [to, from, length] = [to, from, length].map(|n| *n as usize);
+        match is_fill {
+            0 => memory.copy_within(from..from + length, to),
+            _ => memory[to..to + length].fill(from as u8),
+        }
+    }
+    let moved = &memory[MOVED.start as usize..];
+    moved.iter().fold(0u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619)).to_le_bytes()
+}
+
+#[test]
+fn copies_and_fills_of_any_length_are_right_wherever_memory_is() {
+    // Beside what is random: overlaps both ways of more than a stretch, by less than one, by a byte, and by none.
+    let stretch = 64 << 10;
+    let first = MOVED.start;
+    let mut records: Vec<Vec<[u32; 4]>> = Vec::new();
+    for distance in [0, 1, 3, 4, 4096, stretch - 1, stretch, stretch + 1] {
+        for length in [stretch - 1, stretch, stretch + 1, 2 * stretch - 3] {
+            let length = length.min(MOVED.end - first - distance);
+            records.push(vec![[0, first + distance, first, length]]);
+            records.push(vec![[0, first, first + distance, length]]);
+            records.push(vec![[1, first + distance, distance, length]]);
+        }
+    }
+    let mut seed = 7u32;
+    let mut random = |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (u64::from(seed) * u64::from(below) >> 32) as u32
+    };
+    for _ in 0..32 {
+        let operation = |_| {
+            let [to, from] = [(); 2].map(|()| MOVED.start + random(MOVED.end - MOVED.start));
+            let (is_fill, length) = (u32::from(random(4) == 0), random(MOVED.end - to.max(from)));
+            [is_fill, to, from, length]
+        };
+        records.push((0..3).map(operation).collect());
+    }
+    let jobs = || {
+        let bytes = |record: &Vec<[u32; 4]>| record.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+        jobs(&records.iter().map(bytes).collect::<Vec<Vec<u8>>>())
+    };
+    let flat = checked_mapper(&mover(), 128, Layout::Linear, Checks::Fast);
+    let exact = [Layout::Linear, Layout::Interleaved].map(|layout| mapper(&mover(), 128, layout));
+    for mapper in exact.into_iter().chain([flat, own_mapper(&mover(), 128, 256 << 10)]) {
+        let (done, stats) = mapper.run(jobs(), None).unwrap();
+        assert_eq!(stats.again, 0);
+        for (operations, done) in records.iter().zip(done.iter()) {
+            assert_eq!(done.stdout, moved(operations), "{operations:?}");
+        }
+    }
+}
+
 #[test]
 fn quick_checks_end_what_they_cannot_be_sure_of_wherever_memory_is() {
     let inputs = ["", "a", "ab", "abc", "abcd", "!", "abcde"];
