@@ -9,7 +9,7 @@
 //! is ignored.
 
 use cranelift_codegen::ir::UserFuncName;
-use cranelift_codegen::{Context, control::ControlPlane, isa, settings};
+use cranelift_codegen::{Context, control::ControlPlane, settings};
 use gpu_run_abi::Layout;
 use gpu_run_abi::intrinsic::namespace;
 use gpu_run_ptx::{Function, Kind, Program, Target, emit, emit_function};
@@ -63,7 +63,7 @@ fn read(path: &Path) -> Outcome<Case> {
     let expected: String = text.lines().skip(cut).flat_map(|l| [l, "\n"]).collect();
     let has = |option: &str| input.lines().filter_map(|l| l.strip_prefix(";!")).any(|l| l.trim() == option);
     let layout = if has("layout = interleaved") { Layout::Interleaved } else { Layout::Linear };
-    let isa = isa::lookup_by_name("pulley64")?.finish(settings::Flags::new(settings::builder()))?;
+    let isa = cranelift_native::builder()?.finish(settings::Flags::new(settings::builder()))?;
     let mut functions = Vec::new();
     for clif in cranelift_reader::parse_functions(&input).map_err(|e| format!("{e}"))? {
         cranelift_codegen::verify_function(&clif, isa.as_ref()).map_err(|e| format!("{}: {e}", clif.name))?;

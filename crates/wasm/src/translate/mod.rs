@@ -38,7 +38,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::{Context, isa};
+use cranelift_codegen::Context;
 use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use gpu_run_abi::intrinsic::{namespace, region};
@@ -171,7 +171,7 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
     Ok(Program { functions, slots, least_memory, fixed, address_taken: module.address_taken.clone() })
 }
 
-/// Cranelift's optimiser wants a target; this one is the same on every host, so that the same module always gives the same CLIF. With level "none" it removes what cannot be reached, and no
+/// Cranelift's optimiser wants a target, of which it looks at nothing but the settings: the same module gives the same CLIF on every host. With level "none" it removes what cannot be reached, and no
 /// more: moving operators out of loops takes time with the square of their depth.
 fn optimizer(level: &str) -> Result<OwnedTargetIsa, Error> {
     let internal = |message: String| Error::Internal { function: 0, message };
@@ -181,7 +181,7 @@ fn optimizer(level: &str) -> Result<OwnedTargetIsa, Error> {
     {
         flags.set(name, value).map_err(|e| internal(e.to_string()))?;
     }
-    let builder = isa::lookup_by_name("pulley64").map_err(|e| internal(e.to_string()))?;
+    let builder = cranelift_native::builder().map_err(|e| internal(e.to_string()))?;
     builder.finish(settings::Flags::new(flags)).map_err(|e| internal(e.to_string()))
 }
 
