@@ -38,7 +38,9 @@ use clap::{CommandFactory, Parser};
 use gpu_run_engine::printable;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
 fn main() -> ExitCode {
     let result = dispatch(Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal)));
@@ -118,13 +120,12 @@ fn dispatch(cli: Cli) -> Result<u8> {
 
 /// `-v` shows what is done, `-vv` how, `-vvv` everything; `GPU_RUN_LOG` says it finer, as in `gpu_run_wasi=trace`.
 fn start_tracing(verbose: u8) {
-    let level = ["warn", "info", "debug", "trace"][usize::from(verbose).min(3)];
-    let crates =
-        ["gpu_run", "gpu_run_cache", "gpu_run_engine", "gpu_run_wasm", "gpu_run_ptx", "gpu_run_device", "gpu_run_wasi"];
-    let default = crates.map(|name| format!("{name}={level}")).join(",");
-    let filter = EnvFilter::try_from_env("GPU_RUN_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let level = [Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE][usize::from(verbose).min(3)];
+    let asked = std::env::var("GPU_RUN_LOG").ok().and_then(|filter| filter.parse::<Targets>().ok());
+    // All our crates begin with this.
+    let filter = asked.unwrap_or_else(|| Targets::new().with_target("gpu_run", level));
     // No colours: a terminal cannot tell ours from others'.
     let stderr = || terminal::Escaping(io::stderr());
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr).with_ansi(false);
-    let _ = subscriber.without_time().try_init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(stderr).with_ansi(false).without_time();
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }

@@ -4,6 +4,7 @@
 //! its text form, whatever they are called. Rust sources and Cargo packages go through the toolchain.
 
 use crate::failure::Failure;
+use crate::surface;
 use crate::toolchain;
 use anyhow::Result;
 use gpu_run_engine::printable;
@@ -86,8 +87,13 @@ fn from_package(folder: &Path, name: String, bin: Option<&str>) -> Result<Source
 
 fn assemble(text: &[u8], path: &Path) -> Result<Vec<u8>> {
     wat::Parser::new().parse_bytes(Some(path), text).map(Cow::into_owned).map_err(|error| {
+        let file = printable::path(path);
+        // The parser is built without them.
+        if error.to_string().contains("parsing components") {
+            return surface::component(&file.to_string()).into();
+        }
         // wat's own message already names the file, the line and the column.
-        Failure::usage(format!("{} is not valid WebAssembly text\n{error}", printable::path(path))).into()
+        Failure::usage(format!("{file} is not valid WebAssembly text\n{error}")).into()
     })
 }
 

@@ -275,14 +275,19 @@ fn check_preamble(wasm: &[u8], file: &str) -> Result<()> {
     };
     match version {
         [1, 0, 0, 0] => Ok(()),
-        [_, _, 1, 0] => Err(Failure::usage(format!("{file} is a WebAssembly component; gpu-run runs core modules"))
-            .hint("build for wasm32-wasip1 instead of wasm32-wasip2, or take the module out of it with\n`wasm-tools component unbundle --module-dir DIR FILE`")
-            .into()),
+        [_, _, 1, 0] => Err(component(file).into()),
         other => {
             let version = u32::from_le_bytes([other[0], other[1], other[2], other[3]]);
-            Err(Failure::usage(format!("{file} has WebAssembly binary version {version:#x} at offset 0x4; gpu-run reads version 1")).into())
+            Err(Failure::usage(format!(
+                "{file} has WebAssembly binary version {version:#x} at offset 0x4; gpu-run reads version 1"
+            ))
+            .into())
         }
     }
+}
+
+pub(crate) fn component(file: &str) -> Failure {
+    Failure::usage(format!("{file} is a WebAssembly component; gpu-run runs core modules")).hint("build for wasm32-wasip1 instead of wasm32-wasip2, or take the module out of it with\n`wasm-tools component unbundle --module-dir DIR FILE`")
 }
 
 fn unprovided(file: &str, module: &str, name: &str, what: &str) -> Failure {

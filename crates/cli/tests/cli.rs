@@ -48,6 +48,7 @@ fn bad_files_are_named_with_the_place_and_the_way_out() {
         ("cut.wasm", cut(with_data, 30), &["cut.wasm is not a valid module", "at offset 0x"]),
         ("text.wasm", b"hello, world".to_vec(), &["it is text", "hint:"]),
         ("component.wasm", component, &["component", "wasm32-wasip1", "wasm-tools component unbundle"]),
+        ("component.wat", b"(component (core module))".to_vec(), &["component", "wasm32-wasip1"]),
         ("wrong.wasm", b"\0ASM\x01\0\0\0".to_vec(), &["00 41 53 4d", "`\\0asm`"]),
         ("future.wasm", b"\0asm\x09\0\0\0".to_vec(), &["version 0x9"]),
         ("elf.wasm", b"\x7fELF\x02\x01\x01".to_vec(), &["native (ELF)", "wasm32-wasip1"]),

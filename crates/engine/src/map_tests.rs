@@ -477,7 +477,7 @@ fn copies_and_fills_of_any_length_are_right_wherever_memory_is() {
     let mut seed = 7u32;
     let mut random = |below: u32| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (u64::from(seed) * u64::from(below) >> 32) as u32
+        ((u64::from(seed) * u64::from(below)) >> 32) as u32
     };
     for _ in 0..32 {
         let operation = |_| {

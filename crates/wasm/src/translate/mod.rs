@@ -32,13 +32,13 @@ use crate::slot::{GangSizes, SlotLayout, hot, is_hot};
 use crate::types::{FuncType, ValType};
 use crate::work::Sum;
 use control::Frame;
+use cranelift_codegen::Context;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, Block, InstBuilder, SigRef, Signature, SourceLoc, UserExternalName, UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::Context;
 use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use gpu_run_abi::intrinsic::{namespace, region};
