@@ -442,6 +442,15 @@ fn finish_with_kills(place: &Place, line: &str, input: Option<&str>, signal: Sig
     panic!("200 runs did not finish it");
 }
 
+/// The same, until one was killed before it had finished: on a busy machine the signal may come late.
+fn finish_after_kills(place: &Place, line: &str, signal: Signal) {
+    let is_killed = |_| {
+        let _ = fs::remove_file(place.path("out"));
+        finish_with_kills(place, line, None, signal) > 0
+    };
+    assert!((0..100).any(is_killed), "too fast to be killed: the test shows nothing");
+}
+
 fn whole_lines(output: &str, of: &str) -> bool {
     of.starts_with(output) && (output.is_empty() || output.ends_with('\n'))
 }
@@ -451,8 +460,7 @@ fn killed_at_any_moment_it_goes_on_and_gives_the_same_bytes() {
     let place = Place::new();
     let text = lines(400);
     place.write("in", &text);
-    let kills = finish_with_kills(&place, "slow.wat -i in -o out --batch 9", None, Signal::KILL);
-    assert!(kills > 0, "too fast to be killed: the test shows nothing");
+    finish_after_kills(&place, "slow.wat -i in -o out --batch 9", Signal::KILL);
     assert_eq!(place.read("out"), text);
     assert!(!place.has("out.gpu-run-map") && !place.has("out.gpu-run-map.new"));
 }
@@ -462,8 +470,7 @@ fn interrupted_it_leaves_whole_records_and_goes_on() {
     let place = Place::new();
     let text = lines(400);
     place.write("in", &text);
-    let kills = finish_with_kills(&place, "slow.wat -i in -o out --batch 9", None, Signal::INT);
-    assert!(kills > 0, "too fast to be interrupted: the test shows nothing");
+    finish_after_kills(&place, "slow.wat -i in -o out --batch 9", Signal::INT);
     assert_eq!(place.read("out"), text);
 }
 
@@ -489,7 +496,8 @@ fn stdin_can_be_gone_on_with_too_and_folders() {
 #[test]
 fn ctrl_c_leaves_whole_records_on_stdout() {
     let place = Place::new();
-    let text = lines(3000);
+    // More than a pipe takes: it cannot finish before it is interrupted.
+    let text = lines(30_000);
     place.write("in", &text);
     let mut child = place.start("slow.wat -i in --batch 9", Stdio::null());
     let (mut stdout, mut written) = (BufReader::new(child.stdout.take().unwrap()), String::new());
