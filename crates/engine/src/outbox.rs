@@ -29,9 +29,6 @@ pub(crate) struct Trays {
     /// How many there are.
     made: Mutex<usize>,
     returned: Condvar,
-    /// How many threads copy from the device now.
-    copying: Mutex<usize>,
-    copied: Condvar,
 }
 
 /// Annexes that are read together take no more than this, and are full by so much: to ask for one takes as long as half a MiB.
@@ -39,8 +36,6 @@ const TRAY: u64 = 4 << 20;
 const FULL: u64 = 2;
 /// No more are of use: together they empty trays faster than one is filled.
 const MOST_TRAYS: usize = 16;
-/// So many keep the device busy. More of them in a GPU's driver would only keep out whoever waits there for a kernel's end.
-const MOST_COPYING: usize = 3;
 
 impl Trays {
     /// Makes them, if there are none.
@@ -72,17 +67,6 @@ impl Trays {
                 None => free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner),
             }
         }
-    }
-
-    /// Copies to a tray.
-    fn fill<'a>(&self, tray: &'a mut Tray, from: &Buffer, at: u64, length: u64) -> Result<&'a [u8]> {
-        let lock = || self.copying.lock().unwrap_or_else(PoisonError::into_inner);
-        *self.copied.wait_while(lock(), |copying| *copying == MOST_COPYING).unwrap_or_else(PoisonError::into_inner) +=
-            1;
-        let bytes = tray.fetch(from, at, length);
-        *lock() -= 1;
-        self.copied.notify_one();
-        bytes
     }
 
     fn put(&self, tray: Tray) {
@@ -131,13 +115,13 @@ impl Reader<'_> {
         self.on_tray = 0..0;
         if annex.end - annex.start <= TRAY {
             let together = annex.start..self.outboxes.worth_reading(slot..self.end);
-            annexes.trays.fill(tray, &annexes.memory, together.start, together.end - together.start)?;
+            tray.fetch(&annexes.memory, together.start, together.end - together.start)?;
             self.on_tray = together;
             return Ok(());
         }
         self.long.clear();
         for at in annex.clone().step_by(TRAY as usize) {
-            let part = annexes.trays.fill(tray, &annexes.memory, at, TRAY.min(annex.end - at))?;
+            let part = tray.fetch(&annexes.memory, at, TRAY.min(annex.end - at))?;
             self.long.extend_from_slice(part);
         }
         Ok(())

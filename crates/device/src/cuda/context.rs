@@ -22,6 +22,9 @@ const LEAST_STACK: u32 = 1 << 10;
 /// What a context alone takes, about.
 pub(super) const CONTEXT_BYTES: u64 = 600 << 20;
 
+/// So many threads keep the GPU's copies busy. More of them in the driver would only keep out whoever waits there for a kernel's end.
+const MOST_COPYING: usize = 3;
+
 #[derive(Debug)]
 pub(super) struct Context {
     driver: &'static Driver,
@@ -34,6 +37,9 @@ pub(super) struct Context {
     stack: Mutex<u32>,
     /// Who has `stack` may wait for it, not the other way round.
     gate: Gate,
+    /// How many threads copy to trays now.
+    copying: Mutex<usize>,
+    copied: Condvar,
 }
 
 /// Launches, and what waits until there are none.
@@ -71,6 +77,17 @@ impl Drop for Alone<'_> {
     }
 }
 
+/// A thread copies to a tray while this is held.
+#[derive(Debug)]
+pub(super) struct Copying<'a>(&'a Context);
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.copying) -= 1;
+        self.0.copied.notify_one();
+    }
+}
+
 // SAFETY: handles of the driver may be used from any thread, from several at once too.
 unsafe impl Send for Context {}
 // SAFETY: as above.
@@ -88,6 +105,8 @@ impl Context {
             idle: Mutex::default(),
             stack: Mutex::new(LEAST_STACK),
             gate: Gate::default(),
+            copying: Mutex::default(),
+            copied: Condvar::new(),
         };
         context.transfers = context.new_stream()?;
         Ok(context)
@@ -143,6 +162,13 @@ impl Context {
         queue(driver, self.transfers)?;
         // SAFETY: entered; the stream lives until `drop`.
         Ok(unsafe { driver.cuStreamSynchronize(self.transfers) }?)
+    }
+
+    /// Waits for its turn to copy to a tray.
+    pub(super) fn copying(&self) -> Copying<'_> {
+        let is_full = |copying: &mut usize| *copying == MOST_COPYING;
+        *self.copied.wait_while(lock(&self.copying), is_full).unwrap_or_else(|e| e.into_inner()) += 1;
+        Copying(self)
     }
 
     pub(super) fn stream(&self) -> Result<Stream<'_>> {

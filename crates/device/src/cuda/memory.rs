@@ -152,6 +152,7 @@ impl TrayBacking for HostTray {
         if from.device() != Arc::as_ptr(&self.memory.context).addr() {
             return Err(Error::Unavailable("memory of one device cannot be copied by another".into()));
         }
+        let _copying = self.memory.context.copying();
         // SAFETY: the caller's.
         unsafe { from.read(at, self.memory.pointer.as_ptr(), len) }
     }

@@ -148,24 +148,21 @@ pub(super) fn copy(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Value, Val
     });
 }
 
-/// Whether to begin at the far end, by two addresses and a length.
-type FromEnd<'a> = Option<&'a dyn Fn(&mut Code<'_>, [Value; 2], Value) -> Value>;
+/// Whether to begin at the far end, by the addresses and a length.
+type FromEnd<'a, const N: usize> = Option<&'a dyn Fn(&mut Code<'_>, [Value; N], Value) -> Value>;
 
 /// Does as many bytes as parameter 3 says, and returns: `part` does [`STRETCH`] of them at most, and in between there is a look at the stop word. One part is nearly always all: what is before it
 /// and behind is a branch each.
 fn in_stretches<const N: usize>(
     code: &mut Code<'_>,
     addresses: [Value; N],
-    from_end: FromEnd<'_>,
+    from_end: FromEnd<'_, N>,
     part: impl FnOnce(&mut Code<'_>, [Value; N], Value),
 ) {
     let length = code.param(3);
     let [first, long, next, done] = [(); 4].map(|()| code.b.create_block());
     let types = addresses.map(|address| code.b.func.dfg.value_type(address));
-    let now = addresses.map(|address| {
-        let ty = code.b.func.dfg.value_type(address);
-        code.b.append_block_param(first, ty)
-    });
+    let now = types.map(|ty| code.b.append_block_param(first, ty));
     let [bytes, rest, back] = [(); 3].map(|()| code.b.append_block_param(first, types::I32));
     let go = |code: &mut Code<'_>, addresses: [Value; N], rest: [Value; 3]| {
         code.ins().jump(first, &block_args(&[&addresses[..], &rest].concat()));
@@ -185,12 +182,12 @@ fn in_stretches<const N: usize>(
     code.open(long);
     let stretch = code.i32(STRETCH);
     let left = code.ins().isub(length, stretch);
-    let (begin, is_back) = match (from_end, <[Value; 2]>::try_from(&addresses[..])) {
-        (Some(from_end), Ok(both)) => {
-            let is_back = from_end(code, both, length);
+    let (begin, is_back) = match from_end {
+        Some(from_end) => {
+            let is_back = from_end(code, addresses, length);
             (code.ins().select(is_back, left, none), code.ins().uextend(types::I32, is_back))
         }
-        _ => (none, none),
+        None => (none, none),
     };
     let begin = step(code, addresses, begin);
     go(code, begin, [stretch, left, is_back]);
