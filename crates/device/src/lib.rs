@@ -16,6 +16,7 @@ pub mod cuda;
 mod fault;
 mod memory;
 mod patience;
+pub mod scarce;
 
 pub use cpu::Pages;
 pub use fault::planned_faults;
@@ -211,6 +212,8 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn holders(&self) -> Vec<Holder> {
         Vec::new()
     }
+    /// Gives back memory that it keeps for later launches, if none runs now.
+    fn trim(&self) {}
     /// Device memory, zeroed.
     fn allocate(&self, bytes: u64) -> Result<Buffer>;
     /// The same with whatever is in it: a GPU that a kernel fills has room for nothing that clears it.

@@ -43,6 +43,9 @@ impl Buffer {
     pub(crate) fn new(backing: impl Backing + 'static) -> Self {
         Self { backing: Box::new(backing) }
     }
+    pub(crate) fn into_backing(self) -> Box<dyn Backing> {
+        self.backing
+    }
     /// What kernels know it by.
     pub fn address(&self) -> u64 {
         self.backing.address()

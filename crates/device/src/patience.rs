@@ -26,8 +26,9 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Waits a moment. Says whether it is worth trying again.
+    /// Waits a moment, and leaves to the others what the device kept for us. Says whether it is worth trying again.
     pub fn wait(&mut self, device: &dyn Device) -> bool {
+        device.trim();
         self.wait_for(device.holders())
     }
 
@@ -57,7 +58,7 @@ impl Patience {
 }
 
 /// What the system calls this process.
-fn own_name() -> Option<String> {
+pub(crate) fn own_name() -> Option<String> {
     std::fs::read_to_string("/proc/self/comm").ok().map(|name| name.trim_end().to_owned())
 }
 

@@ -114,15 +114,19 @@ const FIRST_ANNEX: u64 = 1 << 20;
 /// By how much more an instance gets than it had, so that few run more than twice.
 const GROWTH: u64 = 4;
 const STACK_GROWTH: u32 = 4;
-/// Bytes that all instances together may grow by at first, and the least that one may where memory is plenty.
+/// Bytes that all instances together may grow by at first, and what part of the memory for slots at most; the least that one may where memory is plenty.
 const FIRST_GROWTH: u64 = 2 << 30;
+const GROWTH_PART: u64 = 16;
 const LEAST_GROWTH: u64 = 1 << 20;
 /// The least growth that is worth having where memory is short.
 const SCARCE_GROWTH: u64 = 2 * PAGE;
-/// What part of the free memory stacks take at first, and bounds of one.
-const STACK_PART: u64 = 16;
+/// What part of the free memory stacks take at first, and what part of it they never take; bounds of one.
+const STACK_PART: u64 = 4;
+const NO_STACK_PART: u64 = 16;
 const LEAST_STACK: u32 = 2 << 10;
-const MOST_FIRST_STACK: u64 = 32 << 10;
+const MOST_FIRST_STACK: u32 = 32 << 10;
+/// What a GPU sets aside for a thread beside its stack, about: by the kernel.
+const FRAME: u64 = 1 << 10;
 /// What part of the free memory an instance takes that stays, and the stack it should have at least.
 const RESIDENT_PART: u64 = 16;
 const LEAST_RESIDENT_STACK: u32 = 8 << 10;
@@ -130,14 +134,19 @@ const LEAST_RESIDENT_STACK: u32 = 8 << 10;
 /// What any instance of a program may have on a device, at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Bytes for slots together.
+    /// Bytes for slots together, at most.
     device: u64,
+    /// Bytes for slots and stacks, and how many threads each have a stack set aside whether they run or not.
+    free: u64,
+    resident_threads: u64,
     /// Whether memory costs nothing until it is touched.
     overcommits: bool,
     /// Bytes of a memory.
     memory: u64,
     first_stack: u32,
+    /// What a stack may have, and what it could have if others left the device its memory.
     pub(crate) most_stack: u32,
+    whole_stack: u32,
     /// What all memories and tables of an instance may have together.
     max_memory: Option<u64>,
     /// Bytes for annexes together, and the most that one is worth.
@@ -161,19 +170,22 @@ impl Bounds {
         let slots = limits.device_bytes.unwrap_or(part);
         let growth = growth_left(compiled, max_memory)?;
         let most = |memory: usize| most_memory(compiled, memory, growth);
-        let share = (free / STACK_PART).checked_div(properties.resident_threads);
-        let first_stack = share.map_or(properties.stack_bytes, |share| {
-            (share.min(MOST_FIRST_STACK) as u32 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK)
-        });
+        let (resident_threads, whole_stack) = (properties.resident_threads, properties.stack_bytes);
+        let most_stack = stack(free - free / NO_STACK_PART, resident_threads, whole_stack);
+        let most_first = if resident_threads == 0 { whole_stack } else { MOST_FIRST_STACK.min(whole_stack) };
+        let first_stack = stack(free / STACK_PART, resident_threads, most_first);
         let annexes = limits.annex_bytes.unwrap_or_else(|| (free.min(host_memory()) / ANNEX_PART).min(MOST_ANNEXES));
         let printed = (SHARE + limits.output_bytes) as u64;
-        let first_stack = limits.first_stack.unwrap_or(first_stack).min(properties.stack_bytes);
+        let first_stack = limits.first_stack.unwrap_or(first_stack).min(most_stack);
         Ok(Self {
             device: slots,
+            free,
+            resident_threads,
             overcommits: properties.overcommits,
             memory: (0..compiled.memories.len()).map(most).max().unwrap_or(0).min(largest_alone(compiled, slots)),
             first_stack,
-            most_stack: properties.stack_bytes,
+            most_stack,
+            whole_stack,
             max_memory,
             annexes,
             most_annex: annexes.min(printed).next_multiple_of(ANNEX_UNIT),
@@ -188,7 +200,10 @@ impl Bounds {
         let share = (self.device / count).saturating_sub(least) / PAGE * PAGE;
         let growth = match self.overcommits {
             true => share,
-            false => (FIRST_GROWTH / count).max(LEAST_GROWTH).min(share.max(SCARCE_GROWTH)),
+            false => {
+                let together = FIRST_GROWTH.min(self.device / GROWTH_PART);
+                (together / count).max(LEAST_GROWTH).min(share.max(SCARCE_GROWTH))
+            }
         };
         Allowance { memory: (least + growth / PAGE * PAGE).min(self.memory), stack: self.first_stack, output: 0 }
     }
@@ -249,17 +264,52 @@ impl Bounds {
         Allowance { memory: self.memory, stack: self.most_stack, output: 0 }
     }
 
-    /// How many instances with such an allowance fit on the device.
+    /// How many instances with such an allowance fit on the device,
     pub(crate) fn at_once(&self, compiled: &Compiled, allowance: Allowance) -> usize {
+        self.at_once_in(compiled, allowance, self.free)
+    }
+
+    /// where so much of it is free.
+    pub(crate) fn at_once_in(&self, compiled: &Compiled, allowance: Allowance, free: u64) -> usize {
         let Ok(sizes) = Sizes::new(compiled, allowance, self.max_memory, true) else { return 1 };
         // Whole warps, where they interleave.
-        let slots = self.device / sizes.slot_bytes.max(1);
+        let room = self.device.min(free.saturating_sub(self.stacks(compiled, allowance.stack)));
+        let slots = room / sizes.slot_bytes.max(1);
         let slots = slots / compiled.layout.slots(1) * compiled.layout.slots(1);
         slots.min(self.annexes.checked_div(allowance.output).unwrap_or(u64::MAX)) as usize
     }
 
+    /// Whether a warp's instances fit with their memories in slots.
+    pub(crate) fn has_room_for_warp(&self, compiled: &Compiled, allowance: Allowance) -> bool {
+        let stacks = (u64::from(allowance.stack) + FRAME) * self.resident_threads;
+        let memories = allowance.memory.saturating_mul(compiled.memories.len() as u64);
+        let each = memories + compiled.slots.memory + SLOT_ALIGN;
+        each.saturating_mul(compiled.layout.slots(1)) <= self.device.min(self.free.saturating_sub(stacks))
+    }
+
+    /// What a GPU sets aside for its threads' stacks and own memory.
+    pub(crate) fn stacks(&self, compiled: &Compiled, stack: u32) -> u64 {
+        (u64::from(stack) + compiled.slots.own + FRAME) * self.resident_threads
+    }
+
+    /// Whether threads can have such a program's memory as their own.
+    pub(crate) fn has_room_in_threads(&self, compiled: &Compiled) -> bool {
+        self.stacks(compiled, self.first_stack) <= self.free - self.free / NO_STACK_PART
+    }
+
+    /// Whether a stack could have more if others left the device its memory.
+    pub(crate) fn is_short_of_stack(&self) -> bool {
+        self.most_stack < self.whole_stack
+    }
+
     pub(crate) fn sizes(&self, compiled: &Compiled, allowance: Allowance, is_last: bool) -> Result<Sizes, Error> {
         Sizes::new(compiled, allowance, self.max_memory, is_last)
+    }
+
+    /// More stack, if there is memory for it: so much is free.
+    pub(crate) fn raise_stack(&mut self, free: u64) {
+        let most = stack(free - free / NO_STACK_PART, self.resident_threads, self.whole_stack);
+        (self.free, self.most_stack) = (self.free.max(free), self.most_stack.max(most));
     }
 
     /// Less stack, if a launch could not be given so much: from now on nobody is.
@@ -272,6 +322,13 @@ impl Bounds {
         }
         is_lower
     }
+}
+
+/// What stack each of so many threads has of so many bytes, at most so much. Where stacks are set aside for nobody, all of that.
+fn stack(bytes: u64, threads: u64, most: u32) -> u32 {
+    let Some(share) = bytes.checked_div(threads) else { return most };
+    let whole = share.saturating_sub(FRAME).min(most.into()) as u32 / LEAST_STACK * LEAST_STACK;
+    whole.max(LEAST_STACK)
 }
 
 /// Bytes of memory that this machine has.

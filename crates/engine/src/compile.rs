@@ -86,6 +86,8 @@ pub(crate) enum Sibling {
     Apart,
     /// Right whatever happens, each instance's memory by itself: for those that want more than many can have.
     Alone,
+    /// The same on `cpu`: for those that need a deeper stack than the device has memory for.
+    OnHost,
 }
 
 /// A module compiled to PTX; knows nothing of devices yet.
@@ -234,7 +236,9 @@ impl Compiled {
             Sibling::Roomy => options,
             Sibling::Exact => CompileOptions { checks: Checks::Exact, ..options },
             Sibling::Apart => Variant::apart(0).options(&options),
-            Sibling::Alone => CompileOptions { checks: Checks::Exact, layout: Layout::Linear, ..options },
+            Sibling::Alone | Sibling::OnHost => {
+                CompileOptions { checks: Checks::Exact, layout: Layout::Linear, ..options }
+            }
         }
     }
 

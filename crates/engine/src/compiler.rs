@@ -12,7 +12,7 @@ use crate::program::Program;
 use crate::tune::Tuning;
 use gpu_run_abi::Layout;
 use gpu_run_cache::{Cache, Found, Got, InUse, Key, Origin, Resident, Room};
-use gpu_run_device::{CodeOptions, Device, Pages};
+use gpu_run_device::{CodeOptions, Device, Pages, Patience};
 use gpu_run_ptx::Checks;
 use gpu_run_wasm::WasmFeatures;
 use serde::Serialize;
@@ -253,6 +253,16 @@ impl Build {
 
     /// The program on its device, how it came there, and the bytes of its code.
     pub(crate) fn load(&self, cache: &Arc<Cache>, key: &Key) -> Result<(Program, Report, u64), Error> {
+        let mut patience = Patience::default();
+        loop {
+            match self.try_load(cache, key) {
+                Err(error) if error.is_shortage() && patience.wait(&*self.device) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn try_load(&self, cache: &Arc<Cache>, key: &Key) -> Result<(Program, Report, u64), Error> {
         let began = Instant::now();
         let mut compiled = None;
         let found = self.find(cache, key, &mut compiled, false)?;
@@ -260,7 +270,7 @@ impl Build {
         let placed = match self.unloaded(found).and_then(|unloaded| self.place(unloaded)) {
             // Whole, and yet this device does not take it: it is made again, once.
             Err(error) if was_read => {
-                if error.is_device_lost() {
+                if error.is_device_lost() || error.is_shortage() {
                     return Err(error);
                 }
                 tracing::warn!("{} is compiled again: {error}", self.name);

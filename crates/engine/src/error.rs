@@ -25,6 +25,11 @@ impl Error {
     pub fn is_device_lost(&self) -> bool {
         matches!(self, Self::Device(error) if error.is_lost())
     }
+
+    /// Whether the device has no memory for it now.
+    pub(crate) fn is_shortage(&self) -> bool {
+        matches!(self, Self::Device(gpu_run_device::Error::OutOfMemory { .. }))
+    }
 }
 
 impl From<gpu_run_wasm::Error> for Error {

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::inputs::Strings;
 use crate::outbox::Outboxes;
 use gpu_run_abi::Launch;
-use gpu_run_device::{Buffer, Error as DeviceError};
+use gpu_run_device::Buffer;
 use rustix::time::{ClockId, clock_gettime};
 use std::any::Any;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -61,11 +61,17 @@ impl SlotSpace {
     }
 
     /// Has all but these give up their memory, when their launches have ended. For who has the turn.
-    fn vacate(&self, except: &Slots) {
+    fn vacate(&self, except: Option<&Slots>) {
         let all: Vec<_> = lock(&self.all).iter().filter_map(Weak::upgrade).collect();
-        for slots in all.iter().filter(|slots| !Arc::ptr_eq(slots, except)) {
+        for slots in all.iter().filter(|slots| except.is_none_or(|except| !Arc::ptr_eq(slots, except))) {
             drop(lock(slots).take());
         }
+    }
+
+    /// Has all give up their memory, when their launches have ended.
+    pub(crate) fn vacate_all(&self) {
+        let _turn = lock(&self.turn);
+        self.vacate(None);
     }
 }
 
@@ -205,12 +211,12 @@ impl Launcher {
             }
             let Some(batch) = &mut *slots else { return Err(Unlaunched::NoSlots) };
             match begin(batch, order) {
-                Err(Error::Device(DeviceError::OutOfMemory { .. })) if turn.is_none() => {
+                Err(error) if error.is_shortage() && turn.is_none() => {
                     drop(slots);
                     turn = Some(lock(&self.space.turn));
-                    self.space.vacate(&self.slots);
+                    self.space.vacate(Some(&self.slots));
                 }
-                Err(Error::Device(DeviceError::OutOfMemory { .. })) => return Err(Unlaunched::NoStack),
+                Err(error) if error.is_shortage() => return Err(Unlaunched::NoStack),
                 result => return Ok(result?),
             }
         }
@@ -219,12 +225,12 @@ impl Launcher {
     /// For who has the turn, and its own slots.
     fn make(&self, capacity: usize) -> Result<Batch, Unlaunched> {
         let make = || match (self.make)(capacity as u64) {
-            Err(Error::Device(DeviceError::OutOfMemory { .. })) => Err(Unlaunched::NoSlots),
+            Err(error) if error.is_shortage() => Err(Unlaunched::NoSlots),
             made => Ok(made?),
         };
         match make() {
             Err(Unlaunched::NoSlots) => {
-                self.space.vacate(&self.slots);
+                self.space.vacate(Some(&self.slots));
                 make()
             }
             made => made,

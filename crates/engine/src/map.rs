@@ -19,7 +19,7 @@ use crate::line::{Desk, Order, Ordered, Report, Unlaunched, Watch};
 use crate::probation::{Probation, Slow};
 use crate::program::{End, Program, RunStats};
 use crate::results::{Piece, Recycled, Results};
-use crate::stage::{Called, Plan, Stage, Stages, fewer, is_shortage};
+use crate::stage::{Called, Plan, Stage, Stages, fewer};
 use crate::tune::{Tuning, Variant};
 use crate::wave::stillborn;
 use crate::written::{Collected, Given, Past, Wave, chunk_of};
@@ -157,16 +157,17 @@ impl Mapper {
             && !pending.left.is_empty()
         {
             let make = || stage.desk();
-            match stage.desks.take(make) {
+            let mut is_launched = match stage.desks.take(make) {
                 Ok(desk) => pending.launch_next(&stage, desk)?,
-                Err(error) if is_shortage(&error) => return Ok(pending),
+                Err(error) if error.is_shortage() => false,
                 Err(error) => return Err(error),
-            }
+            };
             // Of a large batch, two launches can be under way; to wait for a desk here could be for ever.
-            while !pending.left.is_empty()
+            while is_launched
+                && !pending.left.is_empty()
                 && let Some(Ok(desk)) = stage.desks.take_now(make)
             {
-                pending.launch_next(&stage, desk)?;
+                is_launched = pending.launch_next(&stage, desk)?;
             }
         }
         Ok(pending)
@@ -237,6 +238,13 @@ struct UnderWay {
     range: Range<usize>,
     /// Another build is tried.
     is_trial: bool,
+}
+
+/// What comes back of a launch that was not ordered.
+struct Unordered {
+    desk: Option<Box<Desk>>,
+    pasts: HashMap<u32, Past>,
+    error: Error,
 }
 
 /// A launch of which some have to run again.
@@ -359,24 +367,30 @@ impl Pending {
     }
 
     fn launch_on(&mut self, stage: &Arc<Stage>, range: Range<usize>, is_trial: bool) -> Result<(), Error> {
-        let desk = Box::new(stage.desk()?);
-        let (jobs, job) = (self.jobs.clone(), range.start);
-        match self.order(stage, desk, jobs, range.clone(), HashMap::new(), self.timeout) {
-            Ok((ordered, wave)) => {
-                self.under_way.push_back(UnderWay { stage: stage.clone(), ordered, wave, range, is_trial });
-                Ok(())
+        let error = match stage.desk() {
+            Ok(desk) => {
+                let jobs = self.jobs.clone();
+                match self.order(stage, Box::new(desk), jobs, range.clone(), HashMap::new(), self.timeout) {
+                    Ok((ordered, wave)) => {
+                        self.under_way.push_back(UnderWay { stage: stage.clone(), ordered, wave, range, is_trial });
+                        return Ok(());
+                    }
+                    Err(unordered) => unordered.error,
+                }
             }
-            Err((_, error)) if is_shortage(&error) => {
-                let plan = self.after_shortage(stage, Unlaunched::NoSlots, &mut Patience::default())?;
-                self.unfinished = Some(Unfinished::nothing(job, range.len(), plan, self.timeout));
-                Ok(())
-            }
-            Err((_, error)) => Err(error),
+            Err(error) => error,
+        };
+        if !error.is_shortage() {
+            return Err(error);
         }
+        let plan = self.after_shortage(stage, Unlaunched::NoSlots, &mut Patience::default())?;
+        self.unfinished = Some(Unfinished::nothing(range.start, range.len(), plan, self.timeout));
+        Ok(())
     }
 
-    /// Launches as many as there is room for; if there is not for all, parts of one size: while one runs, the results of another are read.
-    fn launch_next(&mut self, stage: &Arc<Stage>, desk: Box<Desk>) -> Result<(), Error> {
+    /// Launches as many as there is room for; if there is not for all, parts of one size: while one runs, the results of another are read. Says whether there was memory
+    /// for what they are given.
+    fn launch_next(&mut self, stage: &Arc<Stage>, desk: Box<Desk>) -> Result<bool, Error> {
         let began = Instant::now();
         let (left, capacity) = (self.left.len(), stage.capacity().max(1));
         let parts = left.div_ceil(capacity).max(1);
@@ -388,12 +402,13 @@ impl Pending {
             Ok((ordered, wave)) => {
                 self.left.start = range.end;
                 self.under_way.push_back(UnderWay { stage: stage.clone(), ordered, wave, range, is_trial: false });
-                Ok(())
+                Ok(true)
             }
-            Err((desk, error)) => {
-                stage.desks.put(Some(desk));
+            Err(unordered) => {
+                let Unordered { desk, error, .. } = *unordered;
+                stage.desks.put(desk);
                 // Later, when others need less.
-                if is_shortage(&error) { Ok(()) } else { Err(error) }
+                if error.is_shortage() { Ok(false) } else { Err(error) }
             }
         }
     }
@@ -407,11 +422,11 @@ impl Pending {
         range: Range<usize>,
         pasts: HashMap<u32, Past>,
         timeout: Option<Duration>,
-    ) -> Result<(Ordered, Arc<Wave>), (Box<Desk>, Error)> {
+    ) -> Result<(Ordered, Arc<Wave>), Box<Unordered>> {
         let written = lock(&stage.inputs).write(stage.program.device(), &mut desk, &jobs[range.clone()]);
         let mut launch = match written {
             Ok(launch) => launch,
-            Err(error) => return Err((desk, error)),
+            Err(error) => return Err(Box::new(Unordered { desk: Some(desk), pasts, error })),
         };
         launch.local |= local::CLOCK;
         if !pasts.is_empty() {
@@ -435,7 +450,10 @@ impl Pending {
         let (slots, guests) = (stage.capacity().max(count), wave.clone());
         let clears = stage.clears();
         let order = Order { desk, count, slots, guests, launch, selector, stack, clears, timeout, watch };
-        Ok((stage.line.order(order)?, wave))
+        match stage.line.order(order) {
+            Ok(ordered) => Ok((ordered, wave)),
+            Err((desk, error)) => Err(Box::new(Unordered { desk: Some(desk), pasts: HashMap::new(), error })),
+        }
     }
 
     /// Waits for a launch, launches the next one, and reads what became of the instances.
@@ -450,7 +468,9 @@ impl Pending {
         // The next part goes first: what runs again can do so beside it.
         match desk {
             _ if is_trial => {}
-            Some(desk) if !self.left.is_empty() && matches!(collected, Ok(Ok(_))) => self.launch_next(&stage, desk)?,
+            Some(desk) if !self.left.is_empty() && matches!(collected, Ok(Ok(_))) => {
+                self.launch_next(&stage, desk)?;
+            }
             desk => stage.desks.put(desk),
         }
         let job = range.start;
@@ -548,19 +568,21 @@ impl Pending {
             pasts.extend(past.map(|past| (at as u32, past)));
         }
         let count = again.len();
-        // One of its own: those that the stage has may wait for who waits here.
-        let desk = match stage.desk() {
-            Ok(desk) => Box::new(desk),
-            Err(error) if is_shortage(&error) => {
+        // A desk of its own: those that the stage has may wait for who waits here.
+        let ordered = match stage.desk() {
+            Ok(desk) => self.order(&stage, Box::new(desk), Arc::new(again), 0..count, pasts, unfinished.timeout),
+            Err(error) => Err(Box::new(Unordered { desk: None, pasts, error })),
+        };
+        let (ordered, wave) = match ordered {
+            Ok(ordered) => ordered,
+            Err(mut unordered) if unordered.error.is_shortage() => {
                 let plan = self.after_shortage(&stage, Unlaunched::NoSlots, &mut unfinished.patience)?;
-                unfinished.put_back(&slots, plan, |at| pasts.remove(&(at as u32)));
+                unfinished.put_back(&slots, plan, |at| unordered.pasts.remove(&(at as u32)));
                 self.unfinished = Some(unfinished);
                 return Ok(());
             }
-            Err(error) => return Err(error),
+            Err(unordered) => return Err(unordered.error),
         };
-        let ordered = self.order(&stage, desk, Arc::new(again), 0..count, pasts, unfinished.timeout);
-        let (ordered, wave) = ordered.map_err(|(_, error)| error)?;
         let (desk, report) = ordered.wait();
         match report {
             Ok(report) => {
@@ -579,12 +601,19 @@ impl Pending {
         Ok(())
     }
 
-    fn after_shortage(&self, stage: &Stage, why: Unlaunched, patience: &mut Patience) -> Result<Plan, Error> {
-        let Some(stages) = &self.mapper.stages else { return Ok(stage.plan) };
+    fn after_shortage(&mut self, stage: &Arc<Stage>, why: Unlaunched, patience: &mut Patience) -> Result<Plan, Error> {
+        let mapper = self.mapper.clone();
+        let Some(stages) = &mapper.stages else { return Ok(stage.plan) };
         let plan = stages.after_shortage(stage, why, patience)?;
-        let mut front = lock(&self.mapper.plan);
-        if front.is_some_and(|front| front == stage.plan) {
-            *front = Some(plan);
+        if plan != stage.plan {
+            let mut front = lock(&mapper.plan);
+            if front.is_some_and(|front| front == stage.plan) {
+                *front = Some(plan);
+            }
+            // Those that were not launched yet need not find out for themselves.
+            if self.stage.as_ref().is_some_and(|first| Arc::ptr_eq(first, stage)) {
+                self.stage = Some(stages.get(plan, self.left.len())?);
+            }
         }
         Ok(plan)
     }
@@ -763,3 +792,7 @@ mod ahead_tests;
 #[cfg(test)]
 #[path = "map_rule_tests.rs"]
 mod rule_tests;
+
+#[cfg(test)]
+#[path = "map_shortage_tests.rs"]
+mod shortage_tests;

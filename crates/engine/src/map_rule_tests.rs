@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 /// Does what its stdin says, two bytes at a time: `g` grows memory by so many pages and writes to the last one, `r` calls itself so many times 8 deep, `p` prints so many
 /// KiB, `a` appends a byte to the file `log` so many times. At the end it prints how many pages it has, or exits with 7 if it was refused one.
-fn worker() -> String {
+pub(super) fn worker() -> String {
     r#"(module
       (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
       (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
@@ -70,9 +70,9 @@ fn worker() -> String {
 }
 
 /// What records gave, and what is in the log.
-type Seen = (Vec<(String, Vec<u8>, Option<Denied>)>, usize);
+pub(super) type Seen = (Vec<(String, Vec<u8>, Option<Denied>)>, usize);
 
-fn run_with(program: &Arc<Program>, extent: Extent, records: &[Vec<u8>], batches: usize) -> (Seen, u64) {
+pub(super) fn run_with(program: &Arc<Program>, extent: Extent, records: &[Vec<u8>], batches: usize) -> (Seen, u64) {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("log"), "").unwrap();
     let mut builder = Builder::new();
@@ -97,7 +97,7 @@ fn run_with(program: &Arc<Program>, extent: Extent, records: &[Vec<u8>], batches
 }
 
 /// The same one by one, where there is no limit: on `cpu`, whichever device is tested. A GPU would take a third of a second for each record that needs another stack.
-fn alone(records: &[Vec<u8>]) -> Seen {
+pub(super) fn alone(records: &[Vec<u8>]) -> Seen {
     static WORKER: OnceLock<Arc<Program>> = OnceLock::new();
     let load = || {
         let cpu = gpu_run_device::open("cpu").unwrap();
@@ -116,7 +116,7 @@ fn step() -> impl Strategy<Value = [u8; 2]> {
     ]
 }
 
-fn records() -> impl Strategy<Value = Vec<Vec<u8>>> {
+pub(super) fn records() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let record = prop::collection::vec(step(), 0..5).prop_map(|steps| steps.concat());
     prop::collection::vec(record, 1..40)
 }
@@ -148,7 +148,7 @@ fn builds() -> &'static [Arc<Program>; 4] {
     })
 }
 
-fn cases() -> u32 {
+pub(super) fn cases() -> u32 {
     let is_set = |name| std::env::var_os(name).is_some();
     match (is_set("GPU_RUN_TEST_ALL"), is_set("GPU_RUN_TEST_DEVICE")) {
         (true, _) => 400,

@@ -11,7 +11,7 @@ use crate::wave::{self, stillborn};
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_cache::{Cache, InUse, Key};
-use gpu_run_device::{Device, Module};
+use gpu_run_device::{Device, Module, cpu};
 use gpu_run_ptx::Checks;
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{printable, words};
@@ -169,7 +169,8 @@ impl Program {
 
     /// The same program on the same device in another build.
     pub(crate) fn rebuilt(&self, sibling: Sibling) -> Result<Self, Error> {
-        let (device, compiled) = (self.device.clone(), &self.compiled);
+        let device = if sibling == Sibling::OnHost { cpu::open() } else { self.device.clone() };
+        let compiled = &self.compiled;
         let (wasm, options, features) = (compiled.wasm.clone(), compiled.sibling_options(sibling), compiled.features);
         let limit = Some(crate::limit::DEFAULT);
         let build = Build { device, wasm, options, features, name: self.name.clone(), limit };

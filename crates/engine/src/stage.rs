@@ -15,10 +15,11 @@ use crate::program::Program;
 use crate::tune::Variant;
 use gpu_run_abi::Layout;
 use gpu_run_abi::layout::WORD;
-use gpu_run_device::{Error as DeviceError, Patience, describe_holders};
+use gpu_run_device::{Patience, Properties, cpu, describe_holders};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How instances are to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,14 @@ const MAX_INTERLEAVED: u64 = 64 << 20;
 const FEW: u64 = 16;
 /// Stages that are kept for what comes next.
 const MAX_STAGES: usize = 3;
+/// How long fewer run at once after the device had no memory for more: others may have left.
+const SHORT_FOR: Duration = Duration::from_secs(10);
+/// By how many fewer it is tried again where nothing says how many fit.
+const FEWER_SLOTS: usize = 2;
+/// Device memory that another build's code should find.
+const CODE_ROOM: u64 = 128 << 20;
+/// Instances that run on the host side by side, because the device has no stack for them.
+const ON_HOST: usize = 64;
 
 /// One build, its slots, and who launches there.
 pub(crate) struct Stage {
@@ -55,7 +64,8 @@ pub(crate) struct Stage {
     selector: u32,
     /// Instances of a launch at most: fewer, once the device was seen to have no memory for more.
     capacity: AtomicUsize,
-    stack: AtomicU32,
+    /// When that was.
+    short_since: Mutex<Option<Instant>>,
     /// Whether more than `capacity` would fit.
     is_full: bool,
     slot_bytes: u64,
@@ -85,7 +95,30 @@ impl Stage {
 
     /// Bytes of stack that a launch asks for.
     pub(crate) fn stack(&self) -> u32 {
-        self.stack.load(Ordering::Relaxed)
+        self.plan.allowance.stack
+    }
+
+    /// Whether so many instances of such a plan run here.
+    fn is_for(&self, plan: Plan, wanted: usize) -> bool {
+        let Plan { build, allowance, is_last, .. } = self.plan;
+        let is_wide = match *lock(&self.short_since) {
+            Some(since) => since.elapsed() < SHORT_FOR,
+            None => self.capacity() == wanted || self.is_full && self.capacity() < wanted,
+        };
+        is_wide && (build, allowance, is_last) == (plan.build, plan.allowance, plan.is_last)
+    }
+
+    /// Fewer at once from now on, if that is possible: as many as there seems to be memory for.
+    fn narrow(&self, fitting: usize) -> bool {
+        let capacity = self.capacity();
+        let fewer = if fitting < capacity { fitting.max(1) } else { capacity / FEWER_SLOTS };
+        if fewer == 0 || fewer == capacity {
+            return false;
+        }
+        tracing::info!(capacity, fewer, "the device has memory for fewer instances at once");
+        self.capacity.store(fewer, Ordering::Relaxed);
+        *lock(&self.short_since) = Some(Instant::now());
+        true
     }
 
     /// What memories instances had when they ended.
@@ -131,6 +164,9 @@ pub(crate) struct Stages {
     trays: Arc<Trays>,
     programs: Mutex<HashMap<Sibling, Arc<Program>>>,
     stages: Mutex<Vec<Arc<Stage>>>,
+    /// Whether some had to run on the host.
+    is_on_host: AtomicBool,
+    looked_for_stack: Mutex<Instant>,
 }
 
 /// How many run at once where so many found what they share used up.
@@ -150,6 +186,8 @@ impl Stages {
             trays: Arc::default(),
             programs: Mutex::default(),
             stages: Mutex::default(),
+            is_on_host: AtomicBool::default(),
+            looked_for_stack: Mutex::new(Instant::now()),
         })
     }
 
@@ -171,15 +209,17 @@ impl Stages {
         // A GPU sets threads' own memory aside for all that it can hold: not for a few.
         let resident = self.program.device().properties().resident_threads;
         let is_few = (count as u64).saturating_mul(FEW) < resident;
-        let build = (self.has_own(None) && (has_outgrown || is_few)).then_some(Sibling::Roomy);
+        let is_narrow = is_few || !bounds.has_room_in_threads(compiled);
+        let build = (self.has_own(None) && (has_outgrown || is_narrow)).then_some(Sibling::Roomy);
         self.fitting(&bounds, Plan { build, allowance, at_once: count, is_last: false })
     }
 
     /// The same plan, the last one if no instance can have more by any other. For instances that share nothing.
     pub(crate) fn settled(&self, plan: Plan) -> Plan {
         let anything = Lack { memory: Some(u64::MAX / 2), stack: true, ..Lack::default() };
-        let is_all = !self.has_own(plan.build) && self.bounds().larger(plan.allowance, &anything).is_none();
-        Plan { is_last: plan.is_last || is_all, ..plan }
+        let bounds = self.bounds();
+        let is_all = bounds.larger(plan.allowance, &anything).is_none() && !bounds.is_short_of_stack();
+        Plan { is_last: plan.is_last || is_all && !self.has_own(plan.build), ..plan }
     }
 
     /// Whether a build has its guests' memory in their threads.
@@ -189,7 +229,8 @@ impl Stages {
 
     /// Whether a deeper stack than a plan's can be had.
     pub(crate) fn has_more_stack(&self, stack: u32) -> bool {
-        stack < self.bounds().most_stack
+        let bounds = self.bounds();
+        stack < bounds.most_stack || bounds.is_short_of_stack()
     }
 
     /// See [`Bounds::annex`].
@@ -210,13 +251,16 @@ impl Stages {
 
     /// How to run instances that a plan did not suffice for.
     pub(crate) fn after(&self, plan: Plan, lack: &Lack) -> Plan {
+        if lack.stack {
+            self.look_for_stack();
+        }
         let bounds = *self.bounds();
         let mut next = plan;
         let more_output = lack.output.and_then(|printed| bounds.more_output(plan.allowance, printed));
         next.allowance.output = more_output.unwrap_or(plan.allowance.output);
         if lack.shared || lack.output.is_some() && more_output.is_none() {
             if plan.at_once == 1 || lack.output.is_some_and(|printed| printed > bounds.printed_at_most()) {
-                return self.last(&bounds);
+                return self.last(&bounds, plan, lack);
             }
             next.at_once = fewer(plan.at_once);
         }
@@ -235,7 +279,7 @@ impl Stages {
         } else {
             match bounds.larger(next.allowance, lack) {
                 Some(larger) => next.allowance = larger,
-                None => return self.last(&bounds),
+                None => return self.last(&bounds, plan, lack),
             }
         }
         self.fitting(&bounds, next)
@@ -245,16 +289,52 @@ impl Stages {
     fn fitting(&self, bounds: &Bounds, plan: Plan) -> Plan {
         let compiled = self.program.compiled();
         let is_small = self.has_own(plan.build)
-            || plan.allowance.memory <= MAX_INTERLEAVED && bounds.at_once(compiled, plan.allowance) > 0;
+            || plan.allowance.memory <= MAX_INTERLEAVED && bounds.has_room_for_warp(compiled, plan.allowance);
         match is_small || compiled.layout == Layout::Linear {
             true => plan,
             false => Plan { build: Some(Sibling::Alone), ..plan },
         }
     }
 
-    fn last(&self, bounds: &Bounds) -> Plan {
+    /// All that one instance may have. Where that is less stack than the device could give if others left it its memory, the host has it.
+    fn last(&self, bounds: &Bounds, plan: Plan, lack: &Lack) -> Plan {
         let allowance = bounds.all();
-        Plan { build: Some(Sibling::Alone), allowance, at_once: LAST_AT_ONCE, is_last: true }
+        let last = Plan { build: Some(Sibling::Alone), allowance, at_once: LAST_AT_ONCE, is_last: true };
+        if !bounds.is_short_of_stack() {
+            return last;
+        }
+        match lack.stack && plan.allowance.stack >= bounds.most_stack {
+            true => self.on_host(bounds),
+            false if (plan.build, plan.allowance) == (last.build, last.allowance) => last,
+            false => Plan { is_last: false, ..last },
+        }
+    }
+
+    /// Finds out, now and then, whether others have left memory for deeper stacks.
+    fn look_for_stack(&self) {
+        let mut looked = lock(&self.looked_for_stack);
+        if !self.bounds().is_short_of_stack() || looked.elapsed() < SHORT_FOR {
+            return;
+        }
+        *looked = Instant::now();
+        let device = self.program.device();
+        self.space.vacate_all();
+        device.trim();
+        if let Ok(free) = device.free_bytes() {
+            self.bounds().raise_stack(free);
+        }
+    }
+
+    fn on_host(&self, bounds: &Bounds) -> Plan {
+        if !self.is_on_host.swap(true, Ordering::Relaxed) {
+            let Properties { id, resident_threads, .. } = self.program.device().properties();
+            tracing::warn!(
+                "{id} has free memory for call stacks of {} KiB, one for each of the {resident_threads} threads it can hold: what needs more runs on the cpu",
+                bounds.most_stack >> 10
+            );
+        }
+        let allowance = Allowance { stack: cpu::STACK_BYTES, ..bounds.all() };
+        Plan { build: Some(Sibling::OnHost), allowance, at_once: ON_HOST, is_last: true }
     }
 
     /// How to run instances that quick checks have ended.
@@ -275,45 +355,53 @@ impl Stages {
         Plan { build: Some(Sibling::Apart), ..plan }
     }
 
-    /// How to run instances whose launch the device had no memory for. An error, if there is no way.
+    /// How to run instances whose launch the device had no memory for: fewer at once; with less stack; when others of ours have left it some. An error, if there is no way.
     pub(crate) fn after_shortage(
         &self,
         stage: &Stage,
         why: Unlaunched,
         patience: &mut Patience,
     ) -> Result<Plan, Error> {
-        let mut bounds = self.bounds();
-        match why {
+        let is_stack = match why {
             Unlaunched::Failed(error) => return Err(error),
             Unlaunched::NoStack if self.has_own(stage.plan.build) => return Ok(self.in_slots(stage.plan)),
-            Unlaunched::NoStack if bounds.lower_stack(stage.stack()) => {
-                stage.stack.store(bounds.most_stack, Ordering::Relaxed);
-                tracing::info!(stack = bounds.most_stack, "the device has memory for smaller stacks only");
-                let stack = stage.plan.allowance.stack.min(bounds.most_stack);
-                return Ok(Plan { allowance: Allowance { stack, ..stage.plan.allowance }, ..stage.plan });
-            }
-            Unlaunched::NoSlots if stage.capacity() > 1 => {
-                let fewer = stage.capacity().div_ceil(2);
-                stage.capacity.store(fewer, Ordering::Relaxed);
-                tracing::info!(fewer, "the device has memory for fewer instances at once");
-                return Ok(stage.plan);
-            }
-            Unlaunched::NoStack | Unlaunched::NoSlots => {}
+            Unlaunched::NoStack => true,
+            Unlaunched::NoSlots => false,
+        };
+        let (device, compiled) = (stage.program.device(), stage.program.compiled());
+        // What is free is what is left when we hold nothing.
+        self.space.vacate_all();
+        device.trim();
+        let fitting = self.bounds().at_once_in(compiled, stage.plan.allowance, device.free_bytes()?);
+        if stage.narrow(fitting) {
+            return Ok(stage.plan);
+        }
+        if !is_stack && compiled.layout == Layout::Interleaved {
+            // There, one takes as much as all of a warp.
+            return Ok(Plan { build: Some(Sibling::Alone), ..stage.plan });
+        }
+        let mut bounds = self.bounds();
+        if is_stack && bounds.lower_stack(stage.stack()) {
+            tracing::info!(stack = bounds.most_stack, "the device has memory for smaller stacks only");
+            let stack = stage.plan.allowance.stack.min(bounds.most_stack);
+            return Ok(Plan { allowance: Allowance { stack, ..stage.plan.allowance }, ..stage.plan });
         }
         drop(bounds);
-        let device = self.program.device();
         if patience.wait(device) {
+            // Whoever comes next begins anew.
+            *lock(&stage.short_since) = Instant::now().checked_sub(SHORT_FOR);
             return Ok(stage.plan);
         }
         Err(self.does_not_fit(stage))
     }
 
     fn does_not_fit(&self, stage: &Stage) -> Error {
-        let device = self.program.device();
+        let device = stage.program.device();
         let compiled = stage.program.compiled();
-        let sizes = self.bounds().sizes(compiled, stage.plan.allowance, stage.plan.is_last);
+        let bounds = *self.bounds();
+        let sizes = bounds.sizes(compiled, stage.plan.allowance, stage.plan.is_last);
         let wanted = sizes.map_or(0, |sizes| sizes.slot_bytes * compiled.layout.slots(1))
-            + u64::from(stage.stack()) * device.properties().resident_threads;
+            + bounds.stacks(compiled, stage.stack());
         let holders = device.holders();
         let who = match holders.is_empty() {
             true => String::new(),
@@ -321,7 +409,7 @@ impl Stages {
         };
         let free = device.free_bytes().unwrap_or(0) >> 20;
         Error::Limit(format!(
-            "one instance does not fit on {}: it takes {} MiB, and {free} MiB are free{who}",
+            "one instance does not fit on {}: it takes about {} MiB, and {free} MiB are free{who}",
             device.properties().id,
             wanted.div_ceil(1 << 20)
         ))
@@ -330,13 +418,8 @@ impl Stages {
     /// The stage for a plan, with room for so many instances, or as many as can be.
     pub(crate) fn get(&self, plan: Plan, wanted: usize) -> Result<Arc<Stage>, Error> {
         let wanted = wanted.max(AGAIN).min(self.extent.capacity.max(1)).min(plan.at_once).max(1);
-        let is_fit = |stage: &Arc<Stage>| {
-            let Plan { build, allowance, is_last, .. } = stage.plan;
-            (build, allowance, is_last) == (plan.build, plan.allowance, plan.is_last)
-                && (stage.capacity() == wanted || stage.is_full && stage.capacity() < wanted)
-        };
         let mut stages = lock(&self.stages);
-        if let Some(at) = stages.iter().position(is_fit) {
+        if let Some(at) = stages.iter().position(|stage| stage.is_for(plan, wanted)) {
             let found = stages.remove(at);
             stages.push(found.clone());
             return Ok(found);
@@ -359,7 +442,11 @@ impl Stages {
         let Called { selector, words } = self.called.clone();
         let (sizes, fitting) = {
             let bounds = self.bounds();
-            (bounds.sizes(&compiled, plan.allowance, plan.is_last)?, bounds.at_once(&compiled, plan.allowance).max(1))
+            let fitting = match plan.build {
+                Some(Sibling::OnHost) => plan.at_once,
+                _ => bounds.at_once(&compiled, plan.allowance).max(1),
+            };
+            (bounds.sizes(&compiled, plan.allowance, plan.is_last)?, fitting)
         };
         let lanes = if plan.build == Some(Sibling::Apart) { Variant::apart(0).lanes } else { self.extent.lanes };
         let stack = plan.allowance.stack;
@@ -380,7 +467,7 @@ impl Stages {
             inputs: Mutex::default(),
             selector,
             capacity: AtomicUsize::new(wanted.min(fitting)),
-            stack: AtomicU32::new(stack),
+            short_since: Mutex::default(),
             is_full: fitting <= wanted,
             slot_bytes: sizes.slot_bytes,
             memory: AtomicU64::new(0),
@@ -394,6 +481,10 @@ impl Stages {
         let mut programs = lock(&self.programs);
         if let Some(program) = programs.get(&sibling) {
             return Ok(program.clone());
+        }
+        let device = self.program.device();
+        if device.free_bytes()? < CODE_ROOM {
+            self.space.vacate_all();
         }
         let program = Arc::new(self.program.rebuilt(sibling)?);
         programs.insert(sibling, program.clone());
@@ -411,11 +502,6 @@ impl Stages {
         let stages = std::mem::take(&mut *lock(&self.stages));
         stages.iter().for_each(|stage| stage.line.close());
     }
-}
-
-/// Whether an error says that the device has no memory.
-pub(crate) fn is_shortage(error: &Error) -> bool {
-    matches!(error, Error::Device(DeviceError::OutOfMemory { .. }))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

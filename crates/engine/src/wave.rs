@@ -10,7 +10,7 @@ use crate::journal::{Answered, Journal};
 use crate::line::{Order, Unlaunched};
 use crate::map::Extent;
 use crate::program::{End, Outcome, Program, RunOptions, RunStats, Trap};
-use crate::stage::{Called, Plan, Stage, Stages, is_shortage};
+use crate::stage::{Called, Plan, Stage, Stages};
 use crate::value::Value;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::launch::{Ending, local};
@@ -111,7 +111,7 @@ impl Run<'_> {
     ) -> Result<Result<Vec<Option<Lack>>, Unlaunched>, Error> {
         let desk = match stage.desk() {
             Ok(desk) => Box::new(desk),
-            Err(error) if is_shortage(&error) => return Ok(Err(Unlaunched::NoSlots)),
+            Err(error) if error.is_shortage() => return Ok(Err(Unlaunched::NoSlots)),
             Err(error) => return Err(error),
         };
         // A clock that says something else in a second run would have the instance do something else.

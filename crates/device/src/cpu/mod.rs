@@ -42,7 +42,7 @@ use std::time::Instant;
 /// Threads in a block at most, as on every NVIDIA GPU.
 const BLOCK_THREADS: u32 = 1024;
 /// Stack of a thread, as much as a main thread has elsewhere: pages cost memory once they are touched. A sixteenth of it is left for the frame of one function, and an interpreter's loop has one of hundreds of kilobytes.
-const STACK_BYTES: u32 = 8 << 20;
+pub const STACK_BYTES: u32 = 8 << 20;
 /// Memory of a thread's own that programs are told of: what a large GPU has.
 const OWN_BYTES: u32 = 256 << 10;
 

@@ -198,6 +198,14 @@ impl Context {
         Ok(given)
     }
 
+    /// Does what takes device memory; if there is none, once more without the stacks that are kept for later launches.
+    pub(super) fn with_room<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+        match attempt() {
+            Err(Error::OutOfMemory { .. }) if self.release_stacks() => attempt(),
+            result => result,
+        }
+    }
+
     /// Takes back the stacks, and threads' own memory, that no launch runs on now. Says whether there were any.
     pub(super) fn release_stacks(&self) -> bool {
         let Ok(mut given) = self.stack.try_lock() else { return false };

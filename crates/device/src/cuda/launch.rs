@@ -54,11 +54,16 @@ impl Drop for Image {
 
 impl Image {
     fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self> {
+        context.with_room(|| Self::try_load(context, cubin))
+    }
+
+    fn try_load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self> {
         let _alone = context.alone();
         let mut handle = null_mut();
         // SAFETY: entered; `cubin` is whole, as an assembler made it (`Device::load_code` asks for that), and says in its header how
         // long it is.
-        unsafe { context.enter()?.cuModuleLoadData(&mut handle, cubin.as_ptr().cast()) }?;
+        unsafe { context.enter()?.cuModuleLoadData(&mut handle, cubin.as_ptr().cast()) }
+            .map_err(|e| e.taking(cubin.len() as u64))?;
         Ok(Self { context: context.clone(), handle })
     }
 
@@ -117,6 +122,10 @@ impl Loaded {
 
     /// The kernel runs while the guard is held.
     fn launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: Handle) -> Result<Running> {
+        self.context.with_room(|| self.try_launch(kernel, grid, cells, stream))
+    }
+
+    fn try_launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: Handle) -> Result<Running> {
         let mut parameters: Vec<*mut c_void> = cells.iter_mut().map(|cell| (&raw mut *cell).cast()).collect();
         let stack = self.context.stack(grid.stack_bytes, self.properties.resident_threads)?;
         let running = self.context.running();

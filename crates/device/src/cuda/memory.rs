@@ -1,7 +1,7 @@
 //! Memory of the GPU, and of the host where the GPU sees it.
 
 use super::context::Context;
-use super::driver::{Code, HOST_DEVICEMAP, HOST_PORTABLE};
+use super::driver::{HOST_DEVICEMAP, HOST_PORTABLE};
 use crate::memory::{Backing, TrayBacking};
 use crate::{Error, Result, Shared, Tray};
 use std::ptr::{NonNull, null_mut};
@@ -27,17 +27,13 @@ impl DeviceMemory {
 
     pub(super) fn uncleared(context: &Arc<Context>, len: u64) -> Result<Self> {
         let bytes = usize::try_from(len).map_err(|_| Error::OutOfMemory { wanted: len })?;
-        let driver = context.enter()?;
-        let allocate = || {
+        let address = context.with_room(|| {
             let mut address = 0;
             // SAFETY: entered; one address is written. The driver refuses to allocate nothing.
-            unsafe { driver.cuMemAlloc_v2(&mut address, bytes.max(1)) }.map(|()| address)
-        };
-        let address = match allocate() {
-            Err(failure) if failure.code == Code::OUT_OF_MEMORY && context.release_stacks() => allocate(),
-            first => first,
-        };
-        Ok(Self { context: context.clone(), address: address.map_err(|e| e.taking(len))?, len })
+            unsafe { context.enter()?.cuMemAlloc_v2(&mut address, bytes.max(1)) }.map_err(|e| e.taking(len))?;
+            Ok(address)
+        })?;
+        Ok(Self { context: context.clone(), address, len })
     }
 }
 

@@ -240,6 +240,10 @@ impl Device for Cuda {
         self.card.holders()
     }
 
+    fn trim(&self) {
+        self.context.release_stacks();
+    }
+
     fn allocate(&self, bytes: u64) -> Result<Buffer> {
         Ok(Buffer::new(memory::DeviceMemory::new(&self.context, bytes)?))
     }
