@@ -169,12 +169,16 @@ impl Stats<'_> {
             Some(Origin::Miss { kept: None, .. }) => "miss, not kept".into(),
         };
         let run = self.run;
+        let on_host = match run.on_host {
+            0 => String::new(),
+            some => format!(" ({some} on the cpu: the device has no memory for their call stacks)"),
+        };
         format!(
             "gpu-run: device   {} ({}), {} layout\n\
              gpu-run: cache    {cache}\n\
              gpu-run: compile  {compile}\n\
              gpu-run: load     {}\n\
-             gpu-run: run      {} in {}, {}, {} of device memory; host before {}, device {}, host after {}\n",
+             gpu-run: run      {}{on_host} in {}, {}, {} of device memory; host before {}, device {}, host after {}\n",
             self.device.id,
             self.device.name,
             layout_name(self.layout),
@@ -215,6 +219,7 @@ impl Stats<'_> {
             "collect_seconds": self.run.collect.as_secs_f64(),
             "instances": self.run.instances,
             "launches": self.run.launches,
+            "on_cpu": self.run.on_host,
             "host_calls": self.run.hostcalls,
             "device_bytes": self.run.device_bytes,
             "exits": exits,

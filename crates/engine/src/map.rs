@@ -320,7 +320,7 @@ impl Pending {
             if let Some(unfinished) = &mut self.unfinished {
                 let ready = unfinished.ready();
                 if unfinished.holes.is_empty() {
-                    self.learn();
+                    self.learn()?;
                     self.unfinished = None;
                 }
                 if !ready.is_empty() {
@@ -468,9 +468,7 @@ impl Pending {
         // The next part goes first: what runs again can do so beside it.
         match desk {
             _ if is_trial => {}
-            Some(desk) if !self.left.is_empty() && matches!(collected, Ok(Ok(_))) => {
-                self.launch_next(&stage, desk)?;
-            }
+            Some(desk) if matches!(collected, Ok(Ok(_))) => self.go_on(&stage, desk)?,
             desk => stage.desks.put(desk),
         }
         let job = range.start;
@@ -496,6 +494,23 @@ impl Pending {
         }
         let timeout = self.timeout.map(|timeout| timeout.saturating_sub(report.run).max(timeout / LAST_CHANCE));
         self.unfinished = Some(self.unfinished_of(&stage, &wave, job, collected, timeout));
+        Ok(())
+    }
+
+    /// Launches the next part, with what was learned since: a desk is free.
+    fn go_on(&mut self, stage: &Arc<Stage>, desk: Box<Desk>) -> Result<(), Error> {
+        match self.stage.clone() {
+            Some(now) if !self.left.is_empty() && Arc::ptr_eq(&now, stage) => {
+                self.launch_next(stage, desk)?;
+            }
+            Some(now) if !self.left.is_empty() => {
+                stage.desks.put(Some(desk));
+                if let Some(Ok(desk)) = now.desks.take_now(|| now.desk()) {
+                    self.launch_next(&now, desk)?;
+                }
+            }
+            _ => stage.desks.put(Some(desk)),
+        }
         Ok(())
     }
 
@@ -587,6 +602,7 @@ impl Pending {
         match report {
             Ok(report) => {
                 self.stats.again += count as u64;
+                self.stats.on_host += if stage.is_on_host() { count as u64 } else { 0 };
                 let mut collected = self.collect(&stage, desk.as_deref(), &wave, report)?;
                 unfinished.take(&mut collected, &slots, plan);
                 unfinished.add(stages, plan, &wave, &collected, |at| slots[at]);
@@ -618,14 +634,15 @@ impl Pending {
         Ok(plan)
     }
 
-    /// Has the batches that follow begin with what many of a launch were found to need.
-    fn learn(&mut self) {
-        let (Some(stages), Some(unfinished)) = (&self.mapper.stages, &mut self.unfinished) else { return };
+    /// Has all that follow begin with what many of a launch were found to need.
+    fn learn(&mut self) -> Result<(), Error> {
+        let mapper = self.mapper.clone();
+        let (Some(stages), Some(unfinished)) = (&mapper.stages, &mut self.unfinished) else { return Ok(()) };
         let Unfinished { needs, instances, from, .. } = unfinished;
         let many = *instances / MANY_OUTGROWN;
-        let mut front = lock(&self.mapper.plan);
+        let mut front = lock(&mapper.plan);
         let Some(plan) = front.filter(|plan| plan.build == from.build && plan.allowance == from.allowance) else {
-            return;
+            return Ok(());
         };
         let usual_memory = usual_need(&mut needs.memory).filter(|_| needs.memory.len() > many);
         let usual_stack = usual_need(&mut needs.stack).filter(|_| needs.stack.len() > many);
@@ -641,8 +658,8 @@ impl Pending {
         let mut next = stages.with(plan, allowance, outgrow_threads);
         if outgrow_threads || output.is_some() {
             // What they were given without need is no part of it: with fewer or more at once, that is another amount.
-            let mut learned = lock(&self.mapper.learned);
-            let known = learned.or(self.mapper.extent.learned).unwrap_or_default();
+            let mut learned = lock(&mapper.learned);
+            let known = learned.or(mapper.extent.learned).unwrap_or_default();
             *learned = Some(Allowance {
                 memory: usual_memory.unwrap_or(known.memory),
                 stack: usual_stack.unwrap_or(known.stack),
@@ -655,7 +672,12 @@ impl Pending {
         if next != plan {
             tracing::info!(?next, "what follows begins with more");
             *front = Some(next);
+            drop(front);
+            if !self.left.is_empty() {
+                self.stage = Some(stages.get(next, self.left.len())?);
+            }
         }
+        Ok(())
     }
 }
 

@@ -193,6 +193,16 @@ fn records_that_need_more_than_their_share_of_the_device_run_fewer_at_a_time() {
 }
 
 #[test]
+fn launches_that_follow_in_the_same_batch_begin_with_what_many_records_needed() {
+    let limits = Limits { device_bytes: Some(64 << 20), ..Limits::default() };
+    let program = program(&worker(), Layout::Linear, Checks::Exact);
+    let records = vec![grows(63); 256];
+    let (seen, again) = run_with(&program, Extent { capacity: 32, limits, ..Extent::default() }, &records, 1);
+    assert_eq!(seen, alone(&records));
+    assert!((1..256).contains(&again), "{again}");
+}
+
+#[test]
 fn batches_that_follow_begin_with_what_many_records_needed() {
     let limits = Limits { device_bytes: Some(64 << 20), ..Limits::default() };
     let program = program(&worker(), Layout::Interleaved, Checks::Fast);

@@ -121,6 +121,8 @@ pub struct RunStats {
     pub hostcalls: u64,
     /// Instances that ran a second time, with exact checks.
     pub again: u64,
+    /// Of these, those that ran on `cpu`: the device has no memory for a stack as deep as theirs.
+    pub on_host: u64,
     /// Bytes of device memory set aside for instances.
     pub device_bytes: u64,
     /// On the host, before launches: what instances are given goes to the device.
@@ -140,6 +142,7 @@ impl RunStats {
         self.launches += other.launches;
         self.hostcalls += other.hostcalls;
         self.again += other.again;
+        self.on_host += other.on_host;
         self.device_bytes = self.device_bytes.max(other.device_bytes);
         self.prepare += other.prepare;
         self.run += other.run;

@@ -89,6 +89,10 @@ impl Stage {
         self.selector
     }
 
+    pub(crate) fn is_on_host(&self) -> bool {
+        self.plan.build == Some(Sibling::OnHost)
+    }
+
     pub(crate) fn capacity(&self) -> usize {
         self.capacity.load(Ordering::Relaxed)
     }
@@ -328,7 +332,7 @@ impl Stages {
     fn on_host(&self, bounds: &Bounds) -> Plan {
         if !self.is_on_host.swap(true, Ordering::Relaxed) {
             let Properties { id, resident_threads, .. } = self.program.device().properties();
-            tracing::warn!(
+            tracing::info!(
                 "{id} has free memory for call stacks of {} KiB, one for each of the {resident_threads} threads it can hold: what needs more runs on the cpu",
                 bounds.most_stack >> 10
             );

@@ -43,6 +43,7 @@ use crate::run::Loaded;
 use crate::source::{self, Source as Program};
 use crate::surface::Surface;
 use crate::terminal;
+use crate::units::count;
 
 use anyhow::{Context, Result};
 use chain::Anchor;
@@ -384,6 +385,9 @@ fn run(
     if let Some(format) = args.launch.stats {
         let text = engine.loaded().stats(&stats()).show(format, writer.tally());
         terminal::say(&text);
+    } else if stats().on_host > 0 {
+        let on_host = count(stats().on_host, "record");
+        terminal::say(&format!("gpu-run: {on_host} ran on the cpu: the device has no memory for their call stacks\n"));
     }
     Ok((if writer.all_fine() { 0 } else { exit::FAILURE }, Some(engine)))
 }

@@ -33,13 +33,28 @@ pub(super) struct Context {
     transfers: Handle,
     /// Streams that no launch uses now.
     idle: Mutex<Vec<Handle>>,
-    /// Bytes that each thread has as its stack.
-    stack: Mutex<u32>,
+    stack: Mutex<Stacks>,
     /// Who has `stack` may wait for it, not the other way round.
     gate: Gate,
     /// How many threads copy to trays now.
     copying: Mutex<usize>,
     copied: Condvar,
+}
+
+/// What is set aside for each thread that the GPU can hold.
+#[derive(Debug)]
+pub(super) struct Stacks {
+    /// Bytes that it has as its stack.
+    pub(super) limit: u32,
+    /// Bytes of local memory, the stack among them: as much as the most demanding kernel wanted since the limit was set.
+    local: u32,
+}
+
+impl Stacks {
+    /// After a launch that failed: it is not known what the driver has set aside.
+    pub(super) fn forget_kernels(&mut self) {
+        self.local = self.limit;
+    }
 }
 
 /// Launches, and what waits until there are none.
@@ -69,6 +84,14 @@ impl Drop for Running {
 /// No launch runs while this is held.
 #[derive(Debug)]
 pub(super) struct Alone<'a>(&'a Context);
+
+impl Alone<'_> {
+    /// A launch runs from now on.
+    fn running(self, context: &Arc<Context>) -> Running {
+        lock(&self.0.gate.state).running += 1;
+        Running(context.clone())
+    }
+}
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
@@ -103,7 +126,7 @@ impl Context {
             handle,
             transfers: null_mut(),
             idle: Mutex::default(),
-            stack: Mutex::new(LEAST_STACK),
+            stack: Mutex::new(Stacks { limit: LEAST_STACK, local: LEAST_STACK }),
             gate: Gate::default(),
             copying: Mutex::default(),
             copied: Condvar::new(),
@@ -119,8 +142,14 @@ impl Context {
         Ok(self.driver)
     }
 
-    /// A launch runs while the guard is held.
-    pub(super) fn running(self: &Arc<Self>) -> Running {
+    /// A launch of a kernel that has such local memory of its own runs while the guard is held.
+    ///
+    /// If that is more than any before, the driver makes room: it waits for all kernels, and lets nobody in meanwhile.
+    pub(super) fn running(self: &Arc<Self>, local: u32, stacks: &mut Stacks) -> Running {
+        if local > stacks.local {
+            stacks.local = local;
+            return self.alone().running(self);
+        }
         self.pass(|state| !state.alone).running += 1;
         Running(self.clone())
     }
@@ -136,7 +165,7 @@ impl Context {
         let mut state = lock(&self.gate.state);
         let is_free = !state.alone && state.running == 0;
         state.alone |= is_free;
-        is_free.then_some(Alone(self))
+        is_free.then(|| Alone(self))
     }
 
     /// Waits for its turn.
@@ -181,9 +210,9 @@ impl Context {
     ///
     /// To change it waits for all launches, and takes the driver up to a third of a second: it sets aside the stacks of all threads that fit on the card, `resident`. So what was given stays,
     /// until somebody needs the memory.
-    pub(super) fn stack(&self, wanted: u32, resident: u64) -> Result<MutexGuard<'_, u32>> {
+    pub(super) fn stack(&self, wanted: u32, resident: u64) -> Result<MutexGuard<'_, Stacks>> {
         let mut given = lock(&self.stack);
-        if *given < wanted {
+        if given.limit < wanted {
             let _alone = self.alone();
             // SAFETY: entered; takes no pointer.
             let set = unsafe { self.enter()?.cuCtxSetLimit(LIMIT_STACK_SIZE, wanted as usize) };
@@ -193,7 +222,7 @@ impl Context {
                 }
                 _ => failure.into(),
             })?;
-            *given = wanted;
+            *given = Stacks { limit: wanted, local: wanted };
         }
         Ok(given)
     }
@@ -212,11 +241,11 @@ impl Context {
         let Some(_alone) = self.alone_now() else { return false };
         let Ok(driver) = self.enter() else { return false };
         // The driver shrinks what kernels have themselves, too, but only where the limit changes.
-        let least = if *given == LEAST_STACK { 2 * LEAST_STACK } else { LEAST_STACK };
+        let least = if given.limit == LEAST_STACK { 2 * LEAST_STACK } else { LEAST_STACK };
         // SAFETY: entered; takes no pointer.
         let released = unsafe { driver.cuCtxSetLimit(LIMIT_STACK_SIZE, least as usize) }.is_ok();
         if released {
-            *given = least;
+            *given = Stacks { limit: least, local: least };
         }
         released
     }

@@ -71,6 +71,7 @@ pub(super) const HOST_DEVICEMAP: c_uint = 2;
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
 pub(super) const EVENT_DISABLE_TIMING: c_uint = 2;
 pub(super) const FUNCTION_MAX_THREADS_PER_BLOCK: c_int = 0;
+pub(super) const FUNCTION_LOCAL_BYTES: c_int = 3;
 pub(super) const JIT_MAX_REGISTERS: c_uint = 0;
 pub(super) const JIT_ERROR_LOG: c_uint = 5;
 pub(super) const JIT_ERROR_LOG_BYTES: c_uint = 6;

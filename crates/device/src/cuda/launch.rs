@@ -1,7 +1,7 @@
 //! Kernels: loading them, launching one, and waiting for it while the host answers.
 
 use super::context::{Context, Running, Stream};
-use super::driver::{FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
+use super::driver::{FUNCTION_LOCAL_BYTES, FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
 use super::entry::{Entry, entries};
 use super::{Assembler, assemble};
 use crate::code::{Reader, Writer};
@@ -29,6 +29,8 @@ struct Kernel {
     function: Handle,
     /// Threads in a block at most, by what registers it takes.
     threads: u32,
+    /// Bytes of local memory that each thread has beside its stack.
+    local: u32,
 }
 
 /// A module of the driver; unloaded when dropped.
@@ -70,12 +72,14 @@ impl Image {
     fn kernel(&self, entry: Entry) -> Result<Kernel> {
         let name = CString::new(entry.name.as_str()).map_err(|_| Error::NoKernel(entry.name.clone()))?;
         let driver = self.context.enter()?;
-        let (mut function, mut threads) = (null_mut(), 0);
+        let (mut function, mut threads, mut local) = (null_mut(), 0, 0);
         // SAFETY: entered; the module is loaded, the name a string, and one handle is written.
         unsafe { driver.cuModuleGetFunction(&mut function, self.handle, name.as_ptr()) }?;
         // SAFETY: entered; one `int` is written.
         unsafe { driver.cuFuncGetAttribute(&mut threads, FUNCTION_MAX_THREADS_PER_BLOCK, function) }?;
-        Ok(Kernel { entry, function, threads: threads.max(0) as u32 })
+        // SAFETY: as above.
+        unsafe { driver.cuFuncGetAttribute(&mut local, FUNCTION_LOCAL_BYTES, function) }?;
+        Ok(Kernel { entry, function, threads: threads.max(0) as u32, local: local.max(0) as u32 })
     }
 }
 
@@ -127,12 +131,12 @@ impl Loaded {
 
     fn try_launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: Handle) -> Result<Running> {
         let mut parameters: Vec<*mut c_void> = cells.iter_mut().map(|cell| (&raw mut *cell).cast()).collect();
-        let stack = self.context.stack(grid.stack_bytes, self.properties.resident_threads)?;
-        let running = self.context.running();
+        let mut stacks = self.context.stack(grid.stack_bytes, self.properties.resident_threads)?;
+        let running = self.context.running(kernel.local, &mut stacks);
         let driver = self.context.enter()?;
         // SAFETY: entered; `Entry::cells` made as many cells as the kernel takes, of eight bytes, where a 32-bit value is at the
         // start (both ends are little-endian). The driver copies them before it returns. `image` keeps the function loaded.
-        unsafe {
+        let launched = unsafe {
             driver.cuLaunchKernel(
                 kernel.function,
                 grid.blocks,
@@ -146,8 +150,11 @@ impl Loaded {
                 parameters.as_mut_ptr(),
                 null_mut(),
             )
+        };
+        if let Err(failure) = launched {
+            stacks.forget_kernels();
+            return Err(failure.taking(u64::from(stacks.limit) * self.properties.resident_threads));
         }
-        .map_err(|e| e.taking(u64::from(*stack) * self.properties.resident_threads))?;
         crate::count_launch();
         Ok(running)
     }
