@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// why, unless the machine has nothing of NVIDIA's at all: then nobody expects one.
 pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
     match choice {
-        DeviceChoice::Cpu => Ok(cpu::open()),
+        DeviceChoice::Cpu => Ok(gpu_run_device::open("cpu")?),
         DeviceChoice::Auto => Ok(cuda::first().unwrap_or_else(|error| {
             let line = format!("running on cpu: {}", error.to_string().replace('\n', " "));
             match cuda::is_expected() {

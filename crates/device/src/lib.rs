@@ -179,7 +179,7 @@ fn count_copy() {
 /// Opens a device by its [`Properties::id`], with nothing on it.
 pub fn open(id: &str) -> Result<Arc<dyn Device>> {
     match id.strip_prefix("cuda:").map(str::parse) {
-        _ if id == "cpu" => Ok(cpu::open()),
+        _ if id == "cpu" => Ok(scarce::planned().unwrap_or_else(cpu::open)),
         Some(Ok(ordinal)) => cuda::open(ordinal),
         _ => Err(Error::Unavailable(format!("there is no device `{id}`: devices are `cpu` and `cuda:N`"))),
     }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 const STANDSTILL: Duration = Duration::from_secs(60);
 /// The same where it cannot be seen who the others are.
 const UNSEEN: Duration = Duration::from_secs(5);
+/// How long it waits without a word.
+const UNSAID: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// One wait for memory.
@@ -17,11 +19,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Patience {
     seen: Option<Vec<Holder>>,
     changed: Instant,
+    /// Since when it waits, and whether it has said so.
+    since: Option<Instant>,
+    is_said: bool,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { seen: None, changed: Instant::now() }
+        Self { seen: None, changed: Instant::now(), since: None, is_said: false }
     }
 }
 
@@ -42,7 +47,9 @@ impl Patience {
         if others.is_empty() && !is_hidden {
             return false;
         }
-        if self.seen.is_none() && !others.is_empty() {
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        if waited > UNSAID && !self.is_said && !others.is_empty() {
+            self.is_said = true;
             tracing::warn!("waiting for device memory: {} hold it", describe(&others));
         }
         if self.seen.as_ref() != Some(&others) {

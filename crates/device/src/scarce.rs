@@ -2,6 +2,8 @@
 //!
 //! A stack is set aside for every thread that the device can hold, however few a launch has, and kept until somebody needs the memory. A neighbour takes memory when the
 //! test says so ([`Scarce::hold`]).
+//!
+//! With `GPU_RUN_TEST_SCARCE=MIB,THREADS,KIB` in the environment, `cpu` is such a device: with so much memory, for so many threads of at most so much stack.
 
 use crate::memory::Backing;
 use crate::{
@@ -10,6 +12,7 @@ use crate::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+const VARIABLE: &str = "GPU_RUN_TEST_SCARCE";
 /// What a kernel takes for each thread beside its stack.
 const FRAME: u64 = 512;
 
@@ -60,6 +63,17 @@ impl Scarce {
         let mut state = self.memory.lock();
         (state.taken, state.is_ours) = (bytes, is_ours);
     }
+}
+
+/// The one that the environment asks for.
+pub(crate) fn planned() -> Option<Arc<dyn Device>> {
+    let text = std::env::var(VARIABLE).ok()?;
+    let numbers: Vec<u32> = text.split(',').filter_map(|number| number.parse().ok()).collect();
+    let [mib, threads, kib] = numbers[..] else {
+        tracing::warn!("{VARIABLE}={text} is not understood: `1024,2048,128` is 1 GiB, 2048 threads, 128 KiB of stack");
+        return None;
+    };
+    Some(Scarce::new(u64::from(mib) << 20, threads.into(), kib << 10))
 }
 
 impl Memory {

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::written::SHARE;
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
-use gpu_run_device::{Device, Properties};
+use gpu_run_device::Device;
 use serde::{Deserialize, Serialize};
 
 /// What one instance has.
@@ -127,9 +127,10 @@ const LEAST_STACK: u32 = 2 << 10;
 const MOST_FIRST_STACK: u32 = 32 << 10;
 /// What a GPU sets aside for a thread beside its stack, about: by the kernel.
 const FRAME: u64 = 1 << 10;
-/// What part of the free memory an instance takes that stays, and the stack it should have at least.
-const RESIDENT_PART: u64 = 16;
-const LEAST_RESIDENT_STACK: u32 = 8 << 10;
+/// What part of the free memory an instance takes that stays, beside the stacks it should have.
+const RESIDENT_PART: u64 = 2;
+const RESIDENT_STACK: u32 = 8 << 10;
+const RESIDENT_STACK_PART: u64 = 8;
 
 /// What any instance of a program may have on a device, at most.
 #[derive(Clone, Copy, Debug)]
@@ -196,7 +197,7 @@ impl Bounds {
     /// What each of `count` instances of a build begins with.
     pub(crate) fn first(&self, compiled: &Compiled, count: usize) -> Allowance {
         let count = compiled.layout.slots(count.max(1) as u64);
-        let least = compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0);
+        let least = least_memory(compiled);
         let share = (self.device / count).saturating_sub(least) / PAGE * PAGE;
         let growth = match self.overcommits {
             true => share,
@@ -209,14 +210,13 @@ impl Bounds {
     }
 
     /// What one instance has that stays, where so much is free: others may stay beside it, and it cannot run again.
-    pub(crate) fn resident(&self, compiled: &Compiled, free: u64, properties: &Properties) -> Allowance {
-        let first = self.first(compiled, 1);
-        let least = compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0);
-        let memory = first.memory.min(least.saturating_add(free / RESIDENT_PART / PAGE * PAGE)).max(least);
-        let share = (free / (RESIDENT_PART / 2)).checked_div(properties.resident_threads);
-        let stack = share.map_or(properties.stack_bytes, |share| {
-            share.min(self.most_stack.into()).max(LEAST_RESIDENT_STACK.into()) as u32 / LEAST_STACK * LEAST_STACK
-        });
+    pub(crate) fn resident(&self, compiled: &Compiled, free: u64) -> Allowance {
+        let of = |part: u64| stack(free / part, self.resident_threads, self.most_stack);
+        let stack = of(RESIDENT_STACK_PART).max(of(RESIDENT_PART).min(RESIDENT_STACK));
+        let (least, slots) = (least_memory(compiled), compiled.layout.slots(1));
+        let most = if self.overcommits { self.memory } else { least.saturating_add(FIRST_GROWTH / slots) };
+        let share = free.saturating_sub(self.stacks(compiled, stack)) / RESIDENT_PART / slots;
+        let memory = least.saturating_add(share / PAGE * PAGE).min(most).min(self.memory).max(least);
         Allowance { memory, stack, output: 0 }
     }
 
@@ -324,6 +324,11 @@ impl Bounds {
     }
 }
 
+/// What the largest of an instance's memories begins with.
+fn least_memory(compiled: &Compiled) -> u64 {
+    compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0)
+}
+
 /// What stack each of so many threads has of so many bytes, at most so much. Where stacks are set aside for nobody, all of that.
 fn stack(bytes: u64, threads: u64, most: u32) -> u32 {
     let Some(share) = bytes.checked_div(threads) else { return most };
@@ -400,8 +405,7 @@ fn largest_alone(compiled: &Compiled, device: u64) -> u64 {
     let least: u64 = compiled.initial.memories.iter().map(|memory| memory.length).sum();
     let growing = compiled.memories.iter().filter(|memory| memory.grows).count().max(1) as u64;
     let beside = compiled.slots.memory + (compiled.memories.len() as u64 + 1) * (SLOT_ALIGN + MEMORY_TAIL);
-    let first = compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0);
-    first + device.saturating_sub(beside + least) / growing / PAGE * PAGE
+    least_memory(compiled) + device.saturating_sub(beside + least) / growing / PAGE * PAGE
 }
 
 /// What a memory may grow to, wherever it is.

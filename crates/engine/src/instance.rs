@@ -143,7 +143,7 @@ impl Instance {
 fn slots(program: &Program, max_memory: Option<u64>) -> Result<Batch, Error> {
     let (device, compiled) = (program.device(), program.compiled());
     let bounds = Bounds::new(device, compiled, max_memory, &Limits::default())?;
-    let allowance = bounds.resident(compiled, device.free_bytes()?, device.properties());
+    let allowance = bounds.resident(compiled, device.free_bytes()?);
     let mut batch = program.batch(1, bounds.sizes(compiled, allowance, true)?, allowance.stack)?;
     batch.lower_stack_if_need_be();
     Ok(batch)

@@ -602,7 +602,7 @@ impl Pending {
         match report {
             Ok(report) => {
                 self.stats.again += count as u64;
-                self.stats.on_host += if stage.is_on_host() { count as u64 } else { 0 };
+                self.stats.on_host += if stage.plan.is_on_host() { count as u64 } else { 0 };
                 let mut collected = self.collect(&stage, desk.as_deref(), &wave, report)?;
                 unfinished.take(&mut collected, &slots, plan);
                 unfinished.add(stages, plan, &wave, &collected, |at| slots[at]);
@@ -753,7 +753,8 @@ impl Unfinished {
             let printed = done.1.len() as u64;
             let lacked = self.holes.remove(slot).map_or(Lack::default(), |hole| hole.lacked);
             self.needs.memory.extend(lacked.memory.map(|_| collected.memory[at]));
-            self.needs.stack.extend(lacked.stack.then_some(plan.allowance.stack));
+            // A host's stack says nothing about what is needed here.
+            self.needs.stack.extend((lacked.stack && !plan.is_on_host()).then_some(plan.allowance.stack));
             self.needs.output.extend(lacked.output.map(|_| printed));
             let place = slot - self.first;
             self.pieces[place / ours].put(place % ours, done);

@@ -62,13 +62,24 @@ fn stacks_that_need_the_memory_of_slots_are_given_it() {
 
 #[test]
 fn a_stack_that_the_device_has_no_memory_for_is_the_hosts() {
-    let device = Scarce::new(64 * MIB, RESIDENT, 1 << 20);
+    let device = Scarce::new(64 * MIB, 4 * RESIDENT, 1 << 20);
     let records = [deep(255), deep(1), vec![b'a', 3, b'r', 255, b'a', 2]];
     for build in 0..4 {
         let (seen, _) = run_with(&on(&device, build), Extent { capacity: 3, ..Extent::default() }, &records, 1);
         assert_eq!(seen, alone(&records));
         assert_eq!(seen.1, 5, "what it did before it ran again it does not do again");
     }
+}
+
+#[test]
+fn what_ran_on_the_host_teaches_nothing_about_stacks_on_the_device() {
+    let device = Scarce::new(64 * MIB, 4 * RESIDENT, 1 << 20);
+    let mapper = Mapper::new(on(&device, 0), Extent { capacity: 8, ..Extent::default() }, None).unwrap();
+    for _ in 0..2 {
+        let (_, stats) = mapper.run(super::tests::jobs(&vec![deep(255); 8]), None).unwrap();
+        assert_eq!(stats.on_host, 8);
+    }
+    assert_eq!(mapper.tuning(), None);
 }
 
 #[test]

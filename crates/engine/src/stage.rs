@@ -33,6 +33,12 @@ pub(crate) struct Plan {
     pub(crate) is_last: bool,
 }
 
+impl Plan {
+    pub(crate) fn is_on_host(&self) -> bool {
+        self.build == Some(Sibling::OnHost)
+    }
+}
+
 /// Instances that run again side by side, for a start: few are expected.
 const AGAIN: usize = 1024;
 /// How many fewer run side by side, if what they share did not suffice.
@@ -87,10 +93,6 @@ pub(crate) struct Called {
 impl Stage {
     pub(crate) fn selector(&self) -> u32 {
         self.selector
-    }
-
-    pub(crate) fn is_on_host(&self) -> bool {
-        self.plan.build == Some(Sibling::OnHost)
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -446,9 +448,9 @@ impl Stages {
         let Called { selector, words } = self.called.clone();
         let (sizes, fitting) = {
             let bounds = self.bounds();
-            let fitting = match plan.build {
-                Some(Sibling::OnHost) => plan.at_once,
-                _ => bounds.at_once(&compiled, plan.allowance).max(1),
+            let fitting = match plan.is_on_host() {
+                true => plan.at_once,
+                false => bounds.at_once(&compiled, plan.allowance).max(1),
             };
             (bounds.sizes(&compiled, plan.allowance, plan.is_last)?, fitting)
         };

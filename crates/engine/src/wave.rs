@@ -150,7 +150,7 @@ impl Run<'_> {
         self.stats.run += report.run;
         self.stats.service += report.service;
         self.stats.launches += 1;
-        self.stats.on_host += if stage.is_on_host() { count as u64 } else { 0 };
+        self.stats.on_host += if stage.plan.is_on_host() { count as u64 } else { 0 };
         self.stats.hostcalls += report.hostcalls;
         self.stats.device_bytes = self.stats.device_bytes.max(report.device_bytes);
         Ok(Ok(lacks))
