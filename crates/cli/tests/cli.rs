@@ -300,6 +300,25 @@ fn stats_go_to_stderr_as_text_or_json() {
     assert_eq!(object["exits"]["0"], 2);
 }
 
+/// See `gpu_run_device::scarce`: 1 GiB, and stacks of 8 KiB would take half of it.
+const LITTLE_MEMORY: (&str, &str) = ("GPU_RUN_TEST_SCARCE", "1024,65536,128");
+
+#[test]
+fn a_call_stack_that_the_device_has_no_memory_for_is_the_cpus() {
+    let down = r#"(func $down (param $left i32) (result i32)
+        (if (result i32) (local.get $left)
+          (then (i32.add (i32.const 1) (call $down (i32.sub (local.get $left) (i32.const 1)))))
+          (else (i32.const 0))))"#;
+    let body = "(if (i32.eq (call $down (i32.const 3000)) (i32.const 3000)) (then (call $write (i32.const 1) (i32.const 100) (i32.const 3))))";
+    let guest = format!("(module {WASI} (data (i32.const 100) \"ok\\0a\") {down} (func (export \"_start\") {body}))");
+    let place = Place::new().with("a.wat", guest).with("in", "a\nb\n");
+    let ran = |line: &str| Ran::from(place.command(line).env(LITTLE_MEMORY.0, LITTLE_MEMORY.1).output().unwrap());
+    assert_eq!(ran("--device cpu a.wat").gives(0, "ok\n").stderr, "");
+    ran("--device cpu --stats a.wat").gives(0, "ok\n").says(&["1 instance (1 on the cpu: the device has no memory"]);
+    let map = ran("map --device cpu a.wat -i in").gives(0, "ok\nok\n");
+    map.says(&["2 records, 0 failed", "2 records ran on the cpu: the device has no memory for their call stacks"]);
+}
+
 #[test]
 fn a_guest_whose_reader_left_ends_quietly() {
     let body = "(loop $again (call $write (i32.const 1) (i32.const 100) (i32.const 1000)) (br $again))";

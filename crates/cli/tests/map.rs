@@ -412,15 +412,16 @@ fn random(below: u64) -> u64 {
     std::hash::RandomState::new().build_hasher().finish() % below
 }
 
-/// Starts, kills at a random moment, goes on, until it finishes. Says how often it was killed.
-fn finish_with_kills(place: &Place, line: &str, input: Option<&str>, signal: Signal) -> usize {
+/// Starts, kills at a random moment, goes on, until it finishes. Says how often it was killed. The first time it is killed soon after it has begun, or after it has written
+/// something `first` times.
+fn finish_with_kills(place: &Place, line: &str, input: Option<&str>, signal: Signal, first: u64) -> usize {
     let journal = || ["out.gpu-run-map", "out/.gpu-run-map"].iter().find_map(|name| fs::read(place.path(name)).ok());
     for kills in 0..200 {
         let resume = if kills > 0 { "--resume" } else { "" };
         let stdin = input.map_or(Stdio::null(), |name| fs::File::open(place.path(name)).unwrap().into());
         let mut child = place.start(&format!("{line} {resume}"), stdin);
-        // The first time soon after the start, then after it has written a little more, or a lot.
-        let (mut seen, mut steps) = (journal(), if kills == 0 { 0 } else { 1 + random(8) });
+        // Later, after it has written a little more, or a lot.
+        let (mut seen, mut steps) = (journal(), if kills == 0 { first } else { 1 + random(8) });
         while steps > 0 && child.try_wait().unwrap().is_none() {
             let now = journal();
             steps -= u64::from(now != seen);
@@ -442,11 +443,11 @@ fn finish_with_kills(place: &Place, line: &str, input: Option<&str>, signal: Sig
     panic!("200 runs did not finish it");
 }
 
-/// The same, until one was killed before it had finished: on a busy machine the signal may come late.
+/// The same, until one was killed before it had finished: on a busy machine the signal may come late, or before anybody listens.
 fn finish_after_kills(place: &Place, line: &str, signal: Signal) {
-    let is_killed = |_| {
+    let is_killed = |attempt: u64| {
         let _ = fs::remove_file(place.path("out"));
-        finish_with_kills(place, line, None, signal) > 0
+        finish_with_kills(place, line, None, signal, attempt % 2) > 0
     };
     assert!((0..100).any(is_killed), "too fast to be killed: the test shows nothing");
 }
@@ -479,7 +480,7 @@ fn stdin_can_be_gone_on_with_too_and_folders() {
     let place = Place::new();
     let text = format!("head,er\n{}", lines(150));
     place.write("in", &text);
-    finish_with_kills(&place, "slow.wat -o out --batch 9 --split csv", Some("in"), Signal::KILL);
+    finish_with_kills(&place, "slow.wat -o out --batch 9 --split csv", Some("in"), Signal::KILL, 0);
     let expected: String = lines(150).lines().map(|line| format!("head,er\n{line}\n")).collect();
     assert_eq!(place.read("out"), expected);
 
@@ -487,7 +488,7 @@ fn stdin_can_be_gone_on_with_too_and_folders() {
     for i in 0..150 {
         place.write(&format!("in/{}/{i}", i % 7), format!("file {i}"));
     }
-    finish_with_kills(&place, "slow.wat -i in -o out --batch 9", None, Signal::KILL);
+    finish_with_kills(&place, "slow.wat -i in -o out --batch 9", None, Signal::KILL, 0);
     for i in 0..150 {
         assert_eq!(place.read(&format!("out/{}/{i}", i % 7)), format!("file {i}"));
     }

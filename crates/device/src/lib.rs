@@ -206,7 +206,7 @@ pub type Service<'a> = &'a (dyn Fn() -> bool + Sync);
 
 pub trait Device: fmt::Debug + Send + Sync {
     fn properties(&self) -> &Properties;
-    /// Bytes that could be allocated now, beside what others hold.
+    /// Bytes that could be allocated now, beside what others hold; what it keeps for later launches is given back for that.
     fn free_bytes(&self) -> Result<u64>;
     /// Who holds its memory, as far as that can be found out.
     fn holders(&self) -> Vec<Holder> {

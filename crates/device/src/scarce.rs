@@ -29,7 +29,7 @@ struct Memory {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct State {
     total: u64,
     held: u64,
@@ -181,7 +181,8 @@ impl Device for Scarce {
         &self.properties
     }
     fn free_bytes(&self) -> Result<u64> {
-        Ok(self.memory.free(&self.memory.lock()))
+        let state = self.memory.lock();
+        Ok(self.memory.free(&State { stack: 0, ..*state }))
     }
     fn holders(&self) -> Vec<Holder> {
         let state = self.memory.lock();

@@ -127,10 +127,10 @@ const LEAST_STACK: u32 = 2 << 10;
 const MOST_FIRST_STACK: u32 = 32 << 10;
 /// What a GPU sets aside for a thread beside its stack, about: by the kernel.
 const FRAME: u64 = 1 << 10;
-/// What part of the free memory an instance takes that stays, beside the stacks it should have.
-const RESIDENT_PART: u64 = 2;
-const RESIDENT_STACK: u32 = 8 << 10;
+/// What part of the free memory the stacks of an instance take that stays, and the stack it should have as far as possible; what part of it is left to others.
 const RESIDENT_STACK_PART: u64 = 8;
+const RESIDENT_STACK: u32 = 8 << 10;
+const OTHERS_PART: u64 = 4;
 
 /// What any instance of a program may have on a device, at most.
 #[derive(Clone, Copy, Debug)]
@@ -211,11 +211,12 @@ impl Bounds {
 
     /// What one instance has that stays, where so much is free: others may stay beside it, and it cannot run again.
     pub(crate) fn resident(&self, compiled: &Compiled, free: u64) -> Allowance {
-        let of = |part: u64| stack(free / part, self.resident_threads, self.most_stack);
-        let stack = of(RESIDENT_STACK_PART).max(of(RESIDENT_PART).min(RESIDENT_STACK));
+        let less_others = |bytes: u64| bytes - bytes / OTHERS_PART;
+        let of = |bytes: u64| stack(bytes, self.resident_threads, self.most_stack);
+        let stack = of(free / RESIDENT_STACK_PART).max(of(less_others(free)).min(RESIDENT_STACK));
         let (least, slots) = (least_memory(compiled), compiled.layout.slots(1));
         let most = if self.overcommits { self.memory } else { least.saturating_add(FIRST_GROWTH / slots) };
-        let share = free.saturating_sub(self.stacks(compiled, stack)) / RESIDENT_PART / slots;
+        let share = less_others(free.saturating_sub(self.stacks(compiled, stack))) / slots;
         let memory = least.saturating_add(share / PAGE * PAGE).min(most).min(self.memory).max(least);
         Allowance { memory, stack, output: 0 }
     }

@@ -250,12 +250,13 @@ impl Context {
         released
     }
 
-    /// Bytes that could be allocated now.
-    pub(super) fn free_bytes(&self) -> Result<u64> {
+    /// Bytes that could be allocated now: among them the stacks that are kept, one for each of `resident` threads.
+    pub(super) fn free_bytes(&self, resident: u64) -> Result<u64> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: entered; two sizes are written.
         unsafe { self.enter()?.cuMemGetInfo_v2(&mut free, &mut total) }?;
-        Ok(free as u64)
+        let kept = self.stack.try_lock().map_or(0, |given| given.local - LEAST_STACK);
+        Ok(free as u64 + u64::from(kept) * resident)
     }
 }
 

@@ -233,7 +233,7 @@ impl Device for Cuda {
     }
 
     fn free_bytes(&self) -> Result<u64> {
-        self.context.free_bytes()
+        self.context.free_bytes(self.card.properties.resident_threads)
     }
 
     fn holders(&self) -> Vec<Holder> {
