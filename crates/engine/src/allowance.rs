@@ -332,9 +332,10 @@ fn least_memory(compiled: &Compiled) -> u64 {
 
 /// What stack each of so many threads has of so many bytes, at most so much. Where stacks are set aside for nobody, all of that.
 fn stack(bytes: u64, threads: u64, most: u32) -> u32 {
-    let Some(share) = bytes.checked_div(threads) else { return most };
-    let whole = share.saturating_sub(FRAME).min(most.into()) as u32 / LEAST_STACK * LEAST_STACK;
-    whole.max(LEAST_STACK)
+    match bytes.checked_div(threads).map(|share| share.saturating_sub(FRAME)) {
+        Some(share) if share < most.into() => (share as u32 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK),
+        _ => most,
+    }
 }
 
 /// Bytes of memory that this machine has.

@@ -29,7 +29,7 @@ fn deep(depth: u8) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases().min(100), ..ProptestConfig::default() })]
 
     #[test]
     fn a_device_with_little_memory_gives_what_each_record_gives_alone(

@@ -55,6 +55,8 @@ const MAX_STAGES: usize = 3;
 const SHORT_FOR: Duration = Duration::from_secs(10);
 /// By how many fewer it is tried again where nothing says how many fit.
 const FEWER_SLOTS: usize = 2;
+/// What part of the free memory is too much for one warp where stacks want it.
+const MUCH: u64 = 16;
 /// Device memory that another build's code should find.
 const CODE_ROOM: u64 = 128 << 20;
 /// Instances that run on the host side by side, because the device has no stack for them.
@@ -378,11 +380,13 @@ impl Stages {
         // What is free is what is left when we hold nothing.
         self.space.vacate_all();
         device.trim();
-        let fitting = self.bounds().at_once_in(compiled, stage.plan.allowance, device.free_bytes()?);
+        let free = device.free_bytes()?;
+        let fitting = self.bounds().at_once_in(compiled, stage.plan.allowance, free);
         if stage.narrow(fitting) {
             return Ok(stage.plan);
         }
-        if !is_stack && compiled.layout == Layout::Interleaved {
+        let warp = stage.slot_bytes * compiled.layout.slots(1);
+        if compiled.layout == Layout::Interleaved && (!is_stack || warp > free / MUCH) {
             // There, one takes as much as all of a warp.
             return Ok(Plan { build: Some(Sibling::Alone), ..stage.plan });
         }
