@@ -282,15 +282,20 @@ impl Bounds {
 
     /// Whether a warp's instances fit with their memories in slots.
     pub(crate) fn has_room_for_warp(&self, compiled: &Compiled, allowance: Allowance) -> bool {
-        let stacks = (u64::from(allowance.stack) + FRAME) * self.resident_threads;
         let memories = allowance.memory.saturating_mul(compiled.memories.len() as u64);
         let each = memories + compiled.slots.memory + SLOT_ALIGN;
-        each.saturating_mul(compiled.layout.slots(1)) <= self.device.min(self.free.saturating_sub(stacks))
+        each.saturating_mul(compiled.layout.slots(1))
+            <= self.device.min(self.free.saturating_sub(self.set_aside(allowance.stack.into())))
     }
 
     /// What a GPU sets aside for its threads' stacks and own memory.
     pub(crate) fn stacks(&self, compiled: &Compiled, stack: u32) -> u64 {
-        (u64::from(stack) + compiled.slots.own + FRAME) * self.resident_threads
+        self.set_aside(u64::from(stack) + compiled.slots.own)
+    }
+
+    /// What it sets aside where each thread has so much.
+    fn set_aside(&self, each: u64) -> u64 {
+        (each + FRAME) * self.resident_threads
     }
 
     /// Whether threads can have such a program's memory as their own.

@@ -15,7 +15,7 @@ use crate::program::Program;
 use crate::tune::Variant;
 use gpu_run_abi::Layout;
 use gpu_run_abi::layout::WORD;
-use gpu_run_device::{Patience, Properties, cpu, describe_holders};
+use gpu_run_device::{Device, Patience, Properties, cpu, describe_holders};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -325,12 +325,16 @@ impl Stages {
             return;
         }
         *looked = Instant::now();
-        let device = self.program.device();
-        self.space.vacate_all();
-        device.trim();
-        if let Ok(free) = device.free_bytes() {
+        if let Ok(free) = self.free_alone(self.program.device()) {
             self.bounds().raise_stack(free);
         }
+    }
+
+    /// What is free on a device when we hold nothing there.
+    fn free_alone(&self, device: &dyn Device) -> Result<u64, Error> {
+        self.space.vacate_all();
+        device.trim();
+        Ok(device.free_bytes()?)
     }
 
     fn on_host(&self, bounds: &Bounds) -> Plan {
@@ -377,10 +381,7 @@ impl Stages {
             Unlaunched::NoSlots => false,
         };
         let (device, compiled) = (stage.program.device(), stage.program.compiled());
-        // What is free is what is left when we hold nothing.
-        self.space.vacate_all();
-        device.trim();
-        let free = device.free_bytes()?;
+        let free = self.free_alone(device)?;
         let fitting = self.bounds().at_once_in(compiled, stage.plan.allowance, free);
         if stage.narrow(fitting) {
             return Ok(stage.plan);
@@ -492,8 +493,7 @@ impl Stages {
         if let Some(program) = programs.get(&sibling) {
             return Ok(program.clone());
         }
-        let device = self.program.device();
-        if device.free_bytes()? < CODE_ROOM {
+        if self.program.device().free_bytes()? < CODE_ROOM {
             self.space.vacate_all();
         }
         let program = Arc::new(self.program.rebuilt(sibling)?);
