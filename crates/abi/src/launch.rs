@@ -18,6 +18,8 @@ pub struct Launch {
     pub image: u64,
     /// Its pieces.
     pub pieces: u64,
+    /// Of each slot's first memory, guest addresses below this have been cleared.
+    pub cleared: u64,
     /// Device address of slot 0's port, and how far the next is.
     pub ports: u64,
     pub port_bytes: u64,
@@ -106,7 +108,7 @@ macro_rules! offsets {
 pub mod offset {
     use super::*;
     offsets! {
-        IMAGE = image, PIECES = pieces, PORTS = ports, PORT_BYTES = port_bytes, LOCAL = local, FIRST = first, STDIN = stdin,
+        IMAGE = image, PIECES = pieces, CLEARED = cleared, PORTS = ports, PORT_BYTES = port_bytes, LOCAL = local, FIRST = first, STDIN = stdin,
         OUTBOX = outbox, OUTBOX_BYTES = outbox_bytes, ANNEX = annex, ANNEX_BYTES = annex_bytes, ARGS_COUNT = args_count, ARGS_BYTES = args_bytes, ARGS = args,
         ENV_COUNT = env_count, ENV_BYTES = env_bytes, ENV = env, KEY = key,
         CLOCK_HOST = clock_host, CLOCK_DEVICE = clock_device,

@@ -11,9 +11,9 @@ use crate::terminal;
 use crate::units::show_duration;
 use anyhow::{Context, Result};
 use gpu_run_abi::Layout;
-use gpu_run_device::Device;
+use gpu_run_device::{Device, cpu};
 use gpu_run_engine::printable;
-use gpu_run_engine::wast::{self, Options, Report};
+use gpu_run_engine::wast::{self, Options, Report, Room};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -37,11 +37,10 @@ pub(crate) fn wast(args: &WastArgs) -> Result<u8> {
         WastLayout::Interleaved => &[Layout::Interleaved],
         WastLayout::Both => &[Layout::Linear, Layout::Interleaved],
     };
-    let mut bench = Bench { device, layouts, jobs };
     let mut table = Table::new(&scripts, args.verbose > 0);
-    let lost = bench.run(&scripts, &mut table)?;
+    let lost = Bench::new(&device, layouts, jobs)?.run(&scripts, &mut table)?;
     for script in lost {
-        bench.device = devices::reopen(&*bench.device)?;
+        let bench = Bench::new(&devices::reopen(&*device)?, layouts, jobs)?;
         table.add(script, bench.script(&scripts[script]))?;
     }
     table.finish()
@@ -108,16 +107,45 @@ type Verdict = Result<Vec<(Layout, Report)>, String>;
 
 /// Where scripts are run.
 #[derive(Debug)]
-struct Bench<'a> {
-    device: Arc<dyn Device>,
-    layouts: &'a [Layout],
+struct Bench {
+    places: Vec<Place>,
+    /// Scripts that run at once.
     jobs: usize,
 }
 
-impl Bench<'_> {
+/// Where those of one layout are.
+#[derive(Debug)]
+struct Place {
+    layout: Layout,
+    device: Arc<dyn Device>,
+    max_memory: Option<u64>,
+}
+
+impl Bench {
+    /// On this device, as far as it has memory for a script; else on `cpu`, which has.
+    fn new(device: &Arc<dyn Device>, layouts: &[Layout], jobs: usize) -> Result<Self> {
+        let mut bench = Self { places: Vec::new(), jobs };
+        for layout in layouts.iter().copied() {
+            let Room { max_memory, scripts } = Room::new(&**device, layout)?;
+            bench.places.push(match scripts {
+                0 => {
+                    let (id, shown) = (&device.properties().id, layout_name(layout));
+                    terminal::say(&format!(
+                        "gpu-run: {id} has too little free memory for scripts in the {shown} layout: they run on cpu\n"
+                    ));
+                    Place { layout, device: cpu::open(), max_memory: None }
+                }
+                _ => {
+                    bench.jobs = bench.jobs.min(scripts);
+                    Place { layout, device: device.clone(), max_memory }
+                }
+            });
+        }
+        Ok(bench)
+    }
+
     /// Runs all scripts, and tells the table of those that did not lose the device; the others are given back.
     fn run(&self, scripts: &[Script], table: &mut Table<'_>) -> Result<Vec<usize>> {
-        let room = self.layouts.iter().map(|layout| Options::room(&*self.device, *layout).1).min().unwrap_or(1);
         let next = AtomicUsize::new(0);
         let (done, results) = mpsc::channel();
         let work = |done: mpsc::Sender<(usize, Timed)>| {
@@ -130,7 +158,7 @@ impl Bench<'_> {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 0..self.jobs.min(room).min(scripts.len()) {
+            for _ in 0..self.jobs.min(scripts.len()) {
                 let (work, done) = (&work, done.clone());
                 scope.spawn(move || work(done));
             }
@@ -149,13 +177,14 @@ impl Bench<'_> {
 
     fn script(&self, script: &Script) -> Timed {
         let began = Instant::now();
-        let run = |layout: &Layout| {
-            let (max_memory, _) = Options::room(&*self.device, *layout);
+        let run = |place: &Place| {
+            let Place { layout, device, max_memory } = place;
             let features = wast::features(&script.text)?;
-            let options = Options { device: self.device.clone(), layout: *layout, features, max_memory, inspect: None };
+            let (device, max_memory) = (device.clone(), *max_memory);
+            let options = Options { device, layout: *layout, features, max_memory, inspect: None };
             wast::run(&script.text, &options).map(|report| (*layout, report))
         };
-        Timed { verdict: self.layouts.iter().map(run).collect(), time: began.elapsed() }
+        Timed { verdict: self.places.iter().map(run).collect(), time: began.elapsed() }
     }
 }
 
@@ -265,7 +294,7 @@ impl<'a> Table<'a> {
 
     /// `FILE:LINE (layout): what went wrong`, and with `-v` what was not supported.
     fn problems(&self, name: &str, layout: Layout, report: &Report) -> String {
-        let layout = format!("{layout:?}").to_lowercase();
+        let layout = layout_name(layout);
         let shown = if self.verbose { usize::MAX } else { SHOWN };
         let mut text = String::new();
         for (at, message) in report.failures.iter().take(shown) {
@@ -293,6 +322,10 @@ impl<'a> Table<'a> {
             _ => exit::USAGE,
         })
     }
+}
+
+fn layout_name(layout: Layout) -> String {
+    format!("{layout:?}").to_lowercase()
 }
 
 fn line(text: &str) -> Result<()> {

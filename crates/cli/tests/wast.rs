@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::Place;
+use support::{Place, Ran};
 
 const GOOD: &str = r#"
 (module (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
@@ -43,6 +43,32 @@ fn a_passing_script_is_counted_in_each_layout() {
         let one = both.replace('8', "4");
         let ran = place.run(&format!("wast --device cpu --layout {layout} good.wast"));
         ran.gives(0, &one);
+    }
+}
+
+/// A memory that grows by 800 pages, and calls 300 deep: what the suite asks for.
+const LARGE: &str = r#"
+(module (memory 1)
+  (func (export "grow") (result i32) (memory.grow (i32.const 800)))
+  (func $down (export "down") (param i64) (result i64)
+    (if (result i64) (i64.eqz (local.get 0)) (then (i64.const 7))
+      (else (i64.add (i64.const 1) (call $down (i64.sub (local.get 0) (i64.const 1))))))))
+(assert_return (invoke "grow") (i32.const 1))
+(assert_return (invoke "down" (i64.const 300)) (i64.const 307))
+"#;
+
+#[test]
+fn a_script_that_a_device_has_no_memory_for_runs_on_cpu() {
+    let place = Place::new().with("large.wast", LARGE);
+    // As much as an H200 has left when others leave it 8, 4 and 2 GiB.
+    for (mib, on_cpu) in [(7470, &[][..]), (3470, &["interleaved"]), (1500, &["linear", "interleaved"])] {
+        let mut command = place.command("wast --device cpu large.wast");
+        let ran = Ran::from(command.env("GPU_RUN_TEST_SCARCE", format!("{mib},270336,128")).output().unwrap());
+        let ran = ran.gives(0, "large.wast  6 passed, 0 failed\n1 file: 6 passed, 0 failed\n");
+        let said = |layout| {
+            format!("gpu-run: scarce has too little free memory for scripts in the {layout} layout: they run on cpu\n")
+        };
+        assert_eq!(ran.stderr, on_cpu.iter().map(said).collect::<String>());
     }
 }
 

@@ -20,7 +20,7 @@ pub mod scarce;
 
 pub use cpu::Pages;
 pub use fault::planned_faults;
-pub use memory::{Buffer, Shared, Tray};
+pub use memory::{Buffer, Rows, Shared, Tray};
 pub use patience::{Patience, describe as describe_holders};
 
 use std::fmt;

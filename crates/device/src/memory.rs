@@ -32,6 +32,26 @@ pub(crate) trait Backing: Send + Sync {
     unsafe fn copy(&self, at: u64, from: u64, len: usize) -> Result<()>;
     /// `at + len <= len()` holds.
     fn zero(&self, at: u64, len: u64) -> Result<()>;
+    /// The same for all of them.
+    fn zero_rows(&self, rows: Rows) -> Result<()> {
+        rows.starts().try_for_each(|at| self.zero(at, rows.len))
+    }
+}
+
+/// Parts of a memory, each of the same length and as far from the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    /// Where the first begins.
+    pub at: u64,
+    pub len: u64,
+    pub pitch: u64,
+    pub count: u64,
+}
+
+impl Rows {
+    pub(crate) fn starts(self) -> impl Iterator<Item = u64> {
+        (0..self.count).map(move |row| self.at + row * self.pitch)
+    }
 }
 
 /// Device memory; freed when dropped.
@@ -109,6 +129,13 @@ impl Buffer {
     pub fn zero(&self, at: u64, len: u64) -> Result<()> {
         self.check(at, len);
         self.backing.zero(at, len)
+    }
+    /// # Panics
+    /// If they are not inside the buffer.
+    pub fn zero_rows(&self, rows: Rows) -> Result<()> {
+        let Some(last) = rows.starts().last() else { return Ok(()) };
+        self.check(last, rows.len);
+        self.backing.zero_rows(rows)
     }
     fn check(&self, at: u64, len: u64) {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.len()), "{at}+{len} is outside {self:?}");

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use gpu_run_device::cuda::{Assembler, Options, open, open_with, probe};
-use gpu_run_device::{Arg, Buffer, CodeOptions, Device, Error, Grid, Module, Shared};
+use gpu_run_device::{Arg, Buffer, CodeOptions, Device, Error, Grid, Module, Rows, Shared};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -110,6 +110,7 @@ fn main() {
     let tests: [(&str, fn()); 18] = [
         ("probe::lists_what_opens", lists_what_opens),
         ("memory::is_zeroed_and_keeps_what_is_written", memory_round_trip),
+        ("memory::rows_are_cleared_and_what_is_between_them_is_not", rows_are_cleared_and_what_is_between_them_is_not),
         ("memory::refuses_what_the_card_has_not", refuses_too_much_memory),
         ("memory::of_no_bytes", no_bytes),
         ("shared::is_zeroed_and_seen_from_both_sides", shared_from_both_sides),
@@ -210,6 +211,20 @@ fn memory_round_trip() {
     buffer.read(0, &mut bytes).unwrap();
     assert!(bytes[1000..6000].iter().all(|b| *b == 0));
     assert_eq!((bytes[999], bytes[6000]), (pattern[996], pattern[5997]));
+}
+
+fn rows_are_cleared_and_what_is_between_them_is_not() {
+    let device = device();
+    let buffer = device.allocate(1 << 20).unwrap();
+    let mut bytes = vec![0; 1 << 20];
+    for (at, len, pitch, count) in [(64, 4096, 65536, 16), (3, 5, 1000, 100), (0, 1 << 16, 1 << 16, 16), (8, 8, 8, 0)] {
+        buffer.write(0, &vec![7; 1 << 20]).unwrap();
+        buffer.zero_rows(Rows { at, len, pitch, count }).unwrap();
+        buffer.read(0, &mut bytes).unwrap();
+        let is_in_row = |i: u64| i >= at && (i - at) / pitch < count && (i - at) % pitch < len;
+        let wrong = (0..1 << 20).find(|&i| bytes[i as usize] != if is_in_row(i) { 0 } else { 7 });
+        assert_eq!(wrong, None, "{len} bytes every {pitch}");
+    }
 }
 
 fn refuses_too_much_memory() {

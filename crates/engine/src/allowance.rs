@@ -330,6 +330,11 @@ impl Bounds {
     }
 }
 
+/// What stacks take of a GPU that can hold so many threads, where an instance stays that has all it should.
+pub(crate) fn resident_stacks(threads: u64) -> u64 {
+    (u64::from(RESIDENT_STACK) + FRAME) * threads
+}
+
 /// What the largest of an instance's memories begins with.
 fn least_memory(compiled: &Compiled) -> u64 {
     compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0)

@@ -7,7 +7,7 @@ use crate::error::Error;
 use gpu_run_abi::launch::{self, Ending};
 use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch};
-use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Shared};
+use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
 use rustix::time::{ClockId, clock_gettime};
@@ -40,7 +40,7 @@ pub(crate) struct Batch {
     stack_bytes: u32,
     lowers_stack: bool,
     processors: u64,
-    /// Slots that a launch has used since they were cleared.
+    /// Slots that a launch has used.
     used: u64,
     /// Threads of a block, where that is not left to the layout.
     lanes: Option<u32>,
@@ -153,13 +153,19 @@ impl Batch {
         self.stack_bytes = stack_bytes;
     }
 
-    /// Clears what the next instances would have to, before they begin: if that is much, the device does it faster.
-    pub(crate) fn clear(&mut self) -> Result<(), Error> {
-        let used = std::mem::take(&mut self.used);
-        match used {
-            0 => Ok(()),
-            used => Ok(self.slots.zero(0, self.compiled.layout.slots(used) * self.sizes.slot_bytes)?),
+    /// Clears what the next so many instances would have to, up to a guest address, before they begin: the device does it faster.
+    pub(crate) fn clear(&self, count: u64, end: u64) -> Result<(), Error> {
+        let (layout, slots) = (self.compiled.layout, &self.compiled.slots);
+        let Some(MemoryRoom { at, limit, low }) = self.sizes.memories.first().copied() else { return Ok(()) };
+        let used = layout.slots(count.min(self.used));
+        let bytes = end.min(limit).saturating_sub(low);
+        if slots.own > 0 || used == 0 || bytes == 0 {
+            return Ok(());
         }
+        let spread = layout.spread();
+        let rows =
+            Rows { at: at * spread, len: bytes * spread, pitch: self.sizes.slot_bytes * spread, count: used / spread };
+        Ok(self.slots.zero_rows(rows)?)
     }
 
     pub(crate) fn device_bytes(&self) -> u64 {

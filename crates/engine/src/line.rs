@@ -84,8 +84,8 @@ pub(crate) struct Order {
     pub(crate) launch: Launch,
     pub(crate) selector: u32,
     pub(crate) stack: u32,
-    /// The slots are cleared before.
-    pub(crate) clears: bool,
+    /// Memories are cleared before, up to this guest address.
+    pub(crate) cleared: u64,
     pub(crate) timeout: Option<Duration>,
     pub(crate) watch: Option<Watch>,
 }
@@ -240,10 +240,8 @@ impl Launcher {
 
 fn begin(batch: &mut Batch, order: &Order) -> Result<Report, Error> {
     batch.set_stack(order.stack);
-    if order.clears {
-        batch.clear()?;
-    }
-    order.desk.buffers.write(&batch.describe(order.launch))?;
+    batch.clear(order.count as u64, order.cleared)?;
+    order.desk.buffers.write(&batch.describe(Launch { cleared: order.cleared, ..order.launch }))?;
     let watched = order.watch.as_ref().map(|watch| watch());
     let busy = processor_time();
     let deadline = order.timeout.and_then(|timeout| Instant::now().checked_add(timeout));

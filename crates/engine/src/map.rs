@@ -448,8 +448,8 @@ impl Pending {
             Arc::new(Wave::new(jobs, range, desk.outboxes.clone(), shared, given, pasts, self.mapper.recycled.clone()));
         let (selector, stack, watch) = (stage.selector(), stage.stack(), self.mapper.watch.clone());
         let (slots, guests) = (stage.capacity().max(count), wave.clone());
-        let clears = stage.clears();
-        let order = Order { desk, count, slots, guests, launch, selector, stack, clears, timeout, watch };
+        let cleared = stage.to_clear();
+        let order = Order { desk, count, slots, guests, launch, selector, stack, cleared, timeout, watch };
         match stage.line.order(order) {
             Ok(ordered) => Ok((ordered, wave)),
             Err((desk, error)) => Err(Box::new(Unordered { desk: Some(desk), pasts: HashMap::new(), error })),

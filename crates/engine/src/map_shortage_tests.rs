@@ -24,6 +24,15 @@ fn on(device: &Arc<Scarce>, build: usize) -> Arc<Program> {
     Arc::new(Program::load(device.clone(), Arc::new(compiled(&worker(), layout, checks, own))).unwrap())
 }
 
+/// A device that clears slots, as a GPU does, and `cpu` does not.
+#[test]
+fn an_instance_finds_nothing_of_those_that_had_its_slot_before() {
+    let device = Scarce::new(1024 * MIB, RESIDENT, 32 << 10);
+    super::tests::finds_nothing_of_others(|wat, layout| {
+        Arc::new(Program::load(device.clone(), Arc::new(compiled(wat, layout, Checks::Exact, 0))).unwrap())
+    });
+}
+
 fn deep(depth: u8) -> Vec<u8> {
     vec![b'r', depth]
 }

@@ -123,6 +123,47 @@ fn every_batch_and_every_wave_finds_fresh_instances() {
     }
 }
 
+/// Grows by as many pages as stdin's digit says, traps if anything is in its memory, and fills all of it.
+fn littering() -> String {
+    format!(
+        r#"(module {IMPORTS}
+          (func $look (local $at i32)
+            (local.set $at (i32.const 1024))
+            (loop $next
+              (if (i64.ne (i64.load (local.get $at)) (i64.const 0)) (then unreachable))
+              (local.set $at (i32.add (local.get $at) (i32.const 8)))
+              (br_if $next (i32.lt_u (local.get $at) (i32.shl (memory.size) (i32.const 16))))))
+          (func (export "_start")
+            (call $look)
+            (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1))
+            (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+            (drop (memory.grow (i32.sub (i32.load8_u (i32.const 100)) (i32.const 48))))
+            (call $look)
+            (memory.fill (i32.const 1024) (i32.const 165) (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const 1024)))))"#
+    )
+}
+
+/// Instances that had little memory and much follow each other in the same slots, few and many of them.
+pub(super) fn finds_nothing_of_others(program: impl Fn(&str, Layout) -> Arc<Program>) {
+    for layout in [Layout::Linear, Layout::Interleaved] {
+        let mapper = Mapper::new(program(&littering(), layout), Extent { capacity: 40, ..Extent::default() }, None);
+        let mapper = mapper.unwrap();
+        for batch in ["3333333333", "0", "123", "0123012301230123012301230123012301230123", "00000", "3210"] {
+            for times in [1, 4] {
+                let digits: Vec<_> = batch.repeat(times).into_bytes().into_iter().map(|digit| [digit]).collect();
+                let (results, _) = mapper.run(jobs(&digits), None).unwrap();
+                let ends: Vec<_> = results.iter().map(|done| done.end.clone()).collect();
+                assert_eq!(ends, vec![End::Returned; digits.len()], "{layout:?}: {batch} {times} times");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_instance_finds_nothing_of_those_that_had_its_slot_before() {
+    finds_nothing_of_others(|wat, layout| program(wat, layout, Checks::Exact));
+}
+
 #[test]
 fn a_trap_ends_one_record_and_keeps_what_it_wrote() {
     let (done, _) = run(&mapper(&echo(), 4, Layout::Linear), &["a", "!b", "c"]);

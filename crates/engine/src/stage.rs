@@ -14,7 +14,7 @@ use crate::outbox::{Outboxes, Trays};
 use crate::program::Program;
 use crate::tune::Variant;
 use gpu_run_abi::Layout;
-use gpu_run_abi::layout::WORD;
+use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_device::{Device, Patience, Properties, cpu, describe_holders};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -135,12 +135,13 @@ impl Stage {
         self.memory.store(mean, Ordering::Relaxed);
     }
 
-    /// Whether slots are to be cleared before a launch, all of them: a GPU does that several times faster than instances that clear what the last ones left.
-    pub(crate) fn clears(&self) -> bool {
+    /// Up to which guest address memories are to be cleared before a launch: a GPU does that several times faster than instances that clear what the last ones left. Those that left
+    /// more than the mean clear the rest.
+    pub(crate) fn to_clear(&self) -> u64 {
         let slots = &self.program.compiled().slots;
-        let used = self.memory.load(Ordering::Relaxed).saturating_sub(slots.low);
-        let is_much = slots.own == 0 && used >= self.slot_bytes / 2;
-        is_much && !self.program.device().properties().overcommits
+        let end = self.memory.load(Ordering::Relaxed).next_multiple_of(PAGE);
+        let is_worth = slots.own == 0 && end.saturating_sub(slots.low) >= PAGE;
+        if is_worth && !self.program.device().properties().overcommits { end } else { 0 }
     }
 
     pub(crate) fn desk(&self) -> Result<Desk, Error> {

@@ -119,7 +119,7 @@ impl Run<'_> {
         let (count, slots, selector, stack) = (places.len(), stage.capacity(), stage.selector(), stage.stack());
         let timeout = self.options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let guests = wave.clone();
-        let order = Order { desk, count, slots, guests, launch, selector, stack, clears: false, timeout, watch: None };
+        let order = Order { desk, count, slots, guests, launch, selector, stack, cleared: 0, timeout, watch: None };
         let (desk, report) = stage.line.order(order).map_err(|(_, error)| error)?.wait();
         let report = match report {
             Ok(report) => report,

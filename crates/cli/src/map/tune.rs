@@ -92,7 +92,8 @@ pub(super) fn choice(
 ) -> Choice {
     let most = usual_batch(args, &**device);
     let mut options = usual_options(args, &**device, most);
-    if most < FEW_RECORDS || input_bytes.is_some_and(|bytes| bytes < SMALL_INPUT) {
+    let is_small = most < FEW_RECORDS || input_bytes.is_some_and(|bytes| bytes < SMALL_INPUT);
+    if is_small && is_gpu(&**device) {
         // A GPU sets threads' own memory aside for all threads that it can hold.
         options.own_memory = 0;
     }

@@ -131,6 +131,7 @@ driver! {
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemFree_v2(address: u64);
     cuMemsetD8Async(address: u64, byte: u8, bytes: usize, stream: Handle);
+    cuMemsetD2D32Async(address: u64, pitch: usize, word: u32, width: usize, height: usize, stream: Handle);
     cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: Handle);
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: Handle);
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle);

@@ -2,10 +2,13 @@
 
 use super::context::Context;
 use super::driver::{HOST_DEVICEMAP, HOST_PORTABLE};
-use crate::memory::{Backing, TrayBacking};
+use crate::memory::{Backing, Rows, TrayBacking};
 use crate::{Error, Result, Shared, Tray};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
+
+/// Rows that lie further apart are cleared one by one.
+const MOST_PITCH: u64 = (2 << 30) - 1;
 
 /// Device memory; freed when dropped.
 ///
@@ -69,6 +72,15 @@ impl Backing for DeviceMemory {
         let to = self.address + at;
         // SAFETY: entered; `at + len <= self.len`.
         self.context.transfer(|driver, stream| unsafe { driver.cuMemsetD8Async(to, 0, len as usize, stream) })
+    }
+    fn zero_rows(&self, rows: Rows) -> Result<()> {
+        let Rows { at, len, pitch, count } = rows;
+        if pitch > MOST_PITCH || [at, len, pitch].iter().any(|bytes| bytes % 4 != 0) {
+            return rows.starts().try_for_each(|at| self.zero(at, len));
+        }
+        let (to, [pitch, words, count]) = (self.address + at, [pitch, len / 4, count].map(|size| size as usize));
+        // SAFETY: entered; all rows are inside the memory.
+        self.context.transfer(|driver, stream| unsafe { driver.cuMemsetD2D32Async(to, pitch, 0, words, count, stream) })
     }
 }
 

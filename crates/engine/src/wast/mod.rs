@@ -13,6 +13,7 @@ mod judge;
 mod modules;
 mod spectest;
 
+use crate::allowance::resident_stacks;
 use crate::compile::Compiled;
 use crate::error::Error;
 use crate::linker::{InstanceId, Linker, Settings};
@@ -35,7 +36,7 @@ pub struct Options<'a> {
     pub device: Arc<dyn Device>,
     pub layout: Layout,
     pub features: WasmFeatures,
-    /// Bytes of linear memory an instance may have at most, where memory is really taken; see [`Options::room`].
+    /// Bytes of linear memory an instance may have at most, where memory is really taken; see [`Room`].
     pub max_memory: Option<u64>,
     /// Is shown the PTX of every module that is compiled, and may object.
     pub inspect: Option<Inspect<'a>>,
@@ -47,17 +48,27 @@ pub type Inspect<'a> = &'a (dyn Fn(&str) -> Result<(), String> + Sync);
 /// What the suite's memories grow to: 804 pages, and some to spare.
 const MEMORY: u64 = 1024 * gpu_run_abi::layout::PAGE;
 
-impl Options<'_> {
-    /// What [`Options::max_memory`] should be on a device, and how many scripts it has room for at once: one that
-    /// sets memory aside before it is used would give all of it to the first instance that might grow.
-    pub fn room(device: &dyn Device, layout: Layout) -> (Option<u64>, usize) {
+/// What scripts find on a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// What [`Options::max_memory`] should be: a device that sets memory aside before it is used would give all of it to the first instance that might grow.
+    pub max_memory: Option<u64>,
+    /// How many have room at once; 0 if not one has.
+    pub scripts: usize,
+}
+
+impl Room {
+    pub fn new(device: &dyn Device, layout: Layout) -> Result<Self, Error> {
         let properties = device.properties();
         if properties.overcommits {
-            return (None, usize::MAX);
+            return Ok(Self { max_memory: None, scripts: usize::MAX });
         }
+        let free = device.free_bytes()?.saturating_sub(resident_stacks(properties.resident_threads));
+        let instance = layout.slots(1) * MEMORY;
         // A script has its last instance and the next one at the same time, and now and then others that have a name.
-        let script = 4 * layout.slots(1) * MEMORY;
-        (Some(MEMORY), (properties.memory_bytes / 2 / script).max(1) as usize)
+        let (least, usual) = (2 * instance, 4 * instance);
+        let scripts = if free < least { 0 } else { (free / 2 / usual).max(1) as usize };
+        Ok(Self { max_memory: Some(MEMORY), scripts })
     }
 }
 

@@ -151,62 +151,58 @@ pub(super) fn copy(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Value, Val
 /// Whether to begin at the far end, by the addresses and a length.
 type FromEnd<'a, const N: usize> = Option<&'a dyn Fn(&mut Code<'_>, [Value; N], Value) -> Value>;
 
-/// Does as many bytes as parameter 3 says, and returns: `part` does [`STRETCH`] of them at most, and in between there is a look at the stop word. One part is nearly always all: what is before it
-/// and behind is a branch each.
+/// Does as many bytes as parameter 3 says, and returns: `part` does [`STRETCH`] of them at most, and in between there is a look at the stop word. Where one part is all, as nearly always, there is no loop
+/// around it, only a branch before: the code of a part is there twice.
 fn in_stretches<const N: usize>(
     code: &mut Code<'_>,
     addresses: [Value; N],
     from_end: FromEnd<'_, N>,
-    part: impl FnOnce(&mut Code<'_>, [Value; N], Value),
+    part: impl Fn(&mut Code<'_>, [Value; N], Value),
 ) {
     let length = code.param(3);
-    let [first, long, next, done] = [(); 4].map(|()| code.b.create_block());
+    let [short, long, next, done] = [(); 4].map(|()| code.b.create_block());
+    let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, STRETCH);
+    code.ins().brif(is_long, long, &[], short, &[]);
+    code.open(short);
+    part(code, addresses, length);
+    code.ins().return_(&[]);
+
+    code.b.set_cold_block(long);
+    code.open(long);
     let types = addresses.map(|address| code.b.func.dfg.value_type(address));
-    let now = types.map(|ty| code.b.append_block_param(first, ty));
-    let [bytes, rest, back] = [(); 3].map(|()| code.b.append_block_param(first, types::I32));
-    let go = |code: &mut Code<'_>, addresses: [Value; N], rest: [Value; 3]| {
-        code.ins().jump(first, &block_args(&[&addresses[..], &rest].concat()));
-    };
     let step = |code: &mut Code<'_>, addresses: [Value; N], by: Value| {
         std::array::from_fn(|i| {
             let by = if types[i] == types::I64 { code.ins().sextend(types::I64, by) } else { by };
             code.ins().iadd(addresses[i], by)
         })
     };
-    let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, STRETCH);
-    let none = code.i32(0);
-    let all = [&addresses[..], &[length, none, none]].concat();
-    code.ins().brif(is_long, long, &[], first, &block_args(&all));
-
-    code.b.set_cold_block(long);
-    code.open(long);
-    let stretch = code.i32(STRETCH);
-    let left = code.ins().isub(length, stretch);
-    let (begin, is_back) = match from_end {
-        Some(from_end) => {
-            let is_back = from_end(code, addresses, length);
-            (code.ins().select(is_back, left, none), code.ins().uextend(types::I32, is_back))
-        }
-        None => (none, none),
+    let go = |code: &mut Code<'_>, addresses: [Value; N], bytes: Value, rest: Value| {
+        code.ins().jump(next, &block_args(&[&addresses[..], &[bytes, rest]].concat()));
     };
+    let (none, stretch) = (code.i32(0), code.i32(STRETCH));
+    let rest = code.ins().isub(length, stretch);
+    let is_back = from_end.map(|from_end| from_end(code, addresses, length));
+    let begin = is_back.map_or(none, |is_back| code.ins().select(is_back, rest, none));
     let begin = step(code, addresses, begin);
-    go(code, begin, [stretch, left, is_back]);
+    go(code, begin, stretch, rest);
 
-    code.b.switch_to_block(first);
+    let now = types.map(|ty| code.b.append_block_param(next, ty));
+    let [bytes, rest] = [(); 2].map(|()| code.b.append_block_param(next, types::I32));
+    code.b.switch_to_block(next);
     part(code, now, bytes);
-    code.ins().brif(rest, next, &[], done, &[]);
-
-    code.b.set_cold_block(next);
-    code.open(next);
+    let again = code.b.create_block();
+    code.ins().brif(rest, again, &[], done, &[]);
+    code.open(again);
     code.check_stop_of_slot();
-    let stretch = code.i32(STRETCH);
     let more = code.ins().umin(rest, stretch);
     let left = code.ins().isub(rest, more);
-    let down = code.ins().ineg(more);
-    let by = code.ins().select(back, down, stretch);
+    let by = is_back.map_or(stretch, |is_back| {
+        let down = code.ins().ineg(more);
+        code.ins().select(is_back, down, stretch)
+    });
     let begin = step(code, now, by);
-    go(code, begin, [more, left, back]);
-    code.b.seal_block(first);
+    go(code, begin, more, left);
+    code.b.seal_block(next);
     code.open(done);
     code.ins().return_(&[]);
 }

@@ -25,8 +25,11 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
         false => {
             // A slot that was never used says 0.
             let used = code.header(types::I32, field::MEMORY_BYTES);
-            let length = code.ins().iadd_imm_s(used, -low);
-            let length = code.ins().select(used, length, zero);
+            let cleared = read(code, launch, offset::CLEARED);
+            let cleared = code.ins().ireduce(types::I32, cleared);
+            let first = code.ins().umax(first, cleared);
+            let end = code.ins().umax(first, used);
+            let length = code.ins().isub(end, first);
             code.call_helper(Helper::GuestFill, &[first, zero, length]);
         }
     }
