@@ -107,7 +107,7 @@ fn main() {
     if let Err(error) = &ready {
         eprintln!("ignored: {error}");
     }
-    let tests: [(&str, fn()); 18] = [
+    let tests: [(&str, fn()); 19] = [
         ("probe::lists_what_opens", lists_what_opens),
         ("memory::is_zeroed_and_keeps_what_is_written", memory_round_trip),
         ("memory::rows_are_cleared_and_what_is_between_them_is_not", rows_are_cleared_and_what_is_between_them_is_not),
