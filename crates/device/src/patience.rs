@@ -45,7 +45,8 @@ impl Patience {
             .filter(|holder| holder.pid != own && holder.name.is_some() && holder.name == name)
             .collect();
         if others.is_empty() && !is_hidden {
-            return false;
+            // Who held it when it was tried may have left since: once more.
+            return self.seen.replace(others).is_none_or(|seen| !seen.is_empty());
         }
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         if waited > UNSAID && !self.is_said && !others.is_empty() {
@@ -105,7 +106,9 @@ mod tests {
         let ours = own_name().unwrap_or_default();
         let me = holder(std::process::id(), &ours, 1 << 30);
         assert!(Patience::default().wait_for(vec![me.clone(), holder(1, &ours, 1)]));
-        assert!(!Patience::default().wait_for(vec![me, holder(1, "training", 1)]));
+        let (mut patience, training) = (Patience::default(), vec![me, holder(1, "training", 1)]);
+        assert!(patience.wait_for(training.clone()), "who held it when it was tried may have left");
+        assert!(!patience.wait_for(training));
         assert!(Patience::default().wait_for(Vec::new()), "who the others are may be hidden");
     }
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::written::SHARE;
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
-use gpu_run_device::Device;
+use gpu_run_device::{Device, Properties};
 use serde::{Deserialize, Serialize};
 
 /// What one instance has.
@@ -138,7 +138,7 @@ pub(crate) struct Bounds {
     /// Bytes for slots together, at most.
     device: u64,
     /// Bytes for slots and stacks, and how many threads each have a stack set aside whether they run or not.
-    free: u64,
+    pub(crate) free: u64,
     resident_threads: u64,
     /// Whether memory costs nothing until it is touched.
     overcommits: bool,
@@ -164,8 +164,16 @@ impl Bounds {
         max_memory: Option<u64>,
         limits: &Limits,
     ) -> Result<Self, Error> {
-        let properties = device.properties();
-        let free = device.free_bytes()?;
+        Self::where_free(device.properties(), device.free_bytes()?, compiled, max_memory, limits)
+    }
+
+    fn where_free(
+        properties: &Properties,
+        free: u64,
+        compiled: &Compiled,
+        max_memory: Option<u64>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
         // Stacks and code want some, too, and so do neighbours.
         let part = if properties.overcommits { free } else { free / 8 * 5 };
         let slots = limits.device_bytes.unwrap_or(part);
@@ -192,6 +200,18 @@ impl Bounds {
             most_annex: annexes.min(printed).next_multiple_of(ANNEX_UNIT),
             printed,
         })
+    }
+
+    /// The same where so much is free, if that is far more: others have left the device.
+    pub(crate) fn raised(
+        &self,
+        properties: &Properties,
+        free: u64,
+        compiled: &Compiled,
+        limits: &Limits,
+    ) -> Option<Self> {
+        let has_more = !self.overcommits && free / 2 >= self.free;
+        has_more.then(|| Self::where_free(properties, free, compiled, self.max_memory, limits).ok())?
     }
 
     /// What each of `count` instances of a build begins with.

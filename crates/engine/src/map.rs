@@ -339,8 +339,17 @@ impl Pending {
         }
     }
 
+    /// What is left runs where more run at once, if there is memory for more again.
+    fn widen(&mut self) -> Result<(), Error> {
+        if let (Some(stages), Some(stage), false) = (&self.mapper.stages, &self.stage, self.left.is_empty()) {
+            self.stage = Some(stages.for_rest(stage, self.left.len())?);
+        }
+        Ok(())
+    }
+
     /// Launches what is left when nothing is under way: what a build is tried with, or what there was no memory for.
     fn launch_rest(&mut self) -> Result<bool, Error> {
+        self.widen()?;
         let Some(stage) = self.stage.clone() else { return Ok(false) };
         if self.left.is_empty() {
             let Some(tried) = self.tried.take() else { return Ok(false) };
@@ -499,6 +508,7 @@ impl Pending {
 
     /// Launches the next part, with what was learned since: a desk is free.
     fn go_on(&mut self, stage: &Arc<Stage>, desk: Box<Desk>) -> Result<(), Error> {
+        self.widen()?;
         match self.stage.clone() {
             Some(now) if !self.left.is_empty() && Arc::ptr_eq(&now, stage) => {
                 self.launch_next(stage, desk)?;

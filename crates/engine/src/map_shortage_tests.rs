@@ -8,6 +8,7 @@ use super::*;
 use crate::Checks;
 use gpu_run_device::scarce::Scarce;
 use proptest::prelude::*;
+use std::sync::atomic::Ordering;
 
 /// Threads that a stack is set aside for.
 const RESIDENT: u64 = 1024;
@@ -103,6 +104,29 @@ fn a_neighbour_that_takes_memory_in_between_costs_no_record() {
     };
     let before = run(0);
     assert!(run(240) > before, "with little memory, fewer run at once");
+}
+
+#[test]
+fn when_a_neighbour_leaves_the_rest_of_a_batch_has_its_memory() {
+    let launches = |leaves: bool| {
+        let device = Scarce::new(256 * MIB, RESIDENT, 32 << 10);
+        device.hold(240 * MIB, false);
+        let (neighbour, begun) = (device.clone(), AtomicUsize::new(0));
+        let watch: Watch = Arc::new(move || {
+            if begun.fetch_add(1, Ordering::Relaxed) == 2 && leaves {
+                neighbour.hold(0, false);
+                std::thread::sleep(Duration::from_millis(1100));
+            }
+            Box::new(())
+        });
+        let extent = Extent { capacity: 64, ..Extent::default() };
+        let mapper = Mapper::new(on(&device, 0), extent, Some(watch)).unwrap();
+        let (results, stats) = mapper.run(super::tests::jobs(&vec![vec![b'g', 16]; 64]), None).unwrap();
+        assert!(results.iter().all(|done| *done.end == End::Returned));
+        stats.launches
+    };
+    let (stays, leaves) = (launches(false), launches(true));
+    assert!(leaves < stays, "{leaves} launches, {stays} while it stays");
 }
 
 #[test]

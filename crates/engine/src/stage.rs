@@ -53,6 +53,8 @@ const FEW: u64 = 16;
 const MAX_STAGES: usize = 3;
 /// How long fewer run at once after the device had no memory for more: others may have left.
 const SHORT_FOR: Duration = Duration::from_secs(10);
+/// How soon it is looked whether they have.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// By how many fewer it is tried again where nothing says how many fit.
 const FEWER_SLOTS: usize = 2;
 /// What part of the free memory is too much for one warp where stacks want it.
@@ -107,13 +109,27 @@ impl Stage {
     }
 
     /// Whether so many instances of such a plan run here.
-    fn is_for(&self, plan: Plan, wanted: usize) -> bool {
+    fn is_for(&self, plan: Plan, wanted: usize, bounds: &Bounds) -> bool {
         let Plan { build, allowance, is_last, .. } = self.plan;
-        let is_wide = match *lock(&self.short_since) {
-            Some(since) => since.elapsed() < SHORT_FOR,
-            None => self.capacity() == wanted || self.is_full && self.capacity() < wanted,
+        let is_short = lock(&self.short_since).is_some();
+        let is_wide = match is_short {
+            true => !self.is_too_narrow(bounds),
+            false => {
+                self.capacity() == wanted || self.is_full && self.capacity() < wanted && !self.is_too_narrow(bounds)
+            }
         };
         is_wide && (build, allowance, is_last) == (plan.build, plan.allowance, plan.is_last)
+    }
+
+    /// Whether far more may fit by now than when the device had no memory for more: others have left, or it was long ago.
+    fn is_too_narrow(&self, bounds: &Bounds) -> bool {
+        let (compiled, device) = (self.program.compiled(), self.program.device());
+        let fits = |free| bounds.at_once_in(compiled, self.plan.allowance, free) >= 2 * self.capacity();
+        let short_for = lock(&self.short_since).map(|since| since.elapsed());
+        match short_for {
+            Some(time) => time >= SHORT_FOR || time >= LOOK_AFTER && device.free_bytes().is_ok_and(fits),
+            None => self.is_full && !self.plan.is_on_host() && fits(bounds.free),
+        }
     }
 
     /// Fewer at once from now on, if that is possible: as many as there seems to be memory for.
@@ -175,6 +191,7 @@ pub(crate) struct Stages {
     stages: Mutex<Vec<Arc<Stage>>>,
     /// Whether some had to run on the host.
     is_on_host: AtomicBool,
+    looked: Mutex<Instant>,
     looked_for_stack: Mutex<Instant>,
 }
 
@@ -196,6 +213,7 @@ impl Stages {
             programs: Mutex::default(),
             stages: Mutex::default(),
             is_on_host: AtomicBool::default(),
+            looked: Mutex::new(Instant::now()),
             looked_for_stack: Mutex::new(Instant::now()),
         })
     }
@@ -427,11 +445,39 @@ impl Stages {
         ))
     }
 
+    /// Where the rest of a batch runs that began on this stage: elsewhere, if that has become too narrow.
+    pub(crate) fn for_rest(&self, stage: &Arc<Stage>, left: usize) -> Result<Arc<Stage>, Error> {
+        self.look();
+        let bounds = *self.bounds();
+        match stage.capacity() < left && stage.is_too_narrow(&bounds) {
+            true => self.get(stage.plan, left),
+            false => Ok(stage.clone()),
+        }
+    }
+
+    /// Looks, now and then, whether others have left the device memory.
+    fn look(&self) {
+        let mut looked = lock(&self.looked);
+        if looked.elapsed() < LOOK_AFTER {
+            return;
+        }
+        *looked = Instant::now();
+        let (device, compiled) = (self.program.device(), self.program.compiled());
+        let Ok(free) = device.free_bytes() else { return };
+        let mut bounds = self.bounds();
+        if let Some(raised) = bounds.raised(device.properties(), free, compiled, &self.extent.limits) {
+            tracing::info!(free, "others have left the device memory");
+            *bounds = raised;
+        }
+    }
+
     /// The stage for a plan, with room for so many instances, or as many as can be.
     pub(crate) fn get(&self, plan: Plan, wanted: usize) -> Result<Arc<Stage>, Error> {
         let wanted = wanted.max(AGAIN).min(self.extent.capacity.max(1)).min(plan.at_once).max(1);
+        self.look();
+        let bounds = *self.bounds();
         let mut stages = lock(&self.stages);
-        if let Some(at) = stages.iter().position(|stage| stage.is_for(plan, wanted)) {
+        if let Some(at) = stages.iter().position(|stage| stage.is_for(plan, wanted, &bounds)) {
             let found = stages.remove(at);
             stages.push(found.clone());
             return Ok(found);

@@ -80,7 +80,7 @@ macro_rules! absent {
 
 absent! {
     cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxSetCurrent cuCtxSetLimit
-    cuDeviceGetPCIBusId cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemsetD8Async cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2
+    cuDeviceGetPCIBusId cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemsetD8Async cuMemsetD2D32Async cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2
     cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemFreeHost
     cuLinkCreate_v2 cuLinkAddData_v2 cuLinkComplete cuLinkDestroy
     cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncGetAttribute
