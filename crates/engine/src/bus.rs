@@ -36,6 +36,8 @@ const LINE: u64 = 128;
 const FEW: usize = 256;
 /// Calls that a core takes at a time.
 const CHUNK: usize = 64;
+/// Instances that one core lets go of: from so many on, all cores do.
+const MANY_LEFT: usize = 1024;
 /// Calls that are taken out of the ring at once.
 const MOST: usize = 16 << 10;
 
@@ -171,12 +173,17 @@ impl Bus {
         }
         self.deadline = deadline;
         let lane = |context| Some(Box::new(Lane { context: Some(context), ..Lane::default() }));
-        let (lanes, quiet) = match guests {
-            Guests::Contexts(contexts) => (contexts.into_iter().map(lane).collect(), None),
-            Guests::Quiet(count, quiet) => ((0..count).map(|_| None).collect(), Some(quiet)),
-        };
         let mut state = self.lock();
-        (state.lanes, state.quiet) = (lanes, quiet);
+        match guests {
+            Guests::Contexts(contexts) => {
+                (state.lanes, state.quiet) = (contexts.into_iter().map(lane).collect(), None);
+            }
+            Guests::Quiet(count, quiet) => {
+                // Those of the last run are all gone.
+                state.lanes.resize_with(count, || None);
+                state.quiet = Some(quiet);
+            }
+        }
         Ok(())
     }
 
@@ -190,24 +197,30 @@ impl Bus {
         // Every entry must be taken out of the ring, also that of an instance that was stopped since.
         self.service();
         let mut state = self.lock();
-        let quiet = state.quiet.take();
-        let State { lanes, touched, .. } = &mut *state;
-        for slot in touched.drain(..) {
-            self.store_words(self.reply(slot), [0; bus::Reply::WORDS]);
-        }
-        let lanes = std::mem::take(lanes);
         state.waiting.clear();
         let calls = std::mem::take(&mut state.calls);
-        if let Some(quiet) = quiet {
-            // There may be many, and few are wanted.
-            lanes.into_par_iter().enumerate().with_min_len(1024).for_each(|(slot, lane)| {
-                if let Some(context) = lane.and_then(|lane| lane.context) {
-                    quiet.left(slot as u32, context);
-                }
-            });
-            return (Vec::new(), calls);
+        let (touched, quiet) = (std::mem::take(&mut state.touched), state.quiet.take());
+        for slot in &touched {
+            self.store_words(self.reply(*slot), [0; bus::Reply::WORDS]);
         }
-        (lanes.into_iter().flatten().filter_map(|lane| lane.context).collect(), calls)
+        let Some(quiet) = quiet else {
+            let lanes = std::mem::take(&mut state.lanes);
+            return (lanes.into_iter().flatten().filter_map(|lane| lane.context).collect(), calls);
+        };
+        // Those that never called have none, and those are most: the rest is taken out, and the places are kept.
+        let left: Vec<_> =
+            touched.into_iter().filter_map(|slot| Some((slot, state.lanes[slot as usize].take()?))).collect();
+        drop(state);
+        let leave = |(slot, lane): (u32, Box<Lane>)| {
+            if let Some(context) = lane.context {
+                quiet.left(slot, context);
+            }
+        };
+        match left.len() >= MANY_LEFT {
+            true => left.into_par_iter().with_min_len(MANY_LEFT).for_each(leave),
+            false => left.into_iter().for_each(leave),
+        }
+        (Vec::new(), calls)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
