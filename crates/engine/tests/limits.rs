@@ -52,6 +52,17 @@ fn a_tree_of_calls_without_a_loop_stops() {
     stops(&format!("(module {})", tree(64, COUNT, |n| format!("(call $f{n}) (call $f{n})"))));
 }
 
+/// A GPU takes half a microsecond for a call: what a processor does in no time takes it seconds.
+#[test]
+fn a_million_calls_are_not_made_without_a_look_at_the_stop_word() {
+    let looks = |depth| {
+        let text = format!("(module {})", tree(depth, COUNT, |n| format!("(call $f{n}) (call $f{n})")));
+        let compiled = Compiled::new(&wat::parse_str(text).unwrap(), &options(Layout::Interleaved)).unwrap();
+        compiled.ptx().matches("L1::no_allocate").count()
+    };
+    assert!(looks(20) > looks(10), "{} looks", looks(20));
+}
+
 #[test]
 fn a_tree_of_calls_in_branches_not_taken_together_stops() {
     let calls = |n| {

@@ -14,6 +14,8 @@ use wasmparser::Operator;
 
 /// Operators that count as one iteration of a loop.
 pub(crate) const UNIT: u64 = 1 << 13;
+/// What a call itself counts for: a GPU takes half a microsecond for one.
+const CALL: u64 = 64;
 /// The most that is done without a look, more or less.
 pub(crate) const MOST: u64 = UNIT * INTERVAL as u64;
 /// Iterations of a call's loops before its first look. Most loops are short: with fewer than [`INTERVAL`], what the calls of short loops may do is bounded by less, and calls need fewer looks around them.
@@ -129,9 +131,15 @@ impl Sum {
     }
 }
 
-/// Operators that are a loop in the runtime look by themselves, but not soon.
+/// Operators that are a loop in the runtime look by themselves, but not soon. What is called is counted apart.
 pub(crate) fn weight(op: &Operator<'_>) -> u64 {
     match op {
+        Operator::Call { .. }
+        | Operator::CallIndirect { .. }
+        | Operator::CallRef { .. }
+        | Operator::ReturnCall { .. }
+        | Operator::ReturnCallIndirect { .. }
+        | Operator::ReturnCallRef { .. } => CALL,
         Operator::MemoryFill { .. }
         | Operator::MemoryCopy { .. }
         | Operator::MemoryInit { .. }
