@@ -208,10 +208,12 @@ impl Log {
         })
     }
 
-    /// The tick a replay comes to: where the machine ended, or behind the last that took events.
+    /// The tick a replay comes to: where the machine ended, or behind the last that took events, or where it was given other code. Ticks that took nothing may lie before that: if they were left
+    /// out, a machine that goes on from the log would do them with other code than the log says.
     pub fn last_tick(&self) -> u64 {
         let took = self.ticks.iter().map(|(tick, _)| tick.saturating_add(1)).max().unwrap_or(self.from);
-        self.end.map_or(took, |(tick, _)| tick)
+        let reached = self.codes.last().map_or(took, |(tick, _)| took.max(*tick));
+        self.end.map_or(reached, |(tick, _)| tick)
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, Refused> {

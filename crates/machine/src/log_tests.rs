@@ -45,6 +45,21 @@ fn the_code_of_every_tick_is_in_the_log_once() {
     assert_eq!(log.stretches(30), [(hashes[2], 30, 30)]);
 }
 
+/// Killed right after it was given other code, a machine goes on where that was, not behind the last tick that took something: the ticks in between were done with the code before.
+#[test]
+fn a_log_that_ends_with_other_code_reaches_to_where_that_began() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let (first, second) = (Image::built_in(), Image::named("debug", crate::KERNEL_DEBUG.to_vec()).unwrap());
+    let mut recorder = Recorder::create(&path, 0).unwrap();
+    recorder.code(0, &first).unwrap();
+    recorder.events(5, &[sample(1)]).unwrap();
+    recorder.code(9, &second).unwrap();
+    let log = Log::read(&path).unwrap();
+    assert_eq!(log.last_tick(), 9);
+    assert_eq!(log.stretches(3), [(Some(first.hash()), 3, 9), (Some(second.hash()), 9, 9)]);
+}
+
 #[test]
 fn whatever_a_crash_leaves_of_the_last_record_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
