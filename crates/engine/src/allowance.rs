@@ -305,17 +305,12 @@ impl Bounds {
         let memories = allowance.memory.saturating_mul(compiled.memories.len() as u64);
         let each = memories + compiled.slots.memory + SLOT_ALIGN;
         each.saturating_mul(compiled.layout.slots(1))
-            <= self.device.min(self.free.saturating_sub(self.set_aside(allowance.stack.into())))
+            <= self.device.min(self.free.saturating_sub(set_aside(allowance.stack.into(), self.resident_threads)))
     }
 
     /// What a GPU sets aside for its threads' stacks and own memory.
     pub(crate) fn stacks(&self, compiled: &Compiled, stack: u32) -> u64 {
-        self.set_aside(u64::from(stack) + compiled.slots.own)
-    }
-
-    /// What it sets aside where each thread has so much.
-    fn set_aside(&self, each: u64) -> u64 {
-        (each + FRAME) * self.resident_threads
+        set_aside(u64::from(stack) + compiled.slots.own, self.resident_threads)
     }
 
     /// Whether threads can have such a program's memory as their own.
@@ -352,7 +347,12 @@ impl Bounds {
 
 /// What stacks take of a GPU that can hold so many threads, where an instance stays that has all it should.
 pub(crate) fn resident_stacks(threads: u64) -> u64 {
-    (u64::from(RESIDENT_STACK) + FRAME) * threads
+    set_aside(RESIDENT_STACK.into(), threads)
+}
+
+/// What a GPU that can hold so many threads sets aside where each has so much.
+fn set_aside(each: u64, threads: u64) -> u64 {
+    (each + FRAME) * threads
 }
 
 /// What the largest of an instance's memories begins with.

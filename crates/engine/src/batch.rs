@@ -155,11 +155,11 @@ impl Batch {
 
     /// Clears what the next so many instances would have to, up to a guest address, before they begin: the device does it faster.
     pub(crate) fn clear(&self, count: u64, end: u64) -> Result<(), Error> {
-        let (layout, slots) = (self.compiled.layout, &self.compiled.slots);
+        let layout = self.compiled.layout;
         let Some(MemoryRoom { at, limit, low }) = self.sizes.memories.first().copied() else { return Ok(()) };
         let used = layout.slots(count.min(self.used));
         let bytes = end.min(limit).saturating_sub(low);
-        if slots.own > 0 || used == 0 || bytes == 0 {
+        if used == 0 || bytes == 0 {
             return Ok(());
         }
         let spread = layout.spread();

@@ -21,14 +21,20 @@ fn what_was_recorded_is_read() {
     assert_eq!(log.ticks, [(5, vec![sample(1), sample(2)]), (9, vec![sample(3)])]);
 }
 
+/// A log that began with the first of two codes.
+fn of_two_codes(path: &Path) -> (Recorder, Image, Image) {
+    let (first, second) = (Image::built_in(), Image::named("debug", crate::KERNEL_DEBUG.to_vec()).unwrap());
+    let mut recorder = Recorder::create(path, 0).unwrap();
+    recorder.code(0, &first).unwrap();
+    recorder.events(5, &[sample(1)]).unwrap();
+    (recorder, first, second)
+}
+
 #[test]
 fn the_code_of_every_tick_is_in_the_log_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let (first, second) = (Image::built_in(), Image::named("debug", crate::KERNEL_DEBUG.to_vec()).unwrap());
-    let mut recorder = Recorder::create(&path, 0).unwrap();
-    recorder.code(0, &first).unwrap();
-    recorder.events(5, &[sample(1)]).unwrap();
+    let (mut recorder, first, second) = of_two_codes(&path);
     recorder.code(7, &second).unwrap();
     recorder.code(9, &first).unwrap();
     recorder.code(9, &second).unwrap();
@@ -50,10 +56,7 @@ fn the_code_of_every_tick_is_in_the_log_once() {
 fn a_log_that_ends_with_other_code_reaches_to_where_that_began() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let (first, second) = (Image::built_in(), Image::named("debug", crate::KERNEL_DEBUG.to_vec()).unwrap());
-    let mut recorder = Recorder::create(&path, 0).unwrap();
-    recorder.code(0, &first).unwrap();
-    recorder.events(5, &[sample(1)]).unwrap();
+    let (mut recorder, first, second) = of_two_codes(&path);
     recorder.code(9, &second).unwrap();
     let log = Log::read(&path).unwrap();
     assert_eq!(log.last_tick(), 9);
