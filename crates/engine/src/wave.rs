@@ -3,7 +3,7 @@
 //! What an instance does reaches its context at once. If it runs again, because it lacked something, it is answered from its journal as far as that goes, and nothing
 //! happens twice.
 
-use crate::allowance::{Denied, Lack};
+use crate::allowance::{Denied, Lack, Limits};
 use crate::bus::Quiet;
 use crate::error::Error;
 use crate::journal::{Answered, Journal};
@@ -37,7 +37,8 @@ pub(crate) fn run(
     let extent = Extent {
         capacity: contexts.len().min(MAX_AT_ONCE),
         max_memory: options.max_memory,
-        limits: options.limits,
+        // What they write goes to their contexts.
+        limits: Limits { outbox_bytes: 0, ..options.limits },
         ..Extent::default()
     };
     let stages = Stages::new(program.clone(), extent, Called { selector, words })?;
@@ -109,8 +110,8 @@ impl Run<'_> {
         wave: &Arc<Wave>,
         places: &[usize],
     ) -> Result<Result<Vec<Option<Lack>>, Unlaunched>, Error> {
-        let desk = match stage.desk() {
-            Ok(desk) => Box::new(desk),
+        let desk = match stage.desks.take(|| stage.desk()) {
+            Ok(desk) => desk,
             Err(error) if error.is_shortage() => return Ok(Err(Unlaunched::NoSlots)),
             Err(error) => return Err(error),
         };
@@ -121,12 +122,15 @@ impl Run<'_> {
         let guests = wave.clone();
         let order = Order { desk, count, slots, guests, launch, selector, stack, cleared: 0, timeout, watch: None };
         let (desk, report) = stage.line.order(order).map_err(|(_, error)| error)?.wait();
-        let report = match report {
-            Ok(report) => report,
-            Err(Unlaunched::Failed(error)) => return Err(error),
-            Err(short) => return Ok(Err(short)),
+        let (desk, report) = match (desk, report) {
+            (Some(desk), Ok(report)) => (desk, report),
+            (None, Ok(_)) => return Err(Error::Internal("a launch without its buffers".into())),
+            (_, Err(Unlaunched::Failed(error))) => return Err(error),
+            (desk, Err(short)) => {
+                stage.desks.put(desk);
+                return Ok(Err(short));
+            }
         };
-        let Some(desk) = desk else { return Err(Error::Internal("a launch without its buffers".into())) };
         let began = Instant::now();
         let compiled = stage.program.compiled();
         let types = compiled.results(selector);
@@ -146,6 +150,7 @@ impl Run<'_> {
             }
             lacks.push(lack);
         }
+        stage.desks.put(Some(desk));
         self.stats.collect += began.elapsed();
         self.stats.run += report.run;
         self.stats.service += report.service;

@@ -103,15 +103,18 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
 
     let device = devices::open(args.launch.device)?;
     let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
-    // Who goes on for another process has what that found out.
-    let tuning = if args.tune && handed.is_none() {
-        Some(tune::first_batch(&device, &source, args, &mut input.reader, &mut jobs)?)
-    } else {
-        None
+    let (first, tuned) = match handed {
+        // Who goes on for another process has what that found out.
+        Some(_) => (None, None),
+        None if args.tune => {
+            let (batch, tuned) = tune::first_batch(&device, &source, args, &mut input.reader, &mut jobs)?;
+            (Some(batch), tuned)
+        }
+        None => (tune::small_batch(&*device, args, input.length, &mut input.reader)?, None),
     };
-    let (first, tuned) = tuning.unzip();
+    let is_few = tune::is_few(first.as_ref(), input.length);
     let Choice { options, most, lanes, learned, is_guess } =
-        tune::choice(&compiler, &device, &source, args, input.length, tuned.flatten());
+        tune::choice(&compiler, &device, &source, args, is_few, tuned);
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     target.begin(from.clone())?;

@@ -24,7 +24,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So few records at once, or so few bytes of input, are no reason to have threads' own memory.
+/// So few records at once are no reason to have threads' own memory. An input that is larger has more.
 const FEW_RECORDS: u32 = 8192;
 const SMALL_INPUT: u64 = 1 << 20;
 
@@ -70,6 +70,25 @@ pub(super) fn first_batch(
     Ok((batch, best))
 }
 
+/// The first batch of an input of so many bytes, if that is small: only who reads it knows how many records there are.
+pub(super) fn small_batch(
+    device: &dyn Device,
+    args: &MapArgs,
+    input_bytes: Option<u64>,
+    reader: &mut Reader,
+) -> Result<Option<Batch>> {
+    is_small(input_bytes).then(|| reader.take(usual_batch(args, device) as usize)).transpose()
+}
+
+/// Whether an input of so many bytes, of which this was read, has few records.
+pub(super) fn is_few(first: Option<&Batch>, input_bytes: Option<u64>) -> bool {
+    first.map_or(is_small(input_bytes), |batch| batch.records.len() < FEW_RECORDS as usize)
+}
+
+fn is_small(input_bytes: Option<u64>) -> bool {
+    input_bytes.is_some_and(|bytes| bytes < SMALL_INPUT)
+}
+
 /// How to compile, how many records run at once, and in how many lanes of a warp.
 pub(super) struct Choice {
     pub(super) options: CompileOptions,
@@ -87,13 +106,12 @@ pub(super) fn choice(
     device: &Arc<dyn Device>,
     source: &Program,
     args: &MapArgs,
-    input_bytes: Option<u64>,
+    is_few: bool,
     tuned: Option<Variant>,
 ) -> Choice {
     let most = usual_batch(args, &**device);
     let mut options = usual_options(args, &**device, most);
-    let is_small = most < FEW_RECORDS || input_bytes.is_some_and(|bytes| bytes < SMALL_INPUT);
-    if is_small && is_gpu(&**device) {
+    if (is_few || most < FEW_RECORDS) && is_gpu(&**device) {
         // A GPU sets threads' own memory aside for all threads that it can hold.
         options.own_memory = 0;
     }
@@ -189,4 +207,24 @@ fn trial(
 fn line(trial: &Trial, compile: Duration) -> String {
     let (what, rate) = (describe_variant(trial.variant), show_count(trial.per_second));
     format!("{what:<44} {rate:>8} records/s, compiled in {}", show_duration(compile))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::split::{Rule, Source};
+    use super::*;
+
+    fn lines(count: usize) -> Batch {
+        let text = "7\n".repeat(count);
+        let source = Source::Stream(Box::new(io::Cursor::new(text.into_bytes())));
+        Reader::stream(source, Rule::Lines).unwrap().take(count + 1).unwrap()
+    }
+
+    #[test]
+    fn many_short_records_are_many() {
+        assert!(!is_few(Some(&lines(8192)), Some(16384)), "they were counted");
+        assert!(is_few(Some(&lines(8191)), Some(16382)));
+        assert!(is_few(None, Some(16384)), "nobody has counted them");
+        assert!(!is_few(None, Some(1 << 20)) && !is_few(None, None));
+    }
 }
