@@ -31,9 +31,10 @@ pub(crate) struct Trays {
     returned: Condvar,
 }
 
-/// Annexes that are read together take no more than this, and are full by so much: to ask for one takes as long as half a MiB.
+/// Annexes that are read together take no more than this.
 const TRAY: u64 = 4 << 20;
-const FULL: u64 = 2;
+/// So much between two of them is read in vain: to ask for the second by itself takes as long.
+const GAP: u64 = 512 << 10;
 /// No more are of use: together they empty trays faster than one is filled.
 const MOST_TRAYS: usize = 16;
 
@@ -207,13 +208,17 @@ impl Outboxes {
         u64::from(self.shared.load_u32(slot * self.bytes + local::OUTBOX_ANNEX_USED)).min(self.annex_bytes)
     }
 
-    /// Where what is read ends, if the first slot's annex is and those behind it are full enough to be read with it.
+    /// Where what is read ends, if the first slot's annex is, and with it those behind it that are near.
     fn worth_reading(&self, slots: Range<u64>) -> u64 {
-        let begin = slots.start * self.annex_bytes;
-        let end_of = |slot: u64| slot * self.annex_bytes + self.annexed(slot);
-        let is_worth = |slot: &u64| self.annexed(*slot) * FULL >= self.annex_bytes && end_of(*slot) - begin <= TRAY;
-        let last = (slots.start + 1..slots.end).take_while(is_worth).last().unwrap_or(slots.start);
-        end_of(last)
+        let used = |slot: u64| slot * self.annex_bytes..slot * self.annex_bytes + self.annexed(slot);
+        let Range { start, mut end } = used(slots.start);
+        for next in (slots.start + 1..slots.end).map(used).filter(|next| !next.is_empty()) {
+            if next.end - start > TRAY || next.start - end > GAP {
+                break;
+            }
+            end = next.end;
+        }
+        end
     }
 
     /// Leaves the slot's empty, for an instance that goes on.
@@ -255,17 +260,29 @@ mod tests {
     #![allow(clippy::unwrap_used)] // in a test, that is an assertion
     use super::*;
 
-    #[test]
-    fn annexes_are_read_together_while_they_are_half_full_and_fit_the_tray() {
-        let annex = TRAY / 8 * 3;
-        let outboxes = Outboxes::new(&*gpu_run_device::open("cpu").unwrap(), 6, 0, annex, &Arc::default()).unwrap();
-        for (slot, used) in [annex, annex / 2, annex, annex / 2 - 4, annex * 2, 0].into_iter().enumerate() {
-            outboxes.shared.store_u32(slot as u64 * outboxes.bytes + local::OUTBOX_ANNEX_USED, used as u32);
+    /// Where the reads end that begin at each of so many slots, but for the last.
+    fn ends(annex: u64, used: &[u64]) -> Vec<u64> {
+        let slots = used.len() as u64;
+        let outboxes = Outboxes::new(&*gpu_run_device::open("cpu").unwrap(), slots, 0, annex, &Arc::default()).unwrap();
+        for (slot, used) in (0..).zip(used) {
+            outboxes.shared.store_u32(slot * outboxes.bytes + local::OUTBOX_ANNEX_USED, *used as u32);
         }
-        // The third does not fit, the fourth is too empty, the fifth has no more than there is, and the sixth is not asked for.
-        let ends: Vec<_> = (0..5).map(|slot| outboxes.worth_reading(slot..5)).collect();
-        let end = |slot: u64, used: u64| slot * annex + used;
-        assert_eq!(ends, [end(1, annex / 2), end(2, annex), end(2, annex), end(4, annex), end(4, annex)]);
+        (0..slots - 1).map(|slot| outboxes.worth_reading(slot..slots - 1)).collect()
+    }
+
+    #[test]
+    fn annexes_are_read_together_while_they_are_near_and_fit_the_tray() {
+        let annex = TRAY / 8 * 3;
+        let ended = ends(annex, &[annex, annex - GAP, annex, annex - GAP - 4, annex * 2, 0]);
+        // The third does not fit beside the first, the fourth ends too far from the fifth, the fifth has no more than there is, and the sixth is not asked for.
+        let (second, fourth) = (2 * annex - GAP, 4 * annex - GAP - 4);
+        assert_eq!(ended, [second, fourth, fourth, fourth, 5 * annex]);
+    }
+
+    #[test]
+    fn small_annexes_are_read_together_however_empty_they_are() {
+        let ended = ends(4096, &[1028, 0, 4, 0, 0, 1028, 0, 0]);
+        assert_eq!(ended, [[5 * 4096 + 1028; 6].as_slice(), &[6 * 4096]].concat());
     }
 
     #[test]
