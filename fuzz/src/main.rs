@@ -7,23 +7,23 @@
 //! Modules run in processes of their own (`worker`), handed out one by one: one that crashes, or never ends, is a finding like any other, and its
 //! text is left in the folder of artifacts.
 
-#[path = "../../crates/engine/tests/fuzz/atomics.rs"]
+#[path = "../../crates/run/tests/fuzz/atomics.rs"]
 mod atomics;
-#[path = "../../crates/engine/tests/fuzz/case.rs"]
+#[path = "../../crates/run/tests/fuzz/case.rs"]
 mod case;
-#[path = "../../crates/engine/tests/fuzz/counters.rs"]
+#[path = "../../crates/run/tests/fuzz/counters.rs"]
 mod counters;
-#[path = "../../crates/engine/tests/fuzz/differential.rs"]
+#[path = "../../crates/run/tests/fuzz/differential.rs"]
 mod differential;
-#[path = "../../crates/engine/tests/fuzz/expressions.rs"]
+#[path = "../../crates/run/tests/fuzz/expressions.rs"]
 mod expressions;
 mod options;
 mod parent;
-#[path = "../../crates/engine/tests/fuzz/random.rs"]
+#[path = "../../crates/run/tests/fuzz/random.rs"]
 mod random;
-#[path = "../../crates/engine/tests/fuzz/smith.rs"]
+#[path = "../../crates/run/tests/fuzz/smith.rs"]
 mod smith;
-#[path = "../../crates/engine/tests/fuzz/vectors.rs"]
+#[path = "../../crates/run/tests/fuzz/vectors.rs"]
 mod vectors;
 mod worker;
 

@@ -10,7 +10,7 @@ use crate::map::{MapArgs, Split, TuneArgs};
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
-use gpu_run_engine::Checks;
+use gpu_run_compiler::Checks;
 use gpu_run_wasi::Access;
 use std::ffi::OsString;
 use std::num::NonZeroU32;

@@ -8,7 +8,7 @@ use crate::run::offline_options;
 use crate::source::{self, Source};
 use crate::surface::Surface;
 use anyhow::{Context, Result};
-use gpu_run_engine::{CompileOptions, Compiled, Entry, printable};
+use gpu_run_compiler::{CompileOptions, Compiled, Entry, printable};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,11 +33,11 @@ fn text(
     options: &CompileOptions,
     emit: Emit,
     limit: Duration,
-) -> Result<String, gpu_run_engine::Error> {
+) -> Result<String, gpu_run_compiler::Error> {
     match emit {
         Emit::Ptx => Ok(Compiled::within(&source.name, source.wasm.clone(), options, limit)?.ptx().to_owned()),
         Emit::Clif => {
-            let functions = gpu_run_engine::explain(&source.wasm, options, None)?;
+            let functions = gpu_run_compiler::explain(&source.wasm, options, None)?;
             Ok(functions
                 .iter()
                 .map(|f| format!("; {} (function {})\n{}\n\n", f.name, f.index, f.clif.trim_end()))

@@ -12,7 +12,7 @@ use crate::run::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
 use anyhow::Result;
-use gpu_run_engine::{Checks, CompileOptions, Entry, Explained, printable};
+use gpu_run_compiler::{Checks, CompileOptions, Entry, Explained, printable};
 use std::io::{self, IsTerminal, Write};
 
 /// From this width on there is room for three columns.
@@ -34,7 +34,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
         }
     };
     let progress = Progress::start(format!("compiling {}", source.name));
-    let functions = gpu_run_engine::explain(&source.wasm, &options, args.func.as_deref())
+    let functions = gpu_run_compiler::explain(&source.wasm, &options, args.func.as_deref())
         .map_err(|error| Failure::engine(&source.name, error))?;
     drop(progress);
     if let (Some(wanted), true) = (&args.func, functions.is_empty()) {

@@ -3,7 +3,7 @@
 //! A [`Failure`] names the thing and the place in its message and the way out in its hint. Everything else that fails travels
 //! as an ordinary `anyhow` error and ends with exit code 1.
 
-use gpu_run_engine::Error as EngineError;
+use gpu_run_compiler::Error as EngineError;
 use std::fmt;
 
 /// The exit codes that are gpu-run's own; every other one is the guest's.

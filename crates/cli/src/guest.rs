@@ -9,7 +9,7 @@ use crate::input::SharedInput;
 use crate::output::{Order, Standard, Stream};
 use crate::spill::Spill;
 use anyhow::{Context as _, Result};
-use gpu_run_engine::printable;
+use gpu_run_compiler::printable;
 use gpu_run_wasi::stdio::{Output, inherit};
 use gpu_run_wasi::{Builder, Context, Stdio};
 use std::ffi::{OsStr, OsString};

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::units::count;
-use gpu_run_engine::{Value, ValueType};
+use gpu_run_compiler::{Value, ValueType};
 
 /// Reads one argument for each parameter.
 pub(crate) fn arguments(function: &str, params: &[ValueType], texts: &[String]) -> Result<Vec<Value>, Failure> {

@@ -35,7 +35,7 @@ mod wast;
 use anyhow::Result;
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
-use gpu_run_engine::printable;
+use gpu_run_compiler::printable;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use tracing::Level;

@@ -1,6 +1,6 @@
 //! Says on a terminal what takes long, and says nothing of what does not.
 
-use gpu_run_engine::printable;
+use gpu_run_compiler::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError};

@@ -4,9 +4,11 @@ use crate::args::StatsFormat;
 use crate::failure::exit;
 use crate::units::{count, show_duration, show_size};
 use gpu_run_abi::{Layout, TrapCode};
+use gpu_run_cache::Origin;
+use gpu_run_compiler::Trap;
 use gpu_run_device::Properties;
-use gpu_run_engine::cache::Origin;
-use gpu_run_engine::{End, Outcome, RunStats, Trap, Variant};
+use gpu_run_map::Variant;
+use gpu_run_run::{End, Outcome, RunStats};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
@@ -211,7 +213,7 @@ impl Stats<'_> {
                 Some(Origin::Hit { saved }) => saved.as_secs_f64(),
                 _ => 0.0,
             },
-            "compilations": gpu_run_engine::compilations().0 + gpu_run_engine::compilations().1,
+            "compilations": gpu_run_compiler::compilations().0 + gpu_run_compiler::compilations().1,
             "compile_seconds": compile,
             "load_seconds": self.load.as_secs_f64(),
             "prepare_seconds": self.run.prepare.as_secs_f64(),

@@ -14,12 +14,11 @@ use crate::surface::Surface;
 use crate::terminal;
 use crate::units::show_duration;
 use anyhow::Result;
+use gpu_run_cache::Origin;
+use gpu_run_compiler::{Checks, CompileOptions, Compiler, Entry, Program, Report, Value, printable};
 use gpu_run_device::Device;
-use gpu_run_engine::cache::Origin;
-use gpu_run_engine::{
-    Checks, CompileOptions, Compiler, Denied, End, Entry, Outcome, Program, Report, RunOptions, RunStats, Tuning,
-    Value, printable,
-};
+use gpu_run_map::{Tuning, remember};
+use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -129,7 +128,7 @@ impl Loaded {
     /// Keeps what was found out about its builds, for the next time.
     pub(crate) fn remember(&self, source: &Source, tuning: &Tuning) {
         let kept =
-            self.compiler.remember(&self.device, &source.wasm, &self.options, &cache::label(&source.name), tuning);
+            remember(&self.compiler, &*self.device, &source.wasm, &self.options, &cache::label(&source.name), tuning);
         tracing::info!(?kept, best = ?tuning.best(), "tuned by the way");
     }
 
@@ -183,7 +182,7 @@ fn launch(
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
-    let result = program.run(&call.function, &call.arguments, contexts, &options);
+    let result = gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options);
     // What the instances have written is theirs, whatever became of the run. Nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
     drop(watchdog);

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::surface;
 use crate::toolchain;
 use anyhow::Result;
-use gpu_run_engine::printable;
+use gpu_run_compiler::printable;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::units::show_size;
 use anyhow::Result;
 use gpu_run_abi::hostcall::{self, Call};
-use gpu_run_engine::{ValueType, printable};
+use gpu_run_compiler::{ValueType, printable};
 use std::collections::BTreeMap;
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, KnownCustom, Name, Parser, Payload, TypeRef, ValType};
 

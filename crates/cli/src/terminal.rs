@@ -3,7 +3,7 @@
 
 use crate::output::Standard;
 use anyhow::Result;
-use gpu_run_engine::printable;
+use gpu_run_compiler::printable;
 use std::io::{self, Write};
 
 /// Says something on stderr. Not `eprint!`: that panics where nobody listens.

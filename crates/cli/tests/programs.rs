@@ -24,12 +24,12 @@ mod observed;
 mod oracle;
 #[path = "programs/shapes.rs"]
 mod shapes;
-#[path = "../../engine/tests/support/mod.rs"]
+#[path = "../../compiler/tests/support/mod.rs"]
 mod support;
 
 use directory::Directory;
 use gpu_run_abi::Layout;
-use gpu_run_engine::Checks;
+use gpu_run_compiler::Checks;
 use libtest_mimic::{Arguments, Failed, Trial};
 use manifest::{Aspect, Input, Program, Vary};
 use observed::{Ending, Observed, difference};

@@ -220,6 +220,12 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn allocate_uncleared(&self, bytes: u64) -> Result<Buffer> {
         self.allocate(bytes)
     }
+    /// The same with these bytes in it.
+    fn allocate_filled(&self, bytes: &[u8]) -> Result<Buffer> {
+        let buffer = self.allocate_uncleared(bytes.len() as u64)?;
+        buffer.write(0, bytes)?;
+        Ok(buffer)
+    }
     /// Memory that host and device both see, zeroed.
     fn share(&self, bytes: u64) -> Result<Shared>;
     /// Memory of the host for what is copied out of the device.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Engine(#[from] gpu_run_engine::Error),
+    Engine(#[from] gpu_run_compiler::Error),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
     /// It is something else.

@@ -14,7 +14,7 @@ use crate::machine::{Ended, Inner, Wish, lock};
 use crate::ring::Ring;
 use crate::status::{status, stuck};
 use crate::strategy::Strategy;
-use gpu_run_engine::{Gang, Running, Successor};
+use gpu_run_gang::{Gang, Running, Successor};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -12,7 +12,7 @@ use crate::source::Source;
 use crate::units::{show_count, show_duration};
 use anyhow::{Context as _, Result, bail};
 use gpu_run_device::Device;
-use gpu_run_engine::Results;
+use gpu_run_map::Results;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,7 +155,7 @@ pub(super) fn json(calls: &Result<HostCalls, String>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_run_engine::End;
+    use gpu_run_run::End;
 
     #[test]
     fn every_number_has_its_place_in_the_guest() {

@@ -6,12 +6,11 @@ use crate::run::is_gpu;
 use crate::source::Source;
 use anyhow::{Context as _, Result, anyhow, bail};
 use bytes::Bytes;
+use gpu_run_cache::{Cache, Options};
+use gpu_run_compiler::{Checks, CompileOptions, Compiler, Entry, Program};
 use gpu_run_device::Device;
-use gpu_run_engine::cache::{Cache, Options};
-use gpu_run_engine::{
-    Allowance, Checks, CompileOptions, Compiler, Done, End, Entry, Extent, Job, Mapper, Pending, Program, Results,
-    RunStats, SLOW, Variant, measure, variants,
-};
+use gpu_run_map::{Done, Mapper, Pending, Results, SLOW, Slow, Variant, measure, variants};
+use gpu_run_run::{Allowance, End, Extent, Job, RunStats};
 use gpu_run_wasi::Builder;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -44,6 +43,7 @@ pub(super) struct Built {
     /// Where it is kept on disk, and what else is built of it: for as long as it runs.
     _kept: TempDir,
     extent: Extent,
+    slow: Option<Slow>,
     /// What instances are given, one after the other, and then from the first on.
     jobs: Vec<Job>,
     /// Instances of a batch.
@@ -119,9 +119,20 @@ pub(super) fn compile(
     // As `gpu-run map` does where nobody has said what is best.
     let is_guess = variant.is_none() && build.layout == LayoutChoice::Auto && is_gpu(&**device);
     let slow = Some(SLOW).filter(|_| is_guess);
-    let extent = Extent { capacity, max_memory, lanes, slow, ..Extent::default() };
+    let extent = Extent { capacity, max_memory, lanes, ..Extent::default() };
     let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();
-    Ok(Built { program, _kept: kept, extent, jobs, batch: capacity as u32, variant, to_ptx, load: first.load, again })
+    Ok(Built {
+        program,
+        _kept: kept,
+        extent,
+        slow,
+        jobs,
+        batch: capacity as u32,
+        variant,
+        to_ptx,
+        load: first.load,
+        again,
+    })
 }
 
 impl Built {
@@ -134,14 +145,14 @@ impl Built {
 
     /// Sets aside room for its instances.
     pub(super) fn ready(self) -> Result<Loaded> {
-        Ok(Loaded { mapper: Mapper::new(self.program.clone(), self.extent, None)?, built: self })
+        Ok(Loaded { mapper: Mapper::trying(self.program.clone(), self.extent, None, self.slow)?, built: self })
     }
 
     /// All that `gpu-run map` does for so many, its program being on the device: room for them, the run, the outcomes.
     pub(super) fn session(&self, instances: u32, learned: Option<Allowance>) -> Result<(Duration, Option<Allowance>)> {
         let began = Instant::now();
         let extent = Extent { capacity: instances as usize, learned, ..self.extent };
-        let mapper = Mapper::new(self.program.clone(), extent, None)?;
+        let mapper = Mapper::trying(self.program.clone(), extent, None, self.slow)?;
         mapper.run(numbered(&self.jobs, instances), Some(LIMIT))?;
         let took = began.elapsed();
         // The next one needs its memory.

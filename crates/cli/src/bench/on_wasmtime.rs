@@ -5,7 +5,7 @@ use crate::args::Preopen;
 use crate::guest::INSTANCE;
 use crate::source::Source;
 use anyhow::{Context as _, Result, anyhow, bail};
-use gpu_run_engine::Job;
+use gpu_run_run::Job;
 use gpu_run_wasi::Access;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use crate::terminal::print;
 use crate::units::{self, count, show_size};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use gpu_run_engine::cache::{Cache, Options, Pruned};
+use gpu_run_cache::{Cache, Options, Pruned};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -193,10 +193,10 @@ pub(crate) fn label(name: &str) -> String {
 }
 
 /// What an entry is called that belongs to this file, compiled like this.
-pub(crate) fn entry_name(name: &str, options: &gpu_run_engine::CompileOptions) -> String {
+pub(crate) fn entry_name(name: &str, options: &gpu_run_compiler::CompileOptions) -> String {
     let build = crate::report::build_name(options.layout, options.registers);
     let entry = match &options.entry {
-        gpu_run_engine::Entry::Function(function) => format!(", {function}"),
+        gpu_run_compiler::Entry::Function(function) => format!(", {function}"),
         _ => String::new(),
     };
     format!("{} ({build}{entry})", label(name))

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use anyhow::{Context as _, Result};
-use gpu_run_engine::cache::trust::{self, Others};
+use gpu_run_cache::trust::{self, Others};
 use gpu_run_machine::State;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;

@@ -2,7 +2,7 @@
 
 use super::{BootArgs, failure, milliseconds, tell};
 use anyhow::Result;
-use gpu_run_engine::Compiler;
+use gpu_run_compiler::Compiler;
 use gpu_run_machine::{Image, Machine};
 use std::collections::VecDeque;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::Standard;
 use crate::units::{show_count, show_duration, show_size};
 use anyhow::Result;
-use gpu_run_engine::printable;
+use gpu_run_compiler::printable;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 

@@ -5,7 +5,9 @@ use super::runner::{Engine, Finish};
 use crate::args::LaunchArgs;
 use crate::run::{Loaded, Watchdog};
 use crate::source::Source;
-use gpu_run_engine::{Allowance, Error, Extent, Job, Mapper, Pending, Results, RunStats, Slow, Watch};
+use gpu_run_compiler::Error;
+use gpu_run_map::{Mapper, Pending, Results, Slow};
+use gpu_run_run::{Allowance, Extent, Job, RunStats, Watch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,8 +86,8 @@ impl OnDevice {
             None => {
                 self.room = if self.room == 0 { jobs } else { self.most };
                 let Self { room: capacity, max_memory, lanes, slow, learned, .. } = *self;
-                let extent = Extent { capacity, max_memory, lanes, slow, learned, ..Extent::default() };
-                Mapper::new(self.loaded.program.clone(), extent, self.watch())?
+                let extent = Extent { capacity, max_memory, lanes, learned, ..Extent::default() };
+                Mapper::trying(self.loaded.program.clone(), extent, self.watch(), slow)?
             }
         };
         Ok(self.mapper.insert(mapper))

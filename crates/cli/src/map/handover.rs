@@ -12,7 +12,7 @@ use crate::report::Counts;
 use crate::source::Source;
 use anyhow::{Context, Result, bail};
 use gpu_run_device::planned_faults;
-use gpu_run_engine::RunStats;
+use gpu_run_run::RunStats;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;

@@ -2,7 +2,7 @@ use super::super::reader::Reader;
 use super::super::split::{Rule, Source};
 use super::*;
 use gpu_run_device::Error as DeviceError;
-use gpu_run_engine::End;
+use gpu_run_run::End;
 use std::io;
 use std::sync::mpsc;
 

@@ -17,9 +17,11 @@ use crate::source::{self, Source as Program};
 use crate::terminal::Escaping;
 use crate::units::{show_count, show_duration};
 use anyhow::Result;
+use gpu_run_cache::Origin;
+use gpu_run_compiler::{CompileOptions, Compiler, Entry};
 use gpu_run_device::Device;
-use gpu_run_engine::cache::Origin;
-use gpu_run_engine::{Allowance, CompileOptions, Compiler, Entry, Job, Trial, Tuning, Variant, measure, variants};
+use gpu_run_map::{Trial, Tuning, Variant, measure, recall, remember, variants};
+use gpu_run_run::{Allowance, Job};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,7 +120,7 @@ pub(super) fn choice(
     if args.launch.codegen.layout != LayoutChoice::Auto {
         return Choice { options, most, lanes: None, learned: None, is_guess: false };
     }
-    let earlier = compiler.tuning(device, &source.wasm, &options).unwrap_or_default();
+    let earlier = recall(compiler, &**device, &source.wasm, &options).unwrap_or_default();
     let learned = earlier.learned;
     match tuned.or_else(|| earlier.best()) {
         Some(variant) => {
@@ -177,7 +179,7 @@ fn try_all(
         }
     }
     let Some(best) = tuning.best() else { return Ok(None) };
-    let kept = compiler.remember(device, &source.wasm, &options, &cache::label(&source.name), &tuning)?;
+    let kept = remember(&compiler, &**device, &source.wasm, &options, &cache::label(&source.name), &tuning)?;
     let what = if kept { "gpu-run map takes it from now on" } else { "it is not kept: there is no cache" };
     writeln!(out, "fastest: {}; {what}", describe_variant(best))?;
     Ok(Some(best))

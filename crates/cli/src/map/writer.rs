@@ -17,7 +17,9 @@ use crate::report::{Counts, Tally};
 use crate::units::{count, show_duration};
 use anyhow::Result;
 use gpu_run_abi::TrapCode;
-use gpu_run_engine::{Denied, Done, End, Trap, printable};
+use gpu_run_compiler::{Trap, printable};
+use gpu_run_map::Done;
+use gpu_run_run::{Denied, End};
 use std::path::Path;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@ use super::super::folder::{Spot, Trust};
 use super::super::journal::{Identity, Journal, Task};
 use super::super::reader::Mark;
 use super::*;
-use gpu_run_engine::Results;
+use gpu_run_map::Results;
 use std::fs;
 
 fn task() -> Task {

@@ -3,8 +3,9 @@
 use crate::manifest::Input;
 use crate::observed::{Ending, Observed};
 use gpu_run_abi::Layout;
+use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry, Program};
 use gpu_run_device::{Device, cpu};
-use gpu_run_engine::{Checks, CompileOptions, Compiled, End, Entry, Program, RunOptions, RunStats};
+use gpu_run_run::{End, RunOptions, RunStats};
 use gpu_run_wasi::stdio::{Buffer, Bytes};
 use gpu_run_wasi::{Builder, Context, Stdio};
 use std::collections::HashMap;
@@ -79,7 +80,7 @@ pub(crate) fn run(
     }
     let options =
         RunOptions { deadline: Some(Instant::now() + LIMIT), max_memory: Some(MEMORY), ..RunOptions::default() };
-    let (outcomes, stats) = program.run("_start", &[], contexts, &options)?;
+    let (outcomes, stats) = gpu_run_run::run(program, "_start", &[], contexts, &options)?;
     let observed = outcomes.into_iter().zip(streams).map(|(outcome, (stdout, stderr))| {
         let ending = match outcome.end {
             End::Returned => Ending::Exit(0),

@@ -1,7 +1,7 @@
 //! What the tests of the `cpu` device share: a device, launches without a host, and NVIDIA's assembler as a judge where there is one.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
-#[path = "../../../engine/tests/support/mod.rs"]
+#[path = "../../../compiler/tests/support/mod.rs"]
 mod ptxas;
 
 use gpu_run_device::cpu::{Options, open_with};

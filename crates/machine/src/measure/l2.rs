@@ -34,7 +34,7 @@ pub struct L2 {
 }
 
 pub fn l2_between_launches(device: &Arc<dyn Device>) -> Result<L2> {
-    Ok(Sweeper::new(device).and_then(|sweeper| sweeper.measure()).map_err(gpu_run_engine::Error::from)?)
+    Ok(Sweeper::new(device).and_then(|sweeper| sweeper.measure()).map_err(gpu_run_compiler::Error::from)?)
 }
 
 struct Sweeper {

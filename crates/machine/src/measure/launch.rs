@@ -30,7 +30,7 @@ pub struct BareLaunch {
 }
 
 pub fn bare_launch(device: &Arc<dyn Device>) -> Result<BareLaunch> {
-    Ok(measure(device).map_err(gpu_run_engine::Error::from)?)
+    Ok(measure(device).map_err(gpu_run_compiler::Error::from)?)
 }
 
 fn measure(device: &Arc<dyn Device>) -> Result<BareLaunch, DeviceError> {

@@ -12,8 +12,8 @@ use crate::boot::{gang, idle_sleep, is_gpu, run_once, threads};
 use crate::error::{Error, Result};
 use crate::image::Image;
 use crate::layout::*;
+use gpu_run_compiler::Compiler;
 use gpu_run_device::Device;
-use gpu_run_engine::Compiler;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

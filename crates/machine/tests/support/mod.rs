@@ -1,9 +1,9 @@
 //! What the tests of the machine share: the `cpu` device, a compiler whose cache all tests of a run share, machines booted and brought to a tick.
 #![allow(dead_code, clippy::unwrap_used)] // not every test uses all of it; one that cannot go on panics
 
+use gpu_run_cache::{Cache, Options as CacheOptions};
+use gpu_run_compiler::Compiler;
 use gpu_run_device::Device;
-use gpu_run_engine::Compiler;
-use gpu_run_engine::cache::{Cache, Options as CacheOptions};
 use gpu_run_machine::event::{self, Event};
 use gpu_run_machine::{Ended, GridSize, Image, KERNEL_DEBUG, Load, Machine, Options, Start, Strategy};
 use std::sync::{Arc, LazyLock};

@@ -1,0 +1,166 @@
+//! `code-hashes [--texts FOLDER] PATH…`: one line for each module in these files and folders and each way to build it, with hashes of its CLIF and of its PTX.
+//! `scripts/same-code` compares the lines of two commits. `.wasm` and `.wat` files are modules, `.wast` scripts have several.
+//!
+//! --texts writes the CLIF and the PTX themselves, too, a file for each line.
+
+use gpu_run_abi::Layout;
+use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry, Shape, explain};
+use gpu_run_wasm::slot::GangSizes;
+use rayon::prelude::*;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use wast::lexer::Lexer;
+use wast::parser::{self, ParseBuffer};
+use wast::{QuoteWat, Wast, WastDirective};
+
+/// Bytes of memory that a thread of a large GPU has to itself.
+const OWN_MEMORY: u32 = 256 << 10;
+
+/// Some gang: its threads, and the sizes of its image, stacks and bus.
+const GANG: GangSizes =
+    GangSizes { threads: 1024, groups: 1, image_bytes: 64 << 20, stack_bytes: 4096, bus_bytes: 1 << 16 };
+
+struct Module {
+    name: String,
+    wasm: Vec<u8>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let mut texts = None;
+    if args.first().is_some_and(|arg| arg == Path::new("--texts")) {
+        texts = args.get(1).cloned();
+        args.drain(..args.len().min(2));
+    }
+    if args.is_empty() {
+        return Err("usage: code-hashes [--texts FOLDER] PATH…".into());
+    }
+    let mut files = Vec::new();
+    for path in &args {
+        find(path, &mut files)?;
+    }
+    files.sort();
+    if let Some(folder) = &texts {
+        fs::create_dir_all(folder)?;
+    }
+    let lines: Vec<String> = files
+        .par_iter()
+        .map(|file| Ok(modules(file)?.par_iter().flat_map_iter(|module| lines(module, texts.as_deref())).collect()))
+        .collect::<Result<Vec<Vec<String>>, String>>()?
+        .concat();
+    lines.iter().for_each(|line| println!("{line}"));
+    Ok(())
+}
+
+/// All files below a path that have modules in them.
+fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in fs::read_dir(path)? {
+        let entry = entry?.path();
+        let is_module =
+            entry.extension().is_some_and(|extension| ["wasm", "wat", "wast"].iter().any(|of| extension == *of));
+        if is_module || entry.is_dir() {
+            find(&entry, files)?;
+        }
+    }
+    Ok(())
+}
+
+/// The modules of a file, by names that are the same wherever the file lies.
+fn modules(file: &Path) -> Result<Vec<Module>, String> {
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let bytes = fs::read(file).map_err(|error| told(&error))?;
+    let parts: Vec<_> = file.iter().rev().take(2).map(|part| part.to_string_lossy()).collect();
+    let name = parts.into_iter().rev().collect::<Vec<_>>().join("/");
+    if file.extension().is_none_or(|extension| extension != "wast") {
+        let wasm = wat::parse_bytes(&bytes).map_err(|error| told(&error))?.into_owned();
+        return Ok(vec![Module { name, wasm }]);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| told(&error))?;
+    let mut lexer = Lexer::new(&text);
+    // The suite has names that confuse people, on purpose.
+    lexer.allow_confusing_unicode(true);
+    let buffer = ParseBuffer::new_with_lexer(lexer).map_err(|error| told(&error))?;
+    let script = parser::parse::<Wast<'_>>(&buffer).map_err(|error| told(&error))?;
+    let encoded = script.directives.into_iter().filter_map(|directive| match directive {
+        WastDirective::Module(mut module @ QuoteWat::Wat(_))
+        | WastDirective::ModuleDefinition(mut module @ QuoteWat::Wat(_)) => module.encode().ok(),
+        _ => None,
+    });
+    Ok(encoded.enumerate().map(|(at, wasm)| Module { name: format!("{name}:{at}"), wasm }).collect())
+}
+
+fn exact(entry: Entry) -> CompileOptions {
+    CompileOptions {
+        layout: Layout::Linear,
+        sm: 75,
+        entry,
+        checks: Checks::Exact,
+        own_memory: 0,
+        registers: None,
+        shape: Default::default(),
+    }
+}
+
+/// Every way to build a module.
+fn builds(wasm: &[u8]) -> Vec<(&'static str, CompileOptions)> {
+    let is_command = wasmparser::Parser::new(0).parse_all(wasm).any(|payload| match payload {
+        Ok(wasmparser::Payload::ExportSection(exports)) => {
+            exports.into_iter().flatten().any(|export| export.name == "_start")
+        }
+        _ => false,
+    });
+    let exact = exact(if is_command { Entry::Start } else { Entry::Exports });
+    let fast = CompileOptions { checks: Checks::Fast, ..exact.clone() };
+    vec![
+        ("exact-linear", exact.clone()),
+        ("exact-interleaved", CompileOptions { layout: Layout::Interleaved, ..exact }),
+        ("speculative-linear", CompileOptions { registers: Some(64), ..fast.clone() }),
+        ("speculative-slots", CompileOptions { layout: Layout::Interleaved, ..fast.clone() }),
+        ("speculative-own", CompileOptions { layout: Layout::Interleaved, own_memory: OWN_MEMORY, ..fast }),
+    ]
+}
+
+fn lines(module: &Module, texts: Option<&Path>) -> Vec<String> {
+    let clif = |options: &CompileOptions| match explain(&module.wasm, options, None) {
+        Ok(functions) => functions.iter().map(|function| format!("; {}\n{}\n", function.name, function.clif)).collect(),
+        Err(error) => format!("refused: {error}"),
+    };
+    let mut texts_of: Vec<(String, String, String)> = builds(&module.wasm)
+        .into_iter()
+        .map(|(build, options)| {
+            let ptx = Compiled::new(&module.wasm, &options).map(|compiled| compiled.ptx().to_owned());
+            (build.to_owned(), clif(&options), ptx.unwrap_or_else(|error| format!("refused: {error}")))
+        })
+        .collect();
+    for relaxed in [false, true] {
+        let shape = Shape::Gang { sizes: GANG, relaxed };
+        let options = CompileOptions { entry: Entry::Exports, shape, ..exact(Entry::Exports) };
+        let ptx = Compiled::new(&module.wasm, &options).map(|compiled| compiled.ptx().to_owned());
+        let ptx = ptx.unwrap_or_else(|error| format!("refused: {error}"));
+        texts_of.push((if relaxed { "gang-relaxed" } else { "gang" }.into(), String::new(), ptx));
+    }
+    texts_of
+        .into_iter()
+        .map(|(build, clif, ptx)| {
+            if let Some(folder) = texts {
+                let name = format!("{}.{build}", module.name.replace('/', "_"));
+                for (text, extension) in [(&clif, "clif"), (&ptx, "ptx")] {
+                    // Whoever wants them looks for them.
+                    if let Err(error) = fs::write(folder.join(format!("{name}.{extension}")), text) {
+                        eprintln!("code-hashes: {name}.{extension}: {error}");
+                    }
+                }
+            }
+            format!("{} {build} clif {} ptx {}", module.name, hash(&clif), hash(&ptx))
+        })
+        .collect()
+}
+
+fn hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
+}

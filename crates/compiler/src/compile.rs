@@ -1,0 +1,392 @@
+//! wasm to PTX: the compiler's passes, in order.
+
+use crate::cached::TO_PTX;
+use crate::error::Error;
+use crate::image::{Initial, State};
+use crate::limit;
+use crate::symbols::Symbols;
+use gpu_run_abi::Layout;
+use gpu_run_device::Properties;
+use gpu_run_ptx::{self as ptx, Checks};
+use gpu_run_wasm::link::Part;
+use gpu_run_wasm::slot::SlotLayout;
+use gpu_run_wasm::{
+    self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures, printable,
+};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Which functions of the module the host will call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A command: `_start`.
+    Start,
+    /// One exported function.
+    Function(String),
+    /// Every exported function.
+    Exports,
+}
+
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    pub layout: Layout,
+    /// PTX target, as in `sm_75`: 75.
+    pub sm: u32,
+    pub entry: Entry,
+    /// [`Checks::Fast`] is for batches, which run an instance again that turns out to need exact ones.
+    pub checks: Checks,
+    /// Bytes of a thread's own memory that the guest's may take, interleaved and with quick checks; a memory that begins larger is in the slot, and so is any if
+    /// this is 0. What grows beyond needs another build: see [`crate::Mapper`].
+    pub own_memory: u32,
+    /// Registers a thread may have, where the device does not choose.
+    pub registers: Option<u32>,
+    /// What the threads of a launch are to each other; see [`crate::Gang`].
+    pub shape: Shape,
+}
+
+impl CompileOptions {
+    /// The thread's own memory that is used.
+    fn own_memory(&self) -> u32 {
+        let is_fit = self.layout == Layout::Interleaved && self.checks == Checks::Fast;
+        if is_fit { self.own_memory } else { 0 }
+    }
+
+    /// What the first half of the compiler needs to know of it, to compile these functions and all they reach.
+    pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
+        wasm::Options {
+            until: None,
+            layout: self.layout,
+            entries,
+            trims: self.checks == Checks::Fast,
+            own_memory: self.own_memory().into(),
+            shape: self.shape,
+            optimize: true,
+        }
+    }
+
+    /// The same, with what is done on such a device and not what was asked for: one key for one result.
+    pub(crate) fn settled(&self, device: &Properties) -> Self {
+        // On `cpu`, quick checks gain too little for a second build of what is linear.
+        let is_exact = device.overcommits && self.layout == Layout::Linear;
+        let checks = if is_exact { Checks::Exact } else { self.checks };
+        Self { own_memory: self.own_memory(), checks, ..self.clone() }
+    }
+}
+
+/// Registers of a thread in [`Sibling::Apart`]: twice as many threads fit as usual.
+pub const APART_REGISTERS: u32 = 64;
+/// Lanes of a warp that run an instance there.
+pub const APART_LANES: u32 = 8;
+
+/// Another build of the same program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sibling {
+    /// Memory in slots, where it can grow: for instances whose own does not suffice.
+    Roomy,
+    /// For instances that quick checks have ended.
+    Exact,
+    /// Each instance's memory by itself, and few lanes of a warp: faster where lanes part and stay apart.
+    Apart,
+    /// Right whatever happens, each instance's memory by itself: for those that want more than many can have.
+    Alone,
+    /// The same on `cpu`: for those that need a deeper stack than the device has memory for.
+    OnHost,
+}
+
+/// A module compiled to PTX; knows nothing of devices yet.
+#[derive(Debug)]
+pub struct Compiled {
+    /// What it was made of, for a build with other checks.
+    pub wasm: Arc<Vec<u8>>,
+    pub options: CompileOptions,
+    pub features: WasmFeatures,
+    /// Empty in a program that came from the cache.
+    pub ptx: String,
+    pub layout: Layout,
+    pub slots: SlotLayout,
+    pub initial: Initial,
+    pub memories: Vec<Memory>,
+    pub has_start: bool,
+    /// Functions the kernel can call, in the order of its selectors.
+    pub entries: Vec<EntryFunction>,
+    pub globals: Vec<ExportedGlobal>,
+    /// Types of all globals. Not kept either.
+    pub global_types: Vec<ValType>,
+    /// Where the modules it was linked of lie in it. Not kept: only what was linked is linked again.
+    pub parts: Vec<Part>,
+    /// Read when the first trap asks.
+    pub(crate) symbols: OnceLock<Symbols>,
+    pub timings: Vec<(&'static str, Duration)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ExportedGlobal {
+    /// The module that exports it.
+    pub part: u32,
+    pub name: String,
+    pub index: u32,
+    pub ty: ValType,
+}
+
+#[derive(Clone, Debug)]
+pub struct EntryFunction {
+    /// The module that exports it.
+    pub part: u32,
+    pub name: String,
+    pub ty: FuncType,
+}
+
+/// What a module may use if nobody says otherwise: everything that is standard, so that what is not supported
+/// yet is refused by name and not as malformed.
+pub(crate) fn default_features() -> WasmFeatures {
+    WasmFeatures::WASM3 | WasmFeatures::THREADS
+}
+
+impl Compiled {
+    /// Decodes, validates and compiles.
+    pub fn new(wasm: &[u8], options: &CompileOptions) -> Result<Self, Error> {
+        Self::with_features(wasm, options, default_features(), None)
+    }
+
+    /// The same, of a module that is called `name`, within this time.
+    pub fn within(name: &str, wasm: Arc<Vec<u8>>, options: &CompileOptions, limit: Duration) -> Result<Self, Error> {
+        let options = options.clone();
+        limit::within(name, Some(limit), move |until| Self::with_features(&wasm, &options, default_features(), until))
+    }
+
+    /// The same for a module that may only use these features; it has to end by `until`.
+    pub fn with_features(
+        bytes: &[u8],
+        options: &CompileOptions,
+        features: WasmFeatures,
+        until: Option<Instant>,
+    ) -> Result<Self, Error> {
+        TO_PTX.fetch_add(1, Ordering::Relaxed);
+        let mut timings = Vec::new();
+        let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
+        let module = wasm::decode(bytes, features)?;
+        timed.lap("decode");
+        let bytes = Arc::new(bytes.to_vec());
+        Self::of_module(module, bytes, options, features, &State::default(), timings, until)
+    }
+
+    /// Compiles a program of modules that are linked, with the state that some of them have already. `bytes` are those of the last.
+    pub fn linked(
+        module: Module<'_>,
+        bytes: Arc<Vec<u8>>,
+        options: &CompileOptions,
+        features: WasmFeatures,
+        state: &State,
+    ) -> Result<Self, Error> {
+        TO_PTX.fetch_add(1, Ordering::Relaxed);
+        let symbols = OnceLock::from(Symbols::new(&module));
+        Ok(Self { symbols, ..Self::of_module(module, bytes, options, features, state, Vec::new(), None)? })
+    }
+
+    fn of_module(
+        mut module: Module<'_>,
+        bytes: Arc<Vec<u8>>,
+        options: &CompileOptions,
+        features: WasmFeatures,
+        state: &State,
+        mut timings: Vec<(&'static str, Duration)>,
+        until: Option<Instant>,
+    ) -> Result<Self, Error> {
+        let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
+        if let Entry::Function(name) = &options.entry {
+            initialize_first(&mut module, name)?;
+        }
+        let mut entries = entries(&module, &options.entry)?;
+        if options.shape != Shape::Batch {
+            entries.retain(|(_, entry)| entry.ty == FuncType::default());
+        }
+        let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
+        let clif = wasm::translate(&module, &wasm::Options { until, ..options.translation(functions) })?;
+        timed.lap("translate");
+        let slots = clif.slots.clone();
+        let ptx = ptx::emit_until(&ptx_program(clif, options), &ptx::Target::for_sm(options.sm), until)?;
+        timed.lap("emit");
+        let globals = module.exports.iter().filter_map(|e| match e.kind {
+            ExportKind::Global(index) => {
+                let (name, ty) = (e.name.to_owned(), module.globals[index as usize].ty);
+                Some(ExportedGlobal { part: e.part, name, index, ty })
+            }
+            _ => None,
+        });
+        Ok(Self {
+            wasm: bytes,
+            options: options.clone(),
+            features,
+            ptx,
+            layout: options.layout,
+            initial: Initial::new(&module, &slots, state)?,
+            slots,
+            has_start: module.start.is_some(),
+            entries: entries.into_iter().map(|(_, entry)| entry).collect(),
+            globals: globals.collect(),
+            global_types: module.globals.iter().map(|global| global.ty).collect(),
+            memories: module.memories,
+            parts: module.parts,
+            symbols: OnceLock::new(),
+            timings,
+        })
+    }
+
+    /// How the same is compiled as another build.
+    pub(crate) fn sibling_options(&self, sibling: Sibling) -> CompileOptions {
+        let options = CompileOptions { own_memory: 0, ..self.options.clone() };
+        match sibling {
+            Sibling::Roomy => options,
+            Sibling::Exact => CompileOptions { checks: Checks::Exact, ..options },
+            Sibling::Apart => CompileOptions { layout: Layout::Linear, registers: Some(APART_REGISTERS), ..options },
+            Sibling::Alone | Sibling::OnHost => {
+                CompileOptions { checks: Checks::Exact, layout: Layout::Linear, ..options }
+            }
+        }
+    }
+
+    /// Names and source lines.
+    pub(crate) fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| match wasm::decode(&self.wasm, self.features) {
+            Ok(module) => Symbols::new(&module),
+            Err(_) => Symbols::default(),
+        })
+    }
+
+    pub fn ptx(&self) -> &str {
+        &self.ptx
+    }
+
+    /// How long each step took, in order.
+    pub fn timings(&self) -> &[(&'static str, Duration)] {
+        &self.timings
+    }
+
+    /// The kernel's selector for a function that one of its modules exports, and the function's type.
+    pub fn entry(&self, part: u32, name: &str) -> Option<(u32, &FuncType)> {
+        let found = self.entries.iter().position(|e| e.part == part && e.name == name);
+        found.map(|i| (i as u32, &self.entries[i].ty))
+    }
+}
+
+struct Stopwatch<'a> {
+    timings: &'a mut Vec<(&'static str, Duration)>,
+    since: Instant,
+}
+
+impl Stopwatch<'_> {
+    fn lap(&mut self, what: &'static str) {
+        self.timings.push((what, self.since.elapsed()));
+        self.since = Instant::now();
+    }
+}
+
+/// The function a reactor wants called before any other.
+const INITIALIZE: &str = "_initialize";
+
+/// Makes a reactor's `_initialize` its start function: both run once, before anything else in the instance does.
+fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> {
+    let function = module.exports.iter().find_map(|export| match export.kind {
+        ExportKind::Function(index) if export.name == INITIALIZE && called != INITIALIZE => Some(index),
+        _ => None,
+    });
+    let Some(function) = function else { return Ok(()) };
+    let ty = module.function_type(function);
+    if *ty != FuncType::default() {
+        return Err(Error::Usage(format!("its `{INITIALIZE}` has type {ty}; it can take and return nothing")));
+    }
+    if module.start.is_some() {
+        return Err(Error::Usage(format!(
+            "it has a start function and an `{INITIALIZE}`; gpu-run calls one of the two"
+        )));
+    }
+    module.start = Some(function);
+    Ok(())
+}
+
+/// The functions an [`Entry`] means, with their indices.
+pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, EntryFunction)>, Error> {
+    let functions = module.exports.iter().filter_map(|e| match e.kind {
+        ExportKind::Function(index) => {
+            let (part, name) = (e.part, e.name.to_owned());
+            Some((index, EntryFunction { part, name, ty: module.function_type(index).clone() }))
+        }
+        _ => None,
+    });
+    let wanted = match entry {
+        Entry::Exports => return Ok(functions.collect()),
+        Entry::Start => "_start",
+        Entry::Function(name) => name,
+    };
+    let all: Vec<_> = functions.collect();
+    match all.iter().find(|(_, f)| f.name == wanted) {
+        Some(found) => Ok(vec![found.clone()]),
+        None => Err(Error::Usage(missing(wanted, &all))),
+    }
+}
+
+fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
+    let list: Vec<_> =
+        exported.iter().take(20).map(|(_, f)| format!("{} {}", printable::name(&f.name), f.ty)).collect();
+    let what = match list.len() {
+        0 => "it exports no functions at all".to_owned(),
+        _ => format!("it exports {}", list.join(", ")),
+    };
+    let hint =
+        if wanted == "_start" && !list.is_empty() { "\n  hint: call one of them with --invoke NAME" } else { "" };
+    format!("it exports no function `{}`; {what}{hint}", printable::name(wanted))
+}
+
+/// The CLIF program in the form the back end takes.
+pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
+    let (layout, checks) = (options.layout, options.checks);
+    let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
+    let wasm::slot::SlotLayout { memory: at, low, own, fixed, gang, .. } = program.slots;
+    let region = gang.map_or(0, |place| place.region);
+    let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0, region };
+    let atomics = match options.shape {
+        Shape::Batch => ptx::Atomics::System,
+        Shape::Gang { relaxed: false, .. } => ptx::Atomics::Device,
+        Shape::Gang { relaxed: true, .. } => ptx::Atomics::Relaxed,
+    };
+    let functions = program.functions.into_iter().map(ptx_function).collect();
+    let fixed = ptx::Fixed { at: fixed.start, bytes: program.fixed };
+    ptx::Program { functions, layout, function_table, memory, fixed, checks, atomics }
+}
+
+fn ptx_function(function: wasm::Function) -> ptx::Function {
+    let symbol = match function.kind {
+        FunctionKind::Kernel => function.name.clone(),
+        FunctionKind::Runtime => format!("rt_{}", identifier(&function.name)),
+        FunctionKind::Wasm | FunctionKind::Stub => format!("f{}_{}", function.index, identifier(&function.name)),
+    };
+    let kind = if function.kind == FunctionKind::Kernel { ptx::Kind::Kernel } else { ptx::Kind::Device };
+    ptx::Function {
+        symbol,
+        trap_id: function.trap_id(),
+        cycle: function.cycle,
+        kind,
+        comment: printable(&demangle(&function.name)),
+        clif: function.clif,
+    }
+}
+
+/// What of a name PTX takes as an identifier, short enough to read.
+fn identifier(name: &str) -> String {
+    let name = demangle(name);
+    name.chars()
+        .filter(|c| !c.is_whitespace())
+        .take(40)
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
+}
+
+/// Names come from the module and may hold anything; a comment in PTX may not.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect()
+}
+
+pub(crate) fn demangle(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
+}

@@ -1,0 +1,33 @@
+//! From the bytes of a wasm module to a program on a device.
+//!
+//! ```text
+//! compile:  wasm::decode ▶ wasm::translate ▶ ptx::emit          Compiled
+//! load:     Device::compile ▶ Device::load_code                 Program
+//! ```
+//!
+//! [`Compiler`] does both through the cache: what was compiled once is loaded from there. The cache's key covers this crate and those
+//! it compiles with, and nothing else: see `build.rs`.
+
+mod cached;
+mod compile;
+mod content;
+mod error;
+mod explain;
+mod frame;
+mod image;
+mod limit;
+mod program;
+mod symbols;
+mod value;
+
+pub use cached::{Compiler, Report, Request, Unloaded, compilations};
+pub use compile::{
+    APART_LANES, APART_REGISTERS, CompileOptions, Compiled, Entry, EntryFunction, ExportedGlobal, Sibling,
+};
+pub use error::Error;
+pub use explain::{Explained, explain};
+pub use gpu_run_ptx::Checks;
+pub use gpu_run_wasm::{Shape, WasmFeatures, printable};
+pub use image::{Initial, InitialMemory, State};
+pub use program::{Program, Trap};
+pub use value::{Value, ValueType};

@@ -1,0 +1,164 @@
+//! A compiled module on a device.
+
+use crate::cached::Build;
+use crate::compile::{Compiled, Sibling};
+use crate::error::Error;
+use crate::frame;
+use crate::value::{Value, ValueType};
+use gpu_run_abi::{TrapCode, TrapRecord};
+use gpu_run_cache::{Cache, InUse, Key};
+use gpu_run_device::{Device, Module, cpu};
+use gpu_run_wasm::printable;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A compiled module loaded on a device.
+#[derive(Debug)]
+pub struct Program {
+    device: Arc<dyn Device>,
+    module: Arc<dyn Module>,
+    compiled: Arc<Compiled>,
+    /// Where it came from, and others like it come from.
+    cache: Arc<Cache>,
+    _in_use: InUse,
+    _growth: Option<Growth>,
+    /// In the cache.
+    name: String,
+}
+
+/// Where a program goes again when it is done with, if it has more machine code by then than it began with: a device may compile functions when they are called.
+#[derive(Debug)]
+struct Growth {
+    cache: Arc<Cache>,
+    key: Key,
+    module: Arc<dyn Module>,
+    compiled: Arc<Compiled>,
+    /// What making it took.
+    took: Duration,
+}
+
+impl Drop for Growth {
+    fn drop(&mut self) {
+        if let Some(code) = self.module.grown() {
+            let began = Instant::now();
+            let kept = self.cache.put(&self.key, &frame::write(&self.compiled, &code), self.took);
+            tracing::debug!(bytes = code.len(), kept, time = ?began.elapsed(), "what was compiled meanwhile is kept");
+        }
+    }
+}
+
+/// A trap, with what is known of its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trap {
+    pub code: TrapCode,
+    /// Index in the module's function space.
+    pub function: Option<u32>,
+    /// Demangled.
+    pub name: Option<String>,
+    /// Offset in the .wasm file.
+    pub offset: u32,
+    /// From DWARF: file, line.
+    pub source: Option<(String, u32)>,
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.code.message())?;
+        if let Some(index) = self.function {
+            match &self.name {
+                Some(name) => {
+                    let name = printable::name(name);
+                    write!(f, "\n  in {name} (function {index}), at offset {:#x}", self.offset)?;
+                }
+                None => write!(f, "\n  in function {index}, at offset {:#x}", self.offset)?,
+            }
+        }
+        if let Some((file, line)) = &self.source {
+            write!(f, "\n  at {}:{line}", printable::name(file))?;
+        }
+        Ok(())
+    }
+}
+
+impl Program {
+    /// Compiles the PTX for a device.
+    pub fn load(device: Arc<dyn Device>, compiled: Arc<Compiled>) -> Result<Self, Error> {
+        let module = device.load(compiled.ptx())?;
+        Ok(Self::new(device, module, compiled))
+    }
+
+    pub(crate) fn new(device: Arc<dyn Device>, module: Arc<dyn Module>, compiled: Arc<Compiled>) -> Self {
+        let cache = Arc::new(Cache::off("the program was not asked of one"));
+        Self { device, module, compiled, cache, _in_use: InUse::default(), _growth: None, name: String::new() }
+    }
+
+    /// The same, of a cache: its entry stays while the program does.
+    pub(crate) fn kept(self, cache: Arc<Cache>, key: Key, in_use: InUse, name: String, took: Duration) -> Self {
+        let (module, compiled) = (self.module.clone(), self.compiled.clone());
+        let growth = Growth { cache: cache.clone(), key, module, compiled, took };
+        Self { cache, _in_use: in_use, _growth: Some(growth), name, ..self }
+    }
+
+    /// The same program on the same device in another build.
+    pub fn rebuilt(&self, sibling: Sibling) -> Result<Self, Error> {
+        let device = if sibling == Sibling::OnHost { cpu::open() } else { self.device.clone() };
+        let compiled = &self.compiled;
+        let (wasm, options, features) = (compiled.wasm.clone(), compiled.sibling_options(sibling), compiled.features);
+        let limit = Some(crate::limit::DEFAULT);
+        let build = Build { device, wasm, options, features, name: self.name.clone(), limit };
+        Ok(build.load(&self.cache, &build.key()?)?.0)
+    }
+
+    /// Parameters and results of an exported function.
+    pub fn signature(&self, function: &str) -> Option<(Vec<ValueType>, Vec<ValueType>)> {
+        self.compiled.entry(0, function).map(|(_, ty)| (ty.params.clone(), ty.results.clone()))
+    }
+
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    pub fn module(&self) -> &Arc<dyn Module> {
+        &self.module
+    }
+
+    pub fn compiled(&self) -> &Arc<Compiled> {
+        &self.compiled
+    }
+}
+
+impl Compiled {
+    /// The selector of an exported function and the words of its arguments.
+    pub fn arguments(&self, function: &str, args: &[Value]) -> Result<(u32, Vec<u64>), Error> {
+        self.arguments_of(0, function, args)
+    }
+
+    /// The same of a function that one of its modules exports.
+    pub fn arguments_of(&self, part: u32, function: &str, args: &[Value]) -> Result<(u32, Vec<u64>), Error> {
+        let (selector, ty) = self
+            .entry(part, function)
+            .ok_or_else(|| Error::Usage(format!("no exported function `{function}` was compiled")))?;
+        if !args.iter().map(|a| a.ty()).eq(ty.params.iter().copied()) {
+            let given: Vec<_> = args.iter().map(|a| a.ty().to_string()).collect();
+            return Err(Error::Usage(format!("`{function}` has type {ty}, and was given ({})", given.join(", "))));
+        }
+        let references = &self.initial.references;
+        let unknown = |index: &u32| *index as usize >= references.len();
+        if let Some(index) = args.iter().find_map(|a| a.function().filter(unknown)) {
+            return Err(Error::Usage(format!("there is no function {index} to refer to")));
+        }
+        Ok((selector, args.iter().flat_map(|a| a.words(|index| references[index as usize])).collect()))
+    }
+
+    /// What an entry returns; nothing, where there is none.
+    pub fn results(&self, selector: u32) -> &[ValueType] {
+        self.entries.get(selector as usize).map_or(&[], |e| &e.ty.results)
+    }
+
+    pub fn trap(&self, record: TrapRecord) -> Trap {
+        let function = (record.function != TrapRecord::NO_FUNCTION).then_some(record.function);
+        let name = function.and_then(|f| self.symbols().name(f));
+        Trap { code: record.code, function, name, offset: record.offset, source: self.symbols().source(record.offset) }
+    }
+}

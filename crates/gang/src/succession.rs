@@ -1,0 +1,101 @@
+//! New code for a gang that is up: it goes on with the image of the one before.
+//!
+//! A GPU takes no code while a kernel runs in its context, so a gang has to end before the next can be loaded. All else is done before, while it runs: a [`Successor`] is
+//! compiled, its machine code is in the host's memory, and so is on the device what it begins with, in memory of its own: slots, and what the module's data says. What is
+//! left for [`Successor::take_over`] is to load the code and to copy the part of the image that lasts, on the device. Bus and report stay where they are.
+//!
+//! What was used before cannot be freed while a kernel runs either. So the gang that was replaced is kept: the next successor takes its memory, and lets go of the rest when it takes over.
+
+use crate::gang::{Gang, GangOptions, GangProgram};
+use crate::memory::{GangMemory, HostChannels, gang_place};
+use gpu_run_cache::Cache;
+use gpu_run_compiler::Error;
+use gpu_run_compiler::{Compiler, Request, Unloaded};
+use gpu_run_device::Device;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a successor has to know of the gang that runs: it can be made while another thread has that.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    device: Arc<dyn Device>,
+    channels: HostChannels,
+}
+
+/// A gang that is ready to take another's place, but for its code.
+#[derive(Debug)]
+pub struct Successor {
+    cache: Arc<Cache>,
+    request: Request,
+    unloaded: Unloaded,
+    device: Arc<dyn Device>,
+    memory: GangMemory,
+    /// What of the image it takes from the other.
+    carried: Range<u64>,
+    /// Whose memory it may have.
+    spare: Option<Gang>,
+}
+
+impl Gang {
+    pub fn seat(&self) -> Seat {
+        Seat { device: self.program().device().clone(), channels: self.memory().channels.clone() }
+    }
+}
+
+impl Successor {
+    /// Compiles a module, or finds it in the cache, and makes everything ready; nothing here waits for the gang that runs. `spare` is one that was replaced before, if there is: it is
+    /// taken when the module is known to compile, and its memory is used if it is large enough. `carried` is what of the image lasts; the rest begins as the module's data says.
+    pub fn prepare(
+        compiler: &Compiler,
+        seat: &Seat,
+        wasm: Arc<Vec<u8>>,
+        options: &GangOptions,
+        name: &str,
+        carried: Range<u64>,
+        spare: &mut Option<Gang>,
+    ) -> Result<Self, Error> {
+        let device = seat.device.clone();
+        let request = compiler.request(&device, wasm, &options.compile_options(), name)?;
+        let unloaded = compiler.fetch(&request)?;
+        let compiled = unloaded.compiled.clone();
+        let bytes = GangMemory::bytes(&gang_place(&compiled)?);
+        let fitting = spare.as_ref().map(|gang| gang.memory().buffer.clone()).filter(|buffer| buffer.len() >= bytes);
+        let buffer = fitting.map_or_else(|| device.allocate_uncleared(bytes).map(Arc::new), Ok)?;
+        let image = options.image_bytes;
+        let end = carried.end.min(image);
+        // Nobody has cleared it.
+        let cleared = [0..carried.start.min(end), end..image];
+        let memory = GangMemory::new(&*device, &compiled, buffer, seat.channels.clone(), &cleared)?;
+        if device.properties().overcommits {
+            memory.touch()?;
+        }
+        let mut spare = spare.take();
+        if let Some(gang) = &mut spare {
+            gang.retire();
+        }
+        Ok(Self { cache: compiler.shared_cache(), request, unloaded, device, memory, carried, spare })
+    }
+
+    /// Loads the code and goes on with what is carried of the other's image. No launch may be running.
+    ///
+    /// # Panics
+    /// If that is not inside both images.
+    pub fn take_over(self, from: &Gang) -> Result<Gang, Error> {
+        let Self { cache, request, unloaded, device, memory, carried, spare } = self;
+        let inside =
+            |memory: &GangMemory| carried.start <= carried.end && carried.end <= memory.place.sizes.image_bytes;
+        assert!(inside(&memory) && inside(from.memory()), "{carried:?} is outside an image");
+        let (to, at) = (memory.image_at() + carried.start, from.memory().image_at() + carried.start);
+        let began = Instant::now();
+        memory.buffer.copy_from(to, &from.memory().buffer, at, carried.end - carried.start)?;
+        let copied = began.elapsed();
+        let program = Arc::new(request.place(&cache, unloaded)?);
+        let program = Arc::new(GangProgram { program, device, place: memory.place });
+        let gang = Gang::of(program, memory)?;
+        let loaded = began.elapsed() - copied;
+        drop(spare);
+        tracing::debug!(?copied, ?loaded, freed = ?began.elapsed() - copied - loaded, "a gang was taken over");
+        Ok(gang)
+    }
+}

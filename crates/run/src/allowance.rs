@@ -1,0 +1,443 @@
+//! What an instance is given, and how many are given that at once.
+//!
+//! An [`Allowance`] is small at first: most instances need little, and the more each has, the fewer run side by side. One that outgrows it
+//! ends, and runs again with a larger one ([`Bounds::larger`]), at last with all that one may have ([`Bounds::all`]).
+//! So an instance is denied something only by the bounds themselves: what the user allows, what the module declares, and what the device has for one alone.
+
+use gpu_run_abi::launch::Ending;
+use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
+use gpu_run_compiler::Compiled;
+use gpu_run_compiler::Error;
+use gpu_run_device::{Device, Properties};
+use serde::{Deserialize, Serialize};
+
+/// What one instance has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    /// Bytes that each of its memories has room to grow to.
+    pub memory: u64,
+    /// Bytes of its thread's stack.
+    pub stack: u32,
+    /// Bytes of its outbox's annex.
+    #[serde(default)]
+    pub output: u64,
+}
+
+/// What an instance was refused, for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// It printed more than so many bytes.
+    Output(u64),
+    /// Its memory wanted to grow beyond what its module declares, in bytes,
+    ModuleMaximum(u64),
+    /// beyond what the user allows,
+    MaxMemory(u64),
+    /// or beyond what the device has for one instance.
+    DeviceMemory(u64),
+}
+
+impl Denied {
+    /// Why a memory was refused to grow to so many bytes, if it was.
+    pub fn growth(compiled: &Compiled, max_memory: Option<u64>, ending: &Ending) -> Option<Self> {
+        let wanted = Some(ending.growth_refused).filter(|wanted| *wanted > 0)?;
+        let declared =
+            compiled.memories.first().and_then(|memory| memory.maximum).unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
+        Some(match max_memory {
+            _ if wanted > declared => Self::ModuleMaximum(declared),
+            Some(most) if wanted > most => Self::MaxMemory(most),
+            _ => Self::DeviceMemory(ending.memory_bytes),
+        })
+    }
+}
+
+impl std::fmt::Display for Denied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Output(most) => write!(f, "it printed more than {most} bytes, the most that one record may"),
+            Self::ModuleMaximum(most) => write!(f, "its memory could not grow: the module allows {most} bytes"),
+            Self::MaxMemory(most) => write!(f, "its memory could not grow: --max-memory allows {most} bytes"),
+            Self::DeviceMemory(had) => {
+                write!(f, "its memory could not grow beyond {had} bytes: the device has no more for one instance")
+            }
+        }
+    }
+}
+
+/// What instances that could not finish ran out of, all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lack {
+    /// Bytes that a memory wanted to grow to.
+    pub memory: Option<u64>,
+    pub stack: bool,
+    /// Room for what it prints: the bytes that it had printed by then.
+    pub output: Option<u64>,
+    /// Room that all share: for the answers that are kept.
+    pub shared: bool,
+}
+
+/// Limits of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of device memory for instances; a part of what is free, if nobody says.
+    pub device_bytes: Option<u64>,
+    /// The stack that instances begin with; by what the device has, if nobody says.
+    pub first_stack: Option<u32>,
+    /// Bytes that instances which run at once may print, beyond a share that each has in any case.
+    pub output_bytes: usize,
+    /// Bytes that the outboxes of a launch take, about; and of the device's memory their annexes, by what device and host have if nobody says.
+    pub outbox_bytes: u64,
+    pub annex_bytes: Option<u64>,
+    /// Bytes of answers that are kept of instances which run at once.
+    pub answer_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            device_bytes: None,
+            first_stack: None,
+            output_bytes: 1 << 30,
+            outbox_bytes: 64 << 20,
+            annex_bytes: None,
+            answer_bytes: 256 << 20,
+        }
+    }
+}
+
+/// Bytes of stdout that every instance may write, whatever the others do.
+pub const SHARE: usize = 16 << 10;
+/// What part of the device's free memory, and of the host's memory, annexes take: the host reads what is in them at once. More do not make a launch faster.
+const ANNEX_PART: u64 = 16;
+const MOST_ANNEXES: u64 = 8 << 30;
+/// Annexes have a multiple of this, and one has so much at first.
+const ANNEX_UNIT: u64 = 4 << 10;
+const FIRST_ANNEX: u64 = 1 << 20;
+/// By how much more an instance gets than it had, so that few run more than twice.
+const GROWTH: u64 = 4;
+const STACK_GROWTH: u32 = 4;
+/// Bytes that all instances together may grow by at first, and what part of the memory for slots at most; the least that one may where memory is plenty.
+const FIRST_GROWTH: u64 = 2 << 30;
+const GROWTH_PART: u64 = 16;
+const LEAST_GROWTH: u64 = 1 << 20;
+/// The least growth that is worth having where memory is short.
+const SCARCE_GROWTH: u64 = 2 * PAGE;
+/// What part of the free memory stacks take at first, and what part of it they never take; bounds of one.
+const STACK_PART: u64 = 4;
+const NO_STACK_PART: u64 = 16;
+const LEAST_STACK: u32 = 2 << 10;
+const MOST_FIRST_STACK: u32 = 32 << 10;
+/// What a GPU sets aside for a thread beside its stack, about: by the kernel.
+const FRAME: u64 = 1 << 10;
+/// What part of the free memory the stacks of an instance take that stays, and the stack it should have as far as possible; what part of it is left to others.
+const RESIDENT_STACK_PART: u64 = 8;
+const RESIDENT_STACK: u32 = 8 << 10;
+const OTHERS_PART: u64 = 4;
+
+/// What any instance of a program may have on a device, at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Bytes for slots together, at most.
+    device: u64,
+    /// Bytes for slots and stacks, and how many threads each have a stack set aside whether they run or not.
+    pub free: u64,
+    resident_threads: u64,
+    /// Whether memory costs nothing until it is touched.
+    overcommits: bool,
+    /// Bytes of a memory.
+    memory: u64,
+    first_stack: u32,
+    /// What a stack may have, and what it could have if others left the device its memory.
+    pub most_stack: u32,
+    whole_stack: u32,
+    /// What all memories and tables of an instance may have together.
+    max_memory: Option<u64>,
+    /// Bytes for annexes together, and the most that one is worth.
+    annexes: u64,
+    most_annex: u64,
+    /// What an instance may print.
+    printed: u64,
+}
+
+impl Bounds {
+    pub fn new(
+        device: &dyn Device,
+        compiled: &Compiled,
+        max_memory: Option<u64>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        Self::where_free(device.properties(), device.free_bytes()?, compiled, max_memory, limits)
+    }
+
+    fn where_free(
+        properties: &Properties,
+        free: u64,
+        compiled: &Compiled,
+        max_memory: Option<u64>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        // Stacks and code want some, too, and so do neighbours.
+        let part = if properties.overcommits { free } else { free / 8 * 5 };
+        let slots = limits.device_bytes.unwrap_or(part);
+        let growth = growth_left(compiled, max_memory)?;
+        let most = |memory: usize| most_memory(compiled, memory, growth);
+        let (resident_threads, whole_stack) = (properties.resident_threads, properties.stack_bytes);
+        let most_stack = stack(free - free / NO_STACK_PART, resident_threads, whole_stack);
+        let most_first = if resident_threads == 0 { whole_stack } else { MOST_FIRST_STACK.min(whole_stack) };
+        let first_stack = stack(free / STACK_PART, resident_threads, most_first);
+        let annexes = limits.annex_bytes.unwrap_or_else(|| (free.min(host_memory()) / ANNEX_PART).min(MOST_ANNEXES));
+        let printed = (SHARE + limits.output_bytes) as u64;
+        let first_stack = limits.first_stack.unwrap_or(first_stack).min(most_stack);
+        Ok(Self {
+            device: slots,
+            free,
+            resident_threads,
+            overcommits: properties.overcommits,
+            memory: (0..compiled.memories.len()).map(most).max().unwrap_or(0).min(largest_alone(compiled, slots)),
+            first_stack,
+            most_stack,
+            whole_stack,
+            max_memory,
+            annexes,
+            most_annex: annexes.min(printed).next_multiple_of(ANNEX_UNIT),
+            printed,
+        })
+    }
+
+    /// The same where so much is free, if that is far more: others have left the device.
+    pub fn raised(&self, properties: &Properties, free: u64, compiled: &Compiled, limits: &Limits) -> Option<Self> {
+        let has_more = !self.overcommits && free / 2 >= self.free;
+        has_more.then(|| Self::where_free(properties, free, compiled, self.max_memory, limits).ok())?
+    }
+
+    /// What each of `count` instances of a build begins with.
+    pub fn first(&self, compiled: &Compiled, count: usize) -> Allowance {
+        let count = compiled.layout.slots(count.max(1) as u64);
+        let least = least_memory(compiled);
+        let share = (self.device / count).saturating_sub(least) / PAGE * PAGE;
+        let growth = match self.overcommits {
+            true => share,
+            false => {
+                let together = FIRST_GROWTH.min(self.device / GROWTH_PART);
+                (together / count).max(LEAST_GROWTH).min(share.max(SCARCE_GROWTH))
+            }
+        };
+        Allowance { memory: (least + growth / PAGE * PAGE).min(self.memory), stack: self.first_stack, output: 0 }
+    }
+
+    /// What one instance has that stays, where so much is free: others may stay beside it, and it cannot run again.
+    pub fn resident(&self, compiled: &Compiled, free: u64) -> Allowance {
+        let less_others = |bytes: u64| bytes - bytes / OTHERS_PART;
+        let of = |bytes: u64| stack(bytes, self.resident_threads, self.most_stack);
+        let stack = of(free / RESIDENT_STACK_PART).max(of(less_others(free)).min(RESIDENT_STACK));
+        let (least, slots) = (least_memory(compiled), compiled.layout.slots(1));
+        let most = if self.overcommits { self.memory } else { least.saturating_add(FIRST_GROWTH / slots) };
+        let share = less_others(free.saturating_sub(self.stacks(compiled, stack))) / slots;
+        let memory = least.saturating_add(share / PAGE * PAGE).min(most).min(self.memory).max(least);
+        Allowance { memory, stack, output: 0 }
+    }
+
+    /// What was found out earlier, as far as it is possible here.
+    pub fn learned(&self, compiled: &Compiled, count: usize, learned: Allowance) -> Allowance {
+        let first = self.first(compiled, count);
+        let memory = learned.memory.clamp(first.memory, self.memory.max(first.memory));
+        let stack = learned.stack.clamp(first.stack, self.most_stack.max(first.stack));
+        Allowance { memory, stack, output: self.annex(learned.output) }
+    }
+
+    /// What instances are given that lacked something, if there is more to be had.
+    pub fn larger(&self, had: Allowance, lack: &Lack) -> Option<Allowance> {
+        let more = Allowance {
+            memory: lack.memory.map_or(had.memory, |wanted| {
+                wanted.max(had.memory.saturating_mul(GROWTH)).next_multiple_of(PAGE).min(self.memory.max(had.memory))
+            }),
+            stack: match lack.stack {
+                true => had.stack.saturating_mul(STACK_GROWTH).min(self.most_stack.max(had.stack)),
+                false => had.stack,
+            },
+            output: had.output,
+        };
+        (more != had).then_some(more)
+    }
+
+    /// How large an annex is that has room for so much, as far as it can be.
+    pub fn annex(&self, bytes: u64) -> u64 {
+        bytes.min(self.most_annex).next_multiple_of(ANNEX_UNIT)
+    }
+
+    /// The annex of an instance that had printed so much when it was at its end, if there is a larger one to be had.
+    pub fn more_output(&self, had: Allowance, printed: u64) -> Option<u64> {
+        let more = self.annex(printed.max(had.output).saturating_mul(GROWTH).max(FIRST_ANNEX));
+        (more > had.output && printed <= self.printed).then_some(more)
+    }
+
+    /// What an instance may print.
+    pub fn printed_at_most(&self) -> u64 {
+        self.printed
+    }
+
+    /// All that one instance may have, where it is alone. It has no annex: it is refused what is too much, where it prints that.
+    pub fn all(&self) -> Allowance {
+        Allowance { memory: self.memory, stack: self.most_stack, output: 0 }
+    }
+
+    /// How many instances with such an allowance fit on the device,
+    pub fn at_once(&self, compiled: &Compiled, allowance: Allowance) -> usize {
+        self.at_once_in(compiled, allowance, self.free)
+    }
+
+    /// where so much of it is free.
+    pub fn at_once_in(&self, compiled: &Compiled, allowance: Allowance, free: u64) -> usize {
+        let Ok(sizes) = Sizes::new(compiled, allowance, self.max_memory, true) else { return 1 };
+        // Whole warps, where they interleave.
+        let room = self.device.min(free.saturating_sub(self.stacks(compiled, allowance.stack)));
+        let slots = room / sizes.slot_bytes.max(1);
+        let slots = slots / compiled.layout.slots(1) * compiled.layout.slots(1);
+        slots.min(self.annexes.checked_div(allowance.output).unwrap_or(u64::MAX)) as usize
+    }
+
+    /// Whether a warp's instances fit with their memories in slots.
+    pub fn has_room_for_warp(&self, compiled: &Compiled, allowance: Allowance) -> bool {
+        let memories = allowance.memory.saturating_mul(compiled.memories.len() as u64);
+        let each = memories + compiled.slots.memory + SLOT_ALIGN;
+        each.saturating_mul(compiled.layout.slots(1))
+            <= self.device.min(self.free.saturating_sub(set_aside(allowance.stack.into(), self.resident_threads)))
+    }
+
+    /// What a GPU sets aside for its threads' stacks and own memory.
+    pub fn stacks(&self, compiled: &Compiled, stack: u32) -> u64 {
+        set_aside(u64::from(stack) + compiled.slots.own, self.resident_threads)
+    }
+
+    /// Whether threads can have such a program's memory as their own.
+    pub fn has_room_in_threads(&self, compiled: &Compiled) -> bool {
+        self.stacks(compiled, self.first_stack) <= self.free - self.free / NO_STACK_PART
+    }
+
+    /// Whether a stack could have more if others left the device its memory.
+    pub fn is_short_of_stack(&self) -> bool {
+        self.most_stack < self.whole_stack
+    }
+
+    pub fn sizes(&self, compiled: &Compiled, allowance: Allowance, is_last: bool) -> Result<Sizes, Error> {
+        Sizes::new(compiled, allowance, self.max_memory, is_last)
+    }
+
+    /// More stack, if there is memory for it: so much is free.
+    pub fn raise_stack(&mut self, free: u64) {
+        let most = stack(free - free / NO_STACK_PART, self.resident_threads, self.whole_stack);
+        (self.free, self.most_stack) = (self.free.max(free), self.most_stack.max(most));
+    }
+
+    /// Less stack, if a launch could not be given so much: from now on nobody is.
+    pub fn lower_stack(&mut self, refused: u32) -> bool {
+        let lower = (refused / 2 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK);
+        let is_lower = lower < refused;
+        if is_lower {
+            self.most_stack = self.most_stack.min(lower);
+            self.first_stack = self.first_stack.min(lower);
+        }
+        is_lower
+    }
+}
+
+/// What stacks take of a GPU that can hold so many threads, where an instance stays that has all it should.
+pub fn resident_stacks(threads: u64) -> u64 {
+    set_aside(RESIDENT_STACK.into(), threads)
+}
+
+/// What a GPU that can hold so many threads sets aside where each has so much.
+fn set_aside(each: u64, threads: u64) -> u64 {
+    (each + FRAME) * threads
+}
+
+/// What the largest of an instance's memories begins with.
+fn least_memory(compiled: &Compiled) -> u64 {
+    compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0)
+}
+
+/// What stack each of so many threads has of so many bytes, at most so much. Where stacks are set aside for nobody, all of that.
+fn stack(bytes: u64, threads: u64, most: u32) -> u32 {
+    match bytes.checked_div(threads).map(|share| share.saturating_sub(FRAME)) {
+        Some(share) if share < most.into() => (share as u32 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK),
+        _ => most,
+    }
+}
+
+/// Bytes of memory that this machine has.
+fn host_memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).saturating_mul(info.mem_unit.into())
+}
+
+/// Where a memory lies in a slot, and how far it may grow there.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryRoom {
+    pub at: u64,
+    pub limit: u64,
+    /// Guest addresses below this have no place.
+    pub low: u64,
+}
+
+/// How large a slot is, and what is where in it.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// One memory behind the other, from where the first one has its place.
+    pub memories: Vec<MemoryRoom>,
+    pub slot_bytes: u64,
+    /// Bytes by which all memories and tables together may grow.
+    pub growth_left: u64,
+}
+
+impl Sizes {
+    /// `is_last`: an instance is refused what has no place in its slot; otherwise it ends there, and is run again.
+    pub fn new(
+        compiled: &Compiled,
+        allowance: Allowance,
+        max_memory: Option<u64>,
+        is_last: bool,
+    ) -> Result<Self, Error> {
+        let mut growth_left = growth_left(compiled, max_memory)?;
+        let mut at = compiled.slots.memory;
+        let mut memories = Vec::new();
+        for (index, memory) in compiled.memories.iter().enumerate() {
+            let least = compiled.initial.memories[index].length;
+            let most = most_memory(compiled, index, growth_left);
+            let limit = if memory.grows { allowance.memory.clamp(least, most.max(least)) } else { least };
+            if is_last && memory.grows && limit < most {
+                growth_left = growth_left.min(limit - least);
+            }
+            let low = if index == 0 { compiled.slots.low } else { 0 };
+            memories.push(MemoryRoom { at, limit, low });
+            let in_slot = if compiled.slots.own > 0 { 0 } else { limit.saturating_sub(low) };
+            at = (at + in_slot + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
+        }
+        Ok(Self { memories, slot_bytes: (at + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN), growth_left })
+    }
+}
+
+/// Bytes by which an instance may grow beyond those it begins with.
+fn growth_left(compiled: &Compiled, max_memory: Option<u64>) -> Result<u64, Error> {
+    let memories = compiled.initial.memories.iter().map(|memory| memory.length).sum::<u64>();
+    let tables = compiled.initial.tables.iter().map(|elements| elements.len() as u64 * WORD).sum::<u64>();
+    let least = memories + tables;
+    let Some(most) = max_memory else { return Ok(u64::MAX / 2) };
+    most.checked_sub(least).ok_or_else(|| {
+        let what = if tables > 0 { "its memories and tables begin" } else { "its memory begins" };
+        Error::Limit(format!("{what} with {least} bytes, and --max-memory allows {most}"))
+    })
+}
+
+/// What each memory of an instance may grow to if it is alone in so many bytes of a device, and lies by itself.
+fn largest_alone(compiled: &Compiled, device: u64) -> u64 {
+    let least: u64 = compiled.initial.memories.iter().map(|memory| memory.length).sum();
+    let growing = compiled.memories.iter().filter(|memory| memory.grows).count().max(1) as u64;
+    let beside = compiled.slots.memory + (compiled.memories.len() as u64 + 1) * (SLOT_ALIGN + MEMORY_TAIL);
+    least_memory(compiled) + device.saturating_sub(beside + least) / growing / PAGE * PAGE
+}
+
+/// What a memory may grow to, wherever it is.
+fn most_memory(compiled: &Compiled, index: usize, growth_left: u64) -> u64 {
+    let (memory, least) = (compiled.memories[index], compiled.initial.memories[index].length);
+    let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
+    if memory.grows { declared.min(least.saturating_add(growth_left) / PAGE * PAGE).max(least) } else { least }
+}

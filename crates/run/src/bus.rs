@@ -1,0 +1,523 @@
+//! The host side of the bus; `abi::bus` describes the protocol.
+//!
+//! [`Bus::service`] reads the ring from where it stopped, performs the calls it finds and answers them. It may be called from any thread at any time: one
+//! caller at a time does the work, the others are told there is nothing to do. Where many instances have called, all cores answer them. A call that would
+//! block is put aside and tried again; nothing here ever waits.
+
+use crate::transcript::Answered;
+use gpu_run_abi::bus::{self, ARGS, ARGS_AT_HAND, Port, Request, offset, op};
+use gpu_run_abi::hostcall::{Call, Move};
+use gpu_run_abi::layout::WORD;
+use gpu_run_device::{Buffer, Device, Result, Shared};
+use gpu_run_wasi::{Context, Errno, Out, Reply};
+use rayon::prelude::*;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Shared memory: the ring, the replies, and a port for each slot.
+pub struct Bus {
+    shared: Shared,
+    /// The stop word. It is in the device's memory: every loop looks at it now and then, and a look at the host's takes a GPU 30 µs while thousands do.
+    stop: Buffer,
+    ring_entries: u64,
+    /// Bytes of payload in a port.
+    payload: u64,
+    deadline: Option<Instant>,
+    stopped: AtomicBool,
+    state: Mutex<State>,
+}
+
+const RING_AT: u64 = 0;
+/// Bytes that travel together, on both sides.
+const LINE: u64 = 128;
+/// Calls that are answered by one core: to wake others up would take longer.
+const FEW: usize = 256;
+/// Calls that a core takes at a time.
+const CHUNK: usize = 64;
+/// Instances that one core lets go of: from so many on, all cores do.
+const MANY_LEFT: usize = 1024;
+/// Calls that are taken out of the ring at once.
+const MOST: usize = 16 << 10;
+
+/// Bytes of an instance's buffer that are kept from call to call.
+const BUFFER_KEPT: usize = 16 << 10;
+
+/// Who calls: instances with their contexts, or so many whose host side is made when they first call.
+pub enum Callers {
+    Contexts(Vec<Context>),
+    Batch(usize, Arc<dyn BatchHost>),
+}
+
+impl Callers {
+    pub fn count(&self) -> usize {
+        match self {
+            Callers::Contexts(contexts) => contexts.len(),
+            Callers::Batch(count, _) => *count,
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// By slot; a quiet instance has none until it calls.
+    lanes: Vec<Option<Box<Lane>>>,
+    quiet: Option<Arc<dyn BatchHost>>,
+    /// Where in the ring the next entry is expected: the ticket it will carry.
+    next: u32,
+    /// Packets that are being answered.
+    ready: Vec<Request>,
+    /// Slots whose port was used.
+    touched: Vec<u32>,
+    /// Slots whose call could not be answered yet.
+    waiting: Vec<u32>,
+    calls: u64,
+    out: Out,
+}
+
+/// A port and its payload, in whole lines.
+fn port_bytes(payload: u64) -> u64 {
+    (size_of::<Port>() as u64 + payload).next_multiple_of(64)
+}
+
+/// The host's side of a batch: it hears of an instance only when that asks for what the device has no answer to.
+pub trait BatchHost: Send + Sync {
+    /// The instance in `slot` calls: what it did by itself until now comes first.
+    fn heard(&self, slot: u32);
+    /// What it sees of the host, for its first call; `None` if it has exited.
+    fn context(&self, slot: u32) -> Option<Context>;
+    /// What it was answered to this question in an earlier run.
+    fn answered(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _out: &mut Out) -> Answered {
+        Answered::Never
+    }
+    /// Whether it was just denied something that it can have if it runs again: it ends here.
+    fn is_denied(&self, _slot: u32) -> bool {
+        false
+    }
+    /// It is about to write to its own stdout or stderr, in several packets: whether they are to be sent at all. If not, it ends here.
+    fn may_print(&self, _slot: u32) -> bool {
+        true
+    }
+    /// It writes to its own stdout or stderr, for which nothing else is asked: no context, no answer that is kept.
+    fn print(&self, _slot: u32, _is_stderr: bool, _bytes: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// What it is answered now.
+    fn answer(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _reply: &Reply, _out: &Out) {}
+    /// What it saw of the host, when the run is over and it has not exited.
+    fn left(&self, _slot: u32, _context: Context) {}
+}
+
+/// One instance as the bus sees it.
+#[derive(Default)]
+struct Lane {
+    /// Gone once the instance has exited: what it held open is closed, and whoever waits for the end of its output knows.
+    context: Option<Context>,
+    exited: bool,
+    sequence: u32,
+    /// Input of the call that is coming in.
+    input: Vec<u8>,
+    /// Output of the last call, and how much of it was sent.
+    output: Vec<u8>,
+    sent: usize,
+    /// The call that waits.
+    pending: Option<(Call, [u64; ARGS])>,
+}
+
+impl Bus {
+    pub fn new(device: &dyn Device, slots: u64) -> Result<Self> {
+        // The ring and the replies share no line: one side writes the one, the other the other.
+        let ring_entries = slots.next_power_of_two().max(LINE / Request::BYTES);
+        // One instance has room for a whole buffered write; many share what a few hold.
+        let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
+        const { assert!(64 << 10 <= bus::Reply::PAYLOAD_MOST) };
+        let bytes = RING_AT + ring_entries * (Request::BYTES + bus::Reply::BYTES) + slots * port_bytes(payload);
+        let (shared, stop) = (device.share(bytes)?, device.allocate(WORD)?);
+        let (deadline, stopped, state) = (None, AtomicBool::new(false), Mutex::default());
+        Ok(Self { shared, stop, ring_entries, payload, deadline, stopped, state })
+    }
+
+    // What the slots' headers say of the bus.
+
+    pub fn stop_address(&self) -> u64 {
+        self.stop.address()
+    }
+    pub fn ring_address(&self) -> u64 {
+        self.shared.address() + RING_AT
+    }
+    pub fn ring_mask(&self) -> u64 {
+        self.ring_entries - 1
+    }
+    pub fn payload(&self) -> u64 {
+        self.payload
+    }
+    /// The address of slot 0's port.
+    pub fn ports_address(&self) -> u64 {
+        self.shared.address() + self.port(0)
+    }
+    pub fn port_bytes(&self) -> u64 {
+        port_bytes(self.payload)
+    }
+    fn port(&self, slot: u64) -> u64 {
+        self.reply(0) + self.ring_entries * bus::Reply::BYTES + slot * self.port_bytes()
+    }
+    fn reply(&self, slot: u32) -> u64 {
+        RING_AT + self.ring_entries * Request::BYTES + u64::from(slot) * bus::Reply::BYTES
+    }
+
+    /// Gets ready for a run of these instances, in slots from 0. The ring goes on where the last run left it.
+    pub fn begin(&mut self, guests: Callers, deadline: Option<Instant>) -> Result<()> {
+        if std::mem::take(self.stopped.get_mut()) {
+            self.set_stop(false)?;
+        }
+        self.deadline = deadline;
+        let lane = |context| Some(Box::new(Lane { context: Some(context), ..Lane::default() }));
+        let mut state = self.lock();
+        match guests {
+            Callers::Contexts(contexts) => {
+                (state.lanes, state.quiet) = (contexts.into_iter().map(lane).collect(), None);
+            }
+            Callers::Batch(count, quiet) => {
+                // Those of the last run are all gone.
+                state.lanes.resize_with(count, || None);
+                state.quiet = Some(quiet);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_stop(&self, stop: bool) -> Result<()> {
+        self.stop.write(0, &u32::from(stop).to_le_bytes())
+    }
+
+    /// Ends a run: gives the contexts back, and says how many calls there were. What was used of the shared memory is as it was before, so that a run costs
+    /// nothing for instances that never call.
+    pub fn end(&mut self) -> (Vec<Context>, u64) {
+        // Every entry must be taken out of the ring, also that of an instance that was stopped since.
+        self.service();
+        let mut state = self.lock();
+        state.waiting.clear();
+        let calls = std::mem::take(&mut state.calls);
+        let (touched, quiet) = (std::mem::take(&mut state.touched), state.quiet.take());
+        for slot in &touched {
+            self.store_words(self.reply(*slot), [0; bus::Reply::WORDS]);
+        }
+        let Some(quiet) = quiet else {
+            let lanes = std::mem::take(&mut state.lanes);
+            return (lanes.into_iter().flatten().filter_map(|lane| lane.context).collect(), calls);
+        };
+        // Those that never called have none, and those are most: the rest is taken out, and the places are kept.
+        let left: Vec<_> =
+            touched.into_iter().filter_map(|slot| Some((slot, state.lanes[slot as usize].take()?))).collect();
+        drop(state);
+        let leave = |(slot, lane): (u32, Box<Lane>)| {
+            if let Some(context) = lane.context {
+                quiet.left(slot, context);
+            }
+        };
+        match left.len() >= MANY_LEFT {
+            true => left.into_par_iter().with_min_len(MANY_LEFT).for_each(leave),
+            false => left.into_iter().for_each(leave),
+        }
+        (Vec::new(), calls)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Whether the deadline ended the run.
+    pub fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Answers what is there to answer. Says whether there was anything.
+    pub fn service(&self) -> bool {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            && !self.stopped.swap(true, Ordering::Relaxed)
+            && let Err(error) = self.set_stop(true)
+        {
+            tracing::warn!("what runs cannot be stopped: {error}");
+        }
+        let Ok(mut state) = self.state.try_lock() else { return false };
+        let state = &mut *state;
+        let mut busy = false;
+        while self.take_entries(state) {
+            busy = true;
+            match state.ready.len() {
+                ..FEW => self.answer(state),
+                _ => self.answer_many(state),
+            }
+        }
+        if !state.waiting.is_empty() {
+            busy |= self.retry(state);
+        }
+        busy
+    }
+
+    /// Takes what is in the ring, up to a limit. Says whether there was anything.
+    fn take_entries(&self, state: &mut State) -> bool {
+        let before = state.next;
+        while state.ready.len() < MOST {
+            let place = u64::from(state.next) & self.ring_mask();
+            let words = self.load_words(RING_AT + place * Request::BYTES);
+            let lap = (state.next >> self.ring_mask().count_ones()).wrapping_add(1);
+            let Some(request) = Request::unpack(words, lap as u16) else { break };
+            state.next = state.next.wrapping_add(1);
+            // A slot number comes from the device: it is checked like everything else.
+            if (request.slot as usize) < state.lanes.len() {
+                state.ready.push(request);
+            }
+        }
+        state.next != before
+    }
+
+    fn answer(&self, state: &mut State) {
+        let State { lanes, quiet, ready, touched, waiting, calls, out, .. } = state;
+        for request in ready.drain(..) {
+            let lane = lanes[request.slot as usize].get_or_insert_default();
+            if lane.sequence == 0 {
+                touched.push(request.slot);
+            }
+            *calls += u64::from(self.packet(quiet.as_deref(), &request, lane, out));
+            if lane.pending.is_some() {
+                waiting.push(request.slot);
+            }
+        }
+    }
+
+    /// The same on all cores: for that, the lanes leave their places for a while.
+    fn answer_many(&self, state: &mut State) {
+        let State { lanes, quiet, ready, touched, waiting, calls, .. } = state;
+        // An instance that breaks the protocol could be there twice; the second time, it has no lane.
+        let mut taken: Vec<(Request, Box<Lane>)> =
+            ready.drain(..).map(|request| (request, lanes[request.slot as usize].take().unwrap_or_default())).collect();
+        touched.extend(taken.iter().filter(|(_, lane)| lane.sequence == 0).map(|(request, _)| request.slot));
+        let (quiet, count) = (quiet.as_deref(), AtomicU64::new(0));
+        taken.par_chunks_mut(CHUNK).for_each_init(Out::default, |out, chunk| {
+            let calls = chunk.iter_mut().map(|(request, lane)| u64::from(self.packet(quiet, request, lane, out)));
+            count.fetch_add(calls.sum(), Ordering::Relaxed);
+        });
+        *calls += count.into_inner();
+        for (Request { slot, .. }, lane) in taken {
+            if lane.pending.is_some() {
+                waiting.push(slot);
+            }
+            lanes[slot as usize] = Some(lane);
+        }
+    }
+
+    /// Deals with a packet. Says whether it was a call.
+    fn packet(&self, quiet: Option<&dyn BatchHost>, request: &Request, lane: &mut Lane, out: &mut Out) -> bool {
+        let (slot, operation) = (request.slot, request.op);
+        let port = self.port(slot.into());
+        lane.sequence = lane.sequence.wrapping_add(1);
+        if operation & op::PULL != 0 {
+            self.deliver(lane, slot, 0, 0);
+            return false;
+        }
+        let mut words = [0; ARGS];
+        words[..ARGS_AT_HAND].copy_from_slice(&request.args);
+        if operation & op::PORT != 0 {
+            let length = self.shared.load_u64(port + offset::LENGTH).min(self.payload) as usize;
+            let start = lane.input.len();
+            if start + length > bus::MAX_INPUT {
+                // No stub of ours sends that much.
+                lane.input = Vec::new();
+                lane.output.clear();
+                self.deliver(lane, slot, bus::Reply::TRAP, 0);
+                return false;
+            }
+            lane.input.resize(start + length, 0);
+            self.shared.read(port + offset::PAYLOAD, &mut lane.input[start..]);
+        }
+        if let Some(quiet) = quiet.filter(|_| operation & op::UNHEARD != 0) {
+            quiet.heard(slot);
+        }
+        if operation & op::MORE != 0 {
+            if quiet.is_some_and(|quiet| operation & op::OWN != 0 && !quiet.may_print(slot)) {
+                self.end_instance(lane, slot);
+                return false;
+            }
+            lane.output.clear();
+            self.deliver(lane, slot, 0, 0);
+            return false;
+        }
+        let Some(call) = Call::from_number((operation & op::NUMBER).into()) else {
+            self.deliver(lane, slot, bus::Reply::TRAP, 0);
+            return false;
+        };
+        for (i, word) in words.iter_mut().enumerate().take(count_words(call)).skip(ARGS_AT_HAND) {
+            *word = self.shared.load_u64(port + offset::ARGS + i as u64 * WORD);
+        }
+        if let Some(quiet) = quiet {
+            if operation & op::OWN != 0 && call == Call::fd_write {
+                self.print(quiet, lane, slot, words[0] == 2);
+                return true;
+            }
+            if lane.context.is_none() && !lane.exited {
+                lane.context = quiet.context(slot);
+            }
+        }
+        self.perform(quiet, lane, slot, call, words, out);
+        true
+    }
+
+    /// Takes what an instance writes to its own stdout or stderr.
+    fn print(&self, quiet: &dyn BatchHost, lane: &mut Lane, slot: u32, is_stderr: bool) {
+        let printed = match quiet.is_denied(slot) {
+            true => return self.end_instance(lane, slot),
+            false => quiet.print(slot, is_stderr, &lane.input),
+        };
+        if quiet.is_denied(slot) {
+            return self.end_instance(lane, slot);
+        }
+        empty(&mut lane.input);
+        lane.output.clear();
+        lane.sent = 0;
+        match printed {
+            Ok(count) => self.deliver(lane, slot, 0, count as u64),
+            Err(error) => self.deliver(lane, slot, Errno::from(error) as u32 & bus::Reply::ERRNO, 0),
+        }
+    }
+
+    /// Makes a call for the first time or again.
+    fn perform(
+        &self,
+        quiet: Option<&dyn BatchHost>,
+        lane: &mut Lane,
+        slot: u32,
+        call: Call,
+        words: [u64; ARGS],
+        out: &mut Out,
+    ) {
+        let Some(context) = &mut lane.context else { return self.deliver(lane, slot, bus::Reply::TRAP, 0) };
+        let asked = &words[..count_words(call)];
+        let before = quiet.map_or(Answered::Never, |quiet| quiet.answered(slot, call, asked, &lane.input, out));
+        let answer = match before {
+            Answered::Was(reply) => reply,
+            Answered::Never => {
+                let reply = context.call(call, asked, &lane.input, out);
+                if quiet.is_some_and(|quiet| quiet.is_denied(slot)) {
+                    return self.end_instance(lane, slot);
+                }
+                if let Some(quiet) = quiet {
+                    quiet.answer(slot, call, asked, &lane.input, &reply, out);
+                }
+                reply
+            }
+            Answered::Deviates | Answered::NoRoom => return self.end_instance(lane, slot),
+        };
+        if let Reply::Again { at } = answer {
+            tracing::trace!(slot, call = call.function().name, ?at, "put aside");
+            lane.pending = Some((call, words));
+            return;
+        }
+        empty(&mut lane.input);
+        lane.output.clear();
+        lane.sent = 0;
+        match answer {
+            Reply::Done(Errno::Success) => {
+                pad_results(call, &out.bytes, &mut lane.output);
+                let result = match lane.output.first_chunk() {
+                    Some(first) if has_results(call) => {
+                        // The first word of them goes with the reply.
+                        lane.sent = WORD as usize;
+                        u64::from_le_bytes(*first)
+                    }
+                    _ => out.split.into(),
+                };
+                self.deliver(lane, slot, 0, result);
+            }
+            Reply::Done(errno) => self.deliver(lane, slot, errno as u32 & bus::Reply::ERRNO, 0),
+            Reply::Exit(code) => {
+                lane.context = None;
+                lane.exited = true;
+                self.deliver(lane, slot, bus::Reply::EXIT, code.into());
+            }
+            Reply::Again { .. } => unreachable!("handled above"),
+        }
+    }
+
+    /// Answers a call by ending who called.
+    fn end_instance(&self, lane: &mut Lane, slot: u32) {
+        lane.input.clear();
+        lane.output.clear();
+        self.deliver(lane, slot, bus::Reply::TRAP, 0);
+    }
+
+    /// Tries the calls again that could not be answered: all that may have become possible.
+    fn retry(&self, state: &mut State) -> bool {
+        let before = state.waiting.len();
+        let quiet = state.quiet.clone();
+        for slot in std::mem::take(&mut state.waiting) {
+            let Some(lane) = &mut state.lanes[slot as usize] else { continue };
+            let Some((call, words)) = lane.pending.take() else { continue };
+            self.perform(quiet.as_deref(), lane, slot, call, words, &mut state.out);
+            if lane.pending.is_some() {
+                state.waiting.push(slot);
+            }
+        }
+        state.waiting.len() < before
+    }
+
+    /// Sends a reply with as much of the output as fits.
+    fn deliver(&self, lane: &mut Lane, slot: u32, status: u32, result: u64) {
+        let rest = &lane.output[lane.sent.min(lane.output.len())..];
+        let chunk = &rest[..rest.len().min(self.payload as usize)];
+        let more = if rest.len() > chunk.len() { bus::Reply::MORE } else { 0 };
+        if !chunk.is_empty() {
+            self.shared.write(self.port(slot.into()) + offset::PAYLOAD, chunk);
+        }
+        lane.sent += chunk.len();
+        let bytes = chunk.len() as u32;
+        if more == 0 {
+            empty(&mut lane.output);
+        }
+        let status = status | more | bytes << bus::Reply::PAYLOAD_SHIFT;
+        // Last: the instance may go on as soon as it sees this.
+        self.store_words(self.reply(slot), bus::Reply { status, result }.pack(lane.sequence as u16));
+    }
+
+    fn load_words<const N: usize>(&self, at: u64) -> [u64; N] {
+        std::array::from_fn(|i| self.shared.load_u64(at + i as u64 * WORD))
+    }
+
+    fn store_words<const N: usize>(&self, at: u64, words: [u64; N]) {
+        (at..).step_by(WORD as usize).zip(words).for_each(|(at, word)| self.shared.store_u64(at, word));
+    }
+}
+
+/// Large buffers are let go of: thousands of instances may each have read or written a MiB once.
+fn empty(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.shrink_to(BUFFER_KEPT);
+}
+
+fn has_results(call: Call) -> bool {
+    call.function().moves.iter().any(|step| matches!(step, Move::Result { .. }))
+}
+
+/// Argument words of a call.
+fn count_words(call: Call) -> usize {
+    call.function().moves.iter().filter(|m| m.has_word()).count().min(ARGS)
+}
+
+/// Results are padded to whole cells on the bus, so that what follows them begins at a cell's border.
+fn pad_results(call: Call, bytes: &[u8], padded: &mut Vec<u8>) {
+    let mut rest = bytes;
+    for step in call.function().moves {
+        if let Move::Result { bytes, .. } = step {
+            let (result, after) = rest.split_at((*bytes as usize).min(rest.len()));
+            padded.extend_from_slice(result);
+            padded.resize(padded.len().next_multiple_of(WORD as usize), 0);
+            rest = after;
+        }
+    }
+    padded.extend_from_slice(rest);
+}
+
+#[cfg(test)]
+#[path = "bus_tests.rs"]
+mod tests;

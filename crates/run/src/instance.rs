@@ -1,0 +1,164 @@
+//! One instance that stays: instantiated once, called as often as one likes. What the official test suite and the fuzzer need.
+
+use crate::allowance::{Bounds, Limits};
+use crate::bus::Callers;
+use crate::outcome::{self, End, Outcome};
+use crate::slots::{LaunchBuffers, Run, Slots};
+use gpu_run_abi::Launch;
+use gpu_run_abi::launch::local;
+use gpu_run_abi::layout::{WORD, field};
+use gpu_run_compiler::Error;
+use gpu_run_compiler::{Program, Trap};
+use gpu_run_compiler::{Value, ValueType};
+use gpu_run_wasi::Context;
+use gpu_run_wasm::slot::{Segment, TablePlace};
+use std::sync::Arc;
+use std::time::Instant;
+
+pub struct Instance {
+    batch: Slots,
+    buffers: LaunchBuffers,
+    program: Arc<Program>,
+    context: Option<Context>,
+}
+
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Instance").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+impl Instance {
+    /// Instantiates: segments, then the start function. The `Err` of the inner result is the trap that ended it.
+    pub fn new(program: Arc<Program>, context: Context, max_memory: Option<u64>) -> Result<Result<Self, Trap>, Error> {
+        let (this, trap) = Self::begin(program, context, max_memory)?;
+        Ok(trap.map_or(Ok(this), Err))
+    }
+
+    /// The same, where what a trap leaves behind is of interest.
+    pub(crate) fn begin(
+        program: Arc<Program>,
+        context: Context,
+        max_memory: Option<u64>,
+    ) -> Result<(Self, Option<Trap>), Error> {
+        let batch = slots(&program, max_memory)?;
+        let buffers = LaunchBuffers::new(program.device(), program.compiled(), 1)?;
+        buffers.write(&batch.describe(Launch { local: local::CLOCK, ..Launch::default() }))?;
+        let stillborn = program.compiled().initial.trap;
+        let mut this = Self { batch, buffers, program, context: Some(context) };
+        let run = Run { start: stillborn.is_none(), ..Run::fresh(u32::MAX, None) };
+        let end = this.launch(run)?.end;
+        let trap = match (stillborn, end) {
+            (Some(code), _) => Some(Trap { code, function: None, name: None, offset: 0, source: None }),
+            (None, End::Trapped(trap)) => Some(*trap),
+            (None, _) => None,
+        };
+        Ok((this, trap))
+    }
+
+    /// Calls an exported function.
+    pub fn invoke(&mut self, function: &str, args: &[Value], deadline: Option<Instant>) -> Result<Outcome, Error> {
+        self.invoke_of(0, function, args, deadline)
+    }
+
+    /// Calls a function that one of its modules exports.
+    pub(crate) fn invoke_of(
+        &mut self,
+        part: u32,
+        function: &str,
+        args: &[Value],
+        deadline: Option<Instant>,
+    ) -> Result<Outcome, Error> {
+        let (selector, words) = self.program.compiled().arguments_of(part, function, args)?;
+        for (i, word) in words.into_iter().enumerate() {
+            self.batch.write_word(0, self.program.compiled().slots.arguments + WORD * i as u64, word)?;
+        }
+        for at in [field::STATUS, field::TRAP, field::PORT_SEQUENCE] {
+            self.batch.write_word(0, at, 0)?;
+        }
+        self.launch(Run { selector, fresh: false, start: false, deadline })
+    }
+
+    fn launch(&mut self, run: Run) -> Result<Outcome, Error> {
+        let context = self.context.take().ok_or_else(|| Error::Internal("the instance's last run failed".into()))?;
+        let (contexts, _) = self.batch.launch(run, Callers::Contexts(vec![context]), &self.buffers)?;
+        self.context = contexts.into_iter().next();
+        outcome::first_outcome(self.program.compiled(), &self.buffers, run.selector)
+    }
+
+    /// The value of an exported global.
+    pub fn global(&self, name: &str) -> Result<Option<Value>, Error> {
+        self.global_of(0, name)
+    }
+
+    /// The value of a global that one of its modules exports.
+    pub(crate) fn global_of(&self, part: u32, name: &str) -> Result<Option<Value>, Error> {
+        let compiled = self.program.compiled();
+        let Some(global) = compiled.globals.iter().find(|g| g.part == part && g.name == name) else { return Ok(None) };
+        let at = compiled.slots.globals[global.index as usize];
+        Ok(Some(Value::from_words(global.ty, |i| self.batch.read_word(0, at + WORD * i))?))
+    }
+
+    /// All of a memory, as it is now.
+    pub fn memory(&self, index: usize) -> Result<Vec<u8>, Error> {
+        self.batch.read_memory(0, index)
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// All that it holds.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
+        let slots = &self.program.compiled().slots;
+        let word = |at: &u64| self.batch.read_word(0, *at);
+        let global = |(at, ty): (&u64, &ValueType)| {
+            let words = self.batch.read_words(0, *at, ty.words() as usize)?;
+            Ok::<_, Error>(words.iter().rev().fold(0, |all, word| all << 64 | u128::from(*word)))
+        };
+        let table = |place: &TablePlace| {
+            let length = self.batch.read_word(0, place.length)?.min(place.capacity);
+            self.batch.read_words(0, place.at, length as usize)
+        };
+        let left = |segment: &Segment| self.batch.read_word(0, segment.cell);
+        Ok(Snapshot {
+            globals: slots
+                .globals
+                .iter()
+                .zip(&self.program.compiled().global_types)
+                .map(global)
+                .collect::<Result<_, _>>()?,
+            tables: slots.tables.iter().map(table).collect::<Result<_, _>>()?,
+            memories: (0..self.program.compiled().memories.len()).map(|i| self.memory(i)).collect::<Result<_, _>>()?,
+            data: slots.data.iter().map(left).collect::<Result<_, _>>()?,
+            elements: slots.elements.iter().map(left).collect::<Result<_, _>>()?,
+            exceptions: match slots.exception.count {
+                0 => 0,
+                at => word(&at)?,
+            },
+        })
+    }
+}
+
+/// A slot for one instance that stays: it cannot run again with more, and others may stay beside it.
+fn slots(program: &Program, max_memory: Option<u64>) -> Result<Slots, Error> {
+    let (device, compiled) = (program.device(), program.compiled());
+    let bounds = Bounds::new(device, compiled, max_memory, &Limits::default())?;
+    let allowance = bounds.resident(compiled, device.free_bytes()?);
+    let mut batch = Slots::new(program, 1, bounds.sizes(compiled, allowance, true)?, allowance.stack)?;
+    batch.lower_stack_if_need_be();
+    Ok(batch)
+}
+
+/// What an instance holds, by its program's numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) globals: Vec<u128>,
+    pub(crate) tables: Vec<Vec<u64>>,
+    pub(crate) memories: Vec<Vec<u8>>,
+    /// What is left of segments.
+    pub(crate) data: Vec<u64>,
+    pub(crate) elements: Vec<u64>,
+    /// Exceptions that were given a number.
+    pub(crate) exceptions: u64,
+}

@@ -1,0 +1,340 @@
+//! Launches, one after the other, on a thread of their own.
+//!
+//! While one runs, whoever ordered it reads the results of the last and makes the next ready: the device waits for
+//! neither. An order comes with the [`LaunchSlot`] it is made on and brings it back when its launch has ended. There are two launch slots, so that one
+//! launch runs while another's results are read; who orders a third waits.
+//!
+//! The thread makes the slots when a launch needs them. Several launchers share a device's memory ([`SlotSpace`]): where it does not suffice, those that do not
+//! launch now give their slots up, and make them again at their next launch.
+
+use crate::bus::{BatchHost, Callers};
+use crate::inputs::Strings;
+use crate::outbox::Outboxes;
+use crate::slots::{LaunchBuffers, Run, Slots};
+use gpu_run_abi::Launch;
+use gpu_run_compiler::Error;
+use gpu_run_device::Buffer;
+use rustix::time::{ClockId, clock_gettime};
+use std::any::Any;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What a launch has to itself.
+pub struct LaunchSlot {
+    pub buffers: LaunchBuffers,
+    /// Stdin of all instances; grows.
+    pub inputs: Buffer,
+    /// Arguments and environment of the last launch: what comes after may have others.
+    pub strings: Option<Arc<Strings>>,
+    pub outboxes: Arc<Outboxes>,
+}
+
+/// EntryCall before every launch; what it gives is dropped after it.
+pub type Watch = Arc<dyn Fn() -> Box<dyn Any> + Send + Sync>;
+
+/// Makes slots for so many instances.
+pub type MakeSlots = Box<dyn Fn(u64) -> Result<Slots, Error> + Send>;
+type SharedSlots = Arc<Mutex<Option<Slots>>>;
+
+/// The thread that launches.
+pub struct Launcher {
+    orders: Mutex<Option<Sender<Placed>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// The slots of all launchers that share a device's memory.
+///
+/// Who makes slots takes the turn first, then its own slots, then the others'. Who launches has its own slots only, and waits for nobody else's.
+#[derive(Default)]
+pub struct SlotSpace {
+    turn: Mutex<()>,
+    all: Mutex<Vec<Weak<Mutex<Option<Slots>>>>>,
+}
+
+impl SlotSpace {
+    fn add(&self, slots: &SharedSlots) {
+        let mut all = lock(&self.all);
+        all.retain(|slots| slots.strong_count() > 0);
+        all.push(Arc::downgrade(slots));
+    }
+
+    /// Has all but these give up their memory, when their launches have ended. For who has the turn.
+    fn vacate(&self, except: Option<&SharedSlots>) {
+        let all: Vec<_> = lock(&self.all).iter().filter_map(Weak::upgrade).collect();
+        for slots in all.iter().filter(|slots| except.is_none_or(|except| !Arc::ptr_eq(slots, except))) {
+            drop(lock(slots).take());
+        }
+    }
+
+    /// Has all give up their memory, when their launches have ended.
+    pub fn vacate_all(&self) {
+        let _turn = lock(&self.turn);
+        self.vacate(None);
+    }
+}
+
+pub struct LaunchOrder {
+    pub launch_slot: Box<LaunchSlot>,
+    pub count: usize,
+    /// SharedSlots to make, if there are none.
+    pub slots: usize,
+    pub guests: Arc<dyn BatchHost>,
+    pub launch: Launch,
+    pub selector: u32,
+    pub stack: u32,
+    /// Memories are cleared before, up to this guest address.
+    pub cleared: u64,
+    pub timeout: Option<Duration>,
+    pub watch: Option<Watch>,
+}
+
+/// An order, and whom to tell.
+type Placed = (LaunchOrder, Sender<Reply>);
+type Reply = (Box<LaunchSlot>, Result<LaunchReport, LaunchError>);
+
+/// Why a launch did not end as one does.
+#[derive(Debug)]
+pub enum LaunchError {
+    /// The device has no memory for the slots: it was not begun.
+    NoSlots,
+    /// Nor for the stacks.
+    NoStack,
+    Failed(Error),
+}
+
+impl From<Error> for LaunchError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What the host knows of a launch that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchReport {
+    pub hostcalls: u64,
+    pub run: Duration,
+    /// What still ran was asked to end.
+    pub stopped: bool,
+    /// What of a processor that took, on this thread.
+    pub service: Duration,
+    /// What the slots take.
+    pub device_bytes: u64,
+}
+
+/// A launch that was ordered.
+pub struct PendingLaunch {
+    reply: Receiver<Reply>,
+}
+
+impl Launcher {
+    pub fn new(space: Arc<SlotSpace>, make: MakeSlots) -> Result<Self, Error> {
+        let (orders, received) = mpsc::channel();
+        let work = move || {
+            let slots = SharedSlots::default();
+            space.add(&slots);
+            let launcher = LaunchThread { space, slots, make };
+            launcher.launch_all(&received);
+        };
+        let thread = std::thread::Builder::new().name("gpu-run launches".into()).spawn(work);
+        let thread = thread.map_err(|e| Error::Internal(format!("cannot start a thread: {e}")))?;
+        Ok(Self { orders: Mutex::new(Some(orders)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Orders a launch of fresh instances. What still runs after its timeout is ended.
+    pub fn order(&self, order: LaunchOrder) -> Result<PendingLaunch, (Box<LaunchSlot>, Error)> {
+        let (reply, ordered) = mpsc::channel();
+        let orders = lock(&self.orders);
+        let refused = match &*orders {
+            Some(orders) => orders.send((order, reply)).err().map(|refused| refused.0.0),
+            None => Some(order),
+        };
+        match refused {
+            None => Ok(PendingLaunch { reply: ordered }),
+            Some(order) => Err((order.launch_slot, gone())),
+        }
+    }
+
+    /// Launches what was ordered, and nothing more: when this returns, the slots are free.
+    pub fn close(&self) {
+        lock(&self.orders).take();
+        let thread = lock(&self.thread).take();
+        // If it panicked, whoever waited for a reply was told.
+        let _ = thread.map(JoinHandle::join);
+    }
+}
+
+impl PendingLaunch {
+    /// Waits until the launch has ended. Without a launch slot, the thread is gone.
+    pub fn wait(self) -> (Option<Box<LaunchSlot>>, Result<LaunchReport, LaunchError>) {
+        match self.reply.recv() {
+            Ok((launch_slot, result)) => (Some(launch_slot), result),
+            Err(_) => (None, Err(gone().into())),
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::Internal("the thread that launches has ended".into())
+}
+
+/// What the thread has.
+struct LaunchThread {
+    space: Arc<SlotSpace>,
+    slots: SharedSlots,
+    make: MakeSlots,
+}
+
+impl LaunchThread {
+    fn launch_all(&self, orders: &Receiver<Placed>) {
+        for (order, reply) in orders {
+            let result = self.launch(&order);
+            tracing::debug!(count = order.count, ?result, "launch done");
+            // Nobody may care any more.
+            let _ = reply.send((order.launch_slot, result));
+        }
+    }
+
+    fn launch(&self, order: &LaunchOrder) -> Result<LaunchReport, LaunchError> {
+        let mut turn = None;
+        loop {
+            let mut slots = lock(&self.slots);
+            if slots.as_ref().is_none_or(|batch| batch.capacity() < order.count as u64) {
+                if turn.is_none() {
+                    drop(slots);
+                    turn = Some(lock(&self.space.turn));
+                    slots = lock(&self.slots);
+                }
+                drop(slots.take());
+                *slots = Some(self.make(order.slots)?);
+            }
+            let Some(batch) = &mut *slots else { return Err(LaunchError::NoSlots) };
+            match begin(batch, order) {
+                Err(error) if error.is_shortage() && turn.is_none() => {
+                    drop(slots);
+                    turn = Some(lock(&self.space.turn));
+                    self.space.vacate(Some(&self.slots));
+                }
+                Err(error) if error.is_shortage() => return Err(LaunchError::NoStack),
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    /// For who has the turn, and its own slots.
+    fn make(&self, capacity: usize) -> Result<Slots, LaunchError> {
+        let make = || match (self.make)(capacity as u64) {
+            Err(error) if error.is_shortage() => Err(LaunchError::NoSlots),
+            made => Ok(made?),
+        };
+        match make() {
+            Err(LaunchError::NoSlots) => {
+                self.space.vacate(Some(&self.slots));
+                make()
+            }
+            made => made,
+        }
+    }
+}
+
+fn begin(batch: &mut Slots, order: &LaunchOrder) -> Result<LaunchReport, Error> {
+    batch.set_stack(order.stack);
+    batch.clear(order.count as u64, order.cleared)?;
+    order.launch_slot.buffers.write(&batch.describe(Launch { cleared: order.cleared, ..order.launch }))?;
+    let watched = order.watch.as_ref().map(|watch| watch());
+    let busy = processor_time();
+    let deadline = order.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let guests = Callers::Batch(order.count, order.guests.clone());
+    let (_, hostcalls) = batch.launch(Run::fresh(order.selector, deadline), guests, &order.launch_slot.buffers)?;
+    drop(watched);
+    Ok(LaunchReport {
+        hostcalls,
+        run: batch.ran(),
+        stopped: batch.stopped(),
+        service: processor_time().saturating_sub(busy),
+        device_bytes: batch.device_bytes(),
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What this thread has had of a processor.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// The launch slots there are; made when they are needed, so that one batch alone costs one.
+#[derive(Default)]
+pub struct LaunchSlots {
+    state: Mutex<Free>,
+    returned: Condvar,
+}
+
+/// How many there can be.
+const MAX_LAUNCH_SLOTS: usize = 2;
+
+#[derive(Default)]
+#[allow(clippy::vec_box)] // a launch slot is boxed everywhere: it travels through channels and errors
+struct Free {
+    /// Those that no launch is made on.
+    launch_slots: Vec<Box<LaunchSlot>>,
+    made: usize,
+    /// Those that never come back.
+    lost: usize,
+}
+
+impl LaunchSlots {
+    /// One of them; waits until there is one.
+    pub fn take(&self, make: impl FnOnce() -> Result<LaunchSlot, Error>) -> Result<Box<LaunchSlot>, Error> {
+        let none = |free: &mut Free| free.launch_slots.is_empty() && free.made == MAX_LAUNCH_SLOTS && free.lost == 0;
+        let state = self.returned.wait_while(self.lock(), none).unwrap_or_else(PoisonError::into_inner);
+        self.take_from(state, make).unwrap_or_else(|| Err(gone()))
+    }
+
+    /// One, if there is one now.
+    pub fn take_now(&self, make: impl FnOnce() -> Result<LaunchSlot, Error>) -> Option<Result<Box<LaunchSlot>, Error>> {
+        self.take_from(self.lock(), make)
+    }
+
+    fn take_from(
+        &self,
+        mut free: MutexGuard<'_, Free>,
+        make: impl FnOnce() -> Result<LaunchSlot, Error>,
+    ) -> Option<Result<Box<LaunchSlot>, Error>> {
+        if let Some(launch_slot) = free.launch_slots.pop() {
+            return Some(Ok(launch_slot));
+        }
+        if free.made == MAX_LAUNCH_SLOTS {
+            return None;
+        }
+        free.made += 1;
+        drop(free);
+        Some(make().map(Box::new).inspect_err(|_| {
+            self.lock().made -= 1;
+            self.returned.notify_all();
+        }))
+    }
+
+    /// Brings one back; `None` is one that went with its thread.
+    pub fn put(&self, launch_slot: Option<Box<LaunchSlot>>) {
+        let mut free = self.lock();
+        free.lost += usize::from(launch_slot.is_none());
+        free.launch_slots.extend(launch_slot);
+        drop(free);
+        self.returned.notify_all();
+    }
+
+    /// Waits until all are back.
+    pub fn wait_for_all(&self) {
+        let away = |free: &mut Free| free.launch_slots.len() + free.lost < free.made;
+        drop(self.returned.wait_while(self.lock(), away));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Free> {
+        lock(&self.state)
+    }
+}

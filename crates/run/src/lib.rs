@@ -1,0 +1,28 @@
+//! Instances of a program on a device: slots, launches, host calls, endings.
+//!
+//! [`run`] runs one instance for each context, [`Instance`] is one that stays, [`Linker`] has several that share things. `gpu-run-map` runs
+//! many more, on the modules that are public here.
+
+#![allow(missing_debug_implementations)] // the public modules are parts for `gpu-run-map`, and most of them are device memory
+
+pub mod allowance;
+pub mod bus;
+pub mod inputs;
+mod instance;
+mod instances;
+pub mod launcher;
+mod linker;
+pub mod outbox;
+pub mod outcome;
+pub mod slots;
+pub mod stage;
+pub mod transcript;
+
+pub use allowance::{Allowance, Denied, Limits};
+pub use inputs::Job;
+pub use instance::Instance;
+pub use instances::run;
+pub use launcher::Watch;
+pub use linker::{InstanceId, Linker, Prepared, Settings};
+pub use outcome::{End, Outcome, RunOptions, RunStats};
+pub use stage::Extent;

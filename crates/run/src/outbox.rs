@@ -1,0 +1,315 @@
+//! What instances wrote to stdout and stderr without asking: `abi::launch` describes an outbox and its annex.
+
+use gpu_run_abi::launch::local;
+use gpu_run_device::{Buffer, Device, Result, Shared, Tray};
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One for each slot, in memory both sides see; and their annexes, in the device's.
+#[derive(Debug)]
+pub struct Outboxes {
+    shared: Shared,
+    bytes: u64,
+    annexes: Option<Annexes>,
+    annex_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Annexes {
+    memory: Buffer,
+    trays: Arc<Trays>,
+}
+
+/// Where annexes go on their way to the host: one for each thread that reads some.
+///
+/// All are made before the first launch that has annexes, and none goes before the last: a GPU frees such memory when no kernel runs, and a kernel may wait for who reads an annex.
+#[derive(Debug, Default)]
+pub struct Trays {
+    free: Mutex<Vec<Tray>>,
+    /// How many there are.
+    made: Mutex<usize>,
+    returned: Condvar,
+}
+
+/// Annexes that are read together take no more than this.
+const TRAY: u64 = 4 << 20;
+/// So much between two of them is read in vain: to ask for the second by itself takes as long.
+const GAP: u64 = 512 << 10;
+/// No more are of use: together they empty trays faster than one is filled.
+const MOST_TRAYS: usize = 16;
+
+impl Trays {
+    /// Makes them, if there are none.
+    fn prepare(&self, device: &dyn Device) -> Result<()> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_TRAYS);
+        while *made < wanted {
+            match device.tray(TRAY) {
+                Ok(tray) => self.free().push(tray),
+                // Fewer do, too.
+                Err(_) if *made > 0 => break,
+                Err(error) => return Err(error),
+            }
+            *made += 1;
+        }
+        Ok(())
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Tray>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One that is free, or will be.
+    fn take(&self) -> Tray {
+        let mut free = self.free();
+        loop {
+            match free.pop() {
+                Some(tray) => return tray,
+                None => free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn put(&self, tray: Tray) {
+        self.free().push(tray);
+        self.returned.notify_one();
+    }
+}
+
+/// Reads outboxes one after the other, each with its annex. A thread has one at a time: another one may have to wait for its tray.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    outboxes: &'a Outboxes,
+    /// Annexes from this slot's on are not read ahead.
+    end: u64,
+    /// What was in the outbox that was read last, and in its annex, if that is longer than a tray.
+    bytes: Vec<u8>,
+    long: Vec<u8>,
+    tray: Option<Tray>,
+    /// What of the annexes is on the tray.
+    on_tray: Range<u64>,
+}
+
+impl Reader<'_> {
+    /// What the slot's instance wrote. No length is believed.
+    pub fn read(&mut self, slot: u64) -> Result<Records<'_>> {
+        let Outboxes { shared, bytes: size, annex_bytes, .. } = self.outboxes;
+        let first = slot * size;
+        let used = u64::from(shared.load_u32(first + local::OUTBOX_USED)).min(*size);
+        self.bytes.resize(used.saturating_sub(local::OUTBOX_HEAD) as usize, 0);
+        shared.read(first + local::OUTBOX_HEAD, &mut self.bytes);
+        let begin = slot * annex_bytes;
+        let annex = begin..begin + self.outboxes.annexed(slot);
+        if !annex.is_empty() {
+            self.fetch(slot, annex.clone())?;
+        }
+        Ok(Records { rest: &self.bytes, annex: self.fetched(annex) })
+    }
+
+    /// Has a slot's annex at hand.
+    fn fetch(&mut self, slot: u64, annex: Range<u64>) -> Result<()> {
+        let Some(annexes) = &self.outboxes.annexes else { return Ok(()) };
+        let tray = self.tray.get_or_insert_with(|| annexes.trays.take());
+        if self.on_tray.start <= annex.start && annex.end <= self.on_tray.end {
+            return Ok(());
+        }
+        self.on_tray = 0..0;
+        if annex.end - annex.start <= TRAY {
+            let together = annex.start..self.outboxes.worth_reading(slot..self.end);
+            tray.fetch(&annexes.memory, together.start, together.end - together.start)?;
+            self.on_tray = together;
+            return Ok(());
+        }
+        self.long.clear();
+        for at in annex.clone().step_by(TRAY as usize) {
+            let part = tray.fetch(&annexes.memory, at, TRAY.min(annex.end - at))?;
+            self.long.extend_from_slice(part);
+        }
+        Ok(())
+    }
+
+    fn fetched(&self, annex: Range<u64>) -> &[u8] {
+        let length = annex.end - annex.start;
+        match &self.tray {
+            _ if length == 0 => &[],
+            Some(tray) if length <= TRAY => {
+                &tray.bytes()[(annex.start - self.on_tray.start) as usize..][..length as usize]
+            }
+            _ => &self.long,
+        }
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        if let (Some(tray), Some(annexes)) = (self.tray.take(), &self.outboxes.annexes) {
+            annexes.trays.put(tray);
+        }
+    }
+}
+
+/// How small and how large one is.
+const BYTES: [u64; 2] = [512, 16 << 10];
+
+/// One write of an instance.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    pub is_stderr: bool,
+    pub bytes: &'a [u8],
+}
+
+impl Outboxes {
+    /// `total` is about what all outboxes take together; each has an annex of so many bytes.
+    pub fn new(device: &dyn Device, slots: u64, total: u64, annex_bytes: u64, trays: &Arc<Trays>) -> Result<Self> {
+        let bytes = (total / slots.max(1)).clamp(BYTES[0], BYTES[1]) & !63;
+        let annexes = match annex_bytes {
+            0 => None,
+            _ => {
+                trays.prepare(device)?;
+                Some(Annexes { memory: device.allocate(slots * annex_bytes)?, trays: trays.clone() })
+            }
+        };
+        Ok(Self { shared: device.share(slots * bytes)?, bytes, annexes, annex_bytes })
+    }
+
+    /// What the device knows slot 0's by, and the size of one.
+    pub fn place(&self) -> (u64, u64) {
+        (self.shared.address(), self.bytes)
+    }
+
+    /// The same of the annexes.
+    pub fn annex(&self) -> (u64, u64) {
+        self.annexes.as_ref().map_or((0, 0), |annexes| (annexes.memory.address(), self.annex_bytes))
+    }
+
+    /// Bytes that an instance can write without asking.
+    pub fn room(&self) -> u64 {
+        self.bytes - local::OUTBOX_HEAD + self.annex_bytes
+    }
+
+    /// Bytes of stdin the slot's instance has not read yet.
+    pub fn stdin_left(&self, slot: u64) -> u32 {
+        self.shared.load_u32(slot * self.bytes + local::OUTBOX_STDIN_LEFT)
+    }
+
+    /// For slots before this one.
+    pub fn reader(&self, end: u64) -> Reader<'_> {
+        Reader { outboxes: self, end, bytes: Vec::new(), long: Vec::new(), tray: None, on_tray: 0..0 }
+    }
+
+    /// Bytes in a slot's annex.
+    fn annexed(&self, slot: u64) -> u64 {
+        u64::from(self.shared.load_u32(slot * self.bytes + local::OUTBOX_ANNEX_USED)).min(self.annex_bytes)
+    }
+
+    /// Where what is read ends, if the first slot's annex is, and with it those behind it that are near.
+    fn worth_reading(&self, slots: Range<u64>) -> u64 {
+        let used = |slot: u64| slot * self.annex_bytes..slot * self.annex_bytes + self.annexed(slot);
+        let Range { start, mut end } = used(slots.start);
+        for next in (slots.start + 1..slots.end).map(used).filter(|next| !next.is_empty()) {
+            if next.end - start > TRAY || next.start - end > GAP {
+                break;
+            }
+            end = next.end;
+        }
+        end
+    }
+
+    /// Leaves the slot's empty, for an instance that goes on.
+    pub fn clear(&self, slot: u64) {
+        self.shared.store_u64(slot * self.bytes + local::OUTBOX_USED, local::OUTBOX_EMPTY);
+    }
+}
+
+/// The writes in an outbox, in order, then those in its annex.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    rest: &'a [u8],
+    annex: &'a [u8],
+}
+
+impl Records<'_> {
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty() && self.annex.is_empty()
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        if self.rest.is_empty() {
+            self.rest = std::mem::take(&mut self.annex);
+        }
+        let (head, rest) = self.rest.split_first_chunk()?;
+        let head = u32::from_le_bytes(*head);
+        let (bytes, _) = rest.split_at_checked((head & !local::STDERR) as usize)?;
+        self.rest = rest.get(bytes.len().next_multiple_of(4)..).unwrap_or_default();
+        Some(Record { is_stderr: head & local::STDERR != 0, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // in a test, that is an assertion
+    use super::*;
+
+    /// Where the reads end that begin at each of so many slots, but for the last.
+    fn ends(annex: u64, used: &[u64]) -> Vec<u64> {
+        let slots = used.len() as u64;
+        let outboxes = Outboxes::new(&*gpu_run_device::open("cpu").unwrap(), slots, 0, annex, &Arc::default()).unwrap();
+        for (slot, used) in (0..).zip(used) {
+            outboxes.shared.store_u32(slot * outboxes.bytes + local::OUTBOX_ANNEX_USED, *used as u32);
+        }
+        (0..slots - 1).map(|slot| outboxes.worth_reading(slot..slots - 1)).collect()
+    }
+
+    #[test]
+    fn annexes_are_read_together_while_they_are_near_and_fit_the_tray() {
+        let annex = TRAY / 8 * 3;
+        let ended = ends(annex, &[annex, annex - GAP, annex, annex - GAP - 4, annex * 2, 0]);
+        // The third does not fit beside the first, the fourth ends too far from the fifth, the fifth has no more than there is, and the sixth is not asked for.
+        let (second, fourth) = (2 * annex - GAP, 4 * annex - GAP - 4);
+        assert_eq!(ended, [second, fourth, fourth, fourth, 5 * annex]);
+    }
+
+    #[test]
+    fn small_annexes_are_read_together_however_empty_they_are() {
+        let ended = ends(4096, &[1028, 0, 4, 0, 0, 1028, 0, 0]);
+        assert_eq!(ended, [[5 * 4096 + 1028; 6].as_slice(), &[6 * 4096]].concat());
+    }
+
+    #[test]
+    fn an_annex_longer_than_a_tray_is_read_whole_and_so_are_its_neighbours() {
+        let annex = 2 * TRAY + 4096;
+        let outboxes = Outboxes::new(&*gpu_run_device::open("cpu").unwrap(), 3, 0, annex, &Arc::default()).unwrap();
+        let written = |slot: u64, length: u64| -> Vec<u8> { (0..length).map(|at| (at * 7 + slot) as u8).collect() };
+        let lengths = [5000, annex - 4, TRAY];
+        for (slot, length) in (0..).zip(lengths) {
+            let used = length + local::RECORD_HEAD;
+            let record = [&(length as u32).to_le_bytes()[..], &written(slot, length)].concat();
+            outboxes.annexes.as_ref().unwrap().memory.write(slot * annex, &record[..used.min(annex) as usize]).unwrap();
+            outboxes.shared.store_u32(slot * outboxes.bytes + local::OUTBOX_ANNEX_USED, used as u32);
+        }
+        let mut reader = outboxes.reader(3);
+        // The second one is not on the tray: what was there is not taken for it, nor for the first.
+        for slot in [0, 1, 0, 2, 1] {
+            let records = reader.read(slot).unwrap();
+            let bytes: Vec<_> = records.flat_map(|record| record.bytes.to_vec()).collect();
+            assert!(bytes == written(slot, lengths[slot as usize]), "of slot {slot}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_claims_more_than_there_is_ends_the_outbox() {
+        let record = |head: u32, bytes: &[u8]| [&head.to_le_bytes(), bytes].concat();
+        let good = [record(5, b"hello\0\0\0"), record(local::record(true, 2), b"no")].concat();
+        let seen = |bytes: &[u8]| -> Vec<(bool, Vec<u8>)> {
+            Records { rest: bytes, annex: &[] }.map(|record| (record.is_stderr, record.bytes.to_vec())).collect()
+        };
+        assert_eq!(seen(&good), [(false, b"hello".to_vec()), (true, b"no".to_vec())]);
+        let bad = [good.clone(), vec![0; 2], record(1 << 30, b"x")].concat();
+        assert_eq!(seen(&bad), [(false, b"hello".to_vec()), (true, b"no".to_vec())]);
+        assert_eq!(seen(&[1, 2, 3]), []);
+    }
+}

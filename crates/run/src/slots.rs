@@ -1,0 +1,397 @@
+//! Slots on a device: room for a number of instances, set up, run and read back together.
+
+use crate::allowance::{MemoryRoom, Sizes};
+use crate::bus::{Bus, Callers};
+use gpu_run_abi::launch::{self, Ending};
+use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
+use gpu_run_abi::{Header, Launch};
+use gpu_run_compiler::{Compiled, Error, Program};
+use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
+use gpu_run_wasi::Context;
+use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
+use rustix::time::{ClockId, clock_gettime};
+use std::mem::offset_of;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// What part of a thread's stack is kept for frames that do not look how much is left.
+const STACK_RESERVE: u32 = 16;
+/// The least stack that is worth a launch.
+const LEAST_STACK: u32 = 2 << 10;
+/// Cells of an interleaved slot that are read at once.
+const CELLS: usize = 1 << 14;
+/// Warps of a processor that run at a time; the others wait.
+const SCHEDULERS: u64 = 4;
+
+pub struct Slots {
+    module: Arc<dyn Module>,
+    compiled: Arc<Compiled>,
+    capacity: u64,
+    sizes: Sizes,
+    slots: Buffer,
+    /// Kept for the addresses in the image.
+    _constants: Option<Buffer>,
+    /// What fresh instances are made of, and where in it the arguments are.
+    image: Image,
+    /// Kept for its address in the image: the ring's counter, which goes on from launch to launch.
+    _ticket: Buffer,
+    bus: Bus,
+    stack_bytes: u32,
+    lowers_stack: bool,
+    processors: u64,
+    /// Slots that a launch has used.
+    used: u64,
+    /// Threads of a block, where that is not left to the layout.
+    lanes: Option<u32>,
+    /// How long the last launch ran.
+    ran: Duration,
+}
+
+/// What a launch has to itself: with two of these, the next is made ready while the results of the last are read.
+pub struct LaunchBuffers {
+    /// The `abi::Launch`.
+    launch: Buffer,
+    endings: Buffer,
+    /// The endings again, where the host can read them.
+    seen: Shared,
+}
+
+/// The image of `abi::launch`.
+struct Image {
+    buffer: Buffer,
+    pieces: u64,
+    arguments: u64,
+}
+
+/// What a launch does.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Position of the entry; past the last one: none.
+    pub selector: u32,
+    /// Make the slots fresh instances first.
+    pub fresh: bool,
+    /// Call the module's start function first.
+    pub start: bool,
+    pub deadline: Option<Instant>,
+}
+
+impl Run {
+    /// Fresh instances that call the entry.
+    pub fn fresh(selector: u32, deadline: Option<Instant>) -> Self {
+        Self { selector, fresh: true, start: true, deadline }
+    }
+}
+
+impl Slots {
+    /// Room for `capacity` instances.
+    pub fn new(program: &Program, capacity: u64, sizes: Sizes, stack_bytes: u32) -> Result<Self, Error> {
+        let (device, module, compiled) = (program.device(), program.module().clone(), program.compiled().clone());
+        let properties = device.properties();
+        let slots = device.allocate(compiled.layout.slots(capacity).saturating_mul(sizes.slot_bytes))?;
+        let constants = match compiled.initial.constants.is_empty() {
+            true => None,
+            false => Some(device.allocate_filled(&compiled.initial.constants)?),
+        };
+        let (ticket, bus) = (device.allocate(WORD)?, Bus::new(device, capacity)?);
+        let memory_bytes = compiled.initial.memories.first().map_or(0, |memory| memory.length);
+        let header = Header {
+            memory_bytes,
+            memory_fast: memory_bytes.saturating_sub(GUARD),
+            memory_limit: sizes.memories.first().map_or(0, |room| compiled.slots.room(room.limit)),
+            growth_left: sizes.growth_left,
+            stop: bus.stop_address(),
+            ring: bus.ring_address(),
+            ring_ticket: ticket.address(),
+            ring_mask: bus.ring_mask(),
+            port_payload: bus.payload(),
+            constants: constants.as_ref().map_or(0, Buffer::address),
+            ..Header::default()
+        };
+        let image = image(device, &compiled, &header, &sizes.memories)?;
+        Ok(Self {
+            module,
+            capacity,
+            sizes,
+            slots,
+            _constants: constants,
+            image,
+            _ticket: ticket,
+            bus,
+            stack_bytes,
+            lowers_stack: false,
+            used: 0,
+            processors: u64::from(properties.processors),
+            lanes: None,
+            ran: Duration::ZERO,
+            compiled,
+        })
+    }
+
+    /// Only so many lanes of a warp run an instance: those of programs whose lanes soon part do better with more warps.
+    pub fn set_lanes(&mut self, lanes: Option<u32>) {
+        self.lanes = lanes;
+    }
+
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Launches that the device has no memory for have a smaller stack.
+    pub fn lower_stack_if_need_be(&mut self) {
+        self.lowers_stack = true;
+    }
+
+    /// With another stack from the next launch on.
+    pub fn set_stack(&mut self, stack_bytes: u32) {
+        self.stack_bytes = stack_bytes;
+    }
+
+    /// Clears what the next so many instances would have to, up to a guest address, before they begin: the device does it faster.
+    pub fn clear(&self, count: u64, end: u64) -> Result<(), Error> {
+        let layout = self.compiled.layout;
+        let Some(MemoryRoom { at, limit, low }) = self.sizes.memories.first().copied() else { return Ok(()) };
+        let used = layout.slots(count.min(self.used));
+        let bytes = end.min(limit).saturating_sub(low);
+        if used == 0 || bytes == 0 {
+            return Ok(());
+        }
+        let spread = layout.spread();
+        let rows =
+            Rows { at: at * spread, len: bytes * spread, pitch: self.sizes.slot_bytes * spread, count: used / spread };
+        Ok(self.slots.zero_rows(rows)?)
+    }
+
+    pub fn device_bytes(&self) -> u64 {
+        self.slots.len()
+    }
+
+    /// The arguments of the entry, for instances made from now on.
+    pub fn set_arguments(&self, words: &[u64]) -> Result<(), Error> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        match bytes.is_empty() {
+            true => Ok(()),
+            false => Ok(self.image.buffer.write(self.image.arguments, &bytes)?),
+        }
+    }
+
+    /// What all launches here have in common, and what the device is to do by itself in this one.
+    pub fn describe(&self, local: Launch) -> Launch {
+        let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
+        let (ports, port_bytes) = (self.bus.ports_address(), self.bus.port_bytes());
+        Launch { image, pieces, ports, port_bytes, ..local }
+    }
+
+    /// Runs the instances in slots from 0 on, and gathers how they ended. `buffers` were told what to do. Gives back the contexts, and the number of host
+    /// calls.
+    pub fn launch(&mut self, run: Run, guests: Callers, buffers: &LaunchBuffers) -> Result<(Vec<Context>, u64), Error> {
+        let count = guests.count() as u64;
+        assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
+        self.bus.begin(guests, run.deadline)?;
+        let flags = if run.fresh { FRESH } else { 0 } | if run.start && self.compiled.has_start { START } else { 0 };
+        self.used = self.used.max(count);
+        buffers.set_clock()?;
+        let (bus, began) = (&self.bus, OnceLock::new());
+        let serve = || {
+            // Before, it may have waited for other launches to end.
+            began.get_or_init(Instant::now);
+            bus.service()
+        };
+        let mut stack_bytes = self.stack_bytes;
+        let result = loop {
+            let args = [
+                Arg::U64(self.slots.address()),
+                Arg::U64(self.sizes.slot_bytes),
+                Arg::U32(count as u32),
+                Arg::U32(run.selector),
+                Arg::U32(flags),
+                Arg::U32(stack_bytes - stack_bytes / STACK_RESERVE),
+                Arg::U64(buffers.launch.address()),
+            ];
+            match self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve) {
+                Err(DeviceError::OutOfMemory { .. }) if self.lowers_stack && stack_bytes > LEAST_STACK => {
+                    stack_bytes /= 2
+                }
+                result => break result,
+            }
+        };
+        self.stack_bytes = stack_bytes;
+        let ended = self.bus.end();
+        result?;
+        let args = [
+            Arg::U64(self.slots.address()),
+            Arg::U64(self.sizes.slot_bytes),
+            Arg::U32(count as u32),
+            Arg::U64(buffers.endings.address()),
+            Arg::U32(words(self.compiled.results(run.selector)) as u32),
+        ];
+        self.module.run(ENDINGS, self.grid(count, self.stack_bytes), &args, &|| false)?;
+        self.ran = began.get().map_or(Duration::ZERO, Instant::elapsed);
+        Ok(ended)
+    }
+
+    pub fn ran(&self) -> Duration {
+        self.ran
+    }
+
+    /// One thread for each of the first slots.
+    fn grid(&self, count: u64, stack_bytes: u32) -> Grid {
+        // Few instances spread over the processors, one in each of as many warps as run at a time: lanes that part take turns.
+        let threads = (count / (SCHEDULERS * self.processors).max(1)).clamp(1, WARP);
+        let threads = self.lanes.map_or(threads, |lanes| u64::from(lanes).clamp(1, WARP));
+        let stack_bytes = stack_bytes + self.compiled.slots.own as u32;
+        Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes }
+    }
+
+    pub fn stopped(&self) -> bool {
+        self.bus.stopped()
+    }
+
+    fn offset(&self, slot: u64, at: u64) -> u64 {
+        self.compiled.layout.slot(slot, self.sizes.slot_bytes) + self.compiled.layout.offset(at)
+    }
+
+    pub fn write_word(&self, slot: u64, at: u64, word: u64) -> Result<(), Error> {
+        let cell = self.compiled.layout.cell();
+        for (at, bytes) in (at..).step_by(cell as usize).zip(word.to_le_bytes().chunks(cell as usize)) {
+            self.slots.write(self.offset(slot, at), bytes)?;
+        }
+        Ok(())
+    }
+
+    pub fn read_word(&self, slot: u64, at: u64) -> Result<u64, Error> {
+        let mut bytes = [0; WORD as usize];
+        self.read(slot, at, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Bytes of a slot, from the beginning of a cell on.
+    fn read(&self, slot: u64, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let layout = self.compiled.layout;
+        if layout.spread() == 1 {
+            return Ok(self.slots.read(self.offset(slot, at), bytes)?);
+        }
+        // What lies between, other slots' cells, is read along: a transfer takes longer than its bytes.
+        let (cell, stride) = (layout.cell() as usize, layout.stride() as usize);
+        let mut seen = Vec::new();
+        for (i, part) in bytes.chunks_mut(CELLS * cell).enumerate() {
+            let from = self.offset(slot, at + (i * CELLS * cell) as u64);
+            seen.resize((part.len().div_ceil(cell) - 1) * stride + cell, 0);
+            self.slots.read(from, &mut seen)?;
+            for (to, from) in part.chunks_mut(cell).zip(seen.chunks(stride)) {
+                to.copy_from_slice(&from[..to.len()]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Words of a slot.
+    pub fn read_words(&self, slot: u64, at: u64, count: usize) -> Result<Vec<u64>, Error> {
+        let mut bytes = vec![0; count * WORD as usize];
+        self.read(slot, at, &mut bytes)?;
+        Ok(bytes.as_chunks::<{ WORD as usize }>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    /// A memory of the instance in `slot`, as far as it reaches now.
+    pub fn read_memory(&self, slot: u64, index: usize) -> Result<Vec<u8>, Error> {
+        let Some(room) = self.sizes.memories.get(index) else { return Ok(Vec::new()) };
+        let side = index.checked_sub(1).and_then(|side| self.compiled.slots.memories.get(side));
+        let length = self.read_word(slot, side.map_or(field::MEMORY_BYTES, |place| place.length))?.min(room.limit);
+        let mut memory = vec![0; length as usize];
+        let low = room.low.min(length) as usize;
+        self.read(slot, room.at, &mut memory[low..])?;
+        Ok(memory)
+    }
+}
+
+impl LaunchBuffers {
+    /// For launches of so many instances.
+    pub fn new(device: &dyn Device, compiled: &Compiled, capacity: usize) -> Result<Self, Error> {
+        let results = compiled.entries.iter().map(|e| words(&e.ty.results)).max().unwrap_or(0) as usize;
+        let bytes = capacity as u64 * ending_bytes(results);
+        let (launch, endings) = (device.allocate(Launch::BYTES)?, device.allocate(bytes)?);
+        Ok(Self { launch, endings, seen: device.share(bytes)? })
+    }
+
+    pub fn write(&self, launch: &Launch) -> Result<(), Error> {
+        Ok(self.launch.write(0, launch.bytes())?)
+    }
+
+    /// Tells the launch that comes now what time it is.
+    fn set_clock(&self) -> Result<(), Error> {
+        let now = clock_gettime(ClockId::Monotonic);
+        let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        const { assert!(launch::offset::CLOCK_DEVICE == launch::offset::CLOCK_HOST + WORD) };
+        let words = [now, u64::MAX].map(u64::to_le_bytes);
+        Ok(self.launch.write(launch::offset::CLOCK_HOST, words.as_flattened())?)
+    }
+
+    /// How the instances of the first slots ended, once their launch has: each with so many words of results.
+    pub fn endings(&self, count: usize, results: usize) -> Result<Endings<'_>, Error> {
+        self.endings.read_to(0, &self.seen, 0, count as u64 * ending_bytes(results))?;
+        Ok(Endings { seen: &self.seen, bytes: ending_bytes(results) })
+    }
+}
+
+/// Bytes of an ending with so many words of results.
+fn ending_bytes(results: usize) -> u64 {
+    size_of::<Ending>() as u64 + WORD * results as u64
+}
+
+/// How instances ended, slot by slot.
+pub struct Endings<'a> {
+    seen: &'a Shared,
+    bytes: u64,
+}
+
+impl Endings<'_> {
+    pub fn get(&self, slot: usize) -> Ending {
+        let word = |at: usize| self.seen.load_u64(slot as u64 * self.bytes + at as u64);
+        Ending {
+            status: word(offset_of!(Ending, status)),
+            trap: word(offset_of!(Ending, trap)),
+            exit_code: word(offset_of!(Ending, exit_code)),
+            memory_bytes: word(offset_of!(Ending, memory_bytes)),
+            growth_refused: word(offset_of!(Ending, growth_refused)),
+        }
+    }
+
+    /// A word of the entry's results.
+    pub fn result(&self, slot: usize, index: usize) -> u64 {
+        self.seen.load_u64(slot as u64 * self.bytes + ending_bytes(index))
+    }
+}
+
+/// What a fresh instance holds, in pieces: where in the slot, how many words, the words.
+fn image(device: &dyn Device, compiled: &Compiled, header: &Header, rooms: &[MemoryRoom]) -> Result<Image, Error> {
+    let (initial, slots) = (&compiled.initial, &compiled.slots);
+    let mut fixed = vec![0u64; (slots.end / WORD) as usize];
+    fixed[..header.words().len()].copy_from_slice(header.words());
+    let mut set = |at: u64, word: u64| fixed[(at / WORD) as usize] = word;
+    for (at, word) in &initial.words {
+        set(*at, *word);
+    }
+    for (place, elements) in slots.tables.iter().zip(&initial.tables) {
+        set(place.length, elements.len() as u64);
+    }
+    let beside = rooms.iter().zip(&initial.memories).skip(1);
+    for (place, (room, memory)) in slots.memories.iter().zip(beside) {
+        set(place.length, memory.length);
+        set(place.limit, room.limit);
+        set(place.base, compiled.layout.offset(room.at));
+    }
+    let tables = slots.tables.iter().zip(&initial.tables).map(|(place, elements)| (place.at, elements));
+    let memories = rooms
+        .iter()
+        .zip(&initial.memories)
+        .flat_map(|(room, memory)| memory.pieces.iter().map(|(at, words)| (room.at + at - room.low, words)));
+    let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memories).collect();
+    let words =
+        pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    // The fixed part is the first piece, behind its own two words.
+    Ok(Image {
+        buffer: device.allocate_filled(&bytes)?,
+        pieces: pieces.len() as u64,
+        arguments: 2 * WORD + slots.arguments,
+    })
+}

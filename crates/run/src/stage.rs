@@ -1,0 +1,571 @@
+//! Where instances run: builds of one program, each with slots for a number of instances that have the same [`Allowance`].
+//!
+//! A [`Plan`] says how instances are to run, a [`Stage`] runs them so. What a stage cannot finish has another plan ([`Stages::after`]): more
+//! memory, a deeper stack, fewer others beside it, exact checks. The last plan there is, is one that denies nothing but what nobody can have.
+
+use crate::allowance::{Allowance, Bounds, Lack, Limits};
+use crate::inputs::Inputs;
+use crate::launcher::{LaunchError, LaunchSlot, LaunchSlots, Launcher, SlotSpace};
+use crate::outbox::{Outboxes, Trays};
+use crate::slots::{LaunchBuffers, Slots};
+use gpu_run_abi::Layout;
+use gpu_run_abi::layout::{PAGE, WORD};
+use gpu_run_compiler::{APART_LANES, Error, Program, Sibling};
+use gpu_run_device::{Device, Patience, Properties, cpu, describe_holders};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How much of a device the instances of a program take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    /// Instances at once, if the device has memory for them.
+    pub capacity: usize,
+    /// Bytes that an instance's memories and tables may have together.
+    pub max_memory: Option<u64>,
+    /// Lanes of a warp that run an instance, if not all do.
+    pub lanes: Option<u32>,
+    /// What instances were found to need, earlier.
+    pub learned: Option<Allowance>,
+    pub limits: Limits,
+}
+
+/// How instances are to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// In which build; the usual one, if in no other.
+    pub build: Option<Sibling>,
+    pub allowance: Allowance,
+    /// Beside how many others at most.
+    pub at_once: usize,
+    /// There is no other plan after this: who lacks something is refused it.
+    pub is_last: bool,
+}
+
+impl Plan {
+    pub fn is_on_host(&self) -> bool {
+        self.build == Some(Sibling::OnHost)
+    }
+}
+
+/// Instances that run again side by side, for a start: few are expected.
+const AGAIN: usize = 1024;
+/// How many fewer run side by side, if what they share did not suffice.
+const FEWER: usize = 8;
+/// Instances that have all that one may have, side by side.
+const LAST_AT_ONCE: usize = 8;
+/// Bytes up to which memories of a warp's instances interleave: a larger one is by itself.
+const MAX_INTERLEAVED: u64 = 64 << 20;
+/// Instances are few if the device can hold so many times as many.
+const FEW: u64 = 16;
+/// Stages that are kept for what comes next.
+const MAX_STAGES: usize = 3;
+/// How long fewer run at once after the device had no memory for more: others may have left.
+const SHORT_FOR: Duration = Duration::from_secs(10);
+/// How soon it is looked whether they have.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+/// By how many fewer it is tried again where nothing says how many fit.
+const FEWER_SLOTS: usize = 2;
+/// What part of the free memory is too much for one warp where stacks want it.
+const MUCH: u64 = 16;
+/// Device memory that another build's code should find.
+const CODE_ROOM: u64 = 128 << 20;
+/// Instances that run on the host side by side, because the device has no stack for them.
+const ON_HOST: usize = 64;
+
+/// One build, its slots, and who launches there.
+pub struct Stage {
+    pub plan: Plan,
+    pub program: Arc<Program>,
+    pub launcher: Launcher,
+    pub launch_slots: LaunchSlots,
+    pub inputs: Mutex<Inputs>,
+    selector: u32,
+    /// Instances of a launch at most: fewer, once the device was seen to have no memory for more.
+    capacity: AtomicUsize,
+    /// When that was.
+    short_since: Mutex<Option<Instant>>,
+    /// Whether more than `capacity` would fit.
+    is_full: bool,
+    slot_bytes: u64,
+    /// What memory an instance had in the end, of those that ran last.
+    memory: AtomicU64,
+    /// What all outboxes take together.
+    outbox_bytes: u64,
+    trays: Arc<Trays>,
+}
+
+/// What instances call.
+#[derive(Clone, Debug, Default)]
+pub struct EntryCall {
+    pub selector: u32,
+    /// Its arguments.
+    pub words: Vec<u64>,
+}
+
+impl Stage {
+    pub fn selector(&self) -> u32 {
+        self.selector
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of stack that a launch asks for.
+    pub fn stack(&self) -> u32 {
+        self.plan.allowance.stack
+    }
+
+    /// Whether so many instances of such a plan run here.
+    fn is_for(&self, plan: Plan, wanted: usize, bounds: &Bounds) -> bool {
+        let Plan { build, allowance, is_last, .. } = self.plan;
+        let is_short = lock(&self.short_since).is_some();
+        let is_wide = match is_short {
+            true => !self.is_too_narrow(bounds),
+            false => {
+                self.capacity() == wanted || self.is_full && self.capacity() < wanted && !self.is_too_narrow(bounds)
+            }
+        };
+        is_wide && (build, allowance, is_last) == (plan.build, plan.allowance, plan.is_last)
+    }
+
+    /// Whether far more may fit by now than when the device had no memory for more: others have left, or it was long ago.
+    fn is_too_narrow(&self, bounds: &Bounds) -> bool {
+        let (compiled, device) = (self.program.compiled(), self.program.device());
+        let fits = |free| bounds.at_once_in(compiled, self.plan.allowance, free) >= 2 * self.capacity();
+        let short_for = lock(&self.short_since).map(|since| since.elapsed());
+        match short_for {
+            Some(time) => time >= SHORT_FOR || time >= LOOK_AFTER && device.free_bytes().is_ok_and(fits),
+            None => self.is_full && !self.plan.is_on_host() && fits(bounds.free),
+        }
+    }
+
+    /// Fewer at once from now on, if that is possible: as many as there seems to be memory for.
+    fn narrow(&self, fitting: usize) -> bool {
+        let capacity = self.capacity();
+        let fewer = if fitting < capacity { fitting.max(1) } else { capacity / FEWER_SLOTS };
+        if fewer == 0 || fewer == capacity {
+            return false;
+        }
+        tracing::info!(capacity, fewer, "the device has memory for fewer instances at once");
+        self.capacity.store(fewer, Ordering::Relaxed);
+        *lock(&self.short_since) = Some(Instant::now());
+        true
+    }
+
+    /// What memories instances had when they ended.
+    pub fn note_memory(&self, memories: &[u64]) {
+        let mean = memories.iter().sum::<u64>() / memories.len().max(1) as u64;
+        self.memory.store(mean, Ordering::Relaxed);
+    }
+
+    /// Up to which guest address memories are to be cleared before a launch: a GPU does that several times faster than instances that clear what the last ones left. Those that left
+    /// more than the mean clear the rest.
+    pub fn to_clear(&self) -> u64 {
+        let slots = &self.program.compiled().slots;
+        let end = self.memory.load(Ordering::Relaxed).next_multiple_of(PAGE);
+        let is_worth = slots.own == 0 && end.saturating_sub(slots.low) >= PAGE;
+        if is_worth && !self.program.device().properties().overcommits { end } else { 0 }
+    }
+
+    pub fn launch_slot(&self) -> Result<LaunchSlot, Error> {
+        let (device, slots) = (self.program.device(), self.capacity() as u64);
+        let annex_bytes = self.plan.allowance.output;
+        Ok(LaunchSlot {
+            buffers: LaunchBuffers::new(device, self.program.compiled(), self.capacity())?,
+            inputs: device.allocate(slots * 2 * WORD)?,
+            strings: None,
+            outboxes: Arc::new(Outboxes::new(device, slots, self.outbox_bytes, annex_bytes, &self.trays)?),
+        })
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // The slots' memory is free when this returns.
+        self.launcher.close();
+    }
+}
+
+/// All stages of a program.
+pub struct Stages {
+    program: Arc<Program>,
+    extent: Extent,
+    called: EntryCall,
+    bounds: Mutex<Bounds>,
+    space: Arc<SlotSpace>,
+    trays: Arc<Trays>,
+    programs: Mutex<HashMap<Sibling, Arc<Program>>>,
+    stages: Mutex<Vec<Arc<Stage>>>,
+    /// Whether some had to run on the host.
+    is_on_host: AtomicBool,
+    looked: Mutex<Instant>,
+    looked_for_stack: Mutex<Instant>,
+}
+
+/// How many run at once where so many found what they share used up.
+pub fn fewer(at_once: usize) -> usize {
+    (at_once / FEWER).max(1)
+}
+
+impl Stages {
+    pub fn new(program: Arc<Program>, extent: Extent, called: EntryCall) -> Result<Self, Error> {
+        let bounds = Bounds::new(program.device(), program.compiled(), extent.max_memory, &extent.limits)?;
+        Ok(Self {
+            program,
+            extent,
+            called,
+            bounds: Mutex::new(bounds),
+            space: Arc::default(),
+            trays: Arc::default(),
+            programs: Mutex::default(),
+            stages: Mutex::default(),
+            is_on_host: AtomicBool::default(),
+            looked: Mutex::new(Instant::now()),
+            looked_for_stack: Mutex::new(Instant::now()),
+        })
+    }
+
+    fn bounds(&self) -> MutexGuard<'_, Bounds> {
+        lock(&self.bounds)
+    }
+
+    /// What batches begin with.
+    pub fn first(&self) -> Plan {
+        let (compiled, count) = (self.program.compiled(), self.extent.capacity.max(1));
+        let bounds = self.bounds();
+        let allowance = match self.extent.learned {
+            Some(learned) => bounds.learned(compiled, count, learned),
+            None => bounds.first(compiled, count),
+        };
+        let has_outgrown = self.extent.learned.is_some_and(|learned| {
+            learned.memory > compiled.slots.own || learned.stack > bounds.first(compiled, count).stack
+        });
+        // A GPU sets threads' own memory aside for all that it can hold: not for a few.
+        let resident = self.program.device().properties().resident_threads;
+        let is_few = (count as u64).saturating_mul(FEW) < resident;
+        let is_narrow = is_few || !bounds.has_room_in_threads(compiled);
+        let build = (self.has_own(None) && (has_outgrown || is_narrow)).then_some(Sibling::Roomy);
+        self.fitting(&bounds, Plan { build, allowance, at_once: count, is_last: false })
+    }
+
+    /// The same plan, the last one if no instance can have more by any other. For instances that share nothing.
+    pub fn settled(&self, plan: Plan) -> Plan {
+        let anything = Lack { memory: Some(u64::MAX / 2), stack: true, ..Lack::default() };
+        let bounds = self.bounds();
+        let is_all = bounds.larger(plan.allowance, &anything).is_none() && !bounds.is_short_of_stack();
+        Plan { is_last: plan.is_last || is_all && !self.has_own(plan.build), ..plan }
+    }
+
+    /// Whether a build has its guests' memory in their threads.
+    fn has_own(&self, build: Option<Sibling>) -> bool {
+        build.is_none() && self.program.compiled().slots.own > 0
+    }
+
+    /// Whether a deeper stack than a plan's can be had.
+    pub fn has_more_stack(&self, stack: u32) -> bool {
+        let bounds = self.bounds();
+        stack < bounds.most_stack || bounds.is_short_of_stack()
+    }
+
+    /// See [`Bounds::annex`].
+    pub fn annex(&self, bytes: u64) -> u64 {
+        self.bounds().annex(bytes)
+    }
+
+    /// Whether more can be had for what an instance prints.
+    pub fn has_more_output(&self, allowance: Allowance) -> bool {
+        self.bounds().more_output(allowance, 0).is_some()
+    }
+
+    /// The same plan with another allowance. Threads' own memory is no place for those that need more than it.
+    pub fn with(&self, plan: Plan, allowance: Allowance, outgrows_threads: bool) -> Plan {
+        let Plan { build, .. } = if outgrows_threads { self.in_slots(plan) } else { plan };
+        self.fitting(&self.bounds(), Plan { build, allowance, ..plan })
+    }
+
+    /// How to run instances that a plan did not suffice for.
+    pub fn after(&self, plan: Plan, lack: &Lack) -> Plan {
+        if lack.stack {
+            self.look_for_stack();
+        }
+        let bounds = *self.bounds();
+        let mut next = plan;
+        let more_output = lack.output.and_then(|printed| bounds.more_output(plan.allowance, printed));
+        next.allowance.output = more_output.unwrap_or(plan.allowance.output);
+        if lack.shared || lack.output.is_some() && more_output.is_none() {
+            if plan.at_once == 1 || lack.output.is_some_and(|printed| printed > bounds.printed_at_most()) {
+                return self.last(&bounds, plan, lack);
+            }
+            next.at_once = fewer(plan.at_once);
+        }
+        if lack.memory.is_none() && !lack.stack {
+            return next;
+        }
+        if self.has_own(plan.build) {
+            next.build = Some(Sibling::Roomy);
+            let first = bounds.first(self.program.compiled(), plan.at_once);
+            let is_enough = lack.memory.is_none_or(|wanted| wanted <= first.memory) && !lack.stack;
+            let larger = match is_enough {
+                true => first,
+                false => bounds.larger(first, lack).unwrap_or(first),
+            };
+            next.allowance = Allowance { output: next.allowance.output, ..larger };
+        } else {
+            match bounds.larger(next.allowance, lack) {
+                Some(larger) => next.allowance = larger,
+                None => return self.last(&bounds, plan, lack),
+            }
+        }
+        self.fitting(&bounds, next)
+    }
+
+    /// The same in a build where memories lie by themselves, if they are too large to interleave.
+    fn fitting(&self, bounds: &Bounds, plan: Plan) -> Plan {
+        let compiled = self.program.compiled();
+        let is_small = self.has_own(plan.build)
+            || plan.allowance.memory <= MAX_INTERLEAVED && bounds.has_room_for_warp(compiled, plan.allowance);
+        match is_small || compiled.layout == Layout::Linear {
+            true => plan,
+            false => Plan { build: Some(Sibling::Alone), ..plan },
+        }
+    }
+
+    /// All that one instance may have. Where that is less stack than the device could give if others left it its memory, the host has it.
+    fn last(&self, bounds: &Bounds, plan: Plan, lack: &Lack) -> Plan {
+        let allowance = bounds.all();
+        let last = Plan { build: Some(Sibling::Alone), allowance, at_once: LAST_AT_ONCE, is_last: true };
+        if !bounds.is_short_of_stack() {
+            return last;
+        }
+        match lack.stack && plan.allowance.stack >= bounds.most_stack {
+            true => self.on_host(bounds),
+            false if (plan.build, plan.allowance) == (last.build, last.allowance) => last,
+            false => Plan { is_last: false, ..last },
+        }
+    }
+
+    /// Finds out, now and then, whether others have left memory for deeper stacks.
+    fn look_for_stack(&self) {
+        let mut looked = lock(&self.looked_for_stack);
+        if !self.bounds().is_short_of_stack() || looked.elapsed() < SHORT_FOR {
+            return;
+        }
+        *looked = Instant::now();
+        if let Ok(free) = self.free_alone(self.program.device()) {
+            self.bounds().raise_stack(free);
+        }
+    }
+
+    /// What is free on a device when we hold nothing there.
+    fn free_alone(&self, device: &dyn Device) -> Result<u64, Error> {
+        self.space.vacate_all();
+        device.trim();
+        Ok(device.free_bytes()?)
+    }
+
+    fn on_host(&self, bounds: &Bounds) -> Plan {
+        if !self.is_on_host.swap(true, Ordering::Relaxed) {
+            let Properties { id, resident_threads, .. } = self.program.device().properties();
+            tracing::info!(
+                "{id} has free memory for call stacks of {} KiB, one for each of the {resident_threads} threads it can hold: what needs more runs on the cpu",
+                bounds.most_stack >> 10
+            );
+        }
+        let allowance = Allowance { stack: cpu::STACK_BYTES, ..bounds.all() };
+        Plan { build: Some(Sibling::OnHost), allowance, at_once: ON_HOST, is_last: true }
+    }
+
+    /// How to run instances that quick checks have ended.
+    pub fn exact(&self, plan: Plan) -> Plan {
+        Plan { build: Some(Sibling::Exact), ..self.in_slots(plan) }
+    }
+
+    /// The same without threads' own memory.
+    fn in_slots(&self, plan: Plan) -> Plan {
+        match self.has_own(plan.build) {
+            true => Plan { build: Some(Sibling::Roomy), ..plan },
+            false => plan,
+        }
+    }
+
+    /// The build for lanes that part.
+    pub fn apart(&self, plan: Plan) -> Plan {
+        Plan { build: Some(Sibling::Apart), ..plan }
+    }
+
+    /// How to run instances whose launch the device had no memory for: fewer at once; with less stack; when others of ours have left it some. An error, if there is no way.
+    pub fn after_shortage(&self, stage: &Stage, why: LaunchError, patience: &mut Patience) -> Result<Plan, Error> {
+        let is_stack = match why {
+            LaunchError::Failed(error) => return Err(error),
+            LaunchError::NoStack if self.has_own(stage.plan.build) => return Ok(self.in_slots(stage.plan)),
+            LaunchError::NoStack => true,
+            LaunchError::NoSlots => false,
+        };
+        let (device, compiled) = (stage.program.device(), stage.program.compiled());
+        let free = self.free_alone(device)?;
+        let fitting = self.bounds().at_once_in(compiled, stage.plan.allowance, free);
+        if stage.narrow(fitting) {
+            return Ok(stage.plan);
+        }
+        let warp = stage.slot_bytes * compiled.layout.slots(1);
+        if compiled.layout == Layout::Interleaved && (!is_stack || warp > free / MUCH) {
+            // There, one takes as much as all of a warp.
+            return Ok(Plan { build: Some(Sibling::Alone), ..stage.plan });
+        }
+        let mut bounds = self.bounds();
+        if is_stack && bounds.lower_stack(stage.stack()) {
+            tracing::info!(stack = bounds.most_stack, "the device has memory for smaller stacks only");
+            let stack = stage.plan.allowance.stack.min(bounds.most_stack);
+            return Ok(Plan { allowance: Allowance { stack, ..stage.plan.allowance }, ..stage.plan });
+        }
+        drop(bounds);
+        if patience.wait(device) {
+            // Whoever comes next begins anew.
+            *lock(&stage.short_since) = Instant::now().checked_sub(SHORT_FOR);
+            return Ok(stage.plan);
+        }
+        Err(self.does_not_fit(stage))
+    }
+
+    fn does_not_fit(&self, stage: &Stage) -> Error {
+        let device = stage.program.device();
+        let compiled = stage.program.compiled();
+        let bounds = *self.bounds();
+        let sizes = bounds.sizes(compiled, stage.plan.allowance, stage.plan.is_last);
+        let wanted = sizes.map_or(0, |sizes| sizes.slot_bytes * compiled.layout.slots(1))
+            + bounds.stacks(compiled, stage.stack());
+        let holders = device.holders();
+        let who = match holders.is_empty() {
+            true => String::new(),
+            false => format!("; its memory is held by {}", describe_holders(&holders)),
+        };
+        let free = device.free_bytes().unwrap_or(0) >> 20;
+        Error::Limit(format!(
+            "one instance does not fit on {}: it takes about {} MiB, and {free} MiB are free{who}",
+            device.properties().id,
+            wanted.div_ceil(1 << 20)
+        ))
+    }
+
+    /// Where the rest of a batch runs that began on this stage: elsewhere, if that has become too narrow.
+    pub fn for_rest(&self, stage: &Arc<Stage>, left: usize) -> Result<Arc<Stage>, Error> {
+        self.look();
+        let bounds = *self.bounds();
+        match stage.capacity() < left && stage.is_too_narrow(&bounds) {
+            true => self.get(stage.plan, left),
+            false => Ok(stage.clone()),
+        }
+    }
+
+    /// Looks, now and then, whether others have left the device memory.
+    fn look(&self) {
+        let mut looked = lock(&self.looked);
+        if looked.elapsed() < LOOK_AFTER {
+            return;
+        }
+        *looked = Instant::now();
+        let (device, compiled) = (self.program.device(), self.program.compiled());
+        let Ok(free) = device.free_bytes() else { return };
+        let mut bounds = self.bounds();
+        if let Some(raised) = bounds.raised(device.properties(), free, compiled, &self.extent.limits) {
+            tracing::info!(free, "others have left the device memory");
+            *bounds = raised;
+        }
+    }
+
+    /// The stage for a plan, with room for so many instances, or as many as can be.
+    pub fn get(&self, plan: Plan, wanted: usize) -> Result<Arc<Stage>, Error> {
+        let wanted = wanted.max(AGAIN).min(self.extent.capacity.max(1)).min(plan.at_once).max(1);
+        self.look();
+        let bounds = *self.bounds();
+        let mut stages = lock(&self.stages);
+        if let Some(at) = stages.iter().position(|stage| stage.is_for(plan, wanted, &bounds)) {
+            let found = stages.remove(at);
+            stages.push(found.clone());
+            return Ok(found);
+        }
+        drop(stages);
+        let made = Arc::new(self.make(plan, wanted)?);
+        let mut stages = lock(&self.stages);
+        stages.push(made.clone());
+        let surplus = stages.len().saturating_sub(MAX_STAGES);
+        let gone: Vec<_> = stages.drain(..surplus).collect();
+        drop(stages);
+        // Whoever still runs there keeps it.
+        drop(gone);
+        Ok(made)
+    }
+
+    fn make(&self, plan: Plan, wanted: usize) -> Result<Stage, Error> {
+        let program = self.build(plan.build)?;
+        let compiled = program.compiled().clone();
+        let EntryCall { selector, words } = self.called.clone();
+        let (sizes, fitting) = {
+            let bounds = self.bounds();
+            let fitting = match plan.is_on_host() {
+                true => plan.at_once,
+                false => bounds.at_once(&compiled, plan.allowance).max(1),
+            };
+            (bounds.sizes(&compiled, plan.allowance, plan.is_last)?, fitting)
+        };
+        let lanes = if plan.build == Some(Sibling::Apart) { Some(APART_LANES) } else { self.extent.lanes };
+        let stack = plan.allowance.stack;
+        let (slots, size) = (program.clone(), sizes.clone());
+        let make = move |capacity: u64| {
+            let mut batch = Slots::new(&slots, capacity, size.clone(), stack)?;
+            batch.set_lanes(lanes);
+            batch.set_arguments(&words)?;
+            Ok(batch)
+        };
+        let launcher = Launcher::new(self.space.clone(), Box::new(make))?;
+        tracing::debug!(?plan, wanted, fitting, slot = sizes.slot_bytes, "stage made");
+        Ok(Stage {
+            plan,
+            program,
+            launcher,
+            launch_slots: LaunchSlots::default(),
+            inputs: Mutex::default(),
+            selector,
+            capacity: AtomicUsize::new(wanted.min(fitting)),
+            short_since: Mutex::default(),
+            is_full: fitting <= wanted,
+            slot_bytes: sizes.slot_bytes,
+            memory: AtomicU64::new(0),
+            outbox_bytes: self.extent.limits.outbox_bytes,
+            trays: self.trays.clone(),
+        })
+    }
+
+    fn build(&self, build: Option<Sibling>) -> Result<Arc<Program>, Error> {
+        let Some(sibling) = build else { return Ok(self.program.clone()) };
+        let mut programs = lock(&self.programs);
+        if let Some(program) = programs.get(&sibling) {
+            return Ok(program.clone());
+        }
+        if self.program.device().free_bytes()? < CODE_ROOM {
+            self.space.vacate_all();
+        }
+        let program = Arc::new(self.program.rebuilt(sibling)?);
+        programs.insert(sibling, program.clone());
+        Ok(program)
+    }
+
+    /// Waits until all launches have ended and been read, by whoever does it.
+    pub fn settle(&self) {
+        let stages = lock(&self.stages).clone();
+        stages.iter().for_each(|stage| stage.launch_slots.wait_for_all());
+    }
+
+    /// Lets go of all slots that nobody uses.
+    pub fn close(&self) {
+        let stages = std::mem::take(&mut *lock(&self.stages));
+        stages.iter().for_each(|stage| stage.launcher.close());
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

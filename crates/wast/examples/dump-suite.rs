@@ -1,0 +1,24 @@
+//! `cargo run -p gpu-run-wast --example dump-suite -- DIR`: writes the scripts of the official WebAssembly suite to a folder, those the tests
+//! run, so that `gpu-run wast DIR` can run them on another machine.
+
+#[path = "../tests/support/suite.rs"]
+mod suite;
+
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let root: PathBuf = std::env::args_os().nth(1).ok_or("usage: dump-suite DIR")?.into();
+    let mut count = 0;
+    for folder in suite::folders().into_iter().chain([suite::own()]) {
+        let to = root.join(folder.name);
+        std::fs::create_dir_all(&to)?;
+        for script in folder.scripts {
+            // At the end, where it changes no line's number.
+            let text = format!("{}\n;;! wasm = {}\n", script.raw(), folder.wasm);
+            std::fs::write(to.join(script.name()), text)?;
+            count += 1;
+        }
+    }
+    println!("{count} scripts in {}", root.display());
+    Ok(())
+}

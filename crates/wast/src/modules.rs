@@ -1,0 +1,129 @@
+//! A script's modules, compiled and loaded before its first call.
+//!
+//! Most do not depend on each other, some scripts have hundreds of them, and assembling one for a GPU takes a hundred
+//! thousand times as long as a call: here it is done on all cores. Those that import from others are, too, if those have no state;
+//! else, and where they import a memory or a table of `spectest`, what they are linked to is only known when their turn comes.
+
+use super::{Options, Problem, spectest};
+use gpu_run_compiler::Error;
+use gpu_run_compiler::{CompileOptions, Compiled, Entry};
+use gpu_run_run::{Prepared, Settings};
+use gpu_run_wasm::Error::{ImportType, UnknownImport};
+use rayon::prelude::*;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use wast::{WastDirective, WastExecute};
+
+/// A module of the script.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    pub(super) wasm: Arc<Vec<u8>>,
+    /// The module on the device, or why it is not there; `None` if that depends on what runs before.
+    pub(super) program: Option<Result<Arc<Prepared>, Problem>>,
+}
+
+/// A module before it is compiled, and the modules that the names it imports from stand for at its place in the script.
+struct Encoded {
+    wasm: Arc<Vec<u8>>,
+    exporters: Vec<(String, Arc<Vec<u8>>)>,
+}
+
+/// For each directive its module, where it has one that is to be run.
+pub(super) fn load_all(
+    directives: &mut [WastDirective<'_>],
+    options: &Options<'_>,
+    settings: &Settings,
+) -> Vec<Option<Loaded>> {
+    let encoded = encode_all(directives);
+    let load = |encoded: Result<Encoded, String>| match encoded {
+        Ok(Encoded { wasm, exporters }) => {
+            let program = load(&wasm, &exporters, options, settings).transpose();
+            Loaded { wasm, program }
+        }
+        Err(message) => Loaded { wasm: Arc::default(), program: Some(Err(message.into())) },
+    };
+    encoded.into_par_iter().with_max_len(1).map(|module| module.map(load)).collect()
+}
+
+/// The modules of a script, with what was registered before each.
+fn encode_all(directives: &mut [WastDirective<'_>]) -> Vec<Option<Result<Encoded, String>>> {
+    let mut registered: HashMap<String, Arc<Vec<u8>>> = HashMap::new();
+    // By name; the last module's is `None`.
+    let mut instances: HashMap<Option<String>, Arc<Vec<u8>>> = HashMap::new();
+    let mut all = Vec::new();
+    for directive in directives {
+        let encoded = encode(directive).map(|bytes| {
+            bytes.map(|bytes| {
+                let names: BTreeSet<String> = imports(&bytes).into_iter().map(|(module, _)| module).collect();
+                let exporters =
+                    names.into_iter().filter_map(|name| Some((name.clone(), registered.get(&name)?.clone())));
+                Encoded { exporters: exporters.collect(), wasm: Arc::new(bytes) }
+            })
+        });
+        match (directive, &encoded) {
+            (WastDirective::Module(module), Some(Ok(encoded))) => {
+                instances.insert(module.name().map(|id| id.name().to_owned()), encoded.wasm.clone());
+                instances.insert(None, encoded.wasm.clone());
+            }
+            (WastDirective::Register { name, module, .. }, _) => {
+                if let Some(wasm) = instances.get(&module.map(|id| id.name().to_owned())) {
+                    registered.insert((*name).to_owned(), wasm.clone());
+                }
+            }
+            _ => {}
+        }
+        all.push(encoded);
+    }
+    all
+}
+
+/// The bytes of the module a directive runs.
+fn encode(directive: &mut WastDirective<'_>) -> Option<Result<Vec<u8>, String>> {
+    let bytes = match directive {
+        WastDirective::Module(module) | WastDirective::ModuleDefinition(module) => module.encode(),
+        WastDirective::AssertTrap { exec: WastExecute::Wat(module), .. }
+        | WastDirective::AssertReturn { exec: WastExecute::Wat(module), .. } => module.encode(),
+        _ => return None,
+    };
+    Some(bytes.map_err(|error| error.to_string()))
+}
+
+pub(super) fn compile_options(options: &Options<'_>) -> CompileOptions {
+    CompileOptions {
+        layout: options.layout,
+        sm: 75,
+        entry: Entry::Exports,
+        checks: gpu_run_compiler::Checks::Exact,
+        own_memory: 0,
+        registers: None,
+        shape: Default::default(),
+    }
+}
+
+fn load(
+    wasm: &Arc<Vec<u8>>,
+    exporters: &[(String, Arc<Vec<u8>>)],
+    options: &Options<'_>,
+    settings: &Settings,
+) -> Result<Option<Arc<Prepared>>, Problem> {
+    if spectest::is_among(&imports(wasm)) {
+        return Ok(None);
+    }
+    let exporters: Vec<_> = exporters.iter().map(|(name, wasm)| (name.as_str(), wasm.clone())).collect();
+    let inspect = |compiled: &Compiled| options.inspect.map_or(Ok(()), |inspect| inspect(compiled.ptx()));
+    match Prepared::new(settings, wasm.clone(), &exporters, inspect) {
+        // What a name stands for is only guessed here.
+        Err(Error::Module(UnknownImport { .. } | ImportType { .. })) => Ok(None),
+        made => Ok(made?.map(Arc::new)),
+    }
+}
+
+/// The modules it imports from, and the names.
+pub(super) fn imports(bytes: &[u8]) -> BTreeSet<(String, String)> {
+    let sections = wasmparser::Parser::new(0).parse_all(bytes).map_while(Result::ok);
+    let imports = sections.filter_map(|payload| match payload {
+        wasmparser::Payload::ImportSection(imports) => Some(imports.into_imports()),
+        _ => None,
+    });
+    imports.flatten().map_while(Result::ok).map(|import| (import.module.to_owned(), import.name.to_owned())).collect()
+}
