@@ -4,13 +4,13 @@
 //! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
 
 use crate::cache::{CacheArgs, CacheCommand};
-use crate::failure::Failure;
 use crate::machine::{BootArgs, TopArgs};
 use crate::map::{MapArgs, Split, TuneArgs};
-use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::Checks;
+use gpu_run_console::failure::Failure;
+use gpu_run_console::units;
 use gpu_run_wasi::Access;
 use std::ffi::OsString;
 use std::num::NonZeroU32;

@@ -1,14 +1,14 @@
 //! `gpu-run compile FILE`: writes what FILE compiles to.
 
 use crate::args::{CompileArgs, Emit};
-use crate::failure::Failure;
-use crate::output::Standard;
-use crate::progress::Progress;
 use crate::run::offline_options;
 use crate::source::{self, Source};
 use crate::surface::Surface;
 use anyhow::{Context, Result};
 use gpu_run_compiler::{CompileOptions, Compiled, Entry, printable};
+use gpu_run_console::failure::Failure;
+use gpu_run_console::output::Standard;
+use gpu_run_console::progress::Progress;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Which devices there are.
 
 use crate::args::DeviceChoice;
-use crate::failure::Failure;
-use crate::terminal;
-use crate::units::show_size;
 use anyhow::Result;
+use gpu_run_console::failure::Failure;
+use gpu_run_console::terminal;
+use gpu_run_console::units::show_size;
 use gpu_run_device::{Device, Properties, cpu, cuda};
 use std::sync::Arc;
 

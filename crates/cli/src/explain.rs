@@ -4,15 +4,15 @@
 //! output is no terminal.
 
 use crate::args::{BuildChoice, ExplainArgs};
-use crate::failure::Failure;
 use crate::map::GPU_BATCH;
-use crate::output::Standard;
-use crate::progress::Progress;
 use crate::run::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
 use anyhow::Result;
 use gpu_run_compiler::{Checks, CompileOptions, Entry, Explained, printable};
+use gpu_run_console::failure::Failure;
+use gpu_run_console::output::Standard;
+use gpu_run_console::progress::Progress;
 use std::io::{self, IsTerminal, Write};
 
 /// From this width on there is room for three columns.

@@ -4,12 +4,12 @@
 //! a program can rely on it; what the user sets it to counts there.
 
 use crate::args::{Preopen, Variable};
-use crate::failure::{Failure, exit};
 use crate::input::SharedInput;
-use crate::output::{Order, Standard, Stream};
-use crate::spill::Spill;
 use anyhow::{Context as _, Result};
 use gpu_run_compiler::printable;
+use gpu_run_console::failure::{Failure, exit};
+use gpu_run_console::output::{Order, Standard, Stream};
+use gpu_run_console::spill::Spill;
 use gpu_run_wasi::stdio::{Output, inherit};
 use gpu_run_wasi::{Builder, Context, Stdio};
 use std::ffi::{OsStr, OsString};

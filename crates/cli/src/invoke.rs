@@ -1,8 +1,8 @@
 //! `--invoke`: a function's arguments from the command line, its results to stdout.
 
-use crate::failure::Failure;
-use crate::units::count;
 use gpu_run_compiler::{Value, ValueType};
+use gpu_run_console::failure::Failure;
+use gpu_run_console::units::count;
 
 /// Reads one argument for each parameter.
 pub(crate) fn arguments(function: &str, params: &[ValueType], texts: &[String]) -> Result<Vec<Value>, Failure> {

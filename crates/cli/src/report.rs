@@ -1,11 +1,11 @@
 //! What became of the instances, and where the time went: for stderr.
 
 use crate::args::StatsFormat;
-use crate::failure::exit;
-use crate::units::{count, show_duration, show_size};
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_cache::Origin;
 use gpu_run_compiler::Trap;
+use gpu_run_console::failure::exit;
+use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
 use gpu_run_map::Variant;
 use gpu_run_run::{End, Outcome, RunStats};

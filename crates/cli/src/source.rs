@@ -3,11 +3,11 @@
 //! Content decides over extension: a file that begins with `\0asm` is a module and one that begins with `(` or `;;` is
 //! its text form, whatever they are called. Rust sources and Cargo packages go through the toolchain.
 
-use crate::failure::Failure;
 use crate::surface;
 use crate::toolchain;
 use anyhow::Result;
 use gpu_run_compiler::printable;
+use gpu_run_console::failure::Failure;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};

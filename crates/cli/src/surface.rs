@@ -3,11 +3,11 @@
 //! Read before anything is compiled, so that a missing import or a misspelt function is named at once. Function bodies are not
 //! looked at; that the module is valid is for the engine to say.
 
-use crate::failure::Failure;
-use crate::units::show_size;
 use anyhow::Result;
 use gpu_run_abi::hostcall::{self, Call};
 use gpu_run_compiler::{ValueType, printable};
+use gpu_run_console::failure::Failure;
+use gpu_run_console::units::show_size;
 use std::collections::BTreeMap;
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, KnownCustom, Name, Parser, Payload, TypeRef, ValType};
 

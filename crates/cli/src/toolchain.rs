@@ -4,8 +4,8 @@
 //! download. It is looked for in this order: a `--sysroot` among the user's own flags, `GPU_RUN_SYSROOT`, what rustc
 //! itself has, a sysroot under `.tools` beside a Cargo.toml upwards from the source or from gpu-run.
 
-use crate::failure::Failure;
 use anyhow::{Context, Result, bail};
+use gpu_run_console::failure::Failure;
 use serde_json::Value;
 use std::env;
 use std::ffi::OsString;

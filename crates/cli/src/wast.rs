@@ -6,12 +6,12 @@
 
 use crate::args::{WastArgs, WastLayout};
 use crate::devices;
-use crate::failure::{Failure, exit};
-use crate::terminal;
-use crate::units::show_duration;
 use anyhow::{Context, Result};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::printable;
+use gpu_run_console::failure::{Failure, exit};
+use gpu_run_console::terminal;
+use gpu_run_console::units::show_duration;
 use gpu_run_device::{Device, cpu};
 use gpu_run_wast::{self as wast, Options, Report, Room};
 use std::collections::BTreeMap;
@@ -314,7 +314,7 @@ impl<'a> Table<'a> {
 
     /// The sums, and the exit code.
     fn finish(self) -> Result<u8> {
-        let files = crate::units::count(self.scripts.len() as u64, "file");
+        let files = gpu_run_console::units::count(self.scripts.len() as u64, "file");
         line(&format!("{files}: {}", self.total.show()))?;
         Ok(match (self.unparsed, self.total.failed) {
             (0, 0) => 0,

@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["gpu-run-abi"],
     &["gpu-run-wasm", "gpu-run-ptx", "gpu-run-wasi", "gpu-run-device", "gpu-run-cache"],
     &["gpu-run-compiler"],
-    &["gpu-run-run", "gpu-run-gang"],
+    &["gpu-run-console", "gpu-run-run", "gpu-run-gang"],
     &["gpu-run-map", "gpu-run-wast"],
     &["gpu-run-machine"],
     &["gpu-run"],

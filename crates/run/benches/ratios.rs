@@ -3,7 +3,7 @@
 //! - A program through the PTX takes at most three times what Wasmtime takes, compilation aside.
 //! - wasm to PTX takes at most 100 ms for 200 KB of wasm.
 //!
-//! `cargo bench` measures all examples, `cargo bench -- word-count` one. `docs/performance.md` keeps the log.
+//! `cargo bench` measures all examples, `cargo bench -- word-count` one. `docs/lab` keeps the log.
 
 #![allow(clippy::print_stdout)] // a table on stdout is what this program is for
 

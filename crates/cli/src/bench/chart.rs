@@ -4,7 +4,7 @@
 //! bars and marks are drawn, in columns of its own; what would not fit its column is cut.
 
 use super::{Report, describe, show_grouped, show_ratio};
-use crate::units::show_count;
+use gpu_run_console::units::show_count;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 960.0;

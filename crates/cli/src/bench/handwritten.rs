@@ -1,8 +1,8 @@
 //! The same work as CUDA kernels that were written by hand, to know what the card can do. The sources, benches/cuda, are
 //! part of this binary; nvcc compiles them where it is installed.
 
-use crate::terminal;
 use anyhow::{Context as _, Result, bail};
+use gpu_run_console::terminal;
 use gpu_run_device::Properties;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,11 +6,11 @@
 
 use super::on_device::{self, Build, Loaded};
 use super::show_grouped;
-use crate::progress::Progress;
 use crate::run::is_gpu;
 use crate::source::Source;
-use crate::units::{show_count, show_duration};
 use anyhow::{Context as _, Result, bail};
+use gpu_run_console::progress::Progress;
+use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_device::Device;
 use gpu_run_map::Results;
 use serde_json::{Value, json};

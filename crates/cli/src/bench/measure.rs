@@ -4,10 +4,10 @@
 use super::handwritten::Handwritten;
 use super::on_device::{self, Build, Loaded, run_device, run_one};
 use super::on_wasmtime::OnWasmtime;
-use crate::progress::Progress;
 use crate::report::describe_variant;
 use crate::source::Source;
 use anyhow::{Context as _, Result, bail};
+use gpu_run_console::progress::Progress;
 use gpu_run_device::Device;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! `gpu-run bench` where it was left out of the build: it brings a second compiler and runtime along.
 
 use crate::args::BenchArgs;
-use crate::failure::Failure;
 use anyhow::Result;
+use gpu_run_console::failure::Failure;
 
 pub(crate) fn bench(_: &BenchArgs) -> Result<u8> {
     Err(Failure::environment("this gpu-run was built without `bench`, which needs Wasmtime to compare with")

@@ -28,12 +28,12 @@ mod verdict;
 
 use crate::args::{BenchArgs, DeviceChoice};
 use crate::devices;
-use crate::failure::exit;
-use crate::output::Standard;
 use crate::run::{DEFAULT_TARGET, is_gpu};
-use crate::terminal::{self, Escaping};
-use crate::units::three_digits;
 use anyhow::{Context as _, Result};
+use gpu_run_console::failure::exit;
+use gpu_run_console::output::Standard;
+use gpu_run_console::terminal::{self, Escaping};
+use gpu_run_console::units::three_digits;
 use gpu_run_device::Device;
 use handwritten::Handwritten;
 use hostcalls::HostCalls;

@@ -1,13 +1,13 @@
 //! Our side: a program on the device, and so many instances of it.
 
 use crate::args::LayoutChoice;
-use crate::failure::Failure;
 use crate::run::is_gpu;
 use crate::source::Source;
 use anyhow::{Context as _, Result, anyhow, bail};
 use bytes::Bytes;
 use gpu_run_cache::{Cache, Options};
 use gpu_run_compiler::{Checks, CompileOptions, Compiler, Entry, Program};
+use gpu_run_console::failure::Failure;
 use gpu_run_device::Device;
 use gpu_run_map::{Done, Mapper, Pending, Results, SLOW, Slow, Variant, measure, variants};
 use gpu_run_run::{Allowance, End, Extent, Job, RunStats};

@@ -2,10 +2,10 @@
 
 use super::hostcalls;
 use crate::args::{BenchArgs, CodegenArgs};
-use crate::failure::Failure;
 use crate::source::{self, Source};
 use crate::surface::Surface;
 use anyhow::Result;
+use gpu_run_console::failure::Failure;
 use std::path::{Path, PathBuf};
 
 /// Where `scripts/build-benches` leaves the set, from the repository's root.

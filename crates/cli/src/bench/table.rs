@@ -1,7 +1,7 @@
 //! The table on the terminal: a row as soon as a program is done, in columns wide enough for what can come.
 
 use super::{Report, Row, Setting, describe, show_ratio};
-use crate::units::{show_count, show_duration};
+use gpu_run_console::units::{show_count, show_duration};
 
 const COLUMNS: [(&str, usize); 8] = [
     ("device/s", 9),

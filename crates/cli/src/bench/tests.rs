@@ -1,7 +1,7 @@
 //! What is made of figures, without measuring any.
 
 use super::*;
-use crate::units::show_count;
+use gpu_run_console::units::show_count;
 use measure::Figures;
 
 pub(super) fn figures(device_rate: f64, wasmtime_rate: f64, handwritten_rate: Option<f64>) -> Figures {

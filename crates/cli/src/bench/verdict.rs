@@ -1,7 +1,7 @@
 //! Is the device worth it? What is made of the figures of one program: a table, a few sentences, JSON.
 
 use super::{Setting, describe, on_wasmtime, seconds, show_grouped, show_ratio};
-use crate::units::{show_count, show_duration};
+use gpu_run_console::units::{show_count, show_duration};
 use serde_json::{Value, json};
 use std::time::Duration;
 

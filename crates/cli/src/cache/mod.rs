@@ -4,12 +4,12 @@ mod preload;
 mod show;
 
 use crate::args::{CodegenArgs, DeviceChoice};
-use crate::failure::Failure;
-use crate::terminal::print;
-use crate::units::{self, count, show_size};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use gpu_run_cache::{Cache, Options, Pruned};
+use gpu_run_console::failure::Failure;
+use gpu_run_console::terminal::print;
+use gpu_run_console::units::{self, count, show_size};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! What `gpu-run cache` prints.
 
-use crate::units::{show_duration, show_size};
 use gpu_run_cache::{Check, Listed, ModelStats, Stats};
 use gpu_run_compiler::printable;
+use gpu_run_console::units::{show_duration, show_size};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -2,8 +2,8 @@
 
 use crate::args::{DeviceChoice, StatsFormat};
 use crate::cache::CacheArgs;
-use crate::units;
 use clap::Args;
+use gpu_run_console::units;
 use gpu_run_machine::{GridSize, Strategy};
 use std::path::PathBuf;
 use std::time::Duration;

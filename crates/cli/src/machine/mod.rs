@@ -10,12 +10,13 @@ pub(crate) use args::{BootArgs, TopArgs};
 pub(crate) use top::top;
 
 use crate::args::StatsFormat;
-use crate::failure::Failure;
-use crate::output::Standard;
 use crate::run::is_gpu;
-use crate::{cache, devices, terminal};
+use crate::{cache, devices};
 use anyhow::{Result, bail};
 use gpu_run_compiler::Compiler;
+use gpu_run_console::failure::Failure;
+use gpu_run_console::output::Standard;
+use gpu_run_console::terminal;
 use gpu_run_device::Device;
 use gpu_run_machine::{Checkpoint, Ended, Error, Load, Log, Machine, Options, Recorder, Start, State};
 use published::{Published, Publisher, milliseconds};

@@ -1,9 +1,9 @@
 //! What a booted machine tells `gpu-run top`: a small file, replaced several times a second, in a folder that only its owner can read. Whoever reads it believes nothing: another
 //! could have made the folder, put a pipe or a link in it, or damaged the file.
 
-use crate::failure::Failure;
 use anyhow::{Context as _, Result};
 use gpu_run_cache::trust::{self, Others};
+use gpu_run_console::failure::Failure;
 use gpu_run_machine::State;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;

@@ -2,11 +2,11 @@
 
 use super::args::TopArgs;
 use super::published::{Published, find};
-use crate::failure::Failure;
-use crate::output::Standard;
-use crate::units::{show_count, show_duration, show_size};
 use anyhow::Result;
 use gpu_run_compiler::printable;
+use gpu_run_console::failure::Failure;
+use gpu_run_console::output::Standard;
+use gpu_run_console::units::{show_count, show_duration, show_size};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 

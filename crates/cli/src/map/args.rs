@@ -1,9 +1,9 @@
 //! The options of `gpu-run map`.
 
 use crate::args::{BenchArgs, ChecksChoice, LaunchArgs};
-use crate::failure::Failure;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use gpu_run_console::failure::Failure;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@
 //! runs. So a path is looked up once, before the first guest runs ([`Spot::find`]); from then on everything is opened, made, renamed and removed
 //! relative to the handle.
 
-use crate::failure::Failure;
 use anyhow::Result;
+use gpu_run_console::failure::Failure;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, fsync, mkdirat, open, openat, readlinkat, renameat, statat,

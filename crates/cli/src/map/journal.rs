@@ -11,8 +11,8 @@
 
 use super::folder::Folder;
 use super::reader::Mark;
-use crate::failure::Failure;
 use anyhow::{Context, Result};
+use gpu_run_console::failure::Failure;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};

@@ -37,13 +37,13 @@ pub(crate) use tune::tune;
 
 use crate::cache;
 use crate::devices;
-use crate::failure::{Failure, exit};
 use crate::guest::Guest;
 use crate::run::Loaded;
 use crate::source::{self, Source as Program};
 use crate::surface::Surface;
-use crate::terminal;
-use crate::units::count;
+use gpu_run_console::failure::{Failure, exit};
+use gpu_run_console::terminal;
+use gpu_run_console::units::count;
 
 use anyhow::{Context, Result};
 use chain::Anchor;

@@ -1,7 +1,7 @@
 //! How far a map is: a line on a terminal's stderr, redrawn in place.
 
 use super::reader::Mark;
-use crate::terminal;
+use gpu_run_console::terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};

@@ -4,10 +4,10 @@
 //! another, so that the next runs while the results of the last are read.
 
 use super::reader::{Batch, Mark, Place, Record};
-use crate::failure::Failure;
 use crate::guest::Guest;
 use anyhow::{Result, bail};
 use gpu_run_compiler::Error as EngineError;
+use gpu_run_console::failure::Failure;
 use gpu_run_map::{Done, Results};
 use gpu_run_run::{Job, RunStats};
 use gpu_run_wasi::Builder;

@@ -6,9 +6,9 @@
 
 use super::folder::{Folder, Spot};
 use super::journal::{BEGIN_ANEW, Journal, Progress, Tail, Task};
-use crate::failure::Failure;
-use crate::output::Standard;
 use anyhow::{Context, Result};
+use gpu_run_console::failure::Failure;
+use gpu_run_console::output::Standard;
 use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};

@@ -2,8 +2,8 @@
 
 use super::{Bench, Sheet, failure, micros, percentile};
 use crate::run::is_gpu;
-use crate::units::{show_count, show_duration};
 use anyhow::{Result, bail};
+use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_device::Device;
 use gpu_run_machine::event::{self, Event};
 use gpu_run_machine::{Load, Options, bare_round_trips};

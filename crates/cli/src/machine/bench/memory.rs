@@ -2,8 +2,8 @@
 
 use super::{Bench, Sheet, failure};
 use crate::run::is_gpu;
-use crate::units::{show_count, show_size};
 use anyhow::{Result, bail};
+use gpu_run_console::units::{show_count, show_size};
 use gpu_run_machine::{heap_storm, l2_between_launches, malloc_storm};
 use serde_json::json;
 

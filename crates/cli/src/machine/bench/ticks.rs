@@ -2,8 +2,8 @@
 
 use super::{Bench, Sheet, failure, micros};
 use crate::machine::milliseconds;
-use crate::units::show_duration;
 use anyhow::Result;
+use gpu_run_console::units::show_duration;
 use gpu_run_machine::{GridSize, Load, Options, Strategy, bare_launch};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `30d`, `12h`, or any [`duration`].
-pub(crate) fn age(text: &str) -> Result<Duration, String> {
+pub fn age(text: &str) -> Result<Duration, String> {
     match text.trim().strip_suffix(['d', 'D']).and_then(split) {
         Some((days, "")) => Duration::try_from_secs_f64(days * 86_400.0).map_err(|_| "too long".into()),
         _ => duration(text).map_err(|what| what.replace("or `h`", "`h` or `d`")),
@@ -11,7 +11,7 @@ pub(crate) fn age(text: &str) -> Result<Duration, String> {
 }
 
 /// `500ms`, `10s`, `2m`, `1h`, `250us`; a plain number is seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected a number with `us`, `ms`, `s`, `m` or `h`, as in `500ms` or `1.5`";
     let (number, unit) = split(text).ok_or(EXPECTED)?;
     let seconds = match unit {
@@ -30,7 +30,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// `64MiB`, `1G`, `65536`: bytes. K, M, G, T and KiB … TiB are powers of 1024, KB … TB powers of 1000.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     const EXPECTED: &str = "expected bytes, or a number with a unit, as in `64MiB` or `1G`";
     let (number, unit) = split(text).ok_or(EXPECTED)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
@@ -54,12 +54,12 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 }
 
 /// As [`size`], or 0.
-pub(crate) fn size_or_none(text: &str) -> Result<u64, String> {
+pub fn size_or_none(text: &str) -> Result<u64, String> {
     if text == "0" { Ok(0) } else { size(text) }
 }
 
 /// `sm_75` or `75`.
-pub(crate) fn target(text: &str) -> Result<u32, String> {
+pub fn target(text: &str) -> Result<u32, String> {
     let digits = text.strip_prefix("sm_").unwrap_or(text);
     match digits.parse() {
         Ok(sm @ 70..=130) => Ok(sm),
@@ -76,7 +76,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
 }
 
 /// `512 B`, `1.5 MiB`.
-pub(crate) fn show_size(bytes: u64) -> String {
+pub fn show_size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -88,7 +88,7 @@ pub(crate) fn show_size(bytes: u64) -> String {
 }
 
 /// `1.2 ms`: three digits that matter.
-pub(crate) fn show_duration(duration: Duration) -> String {
+pub fn show_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
@@ -104,7 +104,7 @@ pub(crate) fn show_duration(duration: Duration) -> String {
 }
 
 /// `1 instance`, `2 instances`, `2 launches`.
-pub(crate) fn count(number: u64, noun: &str) -> String {
+pub fn count(number: u64, noun: &str) -> String {
     let ending = match number {
         1 => "",
         _ if noun.ends_with("ch") => "es",
@@ -114,7 +114,7 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
 }
 
 /// `887 k`, `1.23 M`: three digits that matter.
-pub(crate) fn show_count(count: f64) -> String {
+pub fn show_count(count: f64) -> String {
     let (value, unit) = match count {
         c if c >= 999.5e6 => (c / 1e9, " G"),
         c if c >= 999.5e3 => (c / 1e6, " M"),
@@ -125,7 +125,7 @@ pub(crate) fn show_count(count: f64) -> String {
 }
 
 /// As many decimals as make three digits.
-pub(crate) fn three_digits(value: f64) -> String {
+pub fn three_digits(value: f64) -> String {
     let decimals = match value {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,

@@ -7,18 +7,18 @@ use gpu_run_compiler::printable;
 use std::io::{self, Write};
 
 /// Says something on stderr. Not `eprint!`: that panics where nobody listens.
-pub(crate) fn say(text: &str) {
+pub fn say(text: &str) {
     let _ = io::stderr().write_all(printable::message(text).as_bytes());
 }
 
 /// What a command has found out, on stdout.
-pub(crate) fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     Ok(Standard::stdout()?.write_all(printable::message(text).as_bytes())?)
 }
 
 /// The same for who writes bit by bit; a bit ends with a whole character.
 #[derive(Debug)]
-pub(crate) struct Escaping<W>(pub(crate) W);
+pub struct Escaping<W>(pub W);
 
 impl<W: Write> Write for Escaping<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

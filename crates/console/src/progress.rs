@@ -12,13 +12,13 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A spinner on stderr for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     end: Option<mpsc::Sender<()>>,
     spinner: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    pub(crate) fn start(message: String) -> Self {
+    pub fn start(message: String) -> Self {
         if !io::stderr().is_terminal() {
             return Self { end: None, spinner: None };
         }

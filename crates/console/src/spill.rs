@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Clones are the same file.
 #[derive(Clone, Debug)]
-pub(crate) struct Spill(Arc<Mutex<State>>);
+pub struct Spill(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -23,22 +23,22 @@ struct State {
 }
 
 impl Spill {
-    pub(crate) fn new(limit: u64) -> Self {
+    pub fn new(limit: u64) -> Self {
         Self(Arc::new(Mutex::new(State { file: None, length: 0, waiting: 0, limit })))
     }
 
-    pub(crate) fn limit(&self) -> u64 {
+    pub fn limit(&self) -> u64 {
         self.lock().limit
     }
 
     /// Whether so many bytes would be taken.
-    pub(crate) fn has_room(&self, count: usize) -> bool {
+    pub fn has_room(&self, count: usize) -> bool {
         let state = self.lock();
         count as u64 <= state.limit.saturating_sub(state.length)
     }
 
     /// Keeps bytes, and says where they are. `None`: that would be more than the limit.
-    pub(crate) fn keep(&self, bytes: &[u8]) -> io::Result<Option<u64>> {
+    pub fn keep(&self, bytes: &[u8]) -> io::Result<Option<u64>> {
         let state = &mut *self.lock();
         let (offset, count) = (state.length, bytes.len() as u64);
         if count > state.limit.saturating_sub(offset) {
@@ -60,7 +60,7 @@ impl Spill {
     }
 
     /// Gives bytes back that were kept, and forgets them.
-    pub(crate) fn take(&self, offset: u64, count: usize) -> io::Result<Vec<u8>> {
+    pub fn take(&self, offset: u64, count: usize) -> io::Result<Vec<u8>> {
         let state = &mut *self.lock();
         let mut bytes = vec![0; count];
         state.waiting -= count as u64;

@@ -7,21 +7,21 @@ use gpu_run_compiler::Error as EngineError;
 use std::fmt;
 
 /// The exit codes that are gpu-run's own; every other one is the guest's.
-pub(crate) mod exit {
+pub mod exit {
     /// Something failed that is neither the guest's nor the user's doing.
-    pub(crate) const FAILURE: u8 = 1;
+    pub const FAILURE: u8 = 1;
     /// Usage, or a file that cannot be run; `clap` uses the same.
-    pub(crate) const USAGE: u8 = 2;
+    pub const USAGE: u8 = 2;
     /// `--timeout` ended the guest; as `timeout(1)` has it.
-    pub(crate) const TIMEOUT: u8 = 124;
+    pub const TIMEOUT: u8 = 124;
     /// A trap: 128 + SIGABRT, what a native program that aborts ends with, and Wasmtime.
-    pub(crate) const TRAP: u8 = 134;
+    pub const TRAP: u8 = 134;
     /// Nobody reads our output: 128 + SIGPIPE.
-    pub(crate) const BROKEN_PIPE: u8 = 141;
+    pub const BROKEN_PIPE: u8 = 141;
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) struct Failure {
+pub struct Failure {
     message: String,
     hint: Option<String>,
     exit: u8,
@@ -29,22 +29,22 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// The user asked for something that cannot be: exit code 2.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, exit: exit::USAGE }
     }
 
     /// It could not be done, though it was asked for rightly: exit code 1.
-    pub(crate) fn environment(message: impl Into<String>) -> Self {
+    pub fn environment(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, exit: exit::FAILURE }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// What the engine says of `file`.
-    pub(crate) fn engine(file: &str, error: EngineError) -> Self {
+    pub fn engine(file: &str, error: EngineError) -> Self {
         match error {
             EngineError::Module(what) => Self::usage(format!("{file} cannot be compiled: {what}")),
             EngineError::Usage(what) | EngineError::Limit(what) => Self::usage(format!("{file}: {what}")),
@@ -70,7 +70,7 @@ impl fmt::Display for Failure {
 }
 
 /// The exit code an error ends the process with.
-pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+pub fn exit_code(error: &anyhow::Error) -> u8 {
     error.downcast_ref::<Failure>().map_or(exit::FAILURE, |failure| failure.exit)
 }
 

@@ -20,22 +20,22 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of waiting output kept in memory, of all instances together.
-pub(crate) const MEMORY_LIMIT: usize = 64 << 20;
+pub const MEMORY_LIMIT: usize = 64 << 20;
 /// Bytes of an unfinished line kept for an instance when lines of several mix.
-pub(crate) const LINE_LIMIT: usize = 64 << 10;
+pub const LINE_LIMIT: usize = 64 << 10;
 /// Bytes that are read back at once from where they wait.
 const PIECE: usize = 1 << 20;
 
 /// One of our standard streams, unbuffered. When nobody reads it any more the process ends, as SIGPIPE would end a native one:
 /// there is no point in computing for a closed pipe, and no guest should print a panic about it.
 #[derive(Debug)]
-pub(crate) struct Standard(File);
+pub struct Standard(File);
 
 impl Standard {
-    pub(crate) fn stdout() -> io::Result<Self> {
+    pub fn stdout() -> io::Result<Self> {
         Ok(Self(io::stdout().as_fd().try_clone_to_owned()?.into()))
     }
-    pub(crate) fn stderr() -> io::Result<Self> {
+    pub fn stderr() -> io::Result<Self> {
         Ok(Self(io::stderr().as_fd().try_clone_to_owned()?.into()))
     }
 }
@@ -60,14 +60,14 @@ impl Output for Standard {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
     ByInstance,
     AsItComes,
 }
 
 /// A standard stream that many instances write to.
 #[derive(Clone)]
-pub(crate) struct Stream(Arc<Mutex<State>>);
+pub struct Stream(Arc<Mutex<State>>);
 
 impl std::fmt::Debug for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Stream {
 
 impl Stream {
     /// `spill` is where ordered output waits that memory has no room for.
-    pub(crate) fn new(out: impl Output + 'static, order: Order, instances: usize, spill: Spill) -> Self {
+    pub fn new(out: impl Output + 'static, order: Order, instances: usize, spill: Spill) -> Self {
         let mixer = match order {
             Order::ByInstance => Mixer::Ordered(Ordered::new(instances, MEMORY_LIMIT, spill)),
             Order::AsItComes => Mixer::Unordered(vec![Vec::new(); instances]),
@@ -86,13 +86,13 @@ impl Stream {
     }
 
     /// The end that one instance writes to; to drop it is to say that the instance has ended.
-    pub(crate) fn writer(&self, instance: usize) -> InstanceWriter {
+    pub fn writer(&self, instance: usize) -> InstanceWriter {
         InstanceWriter { stream: self.clone(), instance }
     }
 
     /// Writes what still waits, to a far end that takes all, however long that takes; for when all instances have ended. Also tells of output that
     /// was lost.
-    pub(crate) fn close(&self, patient: impl Output + 'static) -> io::Result<()> {
+    pub fn close(&self, patient: impl Output + 'static) -> io::Result<()> {
         let State { out, mixer } = &mut *self.lock();
         out.to = Box::new(patient);
         match mixer {
@@ -115,7 +115,7 @@ impl Stream {
 
 /// One instance's end of a [`Stream`].
 #[derive(Debug)]
-pub(crate) struct InstanceWriter {
+pub struct InstanceWriter {
     stream: Stream,
     instance: usize,
 }
