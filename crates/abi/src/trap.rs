@@ -1,7 +1,7 @@
 //! Why an instance stopped.
 
 /// The kinds of trap, numbered as the device writes them. 0 is "none".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum TrapCode {
     Unreachable = 1,

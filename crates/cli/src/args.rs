@@ -8,7 +8,7 @@ use crate::machine::{BootArgs, TopArgs};
 use crate::map::{MapArgs, Split, TuneArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gpu_run_abi::Layout;
-use gpu_run_compiler::Checks;
+use gpu_run_compiler::Build;
 use gpu_run_console::failure::Failure;
 use gpu_run_console::units;
 use gpu_run_wasi::Access;
@@ -181,7 +181,7 @@ pub(crate) struct CompileArgs {
     #[arg(long, value_name = "FORM")]
     pub(crate) emit: Option<Emit>,
 
-    /// How accesses to memory are checked in an interleaved layout: `fast` is what `gpu-run map` takes
+    /// How accesses to memory are checked: `speculative` is what `gpu-run map` takes
     #[arg(long, value_name = "HOW", default_value = "exact")]
     pub(crate) checks: ChecksChoice,
 
@@ -323,15 +323,18 @@ pub(crate) enum WastLayout {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChecksChoice {
-    Fast,
+    /// Stop an instance where the code is not sure, and rerun it with exact checks
+    #[value(alias = "fast")]
+    Speculative,
+    /// Right whatever the program does
     Exact,
 }
 
-impl From<ChecksChoice> for Checks {
-    fn from(choice: ChecksChoice) -> Checks {
-        match choice {
-            ChecksChoice::Fast => Checks::Fast,
-            ChecksChoice::Exact => Checks::Exact,
+impl ChecksChoice {
+    pub(crate) fn build(self, layout: Layout, local_bytes: u32) -> Build {
+        match self {
+            ChecksChoice::Speculative => Build::speculative(layout, local_bytes),
+            ChecksChoice::Exact => Build::Exact(layout),
         }
     }
 }

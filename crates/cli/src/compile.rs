@@ -19,7 +19,8 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<u8> {
     let surface = Surface::read(&source.wasm, &source.name)?;
     surface.check_imports(&source.name)?;
     let entry = if surface.is_command() { Entry::Start } else { Entry::Exports };
-    let options = CompileOptions { checks: args.checks.into(), ..offline_options(&args.codegen, entry) };
+    let layout = args.codegen.layout.resolve(false, 1);
+    let options = offline_options(&args.codegen, entry, layout, args.checks);
     let progress = Progress::start(format!("compiling {}", source.name));
     let text = text(&source, &options, emit, args.codegen.compile_timeout)
         .map_err(|error| Failure::engine(&source.name, error))?;

@@ -3,13 +3,13 @@
 //! Side by side where the terminal has room for three columns, one after the other where it has not, or where the
 //! output is no terminal.
 
-use crate::args::{BuildChoice, ExplainArgs};
+use crate::args::{BuildChoice, ChecksChoice, ExplainArgs};
 use crate::map::GPU_BATCH;
 use crate::run::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
 use anyhow::Result;
-use gpu_run_compiler::{Checks, CompileOptions, Entry, Explained, printable};
+use gpu_run_compiler::{Entry, Explained, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
 use gpu_run_console::progress::Progress;
@@ -26,11 +26,14 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
         check_function(&surface, &source.name, wanted)?;
     }
     let options = match args.build {
-        BuildChoice::Run => offline_options(&args.codegen, Entry::Exports),
+        BuildChoice::Run => {
+            let layout = args.codegen.layout.resolve(false, 1);
+            offline_options(&args.codegen, Entry::Exports, layout, ChecksChoice::Exact)
+        }
         BuildChoice::Map => {
             surface.check_command(&source.name)?;
             let layout = args.codegen.layout.resolve(true, GPU_BATCH);
-            CompileOptions { layout, checks: Checks::Fast, ..offline_options(&args.codegen, Entry::Start) }
+            offline_options(&args.codegen, Entry::Start, layout, ChecksChoice::Speculative)
         }
     };
     let progress = Progress::start(format!("compiling {}", source.name));

@@ -7,7 +7,7 @@ use gpu_run_compiler::Trap;
 use gpu_run_console::failure::exit;
 use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
-use gpu_run_map::Variant;
+use gpu_run_map::{MemoryKind, Variant};
 use gpu_run_run::{End, Outcome, RunStats};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -247,9 +247,13 @@ pub(crate) fn build_name(layout: Layout, registers: Option<u32>) -> String {
 
 /// How a variant is built and run.
 pub(crate) fn describe_variant(variant: Variant) -> String {
-    let own = if variant.own_memory { ", own memory" } else { "" };
+    let (layout, local) = match variant.memory {
+        MemoryKind::Linear => (Layout::Linear, ""),
+        MemoryKind::Interleaved => (Layout::Interleaved, ""),
+        MemoryKind::Local => (Layout::Interleaved, ", local memory"),
+    };
     let lanes = variant.lanes.map_or(String::new(), |lanes| format!(", {lanes} lanes of a warp"));
-    format!("{}{own}{lanes}, {} at once", build_name(variant.layout(), variant.registers), variant.batch)
+    format!("{}{local}{lanes}, {} at once", build_name(layout, variant.registers), variant.batch)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ fn stats_are_one_json_object_on_one_line() {
         overcommits: true,
         block_threads: 1,
         stack_bytes: 1,
-        own_bytes: 0,
+        local_bytes: 0,
         resident_threads: 0,
     };
     let run = RunStats { instances: 2, hostcalls: 1, launches: 1, ..RunStats::default() };

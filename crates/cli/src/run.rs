@@ -1,6 +1,6 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
-use crate::args::{CodegenArgs, RunArgs, StatsFormat};
+use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat};
 use crate::cache;
 use crate::devices;
 use crate::guest::Guest;
@@ -10,7 +10,7 @@ use crate::source::{self, Source};
 use crate::surface::Surface;
 use anyhow::Result;
 use gpu_run_cache::Origin;
-use gpu_run_compiler::{Checks, CompileOptions, Compiler, Entry, Program, Report, Value, printable};
+use gpu_run_compiler::{CompileOptions, Compiler, Entry, Layout, Program, Report, Value, printable};
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::output::{Order, Standard};
 use gpu_run_console::progress::Progress;
@@ -42,7 +42,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, args.launch.preopens())?;
 
     let device = devices::open(args.launch.device)?;
-    let options = options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), Checks::Exact);
+    let options =
+        options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);
     let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
@@ -71,18 +72,11 @@ pub(crate) fn options(
     device: &dyn Device,
     entry: Entry,
     instances: u32,
-    checks: Checks,
+    checks: ChecksChoice,
 ) -> CompileOptions {
     let layout = codegen.layout.resolve(is_gpu(device), instances);
-    CompileOptions {
-        layout,
-        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
-        entry,
-        checks,
-        own_memory: device.properties().own_bytes,
-        registers: None,
-        shape: Default::default(),
-    }
+    let build = checks.build(layout, device.properties().local_bytes);
+    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None }
 }
 
 /// Loads a program, unless it is loaded.
@@ -135,7 +129,7 @@ impl Loaded {
     pub(crate) fn stats<'a>(&'a self, run: &'a RunStats) -> Stats<'a> {
         let Report { origin, timings, load } = &self.report;
         let cache = self.compiler.cache().path().map(|_| *origin);
-        let (device, layout) = (self.device.properties(), self.options.layout);
+        let (device, layout) = (self.device.properties(), self.options.build.layout());
         Stats { device, layout, timings, load: *load, cache, run }
     }
 }
@@ -252,19 +246,16 @@ pub(crate) fn is_gpu(device: &dyn Device) -> bool {
     device.properties().id != "cpu"
 }
 
-/// Memory that a thread of a large GPU has to itself.
-const LARGE_OWN: u32 = 256 << 10;
+/// Local memory of a thread of a large GPU.
+const LARGE_LOCAL_BYTES: u32 = 256 << 10;
 
 /// What `compile` and `explain` compile with: no device is asked, PTX is made for one to come.
-pub(crate) fn offline_options(codegen: &CodegenArgs, entry: Entry) -> CompileOptions {
-    let layout = codegen.layout.resolve(false, 1);
-    CompileOptions {
-        layout,
-        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
-        entry,
-        checks: Checks::Exact,
-        own_memory: LARGE_OWN,
-        registers: None,
-        shape: Default::default(),
-    }
+pub(crate) fn offline_options(
+    codegen: &CodegenArgs,
+    entry: Entry,
+    layout: Layout,
+    checks: ChecksChoice,
+) -> CompileOptions {
+    let build = checks.build(layout, LARGE_LOCAL_BYTES);
+    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None }
 }

@@ -28,8 +28,8 @@ mod shapes;
 mod support;
 
 use directory::Directory;
+use gpu_run_abi::Build;
 use gpu_run_abi::Layout;
-use gpu_run_compiler::Checks;
 use libtest_mimic::{Arguments, Failed, Trial};
 use manifest::{Aspect, Input, Program, Vary};
 use observed::{Ending, Observed, difference};
@@ -215,23 +215,23 @@ fn alone(program: &Program, input: &Input, dir: Option<&Path>) -> Result<Observe
 
 /// Every build there is of it.
 fn assembles(program: &Program) -> Result<(), Failed> {
-    assembles_as(program, Layout::Linear, Checks::Exact, Share::All)?;
-    assembles_as(program, Layout::Interleaved, Checks::Exact, Share::All)?;
-    assembles_as(program, Layout::Interleaved, Checks::Fast, Share::All)
+    assembles_as(program, Build::Exact(Layout::Linear), Share::All)?;
+    assembles_as(program, Build::Exact(Layout::Interleaved), Share::All)?;
+    assembles_as(program, Build::speculative(Layout::Interleaved, 256 << 10), Share::All)
 }
 
 fn assembles_linear(program: &Program) -> Result<(), Failed> {
-    assembles_as(program, Layout::Linear, Checks::Exact, Share::Even)
+    assembles_as(program, Build::Exact(Layout::Linear), Share::Even)
 }
 
 fn assembles_interleaved(program: &Program) -> Result<(), Failed> {
-    assembles_as(program, Layout::Interleaved, Checks::Exact, Share::Odd)
+    assembles_as(program, Build::Exact(Layout::Interleaved), Share::Odd)
 }
 
-fn assembles_as(program: &Program, layout: Layout, checks: Checks, share: Share) -> Result<(), Failed> {
-    let compiled = device::compile(&std::fs::read(program.wasm())?, layout, checks)?;
+fn assembles_as(program: &Program, build: Build, share: Share) -> Result<(), Failed> {
+    let compiled = device::compile(&std::fs::read(program.wasm())?, build)?;
     Ok(support::assemble(&support::functions::new_ones(compiled.ptx(), share))
-        .map_err(|message| format!("{layout:?}, {checks:?}: {message}"))?)
+        .map_err(|message| format!("{build:?}: {message}"))?)
 }
 
 /// Does something in a fresh copy of the program's directory, and adds what is there afterwards.

@@ -3,21 +3,14 @@
 //! `cargo bench -p gpu-run-compiler --bench nests`. A function has 50,000 locals at most, so the larger modules have several such functions.
 
 use gpu_run_abi::Layout;
-use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry};
+use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry};
 use std::time::Instant;
 
 const MOST_LOCALS: usize = 20_000;
 
 fn main() {
-    let options = CompileOptions {
-        layout: Layout::Linear,
-        sm: 75,
-        entry: Entry::Exports,
-        checks: Checks::Exact,
-        own_memory: 0,
-        registers: None,
-        shape: Default::default(),
-    };
+    let options =
+        CompileOptions { build: Build::Exact(Layout::Linear), sm: 75, entry: Entry::Exports, registers: None };
     println!("{:>12} {:>14} {:>10} {:>14} {:>10}", "wasm bytes", "PTX bytes", "a byte", "seconds", "µs a byte");
     for kilobytes in [16_usize, 64, 256, 1024, 4096] {
         // A local and a loop take some 14 bytes.

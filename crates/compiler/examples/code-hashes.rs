@@ -3,9 +3,8 @@
 //!
 //! --texts writes the CLIF and the PTX themselves, too, a file for each line.
 
-use gpu_run_abi::Layout;
-use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry, Shape, explain};
-use gpu_run_wasm::slot::GangSizes;
+use gpu_run_abi::{Build, GangSizes, Layout, Placement};
+use gpu_run_compiler::{CompileOptions, Compiled, Entry, explain};
 use rayon::prelude::*;
 use std::error::Error;
 use std::fs;
@@ -14,8 +13,8 @@ use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
 use wast::{QuoteWat, Wast, WastDirective};
 
-/// Bytes of memory that a thread of a large GPU has to itself.
-const OWN_MEMORY: u32 = 256 << 10;
+/// Local memory of a thread of a large GPU.
+const LOCAL_BYTES: u32 = 256 << 10;
 
 /// Some gang: its threads, and the sizes of its image, stacks and bus.
 const GANG: GangSizes =
@@ -94,35 +93,24 @@ fn modules(file: &Path) -> Result<Vec<Module>, String> {
     Ok(encoded.enumerate().map(|(at, wasm)| Module { name: format!("{name}:{at}"), wasm }).collect())
 }
 
-fn exact(entry: Entry) -> CompileOptions {
-    CompileOptions {
-        layout: Layout::Linear,
-        sm: 75,
-        entry,
-        checks: Checks::Exact,
-        own_memory: 0,
-        registers: None,
-        shape: Default::default(),
-    }
-}
+/// Every way to build a module, but for gangs.
+const BUILDS: [(&str, Build); 5] = [
+    ("exact-linear", Build::Exact(Layout::Linear)),
+    ("exact-interleaved", Build::Exact(Layout::Interleaved)),
+    ("speculative-linear", Build::Speculative(Placement::Linear)),
+    ("speculative-slots", Build::Speculative(Placement::Interleaved)),
+    ("speculative-own", Build::Speculative(Placement::Local { bytes: LOCAL_BYTES })),
+];
 
-/// Every way to build a module.
-fn builds(wasm: &[u8]) -> Vec<(&'static str, CompileOptions)> {
+/// What a program is run for: its `_start`, or all that it exports.
+fn entry(wasm: &[u8]) -> Entry {
     let is_command = wasmparser::Parser::new(0).parse_all(wasm).any(|payload| match payload {
         Ok(wasmparser::Payload::ExportSection(exports)) => {
             exports.into_iter().flatten().any(|export| export.name == "_start")
         }
         _ => false,
     });
-    let exact = exact(if is_command { Entry::Start } else { Entry::Exports });
-    let fast = CompileOptions { checks: Checks::Fast, ..exact.clone() };
-    vec![
-        ("exact-linear", exact.clone()),
-        ("exact-interleaved", CompileOptions { layout: Layout::Interleaved, ..exact }),
-        ("speculative-linear", CompileOptions { registers: Some(64), ..fast.clone() }),
-        ("speculative-slots", CompileOptions { layout: Layout::Interleaved, ..fast.clone() }),
-        ("speculative-own", CompileOptions { layout: Layout::Interleaved, own_memory: OWN_MEMORY, ..fast }),
-    ]
+    if is_command { Entry::Start } else { Entry::Exports }
 }
 
 fn lines(module: &Module, texts: Option<&Path>) -> Vec<String> {
@@ -130,19 +118,19 @@ fn lines(module: &Module, texts: Option<&Path>) -> Vec<String> {
         Ok(functions) => functions.iter().map(|function| format!("; {}\n{}\n", function.name, function.clif)).collect(),
         Err(error) => format!("refused: {error}"),
     };
-    let mut texts_of: Vec<(String, String, String)> = builds(&module.wasm)
-        .into_iter()
-        .map(|(build, options)| {
-            let ptx = Compiled::new(&module.wasm, &options).map(|compiled| compiled.ptx().to_owned());
-            (build.to_owned(), clif(&options), ptx.unwrap_or_else(|error| format!("refused: {error}")))
-        })
-        .collect();
-    for relaxed in [false, true] {
-        let shape = Shape::Gang { sizes: GANG, relaxed };
-        let options = CompileOptions { entry: Entry::Exports, shape, ..exact(Entry::Exports) };
-        let ptx = Compiled::new(&module.wasm, &options).map(|compiled| compiled.ptx().to_owned());
-        let ptx = ptx.unwrap_or_else(|error| format!("refused: {error}"));
-        texts_of.push((if relaxed { "gang-relaxed" } else { "gang" }.into(), String::new(), ptx));
+    let options = |build, entry| CompileOptions { build, sm: 75, entry, registers: None };
+    let ptx = |options: &CompileOptions| {
+        let compiled = Compiled::new(&module.wasm, options).map(|compiled| compiled.ptx().to_owned());
+        compiled.unwrap_or_else(|error| format!("refused: {error}"))
+    };
+    let mut texts_of = Vec::new();
+    for (name, build) in BUILDS {
+        let options = options(build, entry(&module.wasm));
+        texts_of.push((name, clif(&options), ptx(&options)));
+    }
+    for (name, relaxed) in [("gang", false), ("gang-relaxed", true)] {
+        let options = options(Build::Gang { sizes: GANG, relaxed }, Entry::Exports);
+        texts_of.push((name, String::new(), ptx(&options)));
     }
     texts_of
         .into_iter()

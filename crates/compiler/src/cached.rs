@@ -1,18 +1,16 @@
 //! Programs through the cache: what was compiled once is not compiled again.
 //!
-//! One entry holds all that a run takes, machine code and [`frame`]: a hit reads one file and is ready to launch. The PTX between is not kept: it is
+//! One entry holds all that a run takes, machine code and [`stored`]: a hit reads one file and is ready to launch. The PTX between is not kept: it is
 //! two thirds of the bytes, and no more than a fifth of the time it takes to make machine code.
 
 use crate::compile::{CompileOptions, Compiled, default_features};
 use crate::content;
 use crate::error::Error;
-use crate::frame;
 use crate::limit;
 use crate::program::Program;
-use gpu_run_abi::Layout;
+use crate::stored;
 use gpu_run_cache::{Cache, Found, Got, InUse, Key, Origin, Resident, Room};
 use gpu_run_device::{CodeOptions, Device, Pages, Patience};
-use gpu_run_ptx::Checks;
 use gpu_run_wasm::WasmFeatures;
 use serde::Serialize;
 use std::io;
@@ -200,7 +198,7 @@ fn key(device: &dyn Device, wasm: &Arc<Vec<u8>>, options: String, features: Stri
 }
 
 fn note_key(device: &dyn Device, wasm: &Arc<Vec<u8>>, options: &CompileOptions) -> Result<Key, Error> {
-    let common = CompileOptions { layout: Layout::Linear, own_memory: 0, registers: None, ..options.clone() };
+    let common = CompileOptions { build: options.build.linear(), registers: None, ..options.clone() };
     key(device, wasm, format!("tuning {common:?}"), String::new())
 }
 
@@ -234,10 +232,10 @@ impl Build {
     /// Compiles it, and gives what is kept of it.
     fn make(&self, untried: bool, until: Option<Instant>) -> Result<(Compiled, Vec<u8>), Error> {
         let compiled = Compiled::with_features(&self.wasm, &self.options, self.features, until)?;
-        // Exact checks save registers for calls that are never made, which looks as if more of them were needed.
-        let once = self.options.checks == Checks::Exact;
+        // An exact build saves registers for calls that are never made, which looks as if more of them were needed.
+        let once = !self.options.build.is_speculative();
         let options = CodeOptions { registers: self.options.registers, once, untried, until };
-        let bytes = frame::write(&compiled, &self.device.compile(compiled.ptx(), options)?);
+        let bytes = stored::write(&compiled, &self.device.compile(compiled.ptx(), options)?)?;
         Ok((compiled, bytes))
     }
 
@@ -285,7 +283,7 @@ impl Build {
     /// What was found, read as far as the host needs it.
     fn unloaded(&self, got: Got<Held>) -> Result<Unloaded, Error> {
         let read = |bytes: &[u8]| -> Result<(Compiled, Range<usize>), Error> {
-            let (compiled, code) = frame::read(bytes, self.wasm.clone(), &self.options, self.features)?;
+            let (compiled, code) = stored::read(bytes, self.wasm.clone(), &self.options, self.features)?;
             // It is the last thing there.
             Ok((compiled, bytes.len() - code.len()..bytes.len()))
         };

@@ -5,13 +5,13 @@ use crate::error::Error;
 use crate::image::{Initial, State};
 use crate::limit;
 use crate::symbols::Symbols;
-use gpu_run_abi::Layout;
+use gpu_run_abi::{Build, Layout, Placement};
 use gpu_run_device::Properties;
 use gpu_run_ptx::{self as ptx, Checks};
 use gpu_run_wasm::link::Part;
 use gpu_run_wasm::slot::SlotLayout;
 use gpu_run_wasm::{
-    self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, Shape, ValType, WasmFeatures, printable,
+    self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures, printable,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -30,47 +30,28 @@ pub enum Entry {
 
 #[derive(Clone, Debug)]
 pub struct CompileOptions {
-    pub layout: Layout,
+    pub build: Build,
     /// PTX target, as in `sm_75`: 75.
     pub sm: u32,
     pub entry: Entry,
-    /// [`Checks::Fast`] is for batches, which run an instance again that turns out to need exact ones.
-    pub checks: Checks,
-    /// Bytes of a thread's own memory that the guest's may take, interleaved and with quick checks; a memory that begins larger is in the slot, and so is any if
-    /// this is 0. What grows beyond needs another build: see [`crate::Mapper`].
-    pub own_memory: u32,
     /// Registers a thread may have, where the device does not choose.
     pub registers: Option<u32>,
-    /// What the threads of a launch are to each other; see [`crate::Gang`].
-    pub shape: Shape,
 }
 
 impl CompileOptions {
-    /// The thread's own memory that is used.
-    fn own_memory(&self) -> u32 {
-        let is_fit = self.layout == Layout::Interleaved && self.checks == Checks::Fast;
-        if is_fit { self.own_memory } else { 0 }
-    }
-
-    /// What the first half of the compiler needs to know of it, to compile these functions and all they reach.
+    /// How a function list and all it reaches are translated.
     pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
-        wasm::Options {
-            until: None,
-            layout: self.layout,
-            entries,
-            trims: self.checks == Checks::Fast,
-            own_memory: self.own_memory().into(),
-            shape: self.shape,
-            optimize: true,
-        }
+        wasm::Options { until: None, build: self.build, entries, optimize: true }
     }
 
     /// The same, with what is done on such a device and not what was asked for: one key for one result.
     pub(crate) fn settled(&self, device: &Properties) -> Self {
-        // On `cpu`, quick checks gain too little for a second build of what is linear.
-        let is_exact = device.overcommits && self.layout == Layout::Linear;
-        let checks = if is_exact { Checks::Exact } else { self.checks };
-        Self { own_memory: self.own_memory(), checks, ..self.clone() }
+        let build = match self.build {
+            // On `cpu`, speculation gains too little for a second build of linear slots.
+            Build::Speculative(Placement::Linear) if device.overcommits => Build::Exact(Layout::Linear),
+            build => build,
+        };
+        Self { build, ..self.clone() }
     }
 }
 
@@ -82,9 +63,9 @@ pub const APART_LANES: u32 = 8;
 /// Another build of the same program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sibling {
-    /// Memory in slots, where it can grow: for instances whose own does not suffice.
-    Roomy,
-    /// For instances that quick checks have ended.
+    /// Memory in slots, where it can grow: for instances whose local memory does not suffice.
+    InSlots,
+    /// For instances that a speculative build has stopped.
     Exact,
     /// Each instance's memory by itself, and few lanes of a warp: faster where lanes part and stay apart.
     Apart,
@@ -103,7 +84,6 @@ pub struct Compiled {
     pub features: WasmFeatures,
     /// Empty in a program that came from the cache.
     pub ptx: String,
-    pub layout: Layout,
     pub slots: SlotLayout,
     pub initial: Initial,
     pub memories: Vec<Memory>,
@@ -120,7 +100,7 @@ pub struct Compiled {
     pub timings: Vec<(&'static str, Duration)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ExportedGlobal {
     /// The module that exports it.
     pub part: u32,
@@ -129,7 +109,7 @@ pub struct ExportedGlobal {
     pub ty: ValType,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct EntryFunction {
     /// The module that exports it.
     pub part: u32,
@@ -198,7 +178,7 @@ impl Compiled {
             initialize_first(&mut module, name)?;
         }
         let mut entries = entries(&module, &options.entry)?;
-        if options.shape != Shape::Batch {
+        if options.build.is_gang() {
             entries.retain(|(_, entry)| entry.ty == FuncType::default());
         }
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
@@ -219,7 +199,6 @@ impl Compiled {
             options: options.clone(),
             features,
             ptx,
-            layout: options.layout,
             initial: Initial::new(&module, &slots, state)?,
             slots,
             has_start: module.start.is_some(),
@@ -235,15 +214,19 @@ impl Compiled {
 
     /// How the same is compiled as another build.
     pub(crate) fn sibling_options(&self, sibling: Sibling) -> CompileOptions {
-        let options = CompileOptions { own_memory: 0, ..self.options.clone() };
-        match sibling {
-            Sibling::Roomy => options,
-            Sibling::Exact => CompileOptions { checks: Checks::Exact, ..options },
-            Sibling::Apart => CompileOptions { layout: Layout::Linear, registers: Some(APART_REGISTERS), ..options },
-            Sibling::Alone | Sibling::OnHost => {
-                CompileOptions { checks: Checks::Exact, layout: Layout::Linear, ..options }
-            }
-        }
+        let CompileOptions { build, registers, .. } = self.options;
+        let (build, registers) = match sibling {
+            Sibling::InSlots => (build.in_slots(), registers),
+            Sibling::Exact => (build.exact(), registers),
+            Sibling::Apart => (build.linear(), Some(APART_REGISTERS)),
+            Sibling::Alone | Sibling::OnHost => (Build::Exact(Layout::Linear), registers),
+        };
+        CompileOptions { build, registers, ..self.options.clone() }
+    }
+
+    /// How slots lie.
+    pub fn layout(&self) -> Layout {
+        self.options.build.layout()
     }
 
     /// Names and source lines.
@@ -340,18 +323,20 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
 
 /// The CLIF program in the form the back end takes.
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
-    let (layout, checks) = (options.layout, options.checks);
+    let (layout, build) = (options.build.layout(), options.build);
+    let checks = if build.is_speculative() { Checks::Fast } else { Checks::Exact };
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
-    let wasm::slot::SlotLayout { memory: at, low, own, fixed, gang, .. } = program.slots;
-    let region = gang.map_or(0, |place| place.region);
-    let memory = ptx::Memory { at, least: program.least_memory, low, own: own > 0, region };
-    let atomics = match options.shape {
-        Shape::Batch => ptx::Atomics::System,
-        Shape::Gang { relaxed: false, .. } => ptx::Atomics::Device,
-        Shape::Gang { relaxed: true, .. } => ptx::Atomics::Relaxed,
+    let slots = &program.slots;
+    let region = slots.gang().map_or(0, |place| place.region);
+    let memory =
+        ptx::Memory { at: slots.memory, least: program.least_memory, low: slots.low, own: slots.is_local(), region };
+    let fixed = ptx::Fixed { at: slots.read_only.start, bytes: program.read_only };
+    let atomics = match build {
+        Build::Gang { relaxed: true, .. } => ptx::Atomics::Relaxed,
+        Build::Gang { relaxed: false, .. } => ptx::Atomics::Device,
+        _ => ptx::Atomics::System,
     };
     let functions = program.functions.into_iter().map(ptx_function).collect();
-    let fixed = ptx::Fixed { at: fixed.start, bytes: program.fixed };
     ptx::Program { functions, layout, function_table, memory, fixed, checks, atomics }
 }
 

@@ -64,10 +64,9 @@ fn lines(bytes: &[u8]) -> Result<BTreeMap<usize, String>, Error> {
 mod tests {
     use super::*;
     use crate::compile::Entry;
-    use gpu_run_abi::Layout;
-    use gpu_run_ptx::Checks;
+    use gpu_run_abi::{Build, Layout};
 
-    fn explained(layout: Layout, checks: Checks) -> Explained {
+    fn explained(build: Build) -> Explained {
         let text = r#"(module (memory 1)
             (func (export "_start") (local i32)
               (block (loop (br_if 1 (i32.gt_u (local.get 0) (i32.const 9)))
@@ -76,21 +75,13 @@ mod tests {
                 (br 0)))
               (f64.store (i32.const 0) (f64.const 0.5))))"#;
         let bytes = wat::parse_str(text).unwrap();
-        let options = CompileOptions {
-            layout,
-            sm: 75,
-            entry: Entry::Start,
-            checks,
-            own_memory: 256 << 10,
-            registers: None,
-            shape: Default::default(),
-        };
+        let options = CompileOptions { build, sm: 75, entry: Entry::Start, registers: None };
         explain(&bytes, &options, None).unwrap().remove(0)
     }
 
     #[test]
     fn wasm_is_printed_as_wasmprinter_does() {
-        let wasm = explained(Layout::Linear, Checks::Exact).wasm;
+        let wasm = explained(Build::Exact(Layout::Linear)).wasm;
         let text: Vec<&str> = wasm.iter().map(|(_, line)| line.as_str()).collect();
         let expected = "(func (;0;) (type 0)|  (local i32)|  block ;; label = @1|    loop ;; label = @2|      local.get 0|      \
                         i32.const 9|      i32.gt_u|      br_if 1 (;@1;)|      local.get 0|      i32.const -1|      \
@@ -102,11 +93,11 @@ mod tests {
 
     #[test]
     fn the_build_that_map_runs_is_another_one() {
-        let [run, map] = [(Layout::Linear, Checks::Exact), (Layout::Interleaved, Checks::Fast)]
-            .map(|(layout, checks)| explained(layout, checks));
+        let [run, map] =
+            [Build::Exact(Layout::Linear), Build::speculative(Layout::Interleaved, 256 << 10)].map(explained);
         assert_eq!(run.wasm, map.wasm);
         assert_ne!(run.ptx, map.ptx);
-        // A mapped build keeps the memory in the thread's own.
+        // A mapped build keeps the memory in the thread's local memory.
         assert!(map.ptx.contains(".local.u32") && !run.ptx.contains(".local.u32"), "{}", map.ptx);
     }
 }

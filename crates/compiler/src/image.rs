@@ -5,14 +5,16 @@
 //! ([`State`]); segments before the one that traps leave there what they hold.
 
 use crate::error::Error;
+use crate::stored::words;
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_wasm::slot::SlotLayout;
 use gpu_run_wasm::{Constant, ElementKind, Module, function_reference};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The initial state of an instance's slot, in pieces of whole cells.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Initial {
     /// Cells of the fixed part, beside the header: offset in the slot, word.
     pub words: Vec<(u64, u64)>,
@@ -22,15 +24,24 @@ pub struct Initial {
     /// Passive segments, for `memory.init` and `table.init`.
     pub constants: Vec<u8>,
     /// What a reference to each function looks like, for those the host passes.
+    #[serde(with = "words")]
     pub references: Vec<u64>,
     pub trap: Option<TrapCode>,
 }
 
-/// A memory's length, and the pieces of it that are not zero: offset in the memory (a multiple of a cell), words.
-#[derive(Debug, Default)]
+/// Words of a memory, and where the first of them is: a multiple of a cell.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct InitialPiece {
+    pub at: u64,
+    #[serde(with = "words")]
+    pub words: Vec<u64>,
+}
+
+/// A memory's length, and the pieces of it that are not zero.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct InitialMemory {
     pub length: u64,
-    pub pieces: Vec<(u64, Vec<u64>)>,
+    pub pieces: Vec<InitialPiece>,
 }
 
 /// What of a program is there already, because its modules have run as parts of another: by its index, in this program's words.
@@ -152,7 +163,7 @@ fn bits(module: &Module<'_>, globals: &[u128], constant: &Constant) -> u128 {
 }
 
 /// Pieces of bytes, later ones over earlier ones, as disjoint pieces of whole cells in ascending order.
-fn in_cells(pieces: &[(u64, &[u8])]) -> Vec<(u64, Vec<u64>)> {
+fn in_cells(pieces: &[(u64, &[u8])]) -> Vec<InitialPiece> {
     let ends = |at: u64, len: usize| (at / WORD, (at + len as u64).div_ceil(WORD));
     let mut spans: Vec<(u64, u64)> =
         pieces.iter().filter(|p| !p.1.is_empty()).map(|(at, bytes)| ends(*at, bytes.len())).collect();
@@ -172,7 +183,7 @@ fn in_cells(pieces: &[(u64, &[u8])]) -> Vec<(u64, Vec<u64>)> {
         room[(at - *start) as usize..][..bytes.len()].copy_from_slice(bytes);
     }
     let words = |bytes: Vec<u8>| bytes.as_chunks::<8>().0.iter().map(|c| u64::from_le_bytes(*c)).collect();
-    result.into_iter().map(|(at, bytes)| (at, words(bytes))).collect()
+    result.into_iter().map(|(at, bytes)| InitialPiece { at, words: words(bytes) }).collect()
 }
 
 #[cfg(test)]
@@ -183,9 +194,9 @@ mod tests {
     fn overlapping_and_unaligned_pieces_merge_in_order() {
         let pieces: [(u64, &[u8]); 4] = [(3, &[1; 6]), (20, b""), (5, &[2, 2]), (32, &[7])];
         let cells = in_cells(&pieces);
-        assert_eq!((cells.len(), cells[0].0), (2, 0));
-        let bytes: Vec<u8> = cells[0].1.iter().flat_map(|w| w.to_le_bytes()).collect();
+        assert_eq!((cells.len(), cells[0].at), (2, 0));
+        let bytes: Vec<u8> = cells[0].words.iter().flat_map(|w| w.to_le_bytes()).collect();
         assert_eq!(bytes, [0, 0, 0, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(cells[1], (32, vec![7]));
+        assert_eq!((cells[1].at, &cells[1].words), (32, &vec![7]));
     }
 }

@@ -13,10 +13,10 @@ mod compile;
 mod content;
 mod error;
 mod explain;
-mod frame;
 mod image;
 mod limit;
 mod program;
+mod stored;
 mod symbols;
 mod value;
 
@@ -26,8 +26,8 @@ pub use compile::{
 };
 pub use error::Error;
 pub use explain::{Explained, explain};
-pub use gpu_run_ptx::Checks;
-pub use gpu_run_wasm::{Shape, WasmFeatures, printable};
-pub use image::{Initial, InitialMemory, State};
+pub use gpu_run_abi::{Build, Layout, Placement};
+pub use gpu_run_wasm::{WasmFeatures, printable};
+pub use image::{Initial, InitialMemory, InitialPiece, State};
 pub use program::{Program, Trap};
 pub use value::{Value, ValueType};

@@ -3,7 +3,7 @@
 use crate::cached::Build;
 use crate::compile::{Compiled, Sibling};
 use crate::error::Error;
-use crate::frame;
+use crate::stored;
 use crate::value::{Value, ValueType};
 use gpu_run_abi::{TrapCode, TrapRecord};
 use gpu_run_cache::{Cache, InUse, Key};
@@ -42,7 +42,8 @@ impl Drop for Growth {
     fn drop(&mut self) {
         if let Some(code) = self.module.grown() {
             let began = Instant::now();
-            let kept = self.cache.put(&self.key, &frame::write(&self.compiled, &code), self.took);
+            let stored = stored::write(&self.compiled, &code);
+            let kept = stored.is_ok_and(|bytes| self.cache.put(&self.key, &bytes, self.took));
             tracing::debug!(bytes = code.len(), kept, time = ?began.elapsed(), "what was compiled meanwhile is kept");
         }
     }

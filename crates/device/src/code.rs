@@ -1,119 +1,46 @@
-//! Machine code as bytes: how what was made is written down, and read again.
+//! Machine code as bytes on a disk: a header of any kind, then the code.
 //!
-//! Numbers are little-endian, lists begin with their length. Reading never goes beyond the end and never believes a length: bytes that are not
-//! what was written are an error, whatever they are.
+//! ```text
+//! length of the header (u64) │ length of the code (u64) │ header, in postcard's format │ zeros │ code, at a multiple of its alignment
+//! ```
+//!
+//! Reading never goes beyond the end and never believes a length: bytes that are not what was written are an error, whatever they are.
 
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Default)]
-pub struct Writer(Vec<u8>);
+const LENGTHS: usize = 2 * size_of::<u64>();
 
-impl Writer {
-    pub fn u8(&mut self, value: u8) {
-        self.0.push(value);
-    }
-
-    pub fn u32(&mut self, value: u32) {
-        self.0.extend(value.to_le_bytes());
-    }
-
-    pub fn u64(&mut self, value: u64) {
-        self.0.extend(value.to_le_bytes());
-    }
-
-    pub fn words(&mut self, words: &[u64]) {
-        self.u64(words.len() as u64);
-        self.0.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    }
-
-    pub fn bytes(&mut self, bytes: &[u8]) {
-        self.u64(bytes.len() as u64);
-        self.0.extend(bytes);
-    }
-
-    /// Bytes that begin at a multiple of `align`, counted from the beginning of all that is written.
-    pub fn aligned_bytes(&mut self, bytes: &[u8], align: usize) {
-        let (gap, length) = (size_of::<u32>(), size_of::<u64>());
-        let zeros = (self.0.len() + gap + length).wrapping_neg() % align;
-        self.u32(zeros as u32);
-        self.0.resize(self.0.len() + zeros, 0);
-        self.bytes(bytes);
-    }
-
-    pub fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
-        self.u32(items.len() as u32);
-        items.iter().for_each(|i| item(self, i));
-    }
-
-    pub fn done(self) -> Vec<u8> {
-        self.0
-    }
+/// Writes a header and the code behind it, which begins at a multiple of `align`.
+pub fn pack(header: &impl Serialize, code: &[u8], align: usize) -> Result<Vec<u8>> {
+    let mut bytes = postcard::to_extend(header, vec![0; LENGTHS])
+        .map_err(|error| Error::Codegen(format!("machine code cannot be written down: {error}")))?;
+    let header = bytes.len() - LENGTHS;
+    bytes[..LENGTHS / 2].copy_from_slice(&(header as u64).to_le_bytes());
+    bytes[LENGTHS / 2..LENGTHS].copy_from_slice(&(code.len() as u64).to_le_bytes());
+    bytes.resize(bytes.len().next_multiple_of(align), 0);
+    bytes.extend_from_slice(code);
+    Ok(bytes)
 }
 
-#[derive(Debug)]
-pub struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+/// Reads what [`pack`] wrote with this alignment.
+pub fn unpack<'a, H: Deserialize<'a>>(bytes: &'a [u8], align: usize) -> Result<(H, &'a [u8])> {
+    let short = || not_ours("it ends too early");
+    let (lengths, rest) = bytes.split_at_checked(LENGTHS).ok_or_else(short)?;
+    let length = |at: usize| {
+        let word = lengths[at..].first_chunk().map_or(u64::MAX, |word| u64::from_le_bytes(*word));
+        usize::try_from(word).map_err(|_| short())
+    };
+    let (header_bytes, code_bytes) = (length(0)?, length(LENGTHS / 2)?);
+    let (header, _) = rest.split_at_checked(header_bytes).ok_or_else(short)?;
+    let code = bytes.get((LENGTHS + header_bytes).next_multiple_of(align)..).ok_or_else(short)?;
+    if code.len() != code_bytes {
+        return Err(not_ours("its code has another length"));
     }
-
-    fn take(&mut self, count: u64) -> Result<&'a [u8]> {
-        let cut = usize::try_from(count).ok().and_then(|count| self.0.split_at_checked(count));
-        let (taken, rest) = cut.ok_or_else(|| not_ours("it ends too early"))?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N as u64)?);
-        Ok(array)
-    }
-
-    pub fn u8(&mut self) -> Result<u8> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    pub fn u32(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    pub fn u64(&mut self) -> Result<u64> {
-        Ok(u64::from_le_bytes(self.array()?))
-    }
-
-    pub fn words(&mut self) -> Result<Vec<u64>> {
-        let count = self.u64()?;
-        let bytes = self.take(count.checked_mul(8).ok_or_else(|| not_ours("it ends too early"))?)?;
-        Ok(bytes.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect())
-    }
-
-    pub fn bytes(&mut self) -> Result<&'a [u8]> {
-        let count = self.u64()?;
-        self.take(count)
-    }
-
-    pub fn aligned_bytes(&mut self) -> Result<&'a [u8]> {
-        let zeros = self.u32()?;
-        self.take(zeros.into())?;
-        self.bytes()
-    }
-
-    pub fn string(&mut self) -> Result<String> {
-        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| not_ours("a name is not text"))
-    }
-
-    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        // Collected one by one: no room is made for a length that may be wrong.
-        (0..self.u32()?).map(|_| item(self)).collect()
-    }
-
-    pub fn end(self) -> Result<()> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(not_ours("it goes on where it should end")),
-        }
+    let (header, rest) = postcard::take_from_bytes(header).map_err(|error| not_ours(&error.to_string()))?;
+    match rest.is_empty() {
+        true => Ok((header, code)),
+        false => Err(not_ours("its header goes on where it should end")),
     }
 }
 

@@ -9,15 +9,14 @@
 
 use crate::memory::{GangMemory, HostChannels, gang_place};
 use gpu_run_abi::gang::offset;
-use gpu_run_abi::{Layout, TrapCode, TrapRecord};
-use gpu_run_compiler::Checks;
+use gpu_run_abi::{Build, GangSizes, TrapCode, TrapRecord};
 use gpu_run_compiler::Compiler;
 use gpu_run_compiler::Error;
 use gpu_run_compiler::{CompileOptions, Compiled, Entry};
 use gpu_run_compiler::{Program, Trap};
 use gpu_run_device::{Arg, Device, Grid, Launched, Queue, Shared};
-use gpu_run_wasm::slot::{GangPlace, GangSizes};
-use gpu_run_wasm::{GANG, Shape};
+use gpu_run_wasm::GANG;
+use gpu_run_wasm::slot::GangPlace;
 use std::sync::Arc;
 
 /// PTX target: any GPU that lanes of a warp can wait for each other on.
@@ -66,15 +65,8 @@ impl GangOptions {
             bus_bytes: self.bus_bytes,
         };
         let registers = (REGISTERS / self.threads.max(1) / 8 * 8).min(MOST_REGISTERS);
-        CompileOptions {
-            layout: Layout::Linear,
-            sm: TARGET,
-            entry: Entry::Exports,
-            checks: Checks::Exact,
-            own_memory: 0,
-            registers: Some(registers),
-            shape: Shape::Gang { sizes, relaxed: self.relaxed },
-        }
+        let build = Build::Gang { sizes, relaxed: self.relaxed };
+        CompileOptions { build, sm: TARGET, entry: Entry::Exports, registers: Some(registers) }
     }
 
     /// The PTX of a module, without a device.

@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 const REPORT_BYTES: u64 = 64;
 
 pub(crate) fn gang_place(compiled: &Compiled) -> Result<GangPlace, Error> {
-    compiled.slots.gang.ok_or_else(|| Error::Internal("it was compiled as a batch".into()))
+    compiled.slots.gang().ok_or_else(|| Error::Internal("it was compiled as a batch".into()))
 }
 
 /// Where a gang lies.
@@ -78,8 +78,8 @@ impl GangMemory {
             memory.buffer.write(memory.image_at() + part.start, &vec![0; (part.end - part.start) as usize])?;
         }
         for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
-            let bytes: Vec<u8> = piece.1.iter().flat_map(|word| word.to_le_bytes()).collect();
-            memory.buffer.write(memory.image_at() + piece.0, &bytes)?;
+            let bytes: Vec<u8> = piece.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            memory.buffer.write(memory.image_at() + piece.at, &bytes)?;
         }
         Ok(memory)
     }

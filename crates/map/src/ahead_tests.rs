@@ -5,11 +5,12 @@
 use super::tests::{IMPORTS, built, jobs};
 use super::*;
 use gpu_run_abi::Layout;
-use gpu_run_compiler::Checks;
+use gpu_run_abi::{Build, Placement};
 
-fn mapper(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Mapper {
-    let program = built(wat, layout, checks, own_memory);
-    assert_eq!(program.compiled().slots.own > 0, own_memory > 0, "it does not fit");
+fn mapper(wat: &str, build: Build) -> Mapper {
+    let program = built(wat, build);
+    let wants_local = matches!(build, Build::Speculative(Placement::Local { .. }));
+    assert_eq!(program.compiled().slots.is_local(), wants_local, "it does not fit");
     Mapper::new(program, Extent { capacity: 128, ..Extent::default() }, None).unwrap()
 }
 
@@ -69,14 +70,14 @@ fn distances() -> Vec<[u8; 2]> {
 fn same_as_exact(body: &str, scale: u32, step: u32) {
     let wat = rounds(body, scale, step);
     let inputs = distances();
-    let (exact, _) = run(&mapper(&wat, Layout::Interleaved, Checks::Exact, 0), &inputs);
+    let (exact, _) = run(&mapper(&wat, Build::Exact(Layout::Interleaved)), &inputs);
     assert!(exact.iter().all(|printed| printed.len() == 1024));
     for (layout, own) in [(Layout::Linear, 0), (Layout::Interleaved, 0), (Layout::Interleaved, 256 << 10)] {
-        let (fast, again) = run(&mapper(&wat, layout, Checks::Fast, own), &inputs);
+        let (fast, again) = run(&mapper(&wat, Build::speculative(layout, own)), &inputs);
         for ((fast, exact), input) in fast.iter().zip(&exact).zip(&inputs) {
-            assert!(fast == exact, "{layout:?}, own {own}: the places {input:?}, times {scale}");
+            assert!(fast == exact, "{layout:?}, local {own}: the places {input:?}, times {scale}");
         }
-        assert_eq!(again, 0, "{layout:?}, own {own}: the quick build did not finish");
+        assert_eq!(again, 0, "{layout:?}, local {own}: the speculative build did not finish");
     }
 }
 

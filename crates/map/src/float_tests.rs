@@ -1,11 +1,11 @@
-//! Division and square root in builds with quick checks are the processor's, bit for bit.
+//! Division and square root in speculative builds are the processor's, bit for bit.
 
 #![allow(clippy::unwrap_used)] // in a test, that is an assertion
 
 use super::tests::{IMPORTS, built, jobs, program};
 use super::*;
 use gpu_run_abi::Layout;
-use gpu_run_compiler::Checks;
+use gpu_run_abi::{Build, Placement};
 
 /// Pairs of numbers a record has.
 const PAIRS: usize = 64;
@@ -107,11 +107,11 @@ fn quick_division_and_roots_of_ordinary_numbers_are_right_and_do_not_run_again()
         }
     };
     let records: Vec<_> = (0..200).map(|_| record((0..).map(&mut pair))).collect();
-    let of = |layout, own| built(&arithmetic(), layout, Checks::Fast, own);
+    let of = |layout, own| built(&arithmetic(), Build::speculative(layout, own));
     for program in [of(Layout::Linear, 0), of(Layout::Interleaved, 0), of(Layout::Interleaved, 128 << 10)] {
         assert_eq!(run(program, &records), 0);
     }
-    assert_eq!(run(program(&arithmetic(), Layout::Linear, Checks::Exact), &records), 0);
+    assert_eq!(run(program(&arithmetic(), Build::Exact(Layout::Linear)), &records), 0);
 }
 
 #[test]
@@ -119,6 +119,6 @@ fn numbers_at_the_edges_run_again_and_are_right() {
     let mut numbers = Numbers(2);
     let records: Vec<_> =
         (0..100).map(|_| record(std::iter::from_fn(|| Some((numbers.any(), numbers.any()))))).collect();
-    let again = run(program(&arithmetic(), Layout::Interleaved, Checks::Fast), &records);
+    let again = run(program(&arithmetic(), Build::Speculative(Placement::Interleaved)), &records);
     assert!(again > 90, "{again} of 100 ran again: hardly any record has ordinary numbers only");
 }

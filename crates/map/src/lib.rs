@@ -11,4 +11,4 @@ mod tune;
 pub use mapper::{Mapper, Pending};
 pub use probation::{SLOW, Slow};
 pub use results::{Done, Results};
-pub use tune::{Trial, Tuning, Variant, measure, recall, remember, variants};
+pub use tune::{MemoryKind, Trial, Tuning, Variant, measure, recall, remember, variants};

@@ -16,7 +16,7 @@
 use crate::outputs::{BatchTerms, Collected, EarlierRun, MappedBatch, chunk_of};
 use crate::probation::{Probation, Slow};
 use crate::results::{Piece, Recycled, Results};
-use crate::tune::{Tuning, Variant};
+use crate::tune::{MemoryKind, Tuning, Variant};
 use gpu_run_abi::Layout;
 use gpu_run_abi::launch::local;
 use gpu_run_abi::layout::WARP;
@@ -91,7 +91,7 @@ impl Mapper {
             None => Some(Stages::new(program.clone(), extent, EntryCall { selector, words })?),
         };
         // The other build is one without these.
-        let is_usual = program.compiled().layout == Layout::Interleaved && extent.lanes.is_none();
+        let is_usual = program.compiled().layout() == Layout::Interleaved && extent.lanes.is_none();
         let probation = Probation::new(slow.filter(|_| is_usual));
         let plan = Mutex::new(stages.as_ref().map(Stages::first));
         let (learned, recycled) = (Mutex::default(), Arc::default());
@@ -159,9 +159,10 @@ impl Mapper {
 
     /// What was found out: about the builds, if another one was tried, and about what instances need.
     pub fn tuning(&self) -> Option<Tuning> {
-        let own_memory = self.inner.program.compiled().slots.own > 0;
+        let is_local = self.inner.program.compiled().slots.is_local();
+        let memory = if is_local { MemoryKind::Local } else { MemoryKind::Interleaved };
         let (registers, batch) = (self.inner.program.compiled().options.registers, self.inner.extent.capacity as u32);
-        let usual = Variant { interleaved: true, own_memory, lanes: None, registers, batch };
+        let usual = Variant { memory, lanes: None, registers, batch };
         let (trials, learned) = (self.inner.probation.trials(usual), *lock(&self.inner.learned));
         (trials.is_some() || learned.is_some())
             .then(|| Tuning { trials: trials.unwrap_or_default(), learned: learned.or(self.inner.extent.learned) })

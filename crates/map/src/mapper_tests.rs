@@ -5,52 +5,44 @@ use crate::results::Done;
 use bytes::Bytes;
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_compiler::Sibling;
-use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry};
+use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Placement};
 use gpu_run_run::allowance::SHARE;
 use gpu_run_run::{Denied, Watch};
 use gpu_run_wasi::Builder;
 use std::sync::OnceLock;
 
 fn mapper(wat: &str, capacity: usize, layout: Layout) -> Mapper {
-    checked_mapper(wat, capacity, layout, Checks::Exact)
+    checked_mapper(wat, capacity, Build::Exact(layout))
 }
 
-fn checked_mapper(wat: &str, capacity: usize, layout: Layout, checks: Checks) -> Mapper {
-    Mapper::new(program(wat, layout, checks), Extent { capacity, ..Extent::default() }, None).unwrap()
+fn checked_mapper(wat: &str, capacity: usize, build: Build) -> Mapper {
+    Mapper::new(program(wat, build), Extent { capacity, ..Extent::default() }, None).unwrap()
 }
 
 /// Guest memory is the thread's own, so many bytes.
-fn own_mapper(wat: &str, capacity: usize, own_memory: u32) -> Mapper {
-    let program = built(wat, Layout::Interleaved, Checks::Fast, own_memory);
-    assert!(program.compiled().slots.own > 0, "it does not fit");
+fn local_mapper(wat: &str, capacity: usize, local_bytes: u32) -> Mapper {
+    let program = built(wat, Build::speculative(Layout::Interleaved, local_bytes));
+    assert!(program.compiled().slots.is_local(), "it does not fit");
     let mapper = Mapper::new(program, Extent { capacity, ..Extent::default() }, None).unwrap();
     // However few they are: a GPU sets no memory of threads' own aside for a few.
     lock(&mapper.inner.plan).as_mut().unwrap().build = None;
     mapper
 }
 
-pub(super) fn program(wat: &str, layout: Layout, checks: Checks) -> Arc<Program> {
-    built(wat, layout, checks, 0)
+pub(super) fn program(wat: &str, build: Build) -> Arc<Program> {
+    built(wat, build)
 }
 
-pub(super) fn built(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Arc<Program> {
-    loaded(compiled(wat, layout, checks, own_memory))
+pub(super) fn built(wat: &str, build: Build) -> Arc<Program> {
+    loaded(compiled(wat, build))
 }
 
 pub(super) fn loaded(compiled: Compiled) -> Arc<Program> {
     Arc::new(Program::load(device(), Arc::new(compiled)).unwrap())
 }
 
-pub(super) fn compiled(wat: &str, layout: Layout, checks: Checks, own_memory: u32) -> Compiled {
-    let options = CompileOptions {
-        layout,
-        sm: 75,
-        entry: Entry::Start,
-        checks,
-        own_memory,
-        registers: None,
-        shape: Default::default(),
-    };
+pub(super) fn compiled(wat: &str, build: Build) -> Compiled {
+    let options = CompileOptions { build, sm: 75, entry: Entry::Start, registers: None };
     Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()
 }
 
@@ -163,7 +155,7 @@ pub(super) fn finds_nothing_of_others(program: impl Fn(&str, Layout) -> Arc<Prog
 
 #[test]
 fn an_instance_finds_nothing_of_those_that_had_its_slot_before() {
-    finds_nothing_of_others(|wat, layout| program(wat, layout, Checks::Exact));
+    finds_nothing_of_others(|wat, layout| program(wat, Build::Exact(layout)));
 }
 
 #[test]
@@ -191,10 +183,10 @@ fn careless() -> String {
 }
 
 #[test]
-fn what_quick_checks_end_runs_again_with_exact_ones() {
+fn what_a_speculative_build_stops_runs_again_with_an_exact_one() {
     let inputs = ["", "a", "ab", "abc", "abcd", "!", "abcde"];
     let (exact, _) = run(&mapper(&careless(), 8, Layout::Interleaved), &inputs);
-    let fast = checked_mapper(&careless(), 8, Layout::Interleaved, Checks::Fast);
+    let fast = checked_mapper(&careless(), 8, Build::Speculative(Placement::Interleaved));
     // Most do, so that the next ones begin there.
     for again in [5, 0] {
         let (done, stats) = run(&fast, &inputs);
@@ -203,7 +195,7 @@ fn what_quick_checks_end_runs_again_with_exact_ones() {
     }
     let few = ["", "a", "abcd", "abcdefgh", "abcdefghijkl"];
     let (exact_few, _) = run(&mapper(&careless(), 8, Layout::Interleaved), &few);
-    let fast = checked_mapper(&careless(), 8, Layout::Interleaved, Checks::Fast);
+    let fast = checked_mapper(&careless(), 8, Build::Speculative(Placement::Interleaved));
     for _ in 0..2 {
         let (done, stats) = run(&fast, &few);
         assert_eq!(done, exact_few);
@@ -266,8 +258,8 @@ fn constants_that_are_written_after_all_have_their_new_values() {
     let plain = "0123456789abcdef3";
     let written = ["012!456789abcdef!", "!123456789abcdef3", "0123456789abc!!!3", "0XYZ456789abcdefZ"];
     assert_eq!(printed, [&[plain][..], &written, &[plain, plain]].concat());
-    let slots = checked_mapper(&constants(), 8, Layout::Interleaved, Checks::Fast);
-    for fast in [slots, own_mapper(&constants(), 8, 256 << 10)] {
+    let slots = checked_mapper(&constants(), 8, Build::Speculative(Placement::Interleaved));
+    for fast in [slots, local_mapper(&constants(), 8, 256 << 10)] {
         let (done, stats) = run(&fast, &inputs);
         assert_eq!(done, exact);
         assert_eq!((stats.again, stats.instances), (4, 7));
@@ -280,7 +272,7 @@ fn a_stack_deeper_than_what_has_a_place_runs_again() {
     let (exact, _) = run(&mapper(&deep(), 8, Layout::Interleaved), &inputs);
     assert_eq!(exact[0].stdout, b"\0\0\0\0y\0\0\0");
     assert_eq!(exact[7].stdout, b"\0\0\0\0xxx\0");
-    let fast = checked_mapper(&deep(), 8, Layout::Interleaved, Checks::Fast);
+    let fast = checked_mapper(&deep(), 8, Build::Speculative(Placement::Interleaved));
     for _ in 0..2 {
         let (done, stats) = run(&fast, &inputs);
         assert_eq!(done, exact);
@@ -299,21 +291,21 @@ fn an_atomic_store_below_the_stack_that_has_a_place_runs_again() {
     let (exact, _) = run(&mapper(&deep, 8, Layout::Linear), &inputs);
     assert_eq!(exact[5].stdout, b"data\x01\0\0\0");
     for layout in [Layout::Linear, Layout::Interleaved] {
-        let (done, stats) = run(&checked_mapper(&deep, 8, layout, Checks::Fast), &inputs);
+        let (done, stats) = run(&checked_mapper(&deep, 8, Build::speculative(layout, 0)), &inputs);
         assert_eq!((&done, stats.again), (&exact, 2), "{layout:?}");
     }
 }
 
 #[test]
-fn quick_checks_give_what_exact_ones_give() {
+fn a_speculative_build_gives_what_an_exact_one_gives() {
     let (exact, _) = run(&mapper(&echo(), 4, Layout::Interleaved), &["a", "!b", "c"]);
-    let fast = checked_mapper(&echo(), 4, Layout::Interleaved, Checks::Fast);
+    let fast = checked_mapper(&echo(), 4, Build::Speculative(Placement::Interleaved));
     let (done, stats) = run(&fast, &["a", "!b", "c"]);
     // What may trap ends without a word, and the exact build finds out why.
     assert_eq!((done, stats.again), (exact, 1));
 }
 
-/// Appends to the file `log`: `first`, 8 random bytes, and, behind an access that quick checks end if stdin has an odd length, `second`. Also says so on stderr, through a descriptor that
+/// Appends to the file `log`: `first`, 8 random bytes, and, behind an access where a speculative build stops if stdin has an odd length, `second`. Also says so on stderr, through a descriptor that
 /// the device does not know of, and on stdout.
 fn logging() -> String {
     format!(
@@ -349,9 +341,9 @@ fn logging() -> String {
 
 #[test]
 fn what_an_instance_did_outside_happens_once_though_it_runs_twice() {
-    for checked in [Checks::Exact, Checks::Fast] {
+    for build in [Build::Exact(Layout::Interleaved), Build::Speculative(Placement::Interleaved)] {
         let folder = tempfile::tempdir().unwrap();
-        let mapper = checked_mapper(&logging(), 4, Layout::Interleaved, checked);
+        let mapper = checked_mapper(&logging(), 4, build);
         let mut context = Builder::new();
         context.preopen(folder.path(), "/").unwrap();
         let context = Arc::new(context);
@@ -362,15 +354,15 @@ fn what_an_instance_did_outside_happens_once_though_it_runs_twice() {
         };
         let (results, stats) = mapper.run(vec![job(7, "a"), job(8, "!bc"), job(9, "")], None).unwrap();
         let done: Vec<Owned> = results.iter().map(Owned::from).collect();
-        assert_eq!((&done[0].end, &done[2].end), (&End::Returned, &End::Returned), "{checked:?}");
+        assert_eq!((&done[0].end, &done[2].end), (&End::Returned, &End::Returned), "{build:?}");
         assert!(matches!(&done[1].end, End::Trapped(trap) if trap.code == TrapCode::Unreachable), "{:?}", done[1].end);
         for done in &done {
-            assert_eq!((&done.stdout[..], &done.stderr[..]), (&b"second"[..], &b"first second"[..]), "{checked:?}");
+            assert_eq!((&done.stdout[..], &done.stderr[..]), (&b"second"[..], &b"first second"[..]), "{build:?}");
         }
-        assert_eq!(stats.again, if checked == Checks::Fast { 2 } else { 0 });
+        assert_eq!(stats.again, if build.is_speculative() { 2 } else { 0 });
         let log = std::fs::read(folder.path().join("log")).unwrap();
         let count = |word: &[u8]| log.windows(word.len()).filter(|part| *part == word).count();
-        assert_eq!((count(b"first "), count(b"second "), log.len()), (3, 3, 3 * (6 + 8 + 7)), "{checked:?}");
+        assert_eq!((count(b"first "), count(b"second "), log.len()), (3, 3, 3 * (6 + 8 + 7)), "{build:?}");
     }
 }
 
@@ -390,8 +382,8 @@ fn the_devices_clock_is_the_hosts() {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         Duration::new(now.tv_sec as u64, now.tv_nsec as u32).as_nanos() as u64
     };
-    for (layout, checks) in [(Layout::Linear, Checks::Exact), (Layout::Interleaved, Checks::Fast)] {
-        let mapper = checked_mapper(TIME, 3, layout, checks);
+    for build in [Build::Exact(Layout::Linear), Build::Speculative(Placement::Interleaved)] {
+        let mapper = checked_mapper(TIME, 3, build);
         for _ in 0..3 {
             let before = host();
             let (done, stats) = run(&mapper, &["", "", ""]);
@@ -406,9 +398,9 @@ fn the_devices_clock_is_the_hosts() {
 }
 
 #[test]
-fn what_quick_checks_end_has_no_more_time_than_the_rest() {
+fn what_a_speculative_build_stops_has_no_more_time_than_the_rest() {
     let endless = format!(r#"(module {IMPORTS} (func (export "_start") (loop $l (br $l))))"#);
-    let mapper = checked_mapper(&endless, 2, Layout::Interleaved, Checks::Fast);
+    let mapper = checked_mapper(&endless, 2, Build::Speculative(Placement::Interleaved));
     let timeout = Duration::from_secs(2);
     let (results, stats) = mapper.run(jobs(&["", ""]), Some(timeout)).unwrap();
     for done in results.iter() {
@@ -420,7 +412,7 @@ fn what_quick_checks_end_has_no_more_time_than_the_rest() {
 
 #[test]
 fn memory_of_a_threads_own_is_fresh_for_every_instance() {
-    let mapper = own_mapper(&echo(), 2, 128 << 10);
+    let mapper = local_mapper(&echo(), 2, 128 << 10);
     for batch in [&["a", "b", "c", "d", "e"][..], &["f"], &["g", "!h", "i"]] {
         let (exact, _) = run(&self::mapper(&echo(), 4, Layout::Linear), batch);
         let (done, stats) = run(&mapper, batch);
@@ -451,7 +443,7 @@ fn memory_is_as_the_module_says_after_an_instance_has_written_to_all_of_it() {
     let mut memory = vec![0u8; 65536];
     SEGMENTS.iter().for_each(|(at, text)| memory[*at..][..text.len()].copy_from_slice(text.as_bytes()));
     let hash = memory.iter().fold(0u32, |hash, byte| hash.wrapping_mul(31).wrapping_add((*byte).into()));
-    for mapper in [own_mapper(&soiling(), 2, 128 << 10), mapper(&soiling(), 2, Layout::Interleaved)] {
+    for mapper in [local_mapper(&soiling(), 2, 128 << 10), mapper(&soiling(), 2, Layout::Interleaved)] {
         let (done, stats) = run(&mapper, &["a", "b", "c", "d", "e"]);
         assert!(stats.again == 0 && done.iter().all(|done| done.stdout == hash.to_le_bytes()), "{done:?}");
     }
@@ -534,9 +526,9 @@ fn copies_and_fills_of_any_length_are_right_wherever_memory_is() {
         let bytes = |record: &Vec<[u32; 4]>| record.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
         jobs(&records.iter().map(bytes).collect::<Vec<Vec<u8>>>())
     };
-    let flat = checked_mapper(&mover(), 128, Layout::Linear, Checks::Fast);
+    let flat = checked_mapper(&mover(), 128, Build::Speculative(Placement::Linear));
     let exact = [Layout::Linear, Layout::Interleaved].map(|layout| mapper(&mover(), 128, layout));
-    for mapper in exact.into_iter().chain([flat, own_mapper(&mover(), 128, 256 << 10)]) {
+    for mapper in exact.into_iter().chain([flat, local_mapper(&mover(), 128, 256 << 10)]) {
         let (done, stats) = mapper.run(jobs(), None).unwrap();
         assert_eq!(stats.again, 0);
         for (operations, done) in records.iter().zip(done.iter()) {
@@ -546,11 +538,11 @@ fn copies_and_fills_of_any_length_are_right_wherever_memory_is() {
 }
 
 #[test]
-fn quick_checks_end_what_they_cannot_be_sure_of_wherever_memory_is() {
+fn a_speculative_build_stops_what_it_cannot_be_sure_of_wherever_memory_is() {
     let inputs = ["", "a", "ab", "abc", "abcd", "!", "abcde"];
     let (exact, _) = run(&mapper(&careless(), 8, Layout::Interleaved), &inputs);
-    let flat = checked_mapper(&careless(), 8, Layout::Linear, Checks::Fast);
-    for mapper in [own_mapper(&careless(), 8, 64 << 10), flat] {
+    let flat = checked_mapper(&careless(), 8, Build::Speculative(Placement::Linear));
+    for mapper in [local_mapper(&careless(), 8, 64 << 10), flat] {
         let (done, stats) = run(&mapper, &inputs);
         assert_eq!(done, exact);
         assert!((1..7).contains(&stats.again), "{}", stats.again);
@@ -570,8 +562,8 @@ fn atomic_accesses_do_the_same_wherever_memory_is() {
     );
     let shared = module.replace("(export \"memory\") 1)", "(export \"memory\") 1 1 shared)");
     let [linear, interleaved] =
-        [Layout::Linear, Layout::Interleaved].map(|layout| checked_mapper(&shared, 2, layout, Checks::Fast));
-    for mapper in [own_mapper(&module, 2, 64 << 10), linear, interleaved] {
+        [Layout::Linear, Layout::Interleaved].map(|layout| checked_mapper(&shared, 2, Build::speculative(layout, 0)));
+    for mapper in [local_mapper(&module, 2, 64 << 10), linear, interleaved] {
         let (done, stats) = run(&mapper, &["", "", ""]);
         assert!(done.iter().all(|done| done.stdout == b"bbcdeFGHbbcdeFGH"), "{done:?}");
         assert_eq!(stats.again, 0);
@@ -599,19 +591,19 @@ fn vectors_that_keep_what_is_promised_of_them_do_not_run_again() {
     let (exact, _) = run(&mapper(&vectors(), 4, Layout::Linear), &inputs);
     assert_eq!(exact[1].stdout[..16], *b"abcdefghijklmnop");
     assert_eq!(exact[1].stdout[33..49], exact[1].stdout[3..19]);
-    let [flat, interleaved] =
-        [Layout::Linear, Layout::Interleaved].map(|layout| checked_mapper(&vectors(), 4, layout, Checks::Fast));
-    for mapper in [own_mapper(&vectors(), 4, 64 << 10), flat, interleaved] {
+    let [flat, interleaved] = [Layout::Linear, Layout::Interleaved]
+        .map(|layout| checked_mapper(&vectors(), 4, Build::speculative(layout, 0)));
+    for mapper in [local_mapper(&vectors(), 4, 64 << 10), flat, interleaved] {
         let (done, stats) = run(&mapper, &inputs);
         assert_eq!((&done, stats.again), (&exact, 0));
     }
 }
 
 #[test]
-fn a_stack_deeper_than_a_threads_own_memory_runs_again() {
+fn a_stack_deeper_than_local_memory_runs_again() {
     let inputs = ["0", "1", "2", "8", "1x", "9x"];
     let (exact, _) = run(&mapper(&deep(), 8, Layout::Interleaved), &inputs);
-    let own = own_mapper(&deep(), 8, 256 << 10);
+    let own = local_mapper(&deep(), 8, 256 << 10);
     let (done, stats) = run(&own, &inputs);
     assert_eq!(done, exact);
     // 16 KiB of stack have a place.
@@ -634,11 +626,11 @@ fn growing() -> String {
 }
 
 #[test]
-fn what_outgrows_a_threads_own_memory_runs_where_there_is_more() {
+fn what_outgrows_local_memory_runs_where_there_is_more() {
     let inputs: Vec<&str> = (0..40).map(|i| if i == 7 { "9" } else { "1" }).collect();
     let (exact, _) = run(&mapper(&growing(), 64, Layout::Linear), &inputs);
     assert_eq!((&exact[0].stdout[..], &exact[7].stdout[..]), (&b"x\0\0\0\x01\0\0\0"[..], &b"x\0\0\0\x01\0\0\0"[..]));
-    let own = own_mapper(&growing(), 64, 128 << 10);
+    let own = local_mapper(&growing(), 64, 128 << 10);
     // What one instance left there, the next does not find.
     for _ in 0..3 {
         let (done, stats) = run(&own, &inputs);
@@ -651,7 +643,7 @@ fn what_outgrows_a_threads_own_memory_runs_where_there_is_more() {
 fn a_program_whose_instances_outgrow_their_threads_begins_where_there_is_more() {
     let inputs = ["1", "9", "9", "2", "9"];
     let (exact, _) = run(&mapper(&growing(), 8, Layout::Linear), &inputs);
-    let own = own_mapper(&growing(), 8, 128 << 10);
+    let own = local_mapper(&growing(), 8, 128 << 10);
     let again = [(); 2].map(|()| {
         let (done, stats) = run(&own, &inputs);
         assert_eq!(done, exact);
@@ -686,11 +678,11 @@ fn recursive(frame: u32) -> String {
 fn a_stack_deeper_than_a_threads_own_runs_where_there_is_more_of_it() {
     // 16 KiB and four frames have a place: 32 KiB, 8 calls.
     let (frame, rare): (u32, Vec<&str>) = (4096, (0..40).map(|i| if i == 7 { "8" } else { "7" }).collect());
-    for (inputs, again, instead) in [(&rare[..], [1, 1], None), (&["7", "8", "9"], [2, 0], Some(Sibling::Roomy))] {
+    for (inputs, again, instead) in [(&rare[..], [1, 1], None), (&["7", "8", "9"], [2, 0], Some(Sibling::InSlots))] {
         let (exact, _) = run(&mapper(&recursive(frame), 64, Layout::Linear), inputs);
         let deepest = (1_048_576 - 8 * frame).to_le_bytes();
         assert_eq!(exact[0].stdout, deepest);
-        let own = own_mapper(&recursive(frame), 64, 128 << 10);
+        let own = local_mapper(&recursive(frame), 64, 128 << 10);
         for again in again {
             let (done, stats) = run(&own, inputs);
             assert_eq!((done, stats.again), (exact.clone(), again));
@@ -701,7 +693,7 @@ fn a_stack_deeper_than_a_threads_own_runs_where_there_is_more_of_it() {
 
 #[test]
 fn a_program_with_large_frames_has_room_for_some_of_them() {
-    let own = own_mapper(&recursive(20_000), 8, 128 << 10);
+    let own = local_mapper(&recursive(20_000), 8, 128 << 10);
     let (done, stats) = run(&own, &["0", "1", "2"]);
     assert_eq!(stats.again, 0);
     assert_eq!(done[2].stdout, 988_576u32.to_le_bytes());
@@ -714,7 +706,7 @@ fn fewer_lanes_of_a_warp_give_the_same() {
     let (exact, _) = run(&mapper(&echo(), 128, Layout::Linear), &inputs);
     for layout in [Layout::Linear, Layout::Interleaved] {
         let extent = Extent { capacity: 64, lanes: Some(8), ..Extent::default() };
-        let mapper = Mapper::new(program(&echo(), layout, Checks::Fast), extent, None).unwrap();
+        let mapper = Mapper::new(program(&echo(), Build::speculative(layout, 0)), extent, None).unwrap();
         assert_eq!(run(&mapper, &inputs).0, exact);
     }
 }
@@ -730,7 +722,7 @@ fn endless(fd: u32) -> String {
 
 #[test]
 fn output_without_end_ends_when_one_has_printed_all_that_one_may() {
-    let program = program(&endless(1), Layout::Linear, Checks::Exact);
+    let program = program(&endless(1), Build::Exact(Layout::Linear));
     let limits = Limits { output_bytes: 100_000, ..Limits::default() };
     let mapper = Mapper::new(program, Extent { capacity: 4, limits, ..Extent::default() }, None).unwrap();
     for _ in 0..2 {
@@ -825,7 +817,7 @@ fn every_launch_is_watched_those_that_run_again_too() {
     let counts = Arc::new(AtomicUsize::new(0));
     let counted = counts.clone();
     let watch: Watch = Arc::new(move || Box::new(counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
-    let program = program(&careless(), Layout::Interleaved, Checks::Fast);
+    let program = program(&careless(), Build::Speculative(Placement::Interleaved));
     let mapper = Mapper::new(program, Extent { capacity: 2, ..Extent::default() }, Some(watch)).unwrap();
     let (_, stats) = run(&mapper, &["", "abcd", "", "a"]);
     assert_eq!((counts.load(std::sync::atomic::Ordering::Relaxed) as u64, stats.again > 0), (stats.launches, true));

@@ -106,7 +106,7 @@ fn per_second(instances: usize, took: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tune::Tuning;
+    use crate::tune::{MemoryKind, Tuning};
 
     const SECOND: Duration = Duration::from_secs(1);
     const REASON: Slow = Slow { took: SECOND, instances: 100 };
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_other_build_has_to_be_clearly_faster() {
-        let usual = Variant { lanes: None, interleaved: true, ..Variant::apart(100) };
+        let usual = Variant { lanes: None, memory: MemoryKind::Interleaved, ..Variant::apart(100) };
         for (took, is_faster) in [(SECOND, false), (SECOND * 19 / 20, false), (SECOND / 2, true)] {
             let probation = Probation::new(Some(REASON));
             probation.note(100, SECOND, None);

@@ -2,7 +2,7 @@
 
 use super::tests::{IMPORTS, built, compiled, jobs, loaded, program};
 use super::*;
-use gpu_run_compiler::Checks;
+use gpu_run_abi::{Build, Placement};
 
 /// Writes its stdin.
 fn cat() -> String {
@@ -33,13 +33,13 @@ fn run(mapper: &Mapper, count: usize) -> u64 {
 
 #[test]
 fn a_part_of_the_next_batch_runs_in_another_build_and_all_results_are_in_order() {
-    for own_memory in [0, 128 << 10] {
-        let mapper = eager(built(&cat(), Layout::Interleaved, Checks::Fast, own_memory), 16);
+    for (local_bytes, memory) in [(0, MemoryKind::Interleaved), (128 << 10, MemoryKind::Local)] {
+        let mapper = eager(built(&cat(), Build::speculative(Layout::Interleaved, local_bytes)), 16);
         assert_eq!((run(&mapper, 16), mapper.tuning()), (1, None));
         assert_eq!(run(&mapper, 16), 2, "12 here, 4 there");
         let trials = mapper.tuning().unwrap().trials;
         let [here, there] = &trials[..] else { panic!("{trials:?}") };
-        assert_eq!((here.variant.own_memory, here.variant.batch), (own_memory > 0, 16));
+        assert_eq!((here.variant.memory, here.variant.batch), (memory, 16));
         assert_eq!(there.variant, Variant::apart(16));
         assert!(here.per_second > 0.0 && there.per_second > 0.0, "{trials:?}");
         assert_eq!(run(&mapper, 16), 1, "tried once");
@@ -48,14 +48,14 @@ fn a_part_of_the_next_batch_runs_in_another_build_and_all_results_are_in_order()
 
 #[test]
 fn of_a_batch_with_more_than_there_is_room_for_a_part_of_one_launch_is_tried() {
-    let mapper = eager(program(&cat(), Layout::Interleaved, Checks::Fast), 8);
+    let mapper = eager(program(&cat(), Build::Speculative(Placement::Interleaved)), 8);
     run(&mapper, 8);
     assert_eq!(run(&mapper, 20), 4, "8, 8 and 2 here, 2 there");
 }
 
 #[test]
 fn two_batches_under_way_are_no_obstacle() {
-    let mapper = eager(program(&cat(), Layout::Interleaved, Checks::Fast), 8);
+    let mapper = eager(program(&cat(), Build::Speculative(Placement::Interleaved)), 8);
     run(&mapper, 8);
     let begin = || mapper.begin(jobs(&["a"; 8]), None).unwrap();
     let mut pending = begin();
@@ -71,17 +71,17 @@ fn two_batches_under_way_are_no_obstacle() {
 
 #[test]
 fn the_faster_build_has_all_that_follow() {
-    let mapper = eager(program(&cat(), Layout::Interleaved, Checks::Fast), 8);
+    let mapper = eager(program(&cat(), Build::Speculative(Placement::Interleaved)), 8);
     let plan = mapper.inner.stages.as_ref().unwrap().apart(lock(&mapper.inner.plan).unwrap());
     *lock(&mapper.inner.plan) = Some(plan);
     run(&mapper, 20);
     let there = mapper.inner.begin(8).unwrap().unwrap();
-    assert_eq!(there.program.compiled().layout, Layout::Linear);
+    assert_eq!(there.program.compiled().layout(), Layout::Linear);
 }
 
 #[test]
 fn what_cannot_be_built_is_not_tried_and_its_part_runs_here() {
-    let mut compiled = compiled(&cat(), Layout::Interleaved, Checks::Fast, 0);
+    let mut compiled = compiled(&cat(), Build::Speculative(Placement::Interleaved));
     compiled.wasm = Arc::new(b"not wasm".to_vec());
     let mapper = eager(loaded(compiled), 16);
     run(&mapper, 16);
@@ -92,9 +92,9 @@ fn what_cannot_be_built_is_not_tried_and_its_part_runs_here() {
 #[test]
 fn nothing_is_tried_where_nobody_wants_it_or_the_build_is_no_guess() {
     let mappers = [
-        eager(program(&cat(), Layout::Linear, Checks::Fast), 8),
+        eager(program(&cat(), Build::Speculative(Placement::Linear)), 8),
         Mapper::new(
-            program(&cat(), Layout::Interleaved, Checks::Fast),
+            program(&cat(), Build::Speculative(Placement::Interleaved)),
             Extent { capacity: 8, ..Extent::default() },
             None,
         )

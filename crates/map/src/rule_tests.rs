@@ -4,7 +4,7 @@
 
 use super::tests::{built, compiled, program};
 use super::*;
-use gpu_run_compiler::{Checks, Value};
+use gpu_run_compiler::{Build, Placement, Value};
 use gpu_run_run::Denied;
 use gpu_run_run::RunOptions;
 use gpu_run_wasi::Builder;
@@ -103,7 +103,7 @@ pub(super) fn alone(records: &[Vec<u8>]) -> Seen {
     static WORKER: OnceLock<Arc<Program>> = OnceLock::new();
     let load = || {
         let cpu = gpu_run_device::open("cpu").unwrap();
-        Arc::new(Program::load(cpu, Arc::new(compiled(&worker(), Layout::Linear, Checks::Exact, 0))).unwrap())
+        Arc::new(Program::load(cpu, Arc::new(compiled(&worker(), Build::Exact(Layout::Linear)))).unwrap())
     };
     let extent = Extent { capacity: 1, ..Extent::default() };
     run_with(WORKER.get_or_init(load), extent, records, records.len()).0
@@ -142,10 +142,10 @@ fn builds() -> &'static [Arc<Program>; 4] {
     static BUILDS: OnceLock<[Arc<Program>; 4]> = OnceLock::new();
     BUILDS.get_or_init(|| {
         [
-            program(&worker(), Layout::Linear, Checks::Exact),
-            program(&worker(), Layout::Interleaved, Checks::Exact),
-            program(&worker(), Layout::Interleaved, Checks::Fast),
-            built(&worker(), Layout::Interleaved, Checks::Fast, 192 << 10),
+            program(&worker(), Build::Exact(Layout::Linear)),
+            program(&worker(), Build::Exact(Layout::Interleaved)),
+            program(&worker(), Build::Speculative(Placement::Interleaved)),
+            built(&worker(), Build::speculative(Layout::Interleaved, 192 << 10)),
         ]
     })
 }
@@ -197,7 +197,7 @@ fn records_that_need_more_than_their_share_of_the_device_run_fewer_at_a_time() {
 #[test]
 fn launches_that_follow_in_the_same_batch_begin_with_what_many_records_needed() {
     let limits = Limits { device_bytes: Some(64 << 20), ..Limits::default() };
-    let program = program(&worker(), Layout::Linear, Checks::Exact);
+    let program = program(&worker(), Build::Exact(Layout::Linear));
     let records = vec![grows(63); 256];
     let (seen, again) = run_with(&program, Extent { capacity: 32, limits, ..Extent::default() }, &records, 1);
     assert_eq!(seen, alone(&records));
@@ -207,7 +207,7 @@ fn launches_that_follow_in_the_same_batch_begin_with_what_many_records_needed() 
 #[test]
 fn batches_that_follow_begin_with_what_many_records_needed() {
     let limits = Limits { device_bytes: Some(64 << 20), ..Limits::default() };
-    let program = program(&worker(), Layout::Interleaved, Checks::Fast);
+    let program = program(&worker(), Build::Speculative(Placement::Interleaved));
     let mapper = Mapper::new(program.clone(), Extent { capacity: 32, limits, ..Extent::default() }, None).unwrap();
     let jobs = || super::tests::jobs(&vec![grows(63); 32]);
     let again: Vec<u64> = (0..3).map(|_| mapper.run(jobs(), None).unwrap().1.again).collect();
@@ -296,7 +296,7 @@ fn what_was_printed_before_a_rerun_is_no_answer_it_waits_for() {
 #[test]
 fn one_greedy_record_does_not_make_the_others_fewer() {
     let limits = Limits { device_bytes: Some(256 << 20), ..Limits::default() };
-    let program = program(&worker(), Layout::Interleaved, Checks::Fast);
+    let program = program(&worker(), Build::Speculative(Placement::Interleaved));
     let mapper = Mapper::new(program, Extent { capacity: 64, limits, ..Extent::default() }, None).unwrap();
     let mut records = vec![grows(1); 64];
     records[20] = grows(250);
@@ -309,7 +309,7 @@ fn one_greedy_record_does_not_make_the_others_fewer() {
 
 #[test]
 fn what_a_record_is_refused_for_good_is_said() {
-    let program = program(&worker(), Layout::Linear, Checks::Exact);
+    let program = program(&worker(), Build::Exact(Layout::Linear));
     let records = [grows(10), grows(250)];
     let exited = |code: u32| format!("{:?}", End::Exited(code));
     let limits = Limits { device_bytes: Some(8 << 20), ..Limits::default() };
@@ -326,7 +326,7 @@ fn what_a_record_is_refused_for_good_is_said() {
 }
 
 fn program_with(wat: &str) -> Arc<Program> {
-    program(wat, Layout::Linear, Checks::Exact)
+    program(wat, Build::Exact(Layout::Linear))
 }
 
 #[test]
@@ -337,13 +337,10 @@ fn all_memories_and_tables_of_an_instance_share_what_is_allowed() {
           (i32.shl (i32.lt_s (memory.grow $b (local.get 1)) (i32.const 0)) (i32.const 1)))
           (i32.shl (i32.lt_s (table.grow $t (ref.null func) (local.get 2)) (i32.const 0)) (i32.const 2)))))"#;
     let options = gpu_run_compiler::CompileOptions {
-        layout: Layout::Linear,
+        build: Build::Exact(Layout::Linear),
         sm: 75,
         entry: gpu_run_compiler::Entry::Exports,
-        checks: Checks::Exact,
-        own_memory: 0,
         registers: None,
-        shape: Default::default(),
     };
     let compiled = gpu_run_compiler::Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap();
     let program = super::tests::loaded(compiled);
@@ -361,7 +358,7 @@ fn all_memories_and_tables_of_an_instance_share_what_is_allowed() {
 
 #[test]
 fn instances_with_contexts_run_again_with_more_and_act_once() {
-    let program = program(&worker(), Layout::Linear, Checks::Exact);
+    let program = program(&worker(), Build::Exact(Layout::Linear));
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("log"), "").unwrap();
     let mut builder = Builder::new();
@@ -410,7 +407,7 @@ impl gpu_run_wasi::stdio::Output for Printer {
 fn host_work_for_long_outputs() {
     let learned = Some(Allowance { output: 700 << 10, ..Allowance::default() });
     let extent = Extent { capacity: 256, learned, ..Extent::default() };
-    let mapper = Mapper::new(program(&worker(), Layout::Linear, Checks::Exact), extent, None).unwrap();
+    let mapper = Mapper::new(program(&worker(), Build::Exact(Layout::Linear)), extent, None).unwrap();
     let jobs = || super::tests::jobs(&vec![[b'p', 200, b'p', 200, b'p', 200]; 256]);
     let mut last = Results::default();
     for _ in 0..6 {

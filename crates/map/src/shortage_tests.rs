@@ -5,7 +5,7 @@
 use super::rule_tests::{alone, cases, records, run_with, worker};
 use super::tests::compiled;
 use super::*;
-use gpu_run_compiler::Checks;
+use gpu_run_abi::{Build, Placement};
 use gpu_run_device::scarce::Scarce;
 use proptest::prelude::*;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,13 @@ const MIB: u64 = 1 << 20;
 
 /// The worker on a device with so much memory, built in one of the ways.
 fn on(device: &Arc<Scarce>, build: usize) -> Arc<Program> {
-    let (layout, checks, own) = [
-        (Layout::Linear, Checks::Exact, 0),
-        (Layout::Interleaved, Checks::Exact, 0),
-        (Layout::Interleaved, Checks::Fast, 0),
-        (Layout::Interleaved, Checks::Fast, 192 << 10),
+    let build = [
+        Build::Exact(Layout::Linear),
+        Build::Exact(Layout::Interleaved),
+        Build::Speculative(Placement::Interleaved),
+        Build::speculative(Layout::Interleaved, 192 << 10),
     ][build];
-    Arc::new(Program::load(device.clone(), Arc::new(compiled(&worker(), layout, checks, own))).unwrap())
+    Arc::new(Program::load(device.clone(), Arc::new(compiled(&worker(), build))).unwrap())
 }
 
 /// A device that clears slots, as a GPU does, and `cpu` does not.
@@ -30,7 +30,7 @@ fn on(device: &Arc<Scarce>, build: usize) -> Arc<Program> {
 fn an_instance_finds_nothing_of_those_that_had_its_slot_before() {
     let device = Scarce::new(1024 * MIB, RESIDENT, 32 << 10);
     super::tests::finds_nothing_of_others(|wat, layout| {
-        Arc::new(Program::load(device.clone(), Arc::new(compiled(wat, layout, Checks::Exact, 0))).unwrap())
+        Arc::new(Program::load(device.clone(), Arc::new(compiled(wat, Build::Exact(layout)))).unwrap())
     });
 }
 

@@ -4,8 +4,9 @@
 //! once. Which one is best depends on what the program does with its input, so it is measured on that; the cache keeps what was found.
 
 use crate::mapper::Mapper;
-use gpu_run_abi::Layout;
-use gpu_run_compiler::{APART_LANES, APART_REGISTERS, CompileOptions, Compiler, Error, Program};
+use gpu_run_compiler::{
+    APART_LANES, APART_REGISTERS, Build, CompileOptions, Compiler, Error, Layout, Placement, Program,
+};
 use gpu_run_device::Device;
 use gpu_run_run::{Allowance, End, Extent, Job};
 use serde::{Deserialize, Serialize};
@@ -18,9 +19,7 @@ const THRIFTY: u32 = APART_REGISTERS;
 /// One way to build a program and to run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
-    pub interleaved: bool,
-    /// The guest's memory is the thread's own, where it fits.
-    pub own_memory: bool,
+    pub memory: MemoryKind,
     /// Lanes of a warp that run an instance, if not all do.
     pub lanes: Option<u32>,
     /// Registers a thread may have, where the device does not choose.
@@ -29,44 +28,64 @@ pub struct Variant {
     pub batch: u32,
 }
 
+/// Where a variant keeps the memory of an instance: a [`gpu_run_compiler::Placement`] without a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MemoryKind {
+    Linear,
+    Interleaved,
+    Local,
+}
+
+impl MemoryKind {
+    /// Where a build keeps it.
+    pub fn of(build: &Build) -> Self {
+        match build {
+            Build::Speculative(Placement::Local { .. }) => Self::Local,
+            build if build.layout() == Layout::Interleaved => Self::Interleaved,
+            _ => Self::Linear,
+        }
+    }
+}
+
 impl Variant {
     /// For programs whose lanes part and stay apart: the memory of each instance by itself, few of them in each of many warps.
     pub fn apart(batch: u32) -> Self {
-        Self { interleaved: false, own_memory: false, lanes: Some(APART_LANES), registers: Some(THRIFTY), batch }
-    }
-
-    pub fn layout(&self) -> Layout {
-        if self.interleaved { Layout::Interleaved } else { Layout::Linear }
+        Self { memory: MemoryKind::Linear, lanes: Some(APART_LANES), registers: Some(THRIFTY), batch }
     }
 
     /// How it is compiled, where all else is usual.
     pub fn options(&self, usual: &CompileOptions) -> CompileOptions {
-        let own_memory = if self.own_memory { usual.own_memory } else { 0 };
-        CompileOptions { layout: self.layout(), own_memory, registers: self.registers, ..usual.clone() }
+        let build = match (self.memory, usual.build) {
+            (MemoryKind::Linear, build) => build.linear(),
+            (MemoryKind::Local, build @ Build::Speculative(Placement::Local { .. })) => build,
+            (_, Build::Exact(_)) => Build::Exact(Layout::Interleaved),
+            (_, Build::Speculative(_)) => Build::Speculative(Placement::Interleaved),
+            (_, gang) => gang,
+        };
+        CompileOptions { build, registers: self.registers, ..usual.clone() }
     }
 }
 
 /// What is worth trying on a device, what it does unasked first. `batch` is the usual number of instances at once.
 pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
-    let usual = |interleaved| {
-        let own_memory = interleaved && device.properties().own_bytes > 0;
-        Variant { interleaved, own_memory, lanes: None, registers: None, batch }
-    };
+    let usual = |memory| Variant { memory, lanes: None, registers: None, batch };
+    let (linear, interleaved) = (usual(MemoryKind::Linear), usual(MemoryKind::Interleaved));
+    let best = usual(if device.properties().local_bytes > 0 { MemoryKind::Local } else { MemoryKind::Interleaved });
     match device.properties().overcommits {
-        true => vec![usual(false), usual(true)],
+        true => vec![linear, best],
         // A GPU. Fewer at once have more of the caches each, in the same build. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
         // lanes part and stay apart, fewer of them in each of more warps do better, and best with the memory of each by itself: one build, however many lanes.
         false => {
-            let (apart, thrifty) = (Variant::apart(batch), Variant { registers: Some(THRIFTY), ..usual(true) });
+            let (apart, thrifty) = (Variant::apart(batch), Variant { registers: Some(THRIFTY), ..best });
             let mut all = vec![
-                usual(true),
-                Variant { batch: batch.div_ceil(2), ..usual(true) },
-                Variant { batch: batch.div_ceil(4), ..usual(true) },
-                Variant { own_memory: false, ..usual(true) },
+                best,
+                Variant { batch: batch.div_ceil(2), ..best },
+                Variant { batch: batch.div_ceil(4), ..best },
+                interleaved,
                 Variant { batch: batch.saturating_mul(2), ..thrifty },
                 Variant { lanes: Some(16), ..thrifty },
                 Variant { lanes: Some(8), ..thrifty },
-                Variant { registers: Some(255), ..usual(true) },
+                Variant { registers: Some(255), ..best },
                 Variant { lanes: None, ..apart },
                 apart,
                 Variant { lanes: Some(4), ..apart },

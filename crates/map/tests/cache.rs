@@ -3,7 +3,7 @@
 
 use gpu_run_abi::Layout;
 use gpu_run_cache::{Cache, Options, Origin};
-use gpu_run_compiler::{Checks, CompileOptions, Compiler, Entry, Program, Value, compilations};
+use gpu_run_compiler::{Build, CompileOptions, Compiler, Entry, Placement, Program, Value, compilations};
 use gpu_run_device::Device;
 use gpu_run_run::{End, RunOptions};
 use gpu_run_wasi::{Builder, Stdio};
@@ -21,15 +21,7 @@ fn compiler(dir: &Path) -> Compiler {
 }
 
 fn options() -> CompileOptions {
-    CompileOptions {
-        layout: Layout::Linear,
-        sm: 75,
-        entry: Entry::Function("f".into()),
-        checks: Checks::Exact,
-        own_memory: 0,
-        registers: None,
-        shape: Default::default(),
-    }
+    CompileOptions { build: Build::Exact(Layout::Linear), sm: 75, entry: Entry::Function("f".into()), registers: None }
 }
 
 /// A function with a table, data, a loop and a trap: everything that is kept of a program.
@@ -103,8 +95,8 @@ fn whatever_changes_the_result_is_in_the_key() {
         (&device, wasm(1000), options()),
         (&device, wasm(1001), options()),
         (&strict, wasm(1000), options()),
-        (&device, wasm(1000), other(|o| o.layout = Layout::Interleaved)),
-        (&device, wasm(1000), other(|o| (o.layout, o.checks) = (Layout::Interleaved, Checks::Fast))),
+        (&device, wasm(1000), other(|o| o.build = Build::Exact(Layout::Interleaved))),
+        (&device, wasm(1000), other(|o| o.build = Build::Speculative(Placement::Interleaved))),
         (&device, wasm(1000), other(|o| o.sm = 80)),
         (&device, wasm(1000), other(|o| o.entry = Entry::Exports)),
     ];
@@ -112,10 +104,9 @@ fn whatever_changes_the_result_is_in_the_key() {
         assert!(!load(&compiler, device, wasm, options).1, "{options:?}");
     }
     assert_eq!(entries(dir.path()).len(), all.len());
-    // Memory of a thread's own is for quick checks only, and those are not for what is linear here: asked for or not, this is the same.
+    // On `cpu` there is no speculative build of linear slots: asked for or not, this is the same.
     let before = compilations();
-    load(&compiler, &device, &wasm(1000), &other(|o| o.own_memory = 1 << 20));
-    load(&compiler, &device, &wasm(1000), &other(|o| o.checks = Checks::Fast));
+    load(&compiler, &device, &wasm(1000), &other(|o| o.build = Build::Speculative(Placement::Linear)));
     assert_eq!(compilations(), before);
 }
 

@@ -23,7 +23,7 @@ mod observed;
 mod oracle;
 
 use directory::Directory;
-use gpu_run_abi::Layout;
+use gpu_run_abi::{Build, Layout};
 use manifest::{Input, Program};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -170,7 +170,7 @@ fn compile_time(name: &str, file: &Path) -> Result<(usize, Duration), Failure> {
             break;
         }
         let start = Instant::now();
-        let compiled = device::compile(&wasm, Layout::Linear, gpu_run_compiler::Checks::Exact)?;
+        let compiled = device::compile(&wasm, Build::Exact(Layout::Linear))?;
         translation = translation.min(start.elapsed());
         ptx = compiled.ptx().len();
         let start = Instant::now();

@@ -211,7 +211,7 @@ impl Bounds {
 
     /// What each of `count` instances of a build begins with.
     pub fn first(&self, compiled: &Compiled, count: usize) -> Allowance {
-        let count = compiled.layout.slots(count.max(1) as u64);
+        let count = compiled.layout().slots(count.max(1) as u64);
         let least = least_memory(compiled);
         let share = (self.device / count).saturating_sub(least) / PAGE * PAGE;
         let growth = match self.overcommits {
@@ -229,7 +229,7 @@ impl Bounds {
         let less_others = |bytes: u64| bytes - bytes / OTHERS_PART;
         let of = |bytes: u64| stack(bytes, self.resident_threads, self.most_stack);
         let stack = of(free / RESIDENT_STACK_PART).max(of(less_others(free)).min(RESIDENT_STACK));
-        let (least, slots) = (least_memory(compiled), compiled.layout.slots(1));
+        let (least, slots) = (least_memory(compiled), compiled.layout().slots(1));
         let most = if self.overcommits { self.memory } else { least.saturating_add(FIRST_GROWTH / slots) };
         let share = less_others(free.saturating_sub(self.stacks(compiled, stack))) / slots;
         let memory = least.saturating_add(share / PAGE * PAGE).min(most).min(self.memory).max(least);
@@ -291,7 +291,7 @@ impl Bounds {
         // Whole warps, where they interleave.
         let room = self.device.min(free.saturating_sub(self.stacks(compiled, allowance.stack)));
         let slots = room / sizes.slot_bytes.max(1);
-        let slots = slots / compiled.layout.slots(1) * compiled.layout.slots(1);
+        let slots = slots / compiled.layout().slots(1) * compiled.layout().slots(1);
         slots.min(self.annexes.checked_div(allowance.output).unwrap_or(u64::MAX)) as usize
     }
 
@@ -299,13 +299,13 @@ impl Bounds {
     pub fn has_room_for_warp(&self, compiled: &Compiled, allowance: Allowance) -> bool {
         let memories = allowance.memory.saturating_mul(compiled.memories.len() as u64);
         let each = memories + compiled.slots.memory + SLOT_ALIGN;
-        each.saturating_mul(compiled.layout.slots(1))
+        each.saturating_mul(compiled.layout().slots(1))
             <= self.device.min(self.free.saturating_sub(set_aside(allowance.stack.into(), self.resident_threads)))
     }
 
     /// What a GPU sets aside for its threads' stacks and own memory.
     pub fn stacks(&self, compiled: &Compiled, stack: u32) -> u64 {
-        set_aside(u64::from(stack) + compiled.slots.own, self.resident_threads)
+        set_aside(u64::from(stack) + compiled.slots.local_bytes(), self.resident_threads)
     }
 
     /// Whether threads can have such a program's memory as their own.
@@ -408,7 +408,7 @@ impl Sizes {
             }
             let low = if index == 0 { compiled.slots.low } else { 0 };
             memories.push(MemoryRoom { at, limit, low });
-            let in_slot = if compiled.slots.own > 0 { 0 } else { limit.saturating_sub(low) };
+            let in_slot = if compiled.slots.is_local() { 0 } else { limit.saturating_sub(low) };
             at = (at + in_slot + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
         }
         Ok(Self { memories, slot_bytes: (at + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN), growth_left })

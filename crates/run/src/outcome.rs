@@ -4,7 +4,7 @@ use crate::allowance::{Denied, Limits};
 use crate::slots::{Endings, LaunchBuffers};
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
-use gpu_run_compiler::{Checks, Compiled, Error, Trap, Value, ValueType};
+use gpu_run_compiler::{Compiled, Error, Trap, Value, ValueType};
 use gpu_run_wasm::words;
 use std::time::{Duration, Instant};
 
@@ -107,7 +107,7 @@ pub fn ending(compiled: &Compiled, slot: usize, ending: &Ending) -> Result<End, 
         status if status == Status::Returned as u64 => Ok(End::Returned),
         status if status == Status::Exited as u64 => Ok(End::Exited(ending.exit_code as u32)),
         status if status == Status::Outgrown as u64 => Ok(End::trapped(TrapCode::Inexact)),
-        0 if compiled.options.checks == Checks::Fast => Ok(End::trapped(TrapCode::Inexact)),
+        0 if compiled.options.build.is_speculative() => Ok(End::trapped(TrapCode::Inexact)),
         _ => Err(Error::Internal(format!("instance {slot} ended without saying how"))),
     }
 }

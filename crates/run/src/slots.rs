@@ -87,7 +87,7 @@ impl Slots {
     pub fn new(program: &Program, capacity: u64, sizes: Sizes, stack_bytes: u32) -> Result<Self, Error> {
         let (device, module, compiled) = (program.device(), program.module().clone(), program.compiled().clone());
         let properties = device.properties();
-        let slots = device.allocate(compiled.layout.slots(capacity).saturating_mul(sizes.slot_bytes))?;
+        let slots = device.allocate(compiled.layout().slots(capacity).saturating_mul(sizes.slot_bytes))?;
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
             false => Some(device.allocate_filled(&compiled.initial.constants)?),
@@ -97,7 +97,7 @@ impl Slots {
         let header = Header {
             memory_bytes,
             memory_fast: memory_bytes.saturating_sub(GUARD),
-            memory_limit: sizes.memories.first().map_or(0, |room| compiled.slots.room(room.limit)),
+            memory_limit: sizes.memories.first().map_or(0, |room| compiled.slots.capped(room.limit)),
             growth_left: sizes.growth_left,
             stop: bus.stop_address(),
             ring: bus.ring_address(),
@@ -148,7 +148,7 @@ impl Slots {
 
     /// Clears what the next so many instances would have to, up to a guest address, before they begin: the device does it faster.
     pub fn clear(&self, count: u64, end: u64) -> Result<(), Error> {
-        let layout = self.compiled.layout;
+        let layout = self.compiled.layout();
         let Some(MemoryRoom { at, limit, low }) = self.sizes.memories.first().copied() else { return Ok(()) };
         let used = layout.slots(count.min(self.used));
         let bytes = end.min(limit).saturating_sub(low);
@@ -238,7 +238,7 @@ impl Slots {
         // Few instances spread over the processors, one in each of as many warps as run at a time: lanes that part take turns.
         let threads = (count / (SCHEDULERS * self.processors).max(1)).clamp(1, WARP);
         let threads = self.lanes.map_or(threads, |lanes| u64::from(lanes).clamp(1, WARP));
-        let stack_bytes = stack_bytes + self.compiled.slots.own as u32;
+        let stack_bytes = stack_bytes + self.compiled.slots.local_bytes() as u32;
         Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes }
     }
 
@@ -247,11 +247,11 @@ impl Slots {
     }
 
     fn offset(&self, slot: u64, at: u64) -> u64 {
-        self.compiled.layout.slot(slot, self.sizes.slot_bytes) + self.compiled.layout.offset(at)
+        self.compiled.layout().slot(slot, self.sizes.slot_bytes) + self.compiled.layout().offset(at)
     }
 
     pub fn write_word(&self, slot: u64, at: u64, word: u64) -> Result<(), Error> {
-        let cell = self.compiled.layout.cell();
+        let cell = self.compiled.layout().cell();
         for (at, bytes) in (at..).step_by(cell as usize).zip(word.to_le_bytes().chunks(cell as usize)) {
             self.slots.write(self.offset(slot, at), bytes)?;
         }
@@ -266,7 +266,7 @@ impl Slots {
 
     /// Bytes of a slot, from the beginning of a cell on.
     fn read(&self, slot: u64, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        let layout = self.compiled.layout;
+        let layout = self.compiled.layout();
         if layout.spread() == 1 {
             return Ok(self.slots.read(self.offset(slot, at), bytes)?);
         }
@@ -377,13 +377,13 @@ fn image(device: &dyn Device, compiled: &Compiled, header: &Header, rooms: &[Mem
     for (place, (room, memory)) in slots.memories.iter().zip(beside) {
         set(place.length, memory.length);
         set(place.limit, room.limit);
-        set(place.base, compiled.layout.offset(room.at));
+        set(place.base, compiled.layout().offset(room.at));
     }
     let tables = slots.tables.iter().zip(&initial.tables).map(|(place, elements)| (place.at, elements));
     let memories = rooms
         .iter()
         .zip(&initial.memories)
-        .flat_map(|(room, memory)| memory.pieces.iter().map(|(at, words)| (room.at + at - room.low, words)));
+        .flat_map(|(room, memory)| memory.pieces.iter().map(|piece| (room.at + piece.at - room.low, &piece.words)));
     let pieces: Vec<_> = std::iter::once((0, &fixed)).chain(tables).chain(memories).collect();
     let words =
         pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));

@@ -166,7 +166,7 @@ impl Stage {
     pub fn to_clear(&self) -> u64 {
         let slots = &self.program.compiled().slots;
         let end = self.memory.load(Ordering::Relaxed).next_multiple_of(PAGE);
-        let is_worth = slots.own == 0 && end.saturating_sub(slots.low) >= PAGE;
+        let is_worth = !slots.is_local() && end.saturating_sub(slots.low) >= PAGE;
         if is_worth && !self.program.device().properties().overcommits { end } else { 0 }
     }
 
@@ -241,13 +241,13 @@ impl Stages {
             None => bounds.first(compiled, count),
         };
         let has_outgrown = self.extent.learned.is_some_and(|learned| {
-            learned.memory > compiled.slots.own || learned.stack > bounds.first(compiled, count).stack
+            learned.memory > compiled.slots.local_bytes() || learned.stack > bounds.first(compiled, count).stack
         });
         // A GPU sets threads' own memory aside for all that it can hold: not for a few.
         let resident = self.program.device().properties().resident_threads;
         let is_few = (count as u64).saturating_mul(FEW) < resident;
         let is_narrow = is_few || !bounds.has_room_in_threads(compiled);
-        let build = (self.has_own(None) && (has_outgrown || is_narrow)).then_some(Sibling::Roomy);
+        let build = (self.has_own(None) && (has_outgrown || is_narrow)).then_some(Sibling::InSlots);
         self.fitting(&bounds, Plan { build, allowance, at_once: count, is_last: false })
     }
 
@@ -261,7 +261,7 @@ impl Stages {
 
     /// Whether a build has its guests' memory in their threads.
     fn has_own(&self, build: Option<Sibling>) -> bool {
-        build.is_none() && self.program.compiled().slots.own > 0
+        build.is_none() && self.program.compiled().slots.is_local()
     }
 
     /// Whether a deeper stack than a plan's can be had.
@@ -305,7 +305,7 @@ impl Stages {
             return next;
         }
         if self.has_own(plan.build) {
-            next.build = Some(Sibling::Roomy);
+            next.build = Some(Sibling::InSlots);
             let first = bounds.first(self.program.compiled(), plan.at_once);
             let is_enough = lack.memory.is_none_or(|wanted| wanted <= first.memory) && !lack.stack;
             let larger = match is_enough {
@@ -327,7 +327,7 @@ impl Stages {
         let compiled = self.program.compiled();
         let is_small = self.has_own(plan.build)
             || plan.allowance.memory <= MAX_INTERLEAVED && bounds.has_room_for_warp(compiled, plan.allowance);
-        match is_small || compiled.layout == Layout::Linear {
+        match is_small || compiled.layout() == Layout::Linear {
             true => plan,
             false => Plan { build: Some(Sibling::Alone), ..plan },
         }
@@ -386,7 +386,7 @@ impl Stages {
     /// The same without threads' own memory.
     fn in_slots(&self, plan: Plan) -> Plan {
         match self.has_own(plan.build) {
-            true => Plan { build: Some(Sibling::Roomy), ..plan },
+            true => Plan { build: Some(Sibling::InSlots), ..plan },
             false => plan,
         }
     }
@@ -410,8 +410,8 @@ impl Stages {
         if stage.narrow(fitting) {
             return Ok(stage.plan);
         }
-        let warp = stage.slot_bytes * compiled.layout.slots(1);
-        if compiled.layout == Layout::Interleaved && (!is_stack || warp > free / MUCH) {
+        let warp = stage.slot_bytes * compiled.layout().slots(1);
+        if compiled.layout() == Layout::Interleaved && (!is_stack || warp > free / MUCH) {
             // There, one takes as much as all of a warp.
             return Ok(Plan { build: Some(Sibling::Alone), ..stage.plan });
         }
@@ -435,7 +435,7 @@ impl Stages {
         let compiled = stage.program.compiled();
         let bounds = *self.bounds();
         let sizes = bounds.sizes(compiled, stage.plan.allowance, stage.plan.is_last);
-        let wanted = sizes.map_or(0, |sizes| sizes.slot_bytes * compiled.layout.slots(1))
+        let wanted = sizes.map_or(0, |sizes| sizes.slot_bytes * compiled.layout().slots(1))
             + bounds.stacks(compiled, stage.stack());
         let holders = device.holders();
         let who = match holders.is_empty() {

@@ -2,22 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use gpu_run_abi::{Layout, TrapCode};
-use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry, Error, Program, Value};
+use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Error, Program, Value};
 use gpu_run_run::{End, RunOptions};
 use gpu_run_wasi::{Builder, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn options(layout: Layout) -> CompileOptions {
-    CompileOptions {
-        layout,
-        sm: 75,
-        entry: Entry::Function("f".into()),
-        checks: Checks::Exact,
-        own_memory: 0,
-        registers: None,
-        shape: Default::default(),
-    }
+    CompileOptions { build: Build::Exact(layout), sm: 75, entry: Entry::Function("f".into()), registers: None }
 }
 
 fn run(text: &str, layout: Layout, deadline: Option<Duration>) -> (End, Vec<Value>) {

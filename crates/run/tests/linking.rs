@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use gpu_run_abi::{Layout, TrapCode};
-use gpu_run_compiler::{Checks, CompileOptions, Entry, Error, Value, WasmFeatures};
+use gpu_run_compiler::{Build, CompileOptions, Entry, Error, Value, WasmFeatures};
 use gpu_run_device::cpu;
 use gpu_run_run::{End, Linker};
 use gpu_run_run::{InstanceId, Settings};
@@ -15,9 +15,7 @@ struct Script(Linker);
 
 impl Script {
     fn new(layout: Layout) -> Self {
-        let (entry, checks) = (Entry::Exports, Checks::Exact);
-        let compile =
-            CompileOptions { layout, sm: 75, entry, checks, own_memory: 0, registers: None, shape: Default::default() };
+        let compile = CompileOptions { build: Build::Exact(layout), sm: 75, entry: Entry::Exports, registers: None };
         Self(Linker::new(Settings { device: cpu::open(), compile, features: WasmFeatures::WASM3, max_memory: None }))
     }
 

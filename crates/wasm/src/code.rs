@@ -23,11 +23,11 @@ pub(crate) struct Code<'b> {
     pub(crate) layout: Layout,
     /// Guest addresses below this have no place in the slot.
     low: u64,
-    fixed: Range<u64>,
-    /// The guest's memory is the thread's own.
-    pub(crate) own: bool,
+    read_only: Range<u64>,
+    /// The guest's memory is the thread's local memory.
+    pub(crate) is_local: bool,
     /// Accesses of 8 bytes have to be aligned as such.
-    pub(crate) whole: bool,
+    pub(crate) whole_words: bool,
     /// It is for the thread of a gang.
     pub(crate) gang: Option<GangPlace>,
     /// The instance pointer: the function's first parameter.
@@ -60,10 +60,10 @@ impl<'b> Code<'b> {
             b,
             layout,
             low: slots.low,
-            fixed: slots.fixed.clone(),
-            own: slots.own > 0,
-            whole: slots.own > 0 || (slots.low > 0 && layout.spread() == 1),
-            gang: slots.gang,
+            read_only: slots.read_only.clone(),
+            is_local: slots.is_local(),
+            whole_words: slots.is_local() || (slots.low > 0 && layout.spread() == 1),
+            gang: slots.gang(),
             instance: params[0],
             params,
             functions: HashMap::new(),
@@ -162,7 +162,7 @@ impl<'b> Code<'b> {
         self.ins().store(flags, value, base, (place.hot + word * place.hot_stride) as i32);
     }
     /// A word of the slot that does not change while the instance runs: loaded once, wherever it is used.
-    pub(crate) fn fixed(&mut self, at: u64) -> Value {
+    pub(crate) fn constant_field(&mut self, at: u64) -> Value {
         let flags = self.trusted(region::CONSTANT).with_readonly().with_can_move();
         let instance = self.instance;
         self.word_load(types::I64, flags, instance, at)
@@ -234,7 +234,7 @@ impl<'b> Code<'b> {
     /// bounds and alignment to `crates/ptx`: [`Code::guest_flags`].
     pub(crate) fn guest_address(&mut self, at: Value, memory: Value) -> Value {
         let cell = self.layout.cell() as i64;
-        if self.own || self.layout.spread() == 1 {
+        if self.is_local || self.layout.spread() == 1 {
             let wide = self.ins().uextend(types::I64, at);
             return self.ins().iadd(memory, wide);
         }
@@ -290,10 +290,10 @@ impl<'b> Code<'b> {
     /// The same where they will be written: what is expected never to be ends the instance.
     pub(crate) fn check_written(&mut self, at: Value, length: Value) {
         self.check_range(at, length);
-        if self.fixed.is_empty() {
+        if self.read_only.is_empty() {
             return;
         }
-        let (start, end) = (self.fixed.start as i64, self.fixed.end as i64);
+        let (start, end) = (self.read_only.start as i64, self.read_only.end as i64);
         let (first, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
         let after = self.ins().iadd(first, length);
         let begins = self.ins().icmp_imm_u(IntCC::UnsignedLessThan, first, end);
@@ -330,7 +330,7 @@ impl<'b> Code<'b> {
                 let record = self.region_address(&place);
                 self.ins().iadd_imm_s(record, gang::offset::STOP as i64)
             }
-            None => self.fixed(field::STOP),
+            None => self.constant_field(field::STOP),
         }
     }
 
@@ -340,7 +340,7 @@ impl<'b> Code<'b> {
             let region = self.region_address(&place);
             return self.ins().iadd_imm_s(region, place.region as i64);
         }
-        if self.own {
+        if self.is_local {
             return self.header(types::I64, field::MEMORY_AT);
         }
         let first = self.slot_address(slots.memory);

@@ -41,7 +41,7 @@ pub struct Table {
     pub init: Constant,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Memory {
     /// In pages.
     pub minimum: u64,

@@ -38,6 +38,6 @@ pub use error::Error;
 pub use provided::Imported;
 pub use runtime::{ENDINGS, FRESH, GANG, KERNEL, START};
 pub use translate::function_reference;
-pub use translate::{Function, FunctionKind, Options, Program, Shape, translate};
+pub use translate::{Function, FunctionKind, Options, Program, translate};
 pub use types::{FuncType, ValType, words};
 pub use wasmparser::WasmFeatures;

@@ -10,26 +10,27 @@ use crate::error::Error;
 use crate::types::{ValType, words};
 use gpu_run_abi::gang::RECORD_BYTES;
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
+use gpu_run_abi::{Build, GangSizes, Placement};
 use std::ops::Range;
 
 /// Elements a table may get beyond those it begins with, if it has no maximum of its own.
 const TABLE_GROWTH: u64 = 1 << 16;
 
 /// Threads of a workgroup, and workgroups of a gang.
-const MOST_THREADS: u32 = 1024;
-const MOST_GROUPS: u32 = 65535;
+const MAX_WORKGROUP_THREADS: u32 = 1024;
+const MAX_WORKGROUPS: u32 = 65535;
 
 /// Bytes of stack that have a place in a slot that is trimmed.
 const STACK_KEPT: u64 = 256 << 10;
-/// The same in a thread's own memory, all of which is cleared for each instance: so many and some of the largest frames, up to a limit.
-const STACK_OWN: u64 = 16 << 10;
-const FRAMES_OWN: u64 = 4;
-const MOST_OWN: u64 = 64 << 10;
+/// The same in a thread's local memory, all of which is cleared for each instance: so many and some of the largest frames, up to a limit.
+const LOCAL_STACK: u64 = 16 << 10;
+const LOCAL_FRAMES: u64 = 4;
+const MAX_LOCAL_STACK: u64 = 64 << 10;
 /// What has a place begins at a multiple of this.
 const GRAIN: u64 = 4 << 10;
 
 /// One table: where it is, and the words that describe it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct TablePlace {
     /// The first element.
     pub at: u64,
@@ -40,7 +41,7 @@ pub struct TablePlace {
 }
 
 /// A passive segment: its bytes in the module's constants, and the word that says how much of it is left.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Segment {
     /// Offset in the constants.
     pub at: u64,
@@ -51,7 +52,7 @@ pub struct Segment {
 }
 
 /// A memory other than the first: the words that describe it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct MemoryPlace {
     /// Its length in bytes.
     pub length: u64,
@@ -62,7 +63,7 @@ pub struct MemoryPlace {
 }
 
 /// What a function writes before it leaves its place to another, see `runtime::tail`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct TailPlace {
     /// The function's index plus one; 0 if none is to be called.
     pub next: u64,
@@ -71,7 +72,7 @@ pub struct TailPlace {
 }
 
 /// The exception under way, and those that references were made to, see `runtime::exception`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct ExceptionPlace {
     /// Its tag plus one; 0 if there is none.
     pub tag: u64,
@@ -87,22 +88,8 @@ pub struct ExceptionPlace {
 /// Exceptions that references can be made to at a time.
 pub const KEPT_EXCEPTIONS: u64 = 256;
 
-/// What a gang is made for, see [`gpu_run_abi::gang`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GangSizes {
-    /// Threads of a workgroup.
-    pub threads: u32,
-    /// Workgroups.
-    pub groups: u32,
-    /// Bytes of the image, whole pages.
-    pub image_bytes: u64,
-    /// Bytes of each thread's shadow stack.
-    pub stack_bytes: u64,
-    pub bus_bytes: u64,
-}
-
 /// Where everything of a gang lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct GangPlace {
     pub sizes: GangSizes,
     /// Bytes of the region with the record and the slots: a power of two, and what its address is a multiple of.
@@ -145,7 +132,7 @@ pub(crate) fn is_hot(global: &Global) -> bool {
     global.mutable && global.ty == ValType::I32 && matches!(global.init, Constant::Bits(_))
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SlotLayout {
     /// Where each global is: a word, or two for a v128.
     pub globals: Vec<u64>,
@@ -160,24 +147,42 @@ pub struct SlotLayout {
     pub arguments: u64,
     /// Where the fixed part ends; the tables' elements follow.
     pub end: u64,
-    /// Where the memory begins, with the byte at guest address `low`.
+    /// Where in the slot the memory begins, with the byte at guest address `low`.
     pub memory: u64,
     /// Guest addresses below this have no place in the slot: a stack's far end, which hardly any program reaches.
     pub low: u64,
-    /// Bytes of the thread's own memory that the guest's has; 0 if it is in the slot.
-    pub own: u64,
-    /// Guest addresses that are expected to be read only: a store there ends the instance, which is run again by a build that expects nothing.
-    pub fixed: Range<u64>,
+    /// Where memory 0 is.
+    pub home: MemoryHome,
+    /// Guest addresses that are expected to be read only: a speculative build stops an instance that stores there.
+    #[serde(skip)] // compiled code alone asks for it
+    pub read_only: Range<u64>,
     /// Bytes of constants.
     pub constants: u64,
-    /// Set where the slot is that of a gang's thread.
-    pub gang: Option<GangPlace>,
+}
+
+/// Where memory 0 is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum MemoryHome {
+    /// In the slot, at [`SlotLayout::memory`].
+    Slot,
+    /// In so many bytes of the thread's local memory.
+    Local { bytes: u64 },
+    /// Behind the region with all slots of a gang.
+    Gang(GangPlace),
 }
 
 impl SlotLayout {
-    /// `trims` leaves out what lies below the stack that is kept, see [`SlotLayout::low`]; a memory that fits in `own` bytes
-    /// is the thread's own.
-    pub fn new(module: &Module<'_>, trims: bool, own: u64) -> Self {
+    /// The slots of a build. A speculative one leaves out what lies below the stack that is kept, see [`SlotLayout::low`].
+    pub fn new(module: &Module<'_>, build: &Build) -> Result<Self, Error> {
+        Ok(match build {
+            Build::Exact(_) => Self::of_instance(module),
+            Build::Speculative(placement) => Self::speculative(module, *placement),
+            Build::Gang { sizes, .. } => Self::of_gang(module, *sizes)?,
+        })
+    }
+
+    /// What is the same in every build: all but where the memory is.
+    fn of_instance(module: &Module<'_>) -> Self {
         let mut at = field::HEADER_BYTES;
         let mut take = |words: u64| {
             at += WORD * words;
@@ -219,16 +224,6 @@ impl SlotLayout {
         let tables = module.tables.iter().zip(lengths).map(place).collect();
         // What a program aligns is aligned where it lies, too.
         let memory = memory.next_multiple_of(LINE);
-        let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
-        let near = low(module, (STACK_OWN + FRAMES_OWN * module.largest_frame()).min(MOST_OWN));
-        let is_alone = matches!(module.memories[..], [memory] if !memory.shared);
-        let fits = is_alone && least > 0 && least - near <= own;
-        let (low, own) = match trims {
-            true if fits => (near, own),
-            true => (low(module, STACK_KEPT), 0),
-            false => (0, 0),
-        };
-        let fixed = if trims { fixed(module).unwrap_or_default() } else { 0..0 };
         Self {
             globals,
             tables,
@@ -240,16 +235,28 @@ impl SlotLayout {
             arguments,
             end,
             memory,
-            low,
-            own,
-            fixed,
+            low: 0,
+            home: MemoryHome::Slot,
+            read_only: 0..0,
             constants,
-            gang: None,
         }
     }
 
+    fn speculative(module: &Module<'_>, placement: Placement) -> Self {
+        let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
+        let near = low(module, (LOCAL_STACK + LOCAL_FRAMES * module.largest_frame()).min(MAX_LOCAL_STACK));
+        let is_alone = matches!(module.memories[..], [memory] if !memory.shared);
+        let fits = |bytes: u32| is_alone && least > 0 && least - near <= bytes.into();
+        let (low, home) = match placement {
+            Placement::Local { bytes } if fits(bytes) => (near, MemoryHome::Local { bytes: bytes.into() }),
+            _ => (low(module, STACK_KEPT), MemoryHome::Slot),
+        };
+        let read_only = read_only(module).unwrap_or_default();
+        Self { low, home, read_only, ..Self::of_instance(module) }
+    }
+
     /// The slot of a gang's thread, which has no memory in it.
-    pub fn of_gang(module: &Module<'_>, sizes: GangSizes) -> Result<Self, Error> {
+    fn of_gang(module: &Module<'_>, sizes: GangSizes) -> Result<Self, Error> {
         let limit = |message: String| Err(Error::Limit(message));
         let GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes } = sizes;
         let [memory] = module.memories[..] else {
@@ -261,17 +268,17 @@ impl SlotLayout {
         if module.start.is_some() {
             return limit("it has a start function; a gang has entries that every thread runs".into());
         }
-        let counts = (1..=MOST_THREADS).contains(&threads) && (1..=MOST_GROUPS).contains(&groups);
+        let counts = (1..=MAX_WORKGROUP_THREADS).contains(&threads) && (1..=MAX_WORKGROUPS).contains(&groups);
         if !counts || !stack_bytes.is_multiple_of(16) || !bus_bytes.is_multiple_of(16) {
             return limit(format!(
-                "{sizes:?}: a gang has 1 to {MOST_THREADS} threads in 1 to {MOST_GROUPS} workgroups, and sizes that are multiples of 16"
+                "{sizes:?}: a gang has 1 to {MAX_WORKGROUP_THREADS} threads in 1 to {MAX_WORKGROUPS} workgroups, and sizes that are multiples of 16"
             ));
         }
         if image_bytes < memory.minimum * PAGE || !image_bytes.is_multiple_of(PAGE) {
             let least = memory.minimum * PAGE;
             return limit(format!("an image of {image_bytes} bytes: it is whole pages, and at least {least} bytes"));
         }
-        let mut slots = Self::new(module, false, 0);
+        let slots = Self::of_instance(module);
         let count = u64::from(threads) * u64::from(groups);
         let slot_bytes = slots.memory.max(SLOT_ALIGN).max(RECORD_BYTES).next_power_of_two();
         let stacks = count.saturating_mul(stack_bytes);
@@ -292,13 +299,36 @@ impl SlotLayout {
         if region > 1 << 31 {
             return limit(format!("{count} threads of {slot_bytes} bytes each are more than a gang has room for"));
         }
-        slots.gang = Some(GangPlace { sizes, region, slot_bytes, hot, hot_stride, memory_bytes });
-        Ok(slots)
+        let home = MemoryHome::Gang(GangPlace { sizes, region, slot_bytes, hot, hot_stride, memory_bytes });
+        Ok(Self { home, ..slots })
     }
 
     /// What a memory that may have `limit` bytes can have here.
-    pub fn room(&self, limit: u64) -> u64 {
-        if self.own > 0 { limit.min(self.low + self.own) } else { limit }
+    pub fn capped(&self, limit: u64) -> u64 {
+        match self.home {
+            MemoryHome::Local { bytes } => limit.min(self.low + bytes),
+            _ => limit,
+        }
+    }
+
+    /// Bytes of the thread's local memory that the guest's has; 0 if it is elsewhere.
+    pub fn local_bytes(&self) -> u64 {
+        match self.home {
+            MemoryHome::Local { bytes } => bytes,
+            _ => 0,
+        }
+    }
+
+    pub fn is_local(&self) -> bool {
+        matches!(self.home, MemoryHome::Local { .. })
+    }
+
+    /// Where everything of a gang lies, if this is the slot of a gang's thread.
+    pub fn gang(&self) -> Option<GangPlace> {
+        match self.home {
+            MemoryHome::Gang(place) => Some(place),
+            _ => None,
+        }
     }
 }
 
@@ -338,7 +368,7 @@ pub(crate) fn exception_words(module: &Module<'_>) -> u64 {
 }
 
 /// What is constant in programs built by LLVM: the first of several segments. Where it is not the lowest one, or others overlap it, nothing is.
-fn fixed(module: &Module<'_>) -> Option<Range<u64>> {
+fn read_only(module: &Module<'_>) -> Option<Range<u64>> {
     let [Memory { minimum, shared: false, is_64: false, .. }, ..] = module.memories[..] else { return None };
     let mut placed = module.data.iter().filter_map(|segment| match &segment.place {
         Some((0, Constant::Bits(at))) => Some(*at..*at + segment.bytes.len() as u64),
@@ -351,10 +381,10 @@ fn fixed(module: &Module<'_>) -> Option<Range<u64>> {
 }
 
 /// The bytes there at the start.
-pub(crate) fn fixed_bytes(module: &Module<'_>, fixed: &Range<u64>) -> Vec<u8> {
-    let starts = |place: &(u32, Constant)| matches!(place, (0, Constant::Bits(at)) if *at == fixed.start);
+pub(crate) fn read_only_bytes(module: &Module<'_>, read_only: &Range<u64>) -> Vec<u8> {
+    let starts = |place: &(u32, Constant)| matches!(place, (0, Constant::Bits(at)) if *at == read_only.start);
     let found = module.data.iter().find(|segment| segment.place.as_ref().is_some_and(starts));
-    found.filter(|_| !fixed.is_empty()).map_or_else(Vec::new, |segment| segment.bytes.to_vec())
+    found.filter(|_| !read_only.is_empty()).map_or_else(Vec::new, |segment| segment.bytes.to_vec())
 }
 
 /// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.

@@ -6,7 +6,7 @@ use gpu_run_abi::{hostcall, intrinsic};
 use std::fmt;
 use wasmparser::{AbstractHeapType as Abstract, HeapType};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum ValType {
     I32,
     I64,
@@ -102,7 +102,7 @@ impl fmt::Display for ValType {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct FuncType {
     pub params: Vec<ValType>,
     pub results: Vec<ValType>,

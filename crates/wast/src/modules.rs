@@ -6,7 +6,7 @@
 
 use super::{Options, Problem, spectest};
 use gpu_run_compiler::Error;
-use gpu_run_compiler::{CompileOptions, Compiled, Entry};
+use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry};
 use gpu_run_run::{Prepared, Settings};
 use gpu_run_wasm::Error::{ImportType, UnknownImport};
 use rayon::prelude::*;
@@ -89,15 +89,7 @@ fn encode(directive: &mut WastDirective<'_>) -> Option<Result<Vec<u8>, String>> 
 }
 
 pub(super) fn compile_options(options: &Options<'_>) -> CompileOptions {
-    CompileOptions {
-        layout: options.layout,
-        sm: 75,
-        entry: Entry::Exports,
-        checks: gpu_run_compiler::Checks::Exact,
-        own_memory: 0,
-        registers: None,
-        shape: Default::default(),
-    }
+    CompileOptions { build: Build::Exact(options.layout), sm: 75, entry: Entry::Exports, registers: None }
 }
 
 fn load(

@@ -6,10 +6,10 @@ use crate::source::Source;
 use anyhow::{Context as _, Result, anyhow, bail};
 use bytes::Bytes;
 use gpu_run_cache::{Cache, Options};
-use gpu_run_compiler::{Checks, CompileOptions, Compiler, Entry, Program};
+use gpu_run_compiler::{CompileOptions, Compiler, Entry, Program};
 use gpu_run_console::failure::Failure;
 use gpu_run_device::Device;
-use gpu_run_map::{Done, Mapper, Pending, Results, SLOW, Slow, Variant, measure, variants};
+use gpu_run_map::{Done, Mapper, MemoryKind, Pending, Results, SLOW, Slow, Variant, measure, variants};
 use gpu_run_run::{Allowance, End, Extent, Job, RunStats};
 use gpu_run_wasi::Builder;
 use std::sync::{Arc, mpsc};
@@ -86,16 +86,8 @@ pub(super) fn compile(
 ) -> Result<Built> {
     let layout = build.layout.resolve(is_gpu(&**device), instances);
     let failed = |error| Failure::engine(&source.name, error);
-    let own_memory = device.properties().own_bytes;
-    let usual = CompileOptions {
-        layout,
-        sm: build.sm,
-        entry: Entry::Start,
-        checks: Checks::Fast,
-        own_memory,
-        registers: None,
-        shape: Default::default(),
-    };
+    let speculative = gpu_run_compiler::Build::speculative(layout, device.properties().local_bytes);
+    let usual = CompileOptions { build: speculative, sm: build.sm, entry: Entry::Start, registers: None };
     let variant = if build.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;
@@ -164,7 +156,7 @@ impl Built {
 impl Loaded {
     /// The build that was found to be faster than the usual one, before or while it ran.
     pub(super) fn faster(&self) -> Option<Variant> {
-        let found = || self.mapper.tuning()?.best().filter(|best| !best.interleaved);
+        let found = || self.mapper.tuning()?.best().filter(|best| best.memory == MemoryKind::Linear);
         self.built.variant.or_else(found)
     }
 

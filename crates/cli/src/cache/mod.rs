@@ -194,7 +194,7 @@ pub(crate) fn label(name: &str) -> String {
 
 /// What an entry is called that belongs to this file, compiled like this.
 pub(crate) fn entry_name(name: &str, options: &gpu_run_compiler::CompileOptions) -> String {
-    let build = crate::report::build_name(options.layout, options.registers);
+    let build = crate::report::build_name(options.build.layout(), options.registers);
     let entry = match &options.entry {
         gpu_run_compiler::Entry::Function(function) => format!(", {function}"),
         _ => String::new(),

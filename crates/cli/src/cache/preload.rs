@@ -3,7 +3,7 @@
 //! For each program, what its runs will ask for: `gpu-run FILE` and, where that is another build, `gpu-run map FILE`.
 
 use super::{PreloadArgs, entry_name, label};
-use crate::args::CodegenArgs;
+use crate::args::{ChecksChoice, CodegenArgs};
 use crate::devices;
 use crate::map::GPU_BATCH;
 use crate::run::{self, is_gpu};
@@ -11,7 +11,7 @@ use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
 use gpu_run_cache::{Cache, Origin};
-use gpu_run_compiler::{Checks, Compiler, Entry, printable};
+use gpu_run_compiler::{Compiler, Entry, printable};
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::terminal::{self, print};
 use gpu_run_console::units::{show_duration, show_size};
@@ -67,9 +67,10 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
     surface.check_imports(&source.name)?;
     surface.check_command(&source.name)?;
     let mut lines = String::new();
-    for (instances, checks) in [(1, Checks::Exact), (GPU_BATCH, Checks::Fast)] {
+    for (instances, checks) in [(1, ChecksChoice::Exact), (GPU_BATCH, ChecksChoice::Speculative)] {
         let options = run::options(codegen, &**device, Entry::Start, instances, checks);
-        if checks == Checks::Fast && options.layout == codegen.layout.resolve(is_gpu(&**device), 1) {
+        if checks == ChecksChoice::Speculative && options.build.layout() == codegen.layout.resolve(is_gpu(&**device), 1)
+        {
             continue;
         }
         let name = entry_name(&source.name, &options);

@@ -80,9 +80,8 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     pub(crate) follow_links: bool,
 
-    /// How accesses to memory are checked, where records lie interleaved: `fast` ones run a record again, exactly, that
-    /// they end
-    #[arg(long, value_name = "HOW", default_value = "fast")]
+    /// How accesses to memory are checked: `speculative` ones rerun a record with `exact` ones where they are not sure
+    #[arg(long, value_name = "HOW", default_value = "speculative")]
     pub(crate) checks: ChecksChoice,
 
     #[command(flatten)]
@@ -129,7 +128,7 @@ pub(crate) struct TuneArgs {
     follow_links: bool,
 
     /// How accesses to memory are checked, where records lie interleaved
-    #[arg(long, value_name = "HOW", default_value = "fast")]
+    #[arg(long, value_name = "HOW", default_value = "speculative")]
     checks: ChecksChoice,
 
     #[command(flatten)]
@@ -155,7 +154,7 @@ impl From<(&BenchArgs, &Path, &Path)> for MapArgs {
             split: args.split,
             batch: args.batch,
             follow_links: false,
-            checks: ChecksChoice::Fast,
+            checks: ChecksChoice::Speculative,
             launch: args.launch.clone(),
         }
         .into()

@@ -114,8 +114,8 @@ pub(super) fn choice(
     let most = usual_batch(args, &**device);
     let mut options = usual_options(args, &**device, most);
     if (is_few || most < FEW_RECORDS) && is_gpu(&**device) {
-        // A GPU sets threads' own memory aside for all threads that it can hold.
-        options.own_memory = 0;
+        // A GPU sets local memory aside for all threads that it can hold.
+        options.build = options.build.in_slots();
     }
     if args.launch.codegen.layout != LayoutChoice::Auto {
         return Choice { options, most, lanes: None, learned: None, is_guess: false };
@@ -138,7 +138,7 @@ fn usual_batch(args: &MapArgs, device: &dyn Device) -> u32 {
 }
 
 fn usual_options(args: &MapArgs, device: &dyn Device, most: u32) -> CompileOptions {
-    run::options(&args.launch.codegen, device, Entry::Start, most, args.checks.into())
+    run::options(&args.launch.codegen, device, Entry::Start, most, args.checks)
 }
 
 /// Tries all variants on a batch, says what each gave, and has the cache remember it. The fastest, if there is one.

@@ -3,7 +3,7 @@
 use crate::manifest::Input;
 use crate::observed::{Ending, Observed};
 use gpu_run_abi::Layout;
-use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry, Program};
+use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Program};
 use gpu_run_device::{Device, cpu};
 use gpu_run_run::{End, RunOptions, RunStats};
 use gpu_run_wasi::stdio::{Buffer, Bytes};
@@ -43,25 +43,14 @@ pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
         Layout::Linear => CPU.clone(),
         Layout::Interleaved => TESTED.clone()?,
     };
-    let compiled = Arc::new(compile(&std::fs::read(wasm)?, layout, Checks::Exact)?);
+    let compiled = Arc::new(compile(&std::fs::read(wasm)?, Build::Exact(layout))?);
     let loaded = Arc::new((compiled.clone(), Arc::new(Program::load(device, compiled)?)));
     programs.insert(key, loaded.clone());
     Ok(loaded)
 }
 
-pub(crate) fn compile(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Compiled, Failure> {
-    Ok(Compiled::new(
-        wasm,
-        &CompileOptions {
-            layout,
-            sm: 75,
-            entry: Entry::Start,
-            checks,
-            own_memory: 256 << 10,
-            registers: None,
-            shape: Default::default(),
-        },
-    )?)
+pub(crate) fn compile(wasm: &[u8], build: Build) -> Result<Compiled, Failure> {
+    Ok(Compiled::new(wasm, &CompileOptions { build, sm: 75, entry: Entry::Start, registers: None })?)
 }
 
 /// Runs an instance for each input, all at once and in the same directory.

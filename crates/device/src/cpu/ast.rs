@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// The type an instruction works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Type {
     U8,
     S8,

@@ -83,7 +83,7 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
         block_threads: BLOCK_THREADS,
         overcommits: true,
         stack_bytes: STACK_BYTES,
-        own_bytes: OWN_BYTES,
+        local_bytes: OWN_BYTES,
         resident_threads: 0,
     };
     let late_from = options.late_from.unwrap_or(LATE_FROM);
@@ -142,7 +142,7 @@ impl Device for Cpu {
         crate::count_compilation();
         let object = compile::compile(ptx, self.options, how)?;
         tracing::debug!(bytes = ptx.len(), time = ?start.elapsed(), "PTX compiled");
-        Ok(object.to_bytes())
+        object.to_bytes()
     }
 
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>> {

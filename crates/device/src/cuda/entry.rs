@@ -6,7 +6,7 @@
 use crate::{Arg, Error, Result};
 
 /// A kernel's declaration.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Entry {
     pub(super) name: String,
     /// Bytes of each parameter: 4 or 8.

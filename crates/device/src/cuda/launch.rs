@@ -4,7 +4,7 @@ use super::context::{Context, Running, Stream};
 use super::driver::{FUNCTION_LOCAL_BYTES, FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
 use super::entry::{Entry, entries};
 use super::{Assembler, assemble};
-use crate::code::{Reader, Writer};
+use crate::code::{pack, unpack};
 use crate::{Arg, CodeOptions, Error, Grid, Module, Properties, Queue, Result, Service, fault};
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Rounds of service between two looks at the stream, while there is something to serve.
 const BUSY_ROUNDS: u32 = 64;
+/// The driver takes a cubin from anywhere.
+const CUBIN_ALIGN: usize = 1;
 
 /// Kernels of one PTX text, on the GPU.
 pub(super) struct Loaded {
@@ -92,19 +94,14 @@ pub(super) fn compile(
     options: CodeOptions,
 ) -> Result<Vec<u8>> {
     crate::count_compilation();
-    let mut code = Writer::default();
-    code.list(&entries(ptx)?, |w, entry| {
-        w.bytes(entry.name.as_bytes());
-        w.bytes(&entry.parameters);
-    });
+    let entries = entries(ptx)?;
     let loads = |cubin: &[u8]| {
         if !options.untried {
             Image::load(context, cubin)?;
         }
         Ok(cubin.to_vec())
     };
-    code.bytes(&assemble::assemble(context, which, target, ptx, options, loads)?);
-    Ok(code.done())
+    pack(&entries, &assemble::assemble(context, which, target, ptx, options, loads)?, CUBIN_ALIGN)
 }
 
 impl Loaded {
@@ -114,10 +111,7 @@ impl Loaded {
 
     /// Loads what [`compile`] made.
     pub(super) fn from_code(context: &Arc<Context>, properties: &Properties, code: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new(code);
-        let declared = reader.list(|r| Ok(Entry { name: r.string()?, parameters: r.bytes()?.to_vec() }))?;
-        let cubin = reader.bytes()?;
-        reader.end()?;
+        let (declared, cubin) = unpack::<Vec<Entry>>(code, CUBIN_ALIGN)?;
         let image = Image::load(context, cubin)?;
         let kernel = |entry: Entry| Ok((entry.name.clone(), image.kernel(entry)?));
         let kernels = declared.into_iter().map(kernel).collect::<Result<_>>()?;

@@ -159,7 +159,7 @@ fn stack_bytes(memory: u64, resident: u64) -> u32 {
 
 /// Memory of a thread's own: of half of the card's, shared in the same way. Less than the least is of no use, and more than the most a GPU cannot address
 /// together with a stack.
-fn own_bytes(memory: u64, resident: u64) -> u32 {
+fn local_bytes(memory: u64, resident: u64) -> u32 {
     let share = memory / 2 / resident.max(1);
     if share < LEAST_OWN { 0 } else { share.min(MOST_OWN) as u32 / 1024 * 1024 }
 }
@@ -191,7 +191,7 @@ impl Card {
             block_threads: attribute(MAX_THREADS_PER_BLOCK)?,
             overcommits: false,
             stack_bytes: stack_bytes(memory as u64, resident),
-            own_bytes: own_bytes(memory as u64, resident),
+            local_bytes: local_bytes(memory as u64, resident),
             resident_threads: resident,
         };
         Ok(Self { device, properties })

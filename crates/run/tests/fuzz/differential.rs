@@ -6,7 +6,7 @@
 
 use crate::random::Random;
 use gpu_run_abi::{Layout, TrapCode};
-use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry, Program, Value, WasmFeatures};
+use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Placement, Program, Value, WasmFeatures};
 use gpu_run_device::{Device, cpu};
 use gpu_run_run::{End, Instance};
 use gpu_run_wasi::{Builder, Stdio};
@@ -79,7 +79,7 @@ pub(crate) fn compare(wasm: &[u8], theirs: &[u8], random: &mut Random) -> Result
     let Ok(module) = Module::new(&ENGINE, theirs) else {
         return Ok(Compared { refused: 1, ..Compared::default() });
     };
-    let programs = BUILDS.map(|(_, layout, checks)| load(wasm, layout, checks));
+    let programs = BUILDS.map(|(_, build)| load(wasm, build));
     let mut ours = Vec::new();
     for program in programs {
         match program {
@@ -114,16 +114,8 @@ pub(crate) fn compare(wasm: &[u8], theirs: &[u8], random: &mut Random) -> Result
     Ok(compared)
 }
 
-fn load(wasm: &[u8], layout: Layout, checks: Checks) -> Result<Arc<Program>, gpu_run_compiler::Error> {
-    let options = CompileOptions {
-        layout,
-        sm: 75,
-        entry: Entry::Exports,
-        checks,
-        own_memory: 0,
-        registers: None,
-        shape: Default::default(),
-    };
+fn load(wasm: &[u8], build: Build) -> Result<Arc<Program>, gpu_run_compiler::Error> {
+    let options = CompileOptions { build, sm: 75, entry: Entry::Exports, registers: None };
     let compiled = Compiled::with_features(wasm, &options, WasmFeatures::WASM3 | WasmFeatures::THREADS, None)?;
     crate::judge(compiled.ptx()).map_err(gpu_run_compiler::Error::Internal)?;
     Ok(Arc::new(Program::load(DEVICE.clone(), Arc::new(compiled))?))
@@ -165,12 +157,12 @@ fn argument(ty: &ValType, random: &mut Random) -> Value {
     }
 }
 
-/// gpu-run's builds. Where quick checks end an instance they say nothing more of it, and what they say before must be right.
-const BUILDS: [(&str, Layout, Checks); 4] = [
-    ("linear", Layout::Linear, Checks::Exact),
-    ("interleaved", Layout::Interleaved, Checks::Exact),
-    ("fast", Layout::Interleaved, Checks::Fast),
-    ("flat", Layout::Linear, Checks::Fast),
+/// gpu-run's builds. A speculative one may stop an instance; what it says before must be right.
+const BUILDS: [(&str, Build); 4] = [
+    ("linear", Build::Exact(Layout::Linear)),
+    ("interleaved", Build::Exact(Layout::Interleaved)),
+    ("speculative", Build::Speculative(Placement::Interleaved)),
+    ("speculative linear", Build::Speculative(Placement::Linear)),
 ];
 
 /// The same instance in Wasmtime and in gpu-run's builds.
@@ -192,14 +184,14 @@ impl Sides {
             Err(error) => Outcome::Trapped(trap(error)?),
         };
         let mut ours = Vec::new();
-        for ((name, _, checks), program) in BUILDS.into_iter().zip(programs) {
+        for ((name, build), program) in BUILDS.into_iter().zip(programs) {
             let instance = Instance::new(program.clone(), Builder::new().build(Stdio::null()), None);
             let got = match instance.map_err(|error| format!("{name}: {error}"))? {
                 Ok(instance) => {
                     ours.push((name, instance));
                     Outcome::Values(Vec::new())
                 }
-                Err(trap) if trap.code == TrapCode::Inexact && checks == Checks::Fast => continue,
+                Err(trap) if trap.code == TrapCode::Inexact && build.is_speculative() => continue,
                 Err(trap) => Outcome::Trapped(comparable(trap.code)),
             };
             same(name, "instantiation", &expected, &got)?;
@@ -217,7 +209,7 @@ impl Sides {
             let outcome = instance.invoke(function, args, Some(Instant::now() + LIMIT));
             let outcome = outcome.map_err(|error| format!("{name}: {what}: {error}"))?;
             let got = match outcome.end {
-                End::Trapped(trap) if trap.code == TrapCode::Inexact && ["fast", "flat"].contains(name) => {
+                End::Trapped(trap) if trap.code == TrapCode::Inexact && name.starts_with("speculative") => {
                     ended.push(*name);
                     continue;
                 }

@@ -65,7 +65,7 @@ impl Side {
     /// Device bytes from one cell to the next.
     fn stride(self, code: &Code<'_>) -> i64 {
         match self {
-            Side::Guest(..) if !code.own => code.layout.stride() as i64,
+            Side::Guest(..) if !code.is_local => code.layout.stride() as i64,
             _ => code.layout.cell() as i64,
         }
     }

@@ -23,19 +23,19 @@ const MORE: i64 = 1 << 31;
 
 /// Writes a word of the port.
 pub(super) fn port_store(code: &mut Code<'_>, value: Value, at: u64) {
-    let (port, flags) = (code.fixed(field::PORT), code.trusted(region::BUS));
+    let (port, flags) = (code.constant_field(field::PORT), code.trusted(region::BUS));
     code.ins().store(flags, value, port, at as i32);
 }
 
 pub(super) fn port_load(code: &mut Code<'_>, ty: Type, at: u64) -> Value {
-    let (port, flags) = (code.fixed(field::PORT), code.trusted(region::BUS));
+    let (port, flags) = (code.constant_field(field::PORT), code.trusted(region::BUS));
     code.ins().load(ty, flags, port, at as i32)
 }
 
 /// (op, two arguments) -> errno. The packet's length is the cursor; afterwards the cursor stands at the reply's first byte.
 pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     // First: what follows does not wait for it.
-    let ticket_at = code.fixed(field::RING_TICKET);
+    let ticket_at = code.constant_field(field::RING_TICKET);
     let ticket = code.intrinsic(Intrinsic::Ticket, &[ticket_at]).expect("it has a result");
     let operation = with_port(code);
     let args = [code.param(2), code.param(3)];
@@ -95,7 +95,7 @@ fn with_port(code: &mut Code<'_>) -> Value {
 
 /// Tells the host: the words of a [`Request`], in any order.
 fn enter_ring(code: &mut Code<'_>, ticket: Value, operation: Value, args: [Value; ARGS_AT_HAND]) {
-    let mask = code.fixed(field::RING_MASK);
+    let mask = code.constant_field(field::RING_MASK);
     let mask = code.ins().ireduce(types::I32, mask);
     let shift = code.ins().popcnt(mask);
     let lap = code.ins().ushr(ticket, shift);
@@ -121,7 +121,7 @@ fn enter_ring(code: &mut Code<'_>, ticket: Value, operation: Value, args: [Value
     let place = code.ins().band(ticket, mask);
     let place = code.ins().uextend(types::I64, place);
     let place = code.ins().imul_imm_u(place, Request::BYTES as i64);
-    let ring = code.fixed(field::RING);
+    let ring = code.constant_field(field::RING);
     let place = code.ins().iadd(ring, place);
     for (pair, at) in words.chunks(2).zip((0..).step_by(16)) {
         let place = code.ins().iadd_imm_s(place, at);
@@ -137,7 +137,7 @@ fn low_bits(code: &mut Code<'_>, word: Value) -> Value {
 /// Looks at the reply until its words have this sequence number; its status and its result.
 fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
     // Replies lie behind the ring's entries.
-    let (ring, mask) = (code.fixed(field::RING), code.fixed(field::RING_MASK));
+    let (ring, mask) = (code.constant_field(field::RING), code.constant_field(field::RING_MASK));
     let entries = code.ins().iadd_imm_s(mask, 1);
     let before = code.ins().imul_imm_u(entries, Request::BYTES as i64);
     let at = code.ins().iadd(ring, before);
@@ -329,7 +329,7 @@ fn guest_load(code: &mut Code<'_>, ty: Type, at: Value, offset: u64) -> Value {
 }
 
 fn room_in_port(code: &mut Code<'_>) -> Value {
-    let capacity = code.fixed(field::PORT_PAYLOAD);
+    let capacity = code.constant_field(field::PORT_PAYLOAD);
     let capacity = code.ins().ireduce(types::I32, capacity);
     let cursor = code.header(types::I32, field::PORT_CURSOR);
     code.ins().isub(capacity, cursor)
@@ -350,7 +350,7 @@ pub(super) fn take(code: &mut Code<'_>, count: Value) {
 }
 
 pub(super) fn payload_at_cursor(code: &mut Code<'_>) -> Value {
-    let (port, cursor) = (code.fixed(field::PORT), code.header(types::I32, field::PORT_CURSOR));
+    let (port, cursor) = (code.constant_field(field::PORT), code.header(types::I32, field::PORT_CURSOR));
     let cursor = code.ins().uextend(types::I64, cursor);
     let at = code.ins().iadd(port, cursor);
     code.ins().iadd_imm_s(at, offset::PAYLOAD as i64)

@@ -80,10 +80,10 @@ const SKEW: u32 = 256;
 
 /// Where guest byte 0 is, or would be, in the thread's own memory, if that is where the guest's is.
 fn own_memory(code: &mut Code<'_>, env: &Env<'_>, thread: Value) -> Value {
-    if !code.own {
+    if !code.is_local {
         return code.i64(0);
     }
-    let bytes = (env.slots.own + MEMORY_TAIL) as u32 + SKEWS * SKEW;
+    let bytes = (env.slots.local_bytes() + MEMORY_TAIL) as u32 + SKEWS * SKEW;
     let slot = code.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4));
     let first = code.ins().stack_addr(types::I64, slot, 0);
     let warp = code.ins().ushr_imm_u(thread, i64::from(WARP.trailing_zeros()));
@@ -105,7 +105,7 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
     let (thread, done) = own_slot(code);
     let words = [field::STATUS, field::TRAP, field::EXIT_CODE, field::MEMORY_BYTES, field::GROWTH_REFUSED];
     let mut fixed = words.map(|at| code.header(types::I64, at));
-    if code.own {
+    if code.is_local {
         fixed[0] = outgrown(code, env, fixed[0]);
     }
     let words = code.ins().iadd_imm_s(results, fixed.len() as i64);

@@ -36,7 +36,7 @@ pub(super) fn answer(code: &mut Code<'_>, call: Call) {
 
 /// A word of the launch's description.
 fn launch_word(code: &mut Code<'_>, at: u64) -> Value {
-    let launch = code.fixed(field::LAUNCH);
+    let launch = code.constant_field(field::LAUNCH);
     let flags = code.trusted(region::CONSTANT).with_readonly();
     code.ins().load(types::I64, flags, launch, at as i32)
 }
@@ -200,7 +200,7 @@ fn clock(code: &mut Code<'_>) {
     let zero = code.i32(0);
     let applies = code.ins().select(is_monotonic, set, zero);
     if_leaving(code, applies, |code| {
-        let (launch, flags) = (code.fixed(field::LAUNCH), code.trusted(region::BUS));
+        let (launch, flags) = (code.constant_field(field::LAUNCH), code.trusted(region::BUS));
         let host = code.ins().load(types::I64, flags, launch, offset::CLOCK_HOST as i32);
         let begun = code.ins().load(types::I64, flags, launch, offset::CLOCK_DEVICE as i32);
         let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");

@@ -154,10 +154,10 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
         kernel::entry(code, env, entries)
     }));
     let none = TrapRecord::NO_FUNCTION;
-    if let Some(place) = &env.slots.gang {
+    if let Some(place) = env.slots.gang() {
         let name = UserFuncName::user(namespace::RUNTIME, BATCH);
         let ty = gang::signature();
-        all.push(make(name, ty, none, FunctionKind::Kernel, GANG.into(), &mut |code| gang::kernel(code, env, place)));
+        all.push(make(name, ty, none, FunctionKind::Kernel, GANG.into(), &mut |code| gang::kernel(code, env, &place)));
         return all;
     }
     let name = UserFuncName::user(namespace::RUNTIME, BATCH);

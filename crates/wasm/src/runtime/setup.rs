@@ -17,7 +17,7 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     let first = code.i32(low);
     // As far as the memory is right: of the thread's own, nobody knows whose it was before.
     let ready = code.variable(types::I32, first);
-    match code.own {
+    match code.is_local {
         true => {
             let own = code.param(3);
             code.set_header(own, field::MEMORY_AT);
@@ -39,7 +39,7 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
         code.call_helper(Helper::FillIn, &[zero, zero, used, base]);
     }
     copy_image(code, env, launch, ready);
-    if code.own {
+    if code.is_local {
         let end = code.i32(env.module.memories.first().map_or(0, |m| m.minimum * PAGE) as i64);
         clear_to(code, ready, end);
     }
@@ -109,7 +109,7 @@ fn copy_image(code: &mut Code<'_>, env: &Env<'_>, launch: Value, ready: Variable
                 let count = code.ins().ireduce(types::I32, words);
                 code.call_helper(Helper::WordsInit, &[to, source, count]);
             };
-            match code.own {
+            match code.is_local {
                 false => words_to_slot(code),
                 true => {
                     let own = code.param(3);

@@ -1,15 +1,14 @@
 //! The operations of the device that a gang's module imports: each is an intrinsic, its addresses checked before.
 
-use super::Shape;
 use crate::code::Code;
 use crate::decode::Module;
 use crate::error::Error;
 use crate::provided::Imported;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use gpu_run_abi::TrapCode;
 use gpu_run_abi::gang::{DeviceCall, WORKGROUP_BYTES, offset};
 use gpu_run_abi::intrinsic::Intrinsic;
+use gpu_run_abi::{Build, TrapCode};
 
 /// Whether a function is no function, but an operation of the device.
 pub(crate) fn is_device(module: &Module<'_>, function: u32) -> bool {
@@ -17,8 +16,8 @@ pub(crate) fn is_device(module: &Module<'_>, function: u32) -> bool {
 }
 
 /// A gang has no host to call, and a batch is no gang.
-pub(crate) fn check_imports(module: &Module<'_>, shape: Shape) -> Result<(), Error> {
-    let fits = |import: &Imported| matches!(import, Imported::Device(_)) == (shape != Shape::Batch);
+pub(crate) fn check_imports(module: &Module<'_>, build: &Build) -> Result<(), Error> {
+    let fits = |import: &Imported| matches!(import, Imported::Device(_)) == build.is_gang();
     match module.imports.iter().find(|import| !fits(import)) {
         None => Ok(()),
         Some(import) => {

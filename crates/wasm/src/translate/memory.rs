@@ -85,10 +85,12 @@ impl<'b> Translator<'_, 'b> {
         make(self.code.ins(), flags, value, address, offset);
     }
 
-    /// Whether 8 bytes are two values of 4, and a vector four: in a thread's own memory, where one of 8 has to be aligned as such.
+    /// Whether 8 bytes are two values of 4, and a vector four: in a thread's local memory, where one of 8 has to be aligned as such.
     pub(super) fn goes_by_halves(&self, memarg: MemArg) -> bool {
         const HALF: u64 = WORD / 2;
-        self.code.whole && memarg.align == HALF.trailing_zeros() as u8 && memarg.offset < i32::MAX as u64 - 2 * WORD
+        self.code.whole_words
+            && memarg.align == HALF.trailing_zeros() as u8
+            && memarg.offset < i32::MAX as u64 - 2 * WORD
     }
 
     fn load_halves(&mut self, memarg: MemArg, ty: Type) {
@@ -113,7 +115,7 @@ impl<'b> Translator<'_, 'b> {
 
     /// The guest address of an access, as CLIF wants it, and what to expect of its alignment.
     pub(super) fn access(&mut self, at: Value, memarg: MemArg, size: u64) -> (MemFlagsData, Value, i32) {
-        let widest = if self.code.whole { WORD } else { self.env.layout.cell() };
+        let widest = if self.code.whole_words { WORD } else { self.env.layout.cell() };
         let needed = size.min(widest).trailing_zeros();
         let flags = self.code.guest_flags(u32::from(memarg.align) >= needed);
         let at = self.code.narrow(at, TrapCode::MemoryOutOfBounds);
@@ -218,7 +220,7 @@ impl<'b> Translator<'_, 'b> {
             let fast = self.code.ins().isub(most, guard);
             self.code.set_header(fast, field::MEMORY_FAST);
         }
-        if self.code.own {
+        if self.code.is_local {
             // Whose it was before, nobody knows.
             let (to, zero) = (self.code.ins().ireduce(types::I32, old), self.code.i32(0));
             let grown = self.code.ins().isub(new, old);
@@ -316,7 +318,7 @@ impl<'b> Translator<'_, 'b> {
         let segment = self.env.slots.data[(self.part.data + segment) as usize];
         self.check_written(memory, to, length);
         self.check_segment(segment.cell, from, length, TrapCode::MemoryOutOfBounds);
-        let constants = self.code.fixed(field::CONSTANTS);
+        let constants = self.code.constant_field(field::CONSTANTS);
         let wide = self.code.ins().uextend(types::I64, from);
         let source = self.code.ins().iadd(constants, wide);
         let source = self.code.ins().iadd_imm_s(source, segment.at as i64);

@@ -28,7 +28,7 @@ use crate::decode::Module;
 use crate::error::Error;
 use crate::link::Part;
 use crate::runtime;
-use crate::slot::{GangSizes, SlotLayout, hot, is_hot};
+use crate::slot::{SlotLayout, hot, is_hot};
 use crate::types::{FuncType, ValType};
 use crate::work::Sum;
 use control::Frame;
@@ -43,7 +43,7 @@ use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use gpu_run_abi::intrinsic::{namespace, region};
 use gpu_run_abi::layout::{PAGE, field};
-use gpu_run_abi::{Layout, TrapCode, TrapRecord};
+use gpu_run_abi::{Build, Layout, TrapCode, TrapRecord};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -51,14 +51,9 @@ use wasmparser::{FunctionBody, Operator};
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    pub layout: Layout,
+    pub build: Build,
     /// Exported functions the host may call, by function index, in the order of the kernel's selectors.
     pub entries: Vec<u32>,
-    /// Leave out of slots what hardly any instance touches: only for builds whose instances can be run again.
-    pub trims: bool,
-    /// Bytes of a thread's own memory that the guest's may take, if it is trimmed and fits; 0 for none.
-    pub own_memory: u64,
-    pub shape: Shape,
     /// When it has to end.
     pub until: Option<Instant>,
     /// Run Cranelift's optimiser. Without it the CLIF is what the operators say, for people to read.
@@ -73,16 +68,6 @@ impl Options {
             _ => Ok(()),
         }
     }
-}
-
-/// What the threads of a launch are to each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
-    /// Thread i runs instance i.
-    #[default]
-    Batch,
-    /// All threads share one instance's memory. `relaxed`: its atomic operations order nothing but themselves.
-    Gang { sizes: GangSizes, relaxed: bool },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +98,8 @@ pub struct Program {
     pub slots: SlotLayout,
     /// Bytes memory 0 never has fewer of.
     pub least_memory: u64,
-    /// What lies at [`SlotLayout::fixed`].
-    pub fixed: Vec<u8>,
+    /// What lies at [`SlotLayout::read_only`].
+    pub read_only: Vec<u8>,
     /// By function index: whether it needs a code address.
     pub address_taken: Vec<bool>,
 }
@@ -131,12 +116,10 @@ pub(crate) struct Env<'a> {
 /// Translates and optimises every function, in parallel.
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
     let isa = optimizer("speed")?;
-    let (slots, relaxed) = match options.shape {
-        Shape::Batch => (SlotLayout::new(module, options.trims, options.own_memory), false),
-        Shape::Gang { sizes, relaxed } => (SlotLayout::of_gang(module, sizes)?, relaxed),
-    };
-    device::check_imports(module, options.shape)?;
-    let env = Env { module, slots: &slots, layout: options.layout, relaxed };
+    let slots = SlotLayout::new(module, &options.build)?;
+    device::check_imports(module, &options.build)?;
+    let relaxed = matches!(options.build, Build::Gang { relaxed: true, .. });
+    let env = Env { module, slots: &slots, layout: options.build.layout(), relaxed };
     let mut functions = runtime::functions(&env, &options.entries, &isa);
     let imports = module.imports.len() as u32;
     let bodies: Vec<_> = module
@@ -162,13 +145,13 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
                 (function.kind == FunctionKind::Wasm).then(|| &module.surveys[(function.index - imports) as usize]);
             options.check(function.index)?;
             let isa = if survey.is_some_and(|survey| survey.deep) { &plain } else { &isa };
-            optimize(function, isa, options.trims)
+            optimize(function, isa, &options.build)
         })?;
     }
     let declared = || module.memories.first().map_or(0, |m| m.minimum * PAGE);
-    let least_memory = slots.gang.map_or_else(declared, |place| place.memory_bytes);
-    let fixed = crate::slot::fixed_bytes(module, &slots.fixed);
-    Ok(Program { functions, slots, least_memory, fixed, address_taken: module.address_taken.clone() })
+    let least_memory = slots.gang().map_or_else(declared, |place| place.memory_bytes);
+    let read_only = crate::slot::read_only_bytes(module, &slots.read_only);
+    Ok(Program { functions, slots, least_memory, read_only, address_taken: module.address_taken.clone() })
 }
 
 /// Cranelift's optimiser wants a target, of which it looks at nothing but the settings: the same module gives the same CLIF on every host. With level "none" it removes what cannot be reached, and no
@@ -185,14 +168,14 @@ fn optimizer(level: &str) -> Result<OwnedTargetIsa, Error> {
     builder.finish(settings::Flags::new(flags)).map_err(|e| internal(e.to_string()))
 }
 
-fn optimize(function: &mut Function, isa: &OwnedTargetIsa, unrolls: bool) -> Result<(), Error> {
+fn optimize(function: &mut Function, isa: &OwnedTargetIsa, build: &Build) -> Result<(), Error> {
     crate::nan::run(&mut function.clif);
     let clif = std::mem::replace(&mut function.clif, ir::Function::new());
     let mut context = Context::for_function(clif);
     let result = context.optimize(&**isa, &mut ControlPlane::default());
     function.clif = context.func;
     crate::wide::run(&mut function.clif);
-    if unrolls {
+    if build.is_speculative() {
         crate::unroll::run(&mut function.clif);
     }
     result.map_err(|e| Error::Internal { function: function.index, message: format!("{e:?}") })

@@ -78,7 +78,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             t.check_end(to, count, length, TrapCode::TableOutOfBounds);
             t.check_segment(segment.cell, from, count, TrapCode::TableOutOfBounds);
             let to = t.unchecked_element(table, to);
-            let constants = t.code.fixed(field::CONSTANTS);
+            let constants = t.code.constant_field(field::CONSTANTS);
             let from = t.code.ins().uextend(types::I64, from);
             let from = t.code.ins().ishl_imm_u(from, i64::from(WORD.trailing_zeros()));
             let from = t.code.ins().iadd(constants, from);

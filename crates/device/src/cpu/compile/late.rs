@@ -266,7 +266,6 @@ impl Late {
             return None;
         }
         let compiled = self.functions.iter().filter_map(|cell| cell.get()?.as_ref().ok());
-        let made: Vec<&Made<'_>> = compiled.map(|compiled| &compiled.made).collect();
-        Some(self.object.to_bytes_with(&made))
+        self.object.with_made(compiled.map(|compiled| &compiled.made)).to_bytes().ok()
     }
 }

@@ -7,19 +7,23 @@ use super::host;
 use super::late::Called;
 use super::{Kernel, Options, Program};
 use crate::Result;
-use crate::code::{Reader, Writer, not_ours};
+use crate::code::{not_ours, pack, unpack};
 use crate::cpu::ast::Type;
 use crate::cpu::mapping::{Mapping, PAGE};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::cpu) struct Object<'a> {
+    /// Written down behind all else, from the beginning of a page on: it can then run where it is read to.
+    #[serde(skip)]
     pub(super) code: Cow<'a, [u8]>,
     pub(super) code_fixups: Vec<Fixup>,
     /// The first bytes of the data; the rest is zero.
+    #[serde(borrow)]
     pub(super) data: Cow<'a, [u8]>,
     pub(super) data_bytes: u64,
     pub(super) data_fixups: Vec<Fixup>,
@@ -30,7 +34,7 @@ pub(in crate::cpu) struct Object<'a> {
 }
 
 /// Eight bytes that become an address.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Fixup {
     pub(super) at: u32,
     pub(super) target: Target,
@@ -38,7 +42,7 @@ pub(super) struct Fixup {
 }
 
 /// What an address is of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Target {
     /// An offset in the code.
     Code(u32),
@@ -51,8 +55,9 @@ pub(super) enum Target {
 }
 
 /// What functions are made of that are compiled when they are first called, and those that are.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::cpu) struct LateObject<'a> {
+    #[serde(borrow)]
     pub(super) text: Cow<'a, str>,
     /// By function, where it is in the code, or what lets it be compiled.
     pub(super) offsets: Vec<u32>,
@@ -60,14 +65,15 @@ pub(in crate::cpu) struct LateObject<'a> {
 }
 
 /// A function that was compiled by itself. Its code can be anywhere: whole addresses are all it knows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::cpu) struct Made<'a> {
     pub(super) function: u32,
+    #[serde(borrow)]
     pub(super) code: Cow<'a, [u8]>,
     pub(super) fixups: Vec<Fixup>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct KernelPlace {
     pub(super) name: String,
     /// Offset in the code.
@@ -81,86 +87,15 @@ impl Made<'_> {
     }
 }
 
-/// The types a kernel's parameter can have, by number.
-const TYPES: [Type; 13] = [
-    Type::U8,
-    Type::S8,
-    Type::U16,
-    Type::S16,
-    Type::U32,
-    Type::S32,
-    Type::U64,
-    Type::S64,
-    Type::B32,
-    Type::B64,
-    Type::F32,
-    Type::F64,
-    Type::Pred,
-];
-
 impl<'a> Object<'a> {
-    pub(in crate::cpu) fn to_bytes(&self) -> Vec<u8> {
-        let made: Vec<_> = self.late.iter().flat_map(|late| &late.made).collect();
-        self.to_bytes_with(&made)
-    }
-
-    /// With these functions, of those that are compiled when they are first called.
-    pub(super) fn to_bytes_with(&self, made: &[&Made<'_>]) -> Vec<u8> {
-        let mut w = Writer::default();
-        w.u64(self.shared_bytes);
-        w.u64(self.data_bytes);
-        w.list(&self.kernels, |w, kernel| {
-            w.bytes(kernel.name.as_bytes());
-            w.u32(kernel.at);
-            w.list(&kernel.parameters, |w, ty| w.u8(TYPES.iter().position(|t| t == ty).unwrap_or_default() as u8));
-        });
-        for fixups in [&self.code_fixups, &self.data_fixups] {
-            write_fixups(&mut w, fixups);
-        }
-        w.bytes(&self.data);
-        w.u8(u8::from(self.late.is_some()));
-        if let Some(LateObject { text, offsets, .. }) = &self.late {
-            w.list(offsets, |w, at| w.u32(*at));
-            w.list(made, |w, Made { function, code, fixups }| {
-                w.u32(*function);
-                write_fixups(w, fixups);
-                w.bytes(code);
-            });
-            w.bytes(text.as_bytes());
-        }
-        // From the beginning of a page on: it can then run where it is read to.
-        w.aligned_bytes(&self.code, PAGE);
-        w.done()
+    pub(in crate::cpu) fn to_bytes(&self) -> Result<Vec<u8>> {
+        pack(self, &self.code, PAGE)
     }
 
     /// Nothing is copied: code goes straight to where it runs.
     pub(in crate::cpu) fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
-        let mut r = Reader::new(bytes);
-        let (shared_bytes, data_bytes) = (r.u64()?, r.u64()?);
-        let kernels = r.list(|r| {
-            let (name, at) = (r.string()?, r.u32()?);
-            let ty =
-                |r: &mut Reader<'_>| TYPES.get(r.u8()? as usize).copied().ok_or_else(|| not_ours("a type is unknown"));
-            Ok(KernelPlace { name, at, parameters: r.list(ty)? })
-        })?;
-        let (code_fixups, data_fixups) = (r.list(read_fixup)?, r.list(read_fixup)?);
-        let data = r.bytes()?.into();
-        let late = match r.u8()? {
-            0 => None,
-            1 => {
-                let offsets = r.list(|r| r.u32())?;
-                let made = r.list(|r| {
-                    let (function, fixups) = (r.u32()?, r.list(read_fixup)?);
-                    Ok(Made { function, fixups, code: r.bytes()?.into() })
-                })?;
-                let text = std::str::from_utf8(r.bytes()?).map_err(|_| not_ours("the PTX is not text"))?;
-                Some(LateObject { text: text.into(), offsets, made })
-            }
-            _ => return Err(not_ours("it is of a kind that is unknown")),
-        };
-        let code = r.aligned_bytes()?.into();
-        r.end()?;
-        Ok(Self { code, code_fixups, data, data_bytes, data_fixups, kernels, shared_bytes, late })
+        let (object, code) = unpack::<Object<'a>>(bytes, PAGE)?;
+        Ok(Self { code: code.into(), ..object })
     }
 
     /// The same with bytes of its own, without the functions that were compiled when they were called.
@@ -181,6 +116,15 @@ impl<'a> Object<'a> {
             shared_bytes: self.shared_bytes,
             late,
         }
+    }
+
+    /// The same with these functions, of those that are compiled when they are first called.
+    pub(super) fn with_made<'m>(&self, made: impl Iterator<Item = &'m Made<'static>>) -> Object<'static> {
+        let mut object = self.owned();
+        if let Some(late) = &mut object.late {
+            late.made.extend(made.cloned());
+        }
+        object
     }
 
     /// Gives it addresses, in memory of its own.
@@ -277,33 +221,6 @@ pub(super) fn place(made: &Made<'_>, addresses: &Addresses) -> Result<Mapping> {
     fill(code.bytes_mut(), &made.fixups, |target| addresses.of(target))?;
     code.make_executable_from(0)?;
     Ok(code)
-}
-
-fn write_fixups(w: &mut Writer, fixups: &[Fixup]) {
-    w.list(fixups, |w, fixup| {
-        let (kind, number) = match fixup.target {
-            Target::Code(at) => (0, at),
-            Target::Data(at) => (1, at),
-            Target::Host(number) => (2, number),
-            Target::Late(function) => (3, function),
-        };
-        w.u32(fixup.at);
-        w.u8(kind);
-        w.u32(number);
-        w.u64(fixup.addend as u64);
-    });
-}
-
-fn read_fixup(r: &mut Reader<'_>) -> Result<Fixup> {
-    let (at, kind, number, addend) = (r.u32()?, r.u8()?, r.u32()?, r.u64()? as i64);
-    let target = match kind {
-        0 => Target::Code(number),
-        1 => Target::Data(number),
-        2 => Target::Host(number),
-        3 => Target::Late(number),
-        _ => return Err(not_ours("an address is of nothing that is known")),
-    };
-    Ok(Fixup { at, target, addend })
 }
 
 fn fill(room: &mut [u8], fixups: &[Fixup], address: impl Fn(Target) -> Result<u64>) -> Result<()> {

@@ -33,7 +33,7 @@ const PTX: &str = "\
 #[test]
 fn an_object_is_the_same_after_writing_and_reading() {
     let object = compile(PTX, Options::default(), CodeOptions::default()).unwrap();
-    let bytes = object.to_bytes();
+    let bytes = object.to_bytes().unwrap();
     let again = Object::from_bytes(&bytes).unwrap();
     assert_eq!(again, object);
     assert!(object.code_fixups.iter().any(|f| matches!(f.target, Target::Data(0))), "{:?}", object.code_fixups);
@@ -45,7 +45,7 @@ fn an_object_is_the_same_after_writing_and_reading() {
 
 #[test]
 fn an_object_in_pages_stays_where_it_is_if_it_begins_with_one() {
-    let bytes = compile(PTX, Options::default(), CodeOptions::default()).unwrap().to_bytes();
+    let bytes = compile(PTX, Options::default(), CodeOptions::default()).unwrap().to_bytes().unwrap();
     for (before, stays) in [(0, true), (PAGE, true), (100, false)] {
         let mut pages = Mapping::new((before + bytes.len()) as u64).unwrap();
         let start = pages.address() as usize;
@@ -59,7 +59,7 @@ fn an_object_in_pages_stays_where_it_is_if_it_begins_with_one() {
 
 #[test]
 fn no_object_that_is_cut_or_changed_is_placed_outside_its_memory() {
-    let bytes = compile(PTX, Options::default(), CodeOptions::default()).unwrap().to_bytes();
+    let bytes = compile(PTX, Options::default(), CodeOptions::default()).unwrap().to_bytes().unwrap();
     for length in 0..bytes.len() {
         assert!(Object::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
     }

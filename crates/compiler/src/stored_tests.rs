@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::compile::{Entry, default_features};
+use gpu_run_abi::Build;
 use gpu_run_abi::Layout;
-use gpu_run_ptx::Checks;
 
 const WAT: &str = r#"(module
   (memory 2 9) (memory i64 1) (tag $t (param i32)) (table 5 20 funcref) (global $g (export "g") (mut i64) (i64.const 77))
@@ -15,15 +15,8 @@ const WAT: &str = r#"(module
   (data (i32.const 70000) "hello") (data "passive"))"#;
 
 fn compiled(wat: &str) -> Compiled {
-    let options = CompileOptions {
-        layout: Layout::Linear,
-        sm: 75,
-        entry: Entry::Exports,
-        checks: Checks::Exact,
-        own_memory: 0,
-        registers: None,
-        shape: Default::default(),
-    };
+    let options =
+        CompileOptions { build: Build::Exact(Layout::Linear), sm: 75, entry: Entry::Exports, registers: None };
     Compiled::new(&wat::parse_str(wat).unwrap(), &options).unwrap()
 }
 
@@ -35,7 +28,7 @@ fn again<'a>(compiled: &Compiled, bytes: &'a [u8]) -> Result<(Compiled, &'a [u8]
 fn a_program_is_the_same_after_writing_and_reading() {
     for wat in [WAT, "(module)", r#"(module (memory 1) (data (i32.const 65536) "x"))"#] {
         let compiled = compiled(wat);
-        let bytes = write(&compiled, b"the code");
+        let bytes = write(&compiled, b"the code").unwrap();
         let (read, code) = again(&compiled, &bytes).unwrap();
         assert_eq!(code, b"the code");
         let show = |c: &Compiled| {
@@ -50,7 +43,7 @@ fn a_program_is_the_same_after_writing_and_reading() {
 #[test]
 fn bytes_that_are_cut_or_changed_never_panic() {
     let compiled = compiled(WAT);
-    let bytes = write(&compiled, b"code");
+    let bytes = write(&compiled, b"code").unwrap();
     for length in 0..bytes.len() {
         assert!(again(&compiled, &bytes[..length]).is_err(), "{length} bytes");
     }
