@@ -12,9 +12,7 @@
 //!   ◀───────────────────── port: output (few have any), then the reply
 //! ```
 //!
-//! Both consist of words of 8 bytes, and each word carries 48 bits and a *tag* of 16: the lap of the ring, or the packet's sequence number. So a reader knows of
-//! every word by itself whether it is there: no order between words has to be relied on, nobody waits for one word to arrive before the next is sent, and one
-//! look brings all. Only what is in the port must be there before the words are. Lanes that call together get neighbouring tickets, so what they ask
+//! Both consist of tagged words ([`crate::tagged`]): the tag is the lap of the ring, or the packet's sequence number. Only what is in the port must be there before the words are. Lanes that call together get neighbouring tickets, so what they ask
 //! lies side by side, and so do the replies: they travel together without a lock or a vote.
 //!
 //! A call whose input is longer than the payload goes in several packets, all but the last marked [`op::MORE`] and
@@ -22,6 +20,7 @@
 //! instance has at most one packet under way, so a ring with an entry per instance never overflows. Tickets are counted on from launch to
 //! launch.
 
+use crate::tagged::{LOW, TAG_SHIFT, are_tagged, tag};
 use core::mem::offset_of;
 
 /// Argument words of a call.
@@ -31,15 +30,6 @@ pub const ARGS_AT_HAND: usize = 2;
 
 /// Bytes of input that a call has at most, whatever a guest asks for: it bounds what the host holds for an instance.
 pub const MAX_INPUT: usize = 1 << 20;
-
-/// Where a word's tag begins.
-pub const TAG_SHIFT: u32 = 48;
-const LOW: u64 = (1 << TAG_SHIFT) - 1;
-
-/// Whether all words are of this lap, or of this packet.
-fn are_tagged(words: &[u64], tag: u16) -> bool {
-    words.iter().all(|word| word >> TAG_SHIFT == u64::from(tag))
-}
 
 /// Device to host: an entry of the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,14 +50,14 @@ impl Request {
     pub const HIGH_SHIFTS: [u32; ARGS_AT_HAND] = [0, 16];
 
     pub const fn pack(&self, lap: u16) -> [u64; Self::WORDS] {
-        let ([a, b], tag) = (self.args, (lap as u64) << TAG_SHIFT);
+        let ([a, b], tag) = (self.args, tag(lap));
         let high = a >> TAG_SHIFT << Self::HIGH_SHIFTS[0] | b >> TAG_SHIFT << Self::HIGH_SHIFTS[1];
         [self.slot as u64 | (self.op as u64) << Self::OP_SHIFT | tag, a & LOW | tag, b & LOW | tag, high | tag]
     }
 
     /// What the words say, if all are of this lap.
     pub fn unpack(words: [u64; Self::WORDS], lap: u16) -> Option<Self> {
-        if !are_tagged(&words, lap) {
+        if !are_tagged(&words, tag(lap)) {
             return None;
         }
         let [first, low_a, low_b, high] = words;
@@ -120,7 +110,7 @@ impl Reply {
     pub const PAYLOAD_MOST: u64 = (1 << (32 - Self::PAYLOAD_SHIFT)) - 1;
 
     pub const fn pack(&self, sequence: u16) -> [u64; Self::WORDS] {
-        let tag = (sequence as u64) << TAG_SHIFT;
+        let tag = tag(sequence);
         let first = (self.status as u64) << Self::STATUS_SHIFT | self.result >> TAG_SHIFT;
         [first | tag, self.result & LOW | tag]
     }
@@ -128,7 +118,7 @@ impl Reply {
     /// What the words say, if both are of this packet.
     pub fn unpack(words: [u64; Self::WORDS], sequence: u16) -> Option<Self> {
         let result = (words[0] & 0xffff) << TAG_SHIFT | words[1] & LOW;
-        are_tagged(&words, sequence).then_some(Self { status: (words[0] >> Self::STATUS_SHIFT) as u32, result })
+        are_tagged(&words, tag(sequence)).then_some(Self { status: (words[0] >> Self::STATUS_SHIFT) as u32, result })
     }
 }
 

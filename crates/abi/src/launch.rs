@@ -3,9 +3,9 @@
 //! A launch has one [`Launch`]. A fresh instance makes its slot from the *image* it points at: pieces of words, each with its place in the slot and its
 //! length before it. Then it takes what is its own: number, port, stdin, room for output.
 //!
-//! Where [`local`]'s flags say so, the calls every program makes stay on the device: arguments and environment are copied from here, stdin from device memory,
-//! random bytes are computed (SipHash in counter mode, under a key of the launch), the monotonic clock is the device's timer ([`local::CLOCK`]), and what is written to stdout and stderr goes to the instance's
-//! *outbox*, memory the host sees: 4 bytes that say how many of it are in use, 4 for the annex, 4 that say how much of stdin is left, then records, each 4 bytes ([`local::record`]) and what
+//! Where [`answers`]'s flags say so, the calls every program makes stay on the device: arguments and environment are copied from here, stdin from device memory,
+//! random bytes are computed (SipHash in counter mode, under a key of the launch), the monotonic clock is the device's timer ([`answers::CLOCK`]), and what is written to stdout and stderr goes to the instance's
+//! *outbox*, memory the host sees: 4 bytes that say how many of it are in use, 4 for the annex, 4 that say how much of stdin is left, then records, each 4 bytes ([`outbox::record`]) and what
 //! was written, padded to a multiple of 4. Where programs print much, an outbox goes on in its *annex*, memory of the device with records only: once one did not fit before it, all do.
 //! The host empties both whenever the instance asks for something else, and at the end. What fits neither is sent as a call that says so ([`crate::bus::op::OWN`]).
 
@@ -23,8 +23,8 @@ pub struct Launch {
     /// Device address of slot 0's port, and how far the next is.
     pub ports: u64,
     pub port_bytes: u64,
-    /// Which calls are answered on the device: [`local`]'s flags.
-    pub local: u64,
+    /// Which calls are answered on the device: [`answers`]'s flags.
+    pub answers: u64,
     /// Number of the instance in slot 0: `GPU_RUN_INSTANCE`.
     pub first: u64,
     /// Device address of each slot's stdin: address and length, 8 bytes each.
@@ -59,8 +59,8 @@ impl Launch {
     }
 }
 
-/// Flags of [`Launch::local`], and a slot's own copy, in which what the guest closes is taken out.
-pub mod local {
+/// Flags of [`Launch::answers`], and a slot's own copy, in which what the guest closes is taken out.
+pub mod answers {
     /// The three standard streams, by descriptor.
     pub const STREAMS: [u64; 3] = [1, 2, 4];
     pub const STRINGS: u64 = 8;
@@ -68,7 +68,10 @@ pub mod local {
     /// The monotonic clock: the host's time at the launch, and what the device's timer has counted since. It is behind the host's by the time that passes
     /// between the host's look at its clock and the first thread's at the timer.
     pub const CLOCK: u64 = 32;
+}
 
+/// What lies in an outbox: a head, then records.
+pub mod outbox {
     /// The bit of a record's first word that says it is stderr's; the rest is its length.
     pub const STDERR: u32 = 1 << 31;
 
@@ -79,12 +82,12 @@ pub mod local {
     /// Bytes of a record's head.
     pub const RECORD_HEAD: u64 = 4;
     /// What an outbox begins with: bytes in use, the annex's bytes in use, and bytes of stdin left (u32 each).
-    pub const OUTBOX_USED: u64 = 0;
-    pub const OUTBOX_ANNEX_USED: u64 = 4;
-    pub const OUTBOX_STDIN_LEFT: u64 = 8;
-    pub const OUTBOX_HEAD: u64 = 16;
+    pub const USED: u64 = 0;
+    pub const ANNEX_USED: u64 = 4;
+    pub const STDIN_LEFT: u64 = 8;
+    pub const HEAD: u64 = 16;
     /// The first two of them in one word, where nothing is in use.
-    pub const OUTBOX_EMPTY: u64 = OUTBOX_HEAD;
+    pub const EMPTY: u64 = HEAD;
 }
 
 /// What the host reads of each slot when a launch is over: so many words.
@@ -108,7 +111,7 @@ macro_rules! offsets {
 pub mod offset {
     use super::*;
     offsets! {
-        IMAGE = image, PIECES = pieces, CLEARED = cleared, PORTS = ports, PORT_BYTES = port_bytes, LOCAL = local, FIRST = first, STDIN = stdin,
+        IMAGE = image, PIECES = pieces, CLEARED = cleared, PORTS = ports, PORT_BYTES = port_bytes, ANSWERS = answers, FIRST = first, STDIN = stdin,
         OUTBOX = outbox, OUTBOX_BYTES = outbox_bytes, ANNEX = annex, ANNEX_BYTES = annex_bytes, ARGS_COUNT = args_count, ARGS_BYTES = args_bytes, ARGS = args,
         ENV_COUNT = env_count, ENV_BYTES = env_bytes, ENV = env, KEY = key,
         CLOCK_HOST = clock_host, CLOCK_DEVICE = clock_device,

@@ -129,8 +129,8 @@ pub struct Header {
     pub constants: u64,
     /// Device address of the launch's [`crate::Launch`].
     pub launch: u64,
-    /// What the device answers by itself: [`crate::launch::local`].
-    pub local: u64,
+    /// What the device answers by itself: [`crate::launch::answers`].
+    pub answers: u64,
     /// Device address and length of what is left of stdin.
     pub stdin: u64,
     pub stdin_left: u64,
@@ -168,7 +168,7 @@ pub mod field {
         GROWTH_LEFT = growth_left, GROWTH_REFUSED = growth_refused, STACK_FLOOR = stack_floor, FUEL = fuel, STOP = stop,
         PORT = port, RING = ring, RING_TICKET = ring_ticket, RING_MASK = ring_mask, PORT_PAYLOAD = port_payload,
         PORT_SEQUENCE = port_sequence, PORT_CURSOR = port_cursor, PORT_LEFT = port_left, PORT_RESULT = port_result, CONSTANTS = constants,
-        LAUNCH = launch, LOCAL = local, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used, ANNEX_USED = annex_used,
+        LAUNCH = launch, ANSWERS = answers, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used, ANNEX_USED = annex_used,
         UNHEARD = unheard,        DRAWN = drawn, MEMORY_AT = memory_at,
     }
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;

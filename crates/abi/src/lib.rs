@@ -14,6 +14,7 @@ pub mod hostcall;
 pub mod intrinsic;
 pub mod launch;
 pub mod layout;
+pub mod tagged;
 pub mod trap;
 
 pub use build::{Build, GangSizes, Placement};

@@ -1,7 +1,8 @@
 //! Events, in and out: what they are, and how they travel.
 //!
-//! In a ring an event is four words of 8 bytes. Each carries 48 bits of it and 16 that say which lap of the ring it is of, so that a reader
-//! knows of every word by itself whether it is there: no order between words has to be relied on, and one look brings all.
+//! In a ring an event is four tagged words (`tagged`).
+
+use crate::tagged::LOW;
 
 pub const PING: u16 = 1;
 /// Makes the object `key` of `a` bytes, zeroed.
@@ -47,8 +48,6 @@ pub struct Event {
     /// Ticks until it has its effect.
     pub wait: u32,
 }
-
-const LOW: u64 = (1 << 48) - 1;
 
 impl Event {
     /// The four words it travels in, without tags.

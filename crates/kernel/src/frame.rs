@@ -53,7 +53,7 @@ fn answers(tick: &Tick<'_>) {
 #[inline(always)]
 pub fn send(ring: u32, capacity: u32, index: u32, event: &Event) {
     let at = ring + index % capacity * RING_LINE;
-    let tag = tag(index, capacity);
+    let tag = crate::tagged::lap_tag(index, capacity);
     let words = event.pack();
     bus_put(at, words[0] | tag);
     bus_put(at + 8, words[1] | tag);

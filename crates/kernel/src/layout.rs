@@ -241,7 +241,7 @@ pub const IN_TAKEN: u32 = STATUS + STATUS_WORDS * 8;
 pub const PING_WORD: u32 = 1024;
 pub const PONG_WORD: u32 = 1152;
 
-/// One message in a ring: four words of 8 bytes, each 48 bits of it and its tag.
+/// One message in a ring: four tagged words (`tagged`).
 pub const RING_LINE: u32 = 32;
 pub const IN_RING: u32 = 4096;
 pub const IN_CAPACITY: u32 = 16384;
@@ -255,8 +255,3 @@ pub const LEDGER_CAPACITY: u32 = 4096;
 pub const DEBUG_RING: u32 = LEDGER + LEDGER_CAPACITY * RING_LINE;
 pub const DEBUG_CAPACITY: u32 = 1024;
 pub const BUS_BYTES: u32 = DEBUG_RING + DEBUG_CAPACITY * RING_LINE;
-
-/// What the words of a message carry besides its 48 bits, the `index`th message of a ring: never 0, and another than what was there before.
-pub const fn tag(index: u32, capacity: u32) -> u64 {
-    ((index / capacity % 0xFFFF + 1) as u64) << 48
-}

@@ -17,6 +17,8 @@ pub mod gpu;
 pub mod heap;
 pub mod input;
 pub mod layout;
+#[path = "../../abi/src/tagged.rs"]
+pub mod tagged;
 pub mod objects;
 pub mod storm;
 pub mod supervisor;

@@ -7,8 +7,7 @@
 use crate::event;
 use crate::gpu::*;
 use crate::layout::*;
-
-const LOW: u64 = (1 << 48) - 1;
+use crate::tagged::{LOW, lap_tag};
 
 /// What the host says, as all lanes know it.
 #[derive(Clone, Copy, Default)]
@@ -150,7 +149,7 @@ impl Supervisor {
         if ballot(changed as u32) != 0 {
             self.hear();
         }
-        let there = ballot((message & !LOW == tag(slot, IN_CAPACITY)) as u32).trailing_ones() / 4;
+        let there = ballot((message & !LOW == lap_tag(slot, IN_CAPACITY)) as u32).trailing_ones() / 4;
         if there == 0 { 0 } else { self.take(there, message & LOW) }
     }
 
@@ -219,7 +218,7 @@ impl Supervisor {
             if is(event::PING) {
                 let pong = if leads { words | event::REPLY as u64 } else { words };
                 let at = PONG_RING + ping % PONG_CAPACITY * RING_LINE + lane() % 4 * 8;
-                bus_put(at, pong | tag(ping, PONG_CAPACITY));
+                bus_put(at, pong | lap_tag(ping, PONG_CAPACITY));
             } else if !is(event::MARK) {
                 store64(self.staging() + place * RING_LINE + lane() % 4 * 8, words);
             }

@@ -26,6 +26,7 @@ mod service;
 mod status;
 mod strategy;
 
+use gpu_run_abi::tagged;
 /// What host and device agree on, as the kernel has it.
 #[path = "../../kernel/src/event.rs"]
 pub mod event;

@@ -4,10 +4,9 @@
 //! writing one is four stores.
 
 use crate::event::Event;
-use crate::layout::{RING_LINE, tag};
+use crate::layout::RING_LINE;
+use gpu_run_abi::tagged::{are_tagged, lap_tag};
 use gpu_run_device::Shared;
-
-const LOW: u64 = (1 << 48) - 1;
 
 /// A ring's place on the bus.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +30,7 @@ impl Ring {
 
     /// Writes the `index`th message. There is room: its reader has taken the one a lap before.
     pub(crate) fn put(self, bus: &Shared, index: u32, event: &Event) {
-        let tag = tag(index, self.capacity);
+        let tag = lap_tag(index, self.capacity);
         for (word, value) in event.pack().into_iter().enumerate() {
             bus.store_u64(self.line(index) + word as u64 * 8, value | tag);
         }
@@ -40,8 +39,8 @@ impl Ring {
     /// The `index`th message, if it is there.
     pub(crate) fn get(self, bus: &Shared, index: u32) -> Option<Event> {
         let words = [0, 8, 16, 24].map(|word| bus.load_u64(self.line(index) + word));
-        let tag = tag(index, self.capacity);
-        words.iter().all(|word| word & !LOW == tag).then(|| Event::unpack(words))
+        let tag = lap_tag(index, self.capacity);
+        are_tagged(&words, tag).then(|| Event::unpack(words))
     }
 }
 
@@ -78,7 +77,7 @@ mod tests {
         for word in 0..4 {
             ring.put(&bus, 3, &event(1));
             ring.put(&bus, 11, &event(2));
-            let old = event(1).pack()[word] | tag(3, 8);
+            let old = event(1).pack()[word] | lap_tag(3, 8);
             bus.store_u64(3 * RING_LINE as u64 + word as u64 * 8, old);
             assert_eq!(ring.get(&bus, 11), None);
         }

@@ -18,7 +18,7 @@ use crate::probation::{Probation, Slow};
 use crate::results::{Piece, Recycled, Results};
 use crate::tune::{MemoryKind, Tuning, Variant};
 use gpu_run_abi::Layout;
-use gpu_run_abi::launch::local;
+use gpu_run_abi::launch::answers;
 use gpu_run_abi::layout::WARP;
 use gpu_run_compiler::{Error, Program};
 use gpu_run_device::Patience;
@@ -417,10 +417,10 @@ impl Pending {
             Ok(launch) => launch,
             Err(error) => return Err(Box::new(Unordered { launch_slot: Some(launch_slot), earlier_runs, error })),
         };
-        launch.local |= local::CLOCK;
+        launch.answers |= answers::CLOCK;
         if !earlier_runs.is_empty() {
             // The host knows which bytes they were given before.
-            launch.local &= !local::RANDOM;
+            launch.answers &= !answers::RANDOM;
         }
         let Plan { is_last, .. } = stage.plan;
         let has_more_stack = self.mapper.stages.as_ref().is_some_and(|stages| stages.has_more_stack(stage.stack()));

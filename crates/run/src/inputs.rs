@@ -6,7 +6,7 @@
 use crate::launcher::LaunchSlot;
 use bytes::Bytes;
 use gpu_run_abi::Launch;
-use gpu_run_abi::launch::local;
+use gpu_run_abi::launch::answers;
 use gpu_run_abi::layout::WORD;
 use gpu_run_compiler::Error;
 use gpu_run_device::{Buffer, Device, Shared};
@@ -50,14 +50,14 @@ impl Inputs {
             outbox_bytes,
             annex,
             annex_bytes,
-            local: local::STREAMS.iter().sum(),
+            answers: answers::STREAMS.iter().sum(),
             ..Launch::default()
         };
         launch.stdin = self.write_stdin(device, &mut launch_slot.inputs, jobs)?;
         let mut key = [0; 16];
         if getrandom::fill(&mut key).is_ok() {
             launch.key = bytemuck::cast(key);
-            launch.local |= local::RANDOM;
+            launch.answers |= answers::RANDOM;
         }
         let Some(first) = jobs.first() else { return Ok(launch) };
         let alike = |(job, number): (&Job, u64)| Arc::ptr_eq(&job.context, &first.context) && job.number == number;
@@ -67,7 +67,7 @@ impl Inputs {
             }
             if let Some((_, strings)) = &self.strings {
                 launch_slot.strings = Some(strings.clone());
-                launch.local |= local::STRINGS;
+                launch.answers |= answers::STRINGS;
                 launch.first = first.number;
                 strings.describe(&mut launch);
             }

@@ -5,7 +5,7 @@ use crate::bus::Callers;
 use crate::outcome::{self, End, Outcome};
 use crate::slots::{LaunchBuffers, Run, Slots};
 use gpu_run_abi::Launch;
-use gpu_run_abi::launch::local;
+use gpu_run_abi::launch::answers;
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_compiler::Error;
 use gpu_run_compiler::{Program, Trap};
@@ -43,7 +43,7 @@ impl Instance {
     ) -> Result<(Self, Option<Trap>), Error> {
         let batch = slots(&program, max_memory)?;
         let buffers = LaunchBuffers::new(program.device(), program.compiled(), 1)?;
-        buffers.write(&batch.describe(Launch { local: local::CLOCK, ..Launch::default() }))?;
+        buffers.write(&batch.describe(Launch { answers: answers::CLOCK, ..Launch::default() }))?;
         let stillborn = program.compiled().initial.trap;
         let mut this = Self { batch, buffers, program, context: Some(context) };
         let run = Run { start: stillborn.is_none(), ..Run::fresh(u32::MAX, None) };

@@ -11,7 +11,7 @@ use crate::stage::Extent;
 use crate::stage::{EntryCall, Plan, Stage, Stages};
 use crate::transcript::{Answered, Transcript};
 use gpu_run_abi::hostcall::Call;
-use gpu_run_abi::launch::{Ending, local};
+use gpu_run_abi::launch::{Ending, answers};
 use gpu_run_abi::{Launch, Status, TrapCode};
 use gpu_run_compiler::Error;
 use gpu_run_compiler::Program;
@@ -123,7 +123,7 @@ impl Run<'_> {
             Err(error) => return Err(error),
         };
         // A clock that says something else in a second run would have the instance do something else.
-        let launch = Launch { local: if batch.plan.is_last { local::CLOCK } else { 0 }, ..Launch::default() };
+        let launch = Launch { answers: if batch.plan.is_last { answers::CLOCK } else { 0 }, ..Launch::default() };
         let (count, slots, selector, stack) = (places.len(), stage.capacity(), stage.selector(), stage.stack());
         let timeout = self.options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let guests = batch.clone();

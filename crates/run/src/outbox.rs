@@ -1,6 +1,6 @@
 //! What instances wrote to stdout and stderr without asking: `abi::launch` describes an outbox and its annex.
 
-use gpu_run_abi::launch::local;
+use gpu_run_abi::launch::outbox;
 use gpu_run_device::{Buffer, Device, Result, Shared, Tray};
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -95,9 +95,9 @@ impl Reader<'_> {
     pub fn read(&mut self, slot: u64) -> Result<Records<'_>> {
         let Outboxes { shared, bytes: size, annex_bytes, .. } = self.outboxes;
         let first = slot * size;
-        let used = u64::from(shared.load_u32(first + local::OUTBOX_USED)).min(*size);
-        self.bytes.resize(used.saturating_sub(local::OUTBOX_HEAD) as usize, 0);
-        shared.read(first + local::OUTBOX_HEAD, &mut self.bytes);
+        let used = u64::from(shared.load_u32(first + outbox::USED)).min(*size);
+        self.bytes.resize(used.saturating_sub(outbox::HEAD) as usize, 0);
+        shared.read(first + outbox::HEAD, &mut self.bytes);
         let begin = slot * annex_bytes;
         let annex = begin..begin + self.outboxes.annexed(slot);
         if !annex.is_empty() {
@@ -184,12 +184,12 @@ impl Outboxes {
 
     /// Bytes that an instance can write without asking.
     pub fn room(&self) -> u64 {
-        self.bytes - local::OUTBOX_HEAD + self.annex_bytes
+        self.bytes - outbox::HEAD + self.annex_bytes
     }
 
     /// Bytes of stdin the slot's instance has not read yet.
     pub fn stdin_left(&self, slot: u64) -> u32 {
-        self.shared.load_u32(slot * self.bytes + local::OUTBOX_STDIN_LEFT)
+        self.shared.load_u32(slot * self.bytes + outbox::STDIN_LEFT)
     }
 
     /// For slots before this one.
@@ -199,7 +199,7 @@ impl Outboxes {
 
     /// Bytes in a slot's annex.
     fn annexed(&self, slot: u64) -> u64 {
-        u64::from(self.shared.load_u32(slot * self.bytes + local::OUTBOX_ANNEX_USED)).min(self.annex_bytes)
+        u64::from(self.shared.load_u32(slot * self.bytes + outbox::ANNEX_USED)).min(self.annex_bytes)
     }
 
     /// Where what is read ends, if the first slot's annex is, and with it those behind it that are near.
@@ -217,7 +217,7 @@ impl Outboxes {
 
     /// Leaves the slot's empty, for an instance that goes on.
     pub fn clear(&self, slot: u64) {
-        self.shared.store_u64(slot * self.bytes + local::OUTBOX_USED, local::OUTBOX_EMPTY);
+        self.shared.store_u64(slot * self.bytes + outbox::USED, outbox::EMPTY);
     }
 }
 
@@ -243,9 +243,9 @@ impl<'a> Iterator for Records<'a> {
         }
         let (head, rest) = self.rest.split_first_chunk()?;
         let head = u32::from_le_bytes(*head);
-        let (bytes, _) = rest.split_at_checked((head & !local::STDERR) as usize)?;
+        let (bytes, _) = rest.split_at_checked((head & !outbox::STDERR) as usize)?;
         self.rest = rest.get(bytes.len().next_multiple_of(4)..).unwrap_or_default();
-        Some(Record { is_stderr: head & local::STDERR != 0, bytes })
+        Some(Record { is_stderr: head & outbox::STDERR != 0, bytes })
     }
 }
 
@@ -259,7 +259,7 @@ mod tests {
         let slots = used.len() as u64;
         let outboxes = Outboxes::new(&*gpu_run_device::open("cpu").unwrap(), slots, 0, annex, &Arc::default()).unwrap();
         for (slot, used) in (0..).zip(used) {
-            outboxes.shared.store_u32(slot * outboxes.bytes + local::OUTBOX_ANNEX_USED, *used as u32);
+            outboxes.shared.store_u32(slot * outboxes.bytes + outbox::ANNEX_USED, *used as u32);
         }
         (0..slots - 1).map(|slot| outboxes.worth_reading(slot..slots - 1)).collect()
     }
@@ -286,10 +286,10 @@ mod tests {
         let written = |slot: u64, length: u64| -> Vec<u8> { (0..length).map(|at| (at * 7 + slot) as u8).collect() };
         let lengths = [5000, annex - 4, TRAY];
         for (slot, length) in (0..).zip(lengths) {
-            let used = length + local::RECORD_HEAD;
+            let used = length + outbox::RECORD_HEAD;
             let record = [&(length as u32).to_le_bytes()[..], &written(slot, length)].concat();
             outboxes.annexes.as_ref().unwrap().memory.write(slot * annex, &record[..used.min(annex) as usize]).unwrap();
-            outboxes.shared.store_u32(slot * outboxes.bytes + local::OUTBOX_ANNEX_USED, used as u32);
+            outboxes.shared.store_u32(slot * outboxes.bytes + outbox::ANNEX_USED, used as u32);
         }
         let mut reader = outboxes.reader(3);
         // The second one is not on the tray: what was there is not taken for it, nor for the first.
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn a_record_that_claims_more_than_there_is_ends_the_outbox() {
         let record = |head: u32, bytes: &[u8]| [&head.to_le_bytes(), bytes].concat();
-        let good = [record(5, b"hello\0\0\0"), record(local::record(true, 2), b"no")].concat();
+        let good = [record(5, b"hello\0\0\0"), record(outbox::record(true, 2), b"no")].concat();
         let seen = |bytes: &[u8]| -> Vec<(bool, Vec<u8>)> {
             Records { rest: bytes, annex: &[] }.map(|record| (record.is_stderr, record.bytes.to_vec())).collect()
         };

@@ -17,15 +17,13 @@ mod decode;
 mod error;
 pub mod link;
 mod locals;
-mod nan;
+mod pass;
 pub mod printable;
 mod provided;
 mod runtime;
 pub mod slot;
 mod translate;
 mod types;
-mod unroll;
-mod wide;
 mod work;
 
 pub use constant::Constant;

@@ -2,6 +2,7 @@
 
 use gpu_run_kernel::event::Event;
 use gpu_run_kernel::layout::*;
+use gpu_run_kernel::tagged::{are_tagged, lap_tag};
 use gpu_run_kernel::twin::World;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ impl Twin {
     pub fn post(&mut self, event: Event) {
         let at = IN_RING + self.posted % IN_CAPACITY * RING_LINE;
         for (word, value) in event.pack().into_iter().enumerate() {
-            self.world.set_bus_word(at + word as u32 * 8, value | tag(self.posted, IN_CAPACITY));
+            self.world.set_bus_word(at + word as u32 * 8, value | lap_tag(self.posted, IN_CAPACITY));
         }
         self.posted += 1;
     }
@@ -54,7 +55,7 @@ pub fn read_ring(world: &World, ring: u32, capacity: u32, from: &mut u32) -> Vec
     loop {
         let at = ring + *from % capacity * RING_LINE;
         let words = [0, 8, 16, 24].map(|word| world.bus_word(at + word));
-        if words.iter().any(|word| word & !0 << 48 != tag(*from, capacity)) {
+        if !are_tagged(&words, lap_tag(*from, capacity)) {
             return events;
         }
         events.push(Event::unpack(words));

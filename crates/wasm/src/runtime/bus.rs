@@ -5,10 +5,11 @@ use crate::code::Code;
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
-use gpu_run_abi::bus::{ARGS_AT_HAND, Reply, Request, TAG_SHIFT, offset, op};
+use gpu_run_abi::bus::{ARGS_AT_HAND, Reply, Request, offset, op};
 use gpu_run_abi::intrinsic::{Intrinsic, region};
-use gpu_run_abi::launch::local;
+use gpu_run_abi::launch::outbox;
 use gpu_run_abi::layout::field;
+use gpu_run_abi::tagged::{LOW, TAG_SHIFT};
 use gpu_run_abi::{Status, TrapCode};
 
 /// How long a waiting instance sleeps between two looks at its reply, in nanoseconds: not at all at first, then a quarter longer each time and a
@@ -47,7 +48,7 @@ pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     let (status, result) = wait_for_reply(code, sequence);
     code.set_header(result, field::PORT_RESULT);
     // The host has emptied the outbox.
-    let (head, none, nothing) = (code.i64(local::OUTBOX_HEAD as i64), code.i64(0), code.i32(0));
+    let (head, none, nothing) = (code.i64(outbox::HEAD as i64), code.i64(0), code.i32(0));
     code.set_header(head, field::OUTBOX_USED);
     code.set_header(none, field::ANNEX_USED);
     code.set_header(nothing, field::UNHEARD);
@@ -131,7 +132,7 @@ fn enter_ring(code: &mut Code<'_>, ticket: Value, operation: Value, args: [Value
 
 /// What a word has beside its tag.
 fn low_bits(code: &mut Code<'_>, word: Value) -> Value {
-    code.ins().band_imm_u(word, (1 << TAG_SHIFT) - 1)
+    code.ins().band_imm_u(word, LOW as i64)
 }
 
 /// Looks at the reply until its words have this sequence number; its status and its result.
@@ -159,7 +160,7 @@ fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
                 code.b.def_var(variable, rest);
                 differ = code.ins().bor(differ, rest);
             }
-            code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, differ, (1 << TAG_SHIFT) - 1)
+            code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, differ, LOW as i64)
         },
         |code| {
             let time = code.b.use_var(nap);

@@ -1,12 +1,12 @@
 //! Device code that no module contains: the helpers behind bulk operations and the bus, the stubs of imported functions, and the kernel that
 //! starts each instance. Written in CLIF, through the same [`Code`] as everything else.
 
+mod answers;
 mod bulk;
 mod bus;
 mod exception;
 mod gang;
 mod kernel;
-mod local;
 mod setup;
 mod side;
 mod stub;
@@ -76,7 +76,7 @@ helpers! {
     /// Makes the slot a fresh instance: (launch, index, where guest byte 0 is in the thread's own memory, if there).
     SetUp(I64, I32, I64) -> () = setup::set_up;
     /// 64 random bits.
-    RandomWord() -> (I64) = local::random_word;
+    RandomWord() -> (I64) = answers::random_word;
     /// Sends a packet and waits for the reply: (op, two arguments) -> errno.
     BusPost(I32, I64, I64) -> (I32) = bus::post;
     /// Appends guest bytes to the call's input, at most `limit`: (from, length, limit) -> what is left of the limit.

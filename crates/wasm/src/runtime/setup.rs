@@ -7,7 +7,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::launch::{local, offset};
+use gpu_run_abi::launch::{answers, offset, outbox};
 use gpu_run_abi::layout::{PAGE, WORD, field};
 
 /// (launch, index, own): clears what the last instance had, copies the image, and fills in what is the slot's own.
@@ -48,13 +48,13 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     code.set_header(index, field::INDEX);
     let port = place(code, launch, index, offset::PORTS, offset::PORT_BYTES);
     code.set_header(port, field::PORT);
-    let flags = read(code, launch, offset::LOCAL);
-    code.set_header(flags, field::LOCAL);
-    let streams = code.ins().band_imm_s(flags, !local::CLOCK as i64);
+    let flags = read(code, launch, offset::ANSWERS);
+    code.set_header(flags, field::ANSWERS);
+    let streams = code.ins().band_imm_s(flags, !answers::CLOCK as i64);
     code.if_then(streams, false, |code| {
         let outbox = place(code, launch, index, offset::OUTBOX, offset::OUTBOX_BYTES);
         code.set_header(outbox, field::OUTBOX);
-        let head = code.i64(local::OUTBOX_HEAD as i64);
+        let head = code.i64(outbox::HEAD as i64);
         code.set_header(head, field::OUTBOX_USED);
         let stdin = read(code, launch, offset::STDIN);
         let pair = code.ins().imul_imm_u(index, 2 * WORD as i64);
@@ -63,10 +63,10 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
         code.set_header(at, field::STDIN);
         code.set_header(length, field::STDIN_LEFT);
         let bus = code.trusted(region::BUS);
-        let (empty, left) = (code.i64(local::OUTBOX_EMPTY as i64), code.ins().ireduce(types::I32, length));
-        code.ins().store(bus, empty, outbox, local::OUTBOX_USED as i32);
-        code.ins().store(bus, left, outbox, local::OUTBOX_STDIN_LEFT as i32);
-        super::local::unheard(code);
+        let (empty, left) = (code.i64(outbox::EMPTY as i64), code.ins().ireduce(types::I32, length));
+        code.ins().store(bus, empty, outbox, outbox::USED as i32);
+        code.ins().store(bus, left, outbox, outbox::STDIN_LEFT as i32);
+        super::answers::unheard(code);
     });
     code.ins().return_(&[]);
 }

@@ -28,7 +28,7 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
         let is_empty = code.ins().icmp_imm_s(IntCC::Equal, length, 0);
         code.if_return(is_empty, success);
     }
-    super::local::answer(code, call);
+    super::answers::answer(code, call);
     if call == Call::random_get {
         return random(code, call);
     }
@@ -42,7 +42,7 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
     }
     let (mut operation, none) = (code.i32(operation.into()), code.i64(0));
     if call == Call::fd_write {
-        let (own, flag, other) = (super::local::own_stream(code), code.i32(op::OWN.into()), code.i32(0));
+        let (own, flag, other) = (super::answers::own_stream(code), code.i32(op::OWN.into()), code.i32(0));
         let flag = code.ins().select(own, flag, other);
         operation = code.ins().bor(operation, flag);
         // The first packet says so, too, where there are several.

@@ -169,14 +169,14 @@ fn optimizer(level: &str) -> Result<OwnedTargetIsa, Error> {
 }
 
 fn optimize(function: &mut Function, isa: &OwnedTargetIsa, build: &Build) -> Result<(), Error> {
-    crate::nan::run(&mut function.clif);
+    crate::pass::nan::run(&mut function.clif);
     let clif = std::mem::replace(&mut function.clif, ir::Function::new());
     let mut context = Context::for_function(clif);
     let result = context.optimize(&**isa, &mut ControlPlane::default());
     function.clif = context.func;
-    crate::wide::run(&mut function.clif);
+    crate::pass::wide::run(&mut function.clif);
     if build.is_speculative() {
-        crate::unroll::run(&mut function.clif);
+        crate::pass::unroll::run(&mut function.clif);
     }
     result.map_err(|e| Error::Internal { function: function.index, message: format!("{e:?}") })
 }

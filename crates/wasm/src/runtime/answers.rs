@@ -14,10 +14,10 @@ use gpu_run_abi::Status;
 use gpu_run_abi::bus::op;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::intrinsic::{Intrinsic, region};
-use gpu_run_abi::launch::{local, offset};
+use gpu_run_abi::launch::{answers, offset, outbox};
 use gpu_run_abi::layout::field;
 
-/// Makes the local answer of a call, if it has one; what follows is reached where that does not apply.
+/// Makes the device's own answer to a call, if it has one; what follows is reached where that does not apply.
 pub(super) fn answer(code: &mut Code<'_>, call: Call) {
     match call {
         Call::args_sizes_get => sizes(code, offset::ARGS_COUNT, offset::ARGS_BYTES, false),
@@ -42,8 +42,8 @@ fn launch_word(code: &mut Code<'_>, at: u64) -> Value {
 }
 
 /// Runs `then`, which returns from the function, if one of these flags is set.
-fn if_local(code: &mut Code<'_>, flags: u64, then: impl FnOnce(&mut Code<'_>)) {
-    let set = code.header(types::I32, field::LOCAL);
+fn if_answered(code: &mut Code<'_>, flags: u64, then: impl FnOnce(&mut Code<'_>)) {
+    let set = code.header(types::I32, field::ANSWERS);
     let set = code.ins().band_imm_u(set, flags as i64);
     if_leaving(code, set, then);
 }
@@ -103,7 +103,7 @@ fn number(code: &mut Code<'_>) -> (Value, Value) {
 
 /// (count, size)
 fn sizes(code: &mut Code<'_>, count: u64, bytes: u64, numbered: bool) {
-    if_local(code, local::STRINGS, |code| {
+    if_answered(code, answers::STRINGS, |code| {
         let (count, bytes) = (launch_word(code, count), launch_word(code, bytes));
         let (count, bytes) = (code.ins().ireduce(types::I32, count), code.ins().ireduce(types::I32, bytes));
         let bytes = if numbered {
@@ -122,7 +122,7 @@ fn sizes(code: &mut Code<'_>, count: u64, bytes: u64, numbered: bool) {
 
 /// (pointers, buffer)
 fn strings(code: &mut Code<'_>, [count, bytes, starts]: [u64; 3], numbered: bool) {
-    if_local(code, local::STRINGS, |code| {
+    if_answered(code, answers::STRINGS, |code| {
         let (pointers, buffer) = (code.param(1), code.param(2));
         let (count, bytes, starts) = (launch_word(code, count), launch_word(code, bytes), launch_word(code, starts));
         let bytes = code.ins().ireduce(types::I32, bytes);
@@ -194,8 +194,8 @@ const MONOTONIC: i64 = 1;
 /// (clock, precision, time): whatever the precision, for two clocks that are microseconds apart would be one that goes backwards.
 fn clock(code: &mut Code<'_>) {
     let (id, at) = (code.param(1), code.param(3));
-    let set = code.header(types::I32, field::LOCAL);
-    let set = code.ins().band_imm_u(set, local::CLOCK as i64);
+    let set = code.header(types::I32, field::ANSWERS);
+    let set = code.ins().band_imm_u(set, answers::CLOCK as i64);
     let is_monotonic = code.ins().icmp_imm_s(IntCC::Equal, id, MONOTONIC);
     let zero = code.i32(0);
     let applies = code.ins().select(is_monotonic, set, zero);
@@ -222,7 +222,7 @@ fn clock(code: &mut Code<'_>) {
 
 /// (buffer, length)
 fn random(code: &mut Code<'_>) {
-    if_local(code, local::RANDOM, |code| {
+    if_answered(code, answers::RANDOM, |code| {
         let (buffer, length) = (code.param(1), code.param(2));
         code.check_written(buffer, length);
         let (at, left) = (code.variable(types::I32, buffer), code.variable(types::I32, length));
@@ -308,8 +308,8 @@ fn sip_round(code: &mut Code<'_>, v: &mut [Value]) {
 /// (fd, iovs, count, read)
 fn read(code: &mut Code<'_>) {
     let (fd, iovs, count, result) = (code.param(1), code.param(2), code.param(3), code.param(4));
-    let set = code.header(types::I32, field::LOCAL);
-    let set = code.ins().band_imm_u(set, local::STREAMS[0] as i64);
+    let set = code.header(types::I32, field::ANSWERS);
+    let set = code.ins().band_imm_u(set, answers::STREAMS[0] as i64);
     let is_stdin = code.ins().icmp_imm_s(IntCC::Equal, fd, 0);
     let zero = code.i32(0);
     let applies = code.ins().select(is_stdin, set, zero);
@@ -332,7 +332,7 @@ fn read(code: &mut Code<'_>) {
         });
         let (left, flags) = (code.header(types::I32, field::STDIN_LEFT), code.trusted(region::BUS));
         let outbox = code.header(types::I64, field::OUTBOX);
-        code.ins().store(flags, left, outbox, local::OUTBOX_STDIN_LEFT as i32);
+        code.ins().store(flags, left, outbox, outbox::STDIN_LEFT as i32);
         unheard(code);
         let sum = code.b.use_var(total);
         guest_store(code, sum, result);
@@ -350,11 +350,11 @@ fn write(code: &mut Code<'_>) {
 /// Whether `fd_write` is for stdout or stderr, as the instance was given them.
 pub(super) fn own_stream(code: &mut Code<'_>) -> Value {
     let fd = code.param(1);
-    let set = code.header(types::I32, field::LOCAL);
+    let set = code.header(types::I32, field::ANSWERS);
     // A descriptor's flag is 1 << fd; whatever is not stdout or stderr has none.
     let one = code.i32(1);
     let flag = code.ins().ishl(one, fd);
-    let streams = code.ins().band_imm_u(flag, (local::STREAMS[1] | local::STREAMS[2]) as i64);
+    let streams = code.ins().band_imm_u(flag, (answers::STREAMS[1] | answers::STREAMS[2]) as i64);
     let small = code.ins().icmp_imm_u(IntCC::UnsignedLessThan, fd, 3);
     let zero = code.i32(0);
     let streams = code.ins().select(small, streams, zero);
@@ -371,7 +371,7 @@ fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, co
     let used = [field::OUTBOX_USED, field::ANNEX_USED].map(|field| code.header(types::I64, field));
     let capacity = [offset::OUTBOX_BYTES, offset::ANNEX_BYTES].map(|bytes| launch_word(code, bytes));
     let wide = code.ins().uextend(types::I64, total);
-    let wide = code.ins().iadd_imm_s(wide, local::RECORD_HEAD as i64 + 3);
+    let wide = code.ins().iadd_imm_s(wide, outbox::RECORD_HEAD as i64 + 3);
     let wide = code.ins().band_imm_s(wide, -4);
     // In the outbox, or behind what is in the annex.
     let after = used.map(|used| code.ins().iadd(used, wide));
@@ -390,11 +390,11 @@ fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, co
     let before = code.ins().select(in_outbox, used[0], used[1]);
     let record = code.ins().iadd(base, before);
     let is_stderr = code.ins().icmp_imm_s(IntCC::Equal, fd, 2);
-    let (mark, none) = (code.i32(i64::from(local::STDERR)), code.i32(0));
+    let (mark, none) = (code.i32(i64::from(outbox::STDERR)), code.i32(0));
     let mark = code.ins().select(is_stderr, mark, none);
     let head = code.ins().bor(total, mark);
     code.ins().store(flags, head, record, 0);
-    let to = code.ins().iadd_imm_s(record, local::RECORD_HEAD as i64);
+    let to = code.ins().iadd_imm_s(record, outbox::RECORD_HEAD as i64);
     let to = code.variable(types::I64, to);
     each_vector(code, iovs, count, |code, pointer, length| {
         code.check_range(pointer, length);
@@ -410,7 +410,7 @@ fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, co
     code.set_header(annexed, field::ANNEX_USED);
     let annexed = code.ins().ishl_imm_u(annexed, 32);
     let both = code.ins().bor(in_use, annexed);
-    code.ins().store(flags, both, outbox, local::OUTBOX_USED as i32);
+    code.ins().store(flags, both, outbox, outbox::USED as i32);
     unheard(code);
     guest_store(code, total, result);
     succeed(code);
@@ -434,17 +434,17 @@ fn forget(code: &mut Code<'_>, call: Call) {
         code.if_then(small, true, |code| {
             let one = code.i32(1);
             let flag = code.ins().ishl(one, fd);
-            let set = code.header(types::I32, field::LOCAL);
+            let set = code.header(types::I32, field::ANSWERS);
             let left = code.ins().band_not(set, flag);
-            code.set_header(left, field::LOCAL);
+            code.set_header(left, field::ANSWERS);
         });
     }
 }
 
 /// (code): where nothing but the device knows of the instance, nobody need be told.
 fn exit(code: &mut Code<'_>) {
-    let all = local::STREAMS.iter().sum::<u64>();
-    let set = code.header(types::I32, field::LOCAL);
+    let all = answers::STREAMS.iter().sum::<u64>();
+    let set = code.header(types::I32, field::ANSWERS);
     let streams = code.ins().band_imm_u(set, all as i64);
     let applies = code.ins().icmp_imm_s(IntCC::Equal, streams, all as i64);
     code.if_then(applies, false, |code| {
