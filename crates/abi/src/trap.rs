@@ -93,10 +93,8 @@ impl TrapCode {
             Self::UncaughtException => "uncaught exception",
             Self::LostException => "a reference to an exception was thrown after too many others were made",
             Self::MisalignedPointer => "a host function was given a misaligned pointer",
-            Self::Inexact => "it needs exact checks of memory, and quick ones were made: run it with --checks exact",
-            Self::Deviated => {
-                "run again with exact checks of memory, it asked the host for something else: run it with --checks exact"
-            }
+            Self::Inexact => "a speculative build stopped it, and it could not be rerun",
+            Self::Deviated => "its rerun asked the host for something else than its first run",
         }
     }
 }
@@ -129,8 +127,7 @@ impl TrapRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Status {
-    /// Not run, or ended by a trap: the trap record tells. Without one, a build with quick checks ended it where it could not be sure: it is to be run again with
-    /// exact ones.
+    /// Not run, or ended by a trap: the trap record tells. Without one, a speculative build stopped it: an exact build is to rerun it.
     Running = 0,
     /// The entry function returned.
     Returned = 1,

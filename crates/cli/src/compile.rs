@@ -23,7 +23,7 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<u8> {
     let options = offline_options(&args.codegen, entry, layout, args.checks);
     let progress = Progress::start(format!("compiling {}", source.name));
     let text = text(&source, &options, emit, args.codegen.compile_timeout)
-        .map_err(|error| Failure::engine(&source.name, error))?;
+        .map_err(|error| Failure::compiler(&source.name, error))?;
     drop(progress);
     write(&args.output.clone().unwrap_or_else(|| default_output(&source, emit)), &text)?;
     Ok(0)

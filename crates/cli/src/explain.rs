@@ -38,7 +38,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
     };
     let progress = Progress::start(format!("compiling {}", source.name));
     let functions = gpu_run_compiler::explain(&source.wasm, &options, args.func.as_deref())
-        .map_err(|error| Failure::engine(&source.name, error))?;
+        .map_err(|error| Failure::compiler(&source.name, error))?;
     drop(progress);
     if let (Some(wanted), true) = (&args.func, functions.is_empty()) {
         return Err(Failure::usage(format!(

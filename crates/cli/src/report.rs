@@ -112,7 +112,7 @@ impl Tally {
             _ => format!("{file}, instance {instance},"),
         };
         if let Some((instance, trap)) = &self.traps.first {
-            text += &format!("error: {} trapped: {trap}\n", who(instance));
+            text += &format!("error: {} trapped: {trap}{}\n", who(instance), advice(trap.code));
         }
         if let (Some((instance, trap)), Some(timeout)) = (&self.timeouts.first, timeout) {
             let limit = show_duration(timeout);
@@ -236,6 +236,14 @@ pub(crate) fn layout_name(layout: Layout) -> &'static str {
     match layout {
         Layout::Linear => "linear",
         Layout::Interleaved => "interleaved",
+    }
+}
+
+/// What a user can do about a trap, as lines of its own.
+pub(crate) fn advice(code: TrapCode) -> &'static str {
+    match code {
+        TrapCode::Inexact | TrapCode::Deviated => "\n  hint: run it with --checks exact",
+        _ => "",
     }
 }
 

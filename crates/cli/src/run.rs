@@ -88,7 +88,7 @@ pub(crate) fn load(
 ) -> Result<(Arc<Program>, Report)> {
     let name = &source.name;
     let _progress = Progress::start(format!("compiling {name}"));
-    let failed = |error| Failure::engine(name, error);
+    let failed = |error| Failure::compiler(name, error);
     let entry = cache::entry_name(name, options);
     let request = compiler.request(device, source.wasm.clone(), options, &entry).map_err(failed)?;
     let (program, report) = compiler.load(&request).map_err(failed)?;
@@ -180,7 +180,7 @@ fn launch(
     // What the instances have written is theirs, whatever became of the run. Nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
     drop(watchdog);
-    let result = result.map_err(|error| Failure::engine(file, error))?;
+    let result = result.map_err(|error| Failure::compiler(file, error))?;
     closed?;
     Ok(result)
 }

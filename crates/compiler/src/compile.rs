@@ -305,20 +305,19 @@ pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, En
     let all: Vec<_> = functions.collect();
     match all.iter().find(|(_, f)| f.name == wanted) {
         Some(found) => Ok(vec![found.clone()]),
-        None => Err(Error::Usage(missing(wanted, &all))),
+        None => Err(missing(wanted, &all)),
     }
 }
 
-fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> String {
-    let list: Vec<_> =
-        exported.iter().take(20).map(|(_, f)| format!("{} {}", printable::name(&f.name), f.ty)).collect();
-    let what = match list.len() {
-        0 => "it exports no functions at all".to_owned(),
-        _ => format!("it exports {}", list.join(", ")),
-    };
-    let hint =
-        if wanted == "_start" && !list.is_empty() { "\n  hint: call one of them with --invoke NAME" } else { "" };
-    format!("it exports no function `{}`; {what}{hint}", printable::name(wanted))
+/// Exports that a message names at most.
+const MAX_NAMED_EXPORTS: usize = 20;
+
+fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> Error {
+    let named = exported.iter().take(MAX_NAMED_EXPORTS);
+    Error::MissingExport {
+        wanted: printable::name(wanted).into_owned(),
+        exported: named.map(|(_, f)| format!("{} {}", printable::name(&f.name), f.ty)).collect(),
+    }
 }
 
 /// The CLIF program in the form the back end takes.

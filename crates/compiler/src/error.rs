@@ -13,11 +13,24 @@ pub enum Error {
     /// More memory than `--max-memory` or the device allows.
     #[error("{0}")]
     Limit(String),
+    /// It does not export the function that was asked for.
+    #[error("it exports no function `{wanted}`; {}", list(.exported))]
+    MissingExport { wanted: String, exported: Vec<String> },
     /// Compiling has to end, and was at this.
     #[error("compiling did not end in time, and was at {0}")]
     Late(String),
+    /// Compiling took longer than it may.
+    #[error("{0}")]
+    CompileTimeout(String),
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+fn list(exported: &[String]) -> String {
+    match exported {
+        [] => "it exports no functions at all".into(),
+        _ => format!("it exports {}", exported.join(", ")),
+    }
 }
 
 impl Error {

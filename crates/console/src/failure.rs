@@ -3,7 +3,7 @@
 //! A [`Failure`] names the thing and the place in its message and the way out in its hint. Everything else that fails travels
 //! as an ordinary `anyhow` error and ends with exit code 1.
 
-use gpu_run_compiler::Error as EngineError;
+use gpu_run_compiler::Error as CompilerError;
 use std::fmt;
 
 /// The exit codes that are gpu-run's own; every other one is the guest's.
@@ -43,17 +43,21 @@ impl Failure {
         self
     }
 
-    /// What the engine says of `file`.
-    pub fn engine(file: &str, error: EngineError) -> Self {
+    /// What the compiler says of `file`.
+    pub fn compiler(file: &str, error: CompilerError) -> Self {
         match error {
-            EngineError::Module(what) => Self::usage(format!("{file} cannot be compiled: {what}")),
-            EngineError::Usage(what) | EngineError::Limit(what) => Self::usage(format!("{file}: {what}")),
-            EngineError::Late(place) => {
-                Self::usage(format!("{file}: compiling did not end in time, and was at {place}"))
-                    .hint("--compile-timeout gives it more time")
+            CompilerError::Module(what) => Self::usage(format!("{file} cannot be compiled: {what}")),
+            CompilerError::Usage(what) | CompilerError::Limit(what) => Self::usage(format!("{file}: {what}")),
+            CompilerError::MissingExport { ref wanted, ref exported } => {
+                let failure = Self::usage(format!("{file}: {error}"));
+                let has_others = wanted == "_start" && !exported.is_empty();
+                if has_others { failure.hint("call one of them with --invoke NAME") } else { failure }
             }
-            EngineError::Device(what) => Self::environment(format!("{file}: {what}")),
-            EngineError::Internal(what) => Self::environment(format!("{file}: internal error: {what}"))
+            CompilerError::Late(_) | CompilerError::CompileTimeout(_) => {
+                Self::usage(format!("{file}: {error}")).hint("--compile-timeout gives it more time")
+            }
+            CompilerError::Device(what) => Self::environment(format!("{file}: {what}")),
+            CompilerError::Internal(what) => Self::environment(format!("{file}: internal error: {what}"))
                 .hint("this is a bug in gpu-run: please report it together with the file"),
         }
     }

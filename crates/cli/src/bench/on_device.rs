@@ -85,7 +85,7 @@ pub(super) fn compile(
     max_memory: Option<u64>,
 ) -> Result<Built> {
     let layout = build.layout.resolve(is_gpu(&**device), instances);
-    let failed = |error| Failure::engine(&source.name, error);
+    let failed = |error| Failure::compiler(&source.name, error);
     let speculative = gpu_run_compiler::Build::speculative(layout, device.properties().local_bytes);
     let usual = CompileOptions { build: speculative, sm: build.sm, entry: Entry::Start, registers: None };
     let variant = if build.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };

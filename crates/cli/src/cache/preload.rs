@@ -74,7 +74,7 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
             continue;
         }
         let name = entry_name(&source.name, &options);
-        let failed = |error| Failure::engine(&source.name, error);
+        let failed = |error| Failure::compiler(&source.name, error);
         let request = compiler.request(device, source.wasm.clone(), &options, &name).map_err(failed)?;
         let what = match compiler.prepare(&request).map_err(failed)? {
             Origin::Hit { .. } => "was there".to_owned(),

@@ -261,7 +261,7 @@ fn judge(ended: &Ended, replayed: Option<&Log>) -> Result<u8> {
 /// What a machine's error means for the command line.
 fn failure(error: Error) -> anyhow::Error {
     match error {
-        Error::Engine(error) => Failure::engine("the machine", error).into(),
+        Error::Engine(error) => Failure::compiler("the machine", error).into(),
         Error::Version { .. } | Error::Foreign { .. } | Error::Usage(_) => Failure::usage(error.to_string()).into(),
         error => error.into(),
     }

@@ -213,7 +213,7 @@ impl<P: Finish> Running<P> {
 fn failed(file: &str, error: EngineError, first: u64, count: usize) -> anyhow::Error {
     match error.is_device_lost() {
         true => Lost { error: error.to_string(), first, count }.into(),
-        false => Failure::engine(file, error).into(),
+        false => Failure::compiler(file, error).into(),
     }
 }
 

@@ -195,7 +195,7 @@ fn trial(
     variant: Variant,
     jobs: &[Job],
 ) -> Result<(Trial, Option<Allowance>, Duration)> {
-    let failed = |error| Failure::engine(&source.name, error);
+    let failed = |error| Failure::compiler(&source.name, error);
     let (program, report) = run::load(compiler, device, source, &options)?;
     let compile = match report.origin {
         Origin::Hit { saved } => saved,

@@ -39,9 +39,9 @@ pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
         note_time(code, launch);
     }
     let fresh = code.ins().band_imm_u(flags, i64::from(FRESH));
-    let own = own_memory(code, env, thread);
+    let local = local_memory(code, env, thread);
     code.if_then(fresh, false, |code| {
-        code.call_helper(Helper::SetUp, &[launch, thread, own]);
+        code.call_helper(Helper::SetUp, &[launch, thread, local]);
     });
     let start = code.ins().band_imm_u(flags, i64::from(START));
     set_limits(code, stack);
@@ -79,7 +79,7 @@ const SKEWS: u32 = 32;
 const SKEW: u32 = 256;
 
 /// Where guest byte 0 is, or would be, in the thread's own memory, if that is where the guest's is.
-fn own_memory(code: &mut Code<'_>, env: &Env<'_>, thread: Value) -> Value {
+fn local_memory(code: &mut Code<'_>, env: &Env<'_>, thread: Value) -> Value {
     if !code.is_local {
         return code.i64(0);
     }
