@@ -107,7 +107,7 @@ impl Reply {
     pub const MORE: u32 = 1 << 10;
     pub const PAYLOAD_SHIFT: u32 = 12;
     /// Bytes of payload in a packet at most.
-    pub const PAYLOAD_MOST: u64 = (1 << (32 - Self::PAYLOAD_SHIFT)) - 1;
+    pub const MAX_PAYLOAD: u64 = (1 << (32 - Self::PAYLOAD_SHIFT)) - 1;
 
     pub const fn pack(&self, sequence: u16) -> [u64; Self::WORDS] {
         let tag = tag(sequence);

@@ -20,7 +20,7 @@ pub enum TrapCode {
     NullReference = 12,
     /// An indirect call through an index outside the table.
     UndefinedElement = 13,
-    /// Not a guest's: quick checks ended an instance that cannot be run again. Never in a record, see [`Status::Running`].
+    /// Not a guest's: a speculative build stopped an instance that cannot be rerun. Never in a record, see [`Status::Running`].
     Inexact = 14,
     /// Not a guest's: run again with exact checks, an instance asked the host for something else than before. Never in a record.
     Deviated = 17,

@@ -8,7 +8,7 @@ use crate::key::Key;
 use crate::manifest::{self, Row};
 use crate::scan::Item;
 use crate::store::{Lookup, Store};
-use crate::{Error, Room, store};
+use crate::{Destination, Error, store};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -138,8 +138,8 @@ impl Cache {
         })
     }
 
-    /// The same in another [`Room`], which what was read is put into at once. What was made is not: it is `Made`.
-    pub fn get_or_make<R: Room, E>(
+    /// The same in another [`Destination`], which what was read is put into at once. What was made is not: it is `Made`.
+    pub fn get_or_make<R: Destination, E>(
         &self,
         key: &Key,
         compile: impl FnOnce() -> Result<Vec<u8>, E>,
@@ -199,7 +199,7 @@ impl Cache {
     }
 
     /// A hit is counted; a miss is not yet.
-    fn lookup<R: Room>(&self, store: &Store, key: &Key) -> Option<Found<R>> {
+    fn lookup<R: Destination>(&self, store: &Store, key: &Key) -> Option<Found<R>> {
         match store.get(key) {
             Lookup::Hit(store::Hit { about, bytes, in_use }) => {
                 let saved = about.took;
@@ -218,7 +218,7 @@ impl Cache {
     }
 
     /// Waits while another compiles the same. `Err` is our turn to do it.
-    fn wait_for_turn<R: Room>(&self, store: &Store, key: &Key) -> Result<Found<R>, Turn> {
+    fn wait_for_turn<R: Destination>(&self, store: &Store, key: &Key) -> Result<Found<R>, Turn> {
         if self.broken.load(Ordering::Relaxed) {
             return Err(Turn::Unannounced);
         }

@@ -19,7 +19,7 @@
 //! cores, through a buffer that stays in a core's cache, straight to where the payload is wanted. The file ends with the last piece: whatever is shorter, longer or differs
 //! in a bit is [`Damage`], and no byte of a piece is looked at before its sum was found right.
 
-use crate::Room;
+use crate::Destination;
 use crate::key::{KEY_BYTES, Key};
 use crate::pieces::{lock, share};
 use crate::trust::Distrust;
@@ -153,7 +153,11 @@ pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime
 }
 
 /// The payload of an entry's file, and what it says of itself, if it is whole and the one of this key.
-pub(crate) fn decode<R: Room>(source: &impl Source, length: u64, key: &[u8; KEY_BYTES]) -> Result<(About, R), Failure> {
+pub(crate) fn decode<R: Destination>(
+    source: &impl Source,
+    length: u64,
+    key: &[u8; KEY_BYTES],
+) -> Result<(About, R), Failure> {
     let entry = Entry::open(source, length)?;
     if entry.about.key != *key {
         return Err(Damage::Key.into());

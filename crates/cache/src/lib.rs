@@ -48,6 +48,7 @@
 mod announce;
 mod cache;
 mod counts;
+mod destination;
 mod entry;
 mod fault;
 mod in_use;
@@ -57,7 +58,6 @@ mod manifest;
 mod owner;
 mod pieces;
 mod resident;
-mod room;
 mod scan;
 mod store;
 pub mod trust;
@@ -70,11 +70,11 @@ mod sync {
 
 pub use cache::{Cache, Found, Got, Options, Origin};
 pub use counts::Counts;
+pub use destination::Destination;
 pub use entry::Damage;
 pub use in_use::InUse;
 pub use key::{KEY_BYTES, Key};
 pub use resident::Resident;
-pub use room::Room;
 pub use upkeep::{Check, Listed, ModelStats, Pruned, Stats};
 
 use std::io;

@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::owner::Owner;
 use crate::scan::{self, Item};
 use crate::trust::{self, Distrust, FILE, Others, make_folder};
-use crate::{Options, Room};
+use crate::{Destination, Options};
 use rustix::fs::{CWD, fstat};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub(crate) const OWN_FOLDERS: [&str; 6] = ["tmp", "busy", "leases", "stats", "da
 /// What an entry's file is called: 64 hexadecimal digits and this.
 pub(crate) const EXTENSION: &str = "entry";
 /// Entries set aside that are kept for a look, at most.
-const MOST_DAMAGED: usize = 16;
+const MAX_DAMAGED: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -113,7 +113,7 @@ impl Store {
         Ledger::lock(&self.own("lock"), self.options.locks, self.now())
     }
 
-    pub(crate) fn get<R: Room>(&self, key: &Key) -> Lookup<R> {
+    pub(crate) fn get<R: Destination>(&self, key: &Key) -> Lookup<R> {
         let path = self.path(key);
         match self.read(key) {
             Ok(Ok(hit)) => Lookup::Hit(hit),
@@ -137,7 +137,7 @@ impl Store {
     }
 
     /// The entry, or what is wrong with it and which file that was.
-    fn read<R: Room>(&self, key: &Key) -> io::Result<Result<Hit<R>, (Damage, Inode)>> {
+    fn read<R: Destination>(&self, key: &Key) -> io::Result<Result<Hit<R>, (Damage, Inode)>> {
         let file = trust::open_file_in(self.shard(key)?, self.path(key).file_name().unwrap_or_default())?;
         odd(Oddity::Stale)?;
         let metadata = file.metadata()?;
@@ -268,7 +268,7 @@ impl Store {
         if let Some(bytes) = ledger.bytes() {
             let _ = ledger.set_bytes(bytes.saturating_sub(metadata.len()), false);
         }
-        scan::keep_newest(&folder, MOST_DAMAGED);
+        scan::keep_newest(&folder, MAX_DAMAGED);
         true
     }
 }

@@ -13,7 +13,7 @@ use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::terminal;
 use gpu_run_console::units::show_duration;
 use gpu_run_device::{Device, cpu};
-use gpu_run_wast::{self as wast, Options, Report, Room};
+use gpu_run_wast::{self as wast, Capacity, Options, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -126,7 +126,7 @@ impl Bench {
     fn new(device: &Arc<dyn Device>, layouts: &[Layout], jobs: usize) -> Result<Self> {
         let mut bench = Self { places: Vec::new(), jobs };
         for layout in layouts.iter().copied() {
-            let Room { max_memory, scripts } = Room::new(&**device, layout)?;
+            let Capacity { max_memory, scripts } = Capacity::new(&**device, layout)?;
             bench.places.push(match scripts {
                 0 => {
                     let (id, shown) = (&device.properties().id, layout_name(layout));

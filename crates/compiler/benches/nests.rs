@@ -6,7 +6,7 @@ use gpu_run_abi::Layout;
 use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry};
 use std::time::Instant;
 
-const MOST_LOCALS: usize = 20_000;
+const MAX_LOCALS: usize = 20_000;
 
 fn main() {
     let options =
@@ -15,7 +15,7 @@ fn main() {
     for kilobytes in [16_usize, 64, 256, 1024, 4096] {
         // A local and a loop take some 14 bytes.
         let all = kilobytes * 1024 / 14;
-        let functions = all.div_ceil(MOST_LOCALS);
+        let functions = all.div_ceil(MAX_LOCALS);
         let text: String = (0..functions).map(|number| function(number, all / functions)).collect();
         let Ok(wasm) = wat::parse_str(format!("(module {text})")) else { return };
         let began = Instant::now();

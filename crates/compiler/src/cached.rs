@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::limit;
 use crate::program::Program;
 use crate::stored;
-use gpu_run_cache::{Cache, Found, Got, InUse, Key, Origin, Resident, Room};
+use gpu_run_cache::{Cache, Destination, Found, Got, InUse, Key, Origin, Resident};
 use gpu_run_device::{CodeOptions, Device, Pages, Patience};
 use gpu_run_wasm::WasmFeatures;
 use serde::Serialize;
@@ -348,7 +348,7 @@ struct Held {
     length: usize,
 }
 
-impl Room for Held {
+impl Destination for Held {
     fn with_length(length: usize) -> io::Result<Self> {
         Ok(Self { pages: Pages::new(length).map_err(io::Error::other)?, length })
     }

@@ -58,7 +58,7 @@ pub struct State {
 }
 
 /// Elements that all tables of a program together may begin with.
-const MOST_ELEMENTS: u64 = 1 << 26;
+const MAX_ELEMENTS: u64 = 1 << 26;
 
 impl Initial {
     pub fn new(module: &Module<'_>, slots: &SlotLayout, state: &State) -> Result<Self, Error> {
@@ -78,8 +78,8 @@ impl Initial {
             this.words.push((slots.exception.count, state.exceptions));
         }
         let elements = module.tables.iter().map(|table| table.minimum).fold(0, u64::saturating_add);
-        if elements > MOST_ELEMENTS {
-            let message = format!("its tables begin with {elements} elements; at most {MOST_ELEMENTS} are possible");
+        if elements > MAX_ELEMENTS {
+            let message = format!("its tables begin with {elements} elements; at most {MAX_ELEMENTS} are possible");
             return Err(Error::Limit(message));
         }
         for (index, table) in (0..).zip(&module.tables) {

@@ -108,7 +108,7 @@ impl Default for Limits {
 pub const SHARE: usize = 16 << 10;
 /// What part of the device's free memory, and of the host's memory, annexes take: the host reads what is in them at once. More do not make a launch faster.
 const ANNEX_PART: u64 = 16;
-const MOST_ANNEXES: u64 = 8 << 30;
+const MAX_ANNEXES: u64 = 8 << 30;
 /// Annexes have a multiple of this, and one has so much at first.
 const ANNEX_UNIT: u64 = 4 << 10;
 const FIRST_ANNEX: u64 = 1 << 20;
@@ -125,7 +125,7 @@ const SCARCE_GROWTH: u64 = 2 * PAGE;
 const STACK_PART: u64 = 4;
 const NO_STACK_PART: u64 = 16;
 const LEAST_STACK: u32 = 2 << 10;
-const MOST_FIRST_STACK: u32 = 32 << 10;
+const MAX_FIRST_STACK: u32 = 32 << 10;
 /// What a GPU sets aside for a thread beside its stack, about: by the kernel.
 const FRAME: u64 = 1 << 10;
 /// What part of the free memory the stacks of an instance take that stays, and the stack it should have as far as possible; what part of it is left to others.
@@ -182,9 +182,9 @@ impl Bounds {
         let most = |memory: usize| most_memory(compiled, memory, growth);
         let (resident_threads, whole_stack) = (properties.resident_threads, properties.stack_bytes);
         let most_stack = stack(free - free / NO_STACK_PART, resident_threads, whole_stack);
-        let most_first = if resident_threads == 0 { whole_stack } else { MOST_FIRST_STACK.min(whole_stack) };
+        let most_first = if resident_threads == 0 { whole_stack } else { MAX_FIRST_STACK.min(whole_stack) };
         let first_stack = stack(free / STACK_PART, resident_threads, most_first);
-        let annexes = limits.annex_bytes.unwrap_or_else(|| (free.min(host_memory()) / ANNEX_PART).min(MOST_ANNEXES));
+        let annexes = limits.annex_bytes.unwrap_or_else(|| (free.min(host_memory()) / ANNEX_PART).min(MAX_ANNEXES));
         let printed = (SHARE + limits.output_bytes) as u64;
         let first_stack = limits.first_stack.unwrap_or(first_stack).min(most_stack);
         Ok(Self {

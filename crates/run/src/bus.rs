@@ -39,7 +39,7 @@ const CHUNK: usize = 64;
 /// Instances that one core lets go of: from so many on, all cores do.
 const MANY_LEFT: usize = 1024;
 /// Calls that are taken out of the ring at once.
-const MOST: usize = 16 << 10;
+const MAX_TAKEN: usize = 16 << 10;
 
 /// Bytes of an instance's buffer that are kept from call to call.
 const BUFFER_KEPT: usize = 16 << 10;
@@ -131,7 +131,7 @@ impl Bus {
         let ring_entries = slots.next_power_of_two().max(LINE / Request::BYTES);
         // One instance has room for a whole buffered write; many share what a few hold.
         let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
-        const { assert!(64 << 10 <= bus::Reply::PAYLOAD_MOST) };
+        const { assert!(64 << 10 <= bus::Reply::MAX_PAYLOAD) };
         let bytes = RING_AT + ring_entries * (Request::BYTES + bus::Reply::BYTES) + slots * port_bytes(payload);
         let (shared, stop) = (device.share(bytes)?, device.allocate(WORD)?);
         let (deadline, stopped, state) = (None, AtomicBool::new(false), Mutex::default());
@@ -259,7 +259,7 @@ impl Bus {
     /// Takes what is in the ring, up to a limit. Says whether there was anything.
     fn take_entries(&self, state: &mut State) -> bool {
         let before = state.next;
-        while state.ready.len() < MOST {
+        while state.ready.len() < MAX_TAKEN {
             let place = u64::from(state.next) & self.ring_mask();
             let words = self.load_words(RING_AT + place * Request::BYTES);
             let lap = (state.next >> self.ring_mask().count_ones()).wrapping_add(1);

@@ -36,13 +36,13 @@ const TRAY: u64 = 4 << 20;
 /// So much between two of them is read in vain: to ask for the second by itself takes as long.
 const GAP: u64 = 512 << 10;
 /// No more are of use: together they empty trays faster than one is filled.
-const MOST_TRAYS: usize = 16;
+const MAX_TRAYS: usize = 16;
 
 impl Trays {
     /// Makes them, if there are none.
     fn prepare(&self, device: &dyn Device) -> Result<()> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_TRAYS);
+        let wanted = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_TRAYS);
         while *made < wanted {
             match device.tray(TRAY) {
                 Ok(tray) => self.free().push(tray),

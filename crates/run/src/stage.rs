@@ -378,7 +378,7 @@ impl Stages {
         Plan { build: Some(Sibling::OnHost), allowance, at_once: ON_HOST, is_last: true }
     }
 
-    /// How to run instances that quick checks have ended.
+    /// How to rerun instances that a speculative build has stopped.
     pub fn exact(&self, plan: Plan) -> Plan {
         Plan { build: Some(Sibling::Exact), ..self.in_slots(plan) }
     }

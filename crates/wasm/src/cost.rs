@@ -7,7 +7,7 @@ use crate::error::Error;
 use wasmparser::{BlockType, CompositeInnerType, FrameKind, FuncValidator, Operator, WasmModuleResources};
 
 /// Bytes of memory that compiling a module may take, more or less.
-const MOST_BYTES: u64 = 8 << 30;
+const MAX_BYTES: u64 = 8 << 30;
 
 /// The same for what a module consists of.
 const BYTES_OF_OPERATOR: u64 = 256;
@@ -87,7 +87,7 @@ impl Cost {
 
     /// Whether a function can be compiled, all by itself.
     pub(crate) fn check(&self, function: u32) -> Result<(), Error> {
-        if self.bytes() <= MOST_BYTES {
+        if self.bytes() <= MAX_BYTES {
             return Ok(());
         }
         let what = format!("function {function} has {}", self.largest());
@@ -111,7 +111,7 @@ impl Cost {
 /// Whether all functions of a module can be compiled; they are counted from `first`.
 pub(crate) fn check<'a>(costs: impl Iterator<Item = &'a Cost> + Clone, first: u32) -> Result<(), Error> {
     let bytes = costs.clone().map(Cost::bytes).fold(0, u64::saturating_add);
-    if bytes <= MOST_BYTES {
+    if bytes <= MAX_BYTES {
         return Ok(());
     }
     let count = costs.clone().count();
@@ -126,6 +126,6 @@ fn refused(what: &str, bytes: u64) -> Error {
     Error::Limit(format!(
         "{what}: compiling it would take about {} GiB of memory, and may take {}",
         gib(bytes),
-        gib(MOST_BYTES)
+        gib(MAX_BYTES)
     ))
 }

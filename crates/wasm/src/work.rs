@@ -17,7 +17,7 @@ pub(crate) const UNIT: u64 = 1 << 13;
 /// What a call itself counts for: a GPU takes half a microsecond for one.
 const CALL: u64 = 64;
 /// The most that is done without a look, more or less.
-pub(crate) const MOST: u64 = UNIT * INTERVAL as u64;
+pub(crate) const MAX_UNSEEN_WORK: u64 = UNIT * INTERVAL as u64;
 /// Iterations of a call's loops before its first look. Most loops are short: with fewer than [`INTERVAL`], what the calls of short loops may do is bounded by less, and calls need fewer looks around them.
 pub(crate) const FIRST: i64 = 64;
 /// A recursive function that does no more than this after its calls need not pay there: a stack is only so deep.
@@ -127,7 +127,7 @@ impl Sum {
         // Iterations are charged for what they call, in whole units: after as many as this, beside the last one, there is a look.
         let in_loops = self.calls_in_loops.saturating_add(rounds(2 * UNIT)).min(rounds(self.calls_in_loops));
         let all = rounds(self.in_loops).saturating_add(in_loops).saturating_add(self.calls);
-        all.saturating_add(self.operators).min(MOST)
+        all.saturating_add(self.operators).min(MAX_UNSEEN_WORK)
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Options<'a> {
     pub device: Arc<dyn Device>,
     pub layout: Layout,
     pub features: WasmFeatures,
-    /// Bytes of linear memory an instance may have at most, where memory is really taken; see [`Room`].
+    /// Bytes of linear memory an instance may have at most, where memory is really taken; see [`Capacity`].
     pub max_memory: Option<u64>,
     /// Is shown the PTX of every module that is compiled, and may object.
     pub inspect: Option<Inspect<'a>>,
@@ -51,14 +51,14 @@ const MEMORY: u64 = 1024 * gpu_run_abi::layout::PAGE;
 
 /// What scripts find on a device.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct Capacity {
     /// What [`Options::max_memory`] should be: a device that sets memory aside before it is used would give all of it to the first instance that might grow.
     pub max_memory: Option<u64>,
     /// How many have room at once; 0 if not one has.
     pub scripts: usize,
 }
 
-impl Room {
+impl Capacity {
     pub fn new(device: &dyn Device, layout: Layout) -> Result<Self, Error> {
         let properties = device.properties();
         if properties.overcommits {

@@ -187,7 +187,7 @@ impl Module for Loaded {
     }
 
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(queue::Line::new(self)?))
+        Ok(Box::new(queue::ThreadQueue::new(self)?))
     }
 }
 

@@ -8,9 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 /// Threads of a grid that can be under way together: each takes two entries of the system's map of pages, of which there are 65,530.
-const MOST_THREADS: u32 = 28 << 10;
+const MAX_THREADS: u32 = 28 << 10;
 
-pub(super) struct Line {
+pub(super) struct ThreadQueue {
     /// `None` once it is being dropped.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -23,7 +23,7 @@ struct Job {
     ticket: Arc<Ticket>,
 }
 
-impl Line {
+impl ThreadQueue {
     pub(super) fn new(module: Arc<Loaded>) -> Result<Self> {
         let (jobs, queue) = channel();
         let thread = std::thread::Builder::new()
@@ -46,11 +46,11 @@ fn work(module: &Loaded, queue: &Receiver<Job>) {
     }
 }
 
-impl Queue for Line {
+impl Queue for ThreadQueue {
     fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>> {
         let threads = u64::from(grid.blocks) * u64::from(grid.threads);
-        if grid.threads <= BLOCK_THREADS && threads > u64::from(MOST_THREADS) {
-            let most = MOST_THREADS / grid.threads.max(1);
+        if grid.threads <= BLOCK_THREADS && threads > u64::from(MAX_THREADS) {
+            let most = MAX_THREADS / grid.threads.max(1);
             return Err(Error::Unavailable(format!(
                 "{} workgroups of {} threads: the cpu device has at most {most} of them under way together",
                 grid.blocks, grid.threads
@@ -66,7 +66,7 @@ impl Queue for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for ThreadQueue {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
@@ -75,7 +75,7 @@ impl Drop for Line {
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for ThreadQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Queue(cpu)")
     }

@@ -23,7 +23,7 @@ const LEAST_STACK: u32 = 1 << 10;
 pub(super) const CONTEXT_BYTES: u64 = 600 << 20;
 
 /// So many threads keep the GPU's copies busy. More of them in the driver would only keep out whoever waits there for a kernel's end.
-const MOST_COPYING: usize = 3;
+const MAX_COPYING: usize = 3;
 
 #[derive(Debug)]
 pub(super) struct Context {
@@ -195,7 +195,7 @@ impl Context {
 
     /// Waits for its turn to copy to a tray.
     pub(super) fn copying(&self) -> Copying<'_> {
-        let is_full = |copying: &mut usize| *copying == MOST_COPYING;
+        let is_full = |copying: &mut usize| *copying == MAX_COPYING;
         *self.copied.wait_while(lock(&self.copying), is_full).unwrap_or_else(|e| e.into_inner()) += 1;
         Copying(self)
     }

@@ -164,7 +164,7 @@ impl Module for Loaded {
     }
 
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(super::queue::Line::new(self)?))
+        Ok(Box::new(super::queue::StreamQueue::new(self)?))
     }
 }
 

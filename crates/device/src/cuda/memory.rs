@@ -8,7 +8,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 /// Rows that lie further apart are cleared one by one.
-const MOST_PITCH: u64 = (2 << 30) - 1;
+const MAX_PITCH: u64 = (2 << 30) - 1;
 
 /// Device memory; freed when dropped.
 ///
@@ -75,7 +75,7 @@ impl Backing for DeviceMemory {
     }
     fn zero_rows(&self, rows: Rows) -> Result<()> {
         let Rows { at, len, pitch, count } = rows;
-        if pitch > MOST_PITCH || [at, len, pitch].iter().any(|bytes| bytes % 4 != 0) {
+        if pitch > MAX_PITCH || [at, len, pitch].iter().any(|bytes| bytes % 4 != 0) {
             return rows.starts().try_for_each(|at| self.zero(at, len));
         }
         let (to, [pitch, words, count]) = (self.address + at, [pitch, len / 4, count].map(|size| size as usize));

@@ -46,10 +46,10 @@ const NO_GPU: &str = "the NVIDIA driver finds no GPU";
 const OLDEST: u32 = 70;
 /// The least and the most memory a thread has to itself, in bytes: a program built by rustc begins with up to 64 KiB of data and as much heap.
 const LEAST_OWN: u64 = 128 << 10;
-const MOST_OWN: u64 = 256 << 10;
+const MAX_LOCAL_BYTES: u64 = 256 << 10;
 /// Bounds of the most stack a thread is given, in bytes: what deep recursion may have on a card with little and with much memory.
 const LEAST_STACK: u64 = 8 << 10;
-const MOST_STACK: u64 = 128 << 10;
+const MAX_STACK: u64 = 128 << 10;
 
 /// Who makes machine code of PTX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,14 +154,14 @@ struct Card {
 
 /// Stack for a thread: a quarter of the card's memory, shared by all threads that can be resident, within reason.
 fn stack_bytes(memory: u64, resident: u64) -> u32 {
-    (memory / 4 / resident.max(1)).clamp(LEAST_STACK, MOST_STACK) as u32 / 1024 * 1024
+    (memory / 4 / resident.max(1)).clamp(LEAST_STACK, MAX_STACK) as u32 / 1024 * 1024
 }
 
 /// Memory of a thread's own: of half of the card's, shared in the same way. Less than the least is of no use, and more than the most a GPU cannot address
 /// together with a stack.
 fn local_bytes(memory: u64, resident: u64) -> u32 {
     let share = memory / 2 / resident.max(1);
-    if share < LEAST_OWN { 0 } else { share.min(MOST_OWN) as u32 / 1024 * 1024 }
+    if share < LEAST_OWN { 0 } else { share.min(MAX_LOCAL_BYTES) as u32 / 1024 * 1024 }
 }
 
 impl Card {

@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-pub(super) struct Line {
+pub(super) struct StreamQueue {
     module: Arc<Loaded>,
     stream: Handle,
     /// Those that were not seen to end.
@@ -19,16 +19,16 @@ pub(super) struct Line {
 }
 
 // SAFETY: handles of the driver may be used from any thread.
-unsafe impl Send for Line {}
+unsafe impl Send for StreamQueue {}
 
-impl Line {
+impl StreamQueue {
     pub(super) fn new(module: Arc<Loaded>) -> Result<Self> {
         let stream = module.context().new_stream()?;
         Ok(Self { module, stream, flights: Vec::new(), fitting: None })
     }
 }
 
-impl Queue for Line {
+impl Queue for StreamQueue {
     fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>> {
         self.flights.retain(|flight| !matches!(flight.is_done(), Ok(true)));
         let known = self.fitting.as_ref().is_some_and(|(name, blocks, threads)| {
@@ -49,7 +49,7 @@ impl Queue for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for StreamQueue {
     fn drop(&mut self) {
         for flight in &self.flights {
             let _ = flight.wait();
@@ -61,7 +61,7 @@ impl Drop for Line {
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for StreamQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Queue({:?}, {} under way)", self.module, self.flights.len())
     }

@@ -16,13 +16,13 @@ use gpu_run_abi::intrinsic::{Intrinsic, namespace};
 use std::collections::HashMap;
 
 /// Instructions that a loop may become, and copies of a round that it may have.
-const MOST_INSTRUCTIONS: usize = 512;
-const MOST_COPIES: u32 = 8;
+const MAX_INSTRUCTIONS: usize = 512;
+const MAX_COPIES: u32 = 8;
 /// Copies pay where a round passes so many variables on to others, or has so many instructions: short loops that only count and load were slower.
 const ROTATED: usize = 3;
 const LONG: usize = 24;
 /// Rounds beyond which a loop's end is not looked for.
-const MOST_ROUNDS: u32 = 1 << 16;
+const MAX_ROUNDS: u32 = 1 << 16;
 
 pub(crate) fn run(func: &mut Function) {
     let cfg = ControlFlowGraph::with_function(func);
@@ -70,7 +70,7 @@ fn counted(func: &Function, cfg: &ControlFlowGraph, block: Block) -> Option<Coun
         let step = step(func, *param, next)?;
         let first = first(func, cfg, block, branch, counter)?;
         let (rounds, end) = rounds(func, arg, again_first, [*param, next], first, step)?;
-        let copies = (2..=MOST_COPIES).rev().find(|n| rounds % n == 0 && length * *n as usize <= MOST_INSTRUCTIONS)?;
+        let copies = (2..=MAX_COPIES).rev().find(|n| rounds % n == 0 && length * *n as usize <= MAX_INSTRUCTIONS)?;
         Some(Counted { block, counter, end, rounds, copies, again_first })
     })
 }
@@ -153,7 +153,7 @@ fn rounds(
         _ => return None,
     };
     let mut value = first;
-    for round in 1..=MOST_ROUNDS {
+    for round in 1..=MAX_ROUNDS {
         let after = value.wrapping_add(step);
         let tested = match tested {
             tested if tested == next => after,

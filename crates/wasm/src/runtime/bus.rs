@@ -15,7 +15,7 @@ use gpu_run_abi::{Status, TrapCode};
 /// How long a waiting instance sleeps between two looks at its reply, in nanoseconds: not at all at first, then a quarter longer each time and a
 /// little more. A look is a journey over PCIe, and a hundred thousand lanes that all look again at once leave no room for the answers.
 const NAP_MORE: i64 = 16;
-const NAP_MOST: i64 = 250_000;
+const MAX_NAP_NS: i64 = 250_000;
 /// From this nap on the stop word is looked at, too: that is another journey.
 const NAP_STOP: i64 = 500;
 
@@ -170,7 +170,7 @@ fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
             let quarter = code.ins().ushr_imm_u(time, 2);
             let next = code.ins().iadd(time, quarter);
             let next = code.ins().iadd_imm_s(next, NAP_MORE);
-            let most = code.i32(NAP_MOST);
+            let most = code.i32(MAX_NAP_NS);
             let next = code.ins().umin(next, most);
             code.b.def_var(nap, next);
         },

@@ -1,16 +1,16 @@
 //! Looks at the stop word, where loops and entries do not see to them: see [`crate::work`].
 
 use super::Translator;
-use crate::work::{self, Callee, MOST, UNIT};
+use crate::work::{self, Callee, MAX_UNSEEN_WORK, UNIT};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
 use gpu_run_abi::intrinsic::INTERVAL;
 use gpu_run_abi::layout::field;
 use wasmparser::Operator;
 
-/// What may be done without a look in straight code. A call never counts for more than [`MOST`], however much is below it: there are looks in there, then.
+/// What may be done without a look in straight code. A call never counts for more than [`MAX_UNSEEN_WORK`], however much is below it: there are looks in there, then.
 /// So two such calls need one between them, or a tree of them would be without any.
-const UNSEEN: u64 = 2 * MOST;
+const UNSEEN: u64 = 2 * MAX_UNSEEN_WORK;
 
 /// What may have been done when a place is reached.
 #[derive(Clone, Copy, Debug, Default)]

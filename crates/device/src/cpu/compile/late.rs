@@ -6,10 +6,10 @@
 //! function's address, it changes with the slot. Code is never changed, so nothing is ever writable and executable, and whoever has read an old address goes through the stub
 //! once more.
 //!
-//! Threads that need the same function wait for one of them to compile it; others go on. Cores that have nothing else to do compile what will probably be called next (`ahead`). What was compiled is kept, together with the text ([`Late::grown`]): the next run compiles what
+//! Threads that need the same function wait for one of them to compile it; others go on. Cores that have nothing else to do compile what will probably be called next (`helpers`). What was compiled is kept, together with the text ([`Late::grown`]): the next run compiles what
 //! it calls beyond that.
 
-use super::ahead::Ahead;
+use super::helpers::HelperQueue;
 use super::object::{Addresses, LateObject, Made, Object, Target, place};
 use super::threads::host_function;
 use super::{DATA, Native, Options, Scratch, Unit, finished, host::Host, lay_out, link, native};
@@ -104,7 +104,7 @@ struct Late {
     addresses: Addresses,
     /// What the addresses in the data are written to.
     _data: Arc<Mapping>,
-    ahead: Ahead,
+    ahead: HelperQueue,
     /// Functions that were compiled here.
     new: AtomicU32,
     /// What functions are compiled of; read when the first is. Before `object`, which it borrows from.
@@ -146,7 +146,7 @@ impl Called {
         options: Options,
     ) -> Self {
         let functions: Vec<OnceLock<_>> = late.offsets.iter().map(|_| OnceLock::new()).collect();
-        let ahead = Ahead::new(functions.len());
+        let ahead = HelperQueue::new(functions.len());
         for (made, (function, code)) in late.made.iter().zip(placed) {
             if let Some(cell) = functions.get(function as usize) {
                 let _ = cell.set(Ok(Compiled { made: made.owned(), _code: code }));

@@ -3,9 +3,9 @@
 //! Every function becomes CLIF (`translate`), and CLIF becomes machine code, in parallel and independently of the others; `link` then
 //! puts all of it side by side. That is an [`Object`], which can be kept; when it is placed, it gets its addresses.
 
-mod ahead;
 mod arithmetic;
 mod calls;
+mod helpers;
 mod host;
 mod late;
 mod link;

@@ -165,7 +165,7 @@ fn cells<'a>(text: &mut Cursor<'a>) -> Result<(&'a str, u32)> {
 }
 
 /// The most bytes of a `.local` array.
-const MOST_LOCAL: u32 = 1 << 20;
+const MAX_LOCAL: u32 = 1 << 20;
 
 /// From after `.local`: `.align 16 .b8 name[65536]`.
 fn local<'a>(text: &mut Cursor<'a>) -> Result<LocalArray<'a>> {
@@ -177,8 +177,8 @@ fn local<'a>(text: &mut Cursor<'a>) -> Result<LocalArray<'a>> {
     let bytes = text.small()?;
     text.expect(b']')?;
     match bytes {
-        1..=MOST_LOCAL => Ok(LocalArray { name, bytes }),
-        _ => Err(text.error(format!("`{name}` has {bytes} bytes; a thread's own memory has 1 to {MOST_LOCAL}"))),
+        1..=MAX_LOCAL => Ok(LocalArray { name, bytes }),
+        _ => Err(text.error(format!("`{name}` has {bytes} bytes; a thread's own memory has 1 to {MAX_LOCAL}"))),
     }
 }
 

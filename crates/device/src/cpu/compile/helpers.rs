@@ -3,7 +3,7 @@
 //! A guest's thread compiles what it calls and nothing else, on the core it runs on. Meanwhile *helpers*, one for each core but that, take what it will probably call next: what the functions it has waited for call, then what
 //! those call, and so on, [`DISTANCES`] calls away at most; the newest first, since that is where the guest is. Last come functions whose addresses are in tables.
 //!
-//! No guest ever waits for a helper, but for one that is compiling the very function it needs. A helper takes a function that nobody has begun ([`Ahead::begin`]), and only one helper at a time a large one, since those take gigabytes.
+//! No guest ever waits for a helper, but for one that is compiling the very function it needs. A helper takes a function that nobody has begun ([`HelperQueue::begin`]), and only one helper at a time a large one, since those take gigabytes.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ pub(super) const DISTANCES: usize = 4;
 const WAITING: usize = 1 << 12;
 
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct HelperQueue {
     /// By function.
     begun: Vec<AtomicBool>,
     waiting: Mutex<Waiting>,
@@ -42,14 +42,14 @@ impl Waiting {
     }
 }
 
-impl fmt::Debug for Ahead {
+impl fmt::Debug for HelperQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waiting = self.waiting();
-        write!(f, "Ahead({} + {} waiting)", waiting.near.iter().map(Vec::len).sum::<usize>(), waiting.last.len())
+        write!(f, "HelperQueue({} + {} waiting)", waiting.near.iter().map(Vec::len).sum::<usize>(), waiting.last.len())
     }
 }
 
-impl Ahead {
+impl HelperQueue {
     pub(super) fn new(functions: usize) -> Self {
         Self { begun: (0..functions).map(|_| AtomicBool::new(false)).collect(), ..Self::default() }
     }
@@ -118,5 +118,5 @@ impl Ahead {
 }
 
 #[cfg(test)]
-#[path = "ahead_tests.rs"]
+#[path = "helpers_tests.rs"]
 mod tests;

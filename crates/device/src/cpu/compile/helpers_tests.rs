@@ -1,12 +1,12 @@
 use super::*;
 
-fn taken(ahead: &Ahead, count: usize) -> Vec<(u32, usize)> {
+fn taken(ahead: &HelperQueue, count: usize) -> Vec<(u32, usize)> {
     (0..count).map_while(|_| ahead.next()).collect()
 }
 
 #[test]
 fn what_the_guest_has_just_called_comes_first_and_tables_last() {
-    let ahead = Ahead::new(20);
+    let ahead = HelperQueue::new(20);
     assert!(ahead.start(|| vec![10, 11]) && !ahead.start(|| vec![12]));
     ahead.add([1, 2].into_iter(), 0);
     ahead.add([3].into_iter(), 1);
@@ -16,7 +16,7 @@ fn what_the_guest_has_just_called_comes_first_and_tables_last() {
 
 #[test]
 fn nobody_compiles_what_another_has_begun() {
-    let ahead = Ahead::new(4);
+    let ahead = HelperQueue::new(4);
     assert!(ahead.begin(1) && !ahead.begin(1));
     ahead.add([1, 2, 1, 2, 3].into_iter(), 0);
     assert_eq!(taken(&ahead, 2), [(2, 0), (3, 0)]);
@@ -25,7 +25,7 @@ fn nobody_compiles_what_another_has_begun() {
 
 #[test]
 fn the_oldest_are_forgotten_when_too_many_wait() {
-    let ahead = Ahead::new(WAITING + 8);
+    let ahead = HelperQueue::new(WAITING + 8);
     for function in 0..WAITING as u32 + 8 {
         ahead.add([function].into_iter(), 0);
     }
@@ -35,7 +35,7 @@ fn the_oldest_are_forgotten_when_too_many_wait() {
 
 #[test]
 fn helpers_that_wait_leave_at_the_end() {
-    let ahead = Ahead::new(1);
+    let ahead = HelperQueue::new(1);
     std::thread::scope(|scope| {
         let helper = scope.spawn(|| ahead.next());
         ahead.end();
@@ -46,7 +46,7 @@ fn helpers_that_wait_leave_at_the_end() {
 
 #[test]
 fn only_one_helper_has_a_large_function() {
-    let ahead = Ahead::new(1);
+    let ahead = HelperQueue::new(1);
     assert!(ahead.begin_large() && !ahead.begin_large());
     ahead.end_large();
     assert!(ahead.begin_large());

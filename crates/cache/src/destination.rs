@@ -6,12 +6,12 @@
 use std::io;
 
 /// Memory for a payload.
-pub trait Room: AsRef<[u8]> + AsMut<[u8]> + Sized {
+pub trait Destination: AsRef<[u8]> + AsMut<[u8]> + Sized {
     /// With so many bytes, or more. What is in them does not matter.
     fn with_length(bytes: usize) -> io::Result<Self>;
 }
 
-impl Room for Vec<u8> {
+impl Destination for Vec<u8> {
     fn with_length(bytes: usize) -> io::Result<Self> {
         Ok(vec![0; bytes])
     }
