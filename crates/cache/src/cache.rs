@@ -9,10 +9,11 @@ use crate::manifest::{self, Row};
 use crate::scan::Item;
 use crate::store::{Lookup, Store};
 use crate::{Destination, Error, store};
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use std::time::{Duration, Instant, SystemTime};
 
 /// How to open a cache.
@@ -281,7 +282,7 @@ impl Cache {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn count(&self, key: &Key, add: impl FnOnce(&mut Counts)) {

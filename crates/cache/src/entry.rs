@@ -21,12 +21,12 @@
 
 use crate::Destination;
 use crate::key::{KEY_BYTES, Key};
-use crate::pieces::{lock, share};
+use crate::pieces::share;
 use crate::trust::Distrust;
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MAGIC: [u8; 8] = *b"GPURUN\x1a\n";
@@ -167,7 +167,7 @@ pub(crate) fn decode<R: Destination>(
     let bytes = room.as_mut().get_mut(..given).ok_or(Damage::Packing)?;
     let rooms: Vec<_> = bytes.chunks_mut(PIECE).map(Mutex::new).collect();
     entry.each(|index, piece| {
-        let room = &mut **lock(&rooms[index]);
+        let room = &mut **rooms[index].lock();
         match entry.about.packing {
             PLAIN if piece.len() == room.len() => room.copy_from_slice(piece),
             LZ4 if lz4_flex::block::decompress_into(piece, room).is_ok_and(|count| count == room.len()) => {}
@@ -232,10 +232,10 @@ impl<'a, S: Source> Entry<'a, S> {
         share(self.pieces.len(), self.pieces.len() / PIECES_A_THREAD, |index| {
             let done = self.with_piece(index, |piece| work(index, piece));
             if let Err(new) = done {
-                lock(&failure).get_or_insert(new);
+                failure.lock().get_or_insert(new);
             }
         });
-        failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+        failure.into_inner().map_or(Ok(()), Err)
     }
 
     fn with_piece(&self, index: usize, work: impl FnOnce(&[u8]) -> Result<(), Damage>) -> Result<(), Failure> {

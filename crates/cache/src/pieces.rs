@@ -3,9 +3,10 @@
 //! BLAKE3 is a tree, so that pieces are summed each for itself and the result is the sum of the whole. What is small is done at once, without threads.
 
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, left_subtree_len, merge_subtrees_non_root, merge_subtrees_root};
+use parking_lot::Mutex;
 use std::num::NonZero;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bytes of a piece: for fewer than two of them, starting a thread costs more than it saves.
 const PIECE: usize = 1 << 20;
@@ -23,9 +24,9 @@ pub(crate) fn sum(bytes: &[u8]) -> [u8; 32] {
     share(pieces.len(), pieces.len() / 2, |index| {
         let (at, piece) = pieces[index];
         let value = blake3::Hasher::new().set_input_offset(at as u64).update(piece).finalize_non_root();
-        lock(&sums)[index] = value;
+        sums.lock()[index] = value;
     });
-    let sums = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let sums = sums.into_inner();
     let mut next = sums.into_iter();
     let (left, right) = (join(left, &mut next), join(right, &mut next));
     *merge_subtrees_root(&left, &right, Mode::Hash).as_bytes()
@@ -71,10 +72,6 @@ pub(crate) fn share(count: usize, most: usize, work: impl Fn(usize) + Sync) {
         }
         some();
     });
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

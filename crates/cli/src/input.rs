@@ -4,8 +4,9 @@
 //! not come that far, so it costs memory as long as the input is. One instance alone reads our stdin directly.
 
 use gpu_run_wasi::stdio::Input;
+use parking_lot::Mutex;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What instances have read of a source so far.
 #[derive(Clone)]
@@ -35,7 +36,7 @@ impl SharedInput {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Tape) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.lock())
     }
 }
 

@@ -5,8 +5,9 @@
 //! those sections are and how long they are is hashed: traps carry offsets in the whole file.
 
 use gpu_run_cache::Key;
+use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Modules whose hash is kept in mind: a program in several builds is asked for by each of them.
 const RECENT: usize = 4;
@@ -15,7 +16,7 @@ const RECENT: usize = 4;
 pub(crate) fn sum(wasm: &Arc<Vec<u8>>) -> String {
     // While there is a weak reference, nobody can change what it leads to.
     static KNOWN: Mutex<Vec<(Weak<Vec<u8>>, String)>> = Mutex::new(Vec::new());
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     let here = Arc::downgrade(wasm);
     if let Some((_, sum)) = known().iter().find(|(module, _)| module.ptr_eq(&here)) {
         return sum.clone();

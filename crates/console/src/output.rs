@@ -12,12 +12,13 @@ use crate::failure::exit;
 use crate::spill::Spill;
 use crate::units::{count, show_size};
 use gpu_run_wasi::stdio::Output;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Bytes of waiting output kept in memory, of all instances together.
 pub const MEMORY_LIMIT: usize = 64 << 20;
@@ -109,7 +110,7 @@ impl Stream {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere leaves whole writes behind: what is there is still good.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

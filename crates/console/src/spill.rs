@@ -3,10 +3,11 @@
 //! Pieces are appended, and each is read back once. When none is left the file is empty again. A disk that is full is a bound like any other: what
 //! cannot be taken stays with whoever brought it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Clones are the same file.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ impl Spill {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

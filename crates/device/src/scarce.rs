@@ -10,7 +10,8 @@ use crate::{
     Arg, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Holder, Module, Properties, Queue, Result, Service,
     Shared, Tray, cpu, patience,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 const VARIABLE: &str = "GPU_RUN_TEST_SCARCE";
 /// What a kernel takes for each thread beside its stack.
@@ -78,7 +79,7 @@ pub(crate) fn planned() -> Option<Arc<dyn Device>> {
 
 impl Memory {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn free(&self, state: &State) -> u64 {

@@ -412,7 +412,7 @@ impl Pending {
         earlier_runs: HashMap<u32, EarlierRun>,
         timeout: Option<Duration>,
     ) -> Result<(PendingLaunch, Arc<MappedBatch>), Box<Unordered>> {
-        let written = lock(&stage.inputs).write(stage.program.device(), &mut launch_slot, &jobs[range.clone()]);
+        let written = stage.inputs.lock().write(stage.program.device(), &mut launch_slot, &jobs[range.clone()]);
         let mut launch = match written {
             Ok(launch) => launch,
             Err(error) => return Err(Box::new(Unordered { launch_slot: Some(launch_slot), earlier_runs, error })),

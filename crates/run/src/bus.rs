@@ -10,10 +10,11 @@ use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::WORD;
 use gpu_run_device::{Buffer, Device, Result, Shared};
 use gpu_run_wasi::{Context, Errno, Out, Reply};
+use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Shared memory: the ring, the replies, and a port for each slot.
@@ -223,8 +224,8 @@ impl Bus {
         (Vec::new(), calls)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// Whether the deadline ended the run.
@@ -240,7 +241,7 @@ impl Bus {
         {
             tracing::warn!("what runs cannot be stopped: {error}");
         }
-        let Ok(mut state) = self.state.try_lock() else { return false };
+        let Some(mut state) = self.state.try_lock() else { return false };
         let state = &mut *state;
         let mut busy = false;
         while self.take_entries(state) {

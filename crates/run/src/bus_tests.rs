@@ -64,13 +64,13 @@ struct Diary(Mutex<Vec<String>>);
 
 impl BatchHost for Diary {
     fn heard(&self, _: u32) {
-        self.0.lock().unwrap().push("heard".into());
+        self.0.lock().push("heard".into());
     }
     fn context(&self, _: u32) -> Option<Context> {
         None
     }
     fn print(&self, _: u32, is_stderr: bool, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().push(format!("{is_stderr} {}", bytes.len()));
+        self.0.lock().push(format!("{is_stderr} {}", bytes.len()));
         Ok(bytes.len())
     }
 }
@@ -88,7 +88,7 @@ fn what_came_before_a_long_write_is_heard_before_it() {
         assert!(device.bus.service());
     }
     assert_eq!(device.reply(0, 3), bus::Reply { status: 0, result: payload });
-    let said = diary.0.lock().unwrap().clone();
+    let said = diary.0.lock().clone();
     assert_eq!(said, ["heard", &format!("false {}", 2 * payload), "heard", &format!("true {payload}")]);
 }
 

@@ -19,8 +19,9 @@ use gpu_run_compiler::Value;
 use gpu_run_device::Patience;
 use gpu_run_wasi::{Context, Out, Reply};
 use gpu_run_wasm::words;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Instances in one launch at most; more go one launch after the other through the same slots.
@@ -204,7 +205,7 @@ struct ContextBatch {
 
 impl ContextBatch {
     fn guest(&self, slot: u32) -> MutexGuard<'_, Guest> {
-        self.guests[slot as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.guests[slot as usize].lock()
     }
 
     /// The instances again, for another launch.

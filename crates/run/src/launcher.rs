@@ -14,10 +14,11 @@ use crate::slots::{LaunchBuffers, Run, Slots};
 use gpu_run_abi::Launch;
 use gpu_run_compiler::Error;
 use gpu_run_device::Buffer;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::time::{ClockId, clock_gettime};
 use std::any::Any;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -55,22 +56,22 @@ pub struct SlotSpace {
 
 impl SlotSpace {
     fn add(&self, slots: &SharedSlots) {
-        let mut all = lock(&self.all);
+        let mut all = self.all.lock();
         all.retain(|slots| slots.strong_count() > 0);
         all.push(Arc::downgrade(slots));
     }
 
     /// Has all but these give up their memory, when their launches have ended. For who has the turn.
     fn vacate(&self, except: Option<&SharedSlots>) {
-        let all: Vec<_> = lock(&self.all).iter().filter_map(Weak::upgrade).collect();
+        let all: Vec<_> = self.all.lock().iter().filter_map(Weak::upgrade).collect();
         for slots in all.iter().filter(|slots| except.is_none_or(|except| !Arc::ptr_eq(slots, except))) {
-            drop(lock(slots).take());
+            drop(slots.lock().take());
         }
     }
 
     /// Has all give up their memory, when their launches have ended.
     pub fn vacate_all(&self) {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         self.vacate(None);
     }
 }
@@ -145,7 +146,7 @@ impl Launcher {
     /// Orders a launch of fresh instances. What still runs after its timeout is ended.
     pub fn order(&self, order: LaunchOrder) -> Result<PendingLaunch, (Box<LaunchSlot>, Error)> {
         let (reply, ordered) = mpsc::channel();
-        let orders = lock(&self.orders);
+        let orders = self.orders.lock();
         let refused = match &*orders {
             Some(orders) => orders.send((order, reply)).err().map(|refused| refused.0.0),
             None => Some(order),
@@ -158,8 +159,8 @@ impl Launcher {
 
     /// Launches what was ordered, and nothing more: when this returns, the slots are free.
     pub fn close(&self) {
-        lock(&self.orders).take();
-        let thread = lock(&self.thread).take();
+        self.orders.lock().take();
+        let thread = self.thread.lock().take();
         // If it panicked, whoever waited for a reply was told.
         let _ = thread.map(JoinHandle::join);
     }
@@ -199,12 +200,12 @@ impl LaunchThread {
     fn launch(&self, order: &LaunchOrder) -> Result<LaunchReport, LaunchError> {
         let mut turn = None;
         loop {
-            let mut slots = lock(&self.slots);
+            let mut slots = self.slots.lock();
             if slots.as_ref().is_none_or(|batch| batch.capacity() < order.count as u64) {
                 if turn.is_none() {
                     drop(slots);
-                    turn = Some(lock(&self.space.turn));
-                    slots = lock(&self.slots);
+                    turn = Some(self.space.turn.lock());
+                    slots = self.slots.lock();
                 }
                 drop(slots.take());
                 *slots = Some(self.make(order.slots)?);
@@ -213,7 +214,7 @@ impl LaunchThread {
             match begin(batch, order) {
                 Err(error) if error.is_shortage() && turn.is_none() => {
                     drop(slots);
-                    turn = Some(lock(&self.space.turn));
+                    turn = Some(self.space.turn.lock());
                     self.space.vacate(Some(&self.slots));
                 }
                 Err(error) if error.is_shortage() => return Err(LaunchError::NoStack),
@@ -257,10 +258,6 @@ fn begin(batch: &mut Slots, order: &LaunchOrder) -> Result<LaunchReport, Error> 
     })
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What this thread has had of a processor.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -291,7 +288,8 @@ impl LaunchSlots {
     /// One of them; waits until there is one.
     pub fn take(&self, make: impl FnOnce() -> Result<LaunchSlot, Error>) -> Result<Box<LaunchSlot>, Error> {
         let none = |free: &mut Free| free.launch_slots.is_empty() && free.made == MAX_LAUNCH_SLOTS && free.lost == 0;
-        let state = self.returned.wait_while(self.lock(), none).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        self.returned.wait_while(&mut state, none);
         self.take_from(state, make).unwrap_or_else(|| Err(gone()))
     }
 
@@ -331,10 +329,10 @@ impl LaunchSlots {
     /// Waits until all are back.
     pub fn wait_for_all(&self) {
         let away = |free: &mut Free| free.launch_slots.len() + free.lost < free.made;
-        drop(self.returned.wait_while(self.lock(), away));
+        self.returned.wait_while(&mut self.lock(), away);
     }
 
     fn lock(&self) -> MutexGuard<'_, Free> {
-        lock(&self.state)
+        self.state.lock()
     }
 }

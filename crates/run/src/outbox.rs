@@ -2,8 +2,9 @@
 
 use gpu_run_abi::launch::outbox;
 use gpu_run_device::{Buffer, Device, Result, Shared, Tray};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// One for each slot, in memory both sides see; and their annexes, in the device's.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ const MAX_TRAYS: usize = 16;
 impl Trays {
     /// Makes them, if there are none.
     fn prepare(&self, device: &dyn Device) -> Result<()> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock();
         let wanted = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_TRAYS);
         while *made < wanted {
             match device.tray(TRAY) {
@@ -56,7 +57,7 @@ impl Trays {
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<Tray>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        self.free.lock()
     }
 
     /// One that is free, or will be.
@@ -65,7 +66,7 @@ impl Trays {
         loop {
             match free.pop() {
                 Some(tray) => return tray,
-                None => free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner),
+                None => self.returned.wait(&mut free),
             }
         }
     }

@@ -12,9 +12,10 @@ use gpu_run_abi::Layout;
 use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_compiler::{APART_LANES, Error, Program, Sibling};
 use gpu_run_device::{Device, Patience, Properties, cpu, describe_holders};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much of a device the instances of a program take.
@@ -121,7 +122,7 @@ impl Stage {
     /// Whether so many instances of such a plan run here.
     fn is_for(&self, plan: Plan, wanted: usize, bounds: &Bounds) -> bool {
         let Plan { build, allowance, is_last, .. } = self.plan;
-        let is_short = lock(&self.short_since).is_some();
+        let is_short = self.short_since.lock().is_some();
         let is_wide = match is_short {
             true => !self.is_too_narrow(bounds),
             false => {
@@ -135,7 +136,7 @@ impl Stage {
     fn is_too_narrow(&self, bounds: &Bounds) -> bool {
         let (compiled, device) = (self.program.compiled(), self.program.device());
         let fits = |free| bounds.at_once_in(compiled, self.plan.allowance, free) >= 2 * self.capacity();
-        let short_for = lock(&self.short_since).map(|since| since.elapsed());
+        let short_for = self.short_since.lock().map(|since| since.elapsed());
         match short_for {
             Some(time) => time >= SHORT_FOR || time >= LOOK_AFTER && device.free_bytes().is_ok_and(fits),
             None => self.is_full && !self.plan.is_on_host() && fits(bounds.free),
@@ -151,7 +152,7 @@ impl Stage {
         }
         tracing::info!(capacity, fewer, "the device has memory for fewer instances at once");
         self.capacity.store(fewer, Ordering::Relaxed);
-        *lock(&self.short_since) = Some(Instant::now());
+        *self.short_since.lock() = Some(Instant::now());
         true
     }
 
@@ -229,7 +230,7 @@ impl Stages {
     }
 
     fn bounds(&self) -> MutexGuard<'_, Bounds> {
-        lock(&self.bounds)
+        self.bounds.lock()
     }
 
     /// What batches begin with.
@@ -349,7 +350,7 @@ impl Stages {
 
     /// Finds out, now and then, whether others have left memory for deeper stacks.
     fn look_for_stack(&self) {
-        let mut looked = lock(&self.looked_for_stack);
+        let mut looked = self.looked_for_stack.lock();
         if !self.bounds().is_short_of_stack() || looked.elapsed() < SHORT_FOR {
             return;
         }
@@ -424,7 +425,7 @@ impl Stages {
         drop(bounds);
         if patience.wait(device) {
             // Whoever comes next begins anew.
-            *lock(&stage.short_since) = Instant::now().checked_sub(SHORT_FOR);
+            *stage.short_since.lock() = Instant::now().checked_sub(SHORT_FOR);
             return Ok(stage.plan);
         }
         Err(self.does_not_fit(stage))
@@ -462,7 +463,7 @@ impl Stages {
 
     /// Looks, now and then, whether others have left the device memory.
     fn look(&self) {
-        let mut looked = lock(&self.looked);
+        let mut looked = self.looked.lock();
         if looked.elapsed() < LOOK_AFTER {
             return;
         }
@@ -481,7 +482,7 @@ impl Stages {
         let wanted = wanted.max(AGAIN).min(self.extent.capacity.max(1)).min(plan.at_once).max(1);
         self.look();
         let bounds = *self.bounds();
-        let mut stages = lock(&self.stages);
+        let mut stages = self.stages.lock();
         if let Some(at) = stages.iter().position(|stage| stage.is_for(plan, wanted, &bounds)) {
             let found = stages.remove(at);
             stages.push(found.clone());
@@ -489,7 +490,7 @@ impl Stages {
         }
         drop(stages);
         let made = Arc::new(self.make(plan, wanted)?);
-        let mut stages = lock(&self.stages);
+        let mut stages = self.stages.lock();
         stages.push(made.clone());
         let surplus = stages.len().saturating_sub(MAX_STAGES);
         let gone: Vec<_> = stages.drain(..surplus).collect();
@@ -541,7 +542,7 @@ impl Stages {
 
     fn build(&self, build: Option<Sibling>) -> Result<Arc<Program>, Error> {
         let Some(sibling) = build else { return Ok(self.program.clone()) };
-        let mut programs = lock(&self.programs);
+        let mut programs = self.programs.lock();
         if let Some(program) = programs.get(&sibling) {
             return Ok(program.clone());
         }
@@ -555,17 +556,13 @@ impl Stages {
 
     /// Waits until all launches have ended and been read, by whoever does it.
     pub fn settle(&self) {
-        let stages = lock(&self.stages).clone();
+        let stages = self.stages.lock().clone();
         stages.iter().for_each(|stage| stage.launch_slots.wait_for_all());
     }
 
     /// Lets go of all slots that nobody uses.
     pub fn close(&self) {
-        let stages = std::mem::take(&mut *lock(&self.stages));
+        let stages = std::mem::take(&mut *self.stages.lock());
         stages.iter().for_each(|stage| stage.launcher.close());
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,10 +7,11 @@
 //! process's standard input is read on a thread of its own ([`Pipe`]), one read at a time and only once an instance has
 //! asked: what nobody asked for stays in the pipe for whoever comes next.
 
+use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
@@ -121,13 +122,13 @@ impl Buffer {
 
     /// What was written since the last time.
     pub fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *held(&self.0))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 
 impl Output for Buffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        held(&self.0).extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 }
@@ -172,7 +173,7 @@ impl Pipe {
 impl Input for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let shared = &self.0.shared;
-        let mut state = held(&shared.state);
+        let mut state = shared.state.lock();
         let rest = &state.bytes[state.position..];
         if !rest.is_empty() {
             let count = rest.len().min(buffer.len());
@@ -197,7 +198,7 @@ impl Input for Pipe {
 
     fn ready(&mut self) -> bool {
         let shared = &self.0.shared;
-        let state = held(&shared.state);
+        let state = shared.state.lock();
         if state.position < state.bytes.len() || state.ended.is_some() {
             return true;
         }
@@ -215,9 +216,9 @@ impl PipeShared {
         const CHUNK: usize = 64 << 10;
         loop {
             let mut bytes = {
-                let mut state = held(&self.state);
+                let mut state = self.state.lock();
                 while !state.wanted && !state.closed {
-                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    self.wake.wait(&mut state);
                 }
                 if state.closed {
                     return;
@@ -229,7 +230,7 @@ impl PipeShared {
             bytes.resize(CHUNK, 0);
             // The lock is not held here: this is the one place that may block.
             let result = rustix::io::retry_on_intr(|| rustix::io::read(&self.source, &mut bytes[..]));
-            let mut state = held(&self.state);
+            let mut state = self.state.lock();
             state.wanted = false;
             state.position = 0;
             match result {
@@ -255,7 +256,7 @@ impl PipeShared {
 
 impl Drop for PipeEnd {
     fn drop(&mut self) {
-        held(&self.shared.state).closed = true;
+        self.shared.state.lock().closed = true;
         self.shared.wake.notify_one();
     }
 }
@@ -342,7 +343,7 @@ impl Output for Option<Sink> {
         /// does not block.
         const ROOM: usize = 4096;
         let Some(sink) = self else { return Ok(bytes.len()) };
-        let fd = held(&sink.fd);
+        let fd = sink.fd.lock();
         if sink.regular {
             return Ok(rustix::io::write(&*fd, bytes)?);
         }
@@ -352,7 +353,7 @@ impl Output for Option<Sink> {
         Ok(rustix::io::write(&*fd, &bytes[..bytes.len().min(ROOM)])?)
     }
     fn ready(&mut self) -> bool {
-        self.as_ref().is_none_or(|sink| sink.regular || is_ready(&*held(&sink.fd), PollFlags::OUT))
+        self.as_ref().is_none_or(|sink| sink.regular || is_ready(&*sink.fd.lock(), PollFlags::OUT))
     }
     fn is_terminal(&self) -> bool {
         self.as_ref().is_some_and(|sink| sink.terminal)
@@ -368,11 +369,6 @@ pub(crate) fn is_ready(fd: impl AsFd, flags: PollFlags) -> bool {
     let mut fds = [PollFd::new(&fd, flags)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::io::retry_on_intr(|| poll(&mut fds, Some(&now))).map_or(true, |count| count > 0)
-}
-
-/// A panic elsewhere leaves bytes as they were: the lock's poison says nothing here.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

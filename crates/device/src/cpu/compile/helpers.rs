@@ -5,9 +5,9 @@
 //!
 //! No guest ever waits for a helper, but for one that is compiling the very function it needs. A helper takes a function that nobody has begun ([`HelperQueue::begin`]), and only one helper at a time a large one, since those take gigabytes.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How many calls away from what was called a function may be, to be compiled ahead.
 pub(super) const DISTANCES: usize = 4;
@@ -91,7 +91,7 @@ impl HelperQueue {
             match waiting.pop() {
                 Some((function, distance)) if self.begin(function) => return Some((function, distance)),
                 Some(_) => {}
-                None => waiting = self.more.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+                None => self.more.wait(&mut waiting),
             }
         }
     }
@@ -113,7 +113,7 @@ impl HelperQueue {
 
     /// Lists of numbers are whole whenever a thread can have panicked.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 
