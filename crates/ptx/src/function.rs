@@ -1,23 +1,24 @@
 //! One function: registers for its values, its blocks in order, the edges between them.
 //!
 //! First comes a pass over the CLIF that gives every value its operand (a register, or a constant that is folded into the
-//! instructions that use it) and counts uses. Then every instruction is a row of [`crate::table`]. A value that only
+//! instructions that use it) and counts uses. Then every instruction is a row of [`crate::print::table`]. A value that only
 //! others' operands contain (an address's sum, an extended condition) has no use left and is not printed.
 
-use crate::body::{Body, Label};
-use crate::call::Prototypes;
-use crate::cold::Cold;
-use crate::exact::Exact;
-use crate::fast::Plan;
+use crate::analysis::moves::{Source, Step};
+use crate::analysis::range::Shape;
 use crate::guest::Roots;
-use crate::moves::{Source, Step};
-use crate::operand::sign_extend;
-use crate::range::Shape;
-use crate::regs::{Class, Operand, Reg, unsigned};
+use crate::guest::exact::Exact;
+use crate::guest::slow_path::Cold;
+use crate::guest::speculative::Plan;
+use crate::print::body::{Body, Label};
+use crate::print::call::Prototypes;
+use crate::print::operand::sign_extend;
+use crate::print::register::{Class, Operand, Reg, unsigned};
+use crate::print::table;
+use crate::print::trap::Traps;
+use crate::print::vector::Vectors;
 use crate::symbols::Symbols;
-use crate::trap::Traps;
-use crate::vector::Vectors;
-use crate::{Error, Function, Kind, table};
+use crate::{Error, Function, Kind};
 use cranelift_codegen::ir::{self, AliasRegion, Block, Inst, InstructionData, Opcode, Type, Value, types};
 use cranelift_entity::SecondaryMap;
 use gpu_run_abi::intrinsic::region;
@@ -40,7 +41,7 @@ pub(crate) struct Here {
     pub(crate) roots: Roots,
     /// Values that a `trapz` has looked at.
     pub(crate) nonzero: SmallVec<[Value; 8]>,
-    /// What was computed is right if this holds: see [`crate::quick`].
+    /// What was computed is right if this holds: see [`crate::print::division`].
     pub(crate) provided: Option<Reg>,
     /// The rest cannot be reached.
     pub(crate) ended: bool,
@@ -72,7 +73,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) reads_fixed: bool,
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
-    /// Buffers of [`crate::control`]'s moves, kept from one edge to the next.
+    /// Buffers of [`crate::print::control`]'s moves, kept from one edge to the next.
     pub(crate) sources: Vec<Source>,
     pub(crate) steps: Vec<Step>,
     pub(crate) marks: Option<Vec<(usize, u32)>>,
@@ -272,7 +273,7 @@ impl Emitter<'_> {
             self.body.begin("ld.param", unsigned(ty));
             self.body.operand(self.values[param]);
             self.body.out.push_str(", [p");
-            crate::writer::push_unsigned(&mut self.body.out, i as u64);
+            crate::print::text::push_unsigned(&mut self.body.out, i as u64);
             self.body.out.push(']');
             self.body.end();
         }
@@ -307,14 +308,14 @@ impl Emitter<'_> {
         self.trap_blocks()?;
         let mut text = String::with_capacity(self.body.out.len() + 512);
         crate::push_comment(&mut text, &self.function.comment);
-        crate::call::push_header(&mut text, self.function)?;
+        crate::print::call::push_header(&mut text, self.function)?;
         text.push_str("\n{\n");
         for (slot, data) in self.func.sized_stack_slots.iter() {
-            text.push_str(crate::writer::INDENT);
+            text.push_str(crate::print::text::INDENT);
             text.push_str(".local .align 16 .b8 own");
-            crate::writer::push_unsigned(&mut text, slot.as_u32().into());
+            crate::print::text::push_unsigned(&mut text, slot.as_u32().into());
             text.push('[');
-            crate::writer::push_unsigned(&mut text, data.size.into());
+            crate::print::text::push_unsigned(&mut text, data.size.into());
             text.push_str("];\n");
         }
         self.body.regs.declare(&mut text);

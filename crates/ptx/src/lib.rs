@@ -13,127 +13,26 @@
 //! the device's address are this crate's business ([`guest`]). The CLIF flag `aligned` means that it is expected to be. All other addresses are the
 //! device's, aligned and checked.
 
-mod ahead;
-mod body;
-mod call;
-mod cases;
-mod cells;
-mod cold;
-mod control;
+mod analysis;
 mod error;
-mod exact;
-mod fast;
-mod fixed;
-mod float;
 mod function;
-mod gang;
 mod guest;
-mod integer;
-mod memory;
-mod moves;
-mod operand;
-mod quick;
-mod range;
-mod regs;
+mod print;
+mod program;
 mod symbols;
-mod table;
-mod trap;
-mod vector;
-mod writer;
 
 pub use error::Error;
 
-use cold::Cold;
-use cranelift_codegen::ir;
-pub use fast::Checks;
-pub use fixed::Fixed;
-use gpu_run_abi::Layout;
-pub use guest::Memory;
+pub use program::{Atomics, Checks, Fixed, Function, Kind, Listing, Memory, Program, Target};
+
+use guest::slow_path::Cold;
+use print::{call, gang, text};
 use rayon::prelude::*;
 use std::time::Instant;
 use symbols::Symbols;
 
 /// The name of the address table in PTX.
 const FUNCTION_TABLE: &str = "function_table";
-
-/// Everything that becomes one PTX module.
-#[derive(Debug)]
-pub struct Program {
-    pub functions: Vec<Function>,
-    pub layout: Layout,
-    /// Indices of wasm functions (namespace `WASM`) that may be called by address.
-    pub function_table: Vec<Option<u32>>,
-    pub memory: Memory,
-    /// Bytes of the memory that are expected never to change; asked for with quick checks only.
-    pub fixed: Fixed,
-    pub checks: Checks,
-    pub atomics: Atomics,
-}
-
-/// How far atomic operations reach, and what they order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Atomics {
-    /// The host takes part.
-    #[default]
-    System,
-    /// The threads of the device.
-    Device,
-    /// The same, and nothing but themselves is ordered: fences are.
-    Relaxed,
-}
-
-#[derive(Debug)]
-pub struct Function {
-    /// A PTX identifier, different from all others.
-    pub symbol: String,
-    /// What trap records call this function.
-    pub trap_id: u32,
-    /// Functions with the same number call each other in a circle.
-    pub cycle: Option<u32>,
-    /// Its name is `UserFuncName::user(namespace, index)`, with the namespaces of [`gpu_run_abi::intrinsic::namespace`].
-    pub clif: ir::Function,
-    pub kind: Kind,
-    /// Printed above the function, for people: its demangled name, for instance.
-    pub comment: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Called by other functions.
-    Device,
-    /// Launched by the host: parameters are i32 or i64, and there is no result.
-    Kernel,
-}
-
-/// What the PTX is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// The oldest GPU that takes it: 75 for `sm_75`. At least 70.
-    pub sm: u32,
-    /// Version of the PTX language.
-    pub version: (u32, u32),
-}
-
-impl Target {
-    /// The oldest version of the language that knows the GPU, so that the oldest drivers for it take the text.
-    pub fn for_sm(sm: u32) -> Target {
-        let version = match sm {
-            0..=90 => (7, 8),
-            100 | 101 | 120 => (8, 7),
-            103 | 121 => (8, 8),
-            _ => (9, 0),
-        };
-        Target { sm, version }
-    }
-}
-
-/// One function's text, and where its lines come from.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    pub text: String,
-    /// From which line of the text on (counted from 0) code belongs to which source offset; 0 is "nowhere".
-    pub sources: Vec<(usize, u32)>,
-}
 
 /// Prints a program: all its kernels and what they reach.
 pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
@@ -202,11 +101,11 @@ pub fn emit_function(program: &Program, position: usize) -> Result<Listing, Erro
 
 fn push_module_header(out: &mut String, target: &Target) {
     out.push_str(".version ");
-    writer::push_unsigned(out, u64::from(target.version.0));
+    text::push_unsigned(out, u64::from(target.version.0));
     out.push('.');
-    writer::push_unsigned(out, u64::from(target.version.1));
+    text::push_unsigned(out, u64::from(target.version.1));
     out.push_str("\n.target sm_");
-    writer::push_unsigned(out, u64::from(target.sm));
+    text::push_unsigned(out, u64::from(target.sm));
     out.push_str("\n.address_size 64\n\n");
 }
 
@@ -216,7 +115,7 @@ fn push_function_table(out: &mut String, symbols: &Symbols<'_>) {
     if entries.is_empty() {
         entries.push("0");
     }
-    writer::push_array(out, FUNCTION_TABLE, &entries, |out, symbol| out.push_str(symbol));
+    text::push_array(out, FUNCTION_TABLE, &entries, |out, symbol| out.push_str(symbol));
 }
 
 fn push_comment(out: &mut String, comment: &str) {

@@ -4,9 +4,9 @@
 //! that clamping: a shift by the full width gives 0.
 
 use crate::Error;
-use crate::body::When;
 use crate::function::Emitter;
-use crate::regs::{Class, Operand, Reg, bits, signed, unsigned};
+use crate::print::body::When;
+use crate::print::register::{Class, Operand, Reg, bits, signed, unsigned};
 use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, Type, Value, types};
 
 type Done = Result<(), Error>;
@@ -146,7 +146,7 @@ pub(crate) fn bitselect(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 pub(crate) fn bmask(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    use crate::operand::Truth;
+    use crate::print::operand::Truth;
     let (result, arg) = (e.result(inst)?, one(e, inst)?);
     let ty = e.func.dfg.ctrl_typevar(inst);
     match e.truth(arg) {

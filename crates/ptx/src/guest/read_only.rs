@@ -1,26 +1,19 @@
 //! Bytes of the guest's memory that it is expected never to write, as compilers' constants are.
 //!
 //! Every instance has them in its memory, as it must: a guest may do what it likes with them. With quick checks
-//! ([`crate::fast`]) a store there ends the instance, which the exact build then runs, and so until then they are what they were at the start. Loads that are certain to read nothing
+//! ([`crate::guest::speculative`]) a store there ends the instance, which the exact build then runs, and so until then they are what they were at the start. Loads that are certain to read nothing
 //! else need not go to the memory: one at a constant address is its value, and one from a table reads a copy that all
 //! instances share. A table of 256 bytes is then one in the cache, and not one for each of a thousand threads.
 
-use crate::body::When;
+use crate::Fixed;
+use crate::analysis::range::{Range, Shape};
 use crate::function::Emitter;
 use crate::guest::{Access, Root};
-use crate::memory::{Place, Read};
-use crate::range::{Range, Shape};
-use crate::regs::{Class, Operand, Reg};
-use crate::writer::{push_array, push_unsigned};
+use crate::print::body::When;
+use crate::print::memory::{Place, Read};
+use crate::print::register::{Class, Operand, Reg};
+use crate::print::text::{push_array, push_unsigned};
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, ValueDef, types};
-
-/// What lies where.
-#[derive(Clone, Debug, Default)]
-pub struct Fixed {
-    /// The first byte's guest address.
-    pub at: u64,
-    pub bytes: Vec<u8>,
-}
 
 /// The shared copy's name in PTX.
 const COPY: &str = "fixed";

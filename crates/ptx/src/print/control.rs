@@ -1,11 +1,11 @@
 //! Control flow: jumps, branches, tables, and the moves on the edges between blocks.
 
-use crate::body::{Label, When};
-use crate::cases::{self, Test};
+use crate::analysis::branch_table::{self, Test};
+use crate::analysis::moves::{self, Source, Step};
 use crate::function::Emitter;
-use crate::moves::{self, Source, Step};
-use crate::operand::Truth;
-use crate::regs::{Class, Operand, Reg, plain};
+use crate::print::body::{Label, When};
+use crate::print::operand::Truth;
+use crate::print::register::{Class, Operand, Reg, plain};
 use cranelift_codegen::ir::{self, Block, BlockCall, Value, ValueDef};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -168,7 +168,7 @@ impl Emitter<'_> {
         let mut edges = Edges::default();
         let labels: Vec<Label> = entries.iter().map(|e| self.edge_label(e, &mut edges)).collect();
         let default_label = self.edge_label(&default, &mut edges);
-        if let Some(tests) = cases::tests(&labels, default_label) {
+        if let Some(tests) = branch_table::tests(&labels, default_label) {
             for (label, test) in tests {
                 let p = self.is_case(index, test);
                 self.body.branch_if(p, When::True, label);
@@ -214,7 +214,7 @@ impl Emitter<'_> {
         let Label::Local(number) = self.body.local() else { return };
         let name = |out: &mut String| {
             out.push_str("$T");
-            crate::writer::push_unsigned(out, u64::from(number));
+            crate::print::text::push_unsigned(out, u64::from(number));
         };
         name(&mut self.body.out);
         self.body.out.push_str(": .branchtargets ");

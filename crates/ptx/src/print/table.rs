@@ -2,12 +2,13 @@
 //!
 //! A row says which PTX instruction it is and what it asks of its operands; i8 and i16 live in 32-bit registers whose upper
 //! bits are undefined, so a row that looks at them extends first. What is more than one instruction is a small function in
-//! [`crate::integer`], [`crate::float`], [`crate::vector`], [`crate::memory`], [`crate::call`] or [`crate::trap`].
+//! [`crate::print::integer`], [`crate::print::float`], [`crate::print::vector`], [`crate::print::memory`], [`crate::print::call`] or [`crate::print::trap`].
 
+use crate::Error;
 use crate::function::Emitter;
-use crate::operand::Truth;
-use crate::regs::{Class, Operand, bits, float, plain, signed, unsigned};
-use crate::{Error, call, float as f, integer as i, memory as m, quick, trap as t, vector as v};
+use crate::print::operand::Truth;
+use crate::print::register::{Class, Operand, bits, float, plain, signed, unsigned};
+use crate::print::{call, division, float as f, integer as i, memory as m, trap as t, vector as v};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode};
 
@@ -212,11 +213,11 @@ fn floats(e: &mut Emitter<'_>, inst: Inst, name: &str, source: &str) -> Result<(
 }
 
 fn divide(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
-    if e.is_quick(inst) { quick::divide(e, inst) } else { floats(e, inst, "div.rn", "") }
+    if e.is_quick(inst) { division::divide(e, inst) } else { floats(e, inst, "div.rn", "") }
 }
 
 fn square_root(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
-    if e.is_quick(inst) { quick::square_root(e, inst) } else { floats(e, inst, "sqrt.rn", "") }
+    if e.is_quick(inst) { division::square_root(e, inst) } else { floats(e, inst, "sqrt.rn", "") }
 }
 
 #[rustfmt::skip]

@@ -4,9 +4,9 @@
 //! have exited are not waited for at a barrier; who comes through one looks at the word before it waits, so that the look costs nothing.
 
 use crate::Error;
-use crate::body::{Body, When};
 use crate::function::Emitter;
-use crate::regs::{Class, Operand, Reg};
+use crate::print::body::{Body, When};
+use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::gang::{WORKGROUP_BYTES, offset};
@@ -22,7 +22,7 @@ pub(crate) fn declare(out: &mut String) {
     out.push_str(".shared .align 16 .b8 ");
     out.push_str(WORKGROUP);
     out.push('[');
-    crate::writer::push_unsigned(out, WORKGROUP_BYTES);
+    crate::print::text::push_unsigned(out, WORKGROUP_BYTES);
     out.push_str("];\n.shared .align 4 .b8 ");
     out.push_str(TRAPPED);
     out.push_str("[4];\n");
@@ -46,7 +46,7 @@ pub(crate) fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
     body.begin("atom.relaxed.gpu.global.cas", ".b64");
     body.operand(found);
     body.out.push_str(", ");
-    crate::writer::push_address(&mut body.out, region, offset::TRAP as i64);
+    crate::print::text::push_address(&mut body.out, region, offset::TRAP as i64);
     body.out.push_str(", 0, ");
     body.operand(record);
     body.end();
@@ -113,7 +113,7 @@ pub(crate) fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -
             e.body.begin("atom.relaxed.cta.shared.add", ".u32");
             e.body.operand(result);
             e.body.out.push_str(", ");
-            crate::writer::push_address(&mut e.body.out, base, offset);
+            crate::print::text::push_address(&mut e.body.out, base, offset);
             e.body.out.push_str(", ");
             e.body.operand(value);
             e.body.end();
@@ -132,14 +132,14 @@ pub(crate) fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -
             e.body.begin("ld.relaxed.sys.global.v2", ".u64");
             pair(e, &results);
             e.body.out.push_str(", ");
-            crate::writer::push_address(&mut e.body.out, place.base, place.offset);
+            crate::print::text::push_address(&mut e.body.out, place.base, place.offset);
             e.body.end();
             Ok(())
         }
         (Intrinsic::BusPut2, [at, values @ ..]) => {
             let place = e.place(*at, 0);
             e.body.begin("st.relaxed.sys.global.v2", ".u64");
-            crate::writer::push_address(&mut e.body.out, place.base, place.offset);
+            crate::print::text::push_address(&mut e.body.out, place.base, place.offset);
             e.body.out.push_str(", ");
             pair(e, values);
             e.body.end();

@@ -2,8 +2,8 @@
 //!
 //! It knows PTX's syntax and nothing of CLIF.
 
-use crate::regs::{Class, Operand, Reg, Registers};
-use crate::writer::{INDENT, push_address, push_line, push_operand, push_reg, push_unsigned};
+use crate::print::register::{Class, Operand, Reg, Registers};
+use crate::print::text::{INDENT, push_address, push_line, push_operand, push_reg, push_unsigned};
 
 /// A place to branch to. The letter says what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Compilers make a table of every `match`, though most of its entries lead to the same two or three places. Tests are cheaper than an indexed branch there, and ptxas, which
 //! sees where each of them leads, can tell where lanes meet again. (CUDA 13.0's has crashed on indexed branches of this kind, too.)
 
-use crate::body::Label;
+use crate::print::body::Label;
 
 /// So many tests at most; beyond, an indexed branch is shorter.
 const TESTS: usize = 4;

@@ -10,7 +10,7 @@
 //! ld.global.u32   %r2, [%d1+512]
 //! ```
 //!
-//! What fails the test goes the cold way, a call of [`crate::cold`]: it traps if the access is outside, and else makes it, aligned or not. It is taken near a
+//! What fails the test goes the cold way, a call of [`crate::guest::slow_path`]: it traps if the access is outside, and else makes it, aligned or not. It is taken near a
 //! memory's end, after the memory grew (the limit is read again then), and for misaligned accesses; a predicate stays as it
 //! was, so what follows takes it too.
 //!
@@ -20,12 +20,12 @@
 //! Loads whose alignment nothing promises do not branch where cells are 4 bytes: two cells shifted together are
 //! cheaper than lanes that part.
 
-use crate::body::{Label, When};
 use crate::function::Emitter;
 use crate::guest::{Access, Root, find};
-use crate::integer::low_word;
-use crate::memory::Read;
-use crate::regs::{Class, Operand, Reg};
+use crate::print::body::{Label, When};
+use crate::print::integer::low_word;
+use crate::print::memory::Read;
+use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{self, Block, Inst, Value, types};
 use gpu_run_abi::layout::{GUARD, field};
 use gpu_run_abi::{TrapCode, TrapRecord};

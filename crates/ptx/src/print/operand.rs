@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::function::Emitter;
-use crate::regs::{Class, Operand, Reg, plain, unsigned};
+use crate::print::register::{Class, Operand, Reg, plain, unsigned};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, types};
 
 /// A condition, as a branch sees it.

@@ -8,12 +8,12 @@
 //! A load that is early is tested early, and an instance that would have ended for another reason ends for this one. With quick
 //! checks that is all the same: it is run again, as long as nothing it told anyone lies between.
 
+use crate::Checks;
 use crate::Error;
-use crate::body::{Label, When};
-use crate::fast::Checks;
 use crate::function::Emitter;
 use crate::guest::{Access, Root};
-use crate::regs::{Class, Operand, Reg};
+use crate::print::body::{Label, When};
+use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, MemFlags, Opcode, Value, ValueDef, types};
 use gpu_run_abi::intrinsic::region;
 use std::collections::{BTreeSet, HashMap};

@@ -4,8 +4,8 @@
 
 use crate::Error;
 use crate::function::Emitter;
-use crate::integer::{one, two};
-use crate::regs::{Class, Operand, float, plain};
+use crate::print::integer::{one, two};
+use crate::print::register::{Class, Operand, float, plain};
 use cranelift_codegen::ir::{Inst, Opcode, Type, types};
 
 type Done = Result<(), Error>;
@@ -132,7 +132,7 @@ pub(crate) fn to_int_saturating(e: &mut Emitter<'_>, inst: Inst) -> Done {
         let (low, high) = to.bounds(is_signed);
         let (low, high) = (low as u64 as i64, high as u64 as i64);
         if is_signed {
-            let low = crate::operand::sign_extend(low, to);
+            let low = crate::print::operand::sign_extend(low, to);
             number = e.body.op_to_temp(class, "max", ".s32", &[number.into(), low.into()]);
             number = e.body.op_to_temp(class, "min", ".s32", &[number.into(), high.into()]);
         } else {

@@ -1,6 +1,6 @@
 //! Guest memory without a way back: for batches, where an instance that must be run again can be.
 //!
-//! The cold way of [`crate::exact`] joins the quick one again, so nothing is known behind an access, and an assembler lays
+//! The cold way of [`crate::guest::exact`] joins the quick one again, so nothing is known behind an access, and an assembler lays
 //! calls, saved registers and meeting points around each. Here what fails a test ends the instance
 //! without a word; the host runs it once more with the exact build. That is an exit under a predicate and no branch: what is no branch needs no place to meet again. So a test's outcome holds for everything it dominates: memory never
 //! shrinks, alignment never changes. One test of a stack pointer is enough for a function, one of a loop's base for the loop.
@@ -10,28 +10,19 @@
 //!
 //! Where nothing promises alignment, loads and stores go by whole cells and shifts, without a branch.
 
-use crate::body::When;
+use crate::Memory;
+use crate::analysis::range::{Range, Shape};
 use crate::function::Emitter;
-use crate::guest::{Access, CELL, Memory, Root};
-use crate::memory::Read;
-use crate::range::{Range, Shape};
-use crate::regs::{Class, Operand, Reg};
+use crate::guest::{Access, CELL, Root};
+use crate::print::body::When;
+use crate::print::memory::Read;
+use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, Opcode, Value, ValueDef, types};
 use gpu_run_abi::layout::field;
 use std::collections::{HashMap, HashSet};
 
-/// How guest accesses are checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Checks {
-    /// To the byte, any alignment; see [`crate::exact`].
-    #[default]
-    Exact,
-    /// What is not certainly in order ends the instance: see [`gpu_run_abi::Status::Running`].
-    Fast,
-}
-
 /// What is known of a root, or asked: aligned to a power of two, the bytes from `start` to `end` behind it have a place, and
-/// those of `written` may be written ([`crate::fixed`]).
+/// those of `written` may be written ([`crate::guest::read_only`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact {
     aligned: u32,

@@ -3,11 +3,11 @@
 //! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Each stores its record and
 //! ends the thread by itself: a common tail would be shorter, and has made CUDA 13.0's ptxas crash.
 
-use crate::body::{Body, Label, When};
-use crate::fast::Checks;
+use crate::Checks;
 use crate::function::Emitter;
-use crate::operand::Truth;
-use crate::regs::{Class, Operand, Reg};
+use crate::print::body::{Body, Label, When};
+use crate::print::operand::Truth;
+use crate::print::register::{Class, Operand, Reg};
 use crate::{Error, Kind};
 use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, types};
 use gpu_run_abi::layout::{WORD, field};
@@ -79,7 +79,7 @@ impl Emitter<'_> {
             self.body.begin("mov", ".b64");
             self.body.operand(word);
             self.body.out.push_str(", 0x");
-            crate::writer::push_hex(&mut self.body.out, record, 16);
+            crate::print::text::push_hex(&mut self.body.out, record, 16);
             self.body.end();
             end(&mut self.body, self.symbols.layout(), self.symbols.memory().region, instance, word);
         }
@@ -108,7 +108,7 @@ impl Emitter<'_> {
 pub(crate) fn end(body: &mut Body, layout: Layout, region: u64, instance: Reg, record: Reg) {
     match region {
         0 => store_word(body, layout, instance, field::TRAP, record.into()),
-        region => crate::gang::trap(body, instance, region, record),
+        region => crate::print::gang::trap(body, instance, region, record),
     }
     body.op("exit", "", &[]);
 }

@@ -2,11 +2,11 @@
 //!
 //! One result is a register; two and more lie in a parameter of 8-byte cells.
 
-use crate::body::{Body, When};
 use crate::function::Emitter;
-use crate::regs::{Class, Operand, Reg, plain};
+use crate::print::body::{Body, When};
+use crate::print::register::{Class, Operand, Reg, plain};
+use crate::print::text::{INDENT, push_unsigned};
 use crate::symbols::Name;
-use crate::writer::{INDENT, push_unsigned};
 use crate::{Error, Function, Kind};
 use cranelift_codegen::ir::{
     self, AbiParam, ArgumentPurpose, FuncRef, GlobalValueData, Inst, InstructionData, SigRef, Signature, Value, types,
@@ -372,13 +372,13 @@ fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -> Done {
             e.body.begin("atom.relaxed.gpu.global.add", ".u32");
             e.body.operand(result);
             e.body.out.push_str(", ");
-            crate::writer::push_address(&mut e.body.out, address, 0);
+            crate::print::text::push_address(&mut e.body.out, address, 0);
             e.body.out.push_str(", 1");
             e.body.end();
         }
         Intrinsic::FenceDevice => e.body.op("fence.acq_rel.gpu", "", &[]),
         Intrinsic::FenceHost => e.body.op("fence.acq_rel.sys", "", &[]),
-        other => return crate::gang::intrinsic(e, other, inst),
+        other => return crate::print::gang::intrinsic(e, other, inst),
     }
     Ok(())
 }

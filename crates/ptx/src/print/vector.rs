@@ -6,8 +6,8 @@
 
 use crate::Error;
 use crate::function::Emitter;
-use crate::integer::two;
-use crate::regs::{Class, Operand, Reg};
+use crate::print::integer::two;
+use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
 use std::collections::HashMap;
 

@@ -8,12 +8,12 @@
 //! The tests of a block are one predicate, looked at once, before the block is left or calls anyone. What was computed until then may be wrong, and goes nowhere: memory is the
 //! instance's, and begins anew with it.
 
+use crate::Checks;
 use crate::Error;
-use crate::body::When;
-use crate::fast::Checks;
 use crate::function::Emitter;
-use crate::integer::{one, two};
-use crate::regs::{Class, Operand, Reg};
+use crate::print::body::When;
+use crate::print::integer::{one, two};
+use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Inst, types};
 
 type Done = Result<(), Error>;

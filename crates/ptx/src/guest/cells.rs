@@ -1,9 +1,9 @@
 //! Guest values in cells: once an access is known to be in order, this is how its bytes move.
 
-use crate::body::When;
 use crate::function::Emitter;
-use crate::memory::{Place, Read};
-use crate::regs::{Class, Operand, Reg};
+use crate::print::body::When;
+use crate::print::memory::{Place, Read};
+use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::types;
 use smallvec::SmallVec;
 
@@ -62,7 +62,7 @@ impl Emitter<'_> {
         self.plain_load(self.guest_ld(), read, result, Place { base: address, offset: 0 });
         self.body.branch(done);
         self.body.place(misaligned);
-        let raw = crate::cold::two_words(&mut self.body, address, read.bytes);
+        let raw = crate::guest::slow_path::two_words(&mut self.body, address, read.bytes);
         self.take_bits(read, result, raw);
         self.body.place(done);
     }

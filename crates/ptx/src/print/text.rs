@@ -1,6 +1,6 @@
 //! Text, written without allocating: one `String` for each function, numbers by hand.
 
-use crate::regs::{Class, Operand, Reg};
+use crate::print::register::{Class, Operand, Reg};
 
 /// What all lines of a body begin with.
 pub(crate) const INDENT: &str = "    ";

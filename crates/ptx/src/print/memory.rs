@@ -4,8 +4,8 @@
 //! address's sum folded into it.
 
 use crate::function::Emitter;
-use crate::integer::low_word;
-use crate::regs::{Class, Operand, Reg, bits};
+use crate::print::integer::low_word;
+use crate::print::register::{Class, Operand, Reg, bits};
 use crate::{Atomics, Error};
 use cranelift_codegen::ir::{AtomicRmwOp, Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
 use gpu_run_abi::intrinsic::region;
@@ -161,7 +161,7 @@ pub(crate) fn own_address(e: &mut Emitter<'_>, inst: Inst) -> Done {
     e.body.begin("mov", ".u64");
     e.body.operand(result);
     e.body.out.push_str(", own");
-    crate::writer::push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
+    crate::print::text::push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
     e.body.end();
     match i32::from(offset) {
         0 => {}
@@ -273,7 +273,7 @@ fn atom(e: &mut Emitter<'_>, suffix: &str, result: Reg, place: Place, operands: 
     e.body.begin(name, suffix);
     e.body.operand(result);
     e.body.out.push_str(", ");
-    crate::writer::push_address(&mut e.body.out, place.base, place.offset);
+    crate::print::text::push_address(&mut e.body.out, place.base, place.offset);
     for &operand in operands {
         e.body.out.push_str(", ");
         e.body.operand(operand);

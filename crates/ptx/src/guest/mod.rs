@@ -1,42 +1,25 @@
 //! The guest's memory: what an access's address is made of, and where that is on the device.
 //!
 //! CLIF names the guest's address; everything else is decided here. An address is its *root* plus constants, and most roots serve several
-//! accesses, so that what is found out about a root holds for all of them. How much is asked is the build's choice: [`crate::exact`] or
-//! [`crate::fast`]; how the bytes move is [`crate::cells`].
+//! accesses, so that what is found out about a root holds for all of them. How much is asked is the build's choice: [`crate::guest::exact`] or
+//! [`crate::guest::speculative`]; how the bytes move is [`crate::guest::cells`].
 
+pub(crate) mod cells;
+pub(crate) mod exact;
+pub(crate) mod read_only;
+pub(crate) mod slow_path;
+pub(crate) mod speculative;
+
+use crate::Checks;
 use crate::Error;
-use crate::fast::Checks;
 use crate::function::Emitter;
-use crate::gang;
-use crate::integer::low_word;
-use crate::memory::Read;
-use crate::regs::{Class, Operand, Reg};
+use crate::print::gang;
+use crate::print::integer::low_word;
+use crate::print::memory::Read;
+use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Block, Inst, InstructionData, MemFlags, Opcode, Value, ValueDef, types};
-use gpu_run_abi::Layout;
 use gpu_run_abi::layout::{GUARD, WORD, field};
 use smallvec::SmallVec;
-
-/// What is known of the memory when it is compiled for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Memory {
-    /// Where in a slot it begins, before [`gpu_run_abi::Layout::offset`].
-    pub at: u64,
-    /// Bytes it never has fewer of.
-    pub least: u64,
-    /// The guest address that has this place; what is below has none. 0 with exact checks.
-    pub low: u64,
-    /// It is the thread's own, in `.local`, and where is in the header: [`field::MEMORY_AT`].
-    pub own: bool,
-    /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind it and always has `least` bytes.
-    pub region: u64,
-}
-
-impl Memory {
-    /// From the instance to guest byte 0.
-    pub(crate) fn offset(&self, layout: Layout) -> i64 {
-        layout.offset(self.at) as i64 - (self.low * layout.spread()) as i64
-    }
-}
 
 /// Bytes that quick checks go by where nothing promises alignment.
 pub(crate) const CELL: i64 = 4;

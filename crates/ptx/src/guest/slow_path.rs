@@ -1,15 +1,15 @@
-//! The exact way to the guest's memory: bounds to the byte, any alignment. [`crate::exact`] takes it where its quick test fails.
+//! The exact way to the guest's memory: bounds to the byte, any alignment. [`crate::guest::exact`] takes it where its quick test fails.
 //!
 //! One function a size, each once in a module: `(instance, address, offset, record)` and, for a store, the value. Outside
 //! the memory the record becomes the instance's trap and the thread ends. A load takes the cells its value can
 //! lie in and shifts them together (what follows a memory's last cell can always be read); a store goes byte by byte, since a cell's
 //! other bytes may belong to another thread.
 
-use crate::body::{Body, When};
-use crate::gang;
-use crate::guest::Memory;
-use crate::regs::{Class, Operand, Reg};
-use crate::trap;
+use crate::Memory;
+use crate::print::body::{Body, When};
+use crate::print::gang;
+use crate::print::register::{Class, Operand, Reg};
+use crate::print::trap;
 use gpu_run_abi::Layout;
 use gpu_run_abi::layout::{WORD, field};
 
