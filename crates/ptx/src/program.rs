@@ -11,10 +11,32 @@ pub struct Program {
     /// Indices of wasm functions (namespace `WASM`) that may be called by address.
     pub function_table: Vec<Option<u32>>,
     pub memory: Memory,
-    /// Bytes of the memory that are expected never to change; asked for with quick checks only.
+    /// The guest's read-only data; only speculative builds use it.
     pub fixed: Fixed,
     pub checks: Checks,
     pub atomics: Atomics,
+}
+
+impl Program {
+    /// The threads of a launch share one memory.
+    pub(crate) fn is_gang(&self) -> bool {
+        self.memory.region > 0
+    }
+
+    /// Instances stop where they are not sure, and the host reruns them with an exact build.
+    pub(crate) fn is_speculative(&self) -> bool {
+        self.checks == Checks::Fast
+    }
+
+    /// The bytes of guest memory lie one after the other.
+    pub(crate) fn is_flat(&self) -> bool {
+        self.memory.own || self.layout.spread() == 1
+    }
+
+    /// The size of one access to the device for a guest value of so many bytes.
+    pub(crate) fn unit(&self, bytes: u32) -> u64 {
+        if self.is_flat() { bytes.into() } else { u64::from(bytes).min(self.layout.cell()) }
+    }
 }
 
 /// How far atomic operations reach, and what they order.
@@ -25,7 +47,7 @@ pub enum Atomics {
     System,
     /// The threads of the device.
     Device,
-    /// The same, and nothing but themselves is ordered: fences are.
+    /// The threads of the device. Atomic operations order nothing but themselves; fences order the rest.
     Relaxed,
 }
 
@@ -82,18 +104,19 @@ pub struct Listing {
     pub sources: Vec<(usize, u32)>,
 }
 
-/// What is known of the memory when it is compiled for.
+/// What is known of guest memory at compile time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memory {
     /// Where in a slot it begins, before [`gpu_run_abi::Layout::offset`].
     pub at: u64,
     /// Bytes it never has fewer of.
     pub least: u64,
-    /// The guest address that has this place; what is below has none. 0 with exact checks.
+    /// The guest address that has this place; lower addresses have none. 0 in exact builds.
     pub low: u64,
-    /// It is the thread's own, in `.local`, and where is in the header: [`gpu_run_abi::layout::field::MEMORY_AT`].
+    /// It is the thread's local memory (`.local`); its address is in the header, in [`gpu_run_abi::layout::field::MEMORY_AT`].
     pub own: bool,
-    /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind it and always has `least` bytes.
+    /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind the region and always
+    /// has `least` bytes.
     pub region: u64,
 }
 
@@ -104,7 +127,7 @@ impl Memory {
     }
 }
 
-/// What lies where.
+/// Read-only data: bytes of guest memory that a guest is expected never to write, as compilers' constants are.
 #[derive(Clone, Debug, Default)]
 pub struct Fixed {
     /// The first byte's guest address.
@@ -112,12 +135,19 @@ pub struct Fixed {
     pub bytes: Vec<u8>,
 }
 
+impl Fixed {
+    pub(crate) fn end(&self) -> u64 {
+        self.at + self.bytes.len() as u64
+    }
+}
+
 /// How guest accesses are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Checks {
-    /// To the byte, any alignment; see [`crate::guest::exact`].
+    /// The exact build: to the byte, any alignment.
     #[default]
     Exact,
-    /// What is not certainly in order ends the instance: see [`gpu_run_abi::Status::Running`].
+    /// The speculative build: an access that is not certainly in order stops the instance, which stays
+    /// [`gpu_run_abi::Status::Running`].
     Fast,
 }

@@ -1,12 +1,11 @@
-//! A table of branches whose targets are few, as tests of the index.
+//! A table of branches with few targets, as tests of the index.
 //!
-//! Compilers make a table of every `match`, though most of its entries lead to the same two or three places. Tests are cheaper than an indexed branch there, and ptxas, which
-//! sees where each of them leads, can tell where lanes meet again. (CUDA 13.0's has crashed on indexed branches of this kind, too.)
+//! Compilers make a table of every `match`, though most of its entries lead to the same two or three places. Tests are cheaper there than an
+//! indexed branch, and ptxas, which sees where each test leads, can tell where lanes meet again. (The ptxas of CUDA 13.0 has crashed on
+//! indexed branches of this kind, too.)
 
-use crate::print::body::Label;
-
-/// So many tests at most; beyond, an indexed branch is shorter.
-const TESTS: usize = 4;
+/// With more tests, an indexed branch is shorter.
+const MAX_TESTS: usize = 4;
 
 /// Which indices lead to a target. None of those beyond the table does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +20,12 @@ pub(crate) enum Test {
 }
 
 /// For each target but the default one, which all other indices lead to, a test. `None` if there are too many, or one is not as simple as that.
-pub(crate) fn tests(entries: &[Label], default: Label) -> Option<Vec<(Label, Test)>> {
+pub(crate) fn tests<Label: Copy + PartialEq>(entries: &[Label], default: Label) -> Option<Vec<(Label, Test)>> {
     let mut targets: Vec<(Label, Vec<i64>)> = Vec::new();
     for (index, &label) in entries.iter().enumerate().filter(|(_, label)| **label != default) {
         match targets.iter().position(|(target, _)| *target == label) {
             Some(at) => targets[at].1.push(index as i64),
-            None if targets.len() == TESTS => return None,
+            None if targets.len() == MAX_TESTS => return None,
             None => targets.push((label, vec![index as i64])),
         }
     }
@@ -60,22 +59,18 @@ mod tests {
         }
     }
 
-    fn labels(targets: &[u32]) -> Vec<Label> {
-        targets.iter().map(|&n| Label::Block(n)).collect()
-    }
-
     /// Every table of six entries with up to six targets: each index goes where the table says.
     #[test]
     fn tests_lead_where_the_table_does() {
         let mut tested = 0;
         for code in 0..6u32.pow(6) {
             let table: Vec<u32> = (0..6).map(|entry| code / 6u32.pow(entry) % 6).collect();
-            let Some(tests) = tests(&labels(&table), Label::Block(0)) else { continue };
+            let Some(tests) = tests(&table, 0) else { continue };
             tested += 1;
             for index in 0..8 {
                 let expected = table.get(index).copied().unwrap_or(0);
                 let found = tests.iter().filter(|(_, test)| test.holds(index as i64)).map(|(label, _)| *label);
-                let expected = (expected != 0).then_some(Label::Block(expected));
+                let expected = (expected != 0).then_some(expected);
                 assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(expected), "{table:?} at {index}");
             }
         }
@@ -84,12 +79,12 @@ mod tests {
 
     #[test]
     fn what_is_not_simple_stays_a_table() {
-        assert_eq!(tests(&labels(&[1, 2, 3, 4, 5]), Label::Block(0)), None, "five targets");
+        assert_eq!(tests(&[1, 2, 3, 4, 5], 0), None, "five targets");
         let mut far = [0; 40];
         (far[3], far[39]) = (1, 1);
-        assert_eq!(tests(&labels(&far), Label::Block(0)), None, "a set that 32 bits cannot hold");
+        assert_eq!(tests(&far, 0), None, "a set that 32 bits cannot hold");
         far[3] = 0;
-        assert_eq!(tests(&labels(&far), Label::Block(0)), Some(vec![(Label::Block(1), Test::Is(39))]));
-        assert_eq!(tests(&labels(&[1; 100]), Label::Block(0)), Some(vec![(Label::Block(1), Test::Below(100))]));
+        assert_eq!(tests(&far, 0), Some(vec![(1, Test::Is(39))]));
+        assert_eq!(tests(&[1; 100], 0), Some(vec![(1, Test::Below(100))]));
     }
 }

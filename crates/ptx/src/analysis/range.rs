@@ -1,15 +1,14 @@
-//! What a value can be: the least and the most, found out from how it is made.
+//! The least and the most a value can be, found out from how it is made.
 //!
 //! A loop that counts from one constant to another makes a value that is known as well as a constant is. So a table it walks
-//! through needs no test of bounds, an array on the stack needs the stack pointer's only, and the loop ends by itself.
+//! through needs no check of bounds, an array on the stack needs only the stack pointer's, and the loop ends by itself.
 
-use crate::function::Emitter;
-use cranelift_codegen::dominator_tree::DominatorTree;
-use cranelift_codegen::flowgraph::ControlFlowGraph;
+use super::flow::Flow;
+use super::values;
 use cranelift_codegen::ir::condcodes::{CondCode as _, IntCC};
-use cranelift_codegen::ir::{Block, BlockCall, Inst, InstructionData, Opcode, Value, ValueDef, types};
-use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
-use cranelift_entity::SecondaryMap;
+use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, InstructionData, Opcode, Value, ValueDef, types};
+use cranelift_codegen::loop_analysis::Loop;
+use std::collections::HashSet;
 
 /// A 32-bit value is one of these integers, of which it keeps the low 32 bits; negative ones are here for what is subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +20,11 @@ pub(crate) struct Range {
 }
 
 /// Beyond this nothing is of use, and sums could overflow.
-const LIMIT: i64 = 1 << 32;
+const MAX_MAGNITUDE: i64 = 1 << 32;
 /// Rounds of a loop that may pass before anyone looks whether it should end.
-const SOON: i64 = 256;
-/// How deep a value is looked into.
-const DEPTH: u32 = 6;
+const MAX_ROUNDS_OF_SHORT_LOOP: i64 = 256;
+/// How many instructions a range looks through.
+const MAX_DEPTH: u32 = 6;
 
 impl Range {
     fn one(value: i64) -> Self {
@@ -37,7 +36,7 @@ impl Range {
     }
 
     fn bounded(self) -> Option<Self> {
-        (self.low > -LIMIT && self.high < LIMIT).then_some(self)
+        (self.low > -MAX_MAGNITUDE && self.high < MAX_MAGNITUDE).then_some(self)
     }
 
     fn add(self, other: Self) -> Option<Self> {
@@ -57,63 +56,35 @@ impl Range {
     }
 }
 
-/// How a function's blocks lie, as far as ranges ask.
-pub(crate) struct Shape {
-    cfg: ControlFlowGraph,
-    pub(crate) tree: DominatorTree,
-    loops: LoopAnalysis,
-    /// Loops with another one in them, or with calls.
-    busy: SecondaryMap<Loop, bool>,
+/// Finds ranges in a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Ranges<'a> {
+    pub(crate) func: &'a Function,
+    pub(crate) flow: &'a Flow,
 }
 
-impl Shape {
-    pub(crate) fn is_in_loop(&self, block: Block) -> bool {
-        self.loops.innermost_loop(block).is_some()
-    }
-}
-
-impl Emitter<'_> {
-    /// How the function's blocks lie.
-    pub(crate) fn find_shape(&mut self) {
-        let cfg = ControlFlowGraph::with_function(self.func);
-        let tree = DominatorTree::with_function(self.func, &cfg);
-        let mut loops = LoopAnalysis::new();
-        loops.compute(self.func, &cfg, &tree);
-        let mut busy = SecondaryMap::new();
-        for outer in loops.loops().filter_map(|of| loops.loop_parent(of)) {
-            busy[outer] = true;
-        }
-        for block in self.func.layout.blocks() {
-            if let Some(of) = loops.innermost_loop(block)
-                && !busy[of]
-            {
-                busy[of] = self.func.layout.block_insts(block).any(|inst| self.calls(inst));
-            }
-        }
-        self.shape = Some(Shape { cfg, tree, loops, busy });
-    }
-
+impl Ranges<'_> {
     /// What a value can be, if anything is known.
-    pub(crate) fn range(&self, shape: &Shape, value: Value) -> Option<Range> {
-        self.range_within(shape, value, DEPTH)
+    pub(crate) fn of(self, value: Value) -> Option<Range> {
+        self.range_within(value, MAX_DEPTH)
     }
 
-    fn range_within(&self, shape: &Shape, value: Value, depth: u32) -> Option<Range> {
+    fn range_within(self, value: Value, depth: u32) -> Option<Range> {
         let dfg = &self.func.dfg;
         let value = dfg.resolve_aliases(value);
-        if let Some(constant) = self.constant(value) {
+        if let Some(constant) = values::constant(self.func, value) {
             return Range::one(constant).bounded();
         }
         let depth = depth.checked_sub(1)?;
-        let of = |v: Value| self.range_within(shape, v, depth);
+        let of = |v: Value| self.range_within(v, depth);
         let inst = match dfg.value_def(value) {
             ValueDef::Result(inst, _) => inst,
-            ValueDef::Param(block, at) => return self.counter(shape, block, at).map(|counter| counter.range),
+            ValueDef::Param(block, at) => return self.counter(block, at).map(|counter| counter.range),
             ValueDef::Union(..) => return None,
         };
         match dfg.insts[inst] {
             InstructionData::Binary { opcode, args: [a, b] } => {
-                let by = self.constant(b);
+                let by = values::constant(self.func, b);
                 match opcode {
                     Opcode::Iadd => of(a)?.add(of(b)?),
                     Opcode::Isub => of(a)?.add(Range::one(-by?)),
@@ -143,65 +114,57 @@ impl Emitter<'_> {
     }
 
     /// A loop's parameter that counts from a constant, by a constant, up or down to a constant.
-    fn counter(&self, shape: &Shape, header: Block, at: usize) -> Option<Counter> {
-        let of = shape.loops.is_loop_header(header)?;
+    fn counter(self, header: Block, at: usize) -> Option<Counter> {
+        let of = self.flow.loops.is_loop_header(header)?;
         let dfg = &self.func.dfg;
         let param = *dfg.block_params(header).get(at)?;
         if dfg.value_type(param) != types::I32 {
             return None;
         }
         let (mut first, mut again) = (None, None);
-        for pred in shape.cfg.pred_iter(header) {
+        for pred in self.flow.edges.pred_iter(header) {
             let arg = self.only_argument(pred.inst, header, at)?;
-            let place = if shape.loops.is_in_loop(pred.block, of) { &mut again } else { &mut first };
+            let place = if self.flow.loops.is_in_loop(pred.block, of) { &mut again } else { &mut first };
             if place.replace((arg, pred.block)).is_some() {
                 return None;
             }
         }
         let ((first, _), (next, latch)) = (first?, again?);
-        let first = self.constant(first)?;
+        let first = values::constant(self.func, first)?;
         let ValueDef::Result(inst, _) = dfg.value_def(next) else { return None };
         let InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } = dfg.insts[inst] else { return None };
-        let step = if dfg.resolve_aliases(a) == param { self.constant(b)? } else { return None };
+        let step = if dfg.resolve_aliases(a) == param { values::constant(self.func, b)? } else { return None };
         if step == 0 {
             return None;
         }
         // The tests that every further round has passed.
         let mut block = Some(latch);
-        while let Some(test) = block.filter(|block| shape.loops.is_in_loop(*block, of)) {
-            if let Some(last) = self.last(shape, of, test, [param, next], first, step) {
+        while let Some(test) = block.filter(|block| self.flow.loops.is_in_loop(*block, of)) {
+            if let Some(last) = self.last(of, test, [param, next], first, step) {
                 let range =
                     Range { low: first.min(last), high: first.max(last), zeros: (first | step).trailing_zeros() };
                 return Some(Counter { range: range.bounded()?, rounds: (last - first) / step + 1 });
             }
-            block = shape.tree.idom(test);
+            block = self.flow.dominators.idom(test);
         }
         None
     }
 
     /// The last value a counter has, if this block lets no further round begin after it.
-    fn last(
-        &self,
-        shape: &Shape,
-        of: Loop,
-        block: Block,
-        [param, next]: [Value; 2],
-        first: i64,
-        step: i64,
-    ) -> Option<i64> {
+    fn last(self, of: Loop, block: Block, [param, next]: [Value; 2], first: i64, step: i64) -> Option<i64> {
         let dfg = &self.func.dfg;
         let InstructionData::Brif { arg, blocks: [yes, no], .. } = dfg.insts[self.func.layout.last_inst(block)?] else {
             return None;
         };
-        let stays = |edge: &BlockCall| shape.loops.is_in_loop(edge.block(&dfg.value_lists), of);
+        let stays = |edge: &BlockCall| self.flow.loops.is_in_loop(edge.block(&dfg.value_lists), of);
         let goes_on = match (stays(&yes), stays(&no)) {
             (true, false) => true,
             (false, true) => false,
             _ => return None,
         };
-        let ValueDef::Result(inst, _) = dfg.value_def(self.condition(arg)) else { return None };
+        let ValueDef::Result(inst, _) = dfg.value_def(values::condition(self.func, arg)) else { return None };
         let InstructionData::IntCompare { cond, args: [value, end], .. } = dfg.insts[inst] else { return None };
-        let (value, end) = (dfg.resolve_aliases(value), self.constant(end)?);
+        let (value, end) = (dfg.resolve_aliases(value), values::constant(self.func, end)?);
         let cond = if goes_on { cond } else { cond.complement() };
         // What the tested value is in the round after which none follows.
         let from = match value {
@@ -219,7 +182,7 @@ impl Emitter<'_> {
     }
 
     /// What a branch gives a block's parameter, if it goes there one way only.
-    fn only_argument(&self, inst: Inst, to: Block, at: usize) -> Option<Value> {
+    fn only_argument(self, inst: Inst, to: Block, at: usize) -> Option<Value> {
         let dfg = &self.func.dfg;
         let all = dfg.insts[inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
         let mut ways = all.iter().filter(|edge| edge.block(&dfg.value_lists) == to);
@@ -227,14 +190,14 @@ impl Emitter<'_> {
         ways.next().is_none().then(|| dfg.resolve_aliases(argument))
     }
 
-    /// Whether an instruction is at the head of a loop that calls nothing, has no loop in it, and surely ends within [`SOON`] rounds.
-    pub(crate) fn ends_soon(&self, inst: Inst) -> bool {
-        let func = self.func;
-        let (Some(shape), Some(header)) = (&self.shape, func.layout.inst_block(inst)) else { return false };
-        let Some(of) = shape.loops.is_loop_header(header) else { return false };
-        let params = 0..func.dfg.block_params(header).len();
-        let counts = |at| self.counter(shape, header, at).is_some_and(|counter| counter.rounds <= SOON);
-        !shape.busy[of] && params.into_iter().any(counts)
+    /// Headers of the loops that call nothing, have no loop in them, and certainly end within [`MAX_ROUNDS_OF_SHORT_LOOP`] rounds.
+    pub(crate) fn short_loops(self) -> HashSet<Block> {
+        let is_short = |header: &Block| {
+            let Some(of) = self.flow.loops.is_loop_header(*header) else { return false };
+            let ends = |at| self.counter(*header, at).is_some_and(|counter| counter.rounds <= MAX_ROUNDS_OF_SHORT_LOOP);
+            !self.flow.busy[of] && (0..self.func.dfg.block_params(*header).len()).any(ends)
+        };
+        self.func.layout.blocks().filter(is_short).collect()
     }
 }
 

@@ -1,27 +1,29 @@
-//! The exact way to the guest's memory: bounds to the byte, any alignment. [`crate::guest::exact`] takes it where its quick test fails.
+//! The slow path to guest memory: bounds to the byte, any alignment. [`super::exact`] takes it where the check of a root fails.
 //!
-//! One function a size, each once in a module: `(instance, address, offset, record)` and, for a store, the value. Outside
+//! One function for each size, each once in a module: `(instance, address, offset, record)` and, for a store, the value. Outside
 //! the memory the record becomes the instance's trap and the thread ends. A load takes the cells its value can
 //! lie in and shifts them together (what follows a memory's last cell can always be read); a store goes byte by byte, since a cell's
 //! other bytes may belong to another thread.
 
 use crate::Memory;
+use crate::analysis::memory_length::LENGTH;
 use crate::print::body::{Body, When};
 use crate::print::gang;
 use crate::print::register::{Class, Operand, Reg};
 use crate::print::trap;
 use gpu_run_abi::Layout;
-use gpu_run_abi::layout::{WORD, field};
+use gpu_run_abi::layout::WORD;
 
+// The `cpu` device knows these functions by `cold_`: it compiles calls of them so that they change no register (docs/ptx.md).
 const SIZES: [u32; 4] = [1, 2, 4, 8];
 const LOADS: [&str; 4] = ["cold_load_1", "cold_load_2", "cold_load_4", "cold_load_8"];
 const STORES: [&str; 4] = ["cold_store_1", "cold_store_2", "cold_store_4", "cold_store_8"];
 
-/// Which of them a module uses.
+/// Which of these functions a module uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cold(u8);
+pub(crate) struct SlowPaths(u8);
 
-impl Cold {
+impl SlowPaths {
     pub(crate) fn load(&mut self, bytes: u32) -> &'static str {
         self.0 |= 1 << index(bytes);
         LOADS[index(bytes)]
@@ -30,8 +32,8 @@ impl Cold {
         self.0 |= 16 << index(bytes);
         STORES[index(bytes)]
     }
-    pub(crate) fn join(self, other: Cold) -> Cold {
-        Cold(self.0 | other.0)
+    pub(crate) fn join(self, other: SlowPaths) -> SlowPaths {
+        SlowPaths(self.0 | other.0)
     }
 
     pub(crate) fn declare(self, out: &mut String) {
@@ -115,7 +117,7 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
     let length = match memory.region {
         0 => {
             let length = body.temp(Class::B32);
-            body.load("ld.global", ".u32", length, INSTANCE, layout.offset(field::MEMORY_BYTES) as i64);
+            body.load("ld.global", ".u32", length, INSTANCE, layout.offset(LENGTH) as i64);
             body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[length.into()]).into()
         }
         _ => Operand::Int(memory.least as i64),

@@ -2,8 +2,8 @@
 //!
 //! It knows PTX's syntax and nothing of CLIF.
 
-use crate::print::register::{Class, Operand, Reg, Registers};
-use crate::print::text::{INDENT, push_address, push_line, push_operand, push_reg, push_unsigned};
+use super::register::{Class, Operand, Reg, Registers};
+use super::text::{INDENT, push_address, push_line, push_operand, push_reg, push_unsigned};
 
 /// A place to branch to. The letter says what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,15 @@ pub(crate) struct Body {
     pub(crate) out: String,
     pub(crate) regs: Registers,
     locals: u32,
+    /// Paths that are seldom taken, placed behind the last block.
+    tail: String,
+    /// Room for text out of line, to be used again.
+    aside: String,
 }
+
+/// The text that [`Body::begin_out_of_line`] put aside.
+#[must_use]
+pub(crate) struct Inline(String);
 
 impl Body {
     /// One instruction: `name suffix operands;`.
@@ -147,6 +155,24 @@ impl Body {
                 [low.into(), high.into()]
             }
         }
+    }
+
+    /// From here to [`Body::end_out_of_line`], text goes behind the last block. The two may be nested.
+    pub(crate) fn begin_out_of_line(&mut self) -> Inline {
+        let aside = std::mem::take(&mut self.aside);
+        Inline(std::mem::replace(&mut self.out, aside))
+    }
+
+    pub(crate) fn end_out_of_line(&mut self, Inline(inline): Inline) {
+        self.aside = std::mem::replace(&mut self.out, inline);
+        self.tail.push_str(&self.aside);
+        self.aside.clear();
+    }
+
+    /// Puts the text that was written out of line behind the last block.
+    pub(crate) fn push_tail(&mut self) {
+        self.out.push_str(&self.tail);
+        self.tail.clear();
     }
 
     pub(crate) fn local(&mut self) -> Label {

@@ -1,19 +1,26 @@
 //! Control flow: jumps, branches, tables, and the moves on the edges between blocks.
 
+use super::Printer;
+use super::body::{Label, When};
+use super::operand::Truth;
+use super::register::{Class, Operand, Reg, plain};
 use crate::analysis::branch_table::{self, Test};
 use crate::analysis::moves::{self, Source, Step};
-use crate::function::Emitter;
-use crate::print::body::{Label, When};
-use crate::print::operand::Truth;
-use crate::print::register::{Class, Operand, Reg, plain};
 use cranelift_codegen::ir::{self, Block, BlockCall, Value, ValueDef};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-impl Emitter<'_> {
+/// Buffers of the moves on an edge, kept from one edge to the next.
+#[derive(Debug, Default)]
+pub(crate) struct EdgeBuffers {
+    sources: Vec<Source>,
+    steps: Vec<Step>,
+}
+
+impl Printer<'_> {
     /// `bra`, or nothing where the block is printed next anyway.
     fn go_to(&mut self, block: Block) {
-        if self.next != Some(block) {
+        if self.block.next != Some(block) {
             self.body.branch(Label::Block(block.as_u32()));
         }
     }
@@ -33,7 +40,7 @@ impl Emitter<'_> {
 
     /// Assigns the target's parameters, all at once.
     fn moves(&mut self, edge: &BlockCall) {
-        if !self.vectors.is_empty() {
+        if !self.operands.vectors.is_empty() {
             return self.moves_of_registers(edge);
         }
         let dfg = &self.func.dfg;
@@ -41,8 +48,8 @@ impl Emitter<'_> {
         let args: SmallVec<[Value; 16]> =
             edge.args(&dfg.value_lists).filter_map(|a| a.as_value()).map(|v| dfg.resolve_aliases(v)).collect();
         let params = dfg.block_params(target);
-        let mut sources = std::mem::take(&mut self.sources);
-        let mut steps = std::mem::take(&mut self.steps);
+        let mut sources = std::mem::take(&mut self.edges.sources);
+        let mut steps = std::mem::take(&mut self.edges.steps);
         sources.clear();
         sources.extend(args.iter().enumerate().map(|(i, &arg)| match dfg.value_def(arg) {
             ValueDef::Param(block, j) if block == target && j == i => Source::Itself,
@@ -53,17 +60,17 @@ impl Emitter<'_> {
         let mut aside = Operand::Int(0);
         for step in &steps {
             match *step {
-                Step::Move(i) => self.assign_parameter(params[i], self.values[args[i]]),
+                Step::Move(i) => self.assign_parameter(params[i], self.operands.scalars[args[i]]),
                 Step::Save(i) => {
                     let ty = self.ty(params[i]);
                     let class = Class::of(ty).unwrap_or(Class::B32);
-                    aside = self.body.op_to_temp(class, "mov", plain(ty), &[self.values[params[i]]]).into();
+                    aside = self.body.op_to_temp(class, "mov", plain(ty), &[self.operands.scalars[params[i]]]).into();
                 }
                 Step::Restore(i) => self.assign_parameter(params[i], aside),
             }
         }
-        self.sources = sources;
-        self.steps = steps;
+        self.edges.sources = sources;
+        self.edges.steps = steps;
     }
 
     /// The same where vectors are about, whose words other values may be names of: what counts are registers.
@@ -104,7 +111,7 @@ impl Emitter<'_> {
     }
 
     fn assign_parameter(&mut self, param: Value, value: Operand) {
-        if let Some(register) = self.values[param].register() {
+        if let Some(register) = self.operands.scalars[param].register() {
             self.assign_register(register, plain(self.ty(param)), value);
         }
     }
@@ -135,7 +142,9 @@ impl Emitter<'_> {
         let (yes_label, no_label) = (label(self, &yes), label(self, &no));
         match (self.has_moves(&yes), self.has_moves(&no)) {
             (false, false) if yes_label == no_label => self.go_to(self.target(&yes)),
-            (false, false) if self.next == Some(self.target(&yes)) => self.body.branch_if(p, When::False, no_label),
+            (false, false) if self.block.next == Some(self.target(&yes)) => {
+                self.body.branch_if(p, When::False, no_label)
+            }
             (false, _) => {
                 self.body.branch_if(p, When::True, yes_label);
                 self.jump(&no);
@@ -145,8 +154,11 @@ impl Emitter<'_> {
                 self.jump(&yes);
             }
             (true, true) => {
-                let (when, far, near) =
-                    if self.next == Some(self.target(&no)) { (When::False, no, yes) } else { (When::True, yes, no) };
+                let (when, far, near) = if self.block.next == Some(self.target(&no)) {
+                    (When::False, no, yes)
+                } else {
+                    (When::True, yes, no)
+                };
                 let edge = self.body.local();
                 self.body.branch_if(p, when, edge);
                 self.moves(&near);
@@ -214,7 +226,7 @@ impl Emitter<'_> {
         let Label::Local(number) = self.body.local() else { return };
         let name = |out: &mut String| {
             out.push_str("$T");
-            crate::print::text::push_unsigned(out, u64::from(number));
+            super::text::push_unsigned(out, u64::from(number));
         };
         name(&mut self.body.out);
         self.body.out.push_str(": .branchtargets ");

@@ -1,61 +1,36 @@
-//! Division and square root of f64 without a branch: for batches, where an instance that must be run again can be.
+//! Division and square root of f64 without a branch, for speculative builds.
 //!
-//! A GPU has neither. Its assembler makes them of an approximation, some multiplications that double the bits that are right, and a call for operands at the
-//! edges of what an exponent can be. Such calls are hardly ever taken, but nothing is moved past them, so that what could be computed side by side is
-//! computed one after the other. Here are the same multiplications without the call: where an operand is at an edge, the instance
-//! ends without a word, and the exact build runs it again.
+//! A GPU has neither. Its assembler makes them of an approximation, some multiplications that double the bits that are right, and a call
+//! for operands at the edges of what an exponent can be. Such calls are hardly ever taken, but nothing is moved past them, so that what
+//! could be computed side by side is computed one after the other. Here are the same multiplications without the call: where an operand
+//! is at an edge, the instance stops, and the host reruns it with the exact build.
 //!
-//! The tests of a block are one predicate, looked at once, before the block is left or calls anyone. What was computed until then may be wrong, and goes nowhere: memory is the
-//! instance's, and begins anew with it.
+//! The tests of a block are one predicate, looked at once, before the block is left or calls anyone. What was computed until then may be
+//! wrong, and goes nowhere: memory is the instance's, and begins anew with its rerun.
 
-use crate::Checks;
+use super::Printer;
+use super::body::When;
+use super::integer::{one, two};
+use super::register::{Class, Operand, Reg};
 use crate::Error;
-use crate::function::Emitter;
-use crate::print::body::When;
-use crate::print::integer::{one, two};
-use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Inst, types};
 
 type Done = Result<(), Error>;
 
 /// Operands lie between 2^-500 and 2^500, so that no quotient and nothing on the way to it is at an edge. As an exponent's field.
-const LEAST: u32 = 1023 - 500;
-const SPAN: u32 = 1000;
+const MIN_EXPONENT: u32 = 1023 - 500;
+const EXPONENTS: u32 = 1000;
 /// Where the exponent begins in the high word.
-const EXPONENT: u32 = 20;
-/// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too small by. From below, the steps end at 1 for
-/// the inverse of the number before 1, and that is one too few.
+const EXPONENT_BIT: u32 = 20;
+/// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too small by. From
+/// below, the steps end at 1 for the inverse of the number before 1, and that is one too few.
 const MARGIN: i64 = 4;
 
-impl Emitter<'_> {
-    /// Whether this division or root has a quick form in this build.
-    pub(crate) fn is_quick(&self, inst: Inst) -> bool {
-        let dfg = &self.func.dfg;
-        let is_plain = |operand| !matches!(operand, Operand::F64(bits) if !is_inside(bits));
-        self.symbols.checks() == Checks::Fast
-            && dfg.ctrl_typevar(inst) == types::F64
-            && dfg.inst_args(inst).iter().all(|arg| is_plain(self.value(*arg)))
-    }
-
-    /// What this block has computed is right only if this holds.
-    fn provide(&mut self, holds: Reg) {
-        self.here.provided = Some(match self.here.provided {
-            Some(before) => self.body.op_to_temp(Class::Pred, "and", ".pred", &[before.into(), holds.into()]),
-            None => holds,
-        });
-    }
-
-    /// Ends the instance if something that this block has computed is wrong.
-    pub(crate) fn end_if_wrong(&mut self) {
-        if let Some(right) = self.here.provided.take() {
-            self.body.exit_if(right, When::False);
-        }
-    }
-
+impl Printer<'_> {
     /// Whether a number is between the edges, by a word that has its exponent from bit `at` on and its sign, if any, above.
     fn inside(&mut self, word: Operand, at: u32) -> Reg {
-        let above = self.word("sub", ".u32", &[word, i64::from((LEAST << at) as i32).into()]);
-        let span = i64::from((SPAN << at) as i32).into();
+        let above = self.word("sub", ".u32", &[word, i64::from((MIN_EXPONENT << at) as i32).into()]);
+        let span = i64::from((EXPONENTS << at) as i32).into();
         self.body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[above.into(), span])
     }
 
@@ -93,13 +68,37 @@ impl Emitter<'_> {
     }
 }
 
+/// Whether this division or root has such a form in this build.
+pub(crate) fn is_branchless(e: &Printer<'_>, inst: Inst) -> bool {
+    let dfg = &e.func.dfg;
+    let is_plain = |operand| !matches!(operand, Operand::F64(bits) if !is_inside(bits));
+    e.program.is_speculative()
+        && dfg.ctrl_typevar(inst) == types::F64
+        && dfg.inst_args(inst).iter().all(|arg| is_plain(e.value(*arg)))
+}
+
+/// What this block has computed is right only if this holds.
+fn provide(e: &mut Printer<'_>, holds: Reg) {
+    e.block.provided = Some(match e.block.provided {
+        Some(before) => e.body.op_to_temp(Class::Pred, "and", ".pred", &[before.into(), holds.into()]),
+        None => holds,
+    });
+}
+
+/// Stops the instance if something that this block has computed is wrong.
+pub(crate) fn stop_if_wrong(e: &mut Printer<'_>) {
+    if let Some(right) = e.block.provided.take() {
+        e.body.exit_if(right, When::False);
+    }
+}
+
 fn is_inside(bits: u64) -> bool {
-    (LEAST..LEAST + SPAN).contains(&((bits >> (32 + EXPONENT)) as u32 & 0x7ff))
+    (MIN_EXPONENT..MIN_EXPONENT + EXPONENTS).contains(&((bits >> (32 + EXPONENT_BIT)) as u32 & 0x7ff))
 }
 
 const ONE: Operand = Operand::F64(1.0f64.to_bits());
 
-pub(crate) fn divide(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn divide(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
     let (a, b) = (e.value(a), e.value(b));
     let is_constant = !matches!(a, Operand::Reg(_));
@@ -107,15 +106,15 @@ pub(crate) fn divide(e: &mut Emitter<'_>, inst: Inst) -> Done {
         // Nothing divided by something is nothing, which the steps below say, too, but for the sign.
         let [low, high] = e.body.unpack(a);
         let magnitude = e.magnitude(high);
-        let (inside, nothing) = (e.inside(magnitude, EXPONENT + 1), e.is_nothing(low, magnitude));
+        let (inside, nothing) = (e.inside(magnitude, EXPONENT_BIT + 1), e.is_nothing(low, magnitude));
         let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
-        e.provide(holds);
+        provide(e, holds);
     }
     if let Operand::Reg(_) = b {
         let [_, high] = e.body.unpack(b);
         let magnitude = e.magnitude(high);
-        let holds = e.inside(magnitude, EXPONENT + 1);
-        e.provide(holds);
+        let holds = e.inside(magnitude, EXPONENT_BIT + 1);
+        provide(e, holds);
     }
     let (a, b) = (e.load_operand(a, types::F64), e.load_operand(b, types::F64));
     // 1 / b: 20 bits, 60, all.
@@ -139,15 +138,15 @@ pub(crate) fn divide(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn square_root(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn square_root(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let x = e.in_register(x);
     let [low, high] = e.body.unpack(x.into());
     let magnitude = e.magnitude(high);
     // With its sign, what is below 0 is outside.
-    let (inside, nothing) = (e.inside(high, EXPONENT), e.is_nothing(low, magnitude));
+    let (inside, nothing) = (e.inside(high, EXPONENT_BIT), e.is_nothing(low, magnitude));
     let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
-    e.provide(holds);
+    provide(e, holds);
     // 1 / root: 20 bits, then all but the last few.
     let about = e.double("rsqrt.approx.ftz", &[x.into()]);
     let square = e.double("mul.rn", &[about.into(), about.into()]);
@@ -159,7 +158,7 @@ pub(crate) fn square_root(e: &mut Emitter<'_>, inst: Inst) -> Done {
     let inverse = e.fma(by, part, about);
     // The root, and what its square misses, which is exact.
     let root = e.double("mul.rn", &[x.into(), inverse.into()]);
-    let halved = e.with_high(inverse, |e, high| e.word("sub", ".u32", &[high, (1i64 << EXPONENT).into()]));
+    let halved = e.with_high(inverse, |e, high| e.word("sub", ".u32", &[high, (1i64 << EXPONENT_BIT).into()]));
     let minus = e.double("neg", &[root.into()]);
     let rest = e.fma(minus, root, x);
     let rounded = e.fma(rest, halved, root);

@@ -2,22 +2,22 @@
 //!
 //! Sign operations work on the bits: PTX's `neg` and `abs` may change a NaN, wasm's and CLIF's must not.
 
+use super::Printer;
+use super::integer::{one, two};
+use super::register::{Class, Operand, float, plain};
 use crate::Error;
-use crate::function::Emitter;
-use crate::print::integer::{one, two};
-use crate::print::register::{Class, Operand, float, plain};
 use cranelift_codegen::ir::{Inst, Opcode, Type, types};
 
 type Done = Result<(), Error>;
 
-pub(crate) fn negate(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn negate(e: &mut Printer<'_>, inst: Inst) -> Done {
     change_sign(e, inst, "xor", i64::from(i32::MIN), i64::MIN)
 }
-pub(crate) fn absolute(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn absolute(e: &mut Printer<'_>, inst: Inst) -> Done {
     change_sign(e, inst, "and", i64::from(i32::MAX), i64::MAX)
 }
 
-fn change_sign(e: &mut Emitter<'_>, inst: Inst, name: &str, mask32: i64, mask64: i64) -> Done {
+fn change_sign(e: &mut Printer<'_>, inst: Inst, name: &str, mask32: i64, mask64: i64) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let operand = e.in_register(x);
     let (class, suffix, mask) =
@@ -29,22 +29,22 @@ fn change_sign(e: &mut Emitter<'_>, inst: Inst, name: &str, mask32: i64, mask64:
 }
 
 /// CLIF's magnitude comes first, PTX's sign does.
-pub(crate) fn copy_sign(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn copy_sign(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [magnitude, sign]) = (e.result(inst)?, two(e, inst)?);
     let suffix = float(e.ty(magnitude));
     e.body.op("copysign", suffix, &[result.into(), e.value(sign), e.value(magnitude)]);
     Ok(())
 }
 
-pub(crate) fn minimum(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn minimum(e: &mut Printer<'_>, inst: Inst) -> Done {
     extremum(e, inst, "min")
 }
-pub(crate) fn maximum(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn maximum(e: &mut Printer<'_>, inst: Inst) -> Done {
     extremum(e, inst, "max")
 }
 
 /// PTX's `min` ignores a NaN that CLIF's passes on: where there is one, the sum takes the result's place, a NaN too.
-fn extremum(e: &mut Emitter<'_>, inst: Inst, name: &str) -> Done {
+fn extremum(e: &mut Printer<'_>, inst: Inst, name: &str) -> Done {
     let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(a);
     let (suffix, class) = (float(ty), float_class(ty));
@@ -60,14 +60,14 @@ fn float_class(ty: Type) -> Class {
     if ty == types::F64 { Class::F64 } else { Class::F32 }
 }
 
-pub(crate) fn promote(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn promote(e: &mut Printer<'_>, inst: Inst) -> Done {
     convert(e, inst, "cvt.f64.f32")
 }
-pub(crate) fn demote(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn demote(e: &mut Printer<'_>, inst: Inst) -> Done {
     convert(e, inst, "cvt.rn.f32.f64")
 }
 
-fn convert(e: &mut Emitter<'_>, inst: Inst, name: &str) -> Done {
+fn convert(e: &mut Printer<'_>, inst: Inst, name: &str) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let operand = e.in_register(x);
     e.body.op(name, "", &[result.into(), operand.into()]);
@@ -75,7 +75,7 @@ fn convert(e: &mut Emitter<'_>, inst: Inst, name: &str) -> Done {
 }
 
 #[rustfmt::skip]
-pub(crate) fn from_int(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn from_int(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let (to, ty) = (e.func.dfg.ctrl_typevar(inst), e.ty(x));
     let is_signed = e.func.dfg.insts[inst].opcode() == Opcode::FcvtFromSint;
@@ -112,7 +112,7 @@ fn truncation(to: Type, is_signed: bool, from: Type) -> &'static str {
 }
 
 /// The range was checked by explicit traps before.
-pub(crate) fn to_int(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn to_int(e: &mut Printer<'_>, inst: Inst) -> Done {
     let x = one(e, inst)?;
     let is_signed = e.func.dfg.insts[inst].opcode() == Opcode::FcvtToSint;
     let name = truncation(e.func.dfg.ctrl_typevar(inst), is_signed, e.ty(x));
@@ -120,7 +120,7 @@ pub(crate) fn to_int(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 /// PTX's conversions saturate. NaN becomes 0 only from f32 to 32 bits: the others give their type's lowest or highest bit.
-pub(crate) fn to_int_saturating(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn to_int_saturating(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let (to, from) = (e.func.dfg.ctrl_typevar(inst), e.ty(x));
     let is_signed = e.func.dfg.insts[inst].opcode() == Opcode::FcvtToSintSat;
@@ -132,7 +132,7 @@ pub(crate) fn to_int_saturating(e: &mut Emitter<'_>, inst: Inst) -> Done {
         let (low, high) = to.bounds(is_signed);
         let (low, high) = (low as u64 as i64, high as u64 as i64);
         if is_signed {
-            let low = crate::print::operand::sign_extend(low, to);
+            let low = crate::analysis::values::sign_extend(low, to);
             number = e.body.op_to_temp(class, "max", ".s32", &[number.into(), low.into()]);
             number = e.body.op_to_temp(class, "min", ".s32", &[number.into(), high.into()]);
         } else {
@@ -149,7 +149,7 @@ pub(crate) fn to_int_saturating(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 /// The same bits in a register of another class.
-pub(crate) fn bitcast(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn bitcast(e: &mut Printer<'_>, inst: Inst) -> Done {
     let x = one(e, inst)?;
     if e.ty(x).is_vector() {
         return Ok(()); // the same registers

@@ -3,10 +3,10 @@
 //! A thread that traps leaves its record where the first one counts, tells its workgroup by a word of shared memory and all others by the stop word, and exits. Threads that
 //! have exited are not waited for at a barrier; who comes through one looks at the word before it waits, so that the look costs nothing.
 
+use super::Printer;
+use super::body::{Body, When};
+use super::register::{Class, Operand, Reg};
 use crate::Error;
-use crate::function::Emitter;
-use crate::print::body::{Body, When};
-use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::gang::{WORKGROUP_BYTES, offset};
@@ -22,7 +22,7 @@ pub(crate) fn declare(out: &mut String) {
     out.push_str(".shared .align 16 .b8 ");
     out.push_str(WORKGROUP);
     out.push('[');
-    crate::print::text::push_unsigned(out, WORKGROUP_BYTES);
+    super::text::push_unsigned(out, WORKGROUP_BYTES);
     out.push_str("];\n.shared .align 4 .b8 ");
     out.push_str(TRAPPED);
     out.push_str("[4];\n");
@@ -46,7 +46,7 @@ pub(crate) fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
     body.begin("atom.relaxed.gpu.global.cas", ".b64");
     body.operand(found);
     body.out.push_str(", ");
-    crate::print::text::push_address(&mut body.out, region, offset::TRAP as i64);
+    super::text::push_address(&mut body.out, region, offset::TRAP as i64);
     body.out.push_str(", 0, ");
     body.operand(record);
     body.end();
@@ -70,7 +70,7 @@ fn shared_store(body: &mut Body, name: &str, value: Operand) {
 }
 
 /// The address of a byte of the workgroup's memory.
-fn workgroup(e: &mut Emitter<'_>, at: ir::Value) -> (Reg, i64) {
+fn workgroup(e: &mut Printer<'_>, at: ir::Value) -> (Reg, i64) {
     let base = e.body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(WORKGROUP)]);
     if let Some(constant) = e.constant(at) {
         return (base, i64::from(constant as u32));
@@ -80,7 +80,7 @@ fn workgroup(e: &mut Emitter<'_>, at: ir::Value) -> (Reg, i64) {
     (e.body.op_to_temp(Class::B64, "add", ".u64", &[base.into(), wide.into()]), 0)
 }
 
-pub(crate) fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -> Result<(), Error> {
+pub(crate) fn intrinsic(e: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Result<(), Error> {
     let args = e.func.dfg.inst_args(inst);
     match (intrinsic, args) {
         (Intrinsic::GangBarrier, []) => barrier(e, inst),
@@ -113,7 +113,7 @@ pub(crate) fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -
             e.body.begin("atom.relaxed.cta.shared.add", ".u32");
             e.body.operand(result);
             e.body.out.push_str(", ");
-            crate::print::text::push_address(&mut e.body.out, base, offset);
+            super::text::push_address(&mut e.body.out, base, offset);
             e.body.out.push_str(", ");
             e.body.operand(value);
             e.body.end();
@@ -132,14 +132,14 @@ pub(crate) fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -
             e.body.begin("ld.relaxed.sys.global.v2", ".u64");
             pair(e, &results);
             e.body.out.push_str(", ");
-            crate::print::text::push_address(&mut e.body.out, place.base, place.offset);
+            super::text::push_address(&mut e.body.out, place.base, place.offset);
             e.body.end();
             Ok(())
         }
         (Intrinsic::BusPut2, [at, values @ ..]) => {
             let place = e.place(*at, 0);
             e.body.begin("st.relaxed.sys.global.v2", ".u64");
-            crate::print::text::push_address(&mut e.body.out, place.base, place.offset);
+            super::text::push_address(&mut e.body.out, place.base, place.offset);
             e.body.out.push_str(", ");
             pair(e, values);
             e.body.end();
@@ -150,7 +150,7 @@ pub(crate) fn intrinsic(e: &mut Emitter<'_>, intrinsic: Intrinsic, inst: Inst) -
 }
 
 /// `{%d1, %d2}`
-fn pair(e: &mut Emitter<'_>, values: &[ir::Value]) {
+fn pair(e: &mut Printer<'_>, values: &[ir::Value]) {
     for (i, value) in values.iter().enumerate() {
         e.body.out.push_str(if i == 0 { "{" } else { ", " });
         let operand = e.number(*value);
@@ -159,14 +159,14 @@ fn pair(e: &mut Emitter<'_>, values: &[ir::Value]) {
     e.body.out.push('}');
 }
 
-fn bus_store(e: &mut Emitter<'_>, st: &str, at: ir::Value, value: ir::Value) -> Result<(), Error> {
+fn bus_store(e: &mut Printer<'_>, st: &str, at: ir::Value, value: ir::Value) -> Result<(), Error> {
     let (place, value) = (e.place(at, 0), e.number(value));
     e.body.store(st, ".u64", place.base, place.offset, value);
     Ok(())
 }
 
 fn shuffle(
-    e: &mut Emitter<'_>,
+    e: &mut Printer<'_>,
     inst: Inst,
     name: &str,
     value: ir::Value,
@@ -179,7 +179,7 @@ fn shuffle(
 }
 
 /// Not `bar.sync`, which takes the lanes of a warp to be in step: nothing promises that they are.
-fn barrier(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+fn barrier(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let trapped = e.body.temp(Class::B32);
     e.body.begin("ld.volatile.shared", ".u32");
     e.body.operand(trapped);
@@ -191,7 +191,7 @@ fn barrier(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
     stop_if(e, inst, trapped)
 }
 
-fn sleep(e: &mut Emitter<'_>, inst: Inst, nanoseconds: ir::Value, stop: ir::Value) -> Result<(), Error> {
+fn sleep(e: &mut Printer<'_>, inst: Inst, nanoseconds: ir::Value, stop: ir::Value) -> Result<(), Error> {
     let (nanoseconds, stop) = (e.number(nanoseconds), e.place(stop, 0));
     let word = e.body.temp(Class::B32);
     e.body.load("ld.relaxed.gpu.global", ".u32", word, stop.base, stop.offset);
@@ -199,7 +199,7 @@ fn sleep(e: &mut Emitter<'_>, inst: Inst, nanoseconds: ir::Value, stop: ir::Valu
     stop_if(e, inst, word)
 }
 
-fn stop_if(e: &mut Emitter<'_>, inst: Inst, word: Reg) -> Result<(), Error> {
+fn stop_if(e: &mut Printer<'_>, inst: Inst, word: Reg) -> Result<(), Error> {
     let ends = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
     e.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)
 }

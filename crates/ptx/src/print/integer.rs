@@ -3,29 +3,30 @@
 //! i8 and i16 are computed in 32 bits. PTX's shifts clamp an amount that is too large where CLIF's wrap; the rotates use
 //! that clamping: a shift by the full width gives 0.
 
+use super::Printer;
+use super::body::When;
+use super::register::{Class, Operand, Reg, bits, signed, unsigned};
 use crate::Error;
-use crate::function::Emitter;
-use crate::print::body::When;
-use crate::print::register::{Class, Operand, Reg, bits, signed, unsigned};
+use crate::analysis::values;
 use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, Type, Value, types};
 
 type Done = Result<(), Error>;
 
 // ---- an instruction's operands ----
 
-pub(crate) fn one(e: &Emitter<'_>, inst: Inst) -> Result<Value, Error> {
+pub(crate) fn one(e: &Printer<'_>, inst: Inst) -> Result<Value, Error> {
     match *e.func.dfg.inst_args(inst) {
         [a] => Ok(a),
         _ => Err(e.unsupported(inst)),
     }
 }
-pub(crate) fn two(e: &Emitter<'_>, inst: Inst) -> Result<[Value; 2], Error> {
+pub(crate) fn two(e: &Printer<'_>, inst: Inst) -> Result<[Value; 2], Error> {
     match *e.func.dfg.inst_args(inst) {
         [a, b] => Ok([a, b]),
         _ => Err(e.unsupported(inst)),
     }
 }
-pub(crate) fn three(e: &Emitter<'_>, inst: Inst) -> Result<[Value; 3], Error> {
+pub(crate) fn three(e: &Printer<'_>, inst: Inst) -> Result<[Value; 3], Error> {
     match *e.func.dfg.inst_args(inst) {
         [a, b, c] => Ok([a, b, c]),
         _ => Err(e.unsupported(inst)),
@@ -43,7 +44,7 @@ fn width(ty: Type) -> i64 {
 
 // ---- arithmetic ----
 
-pub(crate) fn multiply_high(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn multiply_high(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(a);
     let is_signed = e.func.dfg.insts[inst].opcode() == Opcode::Smulhi;
@@ -59,22 +60,22 @@ pub(crate) fn multiply_high(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn udiv(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn udiv(e: &mut Printer<'_>, inst: Inst) -> Done {
     divide(e, inst, "div", false)
 }
-pub(crate) fn urem(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn urem(e: &mut Printer<'_>, inst: Inst) -> Done {
     divide(e, inst, "rem", false)
 }
-pub(crate) fn sdiv(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn sdiv(e: &mut Printer<'_>, inst: Inst) -> Done {
     divide(e, inst, "div", true)
 }
-pub(crate) fn srem(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn srem(e: &mut Printer<'_>, inst: Inst) -> Done {
     divide(e, inst, "rem", true)
 }
 
 /// CLIF's division traps, PTX's gives some number. A front end that wants its own order of checks puts a `trapz` of the
 /// divisor before the division in the same block, and is then taken to have checked the overflow too.
-fn divide(e: &mut Emitter<'_>, inst: Inst, name: &str, is_signed: bool) -> Done {
+fn divide(e: &mut Printer<'_>, inst: Inst, name: &str, is_signed: bool) -> Done {
     let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(a);
     let divisor = e.constant(b);
@@ -101,13 +102,14 @@ fn divide(e: &mut Emitter<'_>, inst: Inst, name: &str, is_signed: bool) -> Done 
 }
 
 /// Whether a `trapz` of this block, or what the value is made of, says that it is not 0.
-fn is_nonzero(e: &Emitter<'_>, value: Value) -> bool {
-    let value = e.condition(value);
-    if e.here.nonzero.contains(&value) {
+fn is_nonzero(e: &Printer<'_>, value: Value) -> bool {
+    let value = values::condition(e.func, value);
+    if e.block.nonzero.contains(&value) {
         return true;
     }
     let Some(inst) = e.func.dfg.value_def(value).inst() else { return false };
-    let arm = |v: Value| e.here.nonzero.contains(&e.condition(v)) || e.constant(v).is_some_and(|c| c != 0);
+    let arm =
+        |v: Value| e.block.nonzero.contains(&values::condition(e.func, v)) || e.constant(v).is_some_and(|c| c != 0);
     match e.func.dfg.insts[inst] {
         InstructionData::Ternary { opcode: Opcode::Select, args: [_, yes, no] } => arm(yes) && arm(no),
         _ => false,
@@ -115,7 +117,7 @@ fn is_nonzero(e: &Emitter<'_>, value: Value) -> bool {
 }
 
 /// `uadd_overflow_trap`: the sum is smaller than an operand where it wrapped.
-pub(crate) fn add_or_trap(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn add_or_trap(e: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::IntAddTrap { args: [a, b], code, .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
@@ -132,7 +134,7 @@ pub(crate) fn add_or_trap(e: &mut Emitter<'_>, inst: Inst) -> Done {
 // ---- bits ----
 
 /// `(x & c) | (y & !c)`, in three instructions: `y ^ (c & (x ^ y))`.
-pub(crate) fn bitselect(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn bitselect(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [c, x, y]) = (e.result(inst)?, three(e, inst)?);
     let ty = e.ty(x);
     if !ty.is_int() {
@@ -145,8 +147,8 @@ pub(crate) fn bitselect(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn bmask(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    use crate::print::operand::Truth;
+pub(crate) fn bmask(e: &mut Printer<'_>, inst: Inst) -> Done {
+    use super::operand::Truth;
     let (result, arg) = (e.result(inst)?, one(e, inst)?);
     let ty = e.func.dfg.ctrl_typevar(inst);
     match e.truth(arg) {
@@ -158,7 +160,7 @@ pub(crate) fn bmask(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 /// A shift's amount modulo the width, in 32 bits.
-fn amount(e: &mut Emitter<'_>, value: Value, ty: Type) -> Operand {
+fn amount(e: &mut Printer<'_>, value: Value, ty: Type) -> Operand {
     let mask = width(ty) - 1;
     if let Some(n) = e.constant(value) {
         return (n & mask).into();
@@ -168,7 +170,7 @@ fn amount(e: &mut Emitter<'_>, value: Value, ty: Type) -> Operand {
 }
 
 /// The value's low 32 bits.
-pub(crate) fn low_word(e: &mut Emitter<'_>, value: Value) -> Operand {
+pub(crate) fn low_word(e: &mut Printer<'_>, value: Value) -> Operand {
     match e.number(value) {
         Operand::Int(n) => i64::from(n as i32).into(),
         operand if e.ty(value) == types::I64 => e.body.op_to_temp(Class::B32, "cvt", ".u32.u64", &[operand]).into(),
@@ -177,7 +179,7 @@ pub(crate) fn low_word(e: &mut Emitter<'_>, value: Value) -> Operand {
 }
 
 /// Two halves of 64 bits, and back.
-pub(crate) fn concatenate(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn concatenate(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [low, high]) = (e.result(inst)?, two(e, inst)?);
     if result.class != Class::B64 {
         return Err(e.unsupported(inst));
@@ -187,7 +189,7 @@ pub(crate) fn concatenate(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn split(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn split(e: &mut Printer<'_>, inst: Inst) -> Done {
     let arg = one(e, inst)?;
     let &[low, high] = e.func.dfg.inst_results(inst) else { return Err(e.unsupported(inst)) };
     if e.ty(arg) != types::I64 {
@@ -202,7 +204,7 @@ pub(crate) fn split(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn shift_left(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn shift_left(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [x, n]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(x);
     let (x, n) = (e.number(x), amount(e, n, ty));
@@ -210,7 +212,7 @@ pub(crate) fn shift_left(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn shift_right_unsigned(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn shift_right_unsigned(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [x, n]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(x);
     let (x, n) = (e.zero_extended(x), amount(e, n, ty));
@@ -218,7 +220,7 @@ pub(crate) fn shift_right_unsigned(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn shift_right_signed(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn shift_right_signed(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [x, n]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(x);
     let (x, n) = (e.sign_extended(x), amount(e, n, ty));
@@ -226,15 +228,15 @@ pub(crate) fn shift_right_signed(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn rotate_left(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn rotate_left(e: &mut Printer<'_>, inst: Inst) -> Done {
     rotate(e, inst, "shf.l.wrap", "shl", "shr")
 }
-pub(crate) fn rotate_right(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn rotate_right(e: &mut Printer<'_>, inst: Inst) -> Done {
     rotate(e, inst, "shf.r.wrap", "shr", "shl")
 }
 
 /// 32 bits are one funnel shift; other widths are two shifts that meet, `there` by the amount and `back` by the rest.
-fn rotate(e: &mut Emitter<'_>, inst: Inst, funnel: &str, there: &str, back: &str) -> Done {
+fn rotate(e: &mut Printer<'_>, inst: Inst, funnel: &str, there: &str, back: &str) -> Done {
     let (result, [x, n]) = (e.result(inst)?, two(e, inst)?);
     let ty = e.ty(x);
     if ty == types::I32 {
@@ -255,7 +257,7 @@ fn rotate(e: &mut Emitter<'_>, inst: Inst, funnel: &str, there: &str, back: &str
 }
 
 /// `clz` and `popc` give 32 bits; a count of 64 bits is widened.
-fn count(e: &mut Emitter<'_>, name: &str, ty: Type, operand: Operand, result: Reg) {
+fn count(e: &mut Printer<'_>, name: &str, ty: Type, operand: Operand, result: Reg) {
     let operand = e.load_operand(operand, ty);
     if ty == types::I64 {
         let n = e.body.op_to_temp(Class::B32, name, ".b64", &[operand.into()]);
@@ -265,7 +267,7 @@ fn count(e: &mut Emitter<'_>, name: &str, ty: Type, operand: Operand, result: Re
     }
 }
 
-pub(crate) fn leading_zeros(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn leading_zeros(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let (operand, ty) = (e.zero_extended(x), e.ty(x));
     narrow_count(e, ty, operand, result, 0);
@@ -273,7 +275,7 @@ pub(crate) fn leading_zeros(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 /// Leading zeros of a value that was extended to at least 32 bits, less `fewer`.
-fn narrow_count(e: &mut Emitter<'_>, ty: Type, operand: Operand, result: Reg, fewer: i64) {
+fn narrow_count(e: &mut Printer<'_>, ty: Type, operand: Operand, result: Reg, fewer: i64) {
     let surplus = (32 - width(ty)).max(0) + fewer;
     count(e, "clz", ty, operand, result);
     if surplus > 0 {
@@ -282,7 +284,7 @@ fn narrow_count(e: &mut Emitter<'_>, ty: Type, operand: Operand, result: Reg, fe
 }
 
 /// Bits after the first that equal it: the leading zeros of `x ^ (x >> width - 1)`, less one.
-pub(crate) fn leading_signs(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn leading_signs(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let (operand, ty) = (e.sign_extended(x), e.ty(x));
     let last = if ty == types::I64 { 63 } else { 31 };
@@ -292,7 +294,7 @@ pub(crate) fn leading_signs(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn trailing_zeros(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn trailing_zeros(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let ty = e.ty(x);
     let mut operand = e.in_register(x);
@@ -305,14 +307,14 @@ pub(crate) fn trailing_zeros(e: &mut Emitter<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-pub(crate) fn population(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn population(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let (operand, ty) = (e.zero_extended(x), e.ty(x));
     count(e, "popc", ty, operand, result);
     Ok(())
 }
 
-pub(crate) fn reverse_bits(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn reverse_bits(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let (operand, ty) = (e.in_register(x), e.ty(x));
     if ty.bits() >= 32 {
@@ -325,7 +327,7 @@ pub(crate) fn reverse_bits(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 /// `prmt` picks four bytes of two words: digit `k` of its selector is the source of byte `k`.
-pub(crate) fn swap_bytes(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn swap_bytes(e: &mut Printer<'_>, inst: Inst) -> Done {
     const REVERSE: i64 = 0x0123;
     const SWAP_LOW: i64 = 0x4401;
     let (result, x) = (e.result(inst)?, one(e, inst)?);
@@ -351,14 +353,14 @@ pub(crate) fn swap_bytes(e: &mut Emitter<'_>, inst: Inst) -> Done {
 
 // ---- widths ----
 
-pub(crate) fn extend_unsigned(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn extend_unsigned(e: &mut Printer<'_>, inst: Inst) -> Done {
     extend(e, inst, [".u32.u8", ".u32.u16", ".u64.u8", ".u64.u16", ".u64.u32"])
 }
-pub(crate) fn extend_signed(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn extend_signed(e: &mut Printer<'_>, inst: Inst) -> Done {
     extend(e, inst, [".s32.s8", ".s32.s16", ".s64.s8", ".s64.s16", ".s64.s32"])
 }
 
-fn extend(e: &mut Emitter<'_>, inst: Inst, suffixes: [&str; 5]) -> Done {
+fn extend(e: &mut Printer<'_>, inst: Inst, suffixes: [&str; 5]) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let to = e.func.dfg.ctrl_typevar(inst);
     // A comparison's result is 0 or 1, which either extension keeps.
@@ -381,7 +383,7 @@ fn extend(e: &mut Emitter<'_>, inst: Inst, suffixes: [&str; 5]) -> Done {
     Ok(())
 }
 
-pub(crate) fn reduce(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn reduce(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let operand = e.in_register(x);
     match e.ty(x) {

@@ -1,15 +1,15 @@
-//! Loads, stores and atomics.
+//! Loads and stores by device addresses, which are aligned and checked: one instruction each, the address's sum folded into it.
 //!
-//! Memory is `.global`, but for what is the thread's own. Accesses of the guest are [`crate::guest`]'s; the rest are one instruction each, the
-//! address's sum folded into it.
+//! They go to `.global` memory, but for two kinds of accesses that go to the thread's `.local` memory: those to stack slots, and those to
+//! guest memory where a speculative build keeps it there. Accesses by the guest's own addresses are `guest`'s.
 
-use crate::function::Emitter;
-use crate::print::integer::low_word;
-use crate::print::register::{Class, Operand, Reg, bits};
-use crate::{Atomics, Error};
-use cranelift_codegen::ir::{AtomicRmwOp, Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
+use super::Printer;
+use super::integer::low_word;
+use super::register::{Class, Operand, Reg};
+use crate::Error;
+use crate::analysis::values;
+use cranelift_codegen::ir::{Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
 use gpu_run_abi::intrinsic::region;
-use gpu_run_abi::layout::field;
 
 type Done = Result<(), Error>;
 
@@ -70,18 +70,18 @@ pub(crate) struct Place {
     pub(crate) offset: i64,
 }
 
-impl Emitter<'_> {
+impl Printer<'_> {
     pub(crate) fn place(&mut self, at: Value, offset: i64) -> Place {
-        let (base, offset) = self.address(at, offset);
+        let (base, offset) = values::address(self.func, at, offset);
         Place { base: self.in_register(base), offset }
     }
 
-    /// Whether an access by a device address is to memory of the thread's own: its frame, or the guest's memory where that is.
-    fn is_own(&self, flags: MemFlags) -> bool {
+    /// Whether an access by a device address is to the thread's local memory: its stack slots, or guest memory where that is local.
+    fn is_local(&self, flags: MemFlags) -> bool {
         let regions = &self.func.dfg.alias_regions;
         let is =
             |id| self.func.dfg.mem_flags[flags].alias_region().is_some_and(|region| regions.get(id) == Some(region));
-        is(region::FRAME) || (self.symbols.memory().own && is(region::CELLS))
+        is(region::FRAME) || (self.program.memory.own && is(region::CELLS))
     }
 
     /// An access's flags must not ask for what is not done.
@@ -104,24 +104,19 @@ impl Emitter<'_> {
     }
 }
 
-pub(crate) fn load(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let InstructionData::Load { opcode, arg, flags, offset } = e.func.dfg.insts[inst] else {
+/// What a load instruction loads, and the register it loads it to.
+pub(crate) fn read(e: &Printer<'_>, inst: Inst) -> Result<(Read, Reg), Error> {
+    let InstructionData::Load { opcode, flags, .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
     let result = e.result(inst)?;
-    let read = Read::of(opcode, e.func.dfg.ctrl_typevar(inst));
     e.check_flags(inst, flags)?;
-    if let Some(access) = e.guest_access(inst) {
-        return e.guest_load(inst, read, result, &access);
-    }
-    let place = e.place(arg, offset.into());
-    let ld = if e.is_own(flags) { "ld.local" } else { "ld.global" };
-    e.plain_load(ld, read, result, place);
-    Ok(())
+    Ok((Read::of(opcode, e.func.dfg.ctrl_typevar(inst)), result))
 }
 
-pub(crate) fn store(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let InstructionData::Store { opcode, args: [value, at], flags, offset } = e.func.dfg.insts[inst] else {
+/// What a store instruction stores: the suffix of `st`, and the operand.
+pub(crate) fn written(e: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, Operand), Error> {
+    let InstructionData::Store { opcode, args: [value, _], flags, .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
     let ty = e.ty(value);
@@ -141,19 +136,35 @@ pub(crate) fn store(e: &mut Emitter<'_>, inst: Inst) -> Done {
         (_, 4) => ".u32",
         _ => ".u64",
     };
-    if let Some(access) = e.guest_access(inst) {
-        return e.guest_store(inst, suffix, operand, &access);
-    }
-    let place = e.place(at, offset.into());
-    let st = if e.is_own(flags) { "st.local" } else { "st.global" };
-    e.body.store(st, suffix, place.base, place.offset, operand);
-    // Memory that has grown: what is kept of its length is old.
-    let length = e.symbols.layout().offset(field::MEMORY_BYTES) as i64;
-    if place.offset == length && place.base == e.instance()? { e.fast_length() } else { Ok(()) }
+    Ok((suffix, operand))
 }
 
-/// Where a stack slot is, among the thread's own memory.
-pub(crate) fn own_address(e: &mut Emitter<'_>, inst: Inst) -> Done {
+/// A load by a device address.
+pub(crate) fn load(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let (read, result) = read(e, inst)?;
+    let InstructionData::Load { arg, flags, offset, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let place = e.place(arg, offset.into());
+    let ld = if e.is_local(flags) { "ld.local" } else { "ld.global" };
+    e.plain_load(ld, read, result, place);
+    Ok(())
+}
+
+/// A store by a device address.
+pub(crate) fn store(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let (suffix, operand) = written(e, inst)?;
+    let InstructionData::Store { args: [_, at], flags, offset, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let place = e.place(at, offset.into());
+    let st = if e.is_local(flags) { "st.local" } else { "st.global" };
+    e.body.store(st, suffix, place.base, place.offset, operand);
+    Ok(())
+}
+
+/// The address of a stack slot, in the thread's local memory. `own0` is the name the function's head gives slot 0.
+pub(crate) fn stack_address(e: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::StackAddr { stack_slot, offset, .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
@@ -161,128 +172,11 @@ pub(crate) fn own_address(e: &mut Emitter<'_>, inst: Inst) -> Done {
     e.body.begin("mov", ".u64");
     e.body.operand(result);
     e.body.out.push_str(", own");
-    crate::print::text::push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
+    super::text::push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
     e.body.end();
     match i32::from(offset) {
         0 => {}
         offset => e.body.op("add", ".u64", &[result.into(), result.into(), i64::from(offset).into()]),
     }
-    Ok(())
-}
-
-// ---- atomics: always aligned, the front end traps before ----
-
-/// The suffix of acquiring and releasing accesses.
-fn atomic_suffix(ty: Type) -> Option<&'static str> {
-    match ty {
-        types::I8 => Some(".u8"),
-        types::I16 => Some(".u16"),
-        types::I32 => Some(".u32"),
-        types::I64 => Some(".u64"),
-        _ => None,
-    }
-}
-
-pub(crate) fn atomic_load(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let InstructionData::LoadNoOffset { arg, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
-    };
-    let suffix = atomic_suffix(e.func.dfg.ctrl_typevar(inst)).ok_or_else(|| e.unsupported(inst))?;
-    let result = e.result(inst)?;
-    let place = e.place(arg, 0);
-    let ld = match e.symbols.atomics() {
-        Atomics::System => "ld.acquire.sys.global",
-        Atomics::Device => "ld.acquire.gpu.global",
-        Atomics::Relaxed => "ld.relaxed.gpu.global",
-    };
-    e.body.load(ld, suffix, result, place.base, place.offset);
-    Ok(())
-}
-
-pub(crate) fn atomic_store(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let InstructionData::StoreNoOffset { args: [value, at], .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
-    };
-    let suffix = atomic_suffix(e.ty(value)).ok_or_else(|| e.unsupported(inst))?;
-    let place = e.place(at, 0);
-    let operand = e.number(value);
-    let st = match e.symbols.atomics() {
-        Atomics::System => "st.release.sys.global",
-        Atomics::Device => "st.release.gpu.global",
-        Atomics::Relaxed => "st.relaxed.gpu.global",
-    };
-    e.body.store(st, suffix, place.base, place.offset, operand);
-    Ok(())
-}
-
-#[rustfmt::skip]
-pub(crate) fn atomic_rmw(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let InstructionData::AtomicRmw { args: [at, value], op, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
-    };
-    let is_wide = match e.ty(value) {
-        types::I32 => false,
-        types::I64 => true,
-        _ => return Err(e.unsupported(inst)),
-    };
-    let (narrow, wide) = match op {
-        AtomicRmwOp::Add | AtomicRmwOp::Sub => (".add.u32", ".add.u64"),
-        AtomicRmwOp::And  => (".and.b32", ".and.b64"),
-        AtomicRmwOp::Or   => (".or.b32", ".or.b64"),
-        AtomicRmwOp::Xor  => (".xor.b32", ".xor.b64"),
-        AtomicRmwOp::Xchg => (".exch.b32", ".exch.b64"),
-        AtomicRmwOp::Umin => (".min.u32", ".min.u64"),
-        AtomicRmwOp::Umax => (".max.u32", ".max.u64"),
-        AtomicRmwOp::Smin => (".min.s32", ".min.s64"),
-        AtomicRmwOp::Smax => (".max.s32", ".max.s64"),
-        AtomicRmwOp::Nand => return Err(e.unsupported(inst)),
-    };
-    let result = e.result(inst)?;
-    let place = e.place(at, 0);
-    let operand = match (op, e.number(value)) {
-        (AtomicRmwOp::Sub, Operand::Int(n)) => Operand::Int(n.wrapping_neg()),
-        (AtomicRmwOp::Sub, operand) if is_wide => e.body.op_to_temp(Class::B64, "neg", ".s64", &[operand]).into(),
-        (AtomicRmwOp::Sub, operand) => e.body.op_to_temp(Class::B32, "neg", ".s32", &[operand]).into(),
-        (_, operand) => operand,
-    };
-    atom(e, if is_wide { wide } else { narrow }, result, place, &[operand]);
-    Ok(())
-}
-
-pub(crate) fn atomic_cas(e: &mut Emitter<'_>, inst: Inst) -> Done {
-    let InstructionData::AtomicCas { args: [at, expected, new], .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
-    };
-    let ty = e.ty(new);
-    if ty.bits() < 32 {
-        return Err(e.unsupported(inst));
-    }
-    let result = e.result(inst)?;
-    let place = e.place(at, 0);
-    let (expected, new) = (e.number(expected), e.number(new));
-    atom(e, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, place, &[expected, new]);
-    Ok(())
-}
-
-fn atom(e: &mut Emitter<'_>, suffix: &str, result: Reg, place: Place, operands: &[Operand]) {
-    let name = match e.symbols.atomics() {
-        Atomics::System => "atom.acq_rel.sys.global",
-        Atomics::Device => "atom.acq_rel.gpu.global",
-        Atomics::Relaxed => "atom.relaxed.gpu.global",
-    };
-    e.body.begin(name, suffix);
-    e.body.operand(result);
-    e.body.out.push_str(", ");
-    crate::print::text::push_address(&mut e.body.out, place.base, place.offset);
-    for &operand in operands {
-        e.body.out.push_str(", ");
-        e.body.operand(operand);
-    }
-    e.body.end();
-}
-
-pub(crate) fn fence(e: &mut Emitter<'_>, _: Inst) -> Done {
-    let name = if e.symbols.atomics() == Atomics::System { "fence.sc.sys" } else { "fence.sc.gpu" };
-    e.body.op(name, "", &[]);
     Ok(())
 }

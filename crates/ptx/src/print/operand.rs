@@ -3,10 +3,11 @@
 //! Constants stand for themselves, a sum goes into the address that uses it, a condition is looked up where it was compared.
 //! What an operand position demands (a register, defined upper bits, a predicate) is made here, at the use.
 
+use super::Printer;
+use super::register::{Class, Operand, Reg, plain, unsigned};
 use crate::Error;
-use crate::function::Emitter;
-use crate::print::register::{Class, Operand, Reg, plain, unsigned};
-use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type, Value, types};
+use crate::analysis::values;
+use cranelift_codegen::ir::{Inst, Opcode, Type, Value, types};
 
 /// A condition, as a branch sees it.
 #[derive(Clone, Copy, Debug)]
@@ -16,10 +17,10 @@ pub(crate) enum Truth {
     If(Reg),
 }
 
-impl Emitter<'_> {
+impl Printer<'_> {
     /// The value's operand as it is: perhaps a predicate.
     pub(crate) fn value(&self, value: Value) -> Operand {
-        self.values[self.func.dfg.resolve_aliases(value)]
+        self.operands.scalars[self.func.dfg.resolve_aliases(value)]
     }
 
     pub(crate) fn ty(&self, value: Value) -> Type {
@@ -103,47 +104,12 @@ impl Emitter<'_> {
 
     /// The constant a value is.
     pub(crate) fn constant(&self, value: Value) -> Option<i64> {
-        let dfg = &self.func.dfg;
-        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
-        match dfg.insts[inst] {
-            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => {
-                Some(sign_extend(imm.bits(), dfg.ctrl_typevar(inst)))
-            }
-            _ => None,
-        }
-    }
-
-    /// An address as a base and an offset that PTX's address operand takes (32 bits, signed).
-    pub(crate) fn address(&self, at: Value, offset: i64) -> (Value, i64) {
-        let dfg = &self.func.dfg;
-        let at = dfg.resolve_aliases(at);
-        let Some(inst) = dfg.value_def(at).inst() else { return (at, offset) };
-        if let InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } = dfg.insts[inst] {
-            for (base, constant) in [(a, self.constant(b)), (b, self.constant(a))] {
-                let sum = constant.and_then(|c| c.checked_add(offset)).filter(|&s| i32::try_from(s).is_ok());
-                if let Some(sum) = sum {
-                    return (dfg.resolve_aliases(base), sum);
-                }
-            }
-        }
-        (at, offset)
-    }
-
-    /// What a condition is zero or not zero with: extending does not change that.
-    pub(crate) fn condition(&self, value: Value) -> Value {
-        let dfg = &self.func.dfg;
-        let mut value = dfg.resolve_aliases(value);
-        while let Some(inst) = dfg.value_def(value).inst()
-            && let InstructionData::Unary { opcode: Opcode::Uextend | Opcode::Sextend, arg } = dfg.insts[inst]
-        {
-            value = dfg.resolve_aliases(arg);
-        }
-        value
+        values::constant(self.func, value)
     }
 
     /// A condition in a predicate.
     pub(crate) fn truth(&mut self, value: Value) -> Truth {
-        let value = self.condition(value);
+        let value = values::condition(self.func, value);
         match self.value(value) {
             Operand::Reg(p) if p.class == Class::Pred => Truth::If(p),
             Operand::Int(0) => Truth::Never,
@@ -154,15 +120,5 @@ impl Emitter<'_> {
                 Truth::If(self.body.op_to_temp(Class::Pred, "setp.ne", unsigned(ty), &[number, 0.into()]))
             }
         }
-    }
-}
-
-/// A CLIF immediate of a type: the low bits count, and PTX reads a signed number.
-pub(crate) fn sign_extend(bits: i64, ty: Type) -> i64 {
-    match ty {
-        types::I8 => i64::from(bits as i8),
-        types::I16 => i64::from(bits as i16),
-        types::I32 => i64::from(bits as i32),
-        _ => bits,
     }
 }

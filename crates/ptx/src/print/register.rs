@@ -102,7 +102,7 @@ impl Registers {
     /// The declarations, on one line.
     pub(crate) fn declare(&self, out: &mut String) {
         const NAMES: [&str; 5] = [".b32 %r", ".b64 %d", ".f32 %f", ".f64 %g", ".pred %p"];
-        let mut lead = crate::print::text::INDENT;
+        let mut lead = super::text::INDENT;
         for (name, &count) in NAMES.iter().zip(&self.counts) {
             if count > 0 {
                 out.push_str(lead);
@@ -110,7 +110,7 @@ impl Registers {
                 out.push_str(".reg ");
                 out.push_str(name);
                 out.push('<');
-                crate::print::text::push_unsigned(out, u64::from(count));
+                super::text::push_unsigned(out, u64::from(count));
                 out.push_str(">;");
             }
         }

@@ -2,17 +2,18 @@
 //!
 //! A row says which PTX instruction it is and what it asks of its operands; i8 and i16 live in 32-bit registers whose upper
 //! bits are undefined, so a row that looks at them extends first. What is more than one instruction is a small function in
-//! [`crate::print::integer`], [`crate::print::float`], [`crate::print::vector`], [`crate::print::memory`], [`crate::print::call`] or [`crate::print::trap`].
+//! [`super::integer`], [`super::float`], [`super::vector`], [`super::memory`], [`super::atomic`], [`super::call`] or
+//! [`super::trap`].
 
+use super::Printer;
+use super::operand::Truth;
+use super::register::{Class, Operand, bits, float, plain, signed, unsigned};
+use super::{atomic, call, division, float as f, integer as i, memory as m, trap as t, vector as v};
 use crate::Error;
-use crate::function::Emitter;
-use crate::print::operand::Truth;
-use crate::print::register::{Class, Operand, bits, float, plain, signed, unsigned};
-use crate::print::{call, division, float as f, integer as i, memory as m, trap as t, vector as v};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode};
 
-type Emit = fn(&mut Emitter<'_>, Inst) -> Result<(), Error>;
+type Emit = fn(&mut Printer<'_>, Inst) -> Result<(), Error>;
 
 enum Row {
     /// Two integers; the result's low bits depend on their low bits alone.
@@ -118,11 +119,11 @@ fn row(opcode: Opcode) -> Row {
         Opcode::Load | Opcode::Uload8 | Opcode::Sload8 | Opcode::Uload16 | Opcode::Sload16
             | Opcode::Uload32 | Opcode::Sload32 => Special(m::load),
         Opcode::Store | Opcode::Istore8 | Opcode::Istore16 | Opcode::Istore32 => Special(m::store),
-        Opcode::AtomicLoad  => Special(m::atomic_load),
-        Opcode::AtomicStore => Special(m::atomic_store),
-        Opcode::AtomicRmw   => Special(m::atomic_rmw),
-        Opcode::AtomicCas   => Special(m::atomic_cas),
-        Opcode::Fence       => Special(m::fence),
+        Opcode::AtomicLoad  => Special(atomic::load),
+        Opcode::AtomicStore => Special(atomic::store),
+        Opcode::AtomicRmw   => Special(atomic::read_modify_write),
+        Opcode::AtomicCas   => Special(atomic::compare_and_swap),
+        Opcode::Fence       => Special(atomic::fence),
 
         Opcode::Jump | Opcode::Brif | Opcode::BrTable => Special(branch),
         Opcode::Return => Special(call::return_),
@@ -131,7 +132,7 @@ fn row(opcode: Opcode) -> Row {
         Opcode::FuncAddr => Special(call::address),
         Opcode::SymbolValue => Special(call::symbol_value),
         Opcode::GetStackPointer => Special(call::stack_pointer),
-        Opcode::StackAddr => Special(m::own_address),
+        Opcode::StackAddr => Special(m::stack_address),
         Opcode::Trap | Opcode::Trapz | Opcode::Trapnz => Special(t::trap),
 
         _ => Unsupported,
@@ -139,10 +140,10 @@ fn row(opcode: Opcode) -> Row {
 }
 
 /// Prints one instruction.
-pub(crate) fn emit(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+pub(crate) fn emit(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let data = e.func.dfg.insts[inst];
     if data.opcode().is_terminator() || data.opcode().is_call() {
-        e.end_if_wrong();
+        division::stop_if_wrong(e);
     }
     match row(data.opcode()) {
         Row::Wrapping(name) => binary(e, inst, name, Extension::None),
@@ -182,7 +183,7 @@ enum Extension {
 }
 
 /// `name.u32 result, a, b`, signed where the operands are sign-extended.
-fn binary(e: &mut Emitter<'_>, inst: Inst, name: &str, extension: Extension) -> Result<(), Error> {
+fn binary(e: &mut Printer<'_>, inst: Inst, name: &str, extension: Extension) -> Result<(), Error> {
     let (result, [a, b]) = (e.result(inst)?, i::two(e, inst)?);
     let ty = e.ty(a);
     let (a, b, suffix) = match extension {
@@ -195,7 +196,7 @@ fn binary(e: &mut Emitter<'_>, inst: Inst, name: &str, extension: Extension) -> 
 }
 
 /// An instruction on floats of one type: `name source.type result, operands`.
-fn floats(e: &mut Emitter<'_>, inst: Inst, name: &str, source: &str) -> Result<(), Error> {
+fn floats(e: &mut Printer<'_>, inst: Inst, name: &str, source: &str) -> Result<(), Error> {
     let func = e.func;
     let result = e.result(inst)?;
     let args = func.dfg.inst_args(inst);
@@ -212,16 +213,16 @@ fn floats(e: &mut Emitter<'_>, inst: Inst, name: &str, source: &str) -> Result<(
     Ok(())
 }
 
-fn divide(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
-    if e.is_quick(inst) { division::divide(e, inst) } else { floats(e, inst, "div.rn", "") }
+fn divide(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    if division::is_branchless(e, inst) { division::divide(e, inst) } else { floats(e, inst, "div.rn", "") }
 }
 
-fn square_root(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
-    if e.is_quick(inst) { division::square_root(e, inst) } else { floats(e, inst, "sqrt.rn", "") }
+fn square_root(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    if division::is_branchless(e, inst) { division::square_root(e, inst) } else { floats(e, inst, "sqrt.rn", "") }
 }
 
 #[rustfmt::skip]
-fn icmp(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+fn icmp(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let InstructionData::IntCompare { cond, .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
@@ -242,7 +243,7 @@ fn icmp(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
 }
 
 #[rustfmt::skip]
-fn fcmp(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+fn fcmp(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let InstructionData::FloatCompare { cond, args: [a, b], .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
@@ -269,7 +270,7 @@ fn fcmp(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
     Ok(())
 }
 
-fn select(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+fn select(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let (result, [condition, yes, no]) = (e.result(inst)?, i::three(e, inst)?);
     let suffix = plain(e.ty(yes));
     match e.truth(condition) {
@@ -286,7 +287,7 @@ fn select(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
 }
 
 /// `and`, `or`, `xor`: on predicates where the result is one.
-fn logic(e: &mut Emitter<'_>, inst: Inst, name: &str) -> Result<(), Error> {
+fn logic(e: &mut Printer<'_>, inst: Inst, name: &str) -> Result<(), Error> {
     let (result, [a, b]) = (e.result(inst)?, i::two(e, inst)?);
     if result.class == Class::Pred {
         match e.value(b) {
@@ -301,7 +302,7 @@ fn logic(e: &mut Emitter<'_>, inst: Inst, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn branch(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+fn branch(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     match e.func.dfg.insts[inst] {
         InstructionData::Jump { destination, .. } => e.jump(&destination),
         InstructionData::Brif { arg, blocks, .. } => e.branch(arg, blocks),

@@ -1,6 +1,6 @@
 //! Text, written without allocating: one `String` for each function, numbers by hand.
 
-use crate::print::register::{Class, Operand, Reg};
+use super::register::{Class, Operand, Reg};
 
 /// What all lines of a body begin with.
 pub(crate) const INDENT: &str = "    ";
@@ -17,6 +17,15 @@ pub(crate) fn push_array<T>(out: &mut String, name: &str, words: &[T], push: imp
         push(out, word);
     }
     out.push_str(" };\n");
+}
+
+/// Lines for people.
+pub(crate) fn push_comment(out: &mut String, comment: &str) {
+    for line in comment.lines() {
+        out.push_str("// ");
+        out.push_str(line);
+        out.push('\n');
+    }
 }
 
 pub(crate) fn push_unsigned(out: &mut String, mut n: u64) {

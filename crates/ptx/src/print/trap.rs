@@ -3,13 +3,13 @@
 //! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Each stores its record and
 //! ends the thread by itself: a common tail would be shorter, and has made CUDA 13.0's ptxas crash.
 
-use crate::Checks;
-use crate::function::Emitter;
-use crate::print::body::{Body, Label, When};
-use crate::print::operand::Truth;
-use crate::print::register::{Class, Operand, Reg};
-use crate::{Error, Kind};
-use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, types};
+use super::Printer;
+use super::body::{Body, Label, When};
+use super::operand::Truth;
+use super::register::{Class, Operand, Reg};
+use crate::Error;
+use crate::analysis::values;
+use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode};
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 
@@ -45,19 +45,17 @@ fn abi_code(code: ir::TrapCode) -> Option<TrapCode> {
     }
 }
 
-impl Emitter<'_> {
+impl Printer<'_> {
     fn trap_label(&mut self, code: ir::TrapCode, inst: Inst) -> Result<Label, Error> {
         let code = abi_code(code).ok_or_else(|| Error::TrapCode { function: self.function.symbol.clone(), code })?;
-        let at = self.func.srcloc(inst);
-        let offset = if at.is_default() { 0 } else { at.bits() };
-        let record = TrapRecord { code, function: self.function.trap_id, offset };
+        let record = TrapRecord { code, function: self.function.trap_id, offset: self.source_offset(inst) };
         Ok(self.traps.label(record.pack()))
     }
 
-    /// With quick checks, an instance that may trap ends without a word, and an exact build finds out why: an exit under a predicate is no branch, which an
-    /// assembler would have to find a place to meet again for.
+    /// Traps under a predicate. In a speculative build the instance stops instead, and the exact build finds out why: an exit under a
+    /// predicate is no branch, which an assembler would have to find a place to meet again for.
     pub(crate) fn trap_if(&mut self, p: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
-        if self.symbols.checks() == Checks::Fast {
+        if self.program.is_speculative() {
             self.body.exit_if(p, when);
             return Ok(());
         }
@@ -79,28 +77,11 @@ impl Emitter<'_> {
             self.body.begin("mov", ".b64");
             self.body.operand(word);
             self.body.out.push_str(", 0x");
-            crate::print::text::push_hex(&mut self.body.out, record, 16);
+            super::text::push_hex(&mut self.body.out, record, 16);
             self.body.end();
-            end(&mut self.body, self.symbols.layout(), self.symbols.memory().region, instance, word);
+            end(&mut self.body, self.program.layout, self.program.memory.region, instance, word);
         }
         Ok(())
-    }
-
-    /// The register with the instance pointer: every function's first parameter.
-    pub(crate) fn instance(&self) -> Result<Reg, Error> {
-        let error = || Error::NoInstance { function: self.function.symbol.clone() };
-        match self.func.signature.params.first() {
-            Some(param) if param.value_type == types::I64 => {}
-            _ => return Err(error()),
-        }
-        if self.function.kind == Kind::Device {
-            return Ok(Reg { class: Class::Argument, index: 0 });
-        }
-        let entry = self.func.layout.entry_block().ok_or_else(error)?;
-        match self.func.dfg.block_params(entry).first().map(|&p| self.value(p)) {
-            Some(Operand::Reg(reg)) => Ok(reg),
-            _ => Err(error()),
-        }
     }
 }
 
@@ -108,7 +89,7 @@ impl Emitter<'_> {
 pub(crate) fn end(body: &mut Body, layout: Layout, region: u64, instance: Reg, record: Reg) {
     match region {
         0 => store_word(body, layout, instance, field::TRAP, record.into()),
-        region => crate::print::gang::trap(body, instance, region, record),
+        region => super::gang::trap(body, instance, region, record),
     }
     body.op("exit", "", &[]);
 }
@@ -124,13 +105,13 @@ fn store_word(body: &mut Body, layout: Layout, instance: Reg, at: u64, word: Ope
 }
 
 /// `trap`, `trapz`, `trapnz`
-pub(crate) fn trap(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
+pub(crate) fn trap(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let (condition, code, when) = match e.func.dfg.insts[inst] {
         InstructionData::Trap { code, .. } => (Truth::Always, code, When::True),
         InstructionData::CondTrap { opcode: Opcode::Trapz, arg, code } => {
             let truth = e.truth(arg);
-            let value = e.condition(arg);
-            e.here.nonzero.push(value);
+            let value = values::condition(e.func, arg);
+            e.block.nonzero.push(value);
             (truth, code, When::False)
         }
         InstructionData::CondTrap { arg, code, .. } => (e.truth(arg), code, When::True),
@@ -141,7 +122,7 @@ pub(crate) fn trap(e: &mut Emitter<'_>, inst: Inst) -> Result<(), Error> {
         (Truth::Always, When::True) | (Truth::Never, When::False) => {
             let label = e.trap_label(code, inst)?;
             e.body.branch(label);
-            e.here.ended = true;
+            e.block.ended = true;
             Ok(())
         }
         _ => Ok(()),

@@ -1,118 +1,102 @@
 //! Vectors: a CLIF i32x4 is four 32-bit registers, which most instructions only name.
 //!
-//! The front end computes with words. It joins them to a vector (`scalar_to_vector`, `insertlane`) where a value crosses a block's edge or a call, and takes it apart
-//! (`extractlane`) on the other side. Both print nothing: a lane is the operand it was made of, as [`Emitter::lanes`] finds. Vectors that are there by
-//! themselves have registers: parameters, results of calls and of the two instructions that work on bytes, which are PTX's `prmt`.
+//! The front end computes with words. It joins them to a vector (`scalar_to_vector`, `insertlane`) where a value crosses a block's edge
+//! or a call, and takes it apart (`extractlane`) on the other side. Both print nothing: a lane is the operand it was made of, as
+//! [`Printer::lanes`] finds. Vectors that are there by themselves have registers: parameters, results of calls and of the two
+//! instructions that work on bytes, which are PTX's `prmt`.
 
-use crate::Error;
-use crate::function::Emitter;
-use crate::print::integer::two;
-use crate::print::register::{Class, Operand, Reg};
-use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value, types};
-use std::collections::HashMap;
+use super::Printer;
+use super::assign::Operands;
+use super::integer::two;
+use super::register::{Class, Operand, Reg};
+use crate::{Error, Function};
+use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, Value, types};
 
 type Done = Result<(), Error>;
 
-/// Registers of the vectors that have some.
-#[derive(Debug, Default)]
-pub(crate) struct Vectors(HashMap<Value, [Reg; 4]>);
-
-impl Vectors {
-    pub(crate) fn assign(&mut self, value: Value, registers: [Reg; 4]) {
-        self.0.insert(value, registers);
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+/// Whether an instruction's vector has registers. Others are made of operands that are there already.
+pub(crate) fn needs_registers(function: &Function, inst: Inst, result: Value) -> Result<bool, Error> {
+    let dfg = &function.clif.dfg;
+    let is_words = dfg.value_type(result) == types::I32X4;
+    match dfg.insts[inst].opcode() {
+        Opcode::Vconst => Ok(false),
+        Opcode::Bitcast if dfg.value_type(dfg.inst_args(inst)[0]).is_vector() => Ok(false),
+        Opcode::Splat | Opcode::ScalarToVector | Opcode::Insertlane if is_words => Ok(false),
+        Opcode::Shuffle | Opcode::Swizzle | Opcode::Call | Opcode::CallIndirect => Ok(true),
+        _ => Err(Error::unsupported(function, inst)),
     }
 }
 
-impl Emitter<'_> {
-    /// Gives an instruction's vector its registers, if it needs some.
-    pub(crate) fn assign_vector(&mut self, inst: Inst, result: Value) -> Done {
-        let is_words = self.ty(result) == types::I32X4;
-        match self.func.dfg.insts[inst].opcode() {
-            Opcode::Vconst => {}
-            Opcode::Bitcast if self.ty(self.func.dfg.inst_args(inst)[0]).is_vector() => {}
-            Opcode::Splat | Opcode::ScalarToVector | Opcode::Insertlane if is_words => {}
-            Opcode::Shuffle | Opcode::Swizzle | Opcode::Call | Opcode::CallIndirect => {
-                let registers = [(); 4].map(|()| self.body.temp(Class::B32));
-                self.vectors.assign(result, registers);
-            }
-            _ => return Err(self.unsupported(inst)),
+/// Once all values have their operands: a lane that is taken out of a vector is what it was made of.
+pub(crate) fn name_lanes(function: &Function, operands: &mut Operands) -> Done {
+    let func = &function.clif;
+    for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
+        let InstructionData::BinaryImm8 { opcode: Opcode::Extractlane, arg, imm } = func.dfg.insts[inst] else {
+            continue;
+        };
+        if func.dfg.value_type(arg) != types::I32X4 {
+            return Err(Error::unsupported(function, inst));
         }
-        Ok(())
+        // A constant stays in the register it has: not every operand's place takes one.
+        if let Operand::Reg(register) = lane(func, operands, arg, usize::from(imm)) {
+            operands.scalars[func.dfg.first_result(inst)] = register.into();
+        }
     }
+    Ok(())
+}
 
-    /// Once all values have their operands: a lane that is taken out of a vector is what it was made of.
-    pub(crate) fn name_lanes(&mut self) -> Done {
-        let func = self.func;
-        for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
-            let InstructionData::BinaryImm8 { opcode: Opcode::Extractlane, arg, imm } = func.dfg.insts[inst] else {
+/// What a vector's word was made of.
+fn lane(func: &ir::Function, operands: &Operands, mut vector: Value, mut lane: usize) -> Operand {
+    let dfg = &func.dfg;
+    loop {
+        vector = dfg.resolve_aliases(vector);
+        if let Some(registers) = operands.vectors.get(&vector) {
+            return registers[lane].into();
+        }
+        let Some(inst) = dfg.value_def(vector).inst() else { return Operand::Int(0) };
+        let scalar = match dfg.insts[inst] {
+            InstructionData::UnaryConst { constant_handle, .. } => {
+                let bytes = dfg.constants.get(constant_handle).as_slice();
+                let word: [u8; 4] =
+                    bytes.get(4 * lane..4 * lane + 4).and_then(|b| b.try_into().ok()).unwrap_or_default();
+                return i64::from(i32::from_le_bytes(word)).into();
+            }
+            InstructionData::Unary { opcode: Opcode::ScalarToVector, .. } if lane > 0 => return Operand::Int(0),
+            InstructionData::Unary { arg, .. } => arg,
+            InstructionData::TernaryImm8 { imm, args: [_, scalar], .. } if usize::from(imm) == lane => scalar,
+            _ => {
+                vector = dfg.inst_args(inst)[0];
                 continue;
-            };
-            if self.ty(arg) != types::I32X4 {
-                return Err(self.unsupported(inst));
             }
-            // A constant stays in the register it has: not every operand's place takes one.
-            if let Operand::Reg(register) = self.lane(arg, usize::from(imm)) {
-                self.values[func.dfg.first_result(inst)] = register.into();
+        };
+        let scalar = dfg.resolve_aliases(scalar);
+        let from = dfg.value_def(scalar).inst().map(|inst| dfg.insts[inst]);
+        match from {
+            Some(InstructionData::BinaryImm8 { opcode: Opcode::Extractlane, arg, imm }) => {
+                (vector, lane) = (arg, usize::from(imm));
             }
+            _ => return operands.scalars[scalar],
         }
-        Ok(())
     }
+}
 
+impl Printer<'_> {
     /// The four words of a vector.
     pub(crate) fn lanes(&self, vector: Value) -> [Operand; 4] {
-        [0, 1, 2, 3].map(|lane| self.lane(vector, lane))
-    }
-
-    /// What a vector's word was made of.
-    fn lane(&self, mut vector: Value, mut lane: usize) -> Operand {
-        let dfg = &self.func.dfg;
-        loop {
-            vector = dfg.resolve_aliases(vector);
-            if let Some(registers) = self.vectors.0.get(&vector) {
-                return registers[lane].into();
-            }
-            let Some(inst) = dfg.value_def(vector).inst() else { return Operand::Int(0) };
-            let scalar = match dfg.insts[inst] {
-                InstructionData::UnaryConst { constant_handle, .. } => {
-                    let bytes = dfg.constants.get(constant_handle).as_slice();
-                    let word: [u8; 4] =
-                        bytes.get(4 * lane..4 * lane + 4).and_then(|b| b.try_into().ok()).unwrap_or_default();
-                    return i64::from(i32::from_le_bytes(word)).into();
-                }
-                InstructionData::Unary { opcode: Opcode::ScalarToVector, .. } if lane > 0 => return Operand::Int(0),
-                InstructionData::Unary { arg, .. } => arg,
-                InstructionData::TernaryImm8 { imm, args: [_, scalar], .. } if usize::from(imm) == lane => scalar,
-                _ => {
-                    vector = dfg.inst_args(inst)[0];
-                    continue;
-                }
-            };
-            let scalar = dfg.resolve_aliases(scalar);
-            let from = dfg.value_def(scalar).inst().map(|inst| dfg.insts[inst]);
-            match from {
-                Some(InstructionData::BinaryImm8 { opcode: Opcode::Extractlane, arg, imm }) => {
-                    (vector, lane) = (arg, usize::from(imm));
-                }
-                _ => return self.values[scalar],
-            }
-        }
+        [0, 1, 2, 3].map(|at| lane(self.func, &self.operands, vector, at))
     }
 
     /// The registers of an instruction's vector.
     fn vector_result(&self, inst: Inst) -> Result<[Reg; 4], Error> {
         let result = self.func.dfg.inst_results(inst).first();
-        result.and_then(|result| self.vectors.0.get(result)).copied().ok_or_else(|| self.unsupported(inst))
+        result.and_then(|result| self.operands.vectors.get(result)).copied().ok_or_else(|| self.unsupported(inst))
     }
 }
 
 /// `extractlane`: nothing, but for a constant.
-pub(crate) fn extract(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn extract(e: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::BinaryImm8 { arg, imm, .. } = e.func.dfg.insts[inst] else { return Err(e.unsupported(inst)) };
-    let lane = e.lane(arg, usize::from(imm));
+    let lane = lane(e.func, &e.operands, arg, usize::from(imm));
     if lane.register().is_none() {
         let result = e.result(inst)?;
         e.body.op("mov", ".b32", &[result.into(), lane]);
@@ -121,7 +105,7 @@ pub(crate) fn extract(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 /// `shuffle`: each byte of the result is one of 32. `prmt` takes bytes of two words, so a result's word takes one of them for each word it is made of but the first.
-pub(crate) fn shuffle(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn shuffle(e: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::Shuffle { imm, args: [a, b], .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
@@ -136,7 +120,7 @@ pub(crate) fn shuffle(e: &mut Emitter<'_>, inst: Inst) -> Done {
 }
 
 /// A word of four bytes, each of which is one of an operand's.
-fn permute(e: &mut Emitter<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
+fn permute(e: &mut Printer<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
     let first = bytes[0].0;
     if bytes.iter().zip(0..).all(|(&(operand, byte), i)| operand == first && byte == i) {
         return e.body.op("mov", ".b32", &[result.into(), first]);
@@ -166,7 +150,7 @@ fn permute(e: &mut Emitter<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
 const SIGNS: i64 = 0xba98;
 
 /// `swizzle`: each byte of the second vector says which of the first one's it becomes, 0 from 16 on.
-pub(crate) fn swizzle(e: &mut Emitter<'_>, inst: Inst) -> Done {
+pub(crate) fn swizzle(e: &mut Printer<'_>, inst: Inst) -> Done {
     let [table, indices] = two(e, inst)?;
     let results = e.vector_result(inst)?;
     let table = e.lanes(table).map(|word| e.load_operand(word, types::I32));
@@ -179,7 +163,7 @@ pub(crate) fn swizzle(e: &mut Emitter<'_>, inst: Inst) -> Done {
 
 /// Four bytes of a table of 16. `prmt` picks by digits of four bits: the lower three bits of each index pick from either half of the table, the fourth
 /// chooses between the two, and the others make it 0.
-fn look_up(e: &mut Emitter<'_>, result: Reg, table: [Reg; 4], index: Operand) {
+fn look_up(e: &mut Printer<'_>, result: Reg, table: [Reg; 4], index: Operand) {
     let mut op = |name: &str, suffix: &str, operands: &[Operand]| -> Operand {
         e.body.op_to_temp(Class::B32, name, suffix, operands).into()
     };
