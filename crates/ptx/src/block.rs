@@ -1,7 +1,7 @@
 //! The blocks of a function, one after the other: who prints which instruction.
 //!
-//! Guest accesses go to `guest`, all other instructions to the table of `print`. A block with a schedule is printed twice: in the better
-//! order, and out of line in CLIF's, behind a test that chooses.
+//! Guest accesses go to `guest`, all other instructions to the table of `print`. A block with a schedule is printed
+//! twice: in the better order, and out of line in CLIF's, behind a test that chooses.
 
 use crate::Error;
 use crate::analysis::access::Root;

@@ -1,27 +1,28 @@
 //! Cranelift IR to PTX text.
 //!
 //! [`emit`] prints a whole program: a header, the declarations of all functions that a kernel reaches, the function
-//! table, and the functions, each printed on its own and so in parallel. The dialect is described in `docs/ptx.md`; the `cpu`
-//! device reads it back, NVIDIA's ptxas is the judge of what it means.
+//! table, and the functions, each printed on its own and so in parallel. The dialect is described in `docs/ptx.md`; the
+//! `cpu` device reads it back, NVIDIA's ptxas is the judge of what it means.
 //!
-//! Four layers, each of which uses only those before it:
+//! Five layers, each of which uses only those before it (`tests/layers.rs`):
 //!
 //! - `program`, `symbols`, `error`: what is compiled.
 //! - `analysis`: what can be known of a function before it is printed. Plain data.
-//! - `print`: from CLIF instructions to lines of PTX. `guest`: accesses to guest memory, written with what `print` has.
+//! - `print`: from CLIF instructions to lines of PTX.
+//! - `guest`: accesses to guest memory, written with what `print` has.
 //! - `block`, `function` and this file: the driver.
 //!
-//! The input is verified CLIF as `Context::optimize` leaves it. It is scalar, but for vectors that carry four words, and it may have stack
-//! slots. Anything this back end has no words for is an [`Error`] that names the function and the instruction; there is no panic on any input
-//! that Cranelift's verifier accepts.
+//! The input is verified CLIF as `Context::optimize` leaves it. It is scalar, but for vectors that carry four words, and it
+//! may have stack slots. Anything this back end has no words for is an [`Error`] that names the function and the
+//! instruction; there is no panic on any input that Cranelift's verifier accepts.
 //!
 //! Addresses are of three kinds, told apart by CLIF's alias regions ([`gpu_run_abi::intrinsic::region`]):
 //!
-//! - `GUEST`: the guest's own addresses. Bounds, alignment and the device's address are this crate's business. The CLIF flag `aligned`
-//!   means that the access is expected to be aligned.
+//! - `GUEST`: the guest's own addresses. Bounds, alignment and the device's address are this crate's business. The CLIF
+//!   flag `aligned` means that the access is expected to be aligned.
 //! - `FRAME`: device addresses of stack slots, in the thread's local memory (PTX's `.local`).
-//! - All others: device addresses that are aligned and checked, in PTX's `.global` memory. Where a speculative build keeps guest memory in the
-//!   thread's local memory ([`Memory::own`]), those of `CELLS` are in `.local`, too.
+//! - All others: device addresses that are aligned and checked, in PTX's `.global` memory. Where a speculative build keeps
+//!   guest memory in the thread's local memory ([`Memory::own`]), those of `CELLS` are in `.local`, too.
 
 mod analysis;
 mod block;

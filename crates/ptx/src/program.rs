@@ -59,7 +59,8 @@ pub struct Function {
     pub trap_id: u32,
     /// Functions with the same number call each other in a circle.
     pub cycle: Option<u32>,
-    /// Its name is `UserFuncName::user(namespace, index)`, with the namespaces of [`gpu_run_abi::intrinsic::namespace`].
+    /// Its name is `UserFuncName::user(namespace, index)`, with the namespaces of
+    /// [`gpu_run_abi::intrinsic::namespace`].
     pub clif: ir::Function,
     pub kind: Kind,
     /// Printed above the function, for people: its demangled name, for instance.
@@ -113,10 +114,11 @@ pub struct Memory {
     pub least: u64,
     /// The guest address that has this place; lower addresses have none. 0 in exact builds.
     pub low: u64,
-    /// It is the thread's local memory (`.local`); its address is in the header, in [`gpu_run_abi::layout::field::MEMORY_AT`].
+    /// It is the thread's local memory (`.local`); its address is in the header, in
+    /// [`gpu_run_abi::layout::field::MEMORY_AT`].
     pub own: bool,
-    /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind the region and always
-    /// has `least` bytes.
+    /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind the region and
+    /// always has `least` bytes.
     pub region: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Who is who in a program, and who is needed.
 //!
-//! CLIF names functions by a namespace and an index. Only what kernels reach is printed: through calls, through addresses,
-//! and, once anything printed reads the function table, through all of its entries.
+//! CLIF names functions by a namespace and an index. Only what kernels reach is printed: through calls, through
+//! addresses, and, once anything printed reads the function table, through all of its entries.
 
 use crate::{Error, Function, Kind, Program};
 use cranelift_codegen::ir::{

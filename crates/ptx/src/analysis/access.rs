@@ -1,7 +1,7 @@
 //! Accesses to guest memory: what their addresses are made of.
 //!
-//! An address is a *root* plus constants. Most roots serve several accesses, so what is found out about a root holds for all
-//! of them.
+//! An address is a *root* plus constants. Most roots serve several accesses, so what is found out about a root holds
+//! for all of them.
 
 use super::values;
 use crate::Program;

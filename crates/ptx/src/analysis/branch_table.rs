@@ -1,8 +1,8 @@
 //! A table of branches with few targets, as tests of the index.
 //!
-//! Compilers make a table of every `match`, though most of its entries lead to the same two or three places. Tests are cheaper there than an
-//! indexed branch, and ptxas, which sees where each test leads, can tell where lanes meet again. (The ptxas of CUDA 13.0 has crashed on
-//! indexed branches of this kind, too.)
+//! Compilers make a table of every `match`, though most of its entries lead to the same two or three places. Tests are
+//! cheaper there than an indexed branch, and ptxas, which sees where each test leads, can tell where lanes meet again.
+//! (The ptxas of CUDA 13.0 has crashed on indexed branches of this kind, too.)
 
 /// With more tests, an indexed branch is shorter.
 const MAX_TESTS: usize = 4;
@@ -19,7 +19,8 @@ pub(crate) enum Test {
     In(u32),
 }
 
-/// For each target but the default one, which all other indices lead to, a test. `None` if there are too many, or one is not as simple as that.
+/// For each target but the default one, which all other indices lead to, a test. `None` if there are too many, or one
+/// is not as simple as that.
 pub(crate) fn tests<Label: Copy + PartialEq>(entries: &[Label], default: Label) -> Option<Vec<(Label, Test)>> {
     let mut targets: Vec<(Label, Vec<i64>)> = Vec::new();
     for (index, &label) in entries.iter().enumerate().filter(|(_, label)| **label != default) {

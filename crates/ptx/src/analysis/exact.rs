@@ -1,7 +1,7 @@
 //! Exact builds: what the check of a root answers for, block by block.
 //!
-//! One check of a root answers for all of its *near* accesses in the block. It asks for the strictest alignment that any of
-//! them needs.
+//! One check of a root answers for all of its *near* accesses in the block. It asks for the strictest alignment that
+//! any of them needs.
 
 use super::access::{Access, Accesses, Root};
 use super::values;
@@ -89,7 +89,8 @@ pub(crate) fn is_near(program: &Program, access: &Access) -> bool {
     access.end() <= GUARD && (!access.expects_alignment || is_kept)
 }
 
-/// Whether the access traps where its check fails. That is so in a gang, but for stores without a promise: the slow path makes them.
+/// Whether the access traps where its check fails. That is so in a gang, but for stores without a promise: the slow
+/// path makes them.
 pub(crate) fn is_strict(program: &Program, access: &Access) -> bool {
     program.is_gang() && (access.promises_alignment || !access.expects_alignment)
 }

@@ -7,8 +7,9 @@ use gpu_run_abi::layout::field;
 
 /// The field of the instance header with the length of guest memory.
 ///
-/// A contract with the front end: `memory.grow` (`memory_grow` in the crate `gpu-run-wasm`) stores the new length there, through the instance
-/// pointer and a constant offset. Nothing else in a function that accesses guest memory stores there.
+/// A contract with the front end: `memory.grow` (`memory_grow` in the crate `gpu-run-wasm`) stores the new length
+/// there, through the instance pointer and a constant offset. Nothing else in a function that accesses guest memory
+/// stores there.
 pub(crate) const LENGTH: u64 = field::MEMORY_BYTES;
 
 /// Whether an instruction stores the length of guest memory: what is kept of it in a register is old then.

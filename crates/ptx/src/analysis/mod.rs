@@ -1,7 +1,7 @@
 //! What can be known of a function before a line of it is printed.
 //!
-//! Every pass here takes CLIF and returns plain data. Nothing in this folder knows of registers, of text or of the structs that
-//! print: `print` and `guest` read what is found here, never the other way round.
+//! Every pass here takes CLIF and returns plain data. Nothing in this folder knows of registers, of text or of the
+//! structs that print: `print` and `guest` read what is found here, never the other way round.
 
 pub(crate) mod access;
 pub(crate) mod branch_table;

@@ -1,8 +1,8 @@
 //! The order of a parallel move.
 //!
-//! On an edge all parameters of the target block take their arguments at once. An argument may be another parameter of the
-//! same block (a loop that swaps two variables), so the moves need an order in which no register is overwritten before it
-//! is read, and, where they form a cycle, a register to put one value aside.
+//! On an edge all parameters of the target block take their arguments at once. An argument may be another parameter of
+//! the same block (a loop that swaps two variables), so the moves need an order in which no register is overwritten
+//! before it is read, and, where they form a cycle, a register to put one value aside.
 
 /// One step of the sequence. Numbers are positions in the parameter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

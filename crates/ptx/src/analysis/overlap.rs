@@ -41,8 +41,8 @@ impl Span {
 pub(crate) struct Pair(pub(crate) [Span; 2]);
 
 impl Pair {
-    /// What to add to the first root less the second, and below what the sum then is where the two have a byte in common. All
-    /// in 32 bits, which is enough: places that pass their checks do not wrap.
+    /// What to add to the first root less the second, and below what the sum then is where the two have a byte in
+    /// common. All in 32 bits, which is enough: places that pass their checks do not wrap.
     pub(crate) fn distance(&self) -> (i64, i64) {
         let [one, other] = &self.0;
         (one.start - other.start + one.bytes() - 1, one.bytes() + other.bytes() - 1)

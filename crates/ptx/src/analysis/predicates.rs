@@ -4,7 +4,8 @@ use super::values;
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Type, Value, types};
 use cranelift_entity::EntitySet;
 
-/// Goes through the layout once. An operand that comes later in the layout counts as a number; that is right too, only longer.
+/// Goes through the layout once. An operand that comes later in the layout counts as a number; that is right too, only
+/// longer.
 pub(crate) fn find(func: &Function) -> EntitySet<Value> {
     let mut predicates = EntitySet::new();
     for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {

@@ -1,7 +1,8 @@
 //! The least and the most a value can be, found out from how it is made.
 //!
-//! A loop that counts from one constant to another makes a value that is known as well as a constant is. So a table it walks
-//! through needs no check of bounds, an array on the stack needs only the stack pointer's, and the loop ends by itself.
+//! A loop that counts from one constant to another makes a value that is known as well as a constant is. So a table it
+//! walks through needs no check of bounds, an array on the stack needs only the stack pointer's, and the loop ends by
+//! itself.
 
 use super::flow::Flow;
 use super::values;
@@ -10,7 +11,8 @@ use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, InstructionData, O
 use cranelift_codegen::loop_analysis::Loop;
 use std::collections::HashSet;
 
-/// A 32-bit value is one of these integers, of which it keeps the low 32 bits; negative ones are here for what is subtracted.
+/// A 32-bit value is one of these integers, of which it keeps the low 32 bits; negative ones are here for what is
+/// subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) low: i64,
@@ -190,7 +192,8 @@ impl Ranges<'_> {
         ways.next().is_none().then(|| dfg.resolve_aliases(argument))
     }
 
-    /// Headers of the loops that call nothing, have no loop in them, and certainly end within [`MAX_ROUNDS_OF_SHORT_LOOP`] rounds.
+    /// Headers of the loops that call nothing, have no loop in them, and certainly end within
+    /// [`MAX_ROUNDS_OF_SHORT_LOOP`] rounds.
     pub(crate) fn short_loops(self) -> HashSet<Block> {
         let is_short = |header: &Block| {
             let Some(of) = self.flow.loops.is_loop_header(*header) else { return false };

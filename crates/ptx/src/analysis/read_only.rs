@@ -1,8 +1,8 @@
 //! The guest's read-only data: which loads certainly read nothing else, and which stores may write it.
 //!
-//! Compilers put constants into bytes that a guest is expected never to write ([`crate::Fixed`]). Every instance has them in its
-//! memory all the same, since a guest may do with them what it likes. In a speculative build a store there stops the instance, so until
-//! then the bytes are what they were at the start.
+//! Compilers put constants into bytes that a guest is expected never to write ([`crate::Fixed`]). Every instance has
+//! them in its memory all the same, since a guest may do with them what it likes. In a speculative build a store there
+//! stops the instance, so until then the bytes are what they were at the start.
 
 use super::access::{Access, Root};
 use super::range::{Range, Ranges};

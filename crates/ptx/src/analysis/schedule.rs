@@ -1,12 +1,13 @@
 //! Loads that pass stores: in loops of speculative builds.
 //!
-//! No assembler moves a load before a store whose address might be the same, and of two roots it cannot know that. A loop that
-//! adds one array to another, round after round in one block, then waits for each load before it begins the next. So the block
-//! is printed with its loads as early as they may be, behind a test that the places the two roots lead to lie apart. Where they do
-//! not, a copy of the block, in CLIF's order, does the same work behind the last block.
+//! No assembler moves a load before a store whose address might be the same, and of two roots it cannot know that. A
+//! loop that adds one array to another, round after round in one block, then waits for each load before it begins the
+//! next. So the block is printed with its loads as early as they may be, behind a test that the places the two roots
+//! lead to lie apart. Where they do not, a copy of the block, in CLIF's order, does the same work behind the last
+//! block.
 //!
-//! A load that is early is checked early, so an instance may stop for another reason than it would have. In a speculative build
-//! that makes no difference: the host reruns it, as long as nothing it told anyone lies between.
+//! A load that is early is checked early, so an instance may stop for another reason than it would have. In a
+//! speculative build that makes no difference: the host reruns it, as long as nothing it told anyone lies between.
 
 use super::access::{Access, Accesses, Root};
 use super::flow::Flow;
@@ -17,15 +18,16 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, MemFlags, Va
 use gpu_run_abi::intrinsic::region;
 use std::collections::{BTreeSet, HashMap};
 
-/// Loads that must come before a store by another root, for it to pay: of one root, an assembler knows as much. Measured: with
-/// fewer, nothing is gained, and where their registers are what keeps a warp from running beside the others, much is lost.
+/// Loads that must come before a store by another root, for it to pay: of one root, an assembler knows as much.
+/// Measured: with fewer, nothing is gained, and where their registers are what keeps a warp from running beside the
+/// others, much is lost.
 const MIN_LOADS_MOVED: usize = 10;
 
 /// Pairs of roots that may have to be compared: each is three instructions and may fail.
 const MAX_PAIRS: usize = 4;
 
-/// Registers of 32 bits that may hold what was loaded before its time. More loads under way at once would hide no more of a
-/// cache's delay, and what a thread has no registers for goes to memory.
+/// Registers of 32 bits that may hold what was loaded before its time. More loads under way at once would hide no more
+/// of a cache's delay, and what a thread has no registers for goes to memory.
 const MAX_REGISTERS_LOADED_EARLY: u32 = 32;
 
 /// How many instructions a load may pass.

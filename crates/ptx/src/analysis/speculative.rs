@@ -1,11 +1,11 @@
 //! Speculative builds: which accesses are checked, for what, and what is known behind the check.
 //!
 //! A check that fails stops the instance, and nothing comes back from it. So what a check found holds for everything it
-//! dominates: memory never shrinks, alignment never changes. One check of a stack pointer is enough for a function, one of a loop's
-//! base for the loop.
+//! dominates: memory never shrinks, alignment never changes. One check of a stack pointer is enough for a function, one
+//! of a loop's base for the loop.
 //!
-//! A check asks for all that its root's accesses need: as far as any that it dominates reaches, and aligned as the strictest in
-//! its own block wants. (Another block may be there because the address is *not* aligned.)
+//! A check asks for all that its root's accesses need: as far as any that it dominates reaches, and aligned as the
+//! strictest in its own block wants. (Another block may be there because the address is *not* aligned.)
 
 use super::access::{Access, Accesses, Root};
 use super::range::{Range, Ranges};
@@ -18,14 +18,15 @@ use std::collections::HashMap;
 /// The strictest alignment of an access, in bytes.
 const MAX_ALIGNMENT: u64 = 8;
 
-/// How far beyond an access its check may ask, so that an object near the memory's end is not asked for more than it has.
+/// How far beyond an access its check may ask, so that an object near the memory's end is not asked for more than it
+/// has.
 const MAX_BYTES_BEYOND_ACCESS: i64 = 256;
 
 /// How far apart the places may be that a check asks for at once, where a loop goes from one to the next.
 const MAX_RANGE_OF_PLACES: i64 = 64 << 10;
 
-/// What is known of a root, or asked: aligned to a power of two, the bytes from `start` to `end` behind it have a place, and
-/// those of `written` may be written ([`read_only`]).
+/// What is known of a root, or asked: aligned to a power of two, the bytes from `start` to `end` behind it have a
+/// place, and those of `written` may be written ([`read_only`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact {
     aligned: u32,

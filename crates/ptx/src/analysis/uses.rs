@@ -1,7 +1,7 @@
 //! How often each value is used, as the printer uses it.
 //!
-//! The printer folds a sum into the address that uses it, and looks a condition up where it was compared. The value in between then has one
-//! use less, and with none left it is not printed.
+//! The printer folds a sum into the address that uses it, and looks a condition up where it was compared. The value in
+//! between then has one use less, and with none left it is not printed.
 
 use super::access::Accesses;
 use super::values;

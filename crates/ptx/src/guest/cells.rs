@@ -4,7 +4,7 @@
 
 use super::Guest;
 use crate::print::body::When;
-use crate::print::memory::{Place, Read};
+use crate::print::memory::{Address, Read};
 use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::types;
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ impl Guest<'_> {
     /// A value in one cell, or in two whole ones.
     pub(super) fn load_cells(&mut self, read: Read, result: Reg, base: Reg, offset: i64) {
         if u64::from(read.bytes) <= self.print.program.unit(read.bytes) {
-            return self.print.plain_load(self.ld(), read, result, Place { base, offset });
+            return self.print.plain_load(self.ld(), read, result, Address { base, offset });
         }
         let stride = self.stride();
         let (low, high) = (self.print.body.temp(Class::B32), self.print.body.temp(Class::B32));
@@ -62,7 +62,7 @@ impl Guest<'_> {
         let test = self.print.body.op_to_temp(Class::Pred, "setp.ne", ".u64", &[low.into(), 0.into()]);
         let (misaligned, done) = (self.print.body.local(), self.print.body.local());
         self.print.body.branch_if(test, When::True, misaligned);
-        self.print.plain_load(self.ld(), read, result, Place { base: address, offset: 0 });
+        self.print.plain_load(self.ld(), read, result, Address { base: address, offset: 0 });
         self.print.body.branch(done);
         self.print.body.place(misaligned);
         let raw = super::slow_path::two_words(&mut self.print.body, address, read.bytes);

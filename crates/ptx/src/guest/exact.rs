@@ -10,12 +10,14 @@
 //! ld.global.u32   %r2, [%d1+512]
 //! ```
 //!
-//! An access that fails the check takes the slow path, a call of [`super::slow_path`]: it traps if the access is outside, and else makes it,
-//! aligned or not. That happens near a memory's end, after the memory grew (the limit is read again then), and for misaligned accesses; a
-//! predicate stays as it was, so the root's other accesses take the slow path too.
+//! An access that fails the check takes the slow path, a call of [`super::slow_path`]: it traps if the access is
+//! outside, and else makes it, aligned or not. That happens near a memory's end, after the memory grew (the limit is
+//! read again then), and for misaligned accesses; a predicate stays as it was, so the root's other accesses take the
+//! slow path too.
 //!
-//! In a gang nothing comes back: its memory ends with a guard and never grows, so an access that fails the check is outside, or is misaligned
-//! where the module promised otherwise, and traps. Only accesses without that promise have a slow path.
+//! In a gang nothing comes back: its memory ends with a guard and never grows, so an access that fails the check is
+//! outside, or is misaligned where the module promised otherwise, and traps. Only accesses without that promise have a
+//! slow path.
 //!
 //! Loads whose alignment nothing promises do not branch where cells are 4 bytes: two cells shifted together are
 //! cheaper than lanes that part.
@@ -128,7 +130,8 @@ impl Guest<'_> {
         self.slow_path(slow, done, |e| e.slow_store(inst, value, access))
     }
 
-    /// Checks an access and finds its way. Where there is a label the slow path begins there, and must end behind the access.
+    /// Checks an access and finds its way. Where there is a label the slow path begins there, and must end behind the
+    /// access.
     fn way(&mut self, checks: &ExactChecks, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), Error> {
         let program = self.print.program;
         let root = match access.root {
@@ -220,8 +223,8 @@ impl Guest<'_> {
         }
     }
 
-    /// An access whose offset is beyond the guard, into static data for instance, or does not keep the root's alignment: a check of its own,
-    /// against what the memory has at least.
+    /// An access whose offset is beyond the guard, into static data for instance, or does not keep the root's
+    /// alignment: a check of its own, against what the memory has at least.
     fn far_way(&mut self, root: Value, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), Error> {
         let program = self.print.program;
         let (layout, size) = (program.layout, program.unit(access.bytes));

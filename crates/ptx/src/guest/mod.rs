@@ -1,8 +1,8 @@
 //! Access to guest memory: checks, where the bytes are on the device, and how they move.
 //!
-//! CLIF names the guest's address; everything else happens here. How an access is checked depends on the build: see [`exact`] and
-//! [`speculative`]. [`address`] finds the device's address, [`cells`] moves the bytes. This folder writes with what `print` has; `print` knows
-//! nothing of it.
+//! CLIF names the guest's address; everything else happens here. How an access is checked depends on the build: see
+//! [`exact`] and [`speculative`]. [`address`] finds the device's address, [`cells`] moves the bytes. This folder writes
+//! with what `print` has; `print` knows nothing of it.
 
 mod address;
 mod cells;

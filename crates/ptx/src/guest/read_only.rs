@@ -1,13 +1,14 @@
 //! The guest's read-only data: see [`crate::analysis::read_only`].
 //!
-//! A load that certainly reads nothing else need not go to the instance's memory. At a constant address it is its value; from a table it
-//! reads a copy that all instances share. A table of 256 bytes is then one in the cache, and not one for each of a thousand threads.
+//! A load that certainly reads nothing else need not go to the instance's memory. At a constant address it is its
+//! value; from a table it reads a copy that all instances share. A table of 256 bytes is then one in the cache, and not
+//! one for each of a thousand threads.
 
 use super::Guest;
 use crate::Fixed;
 use crate::analysis::read_only::{ReadOnlyLoad, word};
 use crate::print::body::When;
-use crate::print::memory::{Place, Read};
+use crate::print::memory::{Address, Read};
 use crate::print::register::{Class, Operand, Reg};
 use crate::print::text::{push_array, push_unsigned};
 use cranelift_codegen::ir::{Value, types};
@@ -38,7 +39,7 @@ impl Guest<'_> {
         body.end();
         let wide = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[word.into()]);
         let base = body.op_to_temp(Class::B64, "add", ".u64", &[copy.into(), wide.into()]);
-        self.print.plain_load("ld.global.nc", read, result, Place { base, offset });
+        self.print.plain_load("ld.global.nc", read, result, Address { base, offset });
     }
 
     /// A load's result, where its bytes are known.

@@ -1,9 +1,10 @@
-//! The slow path to guest memory: bounds to the byte, any alignment. [`super::exact`] takes it where the check of a root fails.
+//! The slow path to guest memory: bounds to the byte, any alignment. [`super::exact`] takes it where the check of a
+//! root fails.
 //!
-//! One function for each size, each once in a module: `(instance, address, offset, record)` and, for a store, the value. Outside
-//! the memory the record becomes the instance's trap and the thread ends. A load takes the cells its value can
-//! lie in and shifts them together (what follows a memory's last cell can always be read); a store goes byte by byte, since a cell's
-//! other bytes may belong to another thread.
+//! One function for each size, each once in a module: `(instance, address, offset, record)` and, for a store, the
+//! value. Outside the memory the record becomes the instance's trap and the thread ends. A load takes the cells its
+//! value can lie in and shifts them together (what follows a memory's last cell can always be read); a store goes byte
+//! by byte, since a cell's other bytes may belong to another thread.
 
 use crate::Memory;
 use crate::analysis::memory_length::LENGTH;
@@ -14,7 +15,8 @@ use crate::print::trap;
 use gpu_run_abi::Layout;
 use gpu_run_abi::layout::WORD;
 
-// The `cpu` device knows these functions by `cold_`: it compiles calls of them so that they change no register (docs/ptx.md).
+// The `cpu` device knows these functions by `cold_`: it compiles calls of them so that they change no register
+// (docs/ptx.md).
 const SIZES: [u32; 4] = [1, 2, 4, 8];
 const LOADS: [&str; 4] = ["cold_load_1", "cold_load_2", "cold_load_4", "cold_load_8"];
 const STORES: [&str; 4] = ["cold_store_1", "cold_store_2", "cold_store_4", "cold_store_8"];

@@ -1,8 +1,9 @@
 //! Speculative builds: what fails a check stops the instance, and the host reruns it with the exact build.
 //!
-//! The slow path of [`super::exact`] joins the rest of the code again. So nothing is known behind an access, and an assembler lays
-//! calls, saved registers and meeting points around each. Here a check is an exit under a predicate and no branch: what is no branch needs no
-//! place to meet again. Which accesses are checked is decided in [`crate::analysis::speculative`].
+//! The slow path of [`super::exact`] joins the rest of the code again. So nothing is known behind an access, and an
+//! assembler lays calls, saved registers and meeting points around each. Here a check is an exit under a predicate and
+//! no branch: what is no branch needs no place to meet again. Which accesses are checked is decided in
+//! [`crate::analysis::speculative`].
 //!
 //! Where nothing promises alignment, loads and stores go by whole cells and shifts, without a branch.
 
@@ -18,7 +19,7 @@ use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::Inst;
 
 /// Where an access goes: a register, an offset, and the guest's address where its low bits matter.
-type Address = (Reg, i64, Option<Reg>);
+type CellAddress = (Reg, i64, Option<Reg>);
 
 impl Guest<'_> {
     /// Reads the length that the function's checks compare with.
@@ -122,7 +123,7 @@ impl Guest<'_> {
         self.stop_if_read_only(root, written.0, written.1);
     }
 
-    fn address(&mut self, checks: &SpeculativeChecks, inst: Inst, access: &Access) -> Address {
+    fn address(&mut self, checks: &SpeculativeChecks, inst: Inst, access: &Access) -> CellAddress {
         let (program, func) = (self.print.program, self.print.func);
         let is_plain = checks.is_plain(program, func, inst, access);
         if program.is_flat() {
@@ -167,7 +168,7 @@ impl Guest<'_> {
     }
 
     /// The same where bytes lie one after the other.
-    fn flat_address(&mut self, access: &Access, is_plain: bool) -> Address {
+    fn flat_address(&mut self, access: &Access, is_plain: bool) -> CellAddress {
         let by = access.displacement() as i64;
         match access.root {
             Root::Constant(root) => {
@@ -194,7 +195,8 @@ impl Guest<'_> {
         }
     }
 
-    /// A value that begins anywhere in a cell: the cells it touches are read, changed and written. No other thread has this memory.
+    /// A value that begins anywhere in a cell: the cells it touches are read, changed and written. No other thread has
+    /// this memory.
     fn store_around(&mut self, bytes: u32, base: Reg, offset: i64, word: Reg, value: Operand) {
         let (stride, st) = (self.stride(), self.st());
         let bits = self.bits_of(value);

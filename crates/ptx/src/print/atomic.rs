@@ -1,7 +1,7 @@
 //! Atomic operations. Their addresses are always aligned: the front end traps before.
 
 use super::Printer;
-use super::memory::Place;
+use super::memory::Address;
 use super::register::{Class, Operand, Reg, bits};
 use super::text::push_address;
 use crate::{Atomics, Error};
@@ -26,13 +26,13 @@ pub(crate) fn load(e: &mut Printer<'_>, inst: Inst) -> Done {
     };
     let suffix = suffix_of(e.func.dfg.ctrl_typevar(inst)).ok_or_else(|| e.unsupported(inst))?;
     let result = e.result(inst)?;
-    let place = e.place(arg, 0);
+    let address = e.address(arg, 0);
     let ld = match e.program.atomics {
         Atomics::System => "ld.acquire.sys.global",
         Atomics::Device => "ld.acquire.gpu.global",
         Atomics::Relaxed => "ld.relaxed.gpu.global",
     };
-    e.body.load(ld, suffix, result, place.base, place.offset);
+    e.body.load(ld, suffix, result, address.base, address.offset);
     Ok(())
 }
 
@@ -41,14 +41,14 @@ pub(crate) fn store(e: &mut Printer<'_>, inst: Inst) -> Done {
         return Err(e.unsupported(inst));
     };
     let suffix = suffix_of(e.ty(value)).ok_or_else(|| e.unsupported(inst))?;
-    let place = e.place(at, 0);
+    let address = e.address(at, 0);
     let operand = e.number(value);
     let st = match e.program.atomics {
         Atomics::System => "st.release.sys.global",
         Atomics::Device => "st.release.gpu.global",
         Atomics::Relaxed => "st.relaxed.gpu.global",
     };
-    e.body.store(st, suffix, place.base, place.offset, operand);
+    e.body.store(st, suffix, address.base, address.offset, operand);
     Ok(())
 }
 
@@ -75,14 +75,14 @@ pub(crate) fn read_modify_write(e: &mut Printer<'_>, inst: Inst) -> Done {
         AtomicRmwOp::Nand => return Err(e.unsupported(inst)),
     };
     let result = e.result(inst)?;
-    let place = e.place(at, 0);
+    let address = e.address(at, 0);
     let operand = match (op, e.number(value)) {
         (AtomicRmwOp::Sub, Operand::Int(n)) => Operand::Int(n.wrapping_neg()),
         (AtomicRmwOp::Sub, operand) if is_wide => e.body.op_to_temp(Class::B64, "neg", ".s64", &[operand]).into(),
         (AtomicRmwOp::Sub, operand) => e.body.op_to_temp(Class::B32, "neg", ".s32", &[operand]).into(),
         (_, operand) => operand,
     };
-    atom(e, if is_wide { wide } else { narrow }, result, place, &[operand]);
+    atom(e, if is_wide { wide } else { narrow }, result, address, &[operand]);
     Ok(())
 }
 
@@ -95,13 +95,13 @@ pub(crate) fn compare_and_swap(e: &mut Printer<'_>, inst: Inst) -> Done {
         return Err(e.unsupported(inst));
     }
     let result = e.result(inst)?;
-    let place = e.place(at, 0);
+    let address = e.address(at, 0);
     let (expected, new) = (e.number(expected), e.number(new));
-    atom(e, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, place, &[expected, new]);
+    atom(e, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, address, &[expected, new]);
     Ok(())
 }
 
-fn atom(e: &mut Printer<'_>, suffix: &str, result: Reg, place: Place, operands: &[Operand]) {
+fn atom(e: &mut Printer<'_>, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
     let name = match e.program.atomics {
         Atomics::System => "atom.acq_rel.sys.global",
         Atomics::Device => "atom.acq_rel.gpu.global",
@@ -110,7 +110,7 @@ fn atom(e: &mut Printer<'_>, suffix: &str, result: Reg, place: Place, operands: 
     e.body.begin(name, suffix);
     e.body.operand(result);
     e.body.out.push_str(", ");
-    push_address(&mut e.body.out, place.base, place.offset);
+    push_address(&mut e.body.out, address.base, address.offset);
     for &operand in operands {
         e.body.out.push_str(", ");
         e.body.operand(operand);

@@ -114,8 +114,9 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A function that is called by its address, which no assembler can tell. ptxas puts no place for lanes to meet again (`BSSY`, `BSYNC`) into
-    /// a function that it finds to be recursive: once parted, they would go alone through the whole of a parser or a sort.
+    /// Calls a function by an address that no assembler can see through. ptxas puts no place for lanes to meet again
+    /// (`BSSY`, `BSYNC`) into a function that it finds to be recursive: once parted, lanes would go alone through the whole
+    /// of a parser or a sort.
     fn hidden(&mut self, symbol: &'a str, signature: SigRef) -> Callee<'a> {
         let address = self.body.temp(Class::B64);
         self.body.begin("mov", ".u64");

@@ -1,12 +1,13 @@
 //! Division and square root of f64 without a branch, for speculative builds.
 //!
-//! A GPU has neither. Its assembler makes them of an approximation, some multiplications that double the bits that are right, and a call
-//! for operands at the edges of what an exponent can be. Such calls are hardly ever taken, but nothing is moved past them, so that what
-//! could be computed side by side is computed one after the other. Here are the same multiplications without the call: where an operand
-//! is at an edge, the instance stops, and the host reruns it with the exact build.
+//! A GPU has neither. Its assembler makes them of an approximation, some multiplications that double the bits that are
+//! right, and a call for operands at the edges of what an exponent can be. Such calls are hardly ever taken, but
+//! nothing is moved past them, so that what could be computed side by side is computed one after the other. Here are
+//! the same multiplications without the call: where an operand is at an edge, the instance stops, and the host reruns
+//! it with the exact build.
 //!
-//! The tests of a block are one predicate, looked at once, before the block is left or calls anyone. What was computed until then may be
-//! wrong, and goes nowhere: memory is the instance's, and begins anew with its rerun.
+//! The tests of a block are one predicate, looked at once, before the block is left or calls anyone. What was computed
+//! until then may be wrong, and goes nowhere: memory is the instance's, and begins anew with its rerun.
 
 use super::Printer;
 use super::body::When;
@@ -17,17 +18,19 @@ use cranelift_codegen::ir::{Inst, types};
 
 type Done = Result<(), Error>;
 
-/// Operands lie between 2^-500 and 2^500, so that no quotient and nothing on the way to it is at an edge. As an exponent's field.
+/// Operands lie between 2^-500 and 2^500, so that no quotient and nothing on the way to it is at an edge. As an
+/// exponent's field.
 const MIN_EXPONENT: u32 = 1023 - 500;
 const EXPONENTS: u32 = 1000;
 /// Where the exponent begins in the high word.
 const EXPONENT_BIT: u32 = 20;
-/// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too small by. From
-/// below, the steps end at 1 for the inverse of the number before 1, and that is one too few.
+/// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too
+/// small by. From below, the steps end at 1 for the inverse of the number before 1, and that is one too few.
 const MARGIN: i64 = 4;
 
 impl Printer<'_> {
-    /// Whether a number is between the edges, by a word that has its exponent from bit `at` on and its sign, if any, above.
+    /// Whether a number is between the edges, by a word that has its exponent from bit `at` on and its sign, if any,
+    /// above.
     fn inside(&mut self, word: Operand, at: u32) -> Reg {
         let above = self.word("sub", ".u32", &[word, i64::from((MIN_EXPONENT << at) as i32).into()]);
         let span = i64::from((EXPONENTS << at) as i32).into();

@@ -119,7 +119,8 @@ pub(crate) fn to_int(e: &mut Printer<'_>, inst: Inst) -> Done {
     convert(e, inst, name)
 }
 
-/// PTX's conversions saturate. NaN becomes 0 only from f32 to 32 bits: the others give their type's lowest or highest bit.
+/// PTX's conversions saturate. NaN becomes 0 only from f32 to 32 bits: the others give their type's lowest or highest
+/// bit.
 pub(crate) fn to_int_saturating(e: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (e.result(inst)?, one(e, inst)?);
     let (to, from) = (e.func.dfg.ctrl_typevar(inst), e.ty(x));

@@ -1,7 +1,9 @@
-//! What only a gang's code has: where its memory is, how a trap of one thread ends them all, and the operations of a workgroup.
+//! What only a gang's code has: where its memory is, how a trap of one thread ends them all, and the operations of a
+//! workgroup.
 //!
-//! A thread that traps leaves its record where the first one counts, tells its workgroup by a word of shared memory and all others by the stop word, and exits. Threads that
-//! have exited are not waited for at a barrier; who comes through one looks at the word before it waits, so that the look costs nothing.
+//! A thread that traps writes its record, of which the first one counts. It tells its workgroup by a word of shared
+//! memory, and all others by the stop word, and exits. A barrier does not wait for threads that have exited. A thread that
+//! comes to a barrier reads the word before it waits, so that the read costs nothing, and tests it behind the barrier.
 
 use super::Printer;
 use super::body::{Body, When};
@@ -120,26 +122,26 @@ pub(crate) fn intrinsic(e: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -
             Ok(())
         }
         (Intrinsic::BusLoad, [at]) => {
-            let (result, place) = (e.result(inst)?, e.place(*at, 0));
-            e.body.load("ld.relaxed.sys.global", ".u64", result, place.base, place.offset);
+            let (result, address) = (e.result(inst)?, e.address(*at, 0));
+            e.body.load("ld.relaxed.sys.global", ".u64", result, address.base, address.offset);
             Ok(())
         }
         (Intrinsic::BusStore, [at, value]) => bus_store(e, "st.release.sys.global", *at, *value),
         (Intrinsic::BusPut, [at, value]) => bus_store(e, "st.relaxed.sys.global", *at, *value),
         (Intrinsic::BusLoad2, [at]) => {
-            let place = e.place(*at, 0);
+            let address = e.address(*at, 0);
             let results = e.func.dfg.inst_results(inst).to_vec();
             e.body.begin("ld.relaxed.sys.global.v2", ".u64");
             pair(e, &results);
             e.body.out.push_str(", ");
-            super::text::push_address(&mut e.body.out, place.base, place.offset);
+            super::text::push_address(&mut e.body.out, address.base, address.offset);
             e.body.end();
             Ok(())
         }
         (Intrinsic::BusPut2, [at, values @ ..]) => {
-            let place = e.place(*at, 0);
+            let address = e.address(*at, 0);
             e.body.begin("st.relaxed.sys.global.v2", ".u64");
-            super::text::push_address(&mut e.body.out, place.base, place.offset);
+            super::text::push_address(&mut e.body.out, address.base, address.offset);
             e.body.out.push_str(", ");
             pair(e, values);
             e.body.end();
@@ -160,8 +162,8 @@ fn pair(e: &mut Printer<'_>, values: &[ir::Value]) {
 }
 
 fn bus_store(e: &mut Printer<'_>, st: &str, at: ir::Value, value: ir::Value) -> Result<(), Error> {
-    let (place, value) = (e.place(at, 0), e.number(value));
-    e.body.store(st, ".u64", place.base, place.offset, value);
+    let (address, value) = (e.address(at, 0), e.number(value));
+    e.body.store(st, ".u64", address.base, address.offset, value);
     Ok(())
 }
 
@@ -192,7 +194,7 @@ fn barrier(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
 }
 
 fn sleep(e: &mut Printer<'_>, inst: Inst, nanoseconds: ir::Value, stop: ir::Value) -> Result<(), Error> {
-    let (nanoseconds, stop) = (e.number(nanoseconds), e.place(stop, 0));
+    let (nanoseconds, stop) = (e.number(nanoseconds), e.address(stop, 0));
     let word = e.body.temp(Class::B32);
     e.body.load("ld.relaxed.gpu.global", ".u32", word, stop.base, stop.offset);
     e.body.op("nanosleep.u32", "", &[nanoseconds]);

@@ -1,7 +1,7 @@
 //! Integer operations that take more than one PTX instruction.
 //!
-//! i8 and i16 are computed in 32 bits. PTX's shifts clamp an amount that is too large where CLIF's wrap; the rotates use
-//! that clamping: a shift by the full width gives 0.
+//! i8 and i16 are computed in 32 bits. PTX's shifts clamp an amount that is too large where CLIF's wrap; the rotates
+//! use that clamping: a shift by the full width gives 0.
 
 use super::Printer;
 use super::body::When;

@@ -68,8 +68,8 @@ fn special_register(e: &mut Printer<'_>, inst: Inst, suffix: &str, name: &'stati
 
 /// See [`Intrinsic::Tick`]. A loop that ends soon by itself need not look whether it should.
 ///
-/// The look is a branch and no load under a predicate: a GPU's loads come back in order, also those that are not done, so that each round would wait
-/// for what others have asked memory for.
+/// The look is a branch and no load under a predicate: a GPU's loads come back in order, also those that are not done,
+/// so that each round would wait for what others have asked memory for.
 fn tick(e: &mut Printer<'_>, inst: Inst) -> Done {
     let [left, stop] = *e.func.dfg.inst_args(inst) else { return Err(e.unsupported(inst)) };
     let (result, left) = (e.result(inst)?, e.number(left));

@@ -1,7 +1,9 @@
-//! Loads and stores by device addresses, which are aligned and checked: one instruction each, the address's sum folded into it.
+//! Loads and stores by device addresses, which are aligned and checked: one instruction each, the address's sum folded
+//! into it.
 //!
-//! They go to `.global` memory, but for two kinds of accesses that go to the thread's `.local` memory: those to stack slots, and those to
-//! guest memory where a speculative build keeps it there. Accesses by the guest's own addresses are `guest`'s.
+//! They go to `.global` memory, but for two kinds of accesses that go to the thread's `.local` memory: those to stack
+//! slots, and those to guest memory where a speculative build keeps it there. Accesses by the guest's own addresses are
+//! `guest`'s.
 
 use super::Printer;
 use super::integer::low_word;
@@ -63,20 +65,22 @@ impl Read {
     }
 }
 
-/// Where an access goes.
+/// A device address: `[base+offset]`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Address {
     pub(crate) base: Reg,
     pub(crate) offset: i64,
 }
 
 impl Printer<'_> {
-    pub(crate) fn place(&mut self, at: Value, offset: i64) -> Place {
+    /// The address of an access, sums with constants folded into the offset.
+    pub(crate) fn address(&mut self, at: Value, offset: i64) -> Address {
         let (base, offset) = values::address(self.func, at, offset);
-        Place { base: self.in_register(base), offset }
+        Address { base: self.in_register(base), offset }
     }
 
-    /// Whether an access by a device address is to the thread's local memory: its stack slots, or guest memory where that is local.
+    /// Whether an access by a device address is to the thread's local memory: its stack slots, or guest memory where
+    /// that is local.
     fn is_local(&self, flags: MemFlags) -> bool {
         let regions = &self.func.dfg.alias_regions;
         let is =
@@ -92,14 +96,14 @@ impl Printer<'_> {
         }
     }
 
-    pub(crate) fn plain_load(&mut self, ld: &str, read: Read, result: Reg, place: Place) {
+    pub(crate) fn plain_load(&mut self, ld: &str, read: Read, result: Reg, address: Address) {
         match read.widening() {
             Some(widening) if read.bytes == 4 => {
                 let word = self.body.temp(Class::B32);
-                self.body.load(ld, ".u32", word, place.base, place.offset);
+                self.body.load(ld, ".u32", word, address.base, address.offset);
                 self.body.op("cvt", widening, &[result.into(), word.into()]);
             }
-            _ => self.body.load(ld, read.suffix(), result, place.base, place.offset),
+            _ => self.body.load(ld, read.suffix(), result, address.base, address.offset),
         }
     }
 }
@@ -145,9 +149,9 @@ pub(crate) fn load(e: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::Load { arg, flags, offset, .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
-    let place = e.place(arg, offset.into());
+    let address = e.address(arg, offset.into());
     let ld = if e.is_local(flags) { "ld.local" } else { "ld.global" };
-    e.plain_load(ld, read, result, place);
+    e.plain_load(ld, read, result, address);
     Ok(())
 }
 
@@ -157,9 +161,9 @@ pub(crate) fn store(e: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::Store { args: [_, at], flags, offset, .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
     };
-    let place = e.place(at, offset.into());
+    let address = e.address(at, offset.into());
     let st = if e.is_local(flags) { "st.local" } else { "st.global" };
-    e.body.store(st, suffix, place.base, place.offset, operand);
+    e.body.store(st, suffix, address.base, address.offset, operand);
     Ok(())
 }
 

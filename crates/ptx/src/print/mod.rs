@@ -1,7 +1,8 @@
 //! From CLIF instructions to lines of PTX: the only folder that knows PTX's syntax.
 //!
-//! A CLIF value is a virtual register or a constant, an instruction a row of [`table`], a block a label. What can be decided before a
-//! line is written is decided in `analysis`. Accesses to guest memory are not printed here: `guest` writes them with what is here.
+//! A CLIF value is a virtual register or a constant, an instruction a row of [`table`], a block a label. What can be
+//! decided before a line is written is decided in `analysis`. Accesses to guest memory are not printed here: `guest`
+//! writes them with what is here.
 
 pub(crate) mod assign;
 pub(crate) mod atomic;

@@ -1,7 +1,7 @@
 //! What stands in an instruction's operand position for a CLIF value.
 //!
-//! Constants stand for themselves, a sum goes into the address that uses it, a condition is looked up where it was compared.
-//! What an operand position demands (a register, defined upper bits, a predicate) is made here, at the use.
+//! Constants stand for themselves, a sum goes into the address that uses it, a condition is looked up where it was
+//! compared. What an operand position demands (a register, defined upper bits, a predicate) is made here, at the use.
 
 use super::Printer;
 use super::register::{Class, Operand, Reg, plain, unsigned};

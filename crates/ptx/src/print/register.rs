@@ -1,7 +1,7 @@
 //! Registers and operands.
 //!
-//! PTX has any number of virtual registers, in classes that its declarations name; ptxas assigns real ones. A CLIF value is
-//! one register of its class for its whole life.
+//! PTX has any number of virtual registers, in classes that its declarations name; ptxas assigns real ones. A CLIF
+//! value is one register of its class for its whole life.
 
 use cranelift_codegen::ir::{Type, types};
 

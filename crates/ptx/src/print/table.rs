@@ -1,9 +1,9 @@
 //! From opcode to text. Whoever adds an opcode adds a row.
 //!
-//! A row says which PTX instruction it is and what it asks of its operands; i8 and i16 live in 32-bit registers whose upper
-//! bits are undefined, so a row that looks at them extends first. What is more than one instruction is a small function in
-//! [`super::integer`], [`super::float`], [`super::vector`], [`super::memory`], [`super::atomic`], [`super::call`] or
-//! [`super::trap`].
+//! A row says which PTX instruction it is and what it asks of its operands; i8 and i16 live in 32-bit registers whose
+//! upper bits are undefined, so a row that looks at them extends first. What is more than one instruction is a small
+//! function in [`super::integer`], [`super::float`], [`super::vector`], [`super::memory`], [`super::atomic`],
+//! [`super::call`] or [`super::trap`].
 
 use super::Printer;
 use super::operand::Truth;

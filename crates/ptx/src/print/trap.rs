@@ -1,7 +1,7 @@
 //! Traps: a word in the instance's header, then the thread ends.
 //!
-//! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Each stores its record and
-//! ends the thread by itself: a common tail would be shorter, and has made CUDA 13.0's ptxas crash.
+//! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Each stores its record
+//! and ends the thread by itself: a common tail would be shorter, and has made CUDA 13.0's ptxas crash.
 
 use super::Printer;
 use super::body::{Body, Label, When};
@@ -52,8 +52,8 @@ impl Printer<'_> {
         Ok(self.traps.label(record.pack()))
     }
 
-    /// Traps under a predicate. In a speculative build the instance stops instead, and the exact build finds out why: an exit under a
-    /// predicate is no branch, which an assembler would have to find a place to meet again for.
+    /// Traps under a predicate. In a speculative build the instance stops instead, and the exact build finds out why:
+    /// an exit under a predicate is no branch, which an assembler would have to find a place to meet again for.
     pub(crate) fn trap_if(&mut self, p: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
         if self.program.is_speculative() {
             self.body.exit_if(p, when);

@@ -1,9 +1,9 @@
 //! Vectors: a CLIF i32x4 is four 32-bit registers, which most instructions only name.
 //!
-//! The front end computes with words. It joins them to a vector (`scalar_to_vector`, `insertlane`) where a value crosses a block's edge
-//! or a call, and takes it apart (`extractlane`) on the other side. Both print nothing: a lane is the operand it was made of, as
-//! [`Printer::lanes`] finds. Vectors that are there by themselves have registers: parameters, results of calls and of the two
-//! instructions that work on bytes, which are PTX's `prmt`.
+//! The front end computes with words. It joins them to a vector (`scalar_to_vector`, `insertlane`) where a value
+//! crosses a block's edge or a call, and takes it apart (`extractlane`) on the other side. Both print nothing: a lane
+//! is the operand it was made of, as [`Printer::lanes`] finds. Vectors that are there by themselves have registers:
+//! parameters, results of calls and of the two instructions that work on bytes, which are PTX's `prmt`.
 
 use super::Printer;
 use super::assign::Operands;
@@ -104,7 +104,8 @@ pub(crate) fn extract(e: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// `shuffle`: each byte of the result is one of 32. `prmt` takes bytes of two words, so a result's word takes one of them for each word it is made of but the first.
+/// `shuffle`: each byte of the result is one of 32. `prmt` takes bytes of two words, so a result's word takes one of
+/// them for each word it is made of but the first.
 pub(crate) fn shuffle(e: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::Shuffle { imm, args: [a, b], .. } = e.func.dfg.insts[inst] else {
         return Err(e.unsupported(inst));
@@ -161,8 +162,8 @@ pub(crate) fn swizzle(e: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// Four bytes of a table of 16. `prmt` picks by digits of four bits: the lower three bits of each index pick from either half of the table, the fourth
-/// chooses between the two, and the others make it 0.
+/// Four bytes of a table of 16. `prmt` picks by digits of four bits: the lower three bits of each index pick from
+/// either half of the table, the fourth chooses between the two, and the others make it 0.
 fn look_up(e: &mut Printer<'_>, result: Reg, table: [Reg; 4], index: Operand) {
     let mut op = |name: &str, suffix: &str, operands: &[Operand]| -> Operand {
         e.body.op_to_temp(Class::B32, name, suffix, operands).into()
