@@ -25,10 +25,15 @@ fn sources(folder: &Path, module: Option<&str>, found: &mut Vec<(String, PathBuf
     }
 }
 
+/// A source without its comments.
+fn code(source: &str) -> String {
+    source.lines().flat_map(|line| [line.split("//").next().unwrap_or_default(), "\n"]).collect()
+}
+
 /// The modules of the crate that a source names: `crate::print::body` and `crate::{Error, print::body}` name `print`. Comments may name what
 /// they like.
 fn named(source: &str) -> Vec<String> {
-    let code: String = source.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let code = code(source);
     let mut modules = Vec::new();
     for (at, prefix) in code.match_indices("crate::") {
         let rest = &code[at + prefix.len()..];
@@ -52,8 +57,10 @@ fn every_arrow_points_down() {
     for (module, path) in files {
         let from = layer(&module).unwrap_or_else(|| panic!("{}: which layer is this?", path.display()));
         let source = fs::read_to_string(&path).expect("a source file");
-        if source.contains("super::super") {
-            wrong.push(format!("{}: `super::super` hides where an arrow leads", path.display()));
+        // From a folder's `mod.rs`, `super` is the crate.
+        let hidden = if path.ends_with("mod.rs") { "super::" } else { "super::super::" };
+        if code(&source).contains(hidden) {
+            wrong.push(format!("{}: `{hidden}` hides where an arrow leads; write `crate::`", path.display()));
         }
         // Types of the public interface are named by `crate::Name`: they are in the lowest layer.
         for to in named(&source).iter().filter_map(|name| Some((name, layer(name)?))).filter(|(_, to)| *to > from) {

@@ -3,6 +3,7 @@
 //! A cell is what lies in one piece on the device: 4 bytes where the lanes of a warp lie side by side.
 
 use super::Guest;
+use super::slow_path::two_words;
 use crate::print::body::When;
 use crate::print::memory::{Address, Read};
 use crate::print::register::{Class, Operand, Reg};
@@ -65,7 +66,7 @@ impl Guest<'_> {
         self.print.plain_load(self.ld(), read, result, Address { base: address, offset: 0 });
         self.print.body.branch(done);
         self.print.body.place(misaligned);
-        let raw = super::slow_path::two_words(&mut self.print.body, address, read.bytes);
+        let raw = two_words(&mut self.print.body, address, read.bytes);
         self.take_bits(read, result, raw);
         self.print.body.place(done);
     }

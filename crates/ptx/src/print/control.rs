@@ -4,6 +4,7 @@ use super::Printer;
 use super::body::{Label, When};
 use super::operand::Truth;
 use super::register::{Class, Operand, Reg, plain};
+use super::text::push_unsigned;
 use crate::analysis::branch_table::{self, Test};
 use crate::analysis::moves::{self, Source, Step};
 use cranelift_codegen::ir::{self, Block, BlockCall, Value, ValueDef};
@@ -226,7 +227,7 @@ impl Printer<'_> {
         let Label::Local(number) = self.body.local() else { return };
         let name = |out: &mut String| {
             out.push_str("$T");
-            super::text::push_unsigned(out, u64::from(number));
+            push_unsigned(out, u64::from(number));
         };
         name(&mut self.body.out);
         self.body.out.push_str(": .branchtargets ");

@@ -6,6 +6,7 @@ use super::Printer;
 use super::integer::{one, two};
 use super::register::{Class, Operand, float, plain};
 use crate::Error;
+use crate::analysis::values::sign_extend;
 use cranelift_codegen::ir::{Inst, Opcode, Type, types};
 
 type Done = Result<(), Error>;
@@ -133,7 +134,7 @@ pub(crate) fn to_int_saturating(e: &mut Printer<'_>, inst: Inst) -> Done {
         let (low, high) = to.bounds(is_signed);
         let (low, high) = (low as u64 as i64, high as u64 as i64);
         if is_signed {
-            let low = crate::analysis::values::sign_extend(low, to);
+            let low = sign_extend(low, to);
             number = e.body.op_to_temp(class, "max", ".s32", &[number.into(), low.into()]);
             number = e.body.op_to_temp(class, "min", ".s32", &[number.into(), high.into()]);
         } else {

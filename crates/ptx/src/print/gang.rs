@@ -8,6 +8,7 @@
 use super::Printer;
 use super::body::{Body, When};
 use super::register::{Class, Operand, Reg};
+use super::text::{push_address, push_unsigned};
 use crate::Error;
 use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::TrapCode;
@@ -24,7 +25,7 @@ pub(crate) fn declare(out: &mut String) {
     out.push_str(".shared .align 16 .b8 ");
     out.push_str(WORKGROUP);
     out.push('[');
-    super::text::push_unsigned(out, WORKGROUP_BYTES);
+    push_unsigned(out, WORKGROUP_BYTES);
     out.push_str("];\n.shared .align 4 .b8 ");
     out.push_str(TRAPPED);
     out.push_str("[4];\n");
@@ -48,7 +49,7 @@ pub(crate) fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
     body.begin("atom.relaxed.gpu.global.cas", ".b64");
     body.operand(found);
     body.out.push_str(", ");
-    super::text::push_address(&mut body.out, region, offset::TRAP as i64);
+    push_address(&mut body.out, region, offset::TRAP as i64);
     body.out.push_str(", 0, ");
     body.operand(record);
     body.end();
@@ -115,7 +116,7 @@ pub(crate) fn intrinsic(e: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -
             e.body.begin("atom.relaxed.cta.shared.add", ".u32");
             e.body.operand(result);
             e.body.out.push_str(", ");
-            super::text::push_address(&mut e.body.out, base, offset);
+            push_address(&mut e.body.out, base, offset);
             e.body.out.push_str(", ");
             e.body.operand(value);
             e.body.end();
@@ -134,14 +135,14 @@ pub(crate) fn intrinsic(e: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -
             e.body.begin("ld.relaxed.sys.global.v2", ".u64");
             pair(e, &results);
             e.body.out.push_str(", ");
-            super::text::push_address(&mut e.body.out, address.base, address.offset);
+            push_address(&mut e.body.out, address.base, address.offset);
             e.body.end();
             Ok(())
         }
         (Intrinsic::BusPut2, [at, values @ ..]) => {
             let address = e.address(*at, 0);
             e.body.begin("st.relaxed.sys.global.v2", ".u64");
-            super::text::push_address(&mut e.body.out, address.base, address.offset);
+            push_address(&mut e.body.out, address.base, address.offset);
             e.body.out.push_str(", ");
             pair(e, values);
             e.body.end();

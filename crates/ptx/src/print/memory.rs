@@ -8,6 +8,7 @@
 use super::Printer;
 use super::integer::low_word;
 use super::register::{Class, Operand, Reg};
+use super::text::push_unsigned;
 use crate::Error;
 use crate::analysis::values;
 use cranelift_codegen::ir::{Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
@@ -176,7 +177,7 @@ pub(crate) fn stack_address(e: &mut Printer<'_>, inst: Inst) -> Done {
     e.body.begin("mov", ".u64");
     e.body.operand(result);
     e.body.out.push_str(", own");
-    super::text::push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
+    push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
     e.body.end();
     match i32::from(offset) {
         0 => {}

@@ -3,6 +3,7 @@
 //! PTX has any number of virtual registers, in classes that its declarations name; ptxas assigns real ones. A CLIF
 //! value is one register of its class for its whole life.
 
+use super::text::{INDENT, push_unsigned};
 use cranelift_codegen::ir::{Type, types};
 
 /// A register's class, which its name's first letter shows.
@@ -102,7 +103,7 @@ impl Registers {
     /// The declarations, on one line.
     pub(crate) fn declare(&self, out: &mut String) {
         const NAMES: [&str; 5] = [".b32 %r", ".b64 %d", ".f32 %f", ".f64 %g", ".pred %p"];
-        let mut lead = super::text::INDENT;
+        let mut lead = INDENT;
         for (name, &count) in NAMES.iter().zip(&self.counts) {
             if count > 0 {
                 out.push_str(lead);
@@ -110,7 +111,7 @@ impl Registers {
                 out.push_str(".reg ");
                 out.push_str(name);
                 out.push('<');
-                super::text::push_unsigned(out, u64::from(count));
+                push_unsigned(out, u64::from(count));
                 out.push_str(">;");
             }
         }

@@ -5,8 +5,10 @@
 
 use super::Printer;
 use super::body::{Body, Label, When};
+use super::gang;
 use super::operand::Truth;
 use super::register::{Class, Operand, Reg};
+use super::text::push_hex;
 use crate::Error;
 use crate::analysis::values;
 use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode};
@@ -77,7 +79,7 @@ impl Printer<'_> {
             self.body.begin("mov", ".b64");
             self.body.operand(word);
             self.body.out.push_str(", 0x");
-            super::text::push_hex(&mut self.body.out, record, 16);
+            push_hex(&mut self.body.out, record, 16);
             self.body.end();
             end(&mut self.body, self.program.layout, self.program.memory.region, instance, word);
         }
@@ -89,7 +91,7 @@ impl Printer<'_> {
 pub(crate) fn end(body: &mut Body, layout: Layout, region: u64, instance: Reg, record: Reg) {
     match region {
         0 => store_word(body, layout, instance, field::TRAP, record.into()),
-        region => super::gang::trap(body, instance, region, record),
+        region => gang::trap(body, instance, region, record),
     }
     body.op("exit", "", &[]);
 }
