@@ -61,12 +61,12 @@ impl Guest<'_> {
         if self.print.ty(root) == types::I32 {
             return self.print.in_register(root);
         }
-        if let Some(known) = find(&self.block.words, root) {
+        if let Some(known) = find(&self.known.words, root) {
             return known;
         }
         let word = low_word(&mut self.print, root);
         let word = self.print.load_operand(word, types::I32);
-        self.block.words.push((root, word));
+        self.known.words.push((root, word));
         word
     }
 
@@ -108,26 +108,26 @@ impl Guest<'_> {
 
     /// The address a root leads to where the 32 lanes of a warp lie side by side. The root is aligned to cells.
     pub(super) fn cells_address(&mut self, root: Value) -> Reg {
-        if let Some(known) = find(&self.block.addresses, root) {
+        if let Some(known) = find(&self.known.addresses, root) {
             return known;
         }
         let (word, memory) = (self.root_word(root), self.memory_register());
         let spread = self.print.program.layout.spread() as i64;
         let operands = [word.into(), spread.into(), memory.into()];
         let address = self.print.body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands);
-        self.block.addresses.push((root, address));
+        self.known.addresses.push((root, address));
         address
     }
 
     /// The address a root leads to where bytes lie one after the other.
     pub(super) fn linear_address(&mut self, root: Value) -> Reg {
-        if let Some(known) = find(&self.block.addresses, root) {
+        if let Some(known) = find(&self.known.addresses, root) {
             return known;
         }
         let (word, memory) = (self.root_word(root), self.memory_register());
         let wide = self.print.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[word.into()]);
         let address = self.print.body.op_to_temp(Class::B64, "add", ".u64", &[memory.into(), wide.into()]);
-        self.block.addresses.push((root, address));
+        self.known.addresses.push((root, address));
         address
     }
 }

@@ -147,7 +147,7 @@ impl Guest<'_> {
             Root::Value(root) => root,
         };
         // Near accesses have a check in the analysis.
-        let Some(check) = checks.of(self.block.block, root).filter(|_| is_near(program, access)) else {
+        let Some(check) = checks.of(self.known.block, root).filter(|_| is_near(program, access)) else {
             return self.far_way(root, access, inst);
         };
         if program.is_gang() && !check.is_lenient {
@@ -162,17 +162,17 @@ impl Guest<'_> {
 
     /// In a gang: checks a root once in a block, and traps where it fails.
     fn settle_root(&mut self, root: Value, check: &RootCheck, inst: Inst) -> Result<(), Error> {
-        if !self.block.settled.contains(&root) {
+        if !self.known.settled.contains(&root) {
             let failed = self.root_check(root, check);
             self.trap_outside(failed, inst)?;
-            self.block.settled.push(root);
+            self.known.settled.push(root);
         }
         Ok(())
     }
 
     /// True where the root is misaligned for the block, or too near the memory's end.
     fn root_check(&mut self, root: Value, check: &RootCheck) -> Reg {
-        if let Some(known) = find(&self.block.failed, root) {
+        if let Some(known) = find(&self.known.failed, root) {
             return known;
         }
         let word = self.root_word(root);
@@ -186,7 +186,7 @@ impl Guest<'_> {
             }
         };
         let failed = body.op_to_temp(Class::Pred, "setp.ge", ".u32", &[turned.into(), limit.into()]);
-        self.block.failed.push((root, failed));
+        self.known.failed.push((root, failed));
         failed
     }
 

@@ -37,12 +37,12 @@ pub(crate) struct Guest<'a> {
     /// What the module has to define for this function.
     pub(crate) slow_paths: SlowPaths,
     pub(crate) reads_copy: bool,
-    block: Known,
+    known: KnownRoots,
 }
 
 /// What is known of roots in the block that is being printed.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct KnownRoots {
     block: Option<Block>,
     /// Device addresses that were made of roots.
     addresses: SmallVec<[(Value, Reg); 8]>,
@@ -58,7 +58,7 @@ struct Known {
 
 /// What is known in a block, to come back to.
 #[derive(Clone, Debug)]
-pub(crate) struct State(BlockState, Known);
+pub(crate) struct State(BlockState, KnownRoots);
 
 impl<'a> Guest<'a> {
     pub(crate) fn new(print: Printer<'a>) -> Guest<'a> {
@@ -69,7 +69,7 @@ impl<'a> Guest<'a> {
             length: None,
             slow_paths: SlowPaths::default(),
             reads_copy: false,
-            block: Known::default(),
+            known: KnownRoots::default(),
         }
     }
 
@@ -89,25 +89,25 @@ impl<'a> Guest<'a> {
     /// Begins a block: nothing is kept from the last.
     pub(crate) fn begin_block(&mut self, block: Block, next: Option<Block>) {
         self.print.block = BlockState { next, ..BlockState::default() };
-        self.block = Known { block: Some(block), ..Known::default() };
+        self.known = KnownRoots { block: Some(block), ..KnownRoots::default() };
     }
 
     /// A call ends what is kept in registers: it would have to be saved.
     pub(crate) fn begin_call(&mut self) {
-        self.block.addresses.clear();
-        self.block.words.clear();
-        self.block.failed.clear();
+        self.known.addresses.clear();
+        self.known.words.clear();
+        self.known.failed.clear();
     }
 
     /// What is known here, for [`Guest::resume`].
     pub(crate) fn state(&self) -> State {
-        State(self.print.block.clone(), self.block.clone())
+        State(self.print.block.clone(), self.known.clone())
     }
 
     /// Goes on where `state` was taken, out of line: no block follows.
     pub(crate) fn resume(&mut self, State(block, known): State) {
         self.print.block = BlockState { next: None, ..block };
-        self.block = known;
+        self.known = known;
     }
 
     /// A load or a store of guest memory.

@@ -84,13 +84,13 @@ impl Guest<'_> {
     pub(crate) fn check_early(&mut self, inst: Inst) {
         if let GuestChecks::Speculative(checks) = &self.print.analysis.checks {
             self.check(checks, inst);
-            self.block.checked_early.push(inst);
+            self.known.checked_early.push(inst);
         }
     }
 
     /// Makes sure of an access. Where it can never be inside, the instance stops, and the block ends.
     fn check(&mut self, checks: &SpeculativeChecks, inst: Inst) {
-        if self.block.checked_early.contains(&inst) {
+        if self.known.checked_early.contains(&inst) {
             return;
         }
         match checks.checks.get(&inst) {
