@@ -1,11 +1,12 @@
 //! What can go wrong: a program that says something this back end has no words for.
 
+use crate::Function;
 use cranelift_codegen::ir;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "function `{function}`: no PTX for `{instruction}` ({opcode} on {ty})\n  hint: add a row to crates/ptx/src/table.rs, or keep the front end from producing it"
+        "function `{function}`: no PTX for `{instruction}` ({opcode} on {ty})\n  hint: add a row to crates/ptx/src/print/table.rs, or keep the front end from producing it"
     )]
     Unsupported { function: String, opcode: ir::Opcode, ty: ir::Type, instruction: String },
     #[error(
@@ -40,4 +41,17 @@ pub enum Error {
     Symbol { symbol: String },
     #[error("printing PTX did not end in time, and was at `{0}`")]
     Late(String),
+}
+
+impl Error {
+    /// There is no PTX for an instruction.
+    pub(crate) fn unsupported(function: &Function, inst: ir::Inst) -> Error {
+        let dfg = &function.clif.dfg;
+        Error::Unsupported {
+            function: function.symbol.clone(),
+            opcode: dfg.insts[inst].opcode(),
+            ty: dfg.ctrl_typevar(inst),
+            instruction: dfg.display_inst(inst).to_string(),
+        }
+    }
 }

@@ -1,139 +1,48 @@
-//! Cranelift IR to PTX text: the only place that knows PTX's syntax.
+//! Cranelift IR to PTX text.
 //!
 //! [`emit`] prints a whole program: a header, the declarations of all functions that a kernel reaches, the function
-//! table, and the functions, each printed on its own ([`function`]) and so in parallel. A CLIF value is a virtual
-//! register, an instruction a row of [`table`], a block a label. The dialect is described in `docs/ptx.md`; the `cpu`
-//! device reads it back, NVIDIA's ptxas is the judge of what it means.
+//! table, and the functions, each printed on its own and so in parallel. The dialect is described in `docs/ptx.md`; the
+//! `cpu` device reads it back, NVIDIA's ptxas is the judge of what it means.
 //!
-//! The input is verified CLIF as `Context::optimize` leaves it, without stack slots, and scalar but for vectors that carry four words ([`vector`]). Anything this back end has no
-//! words for is an [`Error`] that names the function and the instruction; there is no panic on any input that Cranelift's
-//! verifier accepts.
+//! Five layers, each of which uses only those before it (`tests/layers.rs`):
 //!
-//! Accesses in the alias region [`gpu_run_abi::intrinsic::region::GUEST`] are the guest's, and their addresses are the guest's own: bounds, alignment and
-//! the device's address are this crate's business ([`guest`]). The CLIF flag `aligned` means that it is expected to be. All other addresses are the
-//! device's, aligned and checked.
+//! - `program`, `symbols`, `error`: what is compiled.
+//! - `analysis`: what can be known of a function before it is printed. Plain data.
+//! - `print`: from CLIF instructions to lines of PTX.
+//! - `guest`: accesses to guest memory, written with what `print` has.
+//! - `block`, `function` and this file: the driver.
+//!
+//! The input is verified CLIF as `Context::optimize` leaves it. It is scalar, but for vectors that carry four words, and it
+//! may have stack slots. Anything this back end has no words for is an [`Error`] that names the function and the
+//! instruction; there is no panic on any input that Cranelift's verifier accepts.
+//!
+//! Addresses are of three kinds, told apart by CLIF's alias regions ([`gpu_run_abi::intrinsic::region`]):
+//!
+//! - `GUEST`: the guest's own addresses. Bounds, alignment and the device's address are this crate's business. The CLIF
+//!   flag `aligned` means that the access is expected to be aligned.
+//! - `FRAME`: device addresses of stack slots, in the thread's local memory (PTX's `.local`).
+//! - All others: device addresses that are aligned and checked, in PTX's `.global` memory. Where a speculative build keeps
+//!   guest memory in the thread's local memory ([`Memory::own`]), those of `CELLS` are in `.local`, too.
 
-mod ahead;
-mod body;
-mod call;
-mod cases;
-mod cells;
-mod cold;
-mod control;
+mod analysis;
+mod block;
 mod error;
-mod exact;
-mod fast;
-mod fixed;
-mod float;
 mod function;
-mod gang;
 mod guest;
-mod integer;
-mod memory;
-mod moves;
-mod operand;
-mod quick;
-mod range;
-mod regs;
+mod print;
+mod program;
 mod symbols;
-mod table;
-mod trap;
-mod vector;
-mod writer;
 
 pub use error::Error;
+pub use program::{Atomics, Checks, Fixed, Function, Kind, Listing, Memory, Program, Target};
 
-use cold::Cold;
-use cranelift_codegen::ir;
-pub use fast::Checks;
-pub use fixed::Fixed;
-use gpu_run_abi::Layout;
-pub use guest::Memory;
+use function::Emitted;
+use guest::read_only;
+use guest::slow_path::SlowPaths;
+use print::{call, gang, signature, text};
 use rayon::prelude::*;
 use std::time::Instant;
-use symbols::Symbols;
-
-/// The name of the address table in PTX.
-const FUNCTION_TABLE: &str = "function_table";
-
-/// Everything that becomes one PTX module.
-#[derive(Debug)]
-pub struct Program {
-    pub functions: Vec<Function>,
-    pub layout: Layout,
-    /// Indices of wasm functions (namespace `WASM`) that may be called by address.
-    pub function_table: Vec<Option<u32>>,
-    pub memory: Memory,
-    /// Bytes of the memory that are expected never to change; asked for with quick checks only.
-    pub fixed: Fixed,
-    pub checks: Checks,
-    pub atomics: Atomics,
-}
-
-/// How far atomic operations reach, and what they order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Atomics {
-    /// The host takes part.
-    #[default]
-    System,
-    /// The threads of the device.
-    Device,
-    /// The same, and nothing but themselves is ordered: fences are.
-    Relaxed,
-}
-
-#[derive(Debug)]
-pub struct Function {
-    /// A PTX identifier, different from all others.
-    pub symbol: String,
-    /// What trap records call this function.
-    pub trap_id: u32,
-    /// Functions with the same number call each other in a circle.
-    pub cycle: Option<u32>,
-    /// Its name is `UserFuncName::user(namespace, index)`, with the namespaces of [`gpu_run_abi::intrinsic::namespace`].
-    pub clif: ir::Function,
-    pub kind: Kind,
-    /// Printed above the function, for people: its demangled name, for instance.
-    pub comment: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Called by other functions.
-    Device,
-    /// Launched by the host: parameters are i32 or i64, and there is no result.
-    Kernel,
-}
-
-/// What the PTX is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// The oldest GPU that takes it: 75 for `sm_75`. At least 70.
-    pub sm: u32,
-    /// Version of the PTX language.
-    pub version: (u32, u32),
-}
-
-impl Target {
-    /// The oldest version of the language that knows the GPU, so that the oldest drivers for it take the text.
-    pub fn for_sm(sm: u32) -> Target {
-        let version = match sm {
-            0..=90 => (7, 8),
-            100 | 101 | 120 => (8, 7),
-            103 | 121 => (8, 8),
-            _ => (9, 0),
-        };
-        Target { sm, version }
-    }
-}
-
-/// One function's text, and where its lines come from.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    pub text: String,
-    /// From which line of the text on (counted from 0) code belongs to which source offset; 0 is "nowhere".
-    pub sources: Vec<(usize, u32)>,
-}
+use symbols::{Reachable, Symbols};
 
 /// Prints a program: all its kernels and what they reach.
 pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
@@ -142,41 +51,52 @@ pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
 
 /// The same, which has to end by `until`.
 pub fn emit_until(program: &Program, target: &Target, until: Option<Instant>) -> Result<String, Error> {
-    let symbols = Symbols::new(program)?;
-    let reachable = symbols.reachable()?;
-    let functions = || reachable.functions.iter().map(|&position| &program.functions[position]);
-    let emitted: Vec<function::Emitted> = reachable
-        .functions
-        .par_iter()
-        .map(|&position| {
-            let function = &program.functions[position];
-            match until {
-                Some(until) if Instant::now() >= until => Err(Error::Late(function.symbol.clone())),
-                _ => function::emit(&symbols, function, false),
-            }
-        })
-        .collect::<Result<_, _>>()?;
-    let cold = emitted.iter().fold(Cold::default(), |all, one| all.join(one.cold));
+    let symbols = Symbols::new(program)?; // who is who
+    let reachable = symbols.reachable()?; // what is printed
+    let emitted = emit_functions(&symbols, &reachable, until)?; // the functions, in parallel
+    assemble(&symbols, &reachable, &emitted, target) // what they need, then the functions
+}
 
+fn emit_functions(symbols: &Symbols<'_>, reachable: &Reachable, until: Option<Instant>) -> Result<Vec<Emitted>, Error> {
+    let emit = |&position: &usize| {
+        let function = &symbols.program.functions[position];
+        match until {
+            Some(until) if Instant::now() >= until => Err(Error::Late(function.symbol.clone())),
+            _ => function::emit(symbols, function, false),
+        }
+    };
+    reachable.functions.par_iter().map(emit).collect()
+}
+
+/// Puts a module together.
+fn assemble(
+    symbols: &Symbols<'_>,
+    reachable: &Reachable,
+    emitted: &[Emitted],
+    target: &Target,
+) -> Result<String, Error> {
+    let program = symbols.program;
+    let slow_paths = emitted.iter().fold(SlowPaths::default(), |all, one| all.join(one.slow_paths));
     let size: usize = emitted.iter().map(|e| e.text.len() + 128).sum();
     let mut out = String::with_capacity(size + 8192);
     push_module_header(&mut out, target);
-    if program.memory.region > 0 {
+    if program.is_gang() {
         gang::declare(&mut out);
     }
-    cold.declare(&mut out);
-    for function in functions().filter(|f| f.kind == Kind::Device) {
-        call::push_header(&mut out, function)?;
+    slow_paths.declare(&mut out);
+    let functions = reachable.functions.iter().map(|&position| &program.functions[position]);
+    for function in functions.filter(|f| f.kind == Kind::Device) {
+        signature::push_header(&mut out, function)?;
         out.push_str(";\n");
     }
     if reachable.table {
-        push_function_table(&mut out, &symbols);
+        push_function_table(&mut out, symbols);
     }
-    if emitted.iter().any(|function| function.reads_fixed) {
-        program.fixed.define(&mut out);
+    if emitted.iter().any(|function| function.reads_copy) {
+        read_only::define(&program.fixed, &mut out);
     }
-    cold.define(&mut out, program.layout, program.memory);
-    for function in &emitted {
+    slow_paths.define(&mut out, program.layout, program.memory);
+    for function in emitted {
         out.push('\n');
         out.push_str(&function.text);
     }
@@ -189,7 +109,7 @@ pub fn emit_function(program: &Program, position: usize) -> Result<Listing, Erro
     let Some(function) = program.functions.get(position) else {
         return Err(Error::FunctionName { position, name: "nothing: there are fewer functions".to_string() });
     };
-    let function::Emitted { text, marks, .. } = function::emit(&symbols, function, true)?;
+    let Emitted { text, marks, .. } = function::emit(&symbols, function, true)?;
     let mut sources = Vec::with_capacity(marks.len());
     let (mut line, mut from) = (0, 0);
     for (at, offset) in marks {
@@ -202,11 +122,11 @@ pub fn emit_function(program: &Program, position: usize) -> Result<Listing, Erro
 
 fn push_module_header(out: &mut String, target: &Target) {
     out.push_str(".version ");
-    writer::push_unsigned(out, u64::from(target.version.0));
+    text::push_unsigned(out, u64::from(target.version.0));
     out.push('.');
-    writer::push_unsigned(out, u64::from(target.version.1));
+    text::push_unsigned(out, u64::from(target.version.1));
     out.push_str("\n.target sm_");
-    writer::push_unsigned(out, u64::from(target.sm));
+    text::push_unsigned(out, u64::from(target.sm));
     out.push_str("\n.address_size 64\n\n");
 }
 
@@ -216,13 +136,5 @@ fn push_function_table(out: &mut String, symbols: &Symbols<'_>) {
     if entries.is_empty() {
         entries.push("0");
     }
-    writer::push_array(out, FUNCTION_TABLE, &entries, |out, symbol| out.push_str(symbol));
-}
-
-fn push_comment(out: &mut String, comment: &str) {
-    for line in comment.lines() {
-        out.push_str("// ");
-        out.push_str(line);
-        out.push('\n');
-    }
+    text::push_array(out, call::FUNCTION_TABLE, &entries, |out, symbol| out.push_str(symbol));
 }

@@ -1,11 +1,12 @@
 //! Who is who in a program, and who is needed.
 //!
-//! CLIF names functions by a namespace and an index. Only what kernels reach is printed: through calls, through addresses,
-//! and, once anything printed reads the function table, through all of its entries.
+//! CLIF names functions by a namespace and an index. Only what kernels reach is printed: through calls, through
+//! addresses, and, once anything printed reads the function table, through all of its entries.
 
-use crate::{Atomics, Checks, Error, Fixed, Function, Kind, Memory, Program};
-use cranelift_codegen::ir::{ExternalName, GlobalValueData, InstructionData, Opcode, UserExternalName, UserFuncName};
-use gpu_run_abi::Layout;
+use crate::{Error, Function, Kind, Program};
+use cranelift_codegen::ir::{
+    ExternalName, GlobalValueData, Inst, InstructionData, Opcode, UserExternalName, UserFuncName,
+};
 use gpu_run_abi::intrinsic::{Intrinsic, namespace, symbol};
 
 /// More functions than any module has: wasm engines stop at a million.
@@ -14,7 +15,7 @@ const ABSENT: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Symbols<'a> {
-    program: &'a Program,
+    pub(crate) program: &'a Program,
     /// Positions in `program.functions`, by index in the namespace.
     wasm: Vec<u32>,
     runtime: Vec<u32>,
@@ -63,26 +64,6 @@ impl<'a> Symbols<'a> {
         Ok(symbols)
     }
 
-    pub(crate) fn memory(&self) -> Memory {
-        self.program.memory
-    }
-
-    pub(crate) fn fixed(&self) -> &'a Fixed {
-        &self.program.fixed
-    }
-
-    pub(crate) fn checks(&self) -> Checks {
-        self.program.checks
-    }
-
-    pub(crate) fn atomics(&self) -> Atomics {
-        self.program.atomics
-    }
-
-    pub(crate) fn layout(&self) -> Layout {
-        self.program.layout
-    }
-
     fn position(&self, name: &UserExternalName) -> Option<usize> {
         let space = match name.namespace {
             namespace::WASM => &self.wasm,
@@ -107,6 +88,18 @@ impl<'a> Symbols<'a> {
             _ => self.position(user).map(|p| Name::Function(&self.program.functions[p])),
         };
         found.ok_or_else(|| unknown(format!("function {} of namespace {}", user.index, user.namespace)))
+    }
+
+    /// Whether an instruction calls a function, and is no intrinsic that looks as if it did.
+    pub(crate) fn calls(&self, function: &Function, inst: Inst) -> bool {
+        let dfg = &function.clif.dfg;
+        match dfg.insts[inst] {
+            InstructionData::Call { func_ref, .. } => {
+                let name = self.resolve(function, &dfg.ext_funcs[func_ref].name);
+                matches!(name, Ok(Name::Function(callee)) if callee.kind == Kind::Device)
+            }
+            ref data => data.opcode().is_call(),
+        }
     }
 
     /// The functions of the table, by their symbols; `None` where an entry is absent.

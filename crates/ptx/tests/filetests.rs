@@ -1,9 +1,17 @@
 //! Each file in `tests/filetests` holds CLIF and, behind it in `;;` comments, the PTX that is made of it.
 //!
-//! Lines that begin with `;!` are options: `layout = interleaved`, `optimize` (the functions go through
-//! `Context::optimize` first, as in the compiler), `module` (the whole module is compared, not its functions
-//! one by one). Functions of namespace 2 are kernels, unless their index is 100 or more. With `BLESS=1` the expectations
-//! are rewritten.
+//! Lines that begin with `;!` are options:
+//!
+//! - `layout = linear` (as without it) or `interleaved`
+//! - `checks = exact` (as without it) or `speculative`
+//! - `memory = slot` (as without it) or `local`: where guest memory is
+//! - `gang region = BYTES`: the functions are a gang's, with a region of so many bytes
+//! - `read-only data`: the 256 bytes at guest address 65536 are read-only, each with its own number
+//! - `optimize`: the functions go through `Context::optimize` first, as in the compiler
+//! - `cycle`: the functions call each other in a circle
+//! - `module`: the whole module is compared, not its functions one by one
+//!
+//! Functions of namespace 2 are kernels, unless their index is 100 or more. With `BLESS=1` the expectations are rewritten.
 //!
 //! Every file is also a test of NVIDIA's assembler: found through `GPU_RUN_PTXAS` or `PATH`; where there is none the test
 //! is ignored.
@@ -12,7 +20,7 @@ use cranelift_codegen::ir::UserFuncName;
 use cranelift_codegen::{Context, control::ControlPlane, settings};
 use gpu_run_abi::Layout;
 use gpu_run_abi::intrinsic::namespace;
-use gpu_run_ptx::{Function, Kind, Program, Target, emit, emit_function};
+use gpu_run_ptx::{Atomics, Checks, Fixed, Function, Kind, Memory, Program, Target, emit, emit_function};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,19 +64,73 @@ struct Case {
     is_module: bool,
 }
 
+/// What a file's `;!` lines ask for.
+struct Options {
+    layout: Layout,
+    checks: Checks,
+    is_local: bool,
+    gang_region: u64,
+    has_read_only_data: bool,
+    optimizes: bool,
+    is_cycle: bool,
+    is_module: bool,
+}
+
+impl Options {
+    fn read(input: &str) -> Outcome<Options> {
+        let mut options = Options {
+            layout: Layout::Linear,
+            checks: Checks::Exact,
+            is_local: false,
+            gang_region: 0,
+            has_read_only_data: false,
+            optimizes: false,
+            is_cycle: false,
+            is_module: false,
+        };
+        for line in input.lines().filter_map(|line| line.strip_prefix(";!")) {
+            match line.trim().split_once(" = ").unwrap_or((line.trim(), "")) {
+                ("layout", "linear") => options.layout = Layout::Linear,
+                ("layout", "interleaved") => options.layout = Layout::Interleaved,
+                ("checks", "exact") => options.checks = Checks::Exact,
+                ("checks", "speculative") => options.checks = Checks::Fast,
+                ("memory", "slot") => options.is_local = false,
+                ("memory", "local") => options.is_local = true,
+                ("gang region", bytes) => options.gang_region = bytes.parse().map_err(|e| format!("{bytes}: {e}"))?,
+                ("read-only data", "") => options.has_read_only_data = true,
+                ("optimize", "") => options.optimizes = true,
+                ("cycle", "") => options.is_cycle = true,
+                ("module", "") => options.is_module = true,
+                _ => return Err(format!("unknown option `{}`", line.trim()).into()),
+            }
+        }
+        Ok(options)
+    }
+
+    fn memory(&self) -> Memory {
+        Memory { at: 1024, least: 1 << 20, low: 0, own: self.is_local, region: self.gang_region }
+    }
+
+    fn read_only_data(&self) -> Fixed {
+        match self.has_read_only_data {
+            true => Fixed { at: 65536, bytes: (0..=255).collect() },
+            false => Fixed::default(),
+        }
+    }
+}
+
 fn read(path: &Path) -> Outcome<Case> {
     let text = std::fs::read_to_string(path)?;
     let cut = text.lines().position(|l| l.starts_with(";;")).unwrap_or(text.lines().count());
     let input: String = text.lines().take(cut).flat_map(|l| [l, "\n"]).collect();
     let expected: String = text.lines().skip(cut).flat_map(|l| [l, "\n"]).collect();
-    let has = |option: &str| input.lines().filter_map(|l| l.strip_prefix(";!")).any(|l| l.trim() == option);
-    let layout = if has("layout = interleaved") { Layout::Interleaved } else { Layout::Linear };
+    let options = Options::read(&input)?;
     let isa = cranelift_native::builder()?.finish(settings::Flags::new(settings::builder()))?;
     let mut functions = Vec::new();
     for clif in cranelift_reader::parse_functions(&input).map_err(|e| format!("{e}"))? {
         cranelift_codegen::verify_function(&clif, isa.as_ref()).map_err(|e| format!("{}: {e}", clif.name))?;
         let mut context = Context::for_function(clif);
-        if has("optimize") {
+        if options.optimizes {
             context.optimize(isa.as_ref(), &mut ControlPlane::default())?;
         }
         let UserFuncName::User(name) = context.func.name.clone() else { return Err("name functions u0:n".into()) };
@@ -76,7 +138,7 @@ fn read(path: &Path) -> Outcome<Case> {
         functions.push(Function {
             symbol: format!("{}{}", ["f", "", "r"][name.namespace as usize], name.index),
             trap_id: name.index,
-            cycle: has("cycle").then_some(0),
+            cycle: options.is_cycle.then_some(0),
             clif: context.func,
             kind: if is_kernel { Kind::Kernel } else { Kind::Device },
             comment: String::new(),
@@ -88,19 +150,16 @@ fn read(path: &Path) -> Outcome<Case> {
         .filter(|name| name.namespace == namespace::WASM)
         .flat_map(|name| [Some(name.index), None])
         .collect();
-    let memory = gpu_run_ptx::Memory { at: 1024, least: 1 << 20, low: 0, own: has("own memory"), region: 0 };
-    let checks = if has("checks = fast") { gpu_run_ptx::Checks::Fast } else { gpu_run_ptx::Checks::Exact };
-    let fixed = match has("fixed") {
-        true => gpu_run_ptx::Fixed { at: 65536, bytes: (0..=255).collect() },
-        false => gpu_run_ptx::Fixed::default(),
+    let program = Program {
+        functions,
+        layout: options.layout,
+        function_table,
+        memory: options.memory(),
+        fixed: options.read_only_data(),
+        checks: options.checks,
+        atomics: Atomics::default(),
     };
-    let is_module = has("module");
-    Ok(Case {
-        input,
-        expected,
-        program: Program { functions, layout, function_table, memory, fixed, checks, atomics: Default::default() },
-        is_module,
-    })
+    Ok(Case { input, expected, program, is_module: options.is_module })
 }
 
 fn compare(path: &Path) -> Outcome {

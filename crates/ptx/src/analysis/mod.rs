@@ -1,0 +1,77 @@
+//! What can be known of a function before a line of it is printed.
+//!
+//! Every pass here takes CLIF and returns plain data. Nothing in this folder knows of registers, of text or of the
+//! structs that print: `print` and `guest` read what is found here, never the other way round.
+
+pub(crate) mod access;
+pub(crate) mod branch_table;
+pub(crate) mod exact;
+pub(crate) mod flow;
+pub(crate) mod memory_length;
+pub(crate) mod moves;
+pub(crate) mod overlap;
+pub(crate) mod predicates;
+pub(crate) mod range;
+pub(crate) mod read_only;
+pub(crate) mod schedule;
+pub(crate) mod speculative;
+pub(crate) mod uses;
+pub(crate) mod values;
+
+use crate::Function;
+use crate::symbols::Symbols;
+use access::Accesses;
+use cranelift_codegen::ir::{Block, Value};
+use cranelift_entity::EntitySet;
+use exact::ExactChecks;
+use flow::Flow;
+use range::Ranges;
+use schedule::Schedule;
+use speculative::SpeculativeChecks;
+use std::collections::{HashMap, HashSet};
+use uses::Uses;
+
+/// All that is known of one function.
+pub(crate) struct Analysis {
+    /// What the function does to guest memory.
+    pub(crate) accesses: Accesses,
+    /// Which guest accesses are checked, and how.
+    pub(crate) checks: GuestChecks,
+    /// Blocks that are printed in another order than CLIF's.
+    pub(crate) schedules: HashMap<Block, Schedule>,
+    /// Headers of loops that certainly end soon.
+    pub(crate) short_loops: HashSet<Block>,
+    /// Values that live in predicates.
+    pub(crate) predicates: EntitySet<Value>,
+    pub(crate) uses: Uses,
+}
+
+/// The checks of guest accesses, by the kind of build.
+pub(crate) enum GuestChecks {
+    Exact(ExactChecks),
+    Speculative(SpeculativeChecks),
+}
+
+impl Analysis {
+    pub(crate) fn of(symbols: &Symbols<'_>, function: &Function) -> Analysis {
+        let (program, func) = (symbols.program, &function.clif);
+        let flow = Flow::find(symbols, function);
+        let ranges = Ranges { func, flow: &flow };
+        let accesses = Accesses::find(program, func);
+        let (checks, schedules) = if program.is_speculative() {
+            let checks = SpeculativeChecks::find(program, ranges, &accesses);
+            let schedules = schedule::find(program, func, &flow, &accesses, &checks);
+            (GuestChecks::Speculative(checks), schedules)
+        } else {
+            (GuestChecks::Exact(ExactChecks::find(program, func, &accesses)), HashMap::new())
+        };
+        Analysis {
+            uses: Uses::count(func, &accesses),
+            predicates: predicates::find(func),
+            short_loops: ranges.short_loops(),
+            accesses,
+            checks,
+            schedules,
+        }
+    }
+}

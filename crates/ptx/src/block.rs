@@ -1,0 +1,160 @@
+//! The blocks of a function, one after the other: who prints which instruction.
+//!
+//! Guest accesses go to `guest`, all other instructions to the table of `print`. A block with a schedule is printed
+//! twice: in the better order, and out of line in CLIF's, behind a test that chooses.
+
+use crate::Error;
+use crate::analysis::access::Root;
+use crate::analysis::memory_length;
+use crate::analysis::overlap::Pair;
+use crate::analysis::schedule::{Schedule, Step};
+use crate::guest::Guest;
+use crate::print::body::{Label, When};
+use crate::print::register::{Class, Operand, Reg};
+use crate::print::table;
+use cranelift_codegen::ir::{Block, Inst};
+
+pub(crate) struct Blocks<'a> {
+    pub(crate) guest: Guest<'a>,
+    /// Byte positions in the text from which lines belong to a source offset, if anyone asked.
+    pub(crate) marks: Option<Vec<(usize, u32)>>,
+}
+
+impl<'a> Blocks<'a> {
+    pub(crate) fn new(guest: Guest<'a>, record: bool) -> Blocks<'a> {
+        Blocks { guest, marks: record.then(Vec::new) }
+    }
+
+    /// Prints all blocks: those that CLIF calls cold come last.
+    pub(crate) fn print(&mut self) -> Result<(), Error> {
+        let (func, analysis) = (self.guest.print.func, self.guest.print.analysis);
+        let layout = &func.layout;
+        let entry = layout.entry_block();
+        let is_cold = |b: &Block| layout.is_cold(*b) && Some(*b) != entry;
+        let mut order: Vec<Block> = layout.blocks().filter(|b| !is_cold(b)).collect();
+        order.extend(layout.blocks().filter(is_cold));
+        for (i, &block) in order.iter().enumerate() {
+            if i == 0 {
+                self.guest.print.load_kernel_parameters(block);
+                self.guest.prologue()?;
+            }
+            self.guest.print.body.place(Label::Block(block.as_u32()));
+            self.guest.begin_block(block, order.get(i + 1).copied());
+            match analysis.schedules.get(&block) {
+                Some(schedule) => self.scheduled(schedule)?,
+                None => self.instructions(layout.block_insts(block))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints instructions, as far as they can be reached.
+    fn instructions(&mut self, insts: impl IntoIterator<Item = Inst>) -> Result<(), Error> {
+        let print = &self.guest.print;
+        let (func, analysis) = (print.func, print.analysis);
+        for inst in insts {
+            if analysis.uses.is_dead(func, inst) {
+                continue;
+            }
+            self.mark(inst);
+            self.instruction(inst)?;
+            if self.guest.print.block.ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn instruction(&mut self, inst: Inst) -> Result<(), Error> {
+        let print = &self.guest.print;
+        let (program, func) = (print.program, print.func);
+        if let Some(access) = print.analysis.accesses.get(inst) {
+            return self.guest.access(inst, access);
+        }
+        let calls = print.symbols.calls(print.function, inst);
+        if calls {
+            self.guest.begin_call();
+        }
+        table::emit(&mut self.guest.print, inst)?;
+        // The memory may have grown.
+        let returns = calls && !func.dfg.insts[inst].opcode().is_terminator();
+        if returns || memory_length::is_stored_by(program, func, inst) {
+            self.guest.read_length()?;
+        }
+        Ok(())
+    }
+
+    /// Notes where the text of an instruction begins.
+    fn mark(&mut self, inst: Inst) {
+        if let Some(marks) = &mut self.marks {
+            let offset = self.guest.print.source_offset(inst);
+            if marks.last().is_none_or(|&(_, last)| last != offset) {
+                marks.push((self.guest.print.body.out.len(), offset));
+            }
+        }
+    }
+
+    /// Prints a block in its better order, and behind the last block a copy in CLIF's.
+    fn scheduled(&mut self, schedule: &Schedule) -> Result<(), Error> {
+        self.instructions(schedule.before.iter().copied())?;
+        if self.guest.print.block.ended {
+            return Ok(());
+        }
+        let original = self.guest.print.body.local();
+        self.branch_if_overlapping(&schedule.pairs, original);
+        let state = self.guest.state();
+        for &step in &schedule.order {
+            match step {
+                _ if self.guest.print.block.ended => break,
+                Step::Inst(inst) => self.instructions([inst])?,
+                Step::Check(inst) => self.guest.check_early(inst),
+            }
+        }
+        if schedule.pairs.is_empty() {
+            return Ok(());
+        }
+        // The copy begins where the better order did. Its lines are not marked: they are not where they will be.
+        self.guest.resume(state);
+        let marks = self.marks.take();
+        let inline = self.guest.print.body.begin_out_of_line();
+        self.guest.print.body.place(original);
+        self.instructions(schedule.original.iter().copied())?;
+        self.guest.print.body.end_out_of_line(inline);
+        self.marks = marks;
+        Ok(())
+    }
+
+    fn branch_if_overlapping(&mut self, pairs: &[Pair], to: Label) {
+        let mut any: Option<Reg> = None;
+        for pair in pairs {
+            let overlaps = self.overlaps(pair);
+            any = Some(match any {
+                None => overlaps,
+                Some(any) => {
+                    self.guest.print.body.op_to_temp(Class::Pred, "or", ".pred", &[any.into(), overlaps.into()])
+                }
+            });
+        }
+        if let Some(any) = any {
+            self.guest.print.body.branch_if(any, When::True, to);
+        }
+    }
+
+    /// A predicate that is true if the two have a byte in common.
+    fn overlaps(&mut self, pair: &Pair) -> Reg {
+        let (by, limit) = pair.distance();
+        let [mut distance, other] = pair.0.map(|span| match span.root {
+            Root::Value(root) => Operand::Reg(self.guest.root_word(root)),
+            Root::Constant(_) => Operand::Int(0),
+        });
+        let body = &mut self.guest.print.body;
+        if let Operand::Reg(_) = other {
+            distance = body.op_to_temp(Class::B32, "sub", ".u32", &[distance, other]).into();
+        }
+        if by != 0 {
+            let by = Operand::Int(i64::from(by as i32));
+            distance = body.op_to_temp(Class::B32, "add", ".u32", &[distance, by]).into();
+        }
+        body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[distance, limit.into()])
+    }
+}

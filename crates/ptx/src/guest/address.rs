@@ -1,0 +1,133 @@
+//! From guest addresses to device addresses.
+
+use super::{CELL, Guest, find};
+use crate::Error;
+use crate::print::gang;
+use crate::print::integer::low_word;
+use crate::print::register::{Class, Operand, Reg};
+use cranelift_codegen::ir::{Value, types};
+use gpu_run_abi::layout::{WORD, field};
+
+/// Offsets of a GPU's loads and stores have 24 bits.
+const MAX_OFFSET: i64 = 1 << 23;
+
+impl Guest<'_> {
+    /// Finds guest byte 0, at the function's entry.
+    pub(super) fn find_memory(&mut self) -> Result<(), Error> {
+        let instance = self.print.instance()?;
+        let (program, body) = (self.print.program, &mut self.print.body);
+        let (layout, memory) = (program.layout, program.memory);
+        let at = memory.offset(layout);
+        self.memory = Some(if memory.own {
+            let [low, high] = [0, WORD / 2].map(|half| {
+                let word = body.temp(Class::B32);
+                let at = layout.offset(field::MEMORY_AT + half) as i64;
+                body.load("ld.global", ".u32", word, instance, at);
+                word
+            });
+            let memory = body.temp(Class::B64);
+            body.pack(memory, low.into(), high.into());
+            memory
+        } else if program.is_gang() {
+            gang::memory(body, instance, memory.region)
+        } else if at > -MAX_OFFSET {
+            body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()])
+        } else {
+            // A constant would be added to every address anew, for what an instruction's offset cannot take of it.
+            let one = body.hidden_one();
+            let below = body.op_to_temp(Class::B64, "mul.wide", ".u32", &[one.into(), (-at).into()]);
+            body.op_to_temp(Class::B64, "sub", ".u64", &[instance.into(), below.into()])
+        });
+        Ok(())
+    }
+
+    /// Bytes on the device from one cell of guest memory to the next.
+    pub(super) fn stride(&self) -> i64 {
+        if self.print.program.is_flat() { CELL } else { self.print.program.layout.stride() as i64 }
+    }
+
+    /// How guest memory is read.
+    pub(super) fn ld(&self) -> &'static str {
+        if self.print.program.memory.own { "ld.local" } else { "ld.global" }
+    }
+
+    /// How guest memory is written.
+    pub(super) fn st(&self) -> &'static str {
+        if self.print.program.memory.own { "st.local" } else { "st.global" }
+    }
+
+    /// The root in a 32-bit register.
+    pub(crate) fn root_word(&mut self, root: Value) -> Reg {
+        if self.print.ty(root) == types::I32 {
+            return self.print.in_register(root);
+        }
+        if let Some(known) = find(&self.known.words, root) {
+            return known;
+        }
+        let word = low_word(&mut self.print, root);
+        let word = self.print.load_operand(word, types::I32);
+        self.known.words.push((root, word));
+        word
+    }
+
+    pub(super) fn memory_register(&mut self) -> Reg {
+        // Made by the prologue, which saw every access.
+        self.memory.unwrap_or_else(|| self.print.body.temp(Class::B64))
+    }
+
+    /// The memory's address, and an offset that PTX takes.
+    pub(super) fn displaced(&mut self, offset: u64) -> (Reg, i64) {
+        let memory = self.memory_register();
+        match i32::try_from(offset) {
+            Ok(offset) => (memory, offset.into()),
+            Err(_) => {
+                let offset = Operand::Int(offset as i64);
+                (self.print.body.op_to_temp(Class::B64, "add", ".u64", &[memory.into(), offset]), 0)
+            }
+        }
+    }
+
+    /// The address of the cell a guest address is in, and the offset of one that is so many bytes further.
+    pub(super) fn cell_of(&mut self, word: Reg, cells: u64) -> (Reg, i64) {
+        let layout = self.print.program.layout;
+        let (memory, mask) = (self.memory_register(), -(layout.cell() as i64));
+        let body = &mut self.print.body;
+        let first = body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), mask.into()]);
+        let operands = [first.into(), (layout.spread() as i64).into(), memory.into()];
+        (body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands), layout.offset(cells) as i64)
+    }
+
+    /// The address of a byte in its cell.
+    pub(super) fn byte_in(&mut self, cell: Reg, word: Reg) -> Reg {
+        let mask = self.print.program.layout.cell() as i64 - 1;
+        let body = &mut self.print.body;
+        let byte = body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), mask.into()]);
+        let byte = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[byte.into()]);
+        body.op_to_temp(Class::B64, "or", ".b64", &[cell.into(), byte.into()])
+    }
+
+    /// The address a root leads to where the 32 lanes of a warp lie side by side. The root is aligned to cells.
+    pub(super) fn cells_address(&mut self, root: Value) -> Reg {
+        if let Some(known) = find(&self.known.addresses, root) {
+            return known;
+        }
+        let (word, memory) = (self.root_word(root), self.memory_register());
+        let spread = self.print.program.layout.spread() as i64;
+        let operands = [word.into(), spread.into(), memory.into()];
+        let address = self.print.body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands);
+        self.known.addresses.push((root, address));
+        address
+    }
+
+    /// The address a root leads to where bytes lie one after the other.
+    pub(super) fn linear_address(&mut self, root: Value) -> Reg {
+        if let Some(known) = find(&self.known.addresses, root) {
+            return known;
+        }
+        let (word, memory) = (self.root_word(root), self.memory_register());
+        let wide = self.print.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[word.into()]);
+        let address = self.print.body.op_to_temp(Class::B64, "add", ".u64", &[memory.into(), wide.into()]);
+        self.known.addresses.push((root, address));
+        address
+    }
+}

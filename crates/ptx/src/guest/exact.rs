@@ -1,0 +1,330 @@
+//! Exact builds: right at any time, whatever the instance did before.
+//!
+//! One check of a root answers for all of its near accesses in a block ([`crate::analysis::exact`]):
+//!
+//! ```text
+//! shf.r.wrap.b32  %r1, %r0, %r0, 2      misaligned: the low bits are on top now, and the number is huge
+//! setp.ge.u32     %p0, %r1, %r9         %r9: what the memory has, less GUARD for the constants, in units of 4
+//! @%p0 bra        $L0                   to the slow path, out of line; the next access of the root begins here
+//! mad.wide.u32    %d1, %r0, 32, %d0     for all accesses of the root in the block
+//! ld.global.u32   %r2, [%d1+512]
+//! ```
+//!
+//! An access that fails the check takes the slow path, a call of [`super::slow_path`]: it traps if the access is
+//! outside, and else makes it, aligned or not. That happens near a memory's end, after the memory grew (the limit is
+//! read again then), and for misaligned accesses; a predicate stays as it was, so the root's other accesses take the
+//! slow path too.
+//!
+//! In a gang nothing comes back: its memory ends with a guard and never grows, so an access that fails the check is
+//! outside, or is misaligned where the module promised otherwise, and traps. Only accesses without that promise have a
+//! slow path.
+//!
+//! Loads whose alignment nothing promises do not branch where cells are 4 bytes: two cells shifted together are
+//! cheaper than lanes that part.
+
+use super::{Guest, find};
+use crate::Error;
+use crate::analysis::access::{Access, Root};
+use crate::analysis::exact::{ExactChecks, RootCheck, is_near, is_strict};
+use crate::analysis::values;
+use crate::print::body::{Label, When};
+use crate::print::integer::low_word;
+use crate::print::memory::Read;
+use crate::print::register::{Class, Operand, Reg};
+use cranelift_codegen::ir::{self, Inst, Value, types};
+use gpu_run_abi::layout::{GUARD, field};
+use gpu_run_abi::{TrapCode, TrapRecord};
+
+/// How an access is made.
+enum Way {
+    /// `[register+offset]`, the whole value or its cells one after the other.
+    Plain(Reg, i64),
+    /// Around these bytes: the address of the cell, an offset, and the address's low bits.
+    Around(Reg, i64, Reg),
+    /// By the slow path only.
+    Slow,
+}
+
+impl Guest<'_> {
+    /// Loads the limits that the function's checks compare with.
+    pub(super) fn exact_prologue(&mut self, checks: &ExactChecks) -> Result<(), Error> {
+        for (shift, _) in checks.shifts.iter().enumerate().filter(|(_, used)| **used) {
+            self.limits[shift] = Some(self.print.body.temp(Class::B32));
+        }
+        if self.print.program.is_gang() {
+            self.constant_limits();
+            return Ok(());
+        }
+        self.read_limits()
+    }
+
+    /// The limits of a memory that never grows.
+    fn constant_limits(&mut self) {
+        let whole = self.print.program.memory.least.saturating_sub(GUARD) as u32;
+        for (shift, limit) in self.limits.into_iter().enumerate() {
+            if let Some(limit) = limit {
+                let constant = Operand::Int(i64::from((whole >> shift) as i32));
+                self.print.body.op("mov", ".b32", &[limit.into(), constant]);
+            }
+        }
+    }
+
+    /// Reads the limits, at first or again.
+    fn read_limits(&mut self) -> Result<(), Error> {
+        let limits = self.limits;
+        if limits.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let instance = self.print.instance()?;
+        let at = self.print.program.layout.offset(field::MEMORY_FAST) as i64;
+        let body = &mut self.print.body;
+        let whole = limits[0].unwrap_or_else(|| body.temp(Class::B32));
+        body.load("ld.global", ".u32", whole, instance, at);
+        for (shift, limit) in (1..).zip(&limits[1..]) {
+            if let Some(limit) = *limit {
+                body.op("shr", ".u32", &[limit.into(), whole.into(), Operand::Int(shift)]);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn exact_load(
+        &mut self,
+        checks: &ExactChecks,
+        inst: Inst,
+        read: Read,
+        result: Reg,
+        access: &Access,
+    ) -> Result<(), Error> {
+        let (way, slow) = self.way(checks, access, inst)?;
+        let done = self.print.body.local();
+        // A plain access may still be misaligned where bytes lie one after the other and nothing promised otherwise.
+        let is_unsure = access.is_doubtful() && self.print.program.layout.spread() == 1;
+        match way {
+            Way::Slow => self.slow_load(inst, read, result, access)?,
+            Way::Around(base, offset, word) => self.load_around(read, result, base, offset, word),
+            Way::Plain(base, offset) if is_unsure => self.load_doubtful(read, result, base, offset),
+            Way::Plain(base, offset) => self.load_cells(read, result, base, offset),
+        }
+        let Some(slow) = slow else { return Ok(()) };
+        self.print.body.place(done);
+        self.slow_path(slow, done, |e| e.slow_load(inst, read, result, access))
+    }
+
+    pub(super) fn exact_store(
+        &mut self,
+        checks: &ExactChecks,
+        inst: Inst,
+        suffix: &str,
+        value: Operand,
+        access: &Access,
+    ) -> Result<(), Error> {
+        let (way, slow) = self.way(checks, access, inst)?;
+        let done = self.print.body.local();
+        match way {
+            Way::Plain(base, offset) => self.store_cells(access.bytes, suffix, base, offset, value),
+            Way::Slow | Way::Around(..) => self.slow_store(inst, value, access)?,
+        }
+        let Some(slow) = slow else { return Ok(()) };
+        self.print.body.place(done);
+        self.slow_path(slow, done, |e| e.slow_store(inst, value, access))
+    }
+
+    /// Checks an access and finds its way. Where there is a label the slow path begins there, and must end behind the
+    /// access.
+    fn way(&mut self, checks: &ExactChecks, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), Error> {
+        let program = self.print.program;
+        let root = match access.root {
+            Root::Constant(root) => {
+                let first = u64::from(root) + access.displacement();
+                let is_inside = u64::from(root) + access.end() <= program.memory.least;
+                if !is_inside || !first.is_multiple_of(program.unit(access.bytes)) {
+                    return Ok((Way::Slow, None));
+                }
+                let (base, offset) = self.displaced(program.layout.offset(first));
+                return Ok((Way::Plain(base, offset), None));
+            }
+            Root::Value(root) => root,
+        };
+        // Near accesses have a check in the analysis.
+        let Some(check) = checks.of(self.known.block, root).filter(|_| is_near(program, access)) else {
+            return self.far_way(root, access, inst);
+        };
+        if program.is_gang() && !check.is_lenient {
+            self.settle_root(root, check, inst)?;
+            return Ok((self.near_way(root, check, access), None));
+        }
+        let failed = self.root_check(root, check);
+        let slow = self.print.body.local();
+        self.print.body.branch_if(failed, When::True, slow);
+        Ok((self.near_way(root, check, access), Some(slow)))
+    }
+
+    /// In a gang: checks a root once in a block, and traps where it fails.
+    fn settle_root(&mut self, root: Value, check: &RootCheck, inst: Inst) -> Result<(), Error> {
+        if !self.known.settled.contains(&root) {
+            let failed = self.root_check(root, check);
+            self.trap_outside(failed, inst)?;
+            self.known.settled.push(root);
+        }
+        Ok(())
+    }
+
+    /// True where the root is misaligned for the block, or too near the memory's end.
+    fn root_check(&mut self, root: Value, check: &RootCheck) -> Reg {
+        if let Some(known) = find(&self.known.failed, root) {
+            return known;
+        }
+        let word = self.root_word(root);
+        let limit = self.limits[check.shift as usize].unwrap_or(word);
+        let body = &mut self.print.body;
+        let turned = match check.shift {
+            0 => word,
+            shift => {
+                let operands = [word.into(), word.into(), i64::from(shift).into()];
+                body.op_to_temp(Class::B32, "shf.r.wrap", ".b32", &operands)
+            }
+        };
+        let failed = body.op_to_temp(Class::Pred, "setp.ge", ".u32", &[turned.into(), limit.into()]);
+        self.known.failed.push((root, failed));
+        failed
+    }
+
+    fn trap_outside(&mut self, failed: Reg, inst: Inst) -> Result<(), Error> {
+        let code = ir::TrapCode::unwrap_user(TrapCode::MemoryOutOfBounds as u8);
+        self.print.trap_if(failed, When::True, code, inst)
+    }
+
+    fn near_way(&mut self, root: Value, check: &RootCheck, access: &Access) -> Way {
+        let program = self.print.program;
+        let (layout, by) = (program.layout, access.displacement());
+        if layout.spread() == 1 {
+            return Way::Plain(self.linear_address(root), by as i64);
+        }
+        // Aligned to cells, every displacement is a constant on the device too.
+        let keeps_alignment = !access.is_doubtful() || by.is_multiple_of(program.unit(access.bytes));
+        if u64::from(1u32 << check.alignment) >= layout.cell() && keeps_alignment {
+            return Way::Plain(self.cells_address(root), layout.offset(by) as i64);
+        }
+        let word = self.root_word(root);
+        let (word, cells) = match by.is_multiple_of(layout.cell()) {
+            true => (word, by),
+            false => (self.print.body.op_to_temp(Class::B32, "add", ".u32", &[word.into(), (by as i64).into()]), 0),
+        };
+        self.split_address(word, cells, access.is_doubtful())
+    }
+
+    /// The address of a byte by its cell; where the value may lie in two cells, the cell's and the low bits.
+    fn split_address(&mut self, word: Reg, cells: u64, is_around: bool) -> Way {
+        let (base, offset) = self.cell_of(word, cells);
+        match is_around {
+            true => Way::Around(base, offset, word),
+            false => Way::Plain(self.byte_in(base, word), offset),
+        }
+    }
+
+    /// An access whose offset is beyond the guard, into static data for instance, or does not keep the root's
+    /// alignment: a check of its own, against what the memory has at least.
+    fn far_way(&mut self, root: Value, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), Error> {
+        let program = self.print.program;
+        let (layout, size) = (program.layout, program.unit(access.bytes));
+        let Some(last) = program.memory.least.checked_sub(access.end()) else { return Ok((Way::Slow, None)) };
+        let word = self.root_word(root);
+        let (body, at_most) = (&mut self.print.body, i64::from(last as i32));
+        let outside = body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[word.into(), at_most.into()]);
+        // What fails a check goes there, or traps.
+        let slow = body.local();
+        let slow = (!is_strict(program, access)).then_some(slow);
+        self.leave_if(outside, slow, inst)?;
+        let by = Operand::Int(i64::from(access.displacement() as i32));
+        let at = self.print.body.op_to_temp(Class::B32, "add", ".u32", &[word.into(), by]);
+        let known = values::trailing_zeros(self.print.func, root).min(access.displacement().trailing_zeros());
+        let is_aligned = u64::from(1u32 << known.min(3)) >= size;
+        if access.expects_alignment && !is_aligned {
+            let body = &mut self.print.body;
+            let low = body.op_to_temp(Class::B32, "and", ".b32", &[at.into(), (size as i64 - 1).into()]);
+            let misaligned = body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[low.into(), 0.into()]);
+            self.leave_if(misaligned, slow, inst)?;
+        }
+        let memory = self.memory_register();
+        let body = &mut self.print.body;
+        let way = if layout.spread() == 1 {
+            let wide = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[at.into()]);
+            Way::Plain(body.op_to_temp(Class::B64, "add", ".u64", &[memory.into(), wide.into()]), 0)
+        } else if size == layout.cell() && (access.expects_alignment || is_aligned) {
+            let operands = [at.into(), (layout.spread() as i64).into(), memory.into()];
+            Way::Plain(body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands), 0)
+        } else {
+            self.split_address(at, 0, access.is_doubtful())
+        };
+        Ok((way, slow))
+    }
+
+    /// Takes the slow path where a check failed, or traps where there is none.
+    fn leave_if(&mut self, failed: Reg, slow: Option<Label>, inst: Inst) -> Result<(), Error> {
+        match slow {
+            Some(slow) => self.print.body.branch_if(failed, When::True, slow),
+            None => self.trap_outside(failed, inst)?,
+        }
+        Ok(())
+    }
+
+    /// Writes a slow path behind the last block: from `slow` on, back to `done`.
+    fn slow_path(
+        &mut self,
+        slow: Label,
+        done: Label,
+        write: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let inline = self.print.body.begin_out_of_line();
+        self.print.body.place(slow);
+        write(self)?;
+        if !self.print.program.is_gang() {
+            self.read_limits()?;
+        }
+        self.print.body.branch(done);
+        self.print.body.end_out_of_line(inline);
+        Ok(())
+    }
+
+    fn slow_load(&mut self, inst: Inst, read: Read, result: Reg, access: &Access) -> Result<(), Error> {
+        let [at, offset, site] = self.slow_operands(inst, access);
+        let raw = self.print.body.temp(if read.bytes == 8 { Class::B64 } else { Class::B32 });
+        let (instance, name) = (self.print.instance()?, self.slow_paths.load(read.bytes));
+        self.print.call_helper(Some(raw), name, &[instance.into(), at, offset, site]);
+        match read.bytes {
+            1 => self.take_byte(read, result, raw),
+            _ => self.take_bits(read, result, raw),
+        }
+        Ok(())
+    }
+
+    fn slow_store(&mut self, inst: Inst, value: Operand, access: &Access) -> Result<(), Error> {
+        let [at, offset, site] = self.slow_operands(inst, access);
+        let raw = self.bits_of(value);
+        let (instance, name) = (self.print.instance()?, self.slow_paths.store(access.bytes));
+        self.print.call_helper(None, name, &[instance.into(), at, offset, site, raw]);
+        Ok(())
+    }
+
+    /// The guest's address, the offset, and the record of a trap.
+    fn slow_operands(&mut self, inst: Inst, access: &Access) -> [Operand; 3] {
+        let at = match access.root {
+            Root::Constant(root) => Operand::Int(i64::from(root as i32)),
+            Root::Value(root) => {
+                // Not kept for later accesses: this stands in another place.
+                let word = match self.print.ty(root) {
+                    types::I32 => self.print.in_register(root).into(),
+                    _ => low_word(&mut self.print, root),
+                };
+                match access.folded {
+                    0 => word,
+                    by => self.print.body.op_to_temp(Class::B32, "add", ".u32", &[word, i64::from(by).into()]).into(),
+                }
+            }
+        };
+        let (code, function) = (TrapCode::MemoryOutOfBounds, self.print.function.trap_id);
+        let record = TrapRecord { code, function, offset: self.print.source_offset(inst) };
+        [at, Operand::Int(i64::from(access.offset as i32)), Operand::Int(record.pack() as i64)]
+    }
+}

@@ -1,0 +1,125 @@
+//! Atomic operations. Their addresses are always aligned: the front end traps before.
+
+use super::Printer;
+use super::memory::Address;
+use super::register::{Class, Operand, Reg, bits};
+use super::text::push_address;
+use crate::{Atomics, Error};
+use cranelift_codegen::ir::{AtomicRmwOp, Inst, InstructionData, Type, types};
+
+type Done = Result<(), Error>;
+
+/// The suffix of acquiring and releasing accesses.
+fn suffix_of(ty: Type) -> Option<&'static str> {
+    match ty {
+        types::I8 => Some(".u8"),
+        types::I16 => Some(".u16"),
+        types::I32 => Some(".u32"),
+        types::I64 => Some(".u64"),
+        _ => None,
+    }
+}
+
+pub(crate) fn load(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::LoadNoOffset { arg, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let suffix = suffix_of(e.func.dfg.ctrl_typevar(inst)).ok_or_else(|| e.unsupported(inst))?;
+    let result = e.result(inst)?;
+    let address = e.address(arg, 0);
+    let ld = match e.program.atomics {
+        Atomics::System => "ld.acquire.sys.global",
+        Atomics::Device => "ld.acquire.gpu.global",
+        Atomics::Relaxed => "ld.relaxed.gpu.global",
+    };
+    e.body.load(ld, suffix, result, address.base, address.offset);
+    Ok(())
+}
+
+pub(crate) fn store(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::StoreNoOffset { args: [value, at], .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let suffix = suffix_of(e.ty(value)).ok_or_else(|| e.unsupported(inst))?;
+    let address = e.address(at, 0);
+    let operand = e.number(value);
+    let st = match e.program.atomics {
+        Atomics::System => "st.release.sys.global",
+        Atomics::Device => "st.release.gpu.global",
+        Atomics::Relaxed => "st.relaxed.gpu.global",
+    };
+    e.body.store(st, suffix, address.base, address.offset, operand);
+    Ok(())
+}
+
+#[rustfmt::skip]
+pub(crate) fn read_modify_write(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::AtomicRmw { args: [at, value], op, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let is_wide = match e.ty(value) {
+        types::I32 => false,
+        types::I64 => true,
+        _ => return Err(e.unsupported(inst)),
+    };
+    let (narrow, wide) = match op {
+        AtomicRmwOp::Add | AtomicRmwOp::Sub => (".add.u32", ".add.u64"),
+        AtomicRmwOp::And  => (".and.b32", ".and.b64"),
+        AtomicRmwOp::Or   => (".or.b32", ".or.b64"),
+        AtomicRmwOp::Xor  => (".xor.b32", ".xor.b64"),
+        AtomicRmwOp::Xchg => (".exch.b32", ".exch.b64"),
+        AtomicRmwOp::Umin => (".min.u32", ".min.u64"),
+        AtomicRmwOp::Umax => (".max.u32", ".max.u64"),
+        AtomicRmwOp::Smin => (".min.s32", ".min.s64"),
+        AtomicRmwOp::Smax => (".max.s32", ".max.s64"),
+        AtomicRmwOp::Nand => return Err(e.unsupported(inst)),
+    };
+    let result = e.result(inst)?;
+    let address = e.address(at, 0);
+    let operand = match (op, e.number(value)) {
+        (AtomicRmwOp::Sub, Operand::Int(n)) => Operand::Int(n.wrapping_neg()),
+        (AtomicRmwOp::Sub, operand) if is_wide => e.body.op_to_temp(Class::B64, "neg", ".s64", &[operand]).into(),
+        (AtomicRmwOp::Sub, operand) => e.body.op_to_temp(Class::B32, "neg", ".s32", &[operand]).into(),
+        (_, operand) => operand,
+    };
+    atom(e, if is_wide { wide } else { narrow }, result, address, &[operand]);
+    Ok(())
+}
+
+pub(crate) fn compare_and_swap(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::AtomicCas { args: [at, expected, new], .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let ty = e.ty(new);
+    if ty.bits() < 32 {
+        return Err(e.unsupported(inst));
+    }
+    let result = e.result(inst)?;
+    let address = e.address(at, 0);
+    let (expected, new) = (e.number(expected), e.number(new));
+    atom(e, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, address, &[expected, new]);
+    Ok(())
+}
+
+fn atom(e: &mut Printer<'_>, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
+    let name = match e.program.atomics {
+        Atomics::System => "atom.acq_rel.sys.global",
+        Atomics::Device => "atom.acq_rel.gpu.global",
+        Atomics::Relaxed => "atom.relaxed.gpu.global",
+    };
+    e.body.begin(name, suffix);
+    e.body.operand(result);
+    e.body.out.push_str(", ");
+    push_address(&mut e.body.out, address.base, address.offset);
+    for &operand in operands {
+        e.body.out.push_str(", ");
+        e.body.operand(operand);
+    }
+    e.body.end();
+}
+
+pub(crate) fn fence(e: &mut Printer<'_>, _: Inst) -> Done {
+    let name = if e.program.atomics == Atomics::System { "fence.sc.sys" } else { "fence.sc.gpu" };
+    e.body.op(name, "", &[]);
+    Ok(())
+}

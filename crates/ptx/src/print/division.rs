@@ -1,0 +1,170 @@
+//! Division and square root of f64 without a branch, for speculative builds.
+//!
+//! A GPU has neither. Its assembler makes them of an approximation, some multiplications that double the bits that are
+//! right, and a call for operands at the edges of what an exponent can be. Such calls are hardly ever taken, but
+//! nothing is moved past them, so that what could be computed side by side is computed one after the other. Here are
+//! the same multiplications without the call: where an operand is at an edge, the instance stops, and the host reruns
+//! it with the exact build.
+//!
+//! The tests of a block are one predicate, looked at once, before the block is left or calls anyone. What was computed
+//! until then may be wrong, and goes nowhere: memory is the instance's, and begins anew with its rerun.
+
+use super::Printer;
+use super::body::When;
+use super::integer::{one, two};
+use super::register::{Class, Operand, Reg};
+use crate::Error;
+use cranelift_codegen::ir::{Inst, types};
+
+type Done = Result<(), Error>;
+
+/// Operands lie between 2^-500 and 2^500, so that no quotient and nothing on the way to it is at an edge. As an
+/// exponent's field.
+const MIN_EXPONENT: u32 = 1023 - 500;
+const EXPONENTS: u32 = 1000;
+/// Where the exponent begins in the high word.
+const EXPONENT_BIT: u32 = 20;
+/// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too
+/// small by. From below, the steps end at 1 for the inverse of the number before 1, and that is one too few.
+const MARGIN: i64 = 4;
+
+impl Printer<'_> {
+    /// Whether a number is between the edges, by a word that has its exponent from bit `at` on and its sign, if any,
+    /// above.
+    fn inside(&mut self, word: Operand, at: u32) -> Reg {
+        let above = self.word("sub", ".u32", &[word, i64::from((MIN_EXPONENT << at) as i32).into()]);
+        let span = i64::from((EXPONENTS << at) as i32).into();
+        self.body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[above.into(), span])
+    }
+
+    /// The high word without its sign, from which the exponent is one bit further up.
+    fn magnitude(&mut self, high: Operand) -> Operand {
+        self.word("shl", ".b32", &[high, 1.into()]).into()
+    }
+
+    /// Whether it is 0 or -0.
+    fn is_nothing(&mut self, low: Operand, magnitude: Operand) -> Reg {
+        let all = self.word("or", ".b32", &[low, magnitude]);
+        self.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[all.into(), 0.into()])
+    }
+
+    fn word(&mut self, name: &str, suffix: &str, operands: &[Operand]) -> Reg {
+        self.body.op_to_temp(Class::B32, name, suffix, operands)
+    }
+
+    fn double(&mut self, name: &str, operands: &[Operand]) -> Reg {
+        self.body.op_to_temp(Class::F64, name, ".f64", operands)
+    }
+
+    /// The number with another high word.
+    fn with_high(&mut self, number: Reg, change: impl FnOnce(&mut Self, Operand) -> Reg) -> Reg {
+        let [low, high] = self.body.unpack(number.into());
+        let high = change(self, high);
+        let changed = self.body.temp(Class::F64);
+        self.body.pack(changed, low, high.into());
+        changed
+    }
+
+    /// `a * b + c`
+    fn fma(&mut self, a: Reg, b: Reg, c: impl Into<Operand>) -> Reg {
+        self.double("fma.rn", &[a.into(), b.into(), c.into()])
+    }
+}
+
+/// Whether this division or root has such a form in this build.
+pub(crate) fn is_branchless(e: &Printer<'_>, inst: Inst) -> bool {
+    let dfg = &e.func.dfg;
+    let is_plain = |operand| !matches!(operand, Operand::F64(bits) if !is_inside(bits));
+    e.program.is_speculative()
+        && dfg.ctrl_typevar(inst) == types::F64
+        && dfg.inst_args(inst).iter().all(|arg| is_plain(e.value(*arg)))
+}
+
+/// What this block has computed is right only if this holds.
+fn provide(e: &mut Printer<'_>, holds: Reg) {
+    e.block.provided = Some(match e.block.provided {
+        Some(before) => e.body.op_to_temp(Class::Pred, "and", ".pred", &[before.into(), holds.into()]),
+        None => holds,
+    });
+}
+
+/// Stops the instance if something that this block has computed is wrong.
+pub(crate) fn stop_if_wrong(e: &mut Printer<'_>) {
+    if let Some(right) = e.block.provided.take() {
+        e.body.exit_if(right, When::False);
+    }
+}
+
+fn is_inside(bits: u64) -> bool {
+    (MIN_EXPONENT..MIN_EXPONENT + EXPONENTS).contains(&((bits >> (32 + EXPONENT_BIT)) as u32 & 0x7ff))
+}
+
+const ONE: Operand = Operand::F64(1.0f64.to_bits());
+
+pub(crate) fn divide(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
+    let (a, b) = (e.value(a), e.value(b));
+    let is_constant = !matches!(a, Operand::Reg(_));
+    if !is_constant {
+        // Nothing divided by something is nothing, which the steps below say, too, but for the sign.
+        let [low, high] = e.body.unpack(a);
+        let magnitude = e.magnitude(high);
+        let (inside, nothing) = (e.inside(magnitude, EXPONENT_BIT + 1), e.is_nothing(low, magnitude));
+        let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
+        provide(e, holds);
+    }
+    if let Operand::Reg(_) = b {
+        let [_, high] = e.body.unpack(b);
+        let magnitude = e.magnitude(high);
+        let holds = e.inside(magnitude, EXPONENT_BIT + 1);
+        provide(e, holds);
+    }
+    let (a, b) = (e.load_operand(a, types::F64), e.load_operand(b, types::F64));
+    // 1 / b: 20 bits, 60, all.
+    let minus = e.double("neg", &[b.into()]);
+    let about = e.double("rcp.approx.ftz", &[b.into()]);
+    let about = e.with_high(about, |e, high| e.word("add", ".u32", &[high, MARGIN.into()]));
+    let error = e.fma(minus, about, ONE);
+    let error = e.fma(error, error, error);
+    let near = e.fma(about, error, about);
+    let error = e.fma(minus, near, ONE);
+    let inverse = e.fma(near, error, near);
+    // What is left of `a` is exact, so that the last step rounds once.
+    let quotient = e.double("mul.rn", &[a.into(), inverse.into()]);
+    let rest = e.fma(minus, quotient, a);
+    if is_constant {
+        e.body.op("fma.rn", ".f64", &[result.into(), inverse.into(), rest.into(), quotient.into()]);
+        return Ok(());
+    }
+    let rounded = e.fma(inverse, rest, quotient);
+    e.body.op("copysign", ".f64", &[result.into(), quotient.into(), rounded.into()]); // PTX has the sign first
+    Ok(())
+}
+
+pub(crate) fn square_root(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let (result, x) = (e.result(inst)?, one(e, inst)?);
+    let x = e.in_register(x);
+    let [low, high] = e.body.unpack(x.into());
+    let magnitude = e.magnitude(high);
+    // With its sign, what is below 0 is outside.
+    let (inside, nothing) = (e.inside(high, EXPONENT_BIT), e.is_nothing(low, magnitude));
+    let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
+    provide(e, holds);
+    // 1 / root: 20 bits, then all but the last few.
+    let about = e.double("rsqrt.approx.ftz", &[x.into()]);
+    let square = e.double("mul.rn", &[about.into(), about.into()]);
+    let minus = e.double("neg", &[square.into()]);
+    let error = e.fma(x, minus, ONE);
+    let half = Operand::F64(0.5f64.to_bits());
+    let by = e.double("fma.rn", &[error.into(), Operand::F64(0.375f64.to_bits()), half]);
+    let part = e.double("mul.rn", &[about.into(), error.into()]);
+    let inverse = e.fma(by, part, about);
+    // The root, and what its square misses, which is exact.
+    let root = e.double("mul.rn", &[x.into(), inverse.into()]);
+    let halved = e.with_high(inverse, |e, high| e.word("sub", ".u32", &[high, (1i64 << EXPONENT_BIT).into()]));
+    let minus = e.double("neg", &[root.into()]);
+    let rest = e.fma(minus, root, x);
+    let rounded = e.fma(rest, halved, root);
+    e.body.op("selp", ".f64", &[result.into(), x.into(), rounded.into(), nothing.into()]);
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! What only a gang's code has: where its memory is, how a trap of one thread ends them all, and the operations of a
+//! workgroup.
+//!
+//! A thread that traps writes its record, of which the first one counts. It tells its workgroup by a word of shared
+//! memory, and all others by the stop word, and exits. A barrier does not wait for threads that have exited. A thread that
+//! comes to a barrier reads the word before it waits, so that the read costs nothing, and tests it behind the barrier.
+
+use super::Printer;
+use super::body::{Body, When};
+use super::register::{Class, Operand, Reg};
+use super::text::{push_address, push_unsigned};
+use crate::Error;
+use cranelift_codegen::ir::{self, Inst};
+use gpu_run_abi::TrapCode;
+use gpu_run_abi::gang::{WORKGROUP_BYTES, offset};
+use gpu_run_abi::intrinsic::Intrinsic;
+
+/// The workgroup's own memory, and the word that says one of its threads has trapped.
+const WORKGROUP: &str = "workgroup";
+const TRAPPED: &str = "workgroup_trapped";
+/// All lanes of a warp.
+const ALL: Operand = Operand::Int(-1);
+
+pub(crate) fn declare(out: &mut String) {
+    out.push_str(".shared .align 16 .b8 ");
+    out.push_str(WORKGROUP);
+    out.push('[');
+    push_unsigned(out, WORKGROUP_BYTES);
+    out.push_str("];\n.shared .align 4 .b8 ");
+    out.push_str(TRAPPED);
+    out.push_str("[4];\n");
+}
+
+/// Where the region begins.
+fn region(body: &mut Body, instance: Reg, region: u64) -> Reg {
+    body.op_to_temp(Class::B64, "and", ".b64", &[instance.into(), (-(region as i64)).into()])
+}
+
+/// The address of guest byte 0.
+pub(crate) fn memory(body: &mut Body, instance: Reg, bytes: u64) -> Reg {
+    let region = region(body, instance, bytes);
+    body.op_to_temp(Class::B64, "add", ".u64", &[region.into(), (bytes as i64).into()])
+}
+
+/// Tells everyone of the trap `record`. The thread is to exit then.
+pub(crate) fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
+    let region = region(body, instance, bytes);
+    let found = body.temp(Class::B64);
+    body.begin("atom.relaxed.gpu.global.cas", ".b64");
+    body.operand(found);
+    body.out.push_str(", ");
+    push_address(&mut body.out, region, offset::TRAP as i64);
+    body.out.push_str(", 0, ");
+    body.operand(record);
+    body.end();
+    let first = body.op_to_temp(Class::Pred, "setp.eq", ".u64", &[found.into(), 0.into()]);
+    let report = body.temp(Class::B64);
+    body.load("ld.global", ".u64", report, region, offset::REPORT as i64);
+    body.store_if(first, "st.relaxed.sys.global.u64", report, offset::TRAPPED as i64, instance.into());
+    body.store_if(first, "st.release.sys.global.u64", report, offset::TRAP as i64, record.into());
+    body.store("st.relaxed.gpu.global", ".u32", region, offset::STOP as i64, 1.into());
+    shared_store(body, TRAPPED, 1.into());
+}
+
+/// `st.volatile.shared.u32 [name], value;`
+fn shared_store(body: &mut Body, name: &str, value: Operand) {
+    body.begin("st.volatile.shared", ".u32");
+    body.out.push('[');
+    body.out.push_str(name);
+    body.out.push_str("], ");
+    body.operand(value);
+    body.end();
+}
+
+/// The address of a byte of the workgroup's memory.
+fn workgroup(e: &mut Printer<'_>, at: ir::Value) -> (Reg, i64) {
+    let base = e.body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(WORKGROUP)]);
+    if let Some(constant) = e.constant(at) {
+        return (base, i64::from(constant as u32));
+    }
+    let at = e.number(at);
+    let wide = e.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[at]);
+    (e.body.op_to_temp(Class::B64, "add", ".u64", &[base.into(), wide.into()]), 0)
+}
+
+pub(crate) fn intrinsic(e: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Result<(), Error> {
+    let args = e.func.dfg.inst_args(inst);
+    match (intrinsic, args) {
+        (Intrinsic::GangBarrier, []) => barrier(e, inst),
+        (Intrinsic::GangSleep, [nanoseconds, stop]) => sleep(e, inst, *nanoseconds, *stop),
+        (Intrinsic::Ballot, [value]) => {
+            let (result, value) = (e.result(inst)?, e.number(*value));
+            let test = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[value, 0.into()]);
+            e.body.op("vote.sync.ballot", ".b32", &[result.into(), test.into(), ALL]);
+            Ok(())
+        }
+        (Intrinsic::ShuffleIndex, [value, lane]) => shuffle(e, inst, "shfl.sync.idx", *value, *lane, 31),
+        (Intrinsic::ShuffleUp, [value, delta]) => shuffle(e, inst, "shfl.sync.up", *value, *delta, 0),
+        (Intrinsic::ShuffleXor, [value, mask]) => shuffle(e, inst, "shfl.sync.bfly", *value, *mask, 31),
+        (Intrinsic::LocalReset, []) => {
+            shared_store(&mut e.body, TRAPPED, 0.into());
+            Ok(())
+        }
+        (Intrinsic::LocalLoad, [at]) => {
+            let (result, (base, offset)) = (e.result(inst)?, workgroup(e, *at));
+            e.body.load("ld.shared", ".u32", result, base, offset);
+            Ok(())
+        }
+        (Intrinsic::LocalStore, [at, value]) => {
+            let (value, (base, offset)) = (e.number(*value), workgroup(e, *at));
+            e.body.store("st.shared", ".u32", base, offset, value);
+            Ok(())
+        }
+        (Intrinsic::LocalAdd, [at, value]) => {
+            let (result, value, (base, offset)) = (e.result(inst)?, e.number(*value), workgroup(e, *at));
+            e.body.begin("atom.relaxed.cta.shared.add", ".u32");
+            e.body.operand(result);
+            e.body.out.push_str(", ");
+            push_address(&mut e.body.out, base, offset);
+            e.body.out.push_str(", ");
+            e.body.operand(value);
+            e.body.end();
+            Ok(())
+        }
+        (Intrinsic::BusLoad, [at]) => {
+            let (result, address) = (e.result(inst)?, e.address(*at, 0));
+            e.body.load("ld.relaxed.sys.global", ".u64", result, address.base, address.offset);
+            Ok(())
+        }
+        (Intrinsic::BusStore, [at, value]) => bus_store(e, "st.release.sys.global", *at, *value),
+        (Intrinsic::BusPut, [at, value]) => bus_store(e, "st.relaxed.sys.global", *at, *value),
+        (Intrinsic::BusLoad2, [at]) => {
+            let address = e.address(*at, 0);
+            let results = e.func.dfg.inst_results(inst).to_vec();
+            e.body.begin("ld.relaxed.sys.global.v2", ".u64");
+            pair(e, &results);
+            e.body.out.push_str(", ");
+            push_address(&mut e.body.out, address.base, address.offset);
+            e.body.end();
+            Ok(())
+        }
+        (Intrinsic::BusPut2, [at, values @ ..]) => {
+            let address = e.address(*at, 0);
+            e.body.begin("st.relaxed.sys.global.v2", ".u64");
+            push_address(&mut e.body.out, address.base, address.offset);
+            e.body.out.push_str(", ");
+            pair(e, values);
+            e.body.end();
+            Ok(())
+        }
+        _ => Err(e.unsupported(inst)),
+    }
+}
+
+/// `{%d1, %d2}`
+fn pair(e: &mut Printer<'_>, values: &[ir::Value]) {
+    for (i, value) in values.iter().enumerate() {
+        e.body.out.push_str(if i == 0 { "{" } else { ", " });
+        let operand = e.number(*value);
+        e.body.operand(operand);
+    }
+    e.body.out.push('}');
+}
+
+fn bus_store(e: &mut Printer<'_>, st: &str, at: ir::Value, value: ir::Value) -> Result<(), Error> {
+    let (address, value) = (e.address(at, 0), e.number(value));
+    e.body.store(st, ".u64", address.base, address.offset, value);
+    Ok(())
+}
+
+fn shuffle(
+    e: &mut Printer<'_>,
+    inst: Inst,
+    name: &str,
+    value: ir::Value,
+    by: ir::Value,
+    clamp: i64,
+) -> Result<(), Error> {
+    let (result, value, by) = (e.result(inst)?, e.number(value), e.number(by));
+    e.body.op(name, ".b32", &[result.into(), value, by, clamp.into(), ALL]);
+    Ok(())
+}
+
+/// Not `bar.sync`, which takes the lanes of a warp to be in step: nothing promises that they are.
+fn barrier(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let trapped = e.body.temp(Class::B32);
+    e.body.begin("ld.volatile.shared", ".u32");
+    e.body.operand(trapped);
+    e.body.out.push_str(", [");
+    e.body.out.push_str(TRAPPED);
+    e.body.out.push(']');
+    e.body.end();
+    e.body.op("barrier.sync", "", &[0.into()]);
+    stop_if(e, inst, trapped)
+}
+
+fn sleep(e: &mut Printer<'_>, inst: Inst, nanoseconds: ir::Value, stop: ir::Value) -> Result<(), Error> {
+    let (nanoseconds, stop) = (e.number(nanoseconds), e.address(stop, 0));
+    let word = e.body.temp(Class::B32);
+    e.body.load("ld.relaxed.gpu.global", ".u32", word, stop.base, stop.offset);
+    e.body.op("nanosleep.u32", "", &[nanoseconds]);
+    stop_if(e, inst, word)
+}
+
+fn stop_if(e: &mut Printer<'_>, inst: Inst, word: Reg) -> Result<(), Error> {
+    let ends = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
+    e.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)
+}

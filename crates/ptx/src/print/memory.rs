@@ -1,0 +1,187 @@
+//! Loads and stores by device addresses, which are aligned and checked: one instruction each, the address's sum folded
+//! into it.
+//!
+//! They go to `.global` memory, but for two kinds of accesses that go to the thread's `.local` memory: those to stack
+//! slots, and those to guest memory where a speculative build keeps it there. Accesses by the guest's own addresses are
+//! `guest`'s.
+
+use super::Printer;
+use super::integer::low_word;
+use super::register::{Class, Operand, Reg};
+use super::text::push_unsigned;
+use crate::Error;
+use crate::analysis::values;
+use cranelift_codegen::ir::{Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
+use gpu_run_abi::intrinsic::region;
+
+type Done = Result<(), Error>;
+
+/// What a load reads and what becomes of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    pub(crate) bytes: u32,
+    pub(crate) is_signed: bool,
+    /// The result's type.
+    pub(crate) ty: Type,
+}
+
+impl Read {
+    fn of(opcode: Opcode, ty: Type) -> Read {
+        let (bytes, is_signed) = match opcode {
+            Opcode::Uload8 => (1, false),
+            Opcode::Sload8 => (1, true),
+            Opcode::Uload16 => (2, false),
+            Opcode::Sload16 => (2, true),
+            Opcode::Uload32 => (4, false),
+            Opcode::Sload32 => (4, true),
+            _ => (ty.bytes(), false),
+        };
+        Read { bytes, is_signed, ty }
+    }
+
+    /// The suffix of `ld`; a 64-bit register takes 32 bits only through [`Read::widening`].
+    fn suffix(self) -> &'static str {
+        match (self.bytes, self.is_signed) {
+            _ if self.ty == types::F32 => ".f32",
+            _ if self.ty == types::F64 => ".f64",
+            (1, false) => ".u8",
+            (1, true) => ".s8",
+            (2, false) => ".u16",
+            (2, true) => ".s16",
+            (4, _) => ".u32",
+            _ => ".u64",
+        }
+    }
+
+    /// The `cvt` that makes the result of the zero-extended bits in a 32-bit register, if it takes one.
+    pub(crate) fn widening(self) -> Option<&'static str> {
+        match (self.ty, self.bytes, self.is_signed) {
+            (types::I64, 2, false) => Some(".u64.u16"),
+            (types::I64, 2, true) => Some(".s64.s16"),
+            (types::I64, 4, false) => Some(".u64.u32"),
+            (types::I64, 4, true) => Some(".s64.s32"),
+            (types::I32, 2, true) => Some(".s32.s16"),
+            _ => None,
+        }
+    }
+}
+
+/// A device address: `[base+offset]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    pub(crate) base: Reg,
+    pub(crate) offset: i64,
+}
+
+impl Printer<'_> {
+    /// The address of an access, sums with constants folded into the offset.
+    pub(crate) fn address(&mut self, at: Value, offset: i64) -> Address {
+        let (base, offset) = values::address(self.func, at, offset);
+        Address { base: self.in_register(base), offset }
+    }
+
+    /// Whether an access by a device address is to the thread's local memory: its stack slots, or guest memory where
+    /// that is local.
+    fn is_local(&self, flags: MemFlags) -> bool {
+        let regions = &self.func.dfg.alias_regions;
+        let is =
+            |id| self.func.dfg.mem_flags[flags].alias_region().is_some_and(|region| regions.get(id) == Some(region));
+        is(region::FRAME) || (self.program.memory.own && is(region::CELLS))
+    }
+
+    /// An access's flags must not ask for what is not done.
+    fn check_flags(&self, inst: Inst, flags: MemFlags) -> Done {
+        match self.func.dfg.mem_flags[flags].explicit_endianness() {
+            Some(Endianness::Big) => Err(self.unsupported(inst)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn plain_load(&mut self, ld: &str, read: Read, result: Reg, address: Address) {
+        match read.widening() {
+            Some(widening) if read.bytes == 4 => {
+                let word = self.body.temp(Class::B32);
+                self.body.load(ld, ".u32", word, address.base, address.offset);
+                self.body.op("cvt", widening, &[result.into(), word.into()]);
+            }
+            _ => self.body.load(ld, read.suffix(), result, address.base, address.offset),
+        }
+    }
+}
+
+/// What a load instruction loads, and the register it loads it to.
+pub(crate) fn read(e: &Printer<'_>, inst: Inst) -> Result<(Read, Reg), Error> {
+    let InstructionData::Load { opcode, flags, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let result = e.result(inst)?;
+    e.check_flags(inst, flags)?;
+    Ok((Read::of(opcode, e.func.dfg.ctrl_typevar(inst)), result))
+}
+
+/// What a store instruction stores: the suffix of `st`, and the operand.
+pub(crate) fn written(e: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, Operand), Error> {
+    let InstructionData::Store { opcode, args: [value, _], flags, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let ty = e.ty(value);
+    let bytes = match opcode {
+        Opcode::Istore8 => 1,
+        Opcode::Istore16 => 2,
+        Opcode::Istore32 => 4,
+        _ => ty.bytes(),
+    };
+    e.check_flags(inst, flags)?;
+    let operand = if bytes < 8 && ty == types::I64 { low_word(e, value) } else { e.number(value) };
+    let suffix = match (ty, bytes) {
+        (types::F32, _) => ".f32",
+        (types::F64, _) => ".f64",
+        (_, 1) => ".u8",
+        (_, 2) => ".u16",
+        (_, 4) => ".u32",
+        _ => ".u64",
+    };
+    Ok((suffix, operand))
+}
+
+/// A load by a device address.
+pub(crate) fn load(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let (read, result) = read(e, inst)?;
+    let InstructionData::Load { arg, flags, offset, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let address = e.address(arg, offset.into());
+    let ld = if e.is_local(flags) { "ld.local" } else { "ld.global" };
+    e.plain_load(ld, read, result, address);
+    Ok(())
+}
+
+/// A store by a device address.
+pub(crate) fn store(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let (suffix, operand) = written(e, inst)?;
+    let InstructionData::Store { args: [_, at], flags, offset, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let address = e.address(at, offset.into());
+    let st = if e.is_local(flags) { "st.local" } else { "st.global" };
+    e.body.store(st, suffix, address.base, address.offset, operand);
+    Ok(())
+}
+
+/// The address of a stack slot, in the thread's local memory. `own0` is the name the function's head gives slot 0.
+pub(crate) fn stack_address(e: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::StackAddr { stack_slot, offset, .. } = e.func.dfg.insts[inst] else {
+        return Err(e.unsupported(inst));
+    };
+    let result = e.result(inst)?;
+    e.body.begin("mov", ".u64");
+    e.body.operand(result);
+    e.body.out.push_str(", own");
+    push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
+    e.body.end();
+    match i32::from(offset) {
+        0 => {}
+        offset => e.body.op("add", ".u64", &[result.into(), result.into(), i64::from(offset).into()]),
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! From CLIF instructions to lines of PTX: the only folder that knows PTX's syntax.
+//!
+//! A CLIF value is a virtual register or a constant, an instruction a row of [`table`], a block a label. What can be
+//! decided before a line is written is decided in `analysis`. Accesses to guest memory are not printed here: `guest`
+//! writes them with what is here.
+
+pub(crate) mod assign;
+pub(crate) mod atomic;
+pub(crate) mod body;
+pub(crate) mod call;
+pub(crate) mod control;
+pub(crate) mod division;
+pub(crate) mod float;
+pub(crate) mod gang;
+pub(crate) mod integer;
+pub(crate) mod intrinsic;
+pub(crate) mod memory;
+pub(crate) mod operand;
+pub(crate) mod register;
+pub(crate) mod signature;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod trap;
+pub(crate) mod vector;
+
+use crate::analysis::Analysis;
+use crate::symbols::Symbols;
+use crate::{Error, Function, Kind, Program};
+use assign::Operands;
+use body::Body;
+use control::EdgeBuffers;
+use cranelift_codegen::ir::{self, Block, Inst, Value, types};
+use register::{Class, Operand, Reg};
+use signature::Prototypes;
+use smallvec::SmallVec;
+use trap::Traps;
+
+/// Prints the instructions of one function.
+pub(crate) struct Printer<'a> {
+    // What is printed, and what is known of it. None of this changes.
+    pub(crate) program: &'a Program,
+    pub(crate) symbols: &'a Symbols<'a>,
+    pub(crate) function: &'a Function,
+    pub(crate) func: &'a ir::Function,
+    pub(crate) analysis: &'a Analysis,
+    /// What stands for each value.
+    pub(crate) operands: Operands,
+    /// The text so far.
+    pub(crate) body: Body,
+    /// What the function's end, and its declarations, have to list.
+    pub(crate) traps: Traps,
+    pub(crate) prototypes: Prototypes,
+    pub(crate) block: BlockState,
+    edges: EdgeBuffers,
+}
+
+/// What is known in the block that is being printed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockState {
+    /// The block printed after this one.
+    pub(crate) next: Option<Block>,
+    /// Values that a `trapz` has looked at.
+    pub(crate) nonzero: SmallVec<[Value; 8]>,
+    /// What was computed is right only if this holds: see [`division`].
+    pub(crate) provided: Option<Reg>,
+    /// The rest of the block cannot be reached.
+    pub(crate) ended: bool,
+}
+
+impl<'a> Printer<'a> {
+    /// A printer that has written nothing yet. Every value has its operand.
+    pub(crate) fn new(
+        symbols: &'a Symbols<'a>,
+        function: &'a Function,
+        analysis: &'a Analysis,
+    ) -> Result<Printer<'a>, Error> {
+        let mut body = Body::default();
+        body.out.reserve(function.clif.dfg.num_insts() * 40);
+        let operands = assign::operands(function, analysis, &mut body)?;
+        Ok(Printer {
+            program: symbols.program,
+            symbols,
+            function,
+            func: &function.clif,
+            analysis,
+            operands,
+            body,
+            traps: Traps::default(),
+            prototypes: Prototypes::default(),
+            block: BlockState::default(),
+            edges: EdgeBuffers::default(),
+        })
+    }
+
+    pub(crate) fn unsupported(&self, inst: Inst) -> Error {
+        Error::unsupported(self.function, inst)
+    }
+
+    /// The register with the instance pointer: every function's first parameter.
+    pub(crate) fn instance(&self) -> Result<Reg, Error> {
+        let error = || Error::NoInstance { function: self.function.symbol.clone() };
+        match self.func.signature.params.first() {
+            Some(param) if param.value_type == types::I64 => {}
+            _ => return Err(error()),
+        }
+        if self.function.kind == Kind::Device {
+            return Ok(Reg { class: Class::Argument, index: 0 });
+        }
+        let entry = self.func.layout.entry_block().ok_or_else(error)?;
+        match self.func.dfg.block_params(entry).first().map(|&p| self.value(p)) {
+            Some(Operand::Reg(reg)) => Ok(reg),
+            _ => Err(error()),
+        }
+    }
+
+    /// Where in the source an instruction comes from; 0 is "nowhere".
+    pub(crate) fn source_offset(&self, inst: Inst) -> u32 {
+        let at = self.func.srcloc(inst);
+        if at.is_default() { 0 } else { at.bits() }
+    }
+
+    /// A kernel's parameters into their registers.
+    pub(crate) fn load_kernel_parameters(&mut self, entry: Block) {
+        if self.function.kind == Kind::Device {
+            return;
+        }
+        for (i, &param) in self.func.dfg.block_params(entry).iter().enumerate() {
+            let ty = self.func.dfg.value_type(param);
+            self.body.begin("ld.param", register::unsigned(ty));
+            self.body.operand(self.operands.scalars[param]);
+            self.body.out.push_str(", [p");
+            text::push_unsigned(&mut self.body.out, i as u64);
+            self.body.out.push(']');
+            self.body.end();
+        }
+    }
+}

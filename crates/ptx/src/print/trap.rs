@@ -1,0 +1,132 @@
+//! Traps: a word in the instance's header, then the thread ends.
+//!
+//! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Each stores its record
+//! and ends the thread by itself: a common tail would be shorter, and has made CUDA 13.0's ptxas crash.
+
+use super::Printer;
+use super::body::{Body, Label, When};
+use super::gang;
+use super::operand::Truth;
+use super::register::{Class, Operand, Reg};
+use super::text::push_hex;
+use crate::Error;
+use crate::analysis::values;
+use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode};
+use gpu_run_abi::layout::{WORD, field};
+use gpu_run_abi::{Layout, TrapCode, TrapRecord};
+
+/// The function's trap records, each with a block of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Traps {
+    records: Vec<u64>,
+}
+
+impl Traps {
+    /// Equal records are made by neighbouring checks of one wasm instruction; looking further back is not worth it.
+    const LOOK_BACK: usize = 8;
+
+    fn label(&mut self, record: u64) -> Label {
+        let start = self.records.len().saturating_sub(Self::LOOK_BACK);
+        let at = self.records[start..].iter().position(|&r| r == record).map_or(self.records.len(), |i| start + i);
+        if at == self.records.len() {
+            self.records.push(record);
+        }
+        Label::Trap(at as u32)
+    }
+}
+
+/// The abi's number for a CLIF trap: the front end's own codes are the abi's already.
+fn abi_code(code: ir::TrapCode) -> Option<TrapCode> {
+    match code {
+        ir::TrapCode::STACK_OVERFLOW => Some(TrapCode::StackOverflow),
+        ir::TrapCode::INTEGER_OVERFLOW => Some(TrapCode::IntegerOverflow),
+        ir::TrapCode::HEAP_OUT_OF_BOUNDS => Some(TrapCode::MemoryOutOfBounds),
+        ir::TrapCode::INTEGER_DIVISION_BY_ZERO => Some(TrapCode::IntegerDivisionByZero),
+        ir::TrapCode::BAD_CONVERSION_TO_INTEGER => Some(TrapCode::BadConversionToInteger),
+        user => TrapCode::from_u8(user.as_raw().get()),
+    }
+}
+
+impl Printer<'_> {
+    fn trap_label(&mut self, code: ir::TrapCode, inst: Inst) -> Result<Label, Error> {
+        let code = abi_code(code).ok_or_else(|| Error::TrapCode { function: self.function.symbol.clone(), code })?;
+        let record = TrapRecord { code, function: self.function.trap_id, offset: self.source_offset(inst) };
+        Ok(self.traps.label(record.pack()))
+    }
+
+    /// Traps under a predicate. In a speculative build the instance stops instead, and the exact build finds out why:
+    /// an exit under a predicate is no branch, which an assembler would have to find a place to meet again for.
+    pub(crate) fn trap_if(&mut self, p: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
+        if self.program.is_speculative() {
+            self.body.exit_if(p, when);
+            return Ok(());
+        }
+        let label = self.trap_label(code, inst)?;
+        self.body.branch_if(p, when, label);
+        Ok(())
+    }
+
+    /// The blocks the checks branch to.
+    pub(crate) fn trap_blocks(&mut self) -> Result<(), Error> {
+        let records = std::mem::take(&mut self.traps.records);
+        if records.is_empty() {
+            return Ok(());
+        }
+        let instance = self.instance()?;
+        let word = self.body.temp(Class::B64);
+        for (i, &record) in records.iter().enumerate() {
+            self.body.place(Label::Trap(i as u32));
+            self.body.begin("mov", ".b64");
+            self.body.operand(word);
+            self.body.out.push_str(", 0x");
+            push_hex(&mut self.body.out, record, 16);
+            self.body.end();
+            end(&mut self.body, self.program.layout, self.program.memory.region, instance, word);
+        }
+        Ok(())
+    }
+}
+
+/// Stores the record, and ends the thread. `region` is [`crate::Memory::region`].
+pub(crate) fn end(body: &mut Body, layout: Layout, region: u64, instance: Reg, record: Reg) {
+    match region {
+        0 => store_word(body, layout, instance, field::TRAP, record.into()),
+        region => gang::trap(body, instance, region, record),
+    }
+    body.op("exit", "", &[]);
+}
+
+/// A word of the slot.
+fn store_word(body: &mut Body, layout: Layout, instance: Reg, at: u64, word: Operand) {
+    if layout.cell() == WORD {
+        return body.store("st.global", ".u64", instance, layout.offset(at) as i64, word);
+    }
+    let [low, high] = body.unpack(word);
+    body.store("st.global", ".u32", instance, layout.offset(at) as i64, low);
+    body.store("st.global", ".u32", instance, layout.offset(at + layout.cell()) as i64, high);
+}
+
+/// `trap`, `trapz`, `trapnz`
+pub(crate) fn trap(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let (condition, code, when) = match e.func.dfg.insts[inst] {
+        InstructionData::Trap { code, .. } => (Truth::Always, code, When::True),
+        InstructionData::CondTrap { opcode: Opcode::Trapz, arg, code } => {
+            let truth = e.truth(arg);
+            let value = values::condition(e.func, arg);
+            e.block.nonzero.push(value);
+            (truth, code, When::False)
+        }
+        InstructionData::CondTrap { arg, code, .. } => (e.truth(arg), code, When::True),
+        _ => return Err(e.unsupported(inst)),
+    };
+    match (condition, when) {
+        (Truth::If(p), when) => e.trap_if(p, when, code, inst),
+        (Truth::Always, When::True) | (Truth::Never, When::False) => {
+            let label = e.trap_label(code, inst)?;
+            e.body.branch(label);
+            e.block.ended = true;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
