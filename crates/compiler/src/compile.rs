@@ -7,9 +7,9 @@ use crate::limit;
 use crate::symbols::Symbols;
 use gpu_run_abi::{Build, Layout, Placement};
 use gpu_run_device::Properties;
-use gpu_run_ptx::{self as ptx, Checks};
+use gpu_run_ptx as ptx;
 use gpu_run_wasm::link::Part;
-use gpu_run_wasm::slot::SlotLayout;
+use gpu_run_wasm::slot::{MemoryHome, SlotLayout};
 use gpu_run_wasm::{
     self as wasm, ExportKind, FuncType, FunctionKind, Memory, Module, ValType, WasmFeatures, printable,
 };
@@ -322,21 +322,23 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> Error {
 
 /// The CLIF program in the form the back end takes.
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
-    let (layout, build) = (options.build.layout(), options.build);
-    let checks = if build.is_speculative() { Checks::Fast } else { Checks::Exact };
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
     let slots = &program.slots;
-    let region = slots.gang().map_or(0, |place| place.region);
-    let memory =
-        ptx::Memory { at: slots.memory, least: program.least_memory, low: slots.low, own: slots.is_local(), region };
-    let fixed = ptx::Fixed { at: slots.read_only.start, bytes: program.read_only };
-    let atomics = match build {
-        Build::Gang { relaxed: true, .. } => ptx::Atomics::Relaxed,
-        Build::Gang { relaxed: false, .. } => ptx::Atomics::Device,
-        _ => ptx::Atomics::System,
+    let memory = ptx::Memory { at: slots.memory, least: program.least_memory, low: slots.low };
+    let read_only = ptx::ReadOnly { at: slots.read_only.start, bytes: program.read_only };
+    let build = match slots.home {
+        MemoryHome::Gang(place) => {
+            let relaxed = matches!(options.build, Build::Gang { relaxed: true, .. });
+            ptx::Build::Gang { region: place.region, relaxed }
+        }
+        MemoryHome::Local { .. } => ptx::Build::Speculative { home: ptx::Home::Local, read_only },
+        MemoryHome::Slot if options.build.is_speculative() => {
+            ptx::Build::Speculative { home: ptx::Home::Slots(options.build.layout()), read_only }
+        }
+        MemoryHome::Slot => ptx::Build::Exact(options.build.layout()),
     };
     let functions = program.functions.into_iter().map(ptx_function).collect();
-    ptx::Program { functions, layout, function_table, memory, fixed, checks, atomics }
+    ptx::Program { functions, function_table, memory, build }
 }
 
 fn ptx_function(function: wasm::Function) -> ptx::Function {

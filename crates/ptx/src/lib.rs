@@ -34,7 +34,8 @@ mod program;
 mod symbols;
 
 pub use error::Error;
-pub use program::{Atomics, Checks, Fixed, Function, Kind, Listing, Memory, Program, Target};
+pub(crate) use program::Atomics;
+pub use program::{Build, Function, Home, Kind, Listing, Memory, Program, ReadOnly, Target};
 
 use function::Emitted;
 use guest::read_only;
@@ -93,9 +94,9 @@ fn assemble(
         push_function_table(&mut out, symbols);
     }
     if emitted.iter().any(|function| function.reads_copy) {
-        read_only::define(&program.fixed, &mut out);
+        read_only::define(program.read_only(), &mut out);
     }
-    slow_paths.define(&mut out, program.layout, program.memory);
+    slow_paths.define(&mut out, program);
     for function in emitted {
         out.push('\n');
         out.push_str(&function.text);

@@ -7,43 +7,102 @@ use gpu_run_abi::Layout;
 #[derive(Debug)]
 pub struct Program {
     pub functions: Vec<Function>,
-    pub layout: Layout,
     /// Indices of wasm functions (namespace `WASM`) that may be called by address.
     pub function_table: Vec<Option<u32>>,
     pub memory: Memory,
-    /// The guest's read-only data; only speculative builds use it.
-    pub fixed: Fixed,
-    pub checks: Checks,
-    pub atomics: Atomics,
+    pub build: Build,
+}
+
+/// What of [`gpu_run_abi::Build`] matters here, and where guest memory came to be.
+#[derive(Clone, Debug)]
+pub enum Build {
+    /// Guest accesses are right to the byte, with any alignment.
+    Exact(Layout),
+    /// A guest access that is not certainly in order stops the instance, which stays [`gpu_run_abi::Status::Running`].
+    Speculative { home: Home, read_only: ReadOnly },
+    /// The threads of a launch share one memory, see [`gpu_run_abi::gang`]. The memory begins behind the region, which has so many bytes, and
+    /// always has [`Memory::least`] bytes.
+    Gang {
+        region: u64,
+        /// Atomic operations order nothing but themselves; fences order the rest.
+        relaxed: bool,
+    },
+}
+
+/// Where guest memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// In slots.
+    Slots(Layout),
+    /// In the thread's local memory (`.local`); its address is in the header, in [`gpu_run_abi::layout::field::MEMORY_AT`]. Slots interleave.
+    Local,
 }
 
 impl Program {
+    /// How slots lie.
+    pub(crate) fn layout(&self) -> Layout {
+        match self.build {
+            Build::Exact(layout) | Build::Speculative { home: Home::Slots(layout), .. } => layout,
+            Build::Speculative { home: Home::Local, .. } => Layout::Interleaved,
+            Build::Gang { .. } => Layout::Linear,
+        }
+    }
+
+    /// Bytes of a gang's region.
+    pub(crate) fn gang_region(&self) -> Option<u64> {
+        match self.build {
+            Build::Gang { region, .. } => Some(region),
+            _ => None,
+        }
+    }
+
     /// The threads of a launch share one memory.
     pub(crate) fn is_gang(&self) -> bool {
-        self.memory.region > 0
+        self.gang_region().is_some()
     }
 
     /// Instances stop where they are not sure, and the host reruns them with an exact build.
     pub(crate) fn is_speculative(&self) -> bool {
-        self.checks == Checks::Fast
+        matches!(self.build, Build::Speculative { .. })
+    }
+
+    /// Guest memory is the thread's local memory.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self.build, Build::Speculative { home: Home::Local, .. })
+    }
+
+    /// The guest's read-only data, if the build uses it; otherwise none of it.
+    pub(crate) fn read_only(&self) -> &ReadOnly {
+        static NONE: ReadOnly = ReadOnly { at: 0, bytes: Vec::new() };
+        match &self.build {
+            Build::Speculative { read_only, .. } => read_only,
+            _ => &NONE,
+        }
+    }
+
+    pub(crate) fn atomics(&self) -> Atomics {
+        match self.build {
+            Build::Gang { relaxed: true, .. } => Atomics::Relaxed,
+            Build::Gang { relaxed: false, .. } => Atomics::Device,
+            _ => Atomics::System,
+        }
     }
 
     /// The bytes of guest memory lie one after the other.
     pub(crate) fn is_flat(&self) -> bool {
-        self.memory.own || self.layout.spread() == 1
+        self.is_local() || self.layout().spread() == 1
     }
 
     /// The size of one access to the device for a guest value of so many bytes.
     pub(crate) fn unit(&self, bytes: u32) -> u64 {
-        if self.is_flat() { bytes.into() } else { u64::from(bytes).min(self.layout.cell()) }
+        if self.is_flat() { bytes.into() } else { u64::from(bytes).min(self.layout().cell()) }
     }
 }
 
 /// How far atomic operations reach, and what they order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Atomics {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Atomics {
     /// The host takes part.
-    #[default]
     System,
     /// The threads of the device.
     Device,
@@ -114,12 +173,6 @@ pub struct Memory {
     pub least: u64,
     /// The guest address that has this place; lower addresses have none. 0 in exact builds.
     pub low: u64,
-    /// It is the thread's local memory (`.local`); its address is in the header, in
-    /// [`gpu_run_abi::layout::field::MEMORY_AT`].
-    pub own: bool,
-    /// Bytes of a gang's region, 0 if there is none: see [`gpu_run_abi::gang`]. The memory begins behind the region and
-    /// always has `least` bytes.
-    pub region: u64,
 }
 
 impl Memory {
@@ -131,25 +184,14 @@ impl Memory {
 
 /// Read-only data: bytes of guest memory that a guest is expected never to write, as compilers' constants are.
 #[derive(Clone, Debug, Default)]
-pub struct Fixed {
+pub struct ReadOnly {
     /// The first byte's guest address.
     pub at: u64,
     pub bytes: Vec<u8>,
 }
 
-impl Fixed {
+impl ReadOnly {
     pub(crate) fn end(&self) -> u64 {
         self.at + self.bytes.len() as u64
     }
-}
-
-/// How guest accesses are checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Checks {
-    /// The exact build: to the byte, any alignment.
-    #[default]
-    Exact,
-    /// The speculative build: an access that is not certainly in order stops the instance, which stays
-    /// [`gpu_run_abi::Status::Running`].
-    Fast,
 }

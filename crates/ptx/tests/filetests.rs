@@ -20,7 +20,7 @@ use cranelift_codegen::ir::UserFuncName;
 use cranelift_codegen::{Context, control::ControlPlane, settings};
 use gpu_run_abi::Layout;
 use gpu_run_abi::intrinsic::namespace;
-use gpu_run_ptx::{Atomics, Checks, Fixed, Function, Kind, Memory, Program, Target, emit, emit_function};
+use gpu_run_ptx::{Build, Function, Home, Kind, Memory, Program, ReadOnly, Target, emit, emit_function};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,9 +67,9 @@ struct Case {
 /// What a file's `;!` lines ask for.
 struct Options {
     layout: Layout,
-    checks: Checks,
+    is_speculative: bool,
     is_local: bool,
-    gang_region: u64,
+    gang_region: Option<u64>,
     has_read_only_data: bool,
     optimizes: bool,
     is_cycle: bool,
@@ -80,9 +80,9 @@ impl Options {
     fn read(input: &str) -> Outcome<Options> {
         let mut options = Options {
             layout: Layout::Linear,
-            checks: Checks::Exact,
+            is_speculative: false,
             is_local: false,
-            gang_region: 0,
+            gang_region: None,
             has_read_only_data: false,
             optimizes: false,
             is_cycle: false,
@@ -92,11 +92,13 @@ impl Options {
             match line.trim().split_once(" = ").unwrap_or((line.trim(), "")) {
                 ("layout", "linear") => options.layout = Layout::Linear,
                 ("layout", "interleaved") => options.layout = Layout::Interleaved,
-                ("checks", "exact") => options.checks = Checks::Exact,
-                ("checks", "speculative") => options.checks = Checks::Fast,
+                ("checks", "exact") => options.is_speculative = false,
+                ("checks", "speculative") => options.is_speculative = true,
                 ("memory", "slot") => options.is_local = false,
                 ("memory", "local") => options.is_local = true,
-                ("gang region", bytes) => options.gang_region = bytes.parse().map_err(|e| format!("{bytes}: {e}"))?,
+                ("gang region", bytes) => {
+                    options.gang_region = Some(bytes.parse().map_err(|e| format!("{bytes}: {e}"))?);
+                }
                 ("read-only data", "") => options.has_read_only_data = true,
                 ("optimize", "") => options.optimizes = true,
                 ("cycle", "") => options.is_cycle = true,
@@ -107,14 +109,19 @@ impl Options {
         Ok(options)
     }
 
-    fn memory(&self) -> Memory {
-        Memory { at: 1024, least: 1 << 20, low: 0, own: self.is_local, region: self.gang_region }
+    fn build(&self) -> Build {
+        let home = if self.is_local { Home::Local } else { Home::Slots(self.layout) };
+        match self.gang_region {
+            Some(region) => Build::Gang { region, relaxed: false },
+            None if self.is_speculative => Build::Speculative { home, read_only: self.read_only_data() },
+            None => Build::Exact(self.layout),
+        }
     }
 
-    fn read_only_data(&self) -> Fixed {
+    fn read_only_data(&self) -> ReadOnly {
         match self.has_read_only_data {
-            true => Fixed { at: 65536, bytes: (0..=255).collect() },
-            false => Fixed::default(),
+            true => ReadOnly { at: 65536, bytes: (0..=255).collect() },
+            false => ReadOnly::default(),
         }
     }
 }
@@ -152,12 +159,9 @@ fn read(path: &Path) -> Outcome<Case> {
         .collect();
     let program = Program {
         functions,
-        layout: options.layout,
         function_table,
-        memory: options.memory(),
-        fixed: options.read_only_data(),
-        checks: options.checks,
-        atomics: Atomics::default(),
+        memory: Memory { at: 1024, least: 1 << 20, low: 0 },
+        build: options.build(),
     };
     Ok(Case { input, expected, program, is_module: options.is_module })
 }

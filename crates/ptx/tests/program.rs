@@ -17,12 +17,9 @@ fn program(clif: &str) -> Program {
     });
     Program {
         functions: functions.collect(),
-        layout: Layout::Linear,
         function_table: vec![Some(0), None],
         memory: gpu_run_ptx::Memory::default(),
-        fixed: gpu_run_ptx::Fixed::default(),
-        checks: gpu_run_ptx::Checks::Exact,
-        atomics: gpu_run_ptx::Atomics::default(),
+        build: gpu_run_ptx::Build::Exact(Layout::Linear),
     }
 }
 

@@ -18,5 +18,5 @@ pub(crate) fn is_stored_by(program: &Program, func: &Function, inst: Inst) -> bo
     let InstructionData::Store { args: [_, at], offset, .. } = func.dfg.insts[inst] else { return false };
     let (base, offset) = values::address(func, at, offset.into());
     let instance = func.layout.entry_block().and_then(|entry| func.dfg.block_params(entry).first());
-    offset == program.layout.offset(LENGTH) as i64 && instance == Some(&base)
+    offset == program.layout().offset(LENGTH) as i64 && instance == Some(&base)
 }

@@ -1,13 +1,13 @@
 //! The guest's read-only data: which loads certainly read nothing else, and which stores may write it.
 //!
-//! Compilers put constants into bytes that a guest is expected never to write ([`crate::Fixed`]). Every instance has
+//! Compilers put constants into bytes that a guest is expected never to write ([`crate::ReadOnly`]). Every instance has
 //! them in its memory all the same, since a guest may do with them what it likes. In a speculative build a store there
 //! stops the instance, so until then the bytes are what they were at the start.
 
 use super::access::{Access, Root};
 use super::range::{Range, Ranges};
 use super::values;
-use crate::Fixed;
+use crate::ReadOnly;
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, ValueDef, types};
 
 /// A load that need not go to the instance's memory.
@@ -20,7 +20,7 @@ pub(crate) enum ReadOnlyLoad {
 }
 
 /// How an access reads read-only data, if it certainly reads nothing else, and aligned.
-pub(crate) fn load(data: &Fixed, ranges: Ranges<'_>, access: &Access) -> Option<ReadOnlyLoad> {
+pub(crate) fn load(data: &ReadOnly, ranges: Ranges<'_>, access: &Access) -> Option<ReadOnlyLoad> {
     if access.stores || data.bytes.is_empty() || access.bytes > 8 {
         return None;
     }
@@ -46,7 +46,7 @@ pub(crate) fn load(data: &Fixed, ranges: Ranges<'_>, access: &Access) -> Option<
 }
 
 /// Whether a store with such a root may write read-only data.
-pub(crate) fn may_write(data: &Fixed, root: Range, access: &Access) -> bool {
+pub(crate) fn may_write(data: &ReadOnly, root: Range, access: &Access) -> bool {
     let (first, end) = reach(root, access);
     access.stores && !data.bytes.is_empty() && first < data.end() as i64 && end > data.at as i64
 }
@@ -58,7 +58,7 @@ fn reach(root: Range, access: &Access) -> (i64, i64) {
 }
 
 /// So many bytes at a guest address, if they are read-only.
-fn bits(data: &Fixed, at: u64, bytes: u32) -> Option<u64> {
+fn bits(data: &ReadOnly, at: u64, bytes: u32) -> Option<u64> {
     let from = usize::try_from(at.checked_sub(data.at)?).ok()?;
     word(data.bytes.get(from..from.checked_add(bytes as usize)?)?)
 }

@@ -119,7 +119,7 @@ impl SpeculativeChecks {
         for block in func.layout.blocks() {
             for inst in func.layout.block_insts(block) {
                 let Some(access) = accesses.get(inst) else { continue };
-                if let Some(load) = read_only::load(&program.fixed, ranges, access) {
+                if let Some(load) = read_only::load(program.read_only(), ranges, access) {
                     found.read_only.insert(inst, load);
                     continue;
                 }
@@ -223,7 +223,7 @@ fn is_inside(program: &Program, root: u32, access: &Access) -> bool {
     let only = Range { low: root.into(), high: root.into(), zeros: 0 };
     u64::from(root) + access.displacement() >= low
         && u64::from(root) + access.end() <= least
-        && !read_only::may_write(&program.fixed, only, access)
+        && !read_only::may_write(program.read_only(), only, access)
 }
 
 /// The check that finds out whether a fact holds.
@@ -250,7 +250,7 @@ fn need(program: &Program, ranges: Ranges<'_>, access: &Access) -> Need {
     if let Some(range) = ranges.of(root) {
         let has_place = range.low + needed.start >= low as i64 && range.high + needed.end <= least as i64;
         let aligned = range.zeros.max(values::trailing_zeros(func, root));
-        let may_write = read_only::may_write(&program.fixed, range, access);
+        let may_write = read_only::may_write(program.read_only(), range, access);
         let is_inside = range.low >= 0 && has_place && !may_write && aligned >= needed.aligned;
         return if is_inside { Need::Nothing(Fact { aligned, ..needed }) } else { plain };
     }

@@ -16,9 +16,9 @@ impl Guest<'_> {
     pub(super) fn find_memory(&mut self) -> Result<(), Error> {
         let instance = self.print.instance()?;
         let (program, body) = (self.print.program, &mut self.print.body);
-        let (layout, memory) = (program.layout, program.memory);
+        let (layout, memory) = (program.layout(), program.memory);
         let at = memory.offset(layout);
-        self.memory = Some(if memory.own {
+        self.memory = Some(if program.is_local() {
             let [low, high] = [0, WORD / 2].map(|half| {
                 let word = body.temp(Class::B32);
                 let at = layout.offset(field::MEMORY_AT + half) as i64;
@@ -28,8 +28,8 @@ impl Guest<'_> {
             let memory = body.temp(Class::B64);
             body.pack(memory, low.into(), high.into());
             memory
-        } else if program.is_gang() {
-            gang::memory(body, instance, memory.region)
+        } else if let Some(region) = program.gang_region() {
+            gang::memory(body, instance, region)
         } else if at > -MAX_OFFSET {
             body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()])
         } else {
@@ -43,17 +43,17 @@ impl Guest<'_> {
 
     /// Bytes on the device from one cell of guest memory to the next.
     pub(super) fn stride(&self) -> i64 {
-        if self.print.program.is_flat() { CELL } else { self.print.program.layout.stride() as i64 }
+        if self.print.program.is_flat() { CELL } else { self.print.program.layout().stride() as i64 }
     }
 
     /// How guest memory is read.
     pub(super) fn ld(&self) -> &'static str {
-        if self.print.program.memory.own { "ld.local" } else { "ld.global" }
+        if self.print.program.is_local() { "ld.local" } else { "ld.global" }
     }
 
     /// How guest memory is written.
     pub(super) fn st(&self) -> &'static str {
-        if self.print.program.memory.own { "st.local" } else { "st.global" }
+        if self.print.program.is_local() { "st.local" } else { "st.global" }
     }
 
     /// The root in a 32-bit register.
@@ -89,7 +89,7 @@ impl Guest<'_> {
 
     /// The address of the cell a guest address is in, and the offset of one that is so many bytes further.
     pub(super) fn cell_of(&mut self, word: Reg, cells: u64) -> (Reg, i64) {
-        let layout = self.print.program.layout;
+        let layout = self.print.program.layout();
         let (memory, mask) = (self.memory_register(), -(layout.cell() as i64));
         let body = &mut self.print.body;
         let first = body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), mask.into()]);
@@ -99,7 +99,7 @@ impl Guest<'_> {
 
     /// The address of a byte in its cell.
     pub(super) fn byte_in(&mut self, cell: Reg, word: Reg) -> Reg {
-        let mask = self.print.program.layout.cell() as i64 - 1;
+        let mask = self.print.program.layout().cell() as i64 - 1;
         let body = &mut self.print.body;
         let byte = body.op_to_temp(Class::B32, "and", ".b32", &[word.into(), mask.into()]);
         let byte = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[byte.into()]);
@@ -112,7 +112,7 @@ impl Guest<'_> {
             return known;
         }
         let (word, memory) = (self.root_word(root), self.memory_register());
-        let spread = self.print.program.layout.spread() as i64;
+        let spread = self.print.program.layout().spread() as i64;
         let operands = [word.into(), spread.into(), memory.into()];
         let address = self.print.body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands);
         self.known.addresses.push((root, address));

@@ -76,7 +76,7 @@ impl Guest<'_> {
             return Ok(());
         }
         let instance = self.print.instance()?;
-        let at = self.print.program.layout.offset(field::MEMORY_FAST) as i64;
+        let at = self.print.program.layout().offset(field::MEMORY_FAST) as i64;
         let body = &mut self.print.body;
         let whole = limits[0].unwrap_or_else(|| body.temp(Class::B32));
         body.load("ld.global", ".u32", whole, instance, at);
@@ -99,7 +99,7 @@ impl Guest<'_> {
         let (way, slow) = self.way(checks, access, inst)?;
         let done = self.print.body.local();
         // A plain access may still be misaligned where bytes lie one after the other and nothing promised otherwise.
-        let is_unsure = access.is_doubtful() && self.print.program.layout.spread() == 1;
+        let is_unsure = access.is_doubtful() && self.print.program.layout().spread() == 1;
         match way {
             Way::Slow => self.slow_load(inst, read, result, access)?,
             Way::Around(base, offset, word) => self.load_around(read, result, base, offset, word),
@@ -141,7 +141,7 @@ impl Guest<'_> {
                 if !is_inside || !first.is_multiple_of(program.unit(access.bytes)) {
                     return Ok((Way::Slow, None));
                 }
-                let (base, offset) = self.displaced(program.layout.offset(first));
+                let (base, offset) = self.displaced(program.layout().offset(first));
                 return Ok((Way::Plain(base, offset), None));
             }
             Root::Value(root) => root,
@@ -197,7 +197,7 @@ impl Guest<'_> {
 
     fn near_way(&mut self, root: Value, check: &RootCheck, access: &Access) -> Way {
         let program = self.print.program;
-        let (layout, by) = (program.layout, access.displacement());
+        let (layout, by) = (program.layout(), access.displacement());
         if layout.spread() == 1 {
             return Way::Plain(self.linear_address(root), by as i64);
         }
@@ -227,7 +227,7 @@ impl Guest<'_> {
     /// alignment: a check of its own, against what the memory has at least.
     fn far_way(&mut self, root: Value, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), Error> {
         let program = self.print.program;
-        let (layout, size) = (program.layout, program.unit(access.bytes));
+        let (layout, size) = (program.layout(), program.unit(access.bytes));
         let Some(last) = program.memory.least.checked_sub(access.end()) else { return Ok((Way::Slow, None)) };
         let word = self.root_word(root);
         let (body, at_most) = (&mut self.print.body, i64::from(last as i32));

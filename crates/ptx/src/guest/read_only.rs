@@ -5,7 +5,7 @@
 //! one for each of a thousand threads.
 
 use super::Guest;
-use crate::Fixed;
+use crate::ReadOnly;
 use crate::analysis::read_only::{ReadOnlyLoad, word};
 use crate::print::body::When;
 use crate::print::memory::{Address, Read};
@@ -17,7 +17,7 @@ use cranelift_codegen::ir::{Value, types};
 const COPY: &str = "fixed";
 
 /// Prints the shared copy.
-pub(crate) fn define(data: &Fixed, out: &mut String) {
+pub(crate) fn define(data: &ReadOnly, out: &mut String) {
     let words: Vec<u64> = data.bytes.chunks(8).filter_map(word).collect();
     push_array(out, COPY, &words, |out, word| push_unsigned(out, *word));
 }
@@ -57,7 +57,7 @@ impl Guest<'_> {
 
     /// Stops the instance if the bytes from `start` to `end` behind a root touch read-only data.
     pub(super) fn stop_if_read_only(&mut self, root: Value, start: i64, end: i64) {
-        let data = &self.print.program.fixed;
+        let data = self.print.program.read_only();
         let (at, length) = (data.at as i64, data.bytes.len() as i64);
         if start >= end || length == 0 {
             return;

@@ -6,7 +6,7 @@
 //! value can lie in and shifts them together (what follows a memory's last cell can always be read); a store goes byte
 //! by byte, since a cell's other bytes may belong to another thread.
 
-use crate::Memory;
+use crate::Program;
 use crate::analysis::memory_length::LENGTH;
 use crate::print::body::{Body, When};
 use crate::print::gang;
@@ -45,11 +45,11 @@ impl SlowPaths {
         });
     }
 
-    pub(crate) fn define(self, out: &mut String, layout: Layout, memory: Memory) {
+    pub(crate) fn define(self, out: &mut String, program: &Program) {
         self.each(|kind, bytes| {
             out.push('\n');
             push_header(out, kind, bytes);
-            let body = body(kind, bytes, layout, memory);
+            let body = body(kind, bytes, program);
             out.push_str("\n{\n");
             body.regs.declare(out);
             out.push_str(&body.out);
@@ -110,27 +110,27 @@ fn push_header(out: &mut String, kind: Kind, bytes: u32) {
     out.push(')');
 }
 
-fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
+fn body(kind: Kind, bytes: u32, program: &Program) -> Body {
+    let (layout, memory) = (program.layout(), program.memory);
     let mut body = Body::default();
     let at = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[ADDRESS.into()]);
     let offset = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[OFFSET.into()]);
     let first = body.op_to_temp(Class::B64, "add", ".u64", &[at.into(), offset.into()]);
     let end = body.op_to_temp(Class::B64, "add", ".u64", &[first.into(), i64::from(bytes).into()]);
-    let length = match memory.region {
-        0 => {
+    let length = match program.gang_region() {
+        None => {
             let length = body.temp(Class::B32);
             body.load("ld.global", ".u32", length, INSTANCE, layout.offset(LENGTH) as i64);
             body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[length.into()]).into()
         }
-        _ => Operand::Int(memory.least as i64),
+        Some(_) => Operand::Int(memory.least as i64),
     };
     let outside = body.op_to_temp(Class::Pred, "setp.gt", ".u64", &[end.into(), length]);
     let outside_memory = body.local();
     body.branch_if(outside, When::True, outside_memory);
-    let region = memory.region;
-    let memory = match region {
-        0 => body.op_to_temp(Class::B64, "add", ".u64", &[INSTANCE.into(), memory.offset(layout).into()]),
-        _ => gang::memory(&mut body, INSTANCE, region),
+    let memory = match program.gang_region() {
+        None => body.op_to_temp(Class::B64, "add", ".u64", &[INSTANCE.into(), memory.offset(layout).into()]),
+        Some(region) => gang::memory(&mut body, INSTANCE, region),
     };
     let guest = body.op_to_temp(Class::B32, "cvt", ".u32.u64", &[first.into()]);
     match kind {
@@ -142,7 +142,7 @@ fn body(kind: Kind, bytes: u32, layout: Layout, memory: Memory) -> Body {
     }
     body.op("ret", "", &[]);
     body.place(outside_memory);
-    trap::end(&mut body, layout, region, INSTANCE, RECORD);
+    trap::end(&mut body, program, INSTANCE, RECORD);
     body
 }
 

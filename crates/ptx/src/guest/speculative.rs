@@ -33,7 +33,7 @@ impl Guest<'_> {
     /// Reads the memory's length into its register, if there is one: at first, and after what may have changed it.
     pub(crate) fn read_length(&mut self) -> Result<(), Error> {
         let Some(length) = self.length else { return Ok(()) };
-        let (instance, at) = (self.print.instance()?, self.print.program.layout.offset(LENGTH) as i64);
+        let (instance, at) = (self.print.instance()?, self.print.program.layout().offset(LENGTH) as i64);
         self.print.body.load("ld.global", ".u32", length, instance, at);
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Guest<'_> {
         if program.is_flat() {
             return self.flat_address(access, is_plain);
         }
-        let (layout, by) = (program.layout, access.displacement());
+        let (layout, by) = (program.layout(), access.displacement());
         let root = match access.root {
             Root::Constant(root) => {
                 let at = u64::from(root) + by;

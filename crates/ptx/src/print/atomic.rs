@@ -27,7 +27,7 @@ pub(crate) fn load(e: &mut Printer<'_>, inst: Inst) -> Done {
     let suffix = suffix_of(e.func.dfg.ctrl_typevar(inst)).ok_or_else(|| e.unsupported(inst))?;
     let result = e.result(inst)?;
     let address = e.address(arg, 0);
-    let ld = match e.program.atomics {
+    let ld = match e.program.atomics() {
         Atomics::System => "ld.acquire.sys.global",
         Atomics::Device => "ld.acquire.gpu.global",
         Atomics::Relaxed => "ld.relaxed.gpu.global",
@@ -43,7 +43,7 @@ pub(crate) fn store(e: &mut Printer<'_>, inst: Inst) -> Done {
     let suffix = suffix_of(e.ty(value)).ok_or_else(|| e.unsupported(inst))?;
     let address = e.address(at, 0);
     let operand = e.number(value);
-    let st = match e.program.atomics {
+    let st = match e.program.atomics() {
         Atomics::System => "st.release.sys.global",
         Atomics::Device => "st.release.gpu.global",
         Atomics::Relaxed => "st.relaxed.gpu.global",
@@ -102,7 +102,7 @@ pub(crate) fn compare_and_swap(e: &mut Printer<'_>, inst: Inst) -> Done {
 }
 
 fn atom(e: &mut Printer<'_>, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
-    let name = match e.program.atomics {
+    let name = match e.program.atomics() {
         Atomics::System => "atom.acq_rel.sys.global",
         Atomics::Device => "atom.acq_rel.gpu.global",
         Atomics::Relaxed => "atom.relaxed.gpu.global",
@@ -119,7 +119,7 @@ fn atom(e: &mut Printer<'_>, suffix: &str, result: Reg, address: Address, operan
 }
 
 pub(crate) fn fence(e: &mut Printer<'_>, _: Inst) -> Done {
-    let name = if e.program.atomics == Atomics::System { "fence.sc.sys" } else { "fence.sc.gpu" };
+    let name = if e.program.atomics() == Atomics::System { "fence.sc.sys" } else { "fence.sc.gpu" };
     e.body.op(name, "", &[]);
     Ok(())
 }

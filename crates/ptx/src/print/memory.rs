@@ -86,7 +86,7 @@ impl Printer<'_> {
         let regions = &self.func.dfg.alias_regions;
         let is =
             |id| self.func.dfg.mem_flags[flags].alias_region().is_some_and(|region| regions.get(id) == Some(region));
-        is(region::FRAME) || (self.program.memory.own && is(region::CELLS))
+        is(region::FRAME) || (self.program.is_local() && is(region::CELLS))
     }
 
     /// An access's flags must not ask for what is not done.

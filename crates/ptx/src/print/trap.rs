@@ -9,8 +9,8 @@ use super::gang;
 use super::operand::Truth;
 use super::register::{Class, Operand, Reg};
 use super::text::push_hex;
-use crate::Error;
 use crate::analysis::values;
+use crate::{Error, Program};
 use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode};
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
@@ -81,17 +81,17 @@ impl Printer<'_> {
             self.body.out.push_str(", 0x");
             push_hex(&mut self.body.out, record, 16);
             self.body.end();
-            end(&mut self.body, self.program.layout, self.program.memory.region, instance, word);
+            end(&mut self.body, self.program, instance, word);
         }
         Ok(())
     }
 }
 
-/// Stores the record, and ends the thread. `region` is [`crate::Memory::region`].
-pub(crate) fn end(body: &mut Body, layout: Layout, region: u64, instance: Reg, record: Reg) {
-    match region {
-        0 => store_word(body, layout, instance, field::TRAP, record.into()),
-        region => gang::trap(body, instance, region, record),
+/// Stores the record, and ends the thread.
+pub(crate) fn end(body: &mut Body, program: &Program, instance: Reg, record: Reg) {
+    match program.gang_region() {
+        None => store_word(body, program.layout(), instance, field::TRAP, record.into()),
+        Some(region) => gang::trap(body, instance, region, record),
     }
     body.op("exit", "", &[]);
 }
