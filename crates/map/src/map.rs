@@ -128,7 +128,7 @@ pub struct BegunMap {
 #[derive(Debug)]
 pub enum Ended {
     /// All records are written.
-    Finished(Finished),
+    Finished(Box<Finished>),
     /// A record failed, and the map was to stop there.
     Stopped,
     /// Another process has to go on: [`Handover::give`] starts it.
@@ -169,7 +169,7 @@ impl BegunMap {
             PipelineEnd::Finished(tuning) => {
                 let writer = writer.lock();
                 let (counts, failed) = (writer.counts().clone(), writer.failed());
-                Ok(Ended::Finished(Finished { stats, counts, failed, tuning }))
+                Ok(Ended::Finished(Box::new(Finished { stats, counts, failed, tuning })))
             }
             PipelineEnd::Stopped => Ok(Ended::Stopped),
             PipelineEnd::DeviceLost(lost) => successor.after_loss(lost, &writer, &stats),

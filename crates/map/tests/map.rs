@@ -69,7 +69,7 @@ fn run(map: Map, observer: Box<dyn Observer>) -> Ended {
 
 fn finish(map: Map) -> Finished {
     match run(map, Box::new(())) {
-        Ended::Finished(finished) => finished,
+        Ended::Finished(finished) => *finished,
         other => panic!("{other:?}"),
     }
 }

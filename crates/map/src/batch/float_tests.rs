@@ -6,6 +6,7 @@ use super::tests::{IMPORTS, built, jobs, program};
 use super::*;
 use gpu_run_abi::Layout;
 use gpu_run_compiler::Checks;
+use gpu_run_run::End;
 
 /// Pairs of numbers a record has.
 const PAIRS: usize = 64;

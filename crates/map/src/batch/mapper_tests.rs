@@ -7,9 +7,11 @@ use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_compiler::Sibling;
 use gpu_run_compiler::{Checks, CompileOptions, Compiled, Entry};
 use gpu_run_run::allowance::SHARE;
-use gpu_run_run::{Denied, Watch};
+use gpu_run_run::{Denied, End, Limits};
 use gpu_run_wasi::Builder;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
+use std::time::Instant;
 
 fn mapper(wat: &str, capacity: usize, layout: Layout) -> Mapper {
     checked_mapper(wat, capacity, layout, Checks::Exact)

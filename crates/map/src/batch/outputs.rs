@@ -3,12 +3,12 @@
 //! What instances write is kept in memory until their launch is done, and memory ends somewhere: of stdout each may keep
 //! [`SHARE`] bytes whatever the others do, and what goes beyond that comes out of one pool for the launch. Whoever finds it
 //! empty is ended, and runs again with a larger annex to its outbox, or beside fewer others. One that had all of it is told that the write failed, and its record says so: `cut`. Of stderr the last
-//! [`STDERR_KEPT`] bytes are kept.
+//! [`MAX_STDERR_KEPT`] bytes are kept.
 //!
 //! Most instances never ask: for those nothing is made here, what they wrote is read from their outbox at the end.
 
-use crate::batch::results::{Piece, Recycled};
-use bytes::Bytes;
+use super::kept::{Kept, MAX_STDERR_KEPT, Stderr, Stdin, Stdout, Text};
+use super::results::{Piece, Recycled};
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode};
@@ -19,8 +19,8 @@ use gpu_run_run::inputs::{Job, NUMBER};
 use gpu_run_run::outbox::{Outboxes, Reader, Record};
 use gpu_run_run::outcome::{End, ending as ending_of};
 use gpu_run_run::slots::Endings;
-use gpu_run_run::transcript::{Answered, Random, Transcript};
-use gpu_run_wasi::stdio::{Input, Output};
+use gpu_run_run::transcript::{Answered, Random};
+use gpu_run_wasi::stdio::Output;
 use gpu_run_wasi::{Context, Errno, Out, Reply, Stdio};
 use parking_lot::Mutex;
 use rayon::prelude::*;
@@ -29,9 +29,6 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-
-/// Bytes of stderr kept, the last ones: a panic's message comes last.
-pub(crate) const STDERR_KEPT: usize = 4 << 10;
 
 /// Of so many instances, those whose results one core reads at a time: all cores have several such chunks, where there are enough.
 pub(crate) fn chunk_of(count: usize) -> usize {
@@ -98,17 +95,6 @@ pub(crate) struct Collected {
     pub(crate) exact: Vec<usize>,
     /// Those that run again with more than they had, and what they lacked.
     pub(crate) outgrown: Vec<(usize, Lack)>,
-}
-
-/// What is kept of an instance that asked for something, or wrote more than its outbox holds.
-struct Kept {
-    stdout: Stdout,
-    stderr: Stderr,
-    /// How much of its stdin it has read.
-    taken: Arc<AtomicUsize>,
-    transcript: Mutex<Transcript>,
-    /// How much was written to stdout and to stderr before the call that is being made.
-    before: Mutex<[usize; 2]>,
 }
 
 impl MappedBatch {
@@ -253,10 +239,10 @@ impl MappedBatch {
                 records.clone().filter(move |record| record.is_stderr == is_stderr).map(|record| record.bytes)
             };
             let [stdout_bytes, stderr_bytes] = [false, true].map(|of| parts(of).map(<[u8]>::len).sum::<usize>());
-            let most = SHARE + self.terms.output_bytes;
+            let max_stdout = SHARE + self.terms.output_bytes;
             let kept = self.kept[slot].get();
             let before = kept.map_or(0, |kept| kept.written()[0]);
-            if before + stdout_bytes > most && !self.terms.is_last {
+            if before + stdout_bytes > max_stdout && !self.terms.is_last {
                 // More than it may print. Elsewhere it is told where it does.
                 all.outgrown.push((slot, Lack { output: Some((before + stdout_bytes) as u64), ..Lack::default() }));
                 piece.push(end, [], [], None);
@@ -264,7 +250,7 @@ impl MappedBatch {
                 continue;
             }
             all.printed.push((before + stdout_bytes) as u64);
-            let extra = stderr_bytes.saturating_sub(STDERR_KEPT);
+            let extra = stderr_bytes.saturating_sub(MAX_STDERR_KEPT);
             if kept.is_none() && stdout_bytes <= SHARE {
                 piece.push(end, parts(false), without_first(parts(true), extra), denied);
                 continue;
@@ -277,7 +263,7 @@ impl MappedBatch {
             parts(false).for_each(|bytes| stdout.extend_from_slice(bytes));
             let mut stderr = kept.map_or_else(Stderr::default, |kept| kept.stderr.clone());
             parts(true).for_each(|bytes| stderr.keep(bytes));
-            let denied = if cut { Some(Denied::Output(most as u64)) } else { denied };
+            let denied = if cut { Some(Denied::Output(max_stdout as u64)) } else { denied };
             piece.push_apart(end, stdout, stderr.take(), denied);
         }
         all.pieces.push(piece);
@@ -327,32 +313,6 @@ fn pool_of(terms: &BatchTerms, shared: &Arc<AtomicUsize>) -> Arc<AtomicUsize> {
     match terms.is_last {
         true => Arc::new(AtomicUsize::new(terms.output_bytes)),
         false => shared.clone(),
-    }
-}
-
-impl Kept {
-    /// How much was written to stdout and to stderr.
-    fn written(&self) -> [usize; 2] {
-        [self.stdout.0.lock().bytes.len(), self.stderr.0.lock().1]
-    }
-
-    /// How much it had written to stdout when there was no room for more.
-    fn printed_when_cut(&self) -> Option<u64> {
-        let text = self.stdout.0.lock();
-        text.cut.then_some(text.bytes.len() as u64)
-    }
-
-    /// How much more it is than before the call.
-    fn grown(&self) -> [usize; 2] {
-        let (before, now) = (*self.before.lock(), self.written());
-        [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
-    }
-
-    /// The instance will write all it wrote again, out of this pool. What it reads of stdin through the host comes after what it has read already.
-    fn begin_again(&self, pool: Arc<AtomicUsize>) {
-        *self.stdout.0.lock() = Text { bytes: Vec::new(), cut: false, pool };
-        *self.stderr.0.lock() = (Vec::new(), 0);
-        self.transcript.lock().rewind();
     }
 }
 
@@ -460,107 +420,9 @@ impl BatchHost for MappedBatch {
 /// Bytes of random data that are given at once, as elsewhere.
 const MAX_RANDOM_BYTES: u64 = 64 << 20;
 
-/// A job's stdin, from where the instance is.
-struct Stdin {
-    bytes: Bytes,
-    taken: Arc<AtomicUsize>,
-}
-
-impl Input for Stdin {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let taken = self.taken.load(Ordering::Relaxed);
-        let rest = &self.bytes[taken.min(self.bytes.len())..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.taken.store(taken + count, Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
-/// All that an instance writes, as far as there is room. Clones are the same.
-#[derive(Clone, Debug)]
-struct Stdout(Arc<Mutex<Text>>);
-
-#[derive(Debug)]
-struct Text {
-    bytes: Vec<u8>,
-    /// Whether some were refused.
-    cut: bool,
-    pool: Arc<AtomicUsize>,
-}
-
-impl Stdout {
-    fn take(&self) -> (Vec<u8>, bool) {
-        let Text { bytes, cut, .. } = &mut *self.0.lock();
-        (std::mem::take(bytes), std::mem::take(cut))
-    }
-}
-
-impl Output for Stdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Text { bytes: kept, cut, pool } = &mut *self.0.lock();
-        let beyond = |length: usize| length.saturating_sub(SHARE);
-        let wanted = beyond(kept.len() + bytes.len()) - beyond(kept.len());
-        let take = |left: usize| left.checked_sub(wanted);
-        if wanted > 0 && pool.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-            *cut = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        kept.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-}
-
-/// The end of what an instance writes, and how much that was. Clones are the same.
-#[derive(Clone, Debug, Default)]
-struct Stderr(Arc<Mutex<(Vec<u8>, usize)>>);
-
-impl Stderr {
-    fn keep(&mut self, bytes: &[u8]) {
-        let (kept, count) = &mut *self.0.lock();
-        *count += bytes.len();
-        kept.extend_from_slice(&bytes[bytes.len().saturating_sub(STDERR_KEPT)..]);
-        // Not at every write: moving what is kept costs more than keeping twice as much.
-        if kept.len() > 2 * STDERR_KEPT {
-            forget(kept);
-        }
-    }
-
-    fn take(&self) -> Vec<u8> {
-        let (mut bytes, _) = std::mem::take(&mut *self.0.lock());
-        forget(&mut bytes);
-        bytes
-    }
-}
-
-impl Output for Stderr {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.keep(bytes);
-        Ok(bytes.len())
-    }
-}
-
-fn forget(bytes: &mut Vec<u8>) {
-    bytes.drain(..bytes.len().saturating_sub(STDERR_KEPT));
-}
-
 #[cfg(test)]
-#[allow(clippy::unwrap_used)] // in a test, that is an assertion
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_stderr_the_end_is_kept() {
-        let mut stderr = Stderr::default();
-        for i in 0..5000 {
-            assert_eq!(stderr.write(format!("{i:04}\n").as_bytes()).unwrap(), 5);
-        }
-        let kept = stderr.take();
-        assert_eq!(kept.len(), STDERR_KEPT);
-        assert!(kept.ends_with(b"4998\n4999\n"));
-        stderr.write(&[b'x'; 100_000]).unwrap();
-        assert_eq!(stderr.take().len(), STDERR_KEPT);
-    }
 
     #[test]
     fn parts_lose_their_first_bytes_together() {

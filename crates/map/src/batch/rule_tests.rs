@@ -5,8 +5,7 @@
 use super::tests::{built, compiled, program};
 use super::*;
 use gpu_run_compiler::{Checks, Value};
-use gpu_run_run::Denied;
-use gpu_run_run::RunOptions;
+use gpu_run_run::{Denied, End, Limits, RunOptions};
 use gpu_run_wasi::Builder;
 use gpu_run_wasi::Stdio;
 use proptest::prelude::*;

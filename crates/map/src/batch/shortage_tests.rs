@@ -7,8 +7,9 @@ use super::tests::compiled;
 use super::*;
 use gpu_run_compiler::Checks;
 use gpu_run_device::scarce::Scarce;
+use gpu_run_run::End;
 use proptest::prelude::*;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Threads that a stack is set aside for.
 const RESIDENT: u64 = 1024;
