@@ -29,18 +29,25 @@ use std::time::Duration;
 /// The number of the open file.
 const VARIABLE: &str = "GPU_RUN_MAP_HANDOVER";
 
-/// What one process hands the next.
+/// What this process hands the next.
 #[derive(Debug)]
 pub struct Handover {
     reason: HandoverReason,
-    pub(crate) state: State,
-    pub(crate) contents: Contents,
+    state: State,
+    contents: Contents,
     /// Stays open until the other process has it.
     _tape: Option<Tape>,
 }
 
+/// What another process has handed us, whose place we take.
+#[derive(Debug)]
+pub struct Takeover {
+    pub(crate) state: State,
+    pub(crate) contents: Contents,
+}
+
 /// Why another process is to go on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandoverReason {
     #[error("{error}; going on in a new process at record {record}")]
     DeviceLost { error: String, record: u64 },
@@ -48,10 +55,6 @@ pub enum HandoverReason {
     SomeRecordHangs { first: u64 },
     #[error("record {record} did not end, nor when it was told to; going on without it in a new process")]
     RecordHangs { record: u64 },
-    /// The new process does not know any more.
-    #[default]
-    #[error("going on for another process")]
-    Unknown,
 }
 
 /// What of it is text.
@@ -108,37 +111,6 @@ impl Handover {
         Self { reason, state, contents, _tape: tape }
     }
 
-    /// What another process has left us, if we take its place.
-    pub fn take() -> Result<Option<Self>, Error> {
-        let Some(number) = std::env::var_os(VARIABLE) else { return Ok(None) };
-        let taken = Self::read(&number).map(Some);
-        taken.map_err(|source| Error::TakeHandover { variable: VARIABLE, number, source })
-    }
-
-    fn read(number: &OsString) -> io::Result<Self> {
-        let mut file = BufReader::new(open(number)?);
-        let mut text = Vec::new();
-        file.read_until(b'\n', &mut text)?;
-        let state: State = serde_json::from_slice(&text)?;
-        let mut part = |length: usize| -> io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
-            let read = file.by_ref().take(length as u64).read_to_end(&mut bytes)?;
-            if read == length { Ok(bytes) } else { Err(io::Error::other("it ends too early")) }
-        };
-        let wasm = part(state.program.2)?.into();
-        let header = part(state.stream.as_ref().map_or(0, |stream| stream.header))?;
-        let mut input = Vec::new();
-        file.read_to_end(&mut input)?;
-        let contents = Contents { wasm, header, input };
-        Ok(Self { reason: HandoverReason::default(), state, contents, _tape: None })
-    }
-
-    /// The program, as it was.
-    pub fn source(&self) -> Source {
-        let (name, argv0, _) = self.state.program.clone();
-        Source { name, argv0, wasm: self.contents.wasm.clone() }
-    }
-
     /// Starts the same program in this one's place. Returns only if that fails.
     pub fn give(self) -> Error {
         let source = match self.exec() {
@@ -165,6 +137,39 @@ impl Handover {
             command.env(name, value);
         }
         Err(command.exec())
+    }
+}
+
+impl Takeover {
+    /// What another process has left us, if we take its place.
+    pub fn take() -> Result<Option<Self>, Error> {
+        let Some(number) = std::env::var_os(VARIABLE) else { return Ok(None) };
+        let taken = Self::read(&number).map(Some);
+        taken.map_err(|source| Error::TakeHandover { variable: VARIABLE, number, source })
+    }
+
+    fn read(number: &OsString) -> io::Result<Self> {
+        let mut file = BufReader::new(open(number)?);
+        let mut text = Vec::new();
+        file.read_until(b'\n', &mut text)?;
+        let state: State = serde_json::from_slice(&text)?;
+        let mut part = |length: usize| -> io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            let read = file.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+            if read == length { Ok(bytes) } else { Err(io::Error::other("it ends too early")) }
+        };
+        let wasm = part(state.program.2)?.into();
+        let header = part(state.stream.as_ref().map_or(0, |stream| stream.header))?;
+        let mut input = Vec::new();
+        file.read_to_end(&mut input)?;
+        let contents = Contents { wasm, header, input };
+        Ok(Self { state, contents })
+    }
+
+    /// The program, as it was.
+    pub fn source(&self) -> Source {
+        let (name, argv0, _) = self.state.program.clone();
+        Source { name, argv0, wasm: self.contents.wasm.clone() }
     }
 }
 

@@ -22,10 +22,10 @@ pub use batch::{
     Done, Mapper, Pending, Results, SLOW, Slow, Trial, Tuning, Variant, measure, recall, remember, variants,
 };
 pub use error::{Error, JournalFlaw, TaskChange};
-pub use handover::{Handover, HandoverReason};
+pub use handover::{Handover, HandoverReason, Takeover};
 pub use input::{Flaw, Location, SplitError};
 pub use map::{BegunMap, Ended, Finished, Map, Sample};
-pub use observer::{FailedRecord, Failure, Observer, Stopped, Summary};
+pub use observer::{FailedRecord, Observer, RecordFailure, Stopped, Summary};
 pub use options::{Input, Options, Output, Preopen, Source, Split, Unfinished};
 pub use output::writer::StopReason;
 pub use output::{Counts, StopHandle};

@@ -2,7 +2,7 @@
 
 use crate::batch::Tuning;
 use crate::error::Error;
-use crate::handover::{Contents, Handover, Paths, State, Stream, Surroundings};
+use crate::handover::{Contents, Handover, Paths, State, Stream, Surroundings, Takeover};
 use crate::input::reader::Reader;
 use crate::input::{FoundInput, OpenInput};
 use crate::observer::Observer;
@@ -41,9 +41,9 @@ impl Map {
         output: Output,
         options: Options,
         source: Source,
-        handed: Option<Handover>,
+        handed: Option<Takeover>,
     ) -> Result<Self, Error> {
-        let (handed, contents) = handed.map(|Handover { state, contents, .. }| (state, contents)).unzip();
+        let (handed, contents) = handed.map(|Takeover { state, contents }| (state, contents)).unzip();
         let paths = paths(&input, &output, &options);
         let found = FoundInput::find(input, &options)?;
         if let Some(handed) = &handed {

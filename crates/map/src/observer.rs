@@ -44,18 +44,18 @@ pub struct Summary {
 pub struct FailedRecord<'a> {
     pub number: u64,
     pub location: &'a Location,
-    pub failure: Failure<'a>,
+    pub failure: RecordFailure<'a>,
     /// What its instance was refused.
     pub denied: Option<Denied>,
     /// The end of it, if it is long.
     pub stderr: &'a [u8],
-    /// The how-manieth failure of this run it is, from 1.
+    /// Its number among the failures of this run, from 1.
     pub nth: u64,
 }
 
 /// What went wrong with a record.
 #[derive(Debug)]
-pub enum Failure<'a> {
+pub enum RecordFailure<'a> {
     /// It could not be run.
     Flawed(&'a Flaw),
     PrintedTooMuch,

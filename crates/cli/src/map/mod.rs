@@ -28,7 +28,7 @@ use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
 use gpu_run_console::units::count;
 use gpu_run_map::{
-    Batches, Ended, Finished, Handover, Input, Map, Options, Output, Preopen, SLOW, StopHandle, StopReason, Unfinished,
+    Batches, Ended, Finished, Input, Map, Options, Output, Preopen, SLOW, StopHandle, StopReason, Takeover, Unfinished,
     differ,
 };
 use printer::Printer;
@@ -49,7 +49,7 @@ const LONG_RUN: Duration = Duration::from_secs(30);
 
 pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     args.check()?;
-    let handed = Handover::take()?;
+    let handed = Takeover::take()?;
     let source = match &handed {
         Some(handed) => handed.source().into(),
         None => source::load(&args.file, args.launch.codegen.bin.as_deref())?,

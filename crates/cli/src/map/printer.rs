@@ -4,7 +4,7 @@ use super::failure::told;
 use super::progress::{Bar, rate};
 use gpu_run_compiler::{Trap, printable};
 use gpu_run_console::units::{count, show_duration};
-use gpu_run_map::{FailedRecord, Failure, Flaw, HandoverReason, Location, Observer, Stopped, Summary};
+use gpu_run_map::{FailedRecord, Flaw, HandoverReason, Location, Observer, RecordFailure, Stopped, Summary};
 use std::time::Duration;
 
 /// Failed records that are printed one by one.
@@ -29,15 +29,15 @@ impl Printer {
     /// What went wrong with a record.
     fn what(&self, record: &FailedRecord<'_>) -> String {
         let what = match &record.failure {
-            Failure::Flawed(flaw @ Flaw::LinkOut) => format!("{flaw}; --follow-links follows it"),
-            Failure::Flawed(flaw) => flaw.to_string(),
-            Failure::PrintedTooMuch => "printed too much".to_owned(),
-            Failure::Exited(code) => format!("exited with {code}"),
-            Failure::TimedOut(trap) => {
+            RecordFailure::Flawed(flaw @ Flaw::LinkOut) => format!("{flaw}; --follow-links follows it"),
+            RecordFailure::Flawed(flaw) => flaw.to_string(),
+            RecordFailure::PrintedTooMuch => "printed too much".to_owned(),
+            RecordFailure::Exited(code) => format!("exited with {code}"),
+            RecordFailure::TimedOut(trap) => {
                 let limit = self.timeout.unwrap_or_default();
                 format!("did not end within {}{}", show_duration(limit), place_of(trap))
             }
-            Failure::Trapped(trap) => format!("trapped: {trap}"),
+            RecordFailure::Trapped(trap) => format!("trapped: {trap}"),
         };
         record.denied.map_or(what.clone(), |denied| format!("{what}\n  {denied}"))
     }

@@ -29,7 +29,7 @@ impl Kept {
         [self.stdout.0.lock().bytes.len(), self.stderr.0.lock().1]
     }
 
-    /// How much it had written to stdout when there was no room for more.
+    /// How much it had written to stdout when it was refused more.
     pub(super) fn printed_when_cut(&self) -> Option<u64> {
         let text = self.stdout.0.lock();
         text.cut.then_some(text.bytes.len() as u64)
@@ -66,7 +66,7 @@ impl Input for Stdin {
     }
 }
 
-/// All that an instance writes, as far as there is room. Clones are the same.
+/// All that an instance writes, until it is refused more. Clones are the same.
 #[derive(Clone, Debug)]
 pub(super) struct Stdout(pub(super) Arc<Mutex<Text>>);
 

@@ -17,8 +17,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes that the instances of a launch print through the bus before they are run again with more room for it.
-const CROWDED: usize = 64 << 20;
+/// Bytes that the instances of a launch print through the bus before they are run again with larger annexes.
+const MAX_BUS_OUTPUT: usize = 64 << 20;
 
 /// What comes back of a launch that was not ordered.
 pub(super) struct Unordered {
@@ -86,7 +86,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Launches as many as there is room for; if there is not for all, parts of one size: while one runs, the results of another are read. Says whether there was memory
+    /// Launches as many as there are slots for; if there are not for all, parts of one size: while one runs, the results of another are read. Says whether there was memory
     /// for what they are given.
     pub(super) fn launch_next(&mut self, stage: &Arc<Stage>, launch_slot: Box<LaunchSlot>) -> Result<bool, Error> {
         let began = Instant::now();
@@ -156,7 +156,7 @@ impl Pending {
         // Soon, while there are larger annexes: those are far faster than the bus.
         let can_have_more = |stages: &Stages| !is_last && stages.has_more_output(stage.plan.allowance);
         let has_more_output = self.mapper.stages.as_ref().is_some_and(can_have_more);
-        let pool = if has_more_output { output_bytes.min(CROWDED) } else { output_bytes };
+        let pool = if has_more_output { output_bytes.min(MAX_BUS_OUTPUT) } else { output_bytes };
         let terms = BatchTerms { key, first, is_last, has_more_stack, has_more_output, output_bytes, max_memory };
         let count = range.len();
         let shared = [pool, answer_bytes].map(|bytes| Arc::new(AtomicUsize::new(bytes)));

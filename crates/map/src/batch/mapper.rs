@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A loaded program, and room for a number of instances of it.
+/// A loaded program, and slots for a number of instances of it.
 ///
 /// Dropped, it waits for what runs.
 pub struct Mapper {

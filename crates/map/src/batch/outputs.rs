@@ -55,7 +55,7 @@ pub(crate) struct BatchTerms {
     pub(crate) is_last: bool,
     /// Whether a deeper stack can be had elsewhere.
     pub(crate) has_more_stack: bool,
-    /// Whether more room for output can.
+    /// Whether a larger outbox can.
     pub(crate) has_more_output: bool,
     /// What one that is alone may print beyond its share, and have of memory.
     pub(crate) output_bytes: usize,
@@ -75,7 +75,7 @@ pub(crate) struct MappedBatch {
     pool: Arc<AtomicUsize>,
     terms: BatchTerms,
     /// Bytes of answers that can still be kept.
-    transcript_room: Arc<AtomicUsize>,
+    transcript_bytes: Arc<AtomicUsize>,
     /// What instances had open when the last run of them ended: this batch's, or one before.
     contexts: Mutex<HashMap<u32, Context>>,
     /// The random bytes of those that run again.
@@ -102,7 +102,7 @@ impl MappedBatch {
         jobs: Arc<Vec<Job>>,
         range: Range<usize>,
         outboxes: Arc<Outboxes>,
-        [pool, transcript_room]: [Arc<AtomicUsize>; 2],
+        [pool, transcript_bytes]: [Arc<AtomicUsize>; 2],
         terms: BatchTerms,
         earlier_runs: HashMap<u32, EarlierRun>,
         recycled: Arc<Recycled>,
@@ -118,7 +118,7 @@ impl MappedBatch {
             randoms.insert(slot, Mutex::new(Random { drawn: 0, ..earlier_run.random }));
         }
         let contexts = Mutex::new(contexts);
-        Self { jobs, range, outboxes, kept, called, pool, terms, transcript_room, contexts, randoms, recycled }
+        Self { jobs, range, outboxes, kept, called, pool, terms, transcript_bytes, contexts, randoms, recycled }
     }
 
     /// What an instance that is to run again leaves behind, if the host knows of it.
@@ -162,7 +162,7 @@ impl MappedBatch {
     }
 
     /// Bytes that an instance can write without asking.
-    pub(crate) fn room(&self) -> u64 {
+    pub(crate) fn outbox_bytes(&self) -> u64 {
         self.outboxes.room()
     }
 
@@ -386,7 +386,7 @@ impl BatchHost for MappedBatch {
         }
         let kept = self.kept(slot as usize);
         let (answered, [stdout, stderr]) = kept.transcript.lock().again(call, words, input, out);
-        // There was room for it before.
+        // It was taken before.
         let _ = kept.stdout.clone().write(&input[..stdout.min(input.len())]);
         let _ = kept.stderr.clone().write(&input[..stderr.min(input.len())]);
         answered
@@ -407,7 +407,7 @@ impl BatchHost for MappedBatch {
             (Call::fd_write, Reply::Done(Errno::Success)) => kept.grown(),
             _ => [0; 2],
         };
-        kept.transcript.lock().keep(&self.transcript_room, (call, words, input), reply, out, written);
+        kept.transcript.lock().keep(&self.transcript_bytes, (call, words, input), reply, out, written);
     }
 
     fn left(&self, slot: u32, context: Context) {

@@ -196,7 +196,7 @@ impl Pending {
             drop(plan);
             unfinished.add(stages, stage.plan, batch, &collected, |slot| slot);
         }
-        unfinished.needs.output.extend(collected.printed.iter().filter(|printed| **printed > batch.room()));
+        unfinished.needs.output.extend(collected.printed.iter().filter(|printed| **printed > batch.outbox_bytes()));
         unfinished.pieces = collected.pieces.into();
         unfinished
     }

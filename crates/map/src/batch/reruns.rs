@@ -43,7 +43,7 @@ pub(super) struct Unfinished {
 pub(super) struct Needs {
     pub(super) memory: Vec<u64>,
     pub(super) stack: Vec<u32>,
-    /// What those have printed that their outboxes had no room for.
+    /// What those have printed whose outboxes were too small for it.
     pub(super) output: Vec<u64>,
     /// How many found what all share used up.
     pub(super) shared: usize,

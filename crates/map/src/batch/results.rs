@@ -47,21 +47,21 @@ impl Drop for Piece {
 pub(crate) struct Recycled(Mutex<Vec<Vec<u8>>>);
 
 /// Shorter ones are not worth it.
-const LONG: usize = 64 << 10;
+const MIN_RECYCLED_BYTES: usize = 64 << 10;
 
 impl Recycled {
-    /// An empty one with room for so many bytes.
+    /// An empty one for so many bytes.
     pub(crate) fn take(&self, bytes: usize) -> Vec<u8> {
-        if bytes < LONG {
+        if bytes < MIN_RECYCLED_BYTES {
             return Vec::with_capacity(bytes);
         }
-        // Outputs of one program are about as long: one has room for the others. To enlarge a vector would copy what was in it.
+        // Outputs of one program are about as long: one does for the others. To enlarge a vector would copy what was in it.
         let used = self.0.lock().pop().filter(|vector| vector.capacity() >= bytes);
-        used.unwrap_or_else(|| Vec::with_capacity(bytes.next_multiple_of(LONG)))
+        used.unwrap_or_else(|| Vec::with_capacity(bytes.next_multiple_of(MIN_RECYCLED_BYTES)))
     }
 
     fn give(&self, vectors: impl Iterator<Item = Vec<u8>>) {
-        let mut long = vectors.filter(|vector| vector.capacity() >= LONG).peekable();
+        let mut long = vectors.filter(|vector| vector.capacity() >= MIN_RECYCLED_BYTES).peekable();
         if long.peek().is_some() {
             self.0.lock().extend(long.map(|mut vector| {
                 vector.clear();
@@ -229,15 +229,15 @@ mod tests {
     fn long_vectors_are_used_again() {
         let recycled = Arc::new(Recycled::default());
         let mut piece = Piece::new(2, recycled.clone());
-        let mut long = recycled.take(LONG);
-        long.extend([7; LONG]);
+        let mut long = recycled.take(MIN_RECYCLED_BYTES);
+        long.extend([7; MIN_RECYCLED_BYTES]);
         let place = long.as_ptr();
         piece.push_apart(End::Returned, long, Vec::new(), None);
         piece.push_apart(End::Returned, b"short".to_vec(), Vec::new(), None);
         drop(Results::from(piece));
-        let again = recycled.take(LONG);
+        let again = recycled.take(MIN_RECYCLED_BYTES);
         assert_eq!((again.as_ptr(), again.len()), (place, 0));
-        assert_eq!(recycled.take(LONG).len(), 0);
+        assert_eq!(recycled.take(MIN_RECYCLED_BYTES).len(), 0);
         assert!(recycled.0.lock().is_empty());
     }
 

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::handover::State;
 use crate::input::Location;
 use crate::input::tape::Tape;
-use crate::observer::{FailedRecord, Failure, Observer, Stopped, Summary};
+use crate::observer::{FailedRecord, Observer, RecordFailure, Stopped, Summary};
 use crate::runner::{Outcome, RanPart};
 use gpu_run_abi::TrapCode;
 use gpu_run_run::{Denied, End};
@@ -185,23 +185,23 @@ impl Writer {
     }
 
     /// What went wrong with a record.
-    fn failure<'a>(&self, outcome: Outcome<'a>) -> Option<Failure<'a>> {
+    fn failure<'a>(&self, outcome: Outcome<'a>) -> Option<RecordFailure<'a>> {
         let done = match outcome {
-            Outcome::Flawed(flaw) => return Some(Failure::Flawed(flaw)),
+            Outcome::Flawed(flaw) => return Some(RecordFailure::Flawed(flaw)),
             Outcome::Done(done) => done,
         };
         match done.end {
-            _ if is_cut(&done) => Some(Failure::PrintedTooMuch),
+            _ if is_cut(&done) => Some(RecordFailure::PrintedTooMuch),
             End::Returned | End::Exited(0) => None,
-            End::Exited(code) => Some(Failure::Exited(*code)),
+            End::Exited(code) => Some(RecordFailure::Exited(*code)),
             End::Trapped(trap) if self.rules.has_deadline && trap.code == TrapCode::Interrupted => {
-                Some(Failure::TimedOut(trap))
+                Some(RecordFailure::TimedOut(trap))
             }
-            End::Trapped(trap) => Some(Failure::Trapped(trap)),
+            End::Trapped(trap) => Some(RecordFailure::Trapped(trap)),
         }
     }
 
-    fn tell(&mut self, number: u64, location: &Location, failure: Failure<'_>, outcome: Outcome<'_>) {
+    fn tell(&mut self, number: u64, location: &Location, failure: RecordFailure<'_>, outcome: Outcome<'_>) {
         self.told += 1;
         let (denied, stderr) = match outcome {
             Outcome::Done(done) => (done.denied, done.stderr),
