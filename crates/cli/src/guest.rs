@@ -53,11 +53,9 @@ impl Guest {
         Ok(self.builder.clone().env(INSTANCE, number.as_bytes())?.build(stdio))
     }
 
-    /// What a record's instance is given besides its number, with these arguments after the common ones.
-    pub(crate) fn record(&self, args: impl Iterator<Item = Vec<u8>>) -> Result<Builder, gpu_run_wasi::Error> {
-        let mut builder = self.builder.clone();
-        builder.args(args)?;
-        Ok(builder)
+    /// What every record's instance is given besides its number.
+    pub(crate) fn into_builder(self) -> Builder {
+        self.builder
     }
 
     /// One context with our own standard streams.

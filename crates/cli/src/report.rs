@@ -7,9 +7,8 @@ use gpu_run_compiler::Trap;
 use gpu_run_console::failure::exit;
 use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
-use gpu_run_map::{MemoryKind, Variant};
+use gpu_run_map::{Counts, MemoryKind, Variant};
 use gpu_run_run::{End, Outcome, RunStats};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,15 +24,6 @@ pub(crate) struct Tally {
     traps: Ended,
     timeouts: Ended,
     exit_code: u8,
-}
-
-/// What a [`Tally`] has counted.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Counts {
-    instances: u64,
-    exits: BTreeMap<u32, u64>,
-    trapped: u64,
-    timed_out: u64,
 }
 
 /// Instances that were ended, and the first of them.
@@ -57,20 +47,8 @@ impl Tally {
         tally
     }
 
-    /// Goes on where another was. What the first trap was, is not known any more.
-    pub(crate) fn continued(counts: &Counts, deadline: bool) -> Self {
-        let Counts { instances, exits, trapped, timed_out } = counts.clone();
-        let (traps, timeouts) = (Ended { count: trapped, first: None }, Ended { count: timed_out, first: None });
-        Self { instances, deadline, exits, traps, timeouts, exit_code: 0 }
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        let (trapped, timed_out) = (self.traps.count, self.timeouts.count);
-        Counts { instances: self.instances, exits: self.exits.clone(), trapped, timed_out }
-    }
-
     /// One more instance has ended.
-    pub(crate) fn add(&mut self, end: &End) {
+    fn add(&mut self, end: &End) {
         let instance = self.instances;
         self.instances += 1;
         let code = match end {
@@ -137,6 +115,15 @@ impl Tally {
             parts.push(format!("{} timed out (first: instance {instance})", self.timeouts.count));
         }
         format!("{}: {}", count(self.instances, "instance"), parts.join(", "))
+    }
+}
+
+/// What a map has counted: what the first trap was, it does not know.
+impl From<&Counts> for Tally {
+    fn from(counts: &Counts) -> Self {
+        let Counts { instances, exits, trapped, timed_out } = counts.clone();
+        let (traps, timeouts) = (Ended { count: trapped, first: None }, Ended { count: timed_out, first: None });
+        Self { instances, exits, traps, timeouts, ..Self::default() }
     }
 }
 

@@ -18,13 +18,16 @@ use gpu_run_console::terminal;
 use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
-use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats};
+use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats, Watchdog};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+/// How long the message of a run that hangs may take: stderr may be a pipe that nobody reads, too.
+const MAX_LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The PTX target where none is named: the oldest we emit for, which every newer GPU takes.
 pub(crate) const DEFAULT_TARGET: u32 = 75;
@@ -185,30 +188,6 @@ fn launch(
     Ok(result)
 }
 
-/// Acts when a run outlives its deadline by far: a device that hangs, or a stream that nobody reads. The
-/// engine's own deadline comes first and says more.
-#[derive(Debug)]
-pub(crate) struct Watchdog {
-    _end: mpsc::Sender<()>,
-}
-
-impl Watchdog {
-    /// How much later than the engine it acts.
-    const GRACE: Duration = Duration::from_millis(800);
-    /// How long its message may take: stderr may be a pipe that nobody reads, too.
-    const MESSAGE: Duration = Duration::from_millis(100);
-
-    pub(crate) fn start(timeout: Duration, act: impl FnOnce() + Send + 'static) -> Self {
-        let (end, ended) = mpsc::channel::<()>();
-        std::thread::spawn(move || {
-            if ended.recv_timeout(timeout.saturating_add(Self::GRACE)) == Err(RecvTimeoutError::Timeout) {
-                act();
-            }
-        });
-        Self { _end: end }
-    }
-}
-
 /// Ends the process, for nothing else would.
 fn end_hanging(file: &str, timeout: Duration) -> ! {
     let message = format!("error: {file} did not end within {}, nor when it was told to\n", show_duration(timeout));
@@ -217,7 +196,7 @@ fn end_hanging(file: &str, timeout: Duration) -> ! {
         terminal::say(&message);
         let _ = said.send(());
     });
-    let _ = told.recv_timeout(Watchdog::MESSAGE);
+    let _ = told.recv_timeout(MAX_LAST_WORDS);
     std::process::exit(exit::TIMEOUT.into());
 }
 

@@ -28,6 +28,18 @@ pub(crate) struct Source {
     pub(crate) wasm: Arc<Vec<u8>>,
 }
 
+impl From<&Source> for gpu_run_map::Source {
+    fn from(Source { name, argv0, wasm }: &Source) -> Self {
+        Self { name: name.clone(), argv0: argv0.clone(), wasm: wasm.clone() }
+    }
+}
+
+impl From<gpu_run_map::Source> for Source {
+    fn from(gpu_run_map::Source { name, argv0, wasm }: gpu_run_map::Source) -> Self {
+        Self { name, argv0, wasm }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
     Wasm,

@@ -1,14 +1,32 @@
 //! Many records through one program: bytes in, bytes out.
 //!
-//! [`Mapper`] runs batches of [`Job`](gpu_run_run::Job)s, two at a time under way; [`measure`] and [`Tuning`] find the fastest build.
+//! A [`Map`] reads an input of any length, runs one instance for each record, and writes the outputs in order, in bounded memory; the walk of a record is at the top of
+//! `pipeline.rs`. [`Mapper`] is its engine, and can be used alone: it runs batches of [`Job`](gpu_run_run::Job)s, two at a time under way; [`measure`] and [`Tuning`] find the fastest build.
 
-mod mapper;
-mod outputs;
-mod probation;
-mod results;
-mod tune;
+#![cfg_attr(test, allow(clippy::unwrap_used))] // in a test, that is an assertion
 
-pub use mapper::{Mapper, Pending};
-pub use probation::{SLOW, Slow};
-pub use results::{Done, Results};
-pub use tune::{MemoryKind, Trial, Tuning, Variant, measure, recall, remember, variants};
+mod batch;
+mod error;
+mod folder;
+mod handover;
+mod input;
+mod map;
+mod observer;
+mod options;
+mod output;
+mod pipeline;
+mod runner;
+mod successor;
+
+pub use batch::{
+    Done, Mapper, MemoryKind, Pending, Results, SLOW, Slow, Trial, Tuning, Variant, measure, recall, remember, variants,
+};
+pub use error::{Error, JournalFlaw, TaskChange};
+pub use handover::{Handover, HandoverReason, Takeover};
+pub use input::{Flaw, Location, SplitError};
+pub use map::{BegunMap, Ended, Finished, Map, Sample};
+pub use observer::{FailedRecord, Observer, RecordFailure, Stopped, Summary};
+pub use options::{Input, Options, Output, Preopen, Source, Split, Unfinished};
+pub use output::writer::StopReason;
+pub use output::{Counts, StopHandle};
+pub use runner::{Batches, DeviceLost, differ};

@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod slots;
 pub mod stage;
 pub mod transcript;
+mod watchdog;
 
 pub use allowance::{Allowance, Denied, Limits};
 pub use inputs::Job;
@@ -26,3 +27,4 @@ pub use launcher::Watch;
 pub use linker::{InstanceId, Linker, Prepared, Settings};
 pub use outcome::{End, Outcome, RunOptions, RunStats};
 pub use stage::Extent;
+pub use watchdog::Watchdog;

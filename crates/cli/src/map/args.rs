@@ -179,6 +179,17 @@ impl fmt::Display for Split {
     }
 }
 
+impl From<Split> for gpu_run_map::Split {
+    fn from(split: Split) -> Self {
+        match split {
+            Split::Lines => Self::Lines,
+            Split::Files => Self::Files,
+            Split::Jsonl => Self::Jsonl,
+            Split::Csv => Self::Csv,
+        }
+    }
+}
+
 impl MapArgs {
     pub(crate) fn reads_stdin(&self) -> bool {
         self.input == Path::new("-")

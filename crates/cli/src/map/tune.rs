@@ -1,17 +1,13 @@
 //! `gpu-run tune` and `map --tune`: which build of a program is the fastest on this device, for the user's own records.
 
 use super::args::MapArgs;
-use super::journal::Progress;
-use super::open::Place;
-use super::reader::{Batch, Reader};
-use super::runner::Jobs;
-use super::{CPU_BATCH, GPU_BATCH, prepare};
+use super::{CPU_BATCH, GPU_BATCH, failure, input, options};
 use crate::args::LayoutChoice;
 use crate::cache;
 use crate::devices;
 use crate::report::describe_variant;
 use crate::run::{self, is_gpu};
-use crate::source::{self, Source as Program};
+use crate::source::{self, Source};
 use anyhow::Result;
 use gpu_run_cache::Origin;
 use gpu_run_compiler::{CompileOptions, Compiler, Entry};
@@ -20,13 +16,13 @@ use gpu_run_console::progress::Progress as Spinner;
 use gpu_run_console::terminal::Escaping;
 use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_device::Device;
-use gpu_run_map::{Trial, Tuning, Variant, measure, recall, remember, variants};
+use gpu_run_map::{Map, Sample, Trial, Tuning, Variant, measure, recall, remember, variants};
 use gpu_run_run::{Allowance, Job};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So few records at once are no reason to have threads' own memory. An input that is larger has more.
+/// So few records at once are no reason to use local memory. An input that is larger has more.
 const FEW_RECORDS: u32 = 8192;
 const SMALL_INPUT: u64 = 1 << 20;
 
@@ -34,57 +30,56 @@ const SMALL_INPUT: u64 = 1 << 20;
 pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     args.check()?;
     let source = source::load(&args.file, args.launch.codegen.bin.as_deref())?;
-    let (split, mut jobs) = prepare(args, &source)?;
-    let mut input = Place::find(args, split)?.open(split, &Progress::default(), None)?;
+    let told = |error| failure::told(&source.name, error);
+    let sample = Sample::open(input(args), &options(args, &source)?).map_err(told)?;
     let device = devices::open(args.launch.device)?;
-    let batch = input.reader.take(usual_batch(args, &*device) as usize)?;
-    let best = try_all(&device, &source, args, &batch, &mut jobs, &mut Escaping(io::stdout()))?;
+    let jobs = sample.jobs(usual_batch(args, &*device)).map_err(told)?;
+    let best = try_all(&device, &source, args, &jobs, &mut Escaping(io::stdout()))?;
     Ok(if best.is_some() { 0 } else { exit::FAILURE })
 }
 
 /// `bench --input`: what the first batch's records become, and how many run at once.
 #[cfg(feature = "bench")]
-pub(crate) fn sample(args: &MapArgs, source: &Program, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
-    let (split, mut jobs) = prepare(args, source)?;
-    let mut input = Place::find(args, split)?.open(split, &Progress::default(), None)?;
-    let most = usual_batch(args, device);
-    let batch = input.reader.take(most as usize)?;
-    let jobs: Vec<Job> =
-        (0..).zip(&batch.records).filter_map(|(number, record)| jobs.of(number, record).ok()).collect();
+pub(crate) fn sample(args: &MapArgs, source: &Source, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
+    let told = |error| failure::told(&source.name, error);
+    let sample = Sample::open(input(args), &options(args, source)?).map_err(told)?;
+    let max_records = usual_batch(args, device);
+    let jobs = sample.jobs(max_records).map_err(told)?;
     if jobs.is_empty() {
         return Err(Failure::usage("bench: there is no record that can be run")
             .hint("give it records as they will come, with --input")
             .into());
     }
-    Ok((jobs, most))
+    Ok((jobs, max_records))
 }
 
-/// `map --tune`: takes the first batch, and finds the build that is fastest for it.
+/// `map --tune`: takes the first batch, and finds the build that is fastest for it. Says how many records it has.
 pub(super) fn first_batch(
     device: &Arc<dyn Device>,
-    source: &Program,
+    source: &Source,
     args: &MapArgs,
-    reader: &mut Reader,
-    jobs: &mut Jobs,
-) -> Result<(Batch, Option<Variant>)> {
-    let batch = reader.take(usual_batch(args, &**device) as usize)?;
-    let best = try_all(device, source, args, &batch, jobs, &mut Escaping(io::stderr()))?;
-    Ok((batch, best))
+    map: &mut Map,
+) -> Result<(usize, Option<Variant>)> {
+    let records = map.read_first(usual_batch(args, &**device));
+    let records = records.map_err(|error| failure::told(&source.name, error))?;
+    let best = try_all(device, source, args, &map.first_jobs(), &mut Escaping(io::stderr()))?;
+    Ok((records, best))
 }
 
-/// The first batch of an input of so many bytes, if that is small: only who reads it knows how many records there are.
+/// How many records the first batch has, if the input is small: only who reads it knows how many there are.
 pub(super) fn small_batch(
     device: &dyn Device,
+    source: &Source,
     args: &MapArgs,
-    input_bytes: Option<u64>,
-    reader: &mut Reader,
-) -> Result<Option<Batch>> {
-    is_small(input_bytes).then(|| reader.take(usual_batch(args, device) as usize)).transpose()
+    map: &mut Map,
+) -> Result<Option<usize>> {
+    let first = is_small(map.input_bytes()).then(|| map.read_first(usual_batch(args, device)));
+    first.transpose().map_err(|error| failure::told(&source.name, error))
 }
 
-/// Whether an input of so many bytes, of which this was read, has few records.
-pub(super) fn is_few(first: Option<&Batch>, input_bytes: Option<u64>) -> bool {
-    first.map_or(is_small(input_bytes), |batch| batch.records.len() < FEW_RECORDS as usize)
+/// Whether an input of so many bytes, of which so many records were read, has few records.
+pub(super) fn is_few(first: Option<usize>, input_bytes: Option<u64>) -> bool {
+    first.map_or(is_small(input_bytes), |records| records < FEW_RECORDS as usize)
 }
 
 fn is_small(input_bytes: Option<u64>) -> bool {
@@ -94,7 +89,7 @@ fn is_small(input_bytes: Option<u64>) -> bool {
 /// How to compile, how many records run at once, and in how many lanes of a warp.
 pub(super) struct Choice {
     pub(super) options: CompileOptions,
-    pub(super) most: u32,
+    pub(super) max_records: u32,
     pub(super) lanes: Option<u32>,
     /// What records were found to need.
     pub(super) learned: Option<Allowance>,
@@ -106,19 +101,19 @@ pub(super) struct Choice {
 pub(super) fn choice(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
-    source: &Program,
+    source: &Source,
     args: &MapArgs,
     is_few: bool,
     tuned: Option<Variant>,
 ) -> Choice {
-    let most = usual_batch(args, &**device);
-    let mut options = usual_options(args, &**device, most);
-    if (is_few || most < FEW_RECORDS) && is_gpu(&**device) {
+    let max_records = usual_batch(args, &**device);
+    let mut options = usual_options(args, &**device, max_records);
+    if (is_few || max_records < FEW_RECORDS) && is_gpu(&**device) {
         // A GPU sets local memory aside for all threads that it can hold.
         options.build = options.build.in_slots();
     }
     if args.launch.codegen.layout != LayoutChoice::Auto {
-        return Choice { options, most, lanes: None, learned: None, is_guess: false };
+        return Choice { options, max_records, lanes: None, learned: None, is_guess: false };
     }
     let earlier = recall(compiler, &**device, &source.wasm, &options).unwrap_or_default();
     let learned = earlier.learned;
@@ -126,10 +121,11 @@ pub(super) fn choice(
         Some(variant) => {
             tracing::info!(?variant, "tuned");
             // It may have been found with a few records only: those are no reason to run fewer at once than usual.
-            let most = args.batch.unwrap_or(variant.batch.max(most));
-            Choice { options: variant.options(&options), most, lanes: variant.lanes, learned, is_guess: false }
+            let max_records = args.batch.unwrap_or(variant.batch.max(max_records));
+            let options = variant.options(&options);
+            Choice { options, max_records, lanes: variant.lanes, learned, is_guess: false }
         }
-        None => Choice { options, most, lanes: None, learned, is_guess: is_gpu(&**device) },
+        None => Choice { options, max_records, lanes: None, learned, is_guess: is_gpu(&**device) },
     }
 }
 
@@ -137,35 +133,32 @@ fn usual_batch(args: &MapArgs, device: &dyn Device) -> u32 {
     args.batch.unwrap_or(if is_gpu(device) { GPU_BATCH } else { CPU_BATCH })
 }
 
-fn usual_options(args: &MapArgs, device: &dyn Device, most: u32) -> CompileOptions {
-    run::options(&args.launch.codegen, device, Entry::Start, most, args.checks)
+fn usual_options(args: &MapArgs, device: &dyn Device, instances: u32) -> CompileOptions {
+    run::options(&args.launch.codegen, device, Entry::Start, instances, args.checks)
 }
 
-/// Tries all variants on a batch, says what each gave, and has the cache remember it. The fastest, if there is one.
+/// Tries all variants with such jobs, says what each gave, and has the cache remember it. The fastest, if there is one.
 fn try_all(
     device: &Arc<dyn Device>,
-    source: &Program,
+    source: &Source,
     args: &MapArgs,
-    batch: &Batch,
-    jobs: &mut Jobs,
+    jobs: &[Job],
     out: &mut dyn Write,
 ) -> Result<Option<Variant>> {
-    let jobs: Vec<Job> =
-        (batch.first..).zip(&batch.records).filter_map(|(number, record)| jobs.of(number, record).ok()).collect();
     if jobs.is_empty() {
         let hint = "give it records as they will come, with --input";
         return Err(Failure::usage("tune: there is no record that can be run").hint(hint).into());
     }
-    let most = usual_batch(args, &**device).min(jobs.len() as u32);
-    let options = usual_options(args, &**device, most);
-    let all = variants(&**device, most);
+    let instances = usual_batch(args, &**device).min(jobs.len() as u32);
+    let options = usual_options(args, &**device, instances);
+    let all = variants(&**device, instances);
     // Of its own: what it has loaded goes with it, and leaves the device's memory to the run.
     let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     writeln!(out, "{} on {}, {} records", source.name, device.properties().name, jobs.len())?;
     let (mut tuning, mut fastest) = (Tuning::default(), 0.0);
     for (at, variant) in all.iter().enumerate() {
         let spinner = Spinner::start(format!("build {} of {}", at + 1, all.len()));
-        let trial = trial(&compiler, device, source, args, variant.options(&options), *variant, &jobs);
+        let trial = trial(&compiler, device, source, args, variant.options(&options), *variant, jobs);
         drop(spinner);
         match trial {
             Ok((trial, learned, compile)) => {
@@ -189,7 +182,7 @@ fn try_all(
 fn trial(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
-    source: &Program,
+    source: &Source,
     args: &MapArgs,
     options: CompileOptions,
     variant: Variant,
@@ -213,19 +206,12 @@ fn line(trial: &Trial, compile: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::split::{Rule, Source};
     use super::*;
-
-    fn lines(count: usize) -> Batch {
-        let text = "7\n".repeat(count);
-        let source = Source::Stream(Box::new(io::Cursor::new(text.into_bytes())));
-        Reader::stream(source, Rule::Lines).unwrap().take(count + 1).unwrap()
-    }
 
     #[test]
     fn many_short_records_are_many() {
-        assert!(!is_few(Some(&lines(8192)), Some(16384)), "they were counted");
-        assert!(is_few(Some(&lines(8191)), Some(16382)));
+        assert!(!is_few(Some(8192), Some(16384)), "they were counted");
+        assert!(is_few(Some(8191), Some(16382)));
         assert!(is_few(None, Some(16384)), "nobody has counted them");
         assert!(!is_few(None, Some(1 << 20)) && !is_few(None, None));
     }

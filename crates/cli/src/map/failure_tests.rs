@@ -1,0 +1,66 @@
+use super::*;
+use gpu_run_console::failure::exit_code;
+use gpu_run_map::JournalFlaw;
+use std::io;
+
+#[track_caller]
+fn gives(error: Error, text: &str, code: u8) {
+    let told = told("app.wasm", error);
+    assert_eq!((format!("{told:#}").as_str(), exit_code(&told)), (text, code));
+}
+
+fn refused() -> io::Error {
+    io::Error::other("refused")
+}
+
+#[test]
+fn what_cannot_be_opened_is_a_mistake_and_what_cannot_be_read_is_not() {
+    gives(Error::OpenInput { path: "in".into(), source: refused() }, "cannot read in: refused", 2);
+    gives(Error::Read { what: "in".into(), source: refused() }, "cannot read in: refused", 1);
+    gives(Error::Write { what: "the output".into(), source: refused() }, "cannot write the output: refused", 1);
+    gives(Error::StartThread { name: "reader", source: refused() }, "cannot start the reader's thread: refused", 1);
+    gives(Error::TakeInput(refused()), "cannot go on reading the input: refused", 1);
+}
+
+#[test]
+fn what_stands_in_the_way_of_resuming_comes_with_the_way_out() {
+    gives(
+        Error::InputChanged,
+        "--resume: the input is not the one that the unfinished output was made from\n  hint: resume with the same input, or begin anew with --force",
+        2,
+    );
+    gives(
+        Error::TaskChanged(TaskChange::Folders),
+        "--resume: --dir has changed since the unfinished output was begun\n  hint: resume with what it was, or begin anew with --force",
+        2,
+    );
+    gives(
+        Error::Journal { path: "out.gpu-run-map".into(), flaw: JournalFlaw::Damaged },
+        "out.gpu-run-map is damaged, or no journal of this version of gpu-run\n  hint: begin anew with --force",
+        2,
+    );
+    gives(
+        Error::OutputFileChanged { output: "out".into(), file: "a/b".into() },
+        "--resume: out is not as it was: somebody has changed a/b\n  hint: begin anew with --force",
+        2,
+    );
+}
+
+#[test]
+fn a_link_that_a_guest_may_have_made_is_named_with_its_option() {
+    gives(
+        Error::UntrustedLink { action: "write", path: "out".into(), link: "/d/link".into() },
+        "cannot write out: the path leads through the link /d/link, in a folder that --dir lets guests write to\n  hint: name the place the link leads to, or follow it with --follow-links",
+        2,
+    );
+}
+
+#[test]
+fn a_process_that_cannot_be_started_is_told_with_the_program() {
+    let reason = gpu_run_map::HandoverReason::RecordHangs { record: 7 };
+    gives(
+        Error::GiveHandover { reason, source: refused() },
+        "app.wasm: record 7 did not end, nor when it was told to; going on without it in a new process, and no other process can be started: refused",
+        1,
+    );
+}

@@ -1,0 +1,201 @@
+//! Many records through one program: bytes in, bytes out.
+//!
+//! A [`Mapper`] keeps a loaded program's slots between batches, so that the next batch costs a launch and nothing
+//! else. A [`Job`] is one instance: what it is given, and its stdin. What became of it, and what it wrote, is a [`Done`](super::Done).
+//!
+//! ```text
+//! begin    inputs to the device, launch ordered          inputs, launcher
+//! (runs)   the launcher's thread launches and serves         launcher, slots, bus
+//! next     endings and outputs to the host               outputs, results
+//!          who could not finish runs again, otherwise    stage, allowance
+//!          if launches take long, another build is tried    probation
+//! ```
+//!
+//! Two batches can be under way: while one runs, the host makes the next ready and reads the results of the last.
+
+use super::pending::Pending;
+use super::probation::{Probation, Slow};
+use super::results::{Recycled, Results};
+use super::tune::{MemoryKind, Tuning, Variant};
+use gpu_run_abi::Layout;
+use gpu_run_compiler::{Error, Program};
+use gpu_run_run::stage::{EntryCall, Plan, Stage, Stages};
+use gpu_run_run::{Allowance, Extent, Job, RunStats, Watch};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A loaded program, and slots for a number of instances of it.
+///
+/// Dropped, it waits for what runs.
+pub struct Mapper {
+    inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) program: Arc<Program>,
+    /// `None`: the module's segments do not fit, and no instance ever begins.
+    pub(super) stages: Option<Stages>,
+    pub(super) watch: Option<Watch>,
+    /// As it was asked for.
+    pub(super) extent: Extent,
+    /// How new batches run.
+    pub(super) plan: Mutex<Option<Plan>>,
+    /// What instances were found to need, if it is more than they begin with.
+    pub(super) learned: Mutex<Option<Allowance>>,
+    /// Whether another build is faster.
+    pub(super) probation: Probation,
+    pub(super) recycled: Arc<Recycled>,
+}
+
+impl std::fmt::Debug for Mapper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mapper").field("program", &self.inner.program).field("extent", &self.inner.extent).finish()
+    }
+}
+
+impl Mapper {
+    /// A mapper whose instances each call `_start`. `watch` is called before every launch; what it gives is dropped after it.
+    pub fn new(program: Arc<Program>, extent: Extent, watch: Option<Watch>) -> Result<Self, Error> {
+        Self::trying(program, extent, watch, None)
+    }
+
+    /// The same, which tries another build after a launch as slow as this: see [`super::SLOW`].
+    pub fn trying(
+        program: Arc<Program>,
+        extent: Extent,
+        watch: Option<Watch>,
+        slow: Option<Slow>,
+    ) -> Result<Self, Error> {
+        let (selector, words) = program.compiled().arguments("_start", &[])?;
+        let stages = match program.compiled().initial.trap {
+            Some(_) => None,
+            None => Some(Stages::new(program.clone(), extent, EntryCall { selector, words })?),
+        };
+        // The other build is one without these.
+        let is_usual = program.compiled().layout() == Layout::Interleaved && extent.lanes.is_none();
+        let probation = Probation::new(slow.filter(|_| is_usual));
+        let plan = Mutex::new(stages.as_ref().map(Stages::first));
+        let (learned, recycled) = (Mutex::default(), Arc::default());
+        Ok(Self { inner: Arc::new(Inner { program, stages, watch, extent, plan, learned, probation, recycled }) })
+    }
+
+    /// How many instances run at once. A batch may have more: they go one launch after the other.
+    pub fn capacity(&self) -> Result<usize, Error> {
+        match self.inner.begin(self.inner.extent.capacity)? {
+            Some(stage) => Ok(stage.capacity()),
+            None => Ok(usize::MAX),
+        }
+    }
+
+    /// Runs one instance for each job and says what became of each, in order. Those that run at once have `timeout`; what
+    /// still runs then is ended. After an error nothing is known of any of them.
+    pub fn run(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<(Results, RunStats), Error> {
+        self.begin(jobs, timeout)?.finish()
+    }
+
+    /// Begins a batch. If two are under way that nobody has finished, it waits for one of them: a thread that begins
+    /// has to finish, or leave that to another one.
+    pub fn begin(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<Pending, Error> {
+        let inner = &self.inner;
+        let stage = inner.begin(jobs.len())?;
+        let capacity = stage.as_ref().map_or(0, |stage| stage.capacity());
+        let tried = inner.probation.part_of(jobs.len().min(capacity));
+        let usual = jobs.len() - tried;
+        let stats = RunStats { instances: jobs.len() as u64, ..RunStats::default() };
+        let mut pending = Pending {
+            mapper: inner.clone(),
+            stage,
+            left: 0..usual,
+            tried: (tried > 0).then_some(usual..jobs.len()),
+            jobs: Arc::new(jobs),
+            timeout,
+            under_way: VecDeque::new(),
+            unfinished: None,
+            stats,
+        };
+        if let Some(stage) = pending.stage.clone()
+            && !pending.left.is_empty()
+        {
+            let make = || stage.launch_slot();
+            let mut is_launched = match stage.launch_slots.take(make) {
+                Ok(launch_slot) => pending.launch_next(&stage, launch_slot)?,
+                Err(error) if error.is_shortage() => false,
+                Err(error) => return Err(error),
+            };
+            // Of a large batch, two launches can be under way; to wait for a launch slot here could be for ever.
+            while is_launched
+                && !pending.left.is_empty()
+                && let Some(Ok(launch_slot)) = stage.launch_slots.take_now(make)
+            {
+                is_launched = pending.launch_next(&stage, launch_slot)?;
+            }
+        }
+        Ok(pending)
+    }
+
+    /// Whether a part of the next batch is to try another build.
+    pub fn tries_another(&self) -> bool {
+        self.inner.probation.is_due()
+    }
+
+    /// What was found out: about the builds, if another one was tried, and about what instances need.
+    pub fn tuning(&self) -> Option<Tuning> {
+        let is_local = self.inner.program.compiled().slots.is_local();
+        let memory = if is_local { MemoryKind::Local } else { MemoryKind::Interleaved };
+        let (registers, batch) = (self.inner.program.compiled().options.registers, self.inner.extent.capacity as u32);
+        let usual = Variant { memory, lanes: None, registers, batch };
+        let (trials, learned) = (self.inner.probation.trials(usual), *self.inner.learned.lock());
+        (trials.is_some() || learned.is_some())
+            .then(|| Tuning { trials: trials.unwrap_or_default(), learned: learned.or(self.inner.extent.learned) })
+    }
+
+    /// Waits until all that was begun is finished, by whoever does it.
+    pub fn settle(&self) {
+        if let Some(stages) = &self.inner.stages {
+            stages.settle();
+        }
+    }
+}
+
+impl Drop for Mapper {
+    fn drop(&mut self) {
+        // A batch that is still pending may keep the rest, but not the slots.
+        if let Some(stages) = &self.inner.stages {
+            stages.close();
+        }
+    }
+}
+
+impl Inner {
+    /// Where so many new instances run.
+    fn begin(&self, count: usize) -> Result<Option<Arc<Stage>>, Error> {
+        let (Some(stages), Some(plan)) = (&self.stages, *self.plan.lock()) else { return Ok(None) };
+        stages.get(plan, count).map(Some)
+    }
+}
+
+#[cfg(test)]
+#[path = "mapper_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "float_tests.rs"]
+mod float_tests;
+
+#[cfg(test)]
+#[path = "probation_tests.rs"]
+mod probation_tests;
+
+#[cfg(test)]
+#[path = "ahead_tests.rs"]
+mod ahead_tests;
+
+#[cfg(test)]
+#[path = "rule_tests.rs"]
+mod rule_tests;
+
+#[cfg(test)]
+#[path = "shortage_tests.rs"]
+mod shortage_tests;

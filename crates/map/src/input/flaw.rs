@@ -1,0 +1,34 @@
+//! Why a record cannot be run.
+
+use std::io;
+
+/// Its text goes behind what the record is called: `line 3 is not JSON: …`.
+#[derive(Debug, thiserror::Error)]
+pub enum Flaw {
+    #[error("is not JSON: {0}")]
+    NotJson(String),
+    #[error("has a quoted field that is never closed")]
+    UnclosedQuote,
+    #[error("is longer than {0} bytes")]
+    TooLong(usize),
+    #[error("cannot be read: {0}")]
+    Unreadable(String),
+    /// A link that nobody has asked to follow.
+    #[error("is a link out of the input folder")]
+    LinkOut,
+    #[error("is a link out of the input folder that was not there when the map began")]
+    NewLinkOut,
+    #[error("is a link that leads nowhere: {0}")]
+    LinkToNothing(io::Error),
+    #[error("cannot be an argument: {0}")]
+    NoArgument(gpu_run_wasi::Error),
+    /// It ran before, and could be ended only with its process.
+    #[error("did not end in time, nor when it was told to")]
+    DidNotEnd,
+}
+
+impl Flaw {
+    pub(super) fn unreadable(error: io::Error) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}

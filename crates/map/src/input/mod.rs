@@ -1,0 +1,181 @@
+//! The input: found, opened, and read as records.
+
+pub(crate) mod chain;
+mod flaw;
+mod links;
+pub(crate) mod reader;
+mod split;
+pub(crate) mod tape;
+mod walk;
+
+pub use flaw::Flaw;
+pub use reader::Location;
+pub use split::SplitError;
+
+pub(crate) use split::{ByteSource, Rule};
+
+use crate::error::Error;
+use crate::folder::{FindError, FolderEntry, Trust};
+use crate::handover::{Contents, Stream, open_stream};
+use crate::options::{Input, Options, Split};
+use crate::output::journal::Progress;
+use chain::Anchor;
+use links::InputFolder;
+use reader::Reader;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use tape::Tape;
+
+/// Where the input is.
+pub(crate) enum FoundInput {
+    Stdin,
+    Stream(Box<dyn Read + Send>),
+    /// What stands for something that a process has open already.
+    Special(PathBuf),
+    File(FolderEntry, PathBuf),
+    Folder(InputFolder),
+}
+
+/// An input that is open.
+#[derive(Debug)]
+pub(crate) struct OpenInput {
+    pub(crate) reader: Reader,
+    /// In bytes, if that can be known.
+    pub(crate) length: Option<u64>,
+    pub(crate) again: ReadAgain,
+}
+
+/// How another process gets what was read of the input but not written.
+#[derive(Clone, Debug)]
+pub(crate) enum ReadAgain {
+    /// It opens the input itself.
+    FromPath,
+    /// It comes once: what was read is kept. `is_stdin`: the other process has it, too.
+    FromTape {
+        tape: Tape,
+        is_stdin: bool,
+    },
+    Never,
+}
+
+impl ReadAgain {
+    pub(crate) fn tape(&self) -> Option<&Tape> {
+        match self {
+            Self::FromTape { tape, .. } => Some(tape),
+            Self::FromPath | Self::Never => None,
+        }
+    }
+}
+
+impl FoundInput {
+    /// Finds the input. A path that leads through links which a guest may have made is refused.
+    pub(crate) fn find(input: Input, options: &Options) -> Result<Self, Error> {
+        let path = match input {
+            Input::Stdin => return Ok(Self::Stdin),
+            Input::Stream(stream) => return Ok(Self::Stream(stream)),
+            Input::Path(path) => path,
+        };
+        if is_special(&path) {
+            return Ok(Self::Special(path));
+        }
+        let entry = FolderEntry::find(&path, &Trust::of(options), false).map_err(|error| match error {
+            FindError::Io(error) => Error::read(path.display().to_string(), error),
+            FindError::UntrustedLink(link) => Error::UntrustedLink { action: "read", path: path.clone(), link },
+        })?;
+        if options.split != Split::Files {
+            return Ok(Self::File(entry, path));
+        }
+        let folder = entry.into_folder(false).map_err(|source| Error::OpenInput { path, source })?;
+        Ok(Self::Folder(InputFolder::new(folder, options.follow_links)?))
+    }
+
+    /// See [`InputFolder::links`].
+    pub(crate) fn links(&self) -> Option<String> {
+        match self {
+            Self::Folder(folder) => folder.links(),
+            _ => None,
+        }
+    }
+
+    /// Opens the input, and skips what an earlier run did. `handed` is what another process had of a stream.
+    pub(crate) fn open(
+        self,
+        split: Split,
+        from: &Progress,
+        handed: Option<(Stream, Contents)>,
+    ) -> Result<OpenInput, Error> {
+        let number = handed.as_ref().and_then(|(stream, _)| stream.file);
+        let is_stdin = matches!(self, Self::Stdin);
+        let rule = match split {
+            Split::Jsonl => Rule::Jsonl,
+            Split::Csv => Rule::Csv,
+            Split::Lines | Split::Files => Rule::Lines,
+        };
+        let unreadable = |path| |source| Error::OpenInput { path, source };
+        let file = match (self, number) {
+            (Self::Folder(folder), _) => return seekable(Reader::folder(folder)?, None, from),
+            (Self::Stream(stream), _) => {
+                let mut reader = Reader::stream(ByteSource::Stream(stream), rule)?;
+                skip(&mut reader, from)?;
+                return Ok(OpenInput { reader, length: None, again: ReadAgain::Never });
+            }
+            (_, Some(number)) => open_stream(number)?,
+            (Self::Stdin, None) => {
+                let stdin = io::stdin().as_fd().try_clone_to_owned();
+                File::from(stdin.map_err(|error| Error::read("stdin", error))?)
+            }
+            (Self::Special(path), None) => File::open(&path).map_err(unreadable(path))?,
+            (Self::File(entry, path), None) => entry.open(OFlags::RDONLY).map_err(unreadable(path))?,
+        };
+        let regular = file.metadata().ok().filter(|metadata| metadata.is_file());
+        let length = regular.map(|metadata| metadata.len());
+        // Stdin is a stream also if it is a file: somebody else has opened it, and may have read from it.
+        if length.is_some() && !is_stdin {
+            return seekable(Reader::stream(ByteSource::File(file), rule)?, length, from);
+        }
+        let (reader, tape) = stream(file, rule, from, handed)?;
+        Ok(OpenInput { reader, length, again: ReadAgain::FromTape { tape, is_stdin } })
+    }
+}
+
+fn seekable(mut reader: Reader, length: Option<u64>, from: &Progress) -> Result<OpenInput, Error> {
+    skip(&mut reader, from)?;
+    Ok(OpenInput { reader, length, again: ReadAgain::FromPath })
+}
+
+/// An input that comes once: what is read of it is kept until it has been dealt with.
+fn stream(
+    file: File,
+    rule: Rule,
+    from: &Progress,
+    handed: Option<(Stream, Contents)>,
+) -> Result<(Reader, Tape), Error> {
+    // What another process has not written a record of begins with its header.
+    let continued = handed.is_some() && from.mark.records > 0;
+    let (stream, contents) = handed.unzip();
+    let Contents { header, input, .. } = contents.unwrap_or_default();
+    let anchor = stream.map_or_else(Anchor::start, |stream| stream.anchor);
+    let (tape, source) = Tape::new(file, anchor.offset, input);
+    if let Some(anchor) = &from.mark.anchor {
+        tape.forget(anchor.offset);
+    }
+    let source = ByteSource::Stream(Box::new(source));
+    let mut reader = match continued {
+        true => Reader::continued(source, rule, header, anchor),
+        false => Reader::stream(source, rule)?,
+    };
+    skip(&mut reader, from)?;
+    Ok((reader, tape))
+}
+
+fn skip(reader: &mut Reader, from: &Progress) -> Result<(), Error> {
+    if from.mark.records > 0 { reader.skip_to(&from.mark) } else { Ok(()) }
+}
+
+/// What stands for something that a process has open already, and leads there by no name.
+pub(crate) fn is_special(path: &Path) -> bool {
+    ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|special| path.starts_with(special))
+}

@@ -1,0 +1,216 @@
+//! A map from beginning to end: opened, begun, run, and if the device is lost handed to another process.
+
+use crate::batch::Tuning;
+use crate::error::Error;
+use crate::handover::{Contents, Handover, Paths, State, Stream, Surroundings, Takeover};
+use crate::input::reader::Reader;
+use crate::input::{FoundInput, OpenInput};
+use crate::observer::Observer;
+use crate::options::{Input, Options, Output, Source, Split};
+use crate::output::journal::Progress;
+use crate::output::writer::{Rules, Writer};
+use crate::output::{self, Counts, SharedWriter, StopHandle, Target};
+use crate::pipeline::{self, HangAlarm, PipelineEnd};
+use crate::runner::{Batches, Jobs, OnDevice, Runner};
+use crate::successor::Successor;
+use gpu_run_compiler::Program;
+use gpu_run_run::{Job, RunStats};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A map whose input and output are open. Nothing is written yet.
+pub struct Map {
+    source: Source,
+    options: Options,
+    jobs: Jobs,
+    input: OpenInput,
+    target: Target,
+    /// What an earlier run, or another process, has done.
+    from: Progress,
+    /// What another process has handed us.
+    handed: Option<State>,
+    surroundings: Surroundings,
+}
+
+impl Map {
+    /// Opens input and output, and skips what an earlier run did. `handed` is what another process has left us.
+    pub fn open(
+        input: Input,
+        output: Output,
+        options: Options,
+        source: Source,
+        handed: Option<Takeover>,
+    ) -> Result<Self, Error> {
+        let (handed, contents) = handed.map(|Takeover { state, contents }| (state, contents)).unzip();
+        let paths = paths(&input, &output, &options);
+        let found = FoundInput::find(input, &options)?;
+        if let Some(handed) = &handed {
+            handed.surroundings.check(&Surroundings::of(&paths, found.links()), &paths)?;
+        }
+        let target = output::open(output, paths.input.as_deref(), &options, &source, found.links())?;
+        // The output is there now, if it was not.
+        let surroundings = Surroundings::of(&paths, found.links());
+        let from = match &handed {
+            Some(handed) => handed.done.clone(),
+            None => target.earlier(options.unfinished)?.unwrap_or_default(),
+        };
+        let stream: Option<(Stream, Contents)> = handed.as_ref().and_then(|handed| handed.stream.clone()).zip(contents);
+        let input = found.open(options.split, &from, stream)?;
+        let jobs = Jobs::new(options.context.clone(), &options.args);
+        Ok(Self { source, options, jobs, input, target, from, handed, surroundings })
+    }
+
+    /// Whether another process has begun it.
+    pub fn is_continued(&self) -> bool {
+        self.handed.is_some()
+    }
+
+    /// Bytes of input, if that can be known.
+    pub fn input_bytes(&self) -> Option<u64> {
+        self.input.length
+    }
+
+    /// Reads the first batch ahead of the others. Says how many records it has.
+    pub fn read_first(&mut self, max_records: u32) -> Result<usize, Error> {
+        Ok(self.input.reader.read_first(max_records as usize)?.records.len())
+    }
+
+    /// The jobs of the first batch, if it was read ahead, to measure with.
+    pub fn first_jobs(&mut self) -> Vec<Job> {
+        self.input.reader.first().map_or_else(Vec::new, |batch| self.jobs.of_batch(batch))
+    }
+
+    /// From here on the output is the map's: what is there and was not gone on with is gone.
+    pub fn begin(mut self, observer: Box<dyn Observer>) -> Result<BegunMap, Error> {
+        self.target.begin(self.from.clone())?;
+        let Options { split, fail_fast, timeout, max_memory, .. } = self.options;
+        let rules = Rules { lines: split != Split::Files, fail_fast, has_deadline: timeout.is_some() };
+        let OpenInput { mut reader, length, again } = self.input;
+        let writer = Writer::new(self.target, rules, observer, self.from, again.tape().cloned());
+        let mut writer = self.handed.iter().fold(writer, Writer::continued);
+        writer.begin(length);
+        if let Some(handed) = &self.handed {
+            self.jobs.give_up(&handed.given_up);
+            reader.suspect(handed.suspects);
+        }
+        let header = reader.header().to_vec();
+        let Self { source, jobs, handed, surroundings, .. } = self;
+        let successor = Successor { source, again, header, handed, surroundings };
+        Ok(BegunMap { reader, jobs, timeout, max_memory, writer: SharedWriter::new(writer), successor })
+    }
+}
+
+fn paths(input: &Input, output: &Output, options: &Options) -> Paths {
+    let input = match input {
+        Input::Path(path) => Some(path.clone()),
+        Input::Stdin | Input::Stream(_) => None,
+    };
+    let output = match output {
+        Output::Path(path) => Some(path.clone()),
+        Output::Stream(_) => None,
+    };
+    Paths::new(input, output, options)
+}
+
+/// A map that has begun: its journal is there.
+pub struct BegunMap {
+    reader: Reader,
+    jobs: Jobs,
+    timeout: Option<Duration>,
+    max_memory: Option<u64>,
+    writer: SharedWriter,
+    successor: Successor,
+}
+
+/// How a map ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// All records are written.
+    Finished(Box<Finished>),
+    /// A record failed, and the map was to stop there.
+    Stopped,
+    /// Another process has to go on: [`Handover::give`] starts it.
+    HandOver(Box<Handover>),
+}
+
+#[derive(Debug)]
+pub struct Finished {
+    /// What was spent, by all processes of the run.
+    pub stats: RunStats,
+    pub counts: Counts,
+    /// Records that failed, those of earlier runs too.
+    pub failed: u64,
+    /// What was found out about the program, if anything was.
+    pub tuning: Option<Tuning>,
+}
+
+impl BegunMap {
+    /// Ends the map from outside.
+    pub fn stop_handle(&self) -> StopHandle {
+        self.writer.stop_handle()
+    }
+
+    /// Runs every record and writes its output, in this thread and three others.
+    pub fn run(self, program: Arc<Program>, batches: Batches) -> Result<Ended, Error> {
+        let Self { reader, jobs, timeout, max_memory, writer, successor } = self;
+        let alarm = HangAlarm::default();
+        let on_hang = Arc::new({
+            let alarm = alarm.clone();
+            move || alarm.ring()
+        });
+        let engine = OnDevice::new(program, batches, max_memory, timeout, successor.alone(), on_hang);
+        let runner = Runner::new(engine, jobs);
+        let spent = Arc::new(Mutex::new(successor.spent()));
+        let end = pipeline::run(reader, runner, batches.max_records as usize, &writer, &alarm, &spent)?;
+        let stats = spent.lock().clone();
+        match end {
+            PipelineEnd::Finished(tuning) => {
+                let writer = writer.lock();
+                let (counts, failed) = (writer.counts().clone(), writer.failed());
+                Ok(Ended::Finished(Box::new(Finished { stats, counts, failed, tuning })))
+            }
+            PipelineEnd::Stopped => Ok(Ended::Stopped),
+            PipelineEnd::DeviceLost(lost) => successor.after_loss(lost, &writer, &stats),
+            PipelineEnd::Hung => successor.after_hang(batches.max_records, &writer, &stats),
+        }
+    }
+}
+
+/// The first records of an input, to measure with: nothing is written.
+pub struct Sample {
+    reader: Reader,
+    jobs: Jobs,
+}
+
+impl Sample {
+    pub fn open(input: Input, options: &Options) -> Result<Self, Error> {
+        let input = FoundInput::find(input, options)?.open(options.split, &Progress::default(), None)?;
+        Ok(Self { reader: input.reader, jobs: Jobs::new(options.context.clone(), &options.args) })
+    }
+
+    /// The jobs of the first batch.
+    pub fn jobs(mut self, max_records: u32) -> Result<Vec<Job>, Error> {
+        let batch = self.reader.read_first(max_records as usize)?;
+        Ok(self.jobs.of_batch(batch))
+    }
+}
+
+impl fmt::Debug for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").field("source", &self.source.name).field("from", &self.from).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BegunMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BegunMap").field("writer", &self.writer).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sample").field("reader", &self.reader).finish_non_exhaustive()
+    }
+}

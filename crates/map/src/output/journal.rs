@@ -1,0 +1,230 @@
+//! What an unfinished output needs to be finished: a small file beside it, or in it if it is a folder.
+//!
+//! The journal says what was being done (program, input, options) and how far it is safely on disk: so many records,
+//! so many bytes of output. It is there before the first byte of output and gone after the last, and each version of it
+//! replaces the one before in one step, after the output it speaks of was flushed. So at whatever moment the process or the
+//! machine dies, the journal is whole and the output is at least as long as it says; what is beyond belongs to a batch that
+//! was not finished and is done again.
+//!
+//! It is a line of JSON, and a line with that line's hash: a journal that was damaged is refused, and so is an output whose end is not
+//! what the journal says ([`Tail`]).
+
+use crate::error::{Error, JournalFlaw, TaskChange};
+use crate::folder::Folder;
+use crate::input::reader::Mark;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Behind the output's name. In a folder, every name that begins so is ours.
+pub(crate) const SUFFIX: &str = ".gpu-run-map";
+const VERSION: u32 = 3;
+/// Bytes of a journal at most: it repeats the command line.
+const MAX_JOURNAL_BYTES: u64 = 16 << 20;
+/// Bytes at the end of the output that the journal knows the hash of.
+const TAIL_BYTES: u64 = 64 << 10;
+
+/// What is being done. Two runs with the same task give the same output, whatever the device and the size of batches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Task {
+    /// blake3 of the module.
+    pub(crate) program: String,
+    pub(crate) input: Identity,
+    pub(crate) split: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) dirs: Vec<String>,
+    /// blake3 of the variables: their values may be secret.
+    pub(crate) env: String,
+    pub(crate) max_memory: Option<u64>,
+    /// The links of an input folder that are followed: see [`crate::input::FoundInput::links`].
+    pub(crate) links: Option<String>,
+}
+
+/// How the input is known again. What is no file is known by [`Mark::seen`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Identity {
+    File { path: String, bytes: u64, modified: (i64, i64) },
+    Folder { path: String },
+    Stream,
+}
+
+impl Identity {
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        // A path need not be text.
+        let (metadata, path) = (fs::metadata(path)?, format!("{:?}", fs::canonicalize(path)?));
+        Ok(if metadata.is_dir() {
+            Self::Folder { path }
+        } else if metadata.is_file() {
+            Self::File { path, bytes: metadata.len(), modified: (metadata.mtime(), metadata.mtime_nsec()) }
+        } else {
+            Self::Stream
+        })
+    }
+}
+
+/// How far it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    pub(crate) mark: Mark,
+    /// Bytes of output; 0 where the output is a folder.
+    pub(crate) output: u64,
+    /// Records that failed.
+    pub(crate) failed: u64,
+    pub(crate) tail: Tail,
+}
+
+/// The end of an output, to know it again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tail {
+    /// In a folder, the path of the record that was written last.
+    pub(crate) path: Option<Vec<u8>>,
+    /// Of the last bytes, and how many there are before them. `None`: there is no file.
+    hash: Option<String>,
+}
+
+impl Tail {
+    /// The first `length` bytes of a file end so.
+    pub(crate) fn of_file(file: &File, length: u64) -> io::Result<Self> {
+        let count = length.min(TAIL_BYTES);
+        let mut bytes = vec![0; count as usize];
+        file.read_exact_at(&mut bytes, length - count)?;
+        let hash = blake3::Hasher::new().update(&length.to_le_bytes()).update(&bytes).finalize();
+        Ok(Self { path: None, hash: Some(hash.to_hex().to_string()) })
+    }
+
+    /// The file of a record in a folder, or that it has none.
+    pub(crate) fn of_record(folder: &Folder, path: &Path) -> io::Result<Self> {
+        let file = match folder.read(path) {
+            Ok((file, stat)) => Self::of_file(&file, stat.st_size as u64)?,
+            Err(Errno::NOENT) => Self::default(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { path: Some(path.as_os_str().as_bytes().to_vec()), ..file })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Content {
+    version: u32,
+    task: Task,
+    progress: Progress,
+}
+
+/// The journal of one output.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    folder: Arc<Folder>,
+    name: OsString,
+    /// What it is called where it is spoken of.
+    path: PathBuf,
+    task: Task,
+}
+
+impl Journal {
+    /// Of a file of that name in the folder; `output` is its path.
+    pub(crate) fn beside(folder: Arc<Folder>, file: &OsStr, output: &Path, task: Task) -> Self {
+        let with_suffix = |name: &OsStr| -> OsString { [name, SUFFIX.as_ref()].into_iter().collect() };
+        Self { folder, name: with_suffix(file), path: with_suffix(output.as_os_str()).into(), task }
+    }
+
+    /// Not beside it: the folder may be all that we can write to.
+    pub(crate) fn within(folder: Arc<Folder>, output: &Path, task: Task) -> Self {
+        Self { folder, name: SUFFIX.into(), path: output.join(SUFFIX), task }
+    }
+
+    /// The name that temporary files of the output begin with.
+    pub(crate) fn stem(&self) -> &OsStr {
+        &self.name
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.folder.stat(&self.name).is_ok()
+    }
+
+    /// How far an earlier run came with the same task. `None`: there was none, or it finished.
+    pub(crate) fn read(&self) -> Result<Option<Progress>, Error> {
+        let refused = |flaw| Error::Journal { path: self.path.clone(), flaw };
+        let file = match self.folder.read(Path::new(&self.name)) {
+            Ok((file, _)) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::NXIO | Errno::LOOP | Errno::ISDIR) => return Err(refused(JournalFlaw::NoFile)),
+            Err(error) => return Err(Error::read(self.path.display().to_string(), error)),
+        };
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes);
+        read.map_err(|error| Error::read(self.path.display().to_string(), error))?;
+        let text = checked(&bytes).ok_or_else(|| refused(JournalFlaw::Damaged))?;
+        let content: Option<Content> = serde_json::from_slice(text).ok();
+        let content = content.filter(|Content { version, progress, .. }| {
+            *version == VERSION && progress.failed <= progress.mark.records
+        });
+        let content = content.ok_or_else(|| refused(JournalFlaw::Unknown))?;
+        match difference(&content.task, &self.task) {
+            Some(change) => Err(Error::TaskChanged(change)),
+            None => Ok(Some(content.progress)),
+        }
+    }
+
+    /// Replaces the journal, in one step. The output it speaks of has been flushed.
+    pub(crate) fn write(&self, progress: &Progress) -> Result<(), Error> {
+        let content = Content { version: VERSION, task: self.task.clone(), progress: progress.clone() };
+        self.replace(&content).map_err(|error| Error::write(self.path.display().to_string(), error))
+    }
+
+    fn replace(&self, content: &Content) -> io::Result<()> {
+        let mut text = serde_json::to_vec(content)?;
+        let hash = blake3::hash(&text).to_hex();
+        text.extend([b"\n", hash.as_bytes(), b"\n"].concat());
+        let (mut file, fresh) = self.folder.temporary(&self.name)?;
+        let written = file.write_all(&text).and_then(|()| file.sync_all());
+        let replaced = written.and_then(|()| self.folder.rename(&fresh, Path::new(&self.name)));
+        if replaced.is_err() {
+            let _ = self.folder.remove(Path::new(&fresh));
+        }
+        replaced.and_then(|()| self.folder.sync())
+    }
+
+    /// Removes what a run that was killed has left; what cannot be removed harms nobody.
+    pub(crate) fn remove_temporary(&self) {
+        let _ = self.folder.remove_temporary(&self.name);
+    }
+
+    /// All is done.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        let removed = self.folder.remove(Path::new(&self.name));
+        removed.map_err(|source| Error::Remove { path: self.path.clone(), source })
+    }
+}
+
+/// The line that the hash behind it is of.
+fn checked(bytes: &[u8]) -> Option<&[u8]> {
+    let lines = bytes.strip_suffix(b"\n")?;
+    let end = lines.iter().rposition(|byte| *byte == b'\n')?;
+    let (text, hash) = (&lines[..end], &lines[end + 1..]);
+    (blake3::hash(text).to_hex().as_bytes() == hash).then_some(text)
+}
+
+/// The first thing that is no longer as it was.
+fn difference(then: &Task, now: &Task) -> Option<TaskChange> {
+    let same = [
+        (TaskChange::Program, then.program == now.program),
+        (TaskChange::Input, then.input == now.input),
+        (TaskChange::Split, then.split == now.split),
+        (TaskChange::Args, then.args == now.args),
+        (TaskChange::Folders, then.dirs == now.dirs),
+        (TaskChange::Env, then.env == now.env),
+        (TaskChange::MaxMemory, then.max_memory == now.max_memory),
+        (TaskChange::Links, then.links == now.links),
+    ];
+    same.into_iter().find(|(_, same)| !same).map(|(change, _)| change)
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

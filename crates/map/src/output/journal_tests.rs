@@ -1,0 +1,94 @@
+use super::*;
+use std::os::unix::fs::symlink;
+
+fn task() -> Task {
+    let (input, args) = (Identity::Stream, vec!["a".into()]);
+    let (program, split, env) = ("p".into(), "lines".into(), "e".into());
+    Task { program, input, split, args, dirs: Vec::new(), env, max_memory: None, links: None }
+}
+
+fn progress() -> Progress {
+    let mark = Mark { records: 7, offset: 99, line: 8, seen: Some("h".into()), anchor: None };
+    Progress { mark, output: 1234, failed: 1, tail: Tail::default() }
+}
+
+fn journal(place: &tempfile::TempDir, task: Task) -> Journal {
+    Journal::beside(Arc::new(Folder::open(place.path())), "out".as_ref(), &place.path().join("out"), task)
+}
+
+#[test]
+fn what_was_written_is_read_and_then_gone() {
+    let place = tempfile::tempdir().unwrap();
+    let journal = journal(&place, task());
+    assert_eq!(journal.path, place.path().join("out.gpu-run-map"));
+    assert_eq!(journal.read().unwrap(), None);
+    journal.write(&Progress::default()).unwrap();
+    journal.write(&progress()).unwrap();
+    assert_eq!(journal.read().unwrap(), Some(progress()));
+    drop(journal.folder.temporary(journal.stem()).unwrap());
+    assert_eq!(journal.read().unwrap(), Some(progress()), "a version that was not finished does not count");
+    journal.remove_temporary();
+    journal.remove().unwrap();
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn another_task_is_refused_with_what_differs() {
+    let place = tempfile::tempdir().unwrap();
+    journal(&place, task()).write(&progress()).unwrap();
+    let others = [
+        (TaskChange::Program, Task { program: "q".into(), ..task() }),
+        (TaskChange::Input, Task { input: Identity::Folder { path: "x".into() }, ..task() }),
+        (TaskChange::Args, Task { args: Vec::new(), ..task() }),
+        (TaskChange::Env, Task { env: String::new(), ..task() }),
+        (TaskChange::MaxMemory, Task { max_memory: Some(1), ..task() }),
+        (TaskChange::Links, Task { links: Some("l".into()), ..task() }),
+    ];
+    for (change, other) in others {
+        let error = journal(&place, other).read().unwrap_err();
+        assert!(matches!(error, Error::TaskChanged(seen) if seen == change), "{error}");
+    }
+}
+
+#[test]
+fn a_journal_with_any_byte_changed_or_cut_off_anywhere_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let journal = journal(&place, task());
+    journal.write(&progress()).unwrap();
+    let whole = fs::read(&journal.path).unwrap();
+    let refused = |bytes: &[u8], what: String| {
+        fs::write(&journal.path, bytes).unwrap();
+        let error = journal.read().expect_err(&what);
+        let is_refused = |flaw| matches!(flaw, JournalFlaw::Damaged | JournalFlaw::Unknown);
+        assert!(matches!(error, Error::Journal { flaw, .. } if is_refused(flaw)), "{what}: {error}");
+    };
+    for at in 0..whole.len() {
+        let (mut damaged, change) = (whole.clone(), [1, 0x20, 0x80][at % 3]);
+        damaged[at] ^= change;
+        refused(&damaged, format!("byte {at} with {change:#x}"));
+        refused(&whole[..at], format!("{at} bytes"));
+    }
+    refused(&[&whole[..], b"\n"].concat(), "a byte more".into());
+    refused(&[&whole[..], &whole[..]].concat(), "twice".into());
+    for text in ["{}", "{\"version\": 1}"] {
+        refused(format!("{text}\n{}\n", blake3::hash(text.as_bytes()).to_hex()).as_bytes(), text.into());
+    }
+    fs::write(&journal.path, &whole).unwrap();
+    assert_eq!(journal.read().unwrap(), Some(progress()));
+}
+
+#[test]
+fn a_link_in_the_journals_place_is_not_followed_but_replaced() {
+    let place = tempfile::tempdir().unwrap();
+    let (journal, victim) = (journal(&place, task()), place.path().join("victim"));
+    journal.write(&progress()).unwrap();
+    fs::rename(&journal.path, &victim).unwrap();
+    let before = fs::read(&victim).unwrap();
+    symlink("victim", &journal.path).unwrap();
+    assert!(journal.exists());
+    let error = journal.read().unwrap_err().to_string();
+    assert!(error.contains("no regular file"), "{error}");
+    journal.write(&Progress::default()).unwrap();
+    assert_eq!(fs::read(&victim).unwrap(), before);
+    assert_eq!(journal.read().unwrap(), Some(Progress::default()));
+}

@@ -1,0 +1,100 @@
+//! The output: opened without destroying the input, written in order, and known again by an unfinished one's journal.
+
+mod counts;
+pub(crate) mod journal;
+mod shared;
+mod target;
+pub(crate) mod writer;
+
+pub use counts::Counts;
+pub(crate) use shared::SharedWriter;
+pub use shared::StopHandle;
+pub(crate) use target::Target;
+
+use crate::error::Error;
+use crate::folder::{FindError, FolderEntry, Trust};
+use crate::input::is_special;
+use crate::options::{Options, Output, Source, Split};
+use journal::{Identity, Task};
+use rustix::fs::FileType;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Opens the output, unless that would destroy the input, which is at `input`, if it has a path. `links` are those of the input that are followed.
+pub(crate) fn open(
+    output: Output,
+    input: Option<&Path>,
+    options: &Options,
+    source: &Source,
+    links: Option<String>,
+) -> Result<Target, Error> {
+    let output = match output {
+        Output::Stream(stream) => return Ok(Target::stream(stream)),
+        Output::Path(path) => path,
+    };
+    let task = task(input, options, source, links)?;
+    if let Some(input) = input {
+        check_apart(input, &output)?;
+    }
+    if is_special(&output) {
+        return Target::special(&output);
+    }
+    let is_folder = options.split == Split::Files;
+    let unwritable = |error| Error::write(output.display().to_string(), error);
+    let entry = FolderEntry::find(&output, &Trust::of(options), is_folder).map_err(|error| match error {
+        FindError::Io(error) => unwritable(error),
+        FindError::UntrustedLink(link) => Error::UntrustedLink { action: "write", path: output.clone(), link },
+    })?;
+    let kind = entry.kind().map_err(unwritable)?;
+    // A link's journal is beside what it leads to.
+    let path = match output.is_symlink() {
+        true => entry.folder.real_path().map_err(unwritable)?.join(&entry.name),
+        false => output.clone(),
+    };
+    match (is_folder, kind) {
+        (true, None | Some(FileType::Directory)) => Target::folder(entry, &path, task),
+        (true, Some(_)) => Err(Error::OutputIsFile(output)),
+        (false, Some(FileType::Directory)) => Err(Error::OutputIsFolder(output)),
+        (false, None) if output.as_os_str().as_bytes().ends_with(b"/") => Err(Error::OutputFolderMissing(output)),
+        (false, None | Some(FileType::RegularFile)) => Target::file(entry, &path, task),
+        (false, Some(_)) => Target::device(&entry, &path),
+    }
+}
+
+/// What is being done, as the journal knows it.
+fn task(input: Option<&Path>, options: &Options, source: &Source, links: Option<String>) -> Result<Task, Error> {
+    let input = match input {
+        None => Identity::Stream,
+        Some(path) => Identity::of(path).map_err(|error| Error::read(path.display().to_string(), error))?,
+    };
+    Ok(Task {
+        program: hash(&source.wasm),
+        input,
+        split: options.split.to_string(),
+        args: options.args.iter().map(|arg| format!("{arg:?}")).collect(),
+        dirs: options.folders.iter().map(|folder| format!("{folder:?}")).collect(),
+        env: hash(format!("{:?}", options.env).as_bytes()),
+        max_memory: options.max_memory,
+        links,
+    })
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// Refuses an output that is the input, or within it, or around it.
+fn check_apart(input: &Path, output: &Path) -> Result<(), Error> {
+    // What does not exist yet will be where the nearest folder is that does.
+    let real = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        path.ancestors().find_map(|there| Some(fs::canonicalize(there).ok()?.join(path.strip_prefix(there).ok()?)))
+    };
+    let (Some(from), Some(to)) = (real(input), real(output)) else { return Ok(()) };
+    let within = from.is_dir() && (to.starts_with(&from) || to.is_dir() && from.starts_with(&to));
+    if from != to && !within {
+        return Ok(());
+    }
+    Err(Error::OutputOverInput { input: input.to_owned(), output: output.to_owned() })
+}

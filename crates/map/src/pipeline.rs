@@ -1,0 +1,204 @@
+//! A map that runs: four threads that hand batches of records on, in one direction.
+//!
+//! ```text
+//!    argument
+//! 1  cli/src/map/mod.rs    map                 arguments become Options, Input, Output
+//! 2  map.rs                Map::open, begin    input and output are opened; the journal is there
+//! 3  input/reader.rs       Reader::run         bytes ▶ records ▶ batches             thread "reader"
+//! 4  runner/mod.rs         Runner::begin       record ▶ job; the batch is launched    thread "runner"
+//! 5  batch/mapper.rs       Mapper::begin       (runs on the device)
+//! 6  runner/mod.rs         Running::next_part  results ▶ outcome of each record       thread "collector"
+//! 7  output/writer.rs      Writer::write       outcomes in order; failures are told   the caller's thread
+//! 8  output/target.rs      Target::put         bytes of output; the journal follows
+//!    output
+//! ```
+//!
+//! Batches are handed from one to the next without a queue between them: while one is written the next runs, another waits to run and the one
+//! after it is read, and that is all that is in memory. When the device is lost, or a launch does not end, another process goes on where the writer is
+//! ([`handover`](crate::handover)).
+
+use crate::batch::{Pending, Tuning};
+use crate::error::Error;
+use crate::input::reader::{Batch, Reader};
+use crate::output::SharedWriter;
+use crate::output::writer::{Flow, StopReason};
+use crate::runner::{DeviceLost, OnDevice, RanPart, Runner, Running};
+use gpu_run_run::RunStats;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+
+/// How the threads ended, if not with an error.
+pub(crate) enum PipelineEnd {
+    /// All records are written. What was found out about the program, if anything was.
+    Finished(Option<Tuning>),
+    /// A record failed, and the map was to stop there.
+    Stopped,
+    DeviceLost(DeviceLost),
+    /// A launch did not end, nor when it was told to.
+    Hung,
+}
+
+/// What the writer is told.
+enum Message {
+    Ran(Box<RanPart>),
+    Hung,
+}
+
+/// Tells the writer of a launch that does not end, as long as there is something to write.
+#[derive(Clone, Default)]
+pub(crate) struct HangAlarm(Arc<Mutex<Option<SyncSender<Message>>>>);
+
+impl HangAlarm {
+    fn set(&self, writer: Option<SyncSender<Message>>) {
+        *self.0.lock() = writer;
+    }
+
+    pub(crate) fn ring(&self) {
+        // Not sent under the lock: that may wait for the writer.
+        let writer = self.0.lock().clone();
+        let _ = writer.map(|writer| writer.send(Message::Hung));
+    }
+}
+
+/// Reads, runs and writes until the input ends, or something else does. What is spent is added to `spent`.
+pub(crate) fn run(
+    reader: Reader,
+    runner: Runner<OnDevice>,
+    max_records: usize,
+    writer: &SharedWriter,
+    alarm: &HangAlarm,
+    spent: &Arc<Mutex<RunStats>>,
+) -> Result<PipelineEnd, Error> {
+    let (threads, ran) = start(reader, runner, max_records, alarm.clone(), spent.clone())?;
+    match write_all(&ran, writer) {
+        Ok(Written::All) => {}
+        // The others are not waited for: they may be reading from a pipe, or running for long.
+        Ok(Written::UpToFailure) => {
+            writer.end(StopReason::RecordFailed);
+            return Ok(PipelineEnd::Stopped);
+        }
+        Ok(Written::UpToHang) => {
+            // What they have run would be waited for.
+            std::mem::forget(threads);
+            return Ok(PipelineEnd::Hung);
+        }
+        Err(error) => {
+            writer.end(StopReason::CannotWrite);
+            return Err(error);
+        }
+    }
+    let engine = match threads.join() {
+        Ok(engine) => engine,
+        Err(Error::DeviceLost(lost)) => return Ok(PipelineEnd::DeviceLost(lost)),
+        Err(error) => {
+            writer.end(StopReason::CannotRun);
+            return Err(error);
+        }
+    };
+    writer.writing().finish()?;
+    Ok(PipelineEnd::Finished(engine.tuning()))
+}
+
+/// Those who work for the writer.
+struct Threads {
+    reader: JoinHandle<Result<(), Error>>,
+    runner: JoinHandle<Result<OnDevice, Error>>,
+    collector: JoinHandle<Result<(), Error>>,
+}
+
+fn start(
+    reader: Reader,
+    runner: Runner<OnDevice>,
+    max_records: usize,
+    alarm: HangAlarm,
+    spent: Arc<Mutex<RunStats>>,
+) -> Result<(Threads, Receiver<Message>), Error> {
+    // Nothing waits in between: whoever hands over waits until the other takes.
+    let (to_run, batches) = mpsc::sync_channel::<Batch>(0);
+    let (to_collect, begun) = mpsc::sync_channel::<Running<Pending>>(0);
+    let (to_write, ran) = mpsc::sync_channel::<Message>(0);
+    alarm.set(Some(to_write.clone()));
+    let reader = spawn("reader", move || reader.run(max_records, &to_run))?;
+    let runner = spawn("runner", move || run_all(runner, &batches, &to_collect))?;
+    let collector = spawn("collector", move || {
+        let collected = collect_all(&begun, &to_write, &spent);
+        alarm.set(None);
+        collected
+    })?;
+    Ok((Threads { reader, runner, collector }, ran))
+}
+
+impl Threads {
+    /// Waits for them to end, in the order of the way back: one that has nobody to give to may wait for ever.
+    fn join(self) -> Result<OnDevice, Error> {
+        join(self.collector)?;
+        let engine = join(self.runner)?;
+        join(self.reader)?;
+        Ok(engine)
+    }
+}
+
+fn run_all(
+    mut runner: Runner<OnDevice>,
+    batches: &Receiver<Batch>,
+    to_collect: &SyncSender<Running<Pending>>,
+) -> Result<OnDevice, Error> {
+    for batch in batches {
+        if to_collect.send(runner.begin(batch)?).is_err() {
+            break;
+        }
+    }
+    Ok(runner.into_engine())
+}
+
+fn collect_all(
+    begun: &Receiver<Running<Pending>>,
+    to_write: &SyncSender<Message>,
+    spent: &Mutex<RunStats>,
+) -> Result<(), Error> {
+    for mut running in begun {
+        while let Some((ran, stats)) = running.next_part()? {
+            spent.lock().add(&stats);
+            if to_write.send(Message::Ran(Box::new(ran))).is_err() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What was written of what ran.
+enum Written {
+    All,
+    UpToFailure,
+    UpToHang,
+}
+
+fn write_all(ran: &Receiver<Message>, writer: &SharedWriter) -> Result<Written, Error> {
+    let mut is_hung = false;
+    // What has run before a launch that hangs is written.
+    while let Ok(message) = if is_hung { ran.try_recv().map_err(drop) } else { ran.recv().map_err(drop) } {
+        match message {
+            Message::Ran(part) => {
+                if writer.writing().write(*part)? == Flow::Stop {
+                    return Ok(Written::UpToFailure);
+                }
+            }
+            Message::Hung => is_hung = true,
+        }
+    }
+    Ok(if is_hung { Written::UpToHang } else { Written::All })
+}
+
+fn spawn<T: Send + 'static>(
+    name: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Error> {
+    thread::Builder::new().name(name.into()).spawn(work).map_err(|source| Error::StartThread { name, source })
+}
+
+fn join<T>(thread: JoinHandle<Result<T, Error>>) -> Result<T, Error> {
+    thread.join().unwrap_or_else(|_| Err(Error::Internal("a thread of the map panicked")))
+}

@@ -1,0 +1,82 @@
+//! A record becomes an instance's job.
+
+use crate::input::Flaw;
+use crate::input::reader::{Batch, Record};
+use gpu_run_run::Job;
+use gpu_run_wasi::Builder;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// What stands for the record in a guest's arguments.
+const RECORD: &[u8] = b"{}";
+
+pub(crate) struct Jobs {
+    /// What all records' instances are given.
+    common: Builder,
+    /// The guest's arguments after its name, if `{}` is in them; else they are in `common`.
+    args: Vec<OsString>,
+    /// What is given to an instance, where their arguments do not differ.
+    alike: Option<Arc<Builder>>,
+    /// Records that are not run: they did not end, and could not be ended but with their process.
+    given_up: Vec<u64>,
+}
+
+/// Whether `{}` stands in the arguments, so that they differ from record to record.
+pub fn differ(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg.as_bytes().windows(RECORD.len()).any(|w| w == RECORD))
+}
+
+impl Jobs {
+    /// `args` are the guest's: `common` has them already, unless they differ.
+    pub(crate) fn new(common: Builder, args: &[OsString]) -> Self {
+        let args = if differ(args) { args.to_vec() } else { Vec::new() };
+        Self { common, args, alike: None, given_up: Vec::new() }
+    }
+
+    /// These records are not run.
+    pub(crate) fn give_up(&mut self, records: &[u64]) {
+        self.given_up = records.to_vec();
+    }
+
+    /// The job of a record that has no flaw, or why it cannot be run nevertheless.
+    pub(crate) fn of(&mut self, number: u64, record: &Record) -> Result<Job, Flaw> {
+        if self.given_up.contains(&number) {
+            return Err(Flaw::DidNotEnd);
+        }
+        let context = self.context(record)?;
+        Ok(Job { context, number, stdin: record.stdin.clone() })
+    }
+
+    /// The jobs of those records of a batch that can be run, to measure with.
+    pub(crate) fn of_batch(&mut self, batch: &Batch) -> Vec<Job> {
+        let numbered = (batch.first..).zip(&batch.records).filter(|(_, record)| record.flaw.is_none());
+        numbered.filter_map(|(number, record)| self.of(number, record).ok()).collect()
+    }
+
+    fn context(&mut self, record: &Record) -> Result<Arc<Builder>, Flaw> {
+        if let Some(context) = &self.alike {
+            return Ok(context.clone());
+        }
+        let mut builder = self.common.clone();
+        let args = self.args.iter().map(|arg| replace(arg.as_bytes(), record.text()));
+        builder.args(args).map_err(Flaw::NoArgument)?;
+        let context = Arc::new(builder);
+        if self.args.is_empty() {
+            self.alike = Some(context.clone());
+        }
+        Ok(context)
+    }
+}
+
+/// `arg` with every `{}` replaced.
+pub(super) fn replace(arg: &[u8], record: &[u8]) -> Vec<u8> {
+    let (mut rest, mut replaced) = (arg, Vec::with_capacity(arg.len() + record.len()));
+    while let Some(at) = rest.windows(RECORD.len()).position(|w| w == RECORD) {
+        replaced.extend_from_slice(&rest[..at]);
+        replaced.extend_from_slice(record);
+        rest = &rest[at + RECORD.len()..];
+    }
+    replaced.extend_from_slice(rest);
+    replaced
+}

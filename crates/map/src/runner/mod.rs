@@ -1,0 +1,161 @@
+//! Batches through the device.
+//!
+//! The program is compiled and loaded once, and its slots stay from batch to batch. A batch is begun by one thread and finished by
+//! another, so that the next runs while the results of the last are read.
+
+mod engine;
+mod jobs;
+
+pub use engine::Batches;
+pub(crate) use engine::OnDevice;
+pub(crate) use jobs::Jobs;
+pub use jobs::differ;
+
+use crate::batch::{Done, Results};
+use crate::error::Error;
+use crate::input::reader::{Batch, Mark};
+use crate::input::{Flaw, Location};
+use gpu_run_compiler::Error as EngineError;
+use gpu_run_run::{Job, RunStats};
+use std::collections::VecDeque;
+
+/// A record of a batch that was begun: where it is, and why it cannot be run, if so.
+type Begun = (Location, Option<Flaw>);
+
+/// A part of a batch, or all of it, that has run.
+#[derive(Debug)]
+pub(crate) struct RanPart {
+    pub(crate) first: u64,
+    pub(crate) records: Vec<Begun>,
+    /// Of those that could be run.
+    pub(crate) results: Results,
+    /// Behind its last record, where that is the batch's last.
+    pub(crate) mark: Option<Mark>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome<'a> {
+    Done(Done<'a>),
+    /// It could not be run: why.
+    Flawed(&'a Flaw),
+}
+
+impl RanPart {
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (&Location, Outcome<'_>)> {
+        let mut done = self.results.iter();
+        self.records.iter().filter_map(move |(location, flaw)| match flaw {
+            Some(flaw) => Some((location, Outcome::Flawed(flaw))),
+            None => done.next().map(|done| (location, Outcome::Done(done))),
+        })
+    }
+}
+
+/// Something that runs jobs: a `Mapper` on a device, and in tests what stands for one.
+pub(crate) trait Engine {
+    type Pending: Finish;
+    fn begin(&mut self, jobs: Vec<Job>) -> Result<Self::Pending, EngineError>;
+}
+
+/// Jobs that were begun.
+pub(crate) trait Finish {
+    /// What became of the next of them; `None` when there are no more.
+    fn next_part(&mut self) -> Result<Option<Results>, EngineError>;
+    /// What was spent since it was asked last.
+    fn take_stats(&mut self) -> RunStats;
+}
+
+/// The device is gone, and with it what ran there.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct DeviceLost {
+    pub(crate) error: String,
+    /// The first record of what was lost, and how many there were.
+    pub first: u64,
+    pub count: usize,
+}
+
+pub(crate) struct Runner<E> {
+    engine: E,
+    jobs: Jobs,
+}
+
+/// A batch that was begun.
+#[derive(Debug)]
+pub(crate) struct Running<P> {
+    /// The first record that was not given out yet.
+    first: u64,
+    records: VecDeque<Begun>,
+    /// `None`: all were given out.
+    mark: Option<Mark>,
+    /// `None`: no record of it can be run.
+    pending: Option<P>,
+}
+
+impl<E: Engine> Runner<E> {
+    pub(crate) fn new(engine: E, jobs: Jobs) -> Self {
+        Self { engine, jobs }
+    }
+
+    pub(crate) fn into_engine(self) -> E {
+        self.engine
+    }
+
+    pub(crate) fn begin(&mut self, batch: Batch) -> Result<Running<E::Pending>, Error> {
+        let mut jobs = Vec::with_capacity(batch.records.len());
+        let mut records = VecDeque::with_capacity(batch.records.len());
+        for (number, mut record) in (batch.first..).zip(batch.records) {
+            let job = record.flaw.take().map_or_else(|| self.jobs.of(number, &record), Err);
+            let flaw = job.map(|job| jobs.push(job)).err();
+            records.push_back((record.location, flaw));
+        }
+        let pending = match jobs.is_empty() {
+            true => None,
+            false => Some(self.engine.begin(jobs).map_err(|error| failed(error, batch.first, records.len()))?),
+        };
+        Ok(Running { first: batch.first, records, mark: Some(batch.mark), pending })
+    }
+}
+
+impl<P: Finish> Running<P> {
+    /// Waits until the next part of the batch has run; `None` after the last. If the device is lost, nothing is known of what was not given out.
+    pub(crate) fn next_part(&mut self) -> Result<Option<(RanPart, RunStats)>, Error> {
+        if self.mark.is_none() {
+            return Ok(None);
+        }
+        let (mut results, mut stats) = <(Results, RunStats)>::default();
+        if let Some(pending) = &mut self.pending {
+            let lost = |error| failed(error, self.first, self.records.len());
+            results = pending.next_part().map_err(lost)?.unwrap_or_default();
+            stats = pending.take_stats();
+        }
+        let fine = self.records.iter().filter(|(_, flaw)| flaw.is_none()).count();
+        if results.len() > fine || results.is_empty() && fine > 0 {
+            return Err(Error::Internal("the engine gave another number of results than it got jobs"));
+        }
+        let is_last = results.len() == fine;
+        let mut left = results.len();
+        // Those that cannot be run go with the one before them.
+        let behind = self.records.iter().position(|record| {
+            let is_next = left == 0 && record.1.is_none();
+            left -= usize::from(!is_next && record.1.is_none());
+            is_next
+        });
+        let records: Vec<_> = self.records.drain(..behind.unwrap_or(self.records.len())).collect();
+        let first = self.first;
+        self.first += records.len() as u64;
+        let mark = if is_last { self.mark.take() } else { None };
+        Ok(Some((RanPart { first, records, results, mark }, stats)))
+    }
+}
+
+/// What the engine says of a batch. After a fault nothing on the device can be used any more.
+fn failed(error: EngineError, first: u64, count: usize) -> Error {
+    match error.is_device_lost() {
+        true => Error::DeviceLost(DeviceLost { error: error.to_string(), first, count }),
+        false => Error::Engine(error),
+    }
+}
+
+#[cfg(test)]
+#[path = "runner_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+//! What the process that goes on after this one is given, besides what the writer knows.
+
+use crate::error::Error;
+use crate::handover::{Handover, HandoverReason, State, Stream, Surroundings, Suspects};
+use crate::input::ReadAgain;
+use crate::input::chain::Anchor;
+use crate::map::Ended;
+use crate::options::Source;
+use crate::output::SharedWriter;
+use crate::output::writer::StopReason;
+use crate::runner::DeviceLost;
+use gpu_run_run::RunStats;
+
+/// How often in a row the device may be lost before anything is written.
+const MAX_LOSSES_IN_A_ROW: u32 = 3;
+/// Batches that run alone after a loss: more than were under way.
+const ALONE_AFTER_LOSS: u32 = 4;
+
+pub(crate) struct Successor {
+    pub(crate) source: Source,
+    pub(crate) again: ReadAgain,
+    /// CSV's.
+    pub(crate) header: Vec<u8>,
+    /// What we were given ourselves.
+    pub(crate) handed: Option<State>,
+    pub(crate) surroundings: Surroundings,
+}
+
+impl Successor {
+    /// How many batches run one by one.
+    pub(crate) fn alone(&self) -> u32 {
+        match &self.handed {
+            None => 0,
+            Some(State { suspects: Some(_), .. }) => u32::MAX,
+            Some(_) => ALONE_AFTER_LOSS,
+        }
+    }
+
+    /// What the processes before this one have spent.
+    pub(crate) fn spent(&self) -> RunStats {
+        self.handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default()
+    }
+
+    /// The device is lost: another process takes this one's place, unless that was tried before to no avail.
+    pub(crate) fn after_loss(self, lost: DeviceLost, writer: &SharedWriter, spent: &RunStats) -> Result<Ended, Error> {
+        let record = writer.lock().records();
+        // Another record was written since the last time: that counts as progress.
+        let in_vain = self.handed.as_ref().filter(|handed| handed.done.mark.records == record);
+        let losses = 1 + in_vain.map_or(0, |handed| handed.losses);
+        if losses >= MAX_LOSSES_IN_A_ROW {
+            writer.end(StopReason::CannotRun);
+            return Err(Error::DeviceLostAgain { times: losses, lost });
+        }
+        if matches!(self.again, ReadAgain::Never) {
+            writer.end(StopReason::CannotRun);
+            return Err(Error::DeviceLost(lost));
+        }
+        let reason = HandoverReason::DeviceLost { error: lost.to_string(), record };
+        self.hand_over(reason, writer, spent, |state| state.losses = losses)
+    }
+
+    /// A launch did not end, nor when it was told to: another process takes this one's place, and finds out which record it was, or goes on without that.
+    pub(crate) fn after_hang(self, max_records: u32, writer: &SharedWriter, spent: &RunStats) -> Result<Ended, Error> {
+        let first = writer.lock().records();
+        if matches!(self.again, ReadAgain::Never) {
+            writer.end(StopReason::CannotRun);
+            return Err(Error::Hung { first });
+        }
+        let before = self.handed.as_ref().and_then(|handed| handed.suspects);
+        match Suspects::narrowed(before, first, max_records) {
+            suspects @ Some(_) => {
+                let reason = HandoverReason::SomeRecordHangs { first };
+                self.hand_over(reason, writer, spent, |state| state.suspects = suspects)
+            }
+            None => {
+                let reason = HandoverReason::RecordHangs { record: first };
+                self.hand_over(reason, writer, spent, |state| state.given_up.push(first))
+            }
+        }
+    }
+
+    fn hand_over(
+        self,
+        reason: HandoverReason,
+        writer: &SharedWriter,
+        spent: &RunStats,
+        change: impl FnOnce(&mut State),
+    ) -> Result<Ended, Error> {
+        let state = {
+            let mut writer = writer.writing();
+            writer.observer().handing_over(&reason);
+            writer.hand_over()?
+        };
+        let (stream, input) = match &self.again {
+            ReadAgain::FromPath | ReadAgain::Never => (None, Vec::new()),
+            ReadAgain::FromTape { tape, is_stdin } => {
+                let anchor = state.done.mark.anchor.clone().unwrap_or_else(Anchor::start);
+                let input = tape.stop(anchor.offset);
+                let file = if *is_stdin { None } else { Some(tape.keep_open()?) };
+                (Some(Stream::new(anchor, file)), input)
+            }
+        };
+        let given_up = self.handed.map_or_else(Vec::new, |handed| handed.given_up);
+        let mut state = State { given_up, spent: spent.into(), stream, surroundings: self.surroundings, ..state };
+        change(&mut state);
+        let tape = self.again.tape().cloned();
+        Ok(Ended::HandOver(Box::new(Handover::new(reason, &self.source, state, self.header, input, tape))))
+    }
+}
