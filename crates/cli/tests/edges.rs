@@ -1,28 +1,13 @@
 //! The shape of the workspace: dependencies point one way, and `unsafe` stays where it is looked after.
 
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// `abi` ◀ `wasm`, `ptx`, `wasi`, `device`, `cache` ◀ `compiler` ◀ `run`, `gang` ◀ `map`, `wast`, `console` ◀ `machine` ◀ the command line: a crate depends on layers before its own only.
-const LAYERS: &[&[&str]] = &[
-    &["gpu-run-abi"],
-    &["gpu-run-wasm", "gpu-run-ptx", "gpu-run-wasi", "gpu-run-device", "gpu-run-cache"],
-    &["gpu-run-compiler"],
-    &["gpu-run-run", "gpu-run-gang"],
-    // Beside them, and not before: no library talks to people.
-    &["gpu-run-map", "gpu-run-wast", "gpu-run-console"],
-    &["gpu-run-machine"],
-    &["gpu-run"],
-];
-
 /// The only crate that may contain `unsafe`: all others keep to the workspace's lint, which denies it.
 const UNSAFE: &str = "gpu-run-device";
-
-fn layer(package: &str) -> Option<usize> {
-    LAYERS.iter().position(|layer| layer.contains(&package))
-}
 
 /// The workspace's packages, as cargo describes them.
 fn packages() -> Vec<Value> {
@@ -41,26 +26,46 @@ fn name(package: &Value) -> &str {
     package["name"].as_str().expect("a name")
 }
 
+/// A crate of ours, as ARCHITECTURE.md calls it.
+fn short(package: &str) -> &str {
+    if package == "gpu-run" { "cli" } else { package.strip_prefix("gpu-run-").unwrap_or(package) }
+}
+
+/// The list of crates in ARCHITECTURE.md, in its order: `name  what it does  -> crates it depends on`.
+fn drawn() -> Vec<(String, BTreeSet<String>)> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let text = fs::read_to_string(file).expect("ARCHITECTURE.md");
+    let section = text.split("\n## ").find(|section| section.starts_with("Crates\n")).expect("a section on crates");
+    let list = section.split("```").nth(1).expect("a list");
+    let line = |line: &str| {
+        let (crate_, dependencies) = line.split_once("->")?;
+        let name = crate_.split_whitespace().next()?.to_owned();
+        Some((name, dependencies.split_whitespace().map(str::to_owned).collect()))
+    };
+    list.lines().filter_map(line).collect()
+}
+
 #[test]
-fn dependencies_point_one_way() {
-    let packages = packages();
-    assert_eq!(
-        packages.len(),
-        LAYERS.iter().map(|layer| layer.len()).sum::<usize>(),
-        "a crate was added: give it a layer"
-    );
-    for package in &packages {
-        let from = name(package);
-        let layer_of_it = layer(from).unwrap_or_else(|| panic!("{from} has no layer"));
+fn the_crates_and_their_edges_are_those_that_architecture_md_draws() {
+    let mut found = BTreeMap::new();
+    for package in &packages() {
+        let mut dependencies = BTreeSet::new();
         for dependency in package["dependencies"].as_array().expect("dependencies") {
-            let to = name(dependency);
-            if dependency["path"].is_null() {
-                assert!(layer(to).is_none(), "{from} takes {to} from a registry, not from the workspace");
-                continue;
+            let is_ours = name(dependency).starts_with("gpu-run");
+            assert_eq!(is_ours, !dependency["path"].is_null(), "{} takes {dependency}", name(package));
+            // Tests may use more than what they test.
+            if is_ours && dependency["kind"].is_null() {
+                dependencies.insert(short(name(dependency)).to_owned());
             }
-            let below = layer(to).unwrap_or_else(|| panic!("{from} depends on {to}, which has no layer"));
-            assert!(below < layer_of_it, "{from} must not depend on {to}");
         }
+        found.insert(short(name(package)).to_owned(), dependencies);
+    }
+    let drawn = drawn();
+    assert_eq!(drawn.iter().cloned().collect::<BTreeMap<_, _>>(), found);
+    // A crate depends on those above it only: there is no circle.
+    for (at, (name, dependencies)) in drawn.iter().enumerate() {
+        let above: BTreeSet<_> = drawn[..at].iter().map(|(name, _)| name.clone()).collect();
+        assert!(dependencies.is_subset(&above), "{name} depends on {:?} below it", dependencies - &above);
     }
 }
 
