@@ -17,11 +17,11 @@ pub mod gpu;
 pub mod heap;
 pub mod input;
 pub mod layout;
-#[path = "../../abi/src/tagged.rs"]
-pub mod tagged;
 pub mod objects;
 pub mod storm;
 pub mod supervisor;
+#[path = "../../abi/src/tagged.rs"]
+pub mod tagged;
 pub mod team;
 pub mod tick;
 pub mod timers;

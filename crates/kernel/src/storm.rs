@@ -52,7 +52,7 @@ pub fn storm() {
     report(PONG_WORD, &team, wrong);
     report(PONG_WORD + 8, &team, taken);
     report(PONG_WORD + 16, &team, refused);
-    let left = team.reduce_over(PAGES, |page| load(PAGE_TABLE + page * PAGE_ENTRY), u32::wrapping_add);
+    let left = team.reduce_over(PAGES, |page| load(PAGE_TABLE + page * PAGE_ENTRY + PAGE_HOLDS), u32::wrapping_add);
     report(PONG_WORD + 24, &team, if team.leads() { left } else { 0 });
 }
 
