@@ -18,10 +18,8 @@ const _: () = assert!(QUEUE_MAX.is_power_of_two() && OBJECTS_MAX.trailing_zeros(
 
 pub fn objects(tick: &Tick<'_>) {
     let team = tick.team;
-    let stall = team.reduce_over(tick.events, stalls, u32::max);
-    if stall != 0 {
-        busy(stall);
-    }
+    #[cfg(feature = "faults")]
+    crate::faults::stall(tick);
     team.for_each(tick.events, |i| answer(i, preliminary(&get(i)), 0));
     let count = team.compact(
         tick.events,
@@ -60,7 +58,9 @@ fn preliminary(event: &Event) -> u32 {
     let object = event.kind >= event::CREATE && event.kind <= event::READ;
     match event.kind {
         _ if event.wait != 0 => event::DONE,
-        event::PING | event::WORK | event::STALL => event::DONE,
+        event::PING | event::WORK => event::DONE,
+        #[cfg(feature = "faults")]
+        event::STALL => event::DONE,
         _ if object && event.key >= OBJECTS_MAX => event::OUTSIDE,
         _ if object => event::DONE,
         _ => event::UNKNOWN,
@@ -206,19 +206,5 @@ fn written_before(at: u32, offset: u32) -> u32 {
             _ if before == 0 => return 0,
             _ => {}
         }
-    }
-}
-
-#[inline(always)]
-fn stalls(i: u32) -> u32 {
-    let event = get(i);
-    if event.kind == event::STALL && event.wait == 0 { event.a } else { 0 }
-}
-
-/// Does nothing for so many milliseconds.
-fn busy(milliseconds: u32) {
-    let until = clock() + milliseconds as u64 * 1_000_000;
-    while clock() < until {
-        sleep(1000);
     }
 }

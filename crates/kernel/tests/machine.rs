@@ -180,7 +180,7 @@ fn a_storm_leaves_nothing_behind() {
         let twin = Twin::boot();
         twin.world.set_bus_word(PING_WORD, 60);
         twin.world.set_bus_word(PING_WORD + 8, 1);
-        twin.world.launch(groups, threads, || gpu_run_kernel::heap_storm());
+        twin.world.launch(groups, threads, || gpu_run_kernel::measure::heap_storm());
         let [wrong, taken, refused, left] = [0, 8, 16, 24].map(|word| twin.world.bus_word(PONG_WORD + word));
         let pages: Vec<(u32, u32)> = (0..PAGES)
             .map(|page| (twin.word(PAGE_TABLE + page * PAGE_ENTRY), twin.word(PAGE_TABLE + page * PAGE_ENTRY + 4)))

@@ -351,8 +351,8 @@ impl Machine {
         Ok(())
     }
 
-    /// For tests: no heartbeat reaches the host any more, until the machine is started again.
-    #[doc(hidden)]
+    /// No heartbeat reaches the host any more, until the machine is started again. It has to run a kernel that was built with `faults`.
+    #[cfg(feature = "faults")]
     pub fn mute(&self) {
         self.inner.control(C_MUTE, 1);
     }

@@ -72,7 +72,7 @@ pub struct ControlWords {
     pub pong_taken: u64,
     pub out_taken: u64,
     pub ledger_taken: u64,
-    /// For tests. Not 0: no heartbeat is published while a launch goes on.
+    /// For tests. Not 0: no heartbeat is published while a launch goes on. Only a kernel that was built with `faults` reads it.
     pub mute: u64,
     /// The number of the launch that is the first of new code.
     pub fresh: u64,
@@ -158,6 +158,7 @@ pub const C_TICKS: u32 = control!(ticks);
 pub const C_PONG_TAKEN: u32 = control!(pong_taken);
 pub const C_OUT_TAKEN: u32 = control!(out_taken);
 pub const C_LEDGER_TAKEN: u32 = control!(ledger_taken);
+#[cfg(feature = "faults")]
 pub const C_MUTE: u32 = control!(mute);
 pub const C_FRESH: u32 = control!(fresh);
 
@@ -213,7 +214,7 @@ const _: () = {
     assert!(CONTROL == 0 && CONTROL_WORDS == 16 && STATUS == 256 && STATUS_WORDS == 64 && IN_TAKEN == 768);
     assert!(C_SHUTDOWN == 0 && C_LEAVE == 1 && C_LIMIT == 2 && C_PERIOD == 3 && C_HOLD == 4 && C_SLEEP == 5);
     assert!(C_TIME == 6 && C_TICKS == 7 && C_PONG_TAKEN == 8 && C_OUT_TAKEN == 9 && C_LEDGER_TAKEN == 10);
-    assert!(C_MUTE == 11 && C_FRESH == 12);
+    assert!(control!(mute) == 11 && C_FRESH == 12);
     assert!(STATUS_CLOCK == 0 && STATUS_ITERATIONS == 1 && STATUS_TICK == 2 && STATUS_GAP == 3 && STATUS_STUCK == 4);
     assert!(STATUS_HELD == 5 && STATUS_HEAP == 6 && STATUS_OBJECTS == 7 && STATUS_TIMERS == 8 && STATUS_WORK == 9);
     assert!(STATUS_EVENTS == 10 && STATUS_LOST == 11 && STATUS_LIMITS == 12 && STATUS_REFUSED == 13);
