@@ -14,7 +14,8 @@ pub const WRITE: u16 = 4;
 pub const READ: u16 = 5;
 /// Adds numbers made from the seed `a` to all words of the object `key`, in `b` ticks.
 pub const WORK: u16 = 6;
-/// Keeps the workers busy for `a` milliseconds: for tests.
+/// Keeps the workers busy for `a` milliseconds. For tests: other kernels do not know it.
+#[cfg(feature = "faults")]
 pub const STALL: u16 = 7;
 /// Not an event: those behind it are for the tick `a` or later.
 pub const MARK: u16 = 15;

@@ -34,11 +34,11 @@ pub fn taken_by(bytes: u32) -> u32 {
 
 #[inline(always)]
 fn holds(page: u32) -> u32 {
-    PAGE_TABLE + page * PAGE_ENTRY
+    PAGE_TABLE + page * PAGE_ENTRY + PAGE_HOLDS
 }
 #[inline(always)]
 fn vacant(page: u32) -> u32 {
-    PAGE_TABLE + page * PAGE_ENTRY + 4
+    PAGE_TABLE + page * PAGE_ENTRY + PAGE_VACANT
 }
 #[inline(always)]
 fn bits(page: u32, word: u32) -> u32 {

@@ -23,12 +23,12 @@ pub fn input(tick: &mut Tick<'_>) {
 /// An event of the queue.
 #[inline(always)]
 pub fn get(i: u32) -> Event {
-    read(QUEUE + i * EVENT_WORDS * 4)
+    read(QUEUE + i * EVENT_BYTES)
 }
 
 #[inline(always)]
 pub fn put(i: u32, event: &Event) {
-    write(QUEUE + i * EVENT_WORDS * 4, event);
+    write(QUEUE + i * EVENT_BYTES, event);
 }
 
 #[inline(always)]

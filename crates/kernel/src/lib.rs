@@ -12,16 +12,19 @@
 
 pub mod debug;
 pub mod event;
+#[cfg(feature = "faults")]
+mod faults;
 pub mod frame;
 pub mod gpu;
 pub mod heap;
 pub mod input;
 pub mod layout;
+#[cfg(any(feature = "measure", not(target_arch = "wasm32")))]
+pub mod measure;
+pub mod objects;
+pub mod supervisor;
 #[path = "../../abi/src/tagged.rs"]
 pub mod tagged;
-pub mod objects;
-pub mod storm;
-pub mod supervisor;
 pub mod team;
 pub mod tick;
 pub mod timers;
@@ -57,16 +60,4 @@ pub extern "C" fn run() {
     } else if gpu::thread() < gpu::WARP {
         supervisor::supervise();
     }
-}
-
-/// For measurements: one word there, one word back.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
-pub extern "C" fn ping_pong() {
-    supervisor::ping_pong();
-}
-
-/// For measurements and tests: allocations and frees from all threads at once.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
-pub extern "C" fn heap_storm() {
-    storm::storm();
 }

@@ -18,10 +18,8 @@ const _: () = assert!(QUEUE_MAX.is_power_of_two() && OBJECTS_MAX.trailing_zeros(
 
 pub fn objects(tick: &Tick<'_>) {
     let team = tick.team;
-    let stall = team.reduce_over(tick.events, stalls, u32::max);
-    if stall != 0 {
-        busy(stall);
-    }
+    #[cfg(feature = "faults")]
+    crate::faults::stall(tick);
     team.for_each(tick.events, |i| answer(i, preliminary(&get(i)), 0));
     let count = team.compact(
         tick.events,
@@ -60,7 +58,9 @@ fn preliminary(event: &Event) -> u32 {
     let object = event.kind >= event::CREATE && event.kind <= event::READ;
     match event.kind {
         _ if event.wait != 0 => event::DONE,
-        event::PING | event::WORK | event::STALL => event::DONE,
+        event::PING | event::WORK => event::DONE,
+        #[cfg(feature = "faults")]
+        event::STALL => event::DONE,
         _ if object && event.key >= OBJECTS_MAX => event::OUTSIDE,
         _ if object => event::DONE,
         _ => event::UNKNOWN,
@@ -97,7 +97,7 @@ fn can_be(size: u32) -> bool {
 /// What the object needs of the heap: what it had and does not keep, and what its last event to make it asks for.
 #[inline(always)]
 fn plan(run: u32) -> u32 {
-    let old = load(object_of(run));
+    let old = load(object_of(run) + OBJECT_ADDRESS);
     let (mut exists, mut keeps, mut size, mut maker) = (old != 0, old != 0, 0, u32::MAX);
     let steps = walk(run, |_, i, event| {
         if event.kind == event::CREATE && !exists && can_be(event.a) {
@@ -143,17 +143,18 @@ struct Now {
 #[inline(always)]
 fn commit(run: u32) -> u32 {
     let object = object_of(run);
-    let (old, got, maker) = (load(object), load(X_GOT + run * 4), load(X_MAKER + run * 4));
-    let mut now = Now { exists: old != 0, size: load(object + 4), writes: load(object + 8), at: old };
+    let (old, got, maker) = (load(object + OBJECT_ADDRESS), load(X_GOT + run * 4), load(X_MAKER + run * 4));
+    let mut now =
+        Now { exists: old != 0, size: load(object + OBJECT_SIZE), writes: load(object + OBJECT_WRITES), at: old };
     let mut refused = 0;
     let steps = walk(run, |at, i, event| {
         let (result, value) = apply(&mut now, event, at, if i == maker { Some(got) } else { None });
         refused += (result != event::DONE) as u32;
         answer(i, result, value);
     });
-    store(object, if now.exists { now.at } else { 0 });
-    store(object + 4, if now.exists { now.size } else { 0 });
-    store(object + 8, if now.exists { now.writes } else { 0 });
+    store(object + OBJECT_ADDRESS, if now.exists { now.at } else { 0 });
+    store(object + OBJECT_SIZE, if now.exists { now.size } else { 0 });
+    store(object + OBJECT_WRITES, if now.exists { now.writes } else { 0 });
     add(H_OBJECTS, (now.exists as u32).wrapping_sub((old != 0) as u32));
     if refused != 0 {
         add(H_REFUSED, refused);
@@ -205,19 +206,5 @@ fn written_before(at: u32, offset: u32) -> u32 {
             _ if before == 0 => return 0,
             _ => {}
         }
-    }
-}
-
-#[inline(always)]
-fn stalls(i: u32) -> u32 {
-    let event = get(i);
-    if event.kind == event::STALL && event.wait == 0 { event.a } else { 0 }
-}
-
-/// Does nothing for so many milliseconds.
-fn busy(milliseconds: u32) {
-    let until = clock() + milliseconds as u64 * 1_000_000;
-    while clock() < until {
-        sleep(1000);
     }
 }

@@ -23,6 +23,7 @@ struct Control {
     pong_taken: u32,
     out_taken: u32,
     ledger_taken: u32,
+    #[cfg(feature = "faults")]
     mute: u32,
     fresh: u32,
 }
@@ -170,6 +171,7 @@ impl Supervisor {
             pong_taken: word(C_PONG_TAKEN),
             out_taken: word(C_OUT_TAKEN),
             ledger_taken: word(C_LEDGER_TAKEN),
+            #[cfg(feature = "faults")]
             mute: word(C_MUTE),
             fresh: word(C_FRESH),
         };
@@ -328,9 +330,11 @@ impl Supervisor {
             self.progress = progress;
             self.moved = now;
         }
-        if self.control.mute == 0 {
-            self.publish(now);
+        #[cfg(feature = "faults")]
+        if self.control.mute != 0 {
+            return;
         }
+        self.publish(now);
     }
 
     /// A heartbeat: all lanes write two words each.
@@ -379,24 +383,4 @@ fn same64(value: u64) -> u64 {
 #[inline(always)]
 fn status(which: u32) -> u32 {
     S_STATUS + which * 8
-}
-
-/// One thread answers one word with another, until it is told to end: what there is between host and device, and nothing else.
-pub fn ping_pong() {
-    if group() != 0 || thread() != 0 {
-        return;
-    }
-    let mut last = 0;
-    loop {
-        let word = bus_load(PING_WORD);
-        if word == u64::MAX {
-            return;
-        }
-        if word != last {
-            bus_put(PONG_WORD, word);
-            last = word;
-        } else if bus_load(CONTROL + C_SLEEP * 8) != 0 {
-            sleep(bus_load(CONTROL + C_SLEEP * 8) as u32);
-        }
-    }
 }

@@ -8,11 +8,11 @@ use crate::tick::Tick;
 
 #[inline(always)]
 fn deadline(timer: u32) -> u32 {
-    TIMERS + timer * TIMER_BYTES
+    TIMERS + timer * TIMER_BYTES + TIMER_DEADLINE
 }
 #[inline(always)]
 fn event_of(timer: u32) -> u32 {
-    TIMERS + timer * TIMER_BYTES + 8
+    TIMERS + timer * TIMER_BYTES + TIMER_EVENT
 }
 
 /// Timers that are due put their events behind those of the tick; how many.

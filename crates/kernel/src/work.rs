@@ -48,7 +48,7 @@ fn round(tick: &Tick<'_>, queue: &mut Queue) {
     let team = tick.team;
     let head = queue.head;
     let waiting = queue.tail.wrapping_sub(head).min(WORK_ITEMS);
-    let words = |i: u32| object_words(load(item(head.wrapping_add(i))));
+    let words = |i: u32| object_words(load(item(head.wrapping_add(i)) + WORK_KEY));
     team.scan(waiting, words, |i, before| store(X_RANK + i * 4, before));
     // As many as are not too much together, and one anyway.
     let fits = |i: u32| i == 0 || load(X_RANK + i * 4) + words(i) <= WORK_WORDS;
@@ -59,25 +59,26 @@ fn round(tick: &Tick<'_>, queue: &mut Queue) {
         let i = find_share(X_RANK, items, word);
         let at = item(head.wrapping_add(i));
         let place = word - load(X_RANK + i * 4);
-        let object = OBJECTS + load(at) * OBJECT_BYTES;
-        add(load(object) + place * 4, mix(load(at + 4) ^ load(at + 8).rotate_left(16) ^ place));
+        let object = OBJECTS + load(at + WORK_KEY) * OBJECT_BYTES;
+        let number = mix(load(at + WORK_SEED) ^ load(at + WORK_ROUNDS).rotate_left(16) ^ place);
+        add(load(object + OBJECT_ADDRESS) + place * 4, number);
     });
     // Those with rounds to go get in line again.
-    let goes_on = |i: u32| load(item(head.wrapping_add(i)) + 8) > 1 && words(i) != 0;
+    let goes_on = |i: u32| load(item(head.wrapping_add(i)) + WORK_ROUNDS) > 1 && words(i) != 0;
     let tail = queue.tail;
     let kept = team.compact(items, goes_on, |i, rank| store(X_LIST + rank * 4, i));
     team.for_each(kept, |rank| {
         let from = item(head.wrapping_add(load(X_LIST + rank * 4)));
         // First beside the queue: it may be full, and this its own place.
-        store(X_FREE + rank * 4, load(from));
-        store(X_WANT + rank * 4, load(from + 4));
-        store(X_GOT + rank * 4, load(from + 8) - 1);
+        store(X_FREE + rank * 4, load(from + WORK_KEY));
+        store(X_WANT + rank * 4, load(from + WORK_SEED));
+        store(X_GOT + rank * 4, load(from + WORK_ROUNDS) - 1);
     });
     team.for_each(kept, |rank| {
         let to = item(tail.wrapping_add(rank));
-        store(to, load(X_FREE + rank * 4));
-        store(to + 4, load(X_WANT + rank * 4));
-        store(to + 8, load(X_GOT + rank * 4));
+        store(to + WORK_KEY, load(X_FREE + rank * 4));
+        store(to + WORK_SEED, load(X_WANT + rank * 4));
+        store(to + WORK_ROUNDS, load(X_GOT + rank * 4));
     });
     if team.leads() {
         bump64(H_WORKED, all as u64);
@@ -105,9 +106,9 @@ fn spawn(tick: &Tick<'_>, queue: &mut Queue) {
         }
         let to = item(tail.wrapping_add(rank));
         // An object that cannot be is one without words.
-        store(to, event.key.min(OBJECTS_MAX));
-        store(to + 4, event.a);
-        store(to + 8, event.b);
+        store(to + WORK_KEY, event.key.min(OBJECTS_MAX));
+        store(to + WORK_SEED, event.a);
+        store(to + WORK_ROUNDS, event.b);
     });
     if team.leads() {
         store(H_REFUSED, load(H_REFUSED) + wanted.saturating_sub(room));
@@ -118,10 +119,10 @@ fn spawn(tick: &Tick<'_>, queue: &mut Queue) {
 /// Words of an object, none if there is no such object.
 #[inline(always)]
 fn object_words(key: u32) -> u32 {
-    if key >= OBJECTS_MAX || load(OBJECTS + key * OBJECT_BYTES) == 0 {
+    if key >= OBJECTS_MAX || load(OBJECTS + key * OBJECT_BYTES + OBJECT_ADDRESS) == 0 {
         return 0;
     }
-    load(OBJECTS + key * OBJECT_BYTES + 4) / 4
+    load(OBJECTS + key * OBJECT_BYTES + OBJECT_SIZE) / 4
 }
 
 /// A number from a number: the last steps of MurmurHash3.

@@ -2,9 +2,10 @@
 
 mod support;
 
+use fastrand::Rng;
 use gpu_run_kernel::event::{self, *};
 use gpu_run_kernel::layout::*;
-use support::{Random, Twin, read_ring};
+use support::{Twin, read_ring, size};
 
 fn object(kind: u16, key: u32, a: u32, b: u32) -> Event {
     Event { kind, flags: ANSWER, key, a, b, id: key ^ 0xABCD_0000, wait: 0 }
@@ -86,19 +87,19 @@ fn marks_keep_events_for_their_tick() {
 }
 
 /// Some of everything, for 12 ticks.
-fn script(random: &mut Random) -> Vec<Event> {
+fn script(random: &mut Rng) -> Vec<Event> {
     let mut events = Vec::new();
     for tick in 0..12 {
         events.push(Event { kind: MARK, a: tick, ..Event::default() });
-        for _ in 0..random.below(60) {
-            let key = random.below(24);
-            let wait = if random.below(8) == 0 { 1 + random.below(4) } else { 0 };
-            let flags = if random.below(20) == 0 { REPEAT } else { 0 };
-            let (kind, a, b) = match random.below(8) {
-                0..3 => (CREATE, random.size(6, 13), 0),
+        for _ in 0..random.u32(..60) {
+            let key = random.u32(..24);
+            let wait = if random.u32(..8) == 0 { 1 + random.u32(..4) } else { 0 };
+            let flags = if random.u32(..20) == 0 { REPEAT } else { 0 };
+            let (kind, a, b) = match random.u32(..8) {
+                0..3 => (CREATE, size(random, 6, 13), 0),
                 3..5 => (DESTROY, 0, 0),
-                5 => (WRITE, random.below(64) * 4, random.below(1 << 30)),
-                6 => (event::WORK, random.below(1000), 1 + random.below(3)),
+                5 => (WRITE, random.u32(..64) * 4, random.u32(..1 << 30)),
+                6 => (event::WORK, random.u32(..1000), 1 + random.u32(..3)),
                 _ => (READ, 0, 0),
             };
             events.push(Event { kind, flags, key, a, b, id: 0, wait });
@@ -109,7 +110,7 @@ fn script(random: &mut Random) -> Vec<Event> {
 
 #[test]
 fn state_is_the_same_whatever_the_team() {
-    let events = script(&mut Random(42));
+    let events = script(&mut Rng::with_seed(42));
     let states: Vec<Vec<u64>> = [(1, 32, 12), (1, 64, 12), (2, 32, 12), (1, 32, 1)]
         .into_iter()
         .map(|(workers, threads, ticks_a_launch)| {
@@ -131,15 +132,15 @@ fn state_is_the_same_whatever_the_team() {
 #[test]
 fn heap_gives_no_slot_twice_and_leaks_none() {
     let mut twin = Twin::boot();
-    let mut random = Random(7);
+    let mut random = Rng::with_seed(7);
     let mut sizes = std::collections::BTreeMap::new();
     for tick in 1..=10 {
         for _ in 0..100 {
-            let key = random.below(400);
+            let key = random.u32(..400);
             if sizes.remove(&key).is_some() {
                 twin.post(object(DESTROY, key, 0, 0));
             } else {
-                let size = random.size(5, 14);
+                let size = size(&mut random, 5, 14);
                 sizes.insert(key, size);
                 twin.post(object(CREATE, key, size, 0));
             }
@@ -180,7 +181,7 @@ fn a_storm_leaves_nothing_behind() {
         let twin = Twin::boot();
         twin.world.set_bus_word(PING_WORD, 60);
         twin.world.set_bus_word(PING_WORD + 8, 1);
-        twin.world.launch(groups, threads, || gpu_run_kernel::heap_storm());
+        twin.world.launch(groups, threads, || gpu_run_kernel::measure::heap_storm());
         let [wrong, taken, refused, left] = [0, 8, 16, 24].map(|word| twin.world.bus_word(PONG_WORD + word));
         let pages: Vec<(u32, u32)> = (0..PAGES)
             .map(|page| (twin.word(PAGE_TABLE + page * PAGE_ENTRY), twin.word(PAGE_TABLE + page * PAGE_ENTRY + 4)))

@@ -113,9 +113,9 @@ fn gang_options(groups: u32, threads: u32) -> GangOptions {
     }
 }
 
-/// The PTX of the kernel, for so many workgroups of so many threads.
-pub fn kernel_ptx(groups: u32, threads: u32) -> Result<String> {
-    Ok(gang_options(groups, threads).ptx(crate::KERNEL)?)
+/// The PTX of a kernel, for so many workgroups of so many threads.
+pub fn kernel_ptx(kernel: &[u8], groups: u32, threads: u32) -> Result<String> {
+    Ok(gang_options(groups, threads).ptx(kernel)?)
 }
 
 /// Threads of a workgroup.

@@ -15,7 +15,7 @@ use crate::boot::{NAME, read_state};
 use crate::error::{Error, Result};
 use crate::image::Image;
 use crate::layout::*;
-use crate::machine::{Machine, Wish, gone, lock};
+use crate::machine::{Machine, Wish, gone};
 use crate::service::{LEAVE, Service};
 use crate::status::status;
 use gpu_run_compiler::Compiler;
@@ -66,19 +66,19 @@ impl Machine {
 
     pub(crate) fn load_as(&self, compiler: &Compiler, image: &Image, record: bool) -> Result<Loaded> {
         let inner = self.inner();
-        let _one_at_a_time = lock(&inner.loading);
+        let _one_at_a_time = inner.loading.lock();
         let began = Instant::now();
         let (wasm, options) = (image.wasm().clone(), &inner.settings.gang);
-        let mut spare = lock(&inner.spare).take();
+        let mut spare = inner.spare.lock().take();
         let prepared = Successor::prepare(compiler, &inner.seat, wasm, options, NAME, CARRIED, &mut spare);
         if spare.is_some() {
-            *lock(&inner.spare) = spare;
+            *inner.spare.lock() = spare;
         }
         let (successor, restarts) = (prepared?, inner.restarts.load(Ordering::Relaxed));
         let preparation = began.elapsed();
         let (answer, answered) = sync_channel(1);
         let change = Change { successor, image: image.clone(), record, answer };
-        lock(&inner.wishes).push(Wish::Load(Box::new(change)));
+        inner.wishes.lock().push(Wish::Load(Box::new(change)));
         self.wake();
         let (launch, tick) = answered.recv().unwrap_or_else(|_| Err(gone()))?;
         self.await_sign(launch, restarts)?;
@@ -159,13 +159,13 @@ impl Service {
         self.inner.control(C_FRESH, first);
         if let (Err(error), true) = (self.keep_launched(), self.launches.is_empty()) {
             // As it was: nothing of the image has changed.
-            *lock(&self.inner.spare) = Some(std::mem::replace(&mut self.gang, before));
+            *self.inner.spare.lock() = Some(std::mem::replace(&mut self.gang, before));
             told(Err(error));
             return self.keep_launched();
         }
         self.beat.1 = Instant::now();
         let kept = read_state(&before)?;
-        *lock(&self.inner.spare) = Some(before);
+        *self.inner.spare.lock() = Some(before);
         self.keep(Arc::new(kept));
         if let (Some(recorder), true) = (&mut self.recorder, record) {
             recorder.code(tick, &image)?;
@@ -177,9 +177,9 @@ impl Service {
 
     /// Code that failed twice before it came to a checkpoint is replaced by what ran before.
     pub(crate) fn take_back(&mut self) -> Result<()> {
-        let spare = lock(&self.inner.spare).take();
+        let spare = self.inner.spare.lock().take();
         let (Some(image), Some(gang)) = (self.before.take(), spare) else { return Ok(()) };
-        *lock(&self.inner.spare) = Some(std::mem::replace(&mut self.gang, gang));
+        *self.inner.spare.lock() = Some(std::mem::replace(&mut self.gang, gang));
         let tick = self.last.tick();
         if let Some(recorder) = &mut self.recorder {
             recorder.code(tick, &image)?;

@@ -41,6 +41,11 @@ impl Image {
         Self::unchecked(crate::KERNEL.to_vec())
     }
 
+    /// The one that measurements beside a machine take their entries from.
+    pub fn measuring() -> Self {
+        Self::unchecked(crate::KERNEL_MEASURE.to_vec())
+    }
+
     pub fn read(path: &Path) -> Result<Self> {
         Self::named(&path.display().to_string(), std::fs::read(path).at(path)?)
     }
@@ -194,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_kernels_in_the_tree_are_images() {
-        for wasm in [crate::KERNEL, crate::KERNEL_DEBUG] {
+        for wasm in [crate::KERNEL, crate::KERNEL_DEBUG, crate::KERNEL_MEASURE] {
             Image::named("kernel.wasm", wasm.to_vec()).unwrap();
         }
     }

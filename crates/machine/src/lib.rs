@@ -49,6 +49,10 @@ pub use measure::{
 pub use status::{Phase, State};
 pub use strategy::Strategy;
 
-/// The kernel, as it is kept in the repository: what runs, and the same with messages for tests.
+/// The kernel, as it is kept in the repository: what runs.
 pub const KERNEL: &[u8] = include_bytes!("../kernel.wasm");
+/// The same with entries for measurements ([`bare_round_trips`], [`heap_storm`]).
+pub const KERNEL_MEASURE: &[u8] = include_bytes!("../kernel-measure.wasm");
+/// For tests: the same with messages from the device, and with faults.
+#[cfg(any(test, feature = "faults"))]
 pub const KERNEL_DEBUG: &[u8] = include_bytes!("../kernel-debug.wasm");

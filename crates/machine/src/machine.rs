@@ -14,11 +14,12 @@ use crate::status::{self, Lanes, State};
 use gpu_run_compiler::Compiler;
 use gpu_run_device::Shared;
 use gpu_run_gang::{Gang, Seat};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -104,10 +105,6 @@ pub(crate) struct Outbox {
     messages: Vec<String>,
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
-}
-
 impl Inbox {
     pub(crate) fn waiting(&self, bus: &Shared) -> u32 {
         self.head.wrapping_sub(bus.load_u64(IN_TAKEN as u64) as u32)
@@ -165,15 +162,15 @@ impl Inner {
     }
 
     pub(crate) fn image(&self) -> Image {
-        lock(&self.image).clone()
+        self.image.lock().clone()
     }
 
     /// Other code runs; what the one before said is put into words while they are known. Gives that one.
     pub(crate) fn set_image(&self, image: Image) -> Image {
-        let mut outbox = lock(&self.outbox);
+        let mut outbox = self.outbox.lock();
         let messages = self.read_messages(&mut outbox);
         outbox.messages.extend(messages);
-        std::mem::replace(&mut *lock(&self.image), image)
+        std::mem::replace(&mut *self.image.lock(), image)
     }
 
     fn read_messages(&self, outbox: &mut Outbox) -> Vec<String> {
@@ -189,14 +186,14 @@ impl Inner {
 
     pub(crate) fn notice(&self, text: String) {
         tracing::warn!("{text}");
-        lock(&self.notices).push(text);
+        self.notices.lock().push(text);
     }
 
     pub(crate) fn state(&self) -> State {
-        let mut lanes = lock(&self.lanes);
+        let mut lanes = self.lanes.lock();
         lanes.look(&self.bus);
         State {
-            waiting: lock(&self.inbox).waiting(&self.bus),
+            waiting: self.inbox.lock().waiting(&self.bus),
             launches: gpu_run_device::launches() - self.launches.load(Ordering::Relaxed),
             waits: gpu_run_device::waits() - self.waits.load(Ordering::Relaxed),
             copies: gpu_run_device::copies() - self.copies.load(Ordering::Relaxed),
@@ -224,7 +221,7 @@ impl Machine {
             return Err(Error::Usage("a mark is no event".to_owned()));
         }
         let bus = &self.inner.bus;
-        let mut inbox = lock(&self.inner.inbox);
+        let mut inbox = self.inner.inbox.lock();
         if inbox.feeding || inbox.room(bus) == 0 {
             return Err(Error::Full { waiting: inbox.waiting(bus) });
         }
@@ -235,7 +232,7 @@ impl Machine {
     /// What has come back since it was last asked for: answers to pings, then answers of ticks, each in order.
     pub fn take_events(&self) -> Vec<Event> {
         let bus = &self.inner.bus;
-        let mut outbox = lock(&self.inner.outbox);
+        let mut outbox = self.inner.outbox.lock();
         let Outbox { out, pong, .. } = &mut *outbox;
         let mut events = Vec::new();
         for (ring, taken, word) in [(PONG, pong, C_PONG_TAKEN), (OUT, out, C_OUT_TAKEN)] {
@@ -253,7 +250,7 @@ impl Machine {
 
     /// Messages of a debug kernel, with the thread each is from: `[0:17] no room for 3`.
     pub fn debug_messages(&self) -> Vec<String> {
-        let mut outbox = lock(&self.inner.outbox);
+        let mut outbox = self.inner.outbox.lock();
         let mut messages = std::mem::take(&mut outbox.messages);
         messages.extend(self.inner.read_messages(&mut outbox));
         messages
@@ -271,7 +268,7 @@ impl Machine {
 
     /// What a person should know since this was last asked: restarts, phases that do not get on.
     pub fn notices(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.inner.notices))
+        std::mem::take(&mut *self.inner.notices.lock())
     }
 
     /// Whether it is up: not when it has failed.
@@ -288,13 +285,13 @@ impl Machine {
 
     /// Lets a machine go that was held.
     pub fn go(&self) {
-        lock(&self.inner.wishes).push(Wish::Limit(u64::MAX));
+        self.inner.wishes.lock().push(Wish::Limit(u64::MAX));
     }
 
     /// The machine as it is between two ticks.
     pub fn snapshot(&self) -> Result<Arc<Checkpoint>> {
         let (answer, answered) = sync_channel(1);
-        lock(&self.inner.wishes).push(Wish::Checkpoint(answer));
+        self.inner.wishes.lock().push(Wish::Checkpoint(answer));
         answered.recv().unwrap_or_else(|_| Err(gone()))
     }
 
@@ -326,7 +323,7 @@ impl Machine {
             feed.more = index + 1 < stretches.len();
             (feed.then_free, feed.recorded) = (then_free && !feed.more, recorded);
             let (answer, answered) = sync_channel(1);
-            lock(&self.inner.wishes).push(Wish::Feed(feed, answer));
+            self.inner.wishes.lock().push(Wish::Feed(feed, answer));
             answered.recv().unwrap_or_else(|_| Err(gone()))?;
         }
         if then_free && own != self.image() {
@@ -337,7 +334,7 @@ impl Machine {
 
     /// Lets a held machine do ticks up to this one, and waits for it.
     pub fn run_to(&self, tick: u64, patience: Duration) -> Result<()> {
-        lock(&self.inner.wishes).push(Wish::Limit(tick));
+        self.inner.wishes.lock().push(Wish::Limit(tick));
         let since = Instant::now();
         while self.state().tick < tick {
             if !self.is_up() {
@@ -351,8 +348,8 @@ impl Machine {
         Ok(())
     }
 
-    /// For tests: no heartbeat reaches the host any more, until the machine is started again.
-    #[doc(hidden)]
+    /// No heartbeat reaches the host any more, until the machine is started again. It has to run a kernel that was built with `faults`.
+    #[cfg(feature = "faults")]
     pub fn mute(&self) {
         self.inner.control(C_MUTE, 1);
     }

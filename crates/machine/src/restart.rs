@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::feed::Feed;
 use crate::layout::*;
-use crate::machine::{Inbox, Outbox, lock};
+use crate::machine::{Inbox, Outbox};
 use crate::service::{LEAVE, Service};
 use crate::status::stuck;
 use std::sync::atomic::Ordering;
@@ -65,15 +65,15 @@ impl Service {
         self.gang.recover()?;
         self.gang.write(STATE as u64, self.last.state())?;
         self.gang.write(STATE_END as u64, &vec![0; (MEMORY_BYTES - STATE_END) as usize])?;
-        lock(&self.inner.lanes).forget_seen();
-        *lock(&self.inner.outbox) = Outbox::default();
+        self.inner.lanes.lock().forget_seen();
+        *self.inner.outbox.lock() = Outbox::default();
         (self.ledger, self.ended) = (0, 0);
         self.unused.clear();
 
         let since = std::mem::take(&mut self.since);
         self.since_events = 0;
         let end = since.back().map_or(tick, |(taken, _)| taken + 1);
-        let mut inbox = lock(&self.inner.inbox);
+        let mut inbox = self.inner.inbox.lock();
         let untaken = std::mem::take(&mut inbox.pending);
         *inbox = Inbox { feeding: true, ..Inbox::default() };
         drop(inbox);

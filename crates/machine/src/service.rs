@@ -10,7 +10,7 @@ use crate::feed::Feed;
 use crate::image::Image;
 use crate::layout::*;
 use crate::log::Recorder;
-use crate::machine::{Ended, Inner, Wish, lock};
+use crate::machine::{Ended, Inner, Wish};
 use crate::ring::Ring;
 use crate::status::{status, stuck};
 use crate::strategy::Strategy;
@@ -188,12 +188,12 @@ impl Service {
     }
 
     fn hear_wishes(&mut self) -> Result<()> {
-        let wishes = std::mem::take(&mut *lock(&self.inner.wishes));
+        let wishes = std::mem::take(&mut *self.inner.wishes.lock());
         for wish in wishes {
             match wish {
                 Wish::Limit(limit) => self.set_limit(limit),
                 Wish::Feed(feed, answer) => {
-                    lock(&self.inner.inbox).feeding = true;
+                    self.inner.inbox.lock().feeding = true;
                     self.feed = Some((feed, Some(answer)));
                 }
                 Wish::Checkpoint(answer) => self.ask_to_hold(Some(answer), false),
@@ -217,7 +217,7 @@ impl Service {
             self.ledger = self.ledger.wrapping_add(1);
             let tick = took.a as u64 | (took.b as u64) << 32;
             let events: Vec<(Event, bool)> = {
-                let mut inbox = lock(&self.inner.inbox);
+                let mut inbox = self.inner.inbox.lock();
                 let count = (took.key as usize).min(inbox.pending.len());
                 inbox.pending.drain(..count).collect()
             };
@@ -238,7 +238,7 @@ impl Service {
     fn step_feed(&mut self) {
         let Some((feed, _)) = &mut self.feed else { return };
         let bus = &self.inner.bus;
-        let mut inbox = lock(&self.inner.inbox);
+        let mut inbox = self.inner.inbox.lock();
         let recorded = feed.recorded;
         let limit = feed.step(inbox.room(bus), |event, is_event| inbox.put(bus, event, is_event && recorded));
         drop(inbox);
@@ -247,7 +247,7 @@ impl Service {
         self.set_limit(limit);
         if arrived && self.step_posted() {
             let answer = self.feed.take().and_then(|(_, answer)| answer);
-            lock(&self.inner.inbox).feeding = more;
+            self.inner.inbox.lock().feeding = more;
             if then_free {
                 self.set_limit(u64::MAX);
             }
@@ -260,7 +260,7 @@ impl Service {
     /// What was posted and not taken before a restart; whether all of it is in the ring.
     fn step_posted(&mut self) -> bool {
         let Some((feed, _)) = &mut self.feed else { return true };
-        let mut inbox = lock(&self.inner.inbox);
+        let mut inbox = self.inner.inbox.lock();
         while inbox.room(&self.inner.bus) > 0 {
             let Some((event, recorded)) = feed.then.pop_front() else { return true };
             inbox.put(&self.inner.bus, &event, recorded);
@@ -363,7 +363,7 @@ impl Service {
             self.said_lost = true;
             self.inner.notice(format!("answers are lost: {OUT_CAPACITY} wait, and nobody takes them"));
         }
-        lock(&self.inner.lanes).look(&self.inner.bus);
+        self.inner.lanes.lock().look(&self.inner.bus);
         Ok(())
     }
 

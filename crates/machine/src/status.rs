@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct State {
     /// Ticks done.
     pub tick: u64,
-    /// Events that had their effect, and those that could not.
+    /// Events that ticks took, fired timers among them, and those of them that an object, the timers or the work queue refused.
     pub events: u64,
     pub refused: u64,
     pub heap_bytes: u64,

@@ -4,7 +4,7 @@
 mod support;
 
 use gpu_run_machine::event::{self, Event};
-use gpu_run_machine::{Error, Image, KERNEL, Loaded, Log, Machine, Options, Recorder, Strategy};
+use gpu_run_machine::{Error, Image, KERNEL, KERNEL_DEBUG, Loaded, Log, Machine, Options, Recorder, Strategy};
 use std::time::Duration;
 use support::*;
 
@@ -13,7 +13,11 @@ const MIXES: [u8; 6] = [0x41, 0xeb, 0x94, 0xaf, 0xaf, 0x78];
 
 /// The kernel with another number in its place, of the same length: objects that are worked on come to something else.
 fn other_kernel() -> Image {
-    let mut wasm = KERNEL.to_vec();
+    other(KERNEL)
+}
+
+fn other(kernel: &[u8]) -> Image {
+    let mut wasm = kernel.to_vec();
     let places: Vec<usize> = (0..wasm.len() - MIXES.len()).filter(|at| wasm[*at..].starts_with(&MIXES)).collect();
     assert!(!places.is_empty(), "the kernel has no such number any more");
     for at in places {
@@ -155,14 +159,15 @@ fn a_restart_goes_on_with_the_code_that_was_loaded_last() {
     let machine = boot(Options { record: Some(Recorder::create(&path, 0).unwrap()), rate: 200, ..quick() });
     post_load(&machine, 1, 200);
     wait_for(&machine, "all events", |machine| machine.state().waiting == 0);
-    load(&machine, &other_kernel());
+    let other = other(KERNEL_DEBUG);
+    load(&machine, &other);
     post_load(&machine, 2, 200);
     wait_for(&machine, "all events", |machine| machine.state().waiting == 0);
     machine.mute();
     wait_for(&machine, "a restart", |machine| machine.state().restarts == 1);
     post_load(&machine, 3, 200);
     wait_for(&machine, "all events", |machine| machine.state().waiting == 0 && machine.state().events >= 600);
-    assert_eq!(machine.image(), other_kernel());
+    assert_eq!(machine.image(), other);
     let ended = end(machine);
     assert_eq!(replayed(&Log::read(&path).unwrap(), quick()), ended.hash);
 }

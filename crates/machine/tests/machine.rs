@@ -6,6 +6,7 @@ mod support;
 use gpu_run_machine::event::{self, Event};
 use gpu_run_machine::{Checkpoint, Error, GridSize, Load, Log, Machine, Options, Recorder, Start, Strategy};
 use std::sync::Arc;
+use std::time::Duration;
 use support::*;
 
 fn object(kind: u16, key: u32, a: u32, b: u32, id: u32) -> Event {
@@ -115,7 +116,7 @@ fn a_silent_machine_is_noticed_and_goes_on_as_if_nothing_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let record = Some(Recorder::create(&path, 0).unwrap());
-    let machine = boot(Options { record, rate: 200, ..quick() });
+    let machine = boot(Options { record, rate: 200, kernel: debug_kernel(), ..quick() });
     post_load(&machine, 1, 300);
     machine.snapshot().unwrap();
     post_load(&machine, 2, 300);
@@ -140,7 +141,7 @@ fn a_silent_machine_is_noticed_and_goes_on_as_if_nothing_was() {
 
 #[test]
 fn a_phase_that_does_not_get_on_is_named() {
-    let machine = boot(Options { rate: 200, ..quick() });
+    let machine = boot(Options { rate: 200, kernel: debug_kernel(), ..quick() });
     post(&machine, Event { kind: event::STALL, a: 1800, ..Event::default() });
     let mut notices = Vec::new();
     wait_for(&machine, "a notice", |machine| {
@@ -149,6 +150,17 @@ fn a_phase_that_does_not_get_on_is_named() {
     });
     assert!(notices[0].contains("`objects`"), "{notices:?}");
     wait_for(&machine, "its end", |machine| machine.state().stuck.is_none());
+    assert_eq!(machine.state().restarts, 0);
+    end(machine);
+}
+
+#[test]
+fn what_users_boot_can_be_neither_stalled_nor_muted() {
+    let machine = boot(Options { rate: 200, ..quick() });
+    assert_eq!(ask(&machine, Event { kind: event::STALL, a: 1800, id: 1, ..Event::default() }).a, event::UNKNOWN);
+    machine.mute();
+    let clock = machine.state().clock;
+    wait_for(&machine, "a heartbeat long after", |machine| machine.state().clock > clock + Duration::from_secs(3));
     assert_eq!(machine.state().restarts, 0);
     end(machine);
 }

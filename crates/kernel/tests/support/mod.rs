@@ -1,5 +1,6 @@
 //! A machine on the host's own threads, talked to as the host talks to a device.
 
+use fastrand::Rng;
 use gpu_run_kernel::event::Event;
 use gpu_run_kernel::layout::*;
 use gpu_run_kernel::tagged::{are_tagged, lap_tag};
@@ -63,18 +64,8 @@ pub fn read_ring(world: &World, ring: u32, capacity: u32, from: &mut u32) -> Vec
     }
 }
 
-/// Numbers that look random.
-pub struct Random(pub u32);
-
-impl Random {
-    pub fn below(&mut self, limit: u32) -> u32 {
-        self.0 = gpu_run_kernel::work::mix(self.0.wrapping_add(0x9E37_79B9));
-        self.0 % limit
-    }
-
-    /// Up to a power of two, small ones as often as large ones.
-    pub fn size(&mut self, least: u32, more: u32) -> u32 {
-        let limit = 1 << (least + self.below(more));
-        1 + self.below(limit)
-    }
+/// A size up to a power of two, small ones as often as large ones.
+pub fn size(random: &mut Rng, least: u32, more: u32) -> u32 {
+    let limit = 1 << (least + random.u32(..more));
+    1 + random.u32(..limit)
 }

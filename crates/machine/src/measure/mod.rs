@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Times of one word there and one word back, between one thread of the host and one of the device.
 pub fn bare_round_trips(compiler: &Compiler, device: &Arc<dyn Device>, count: u64) -> Result<Vec<Duration>> {
-    let mut gang = gang(compiler, device, &Image::built_in(), 1, 32)?;
+    let mut gang = gang(compiler, device, &Image::measuring(), 1, 32)?;
     let bus = gang.bus().clone();
     bus.store_u64((CONTROL + C_SLEEP * 8) as u64, idle_sleep(&**device, None) as u64);
     let running = gang.launch("ping_pong")?;
@@ -74,7 +74,7 @@ pub fn heap_storm(
     seed: u32,
 ) -> Result<Storm> {
     let threads = threads(&**device, asked);
-    let mut gang = gang(compiler, device, &Image::built_in(), 1, threads)?;
+    let mut gang = gang(compiler, device, &Image::measuring(), 1, threads)?;
     let bus = gang.bus().clone();
     bus.store_u64(PING_WORD as u64, rounds as u64);
     bus.store_u64(PING_WORD as u64 + 8, seed as u64);

@@ -37,7 +37,7 @@ pub(crate) fn boot(options: Options) -> Machine {
     Machine::boot(compiler(), &device(), Start::Empty, options).unwrap()
 }
 
-/// The kernel that sends messages; what it does to the state is the same.
+/// The kernel that sends messages and can be stalled and muted; what it does to the state is the same.
 pub(crate) fn debug_kernel() -> Image {
     Image::named("kernel-debug.wasm", KERNEL_DEBUG.to_vec()).unwrap()
 }

@@ -1,6 +1,7 @@
-//! A storm of allocations and frees, for tests and measurements: every thread allocates, writes, checks and frees at random.
+//! A storm of allocations and frees: every thread allocates, writes, checks and frees at random.
 //!
-//! What to do is in the bus's ping words: rounds, and a seed. What was found goes to the pong word: how often a block did not hold what its owner wrote.
+//! What to do is in the bus's ping words: rounds, and a seed. What was found goes to the pong words: how often a block did not hold what its owner wrote, allocations served and refused, and the
+//! sum of what pages hold when all is freed.
 
 use crate::gpu::*;
 use crate::heap;
@@ -52,7 +53,7 @@ pub fn storm() {
     report(PONG_WORD, &team, wrong);
     report(PONG_WORD + 8, &team, taken);
     report(PONG_WORD + 16, &team, refused);
-    let left = team.reduce_over(PAGES, |page| load(PAGE_TABLE + page * PAGE_ENTRY), u32::wrapping_add);
+    let left = team.reduce_over(PAGES, |page| load(PAGE_TABLE + page * PAGE_ENTRY + PAGE_HOLDS), u32::wrapping_add);
     report(PONG_WORD + 24, &team, if team.leads() { left } else { 0 });
 }
 

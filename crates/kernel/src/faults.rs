@@ -1,0 +1,24 @@
+//! What tests do to a machine; only a kernel that was built with `faults` can be stalled or muted ([`C_MUTE`](crate::layout::C_MUTE)).
+
+use crate::event;
+use crate::gpu::*;
+use crate::input::get;
+use crate::tick::Tick;
+
+/// Does nothing for as long as the longest of the tick's stalls asks.
+pub fn stall(tick: &Tick<'_>) {
+    let milliseconds = tick.team.reduce_over(tick.events, stalls, u32::max);
+    if milliseconds == 0 {
+        return;
+    }
+    let until = clock() + milliseconds as u64 * 1_000_000;
+    while clock() < until {
+        sleep(1000);
+    }
+}
+
+#[inline(always)]
+fn stalls(i: u32) -> u32 {
+    let event = get(i);
+    if event.kind == event::STALL && event.wait == 0 { event.a } else { 0 }
+}
