@@ -19,6 +19,7 @@ mod input;
 mod invoke;
 mod machine;
 mod map;
+mod program_cache;
 mod report;
 mod run;
 mod source;
@@ -70,7 +71,7 @@ fn dispatch(cli: Cli) -> Result<u8> {
             map::map(&args)
         }
         Some(Command::Tune(args)) => {
-            let args: map::MapArgs = args.into();
+            let args: args::MapArgs = args.into();
             start_tracing(args.launch.codegen.verbose);
             map::tune(&args)
         }

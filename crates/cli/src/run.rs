@@ -1,10 +1,10 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
 use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat};
-use crate::cache;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
+use crate::program_cache;
 use crate::report::{Stats, Tally};
 use crate::source::{self, Source};
 use crate::surface::Surface;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let device = devices::open(args.launch.device)?;
     let options =
         options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);
-    let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
+    let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
@@ -92,7 +92,7 @@ pub(crate) fn load(
     let name = &source.name;
     let _progress = Progress::start(format!("compiling {name}"));
     let failed = |error| Failure::compiler(name, error);
-    let entry = cache::entry_name(name, options);
+    let entry = program_cache::entry_name(name, options);
     let request = compiler.request(device, source.wasm.clone(), options, &entry).map_err(failed)?;
     let (program, report) = compiler.load(&request).map_err(failed)?;
     let at_hand =
@@ -124,8 +124,14 @@ impl Loaded {
 
     /// Keeps what was found out about its builds, for the next time.
     pub(crate) fn remember(&self, source: &Source, tuning: &Tuning) {
-        let kept =
-            remember(&self.compiler, &*self.device, &source.wasm, &self.options, &cache::label(&source.name), tuning);
+        let kept = remember(
+            &self.compiler,
+            &*self.device,
+            &source.wasm,
+            &self.options,
+            &program_cache::label(&source.name),
+            tuning,
+        );
         tracing::info!(?kept, best = ?tuning.best(), "tuned by the way");
     }
 

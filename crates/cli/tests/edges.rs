@@ -94,6 +94,46 @@ fn only_the_device_crate_lifts_the_lint_against_unsafe() {
     }
 }
 
+/// Which parts of the command line name which others: a part is a file or a folder of `src`.
+fn parts_of_cli() -> BTreeMap<String, BTreeSet<String>> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    let mut parts = BTreeMap::<String, BTreeSet<String>>::new();
+    for file in files {
+        let path = file.strip_prefix(&source).expect("it is below").with_extension("");
+        let part = path.iter().next().expect("a name").to_string_lossy().into_owned();
+        let text = fs::read_to_string(&file).expect("a source");
+        let named = text.split("crate::").skip(1).flat_map(|rest| {
+            let list = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(list, _)| list);
+            let is_name = |c: char| c.is_alphanumeric() || c == '_';
+            let first = |item: &str| item.trim().split(|c| !is_name(c)).next().unwrap_or_default().to_owned();
+            list.unwrap_or(rest.split(';').next().unwrap_or_default()).split(',').map(first).collect::<Vec<_>>()
+        });
+        parts.entry(part).or_default().extend(named);
+    }
+    let known: BTreeSet<_> = parts.keys().cloned().collect();
+    parts.remove("main");
+    for (part, named) in &mut parts {
+        named.retain(|other| known.contains(other) && other != part);
+    }
+    parts
+}
+
+#[test]
+fn no_files_of_the_command_line_name_each_other_in_a_circle() {
+    let mut parts = parts_of_cli();
+    assert!(parts.len() > 10 && parts.values().any(|named| named.contains("args")), "{parts:?}");
+    // Whoever names nobody that is left can be in no circle.
+    while let Some(free) = parts.iter().find(|(_, named)| named.is_empty()).map(|(part, _)| part.clone()) {
+        parts.remove(&free);
+        for named in parts.values_mut() {
+            named.remove(&free);
+        }
+    }
+    assert!(parts.is_empty(), "a circle: {parts:?}");
+}
+
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();

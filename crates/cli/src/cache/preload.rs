@@ -2,10 +2,10 @@
 //!
 //! For each program, what its runs will ask for: `gpu-run FILE` and, where that is another build, `gpu-run map FILE`.
 
-use super::{PreloadArgs, entry_name, label};
-use crate::args::{ChecksChoice, CodegenArgs};
+use crate::args::{ChecksChoice, CodegenArgs, PreloadArgs};
 use crate::devices;
 use crate::map::GPU_BATCH;
+use crate::program_cache::{entry_name, label};
 use crate::run::{self, is_gpu};
 use crate::source;
 use crate::surface::Surface;

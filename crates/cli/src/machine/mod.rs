@@ -1,17 +1,15 @@
 //! `gpu-run boot`: brings the resident machine up, gives it something to do, and says what became of it.
 
-mod args;
 pub(crate) mod bench;
 mod published;
 mod reload;
 mod top;
 
-pub(crate) use args::{BootArgs, TopArgs};
 pub(crate) use top::top;
 
-use crate::args::StatsFormat;
+use crate::args::{BootArgs, StatsFormat};
 use crate::run::is_gpu;
-use crate::{cache, devices};
+use crate::{devices, program_cache};
 use anyhow::{Result, bail};
 use gpu_run_compiler::Compiler;
 use gpu_run_console::failure::Failure;
@@ -37,7 +35,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
     let device = devices::open(args.device)?;
-    let compiler = Compiler::new(cache::open(&args.cache)?);
+    let compiler = Compiler::new(program_cache::open(&args.cache)?);
     let start = start(args)?;
     let tick = match &start {
         Start::Checkpoint(checkpoint) => checkpoint.tick(),

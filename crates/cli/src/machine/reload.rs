@@ -1,6 +1,7 @@
 //! New code for the machine that is up: when it is asked for, it is read, compiled and loaded, beside all else.
 
-use super::{BootArgs, failure, milliseconds, tell};
+use super::{failure, milliseconds, tell};
+use crate::args::BootArgs;
 use anyhow::Result;
 use gpu_run_compiler::Compiler;
 use gpu_run_machine::{Image, Machine};

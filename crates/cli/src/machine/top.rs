@@ -1,7 +1,7 @@
 //! `gpu-run top`: a machine that another process has booted, as it is now.
 
-use super::args::TopArgs;
 use super::published::{Published, find};
+use crate::args::TopArgs;
 use anyhow::Result;
 use gpu_run_compiler::printable;
 use gpu_run_console::failure::Failure;

@@ -3,20 +3,19 @@
 //! The map itself is the crate `gpu-run-map`; here arguments become its options, and what it says is printed. A signal waits for the
 //! writer to be between two batches, and ends the process there.
 
-mod args;
 mod failure;
 mod printer;
 mod progress;
 mod tune;
 
-pub(crate) use args::{MapArgs, Split, TuneArgs};
 #[cfg(feature = "bench")]
 pub(crate) use tune::sample;
 pub(crate) use tune::tune;
 
-use crate::cache;
+use crate::args::MapArgs;
 use crate::devices;
 use crate::guest::{self, Guest};
+use crate::program_cache;
 use crate::report::Tally;
 use crate::run::Loaded;
 use crate::source::{self, Source};
@@ -59,7 +58,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let mut map = Map::open(input(args), output(args)?, options, (&source).into(), handed).map_err(told)?;
 
     let device = devices::open(args.launch.device)?;
-    let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
+    let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let (first, tuned) = match map.is_continued() {
         // Who goes on for another process has what that found out.
         true => (None, None),

@@ -1,10 +1,10 @@
 //! `gpu-run tune` and `map --tune`: which build of a program is the fastest on this device, for the user's own records.
 
-use super::args::MapArgs;
 use super::{CPU_BATCH, GPU_BATCH, failure, input, options};
 use crate::args::LayoutChoice;
-use crate::cache;
+use crate::args::MapArgs;
 use crate::devices;
+use crate::program_cache;
 use crate::report::describe_variant;
 use crate::run::{self, is_gpu};
 use crate::source::{self, Source};
@@ -153,7 +153,7 @@ fn try_all(
     let options = usual_options(args, &**device, instances);
     let all = variants(&**device, instances);
     // Of its own: what it has loaded goes with it, and leaves the device's memory to the run.
-    let compiler = Compiler::new(cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
+    let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     writeln!(out, "{} on {}, {} records", source.name, device.properties().name, jobs.len())?;
     let (mut tuning, mut fastest) = (Tuning::default(), 0.0);
     for (at, variant) in all.iter().enumerate() {
@@ -172,7 +172,7 @@ fn try_all(
         }
     }
     let Some(best) = tuning.best() else { return Ok(None) };
-    let kept = remember(&compiler, &**device, &source.wasm, &options, &cache::label(&source.name), &tuning)?;
+    let kept = remember(&compiler, &**device, &source.wasm, &options, &program_cache::label(&source.name), &tuning)?;
     let what = if kept { "gpu-run map takes it from now on" } else { "it is not kept: there is no cache" };
     writeln!(out, "fastest: {}; {what}", describe_variant(best))?;
     Ok(Some(best))

@@ -16,8 +16,9 @@ mod ticks;
 
 use super::failure;
 use crate::args::BenchArgs;
-use crate::cache::{self, CacheArgs};
+use crate::args::CacheArgs;
 use crate::devices;
+use crate::program_cache;
 use anyhow::{Context as _, Result, bail};
 use gpu_run_compiler::Compiler;
 use gpu_run_console::output::Standard;
@@ -57,7 +58,7 @@ impl Bench {
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
     let device = devices::open(args.launch.device)?;
-    let bench = Bench { device, compiler: Compiler::new(cache::open(&CacheArgs::default())?) };
+    let bench = Bench { device, compiler: Compiler::new(program_cache::open(&CacheArgs::default())?) };
     let mut sheet = Sheet::new(args.json.clone())?;
     sheet.put("device", json!(bench.device.properties().name))?;
     let mut failed = Vec::new();

@@ -1,6 +1,6 @@
 //! The options of `gpu-run map`.
 
-use crate::args::{BenchArgs, ChecksChoice, LaunchArgs};
+use super::common::{ChecksChoice, LaunchArgs};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use gpu_run_console::failure::Failure;
@@ -105,34 +105,34 @@ Exit codes: 0; 1 if nothing could be measured; 2 for a usage error.";
 #[command(override_usage = "gpu-run tune FILE [OPTIONS] [--] [ARGS]...", after_help = TUNE_HELP)]
 pub(crate) struct TuneArgs {
     /// A .wasm, .wat or .rs file, or a Cargo package's folder
-    file: PathBuf,
+    pub(super) file: PathBuf,
 
     /// The guest's arguments, the same for each record but for {}; after `--` if the first begins with a hyphen
     #[arg(value_name = "ARGS", trailing_var_arg = true)]
-    args: Vec<OsString>,
+    pub(super) args: Vec<OsString>,
 
     /// What to read: a file, a folder, or `-` for stdin
     #[arg(short, long, value_name = "PATH", default_value = "-")]
-    input: PathBuf,
+    pub(super) input: PathBuf,
 
     /// What a record is [default: files for a folder, else lines]
     #[arg(long, value_name = "HOW")]
-    split: Option<Split>,
+    pub(super) split: Option<Split>,
 
     /// Records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    batch: Option<u32>,
+    pub(super) batch: Option<u32>,
 
     /// Follows links in an input folder that lead out of it
     #[arg(long)]
-    follow_links: bool,
+    pub(super) follow_links: bool,
 
-    /// How accesses to memory are checked, where records lie interleaved
+    /// How accesses to memory are checked: `speculative` ones rerun a record with `exact` ones where they are not sure
     #[arg(long, value_name = "HOW", default_value = "speculative")]
-    checks: ChecksChoice,
+    pub(super) checks: ChecksChoice,
 
     #[command(flatten)]
-    launch: LaunchArgs,
+    pub(super) launch: LaunchArgs,
 }
 
 impl From<TuneArgs> for MapArgs {
@@ -141,23 +141,6 @@ impl From<TuneArgs> for MapArgs {
         let (output, fail_fast, resume, force) = (None, false, false, false);
         let tune = true;
         Self { file, args, input, split, output, batch, tune, fail_fast, resume, force, follow_links, checks, launch }
-    }
-}
-
-/// `gpu-run bench PROGRAM --input`: the same records.
-impl From<(&BenchArgs, &Path, &Path)> for MapArgs {
-    fn from((args, program, input): (&BenchArgs, &Path, &Path)) -> Self {
-        TuneArgs {
-            file: program.to_owned(),
-            args: args.args.clone(),
-            input: input.to_owned(),
-            split: args.split,
-            batch: args.batch,
-            follow_links: false,
-            checks: ChecksChoice::Speculative,
-            launch: args.launch.clone(),
-        }
-        .into()
     }
 }
 

@@ -1,7 +1,6 @@
 //! `gpu-run boot` and `gpu-run top`, as they are typed.
 
-use crate::args::{DeviceChoice, StatsFormat};
-use crate::cache::CacheArgs;
+use super::common::{CacheArgs, DeviceChoice, StatsFormat};
 use clap::Args;
 use gpu_run_console::units;
 use gpu_run_machine::{GridSize, Strategy};

@@ -1,0 +1,213 @@
+//! Options that several commands have.
+
+use clap::{Args, ValueEnum};
+use gpu_run_abi::Layout;
+use gpu_run_compiler::Build;
+use gpu_run_console::units;
+use gpu_run_wasi::Access;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What every command that runs guests takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LaunchArgs {
+    /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
+    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    pub(crate) dirs: Vec<Preopen>,
+
+    /// The same, to be read only: what would change anything there fails; repeatable [default: none]
+    #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", value_parser = Preopen::read_only)]
+    pub(crate) dirs_read_only: Vec<Preopen>,
+
+    /// Sets a variable in the guest's environment; without a value, passes ours on; repeatable [default: none]
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<Variable>,
+
+    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+
+    /// Ends what still runs after this long; `us`, `ms`, `s`, `m`, `h`, a plain number is seconds. Compiling does not count
+    /// [default: no limit]
+    #[arg(long, value_name = "DURATION", value_parser = units::duration, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// What the memories and tables of an instance may have together; bytes, or with K, M, G (powers of 1024) [default: what the
+    /// module declares and the device has]
+    #[arg(long, value_name = "SIZE", value_parser = units::size, allow_hyphen_values = true)]
+    pub(crate) max_memory: Option<u64>,
+
+    /// Says on stderr where the time went; `json` prints one object
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub(crate) stats: Option<StatsFormat>,
+
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+
+    #[command(flatten)]
+    pub(crate) codegen: CodegenArgs,
+}
+
+/// What every command that takes programs from the cache takes.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct CacheArgs {
+    /// Where compiled programs are kept [default: GPU_RUN_CACHE, or ~/.cache/gpu-run]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    pub(crate) cache_dir: Option<PathBuf>,
+
+    /// Compiles anew, and keeps nothing
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChecksChoice {
+    /// Stop an instance where the code is not sure, and rerun it with exact checks
+    #[value(alias = "fast")]
+    Speculative,
+    /// Right whatever the program does
+    Exact,
+}
+
+impl ChecksChoice {
+    pub(crate) fn build(self, layout: Layout, local_bytes: u32) -> Build {
+        match self {
+            ChecksChoice::Speculative => Build::speculative(layout, local_bytes),
+            ChecksChoice::Exact => Build::Exact(layout),
+        }
+    }
+}
+
+/// What every command that compiles takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CodegenArgs {
+    /// How instances lie in memory: `auto` is linear, and interleaved from 32 instances on a GPU
+    #[arg(long, value_name = "LAYOUT", default_value = "auto")]
+    pub(crate) layout: LayoutChoice,
+
+    /// The PTX target to compile for [default: sm_75, which every newer GPU takes too]
+    #[arg(long, value_name = "sm_NN", value_parser = units::target)]
+    pub(crate) target: Option<u32>,
+
+    /// Ends compiling after this long
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = units::duration, allow_hyphen_values = true)]
+    pub(crate) compile_timeout: Duration,
+
+    /// Which binary of a Cargo package [default: its only one, or `default-run`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bin: Option<String>,
+
+    /// Says on stderr what is done; -vv says more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LayoutChoice {
+    Linear,
+    Interleaved,
+    Auto,
+}
+
+impl LayoutChoice {
+    /// Below a warp's 32 instances there is nothing to coalesce, and on `cpu` there never is.
+    pub(crate) fn resolve(self, gpu: bool, instances: u32) -> Layout {
+        match self {
+            LayoutChoice::Linear => Layout::Linear,
+            LayoutChoice::Interleaved => Layout::Interleaved,
+            LayoutChoice::Auto if gpu && instances >= gpu_run_abi::layout::WARP as u32 => Layout::Interleaved,
+            LayoutChoice::Auto => Layout::Linear,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceChoice {
+    Auto,
+    Cpu,
+    Cuda(u32),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => match text.strip_prefix("cuda:").map(str::parse) {
+                Some(Ok(index)) => Ok(Self::Cuda(index)),
+                _ => Err("expected `cpu`, `cuda`, `cuda:N` or `auto`; `gpu-run devices` lists them".into()),
+            },
+        }
+    }
+}
+
+impl LaunchArgs {
+    /// All folders that the guest is given.
+    pub(crate) fn preopens(&self) -> impl Iterator<Item = &Preopen> {
+        self.dirs.iter().chain(&self.dirs_read_only)
+    }
+}
+
+/// `--dir HOST[::GUEST]`, `--dir-ro HOST[::GUEST]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Preopen {
+    pub(crate) host: PathBuf,
+    pub(crate) guest: String,
+    pub(crate) access: Access,
+}
+
+impl Preopen {
+    fn read_only(text: &str) -> Result<Self, String> {
+        Ok(Self { access: Access::ReadOnly, ..text.parse()? })
+    }
+
+    /// The option it was given with.
+    pub(crate) fn option(&self) -> &'static str {
+        if self.access == Access::ReadOnly { "--dir-ro" } else { "--dir" }
+    }
+}
+
+impl FromStr for Preopen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, guest) = text.split_once("::").unwrap_or((text, text));
+        if host.is_empty() || guest.is_empty() {
+            return Err("expected a folder, or HOST::GUEST with both sides given".into());
+        }
+        Ok(Self { host: host.into(), guest: guest.into(), access: Access::ReadWrite })
+    }
+}
+
+/// `--env NAME[=VALUE]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    /// `None`: as in our own environment.
+    pub(crate) value: Option<String>,
+}
+
+impl FromStr for Variable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, None),
+        };
+        if name.is_empty() {
+            return Err("expected NAME=VALUE, or NAME alone to pass ours on".into());
+        }
+        Ok(Self { name: name.to_owned(), value })
+    }
+}

@@ -1,0 +1,297 @@
+//! The command line.
+//!
+//! `gpu-run FILE ARGS…` is the command people use; everything after FILE is the guest's, whatever it looks like. The
+//! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
+
+mod bench;
+mod cache;
+mod common;
+mod machine;
+mod map;
+
+pub(crate) use bench::BenchArgs;
+pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
+pub(crate) use common::{
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, Preopen, StatsFormat, Variable,
+};
+pub(crate) use machine::{BootArgs, TopArgs};
+pub(crate) use map::{MapArgs, TuneArgs};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use gpu_run_console::units;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  gpu-run app.wasm --its --own options   everything after FILE is the guest's
+  gpu-run hello.rs                       compiles one Rust file and runs it
+  gpu-run --bin server .                 builds the Cargo package here first
+  gpu-run --dir=data::/in app.wasm       the guest sees `data` as `/in`, nothing else
+  gpu-run --env RUST_LOG --env N=3 app.wasm
+  gpu-run --instances 64 app.wasm        64 at once
+  gpu-run map app.wasm < in.txt          once for each line; see `gpu-run map --help`
+  gpu-run --invoke add math.wat 2 3      calls one exported function
+  gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
+  gpu-run compile app.wasm -o app.ptx
+  gpu-run explain app.wasm main          functions named like that, in three forms
+  gpu-run cache stats                    compiled programs are kept; see `gpu-run cache --help`
+
+As a Cargo runner, in .cargo/config.toml:
+  [target.wasm32-wasip1]
+  runner = \"gpu-run --dir=.\"
+Then `cargo run` and `cargo test`, with --target wasm32-wasip1, run on the device.
+
+Exit codes:
+  the guest's own; 2 for a usage error or a file that cannot be run;
+  124 when --timeout ended it; 134 for a trap; 1 for everything else that fails
+Only the guest's bytes go to stdout.";
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "gpu-run",
+    version,
+    about = "Runs ordinary Rust programs, compiled to WebAssembly, on the GPU",
+    override_usage = "gpu-run [OPTIONS] FILE [ARGS]...\n       gpu-run <COMMAND>",
+    after_help = EXAMPLES,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs FILE: the same as without `run`, for files named like a command
+    #[command(override_usage = "gpu-run run [OPTIONS] FILE [ARGS]...")]
+    Run(RunArgs),
+    /// Runs FILE once for each line, row, JSON value or file of an input, and writes what each run prints, in order
+    Map(MapArgs),
+    /// Finds out which build of FILE is the fastest for an input on this device; `map` takes it from then on
+    Tune(TuneArgs),
+    /// Writes the PTX or the CLIF that FILE compiles to
+    Compile(CompileArgs),
+    /// Shows functions as wasm, as CLIF and as PTX
+    Explain(ExplainArgs),
+    /// Measures programs on the device and under Wasmtime on all cores, side by side
+    Bench(BenchArgs),
+    /// Brings the resident machine up: a kernel that owns its state and ticks by itself
+    Boot(BootArgs),
+    /// Shows the machine that another process has booted, live
+    Top(TopArgs),
+    /// Looks after the compiled programs that are kept
+    Cache(CacheCommand),
+    /// Runs scripts of the WebAssembly test suite and says what passed
+    Wast(WastArgs),
+    /// Lists the devices there are, and says why others are missing
+    Devices,
+    /// Prints a completion script for a shell
+    Completion { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A .wasm, .wat or .rs file, a Cargo package's folder, or `-` for stdin; then the guest's arguments
+    #[arg(value_name = "FILE [ARGS]", required = true, trailing_var_arg = true)]
+    pub(crate) file_and_args: Vec<OsString>,
+
+    /// Calls this exported function instead of `_start`; ARGS are its parameters, results go to stdout
+    #[arg(long, value_name = "FUNC")]
+    pub(crate) invoke: Option<String>,
+
+    /// How many copies run at once; each finds its number, from 0, in GPU_RUN_INSTANCE
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
+    pub(crate) instances: NonZeroU32,
+
+    /// Writes lines of all instances as they come, not instance after instance
+    #[arg(long)]
+    pub(crate) unordered: bool,
+
+    /// Output that may wait on disk for its turn, of all instances together; what an instance writes beyond that fails as on a full disk
+    #[arg(long, value_name = "SIZE", value_parser = units::size_or_none, default_value = "16GiB", allow_hyphen_values = true)]
+    pub(crate) max_spill: u64,
+
+    #[command(flatten)]
+    pub(crate) launch: LaunchArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompileArgs {
+    /// A .wasm, .wat or .rs file, a Cargo package's folder, or `-` for stdin
+    pub(crate) file: PathBuf,
+
+    /// Where to write; the extension, .ptx or .clif, says what; `-` is PTX on stdout [default: FILE's name with .ptx, here]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// What to write [default: as OUT's extension says, else ptx]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) emit: Option<Emit>,
+
+    /// How accesses to memory are checked: `speculative` is what `gpu-run map` takes
+    #[arg(long, value_name = "HOW", default_value = "exact")]
+    pub(crate) checks: ChecksChoice,
+
+    #[command(flatten)]
+    pub(crate) codegen: CodegenArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A .wasm, .wat or .rs file, a Cargo package's folder, or `-` for stdin
+    pub(crate) file: PathBuf,
+
+    /// Which functions: an index, a name, or a part of one [default: all]
+    pub(crate) func: Option<String>,
+
+    /// Which build: the one of `gpu-run FILE`, or the one that `gpu-run map` runs on a GPU
+    #[arg(long, value_name = "BUILD", default_value = "run")]
+    pub(crate) build: BuildChoice,
+
+    #[command(flatten)]
+    pub(crate) codegen: CodegenArgs,
+}
+
+/// What a program is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BuildChoice {
+    Run,
+    Map,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WastArgs {
+    /// Scripts; of a folder, all .wast files in it and below
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+
+    /// How instances lie in memory; `both` runs each script twice
+    #[arg(long, value_name = "LAYOUT", default_value = "both")]
+    pub(crate) layout: WastLayout,
+
+    /// Scripts that run side by side at most [default: one for each core, and as the device has room]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroU32>,
+
+    /// Shows every problem, what is not supported, and times; -vv says more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WastLayout {
+    Linear,
+    Interleaved,
+    Both,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    Ptx,
+    Clif,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use gpu_run_abi::Layout;
+    use gpu_run_wasi::Access;
+    use std::time::Duration;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(std::iter::once("gpu-run").chain(line.split_whitespace()))
+    }
+
+    fn guest(line: &str) -> Vec<String> {
+        let cli = parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert!(cli.command.is_none(), "{line}");
+        cli.run.file_and_args.into_iter().map(|a| a.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn all_after_file_is_the_guests() {
+        assert_eq!(guest("a.wasm --dir=x -v --help"), ["a.wasm", "--dir=x", "-v", "--help"]);
+        assert_eq!(guest("--dir=. a.wasm --version run"), ["a.wasm", "--version", "run"]);
+        assert_eq!(guest("a.wasm -- -x"), ["a.wasm", "--", "-x"]);
+        assert_eq!(guest("a.wasm compile"), ["a.wasm", "compile"]);
+        assert_eq!(guest("./compile"), ["./compile"]);
+        assert_eq!(guest("--stats a.wasm json"), ["a.wasm", "json"]);
+        assert_eq!(guest("-"), ["-"]);
+    }
+
+    #[test]
+    fn options_before_file_are_ours() {
+        let cli = parse(
+            "-vv --dir=. --dir-ro a::/b --dir a::/b --env A --env B=c=d --stats=json --timeout 2m --max-memory 1G a.wasm -v",
+        );
+        let run = cli.unwrap().run;
+        let run = run.launch;
+        assert_eq!(run.codegen.verbose, 2);
+        let [here, both] = [(".", "."), ("a", "/b")].map(|(host, guest)| Preopen {
+            host: host.into(),
+            guest: guest.into(),
+            access: Access::ReadWrite,
+        });
+        let read_only = Preopen { access: Access::ReadOnly, ..both.clone() };
+        assert_eq!(run.preopens().collect::<Vec<_>>(), [&here, &both, &read_only]);
+        assert_eq!(run.env[0], Variable { name: "A".into(), value: None });
+        assert_eq!(run.env[1], Variable { name: "B".into(), value: Some("c=d".into()) });
+        assert_eq!(run.stats, Some(StatsFormat::Json));
+        assert_eq!(run.timeout, Some(Duration::from_secs(120)));
+        assert_eq!(run.max_memory, Some(1 << 30));
+    }
+
+    #[test]
+    fn a_mistyped_option_is_not_taken_for_a_file() {
+        for line in [
+            "--unorderd a.wasm",
+            "--instances 0 a.wasm",
+            "--instances -1 a.wasm",
+            "--device gpu a.wasm",
+            "--device cuda: a.wasm",
+            "--dir= a.wasm",
+            "--dir=x:: a.wasm",
+            "--dir-ro=x:: a.wasm",
+            "--env =x a.wasm",
+            "--timeout soon a.wasm",
+            "--dir=.",
+            "",
+        ] {
+            let error = parse(line).expect_err(line);
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn subcommands_stand_in_files_place() {
+        assert!(matches!(parse("compile a.wasm -o -").unwrap().command, Some(Command::Compile(_))));
+        assert!(matches!(parse("explain a.wasm 3").unwrap().command, Some(Command::Explain(_))));
+        assert!(matches!(parse("devices").unwrap().command, Some(Command::Devices)));
+        let Some(Command::Run(run)) = parse("run --dir=. compile --x").unwrap().command else { panic!("not run") };
+        assert_eq!(run.file_and_args, ["compile", "--x"]);
+    }
+
+    #[test]
+    fn auto_layout_interleaves_whole_warps_on_a_gpu_only() {
+        assert_eq!(LayoutChoice::Auto.resolve(true, 32), Layout::Interleaved);
+        assert_eq!(LayoutChoice::Auto.resolve(true, 31), Layout::Linear);
+        assert_eq!(LayoutChoice::Auto.resolve(false, 1000), Layout::Linear);
+        assert_eq!(LayoutChoice::Interleaved.resolve(false, 1), Layout::Interleaved);
+    }
+}

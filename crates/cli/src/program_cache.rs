@@ -1,0 +1,66 @@
+//! Where compiled programs are kept, and what their entries are called.
+
+use crate::args::CacheArgs;
+use crate::report::build_name;
+use anyhow::{Context, Result};
+use gpu_run_cache::{Cache, Options};
+use gpu_run_compiler::{CompileOptions, Entry};
+use gpu_run_console::failure::Failure;
+use gpu_run_console::units;
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// Where the cache is, or `off`.
+const PLACE: &str = "GPU_RUN_CACHE";
+/// How large it may become.
+const LIMIT: &str = "GPU_RUN_CACHE_LIMIT";
+
+/// The cache that a run uses. That there is none is no failure.
+pub(crate) fn open(args: &CacheArgs) -> Result<Cache> {
+    match place(args)? {
+        Err(why) => Ok(Cache::off(&why)),
+        Ok(dir) => Ok(Cache::open(Options { limit: limit()?, ..Options::new(dir) })),
+    }
+}
+
+/// The folder, or why there is none.
+pub(crate) fn place(args: &CacheArgs) -> Result<Result<PathBuf, String>> {
+    if args.no_cache {
+        return Ok(Err("--no-cache was given".into()));
+    }
+    if let Some(dir) = &args.cache_dir {
+        return std::path::absolute(dir).map(Ok).with_context(|| format!("--cache-dir {}", dir.display()));
+    }
+    if let Some(place) = env::var_os(PLACE) {
+        if place.is_empty() || place == "off" || place == "0" {
+            return Ok(Err(format!("{PLACE} is `{}`", place.display())));
+        }
+        return std::path::absolute(&place).map(Ok).with_context(|| format!("{PLACE}={}", place.display()));
+    }
+    // What is not absolute does not count, says the XDG specification.
+    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    Ok(base.map(|base| base.join("gpu-run")).ok_or_else(|| format!("neither {PLACE}, XDG_CACHE_HOME nor HOME is set")))
+}
+
+fn limit() -> Result<u64> {
+    let Some(text) = env::var_os(LIMIT) else { return Ok(Options::LIMIT) };
+    let text = text.to_string_lossy();
+    units::size(&text).map_err(|what| Failure::usage(format!("{LIMIT}={text}: {what}")).into())
+}
+
+/// A file's name, for the list.
+pub(crate) fn label(name: &str) -> String {
+    let path = Path::new(name);
+    path.file_name().map_or_else(|| name.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// What an entry is called that belongs to this file, compiled like this.
+pub(crate) fn entry_name(name: &str, options: &CompileOptions) -> String {
+    let build = build_name(options.build.layout(), options.registers);
+    let entry = match &options.entry {
+        Entry::Function(function) => format!(", {function}"),
+        _ => String::new(),
+    };
+    format!("{} ({build}{entry})", label(name))
+}
