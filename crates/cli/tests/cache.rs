@@ -221,7 +221,7 @@ fn what_tune_found_is_what_map_takes_from_then_on() {
     let cached = Cached(Cached::new().0.with("in.txt", "a\nb\nc\n"));
     let tuned = cached.run("tune hello.wat --device cpu -i in.txt");
     assert_eq!(tuned.code, Some(0), "{}", tuned.stderr);
-    for part in ["3 records", "linear, 3 at once", "interleaved, own memory, 3 at once", "records/s", "from now on"] {
+    for part in ["3 records", "linear, 3 at once", "interleaved, local memory, 3 at once", "records/s", "from now on"] {
         assert!(tuned.stdout.contains(part), "{part}: {}", tuned.stdout);
     }
     // Both builds are there by now: whichever it is, nothing is compiled.
