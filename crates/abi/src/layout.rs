@@ -143,7 +143,7 @@ pub struct Header {
     pub unheard: u64,
     /// Random words drawn.
     pub drawn: u64,
-    /// Where guest byte 0 is or would be in the thread's own memory (32 bits), if that is where the guest's memory is; written by the kernel's entry.
+    /// Where guest byte 0 is or would be in the thread's local memory (32 bits), if that is where the guest's memory is; written by the kernel's entry.
     pub memory_at: u64,
 }
 

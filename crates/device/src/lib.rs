@@ -85,7 +85,7 @@ pub struct Properties {
     pub stack_bytes: u32,
     /// Memory a thread can have to itself beside its stack, in bytes (`.local` in PTX). 0 if that is not worth having.
     pub local_bytes: u32,
-    /// Threads that the device sets stacks and threads' own memory aside for, however few a launch has: all that it can hold at once. 0 where only those cost
+    /// Threads that the device sets stacks and local memory aside for, however few a launch has: all that it can hold at once. 0 where only those cost
     /// something that run.
     pub resident_threads: u64,
 }

@@ -303,7 +303,7 @@ impl Bounds {
             <= self.device.min(self.free.saturating_sub(set_aside(allowance.stack.into(), self.resident_threads)))
     }
 
-    /// What a GPU sets aside for its threads' stacks and own memory.
+    /// What a GPU sets aside for its threads' stacks and local memory.
     pub fn stacks(&self, compiled: &Compiled, stack: u32) -> u64 {
         set_aside(u64::from(stack) + compiled.slots.local_bytes(), self.resident_threads)
     }

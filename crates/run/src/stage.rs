@@ -244,7 +244,7 @@ impl Stages {
         let has_outgrown = self.extent.learned.is_some_and(|learned| {
             learned.memory > compiled.slots.local_bytes() || learned.stack > bounds.first(compiled, count).stack
         });
-        // A GPU sets threads' own memory aside for all that it can hold: not for a few.
+        // A GPU sets local memory aside for all threads that it can hold: not for a few.
         let resident = self.program.device().properties().resident_threads;
         let is_few = (count as u64).saturating_mul(FEW) < resident;
         let is_narrow = is_few || !bounds.has_room_in_threads(compiled);
@@ -281,7 +281,7 @@ impl Stages {
         self.bounds().more_output(allowance, 0).is_some()
     }
 
-    /// The same plan with another allowance. Threads' own memory is no place for those that need more than it.
+    /// The same plan with another allowance. Local memory is no place for those that need more than it.
     pub fn with(&self, plan: Plan, allowance: Allowance, outgrows_threads: bool) -> Plan {
         let Plan { build, .. } = if outgrows_threads { self.in_slots(plan) } else { plan };
         self.fitting(&self.bounds(), Plan { build, allowance, ..plan })

@@ -235,7 +235,7 @@ impl Context {
         }
     }
 
-    /// Takes back the stacks, and threads' own memory, that no launch runs on now. Says whether there were any.
+    /// Takes back the stacks and the local memory that no launch runs on now. Says whether there were any.
     pub(super) fn release_stacks(&self) -> bool {
         let Ok(mut given) = self.stack.try_lock() else { return false };
         let Some(_alone) = self.alone_now() else { return false };

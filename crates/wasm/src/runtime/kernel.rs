@@ -78,7 +78,7 @@ fn note_time(code: &mut Code<'_>, launch: Value) {
 const SKEWS: u32 = 32;
 const SKEW: u32 = 256;
 
-/// Where guest byte 0 is, or would be, in the thread's own memory, if that is where the guest's is.
+/// Where guest byte 0 is, or would be, in the thread's local memory, if that is where the guest's is.
 fn local_memory(code: &mut Code<'_>, env: &Env<'_>, thread: Value) -> Value {
     if !code.is_local {
         return code.i64(0);

@@ -73,7 +73,7 @@ helpers! {
     KeepException() -> (I64) = exception::keep;
     /// Makes the exception of a number the one under way.
     TakeException(I64) -> () = exception::take;
-    /// Makes the slot a fresh instance: (launch, index, where guest byte 0 is in the thread's own memory, if there).
+    /// Makes the slot a fresh instance: (launch, index, where guest byte 0 is in the thread's local memory, if there).
     SetUp(I64, I32, I64) -> () = setup::set_up;
     /// 64 random bits.
     RandomWord() -> (I64) = answers::random_word;

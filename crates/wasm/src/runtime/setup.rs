@@ -83,7 +83,7 @@ fn place(code: &mut Code<'_>, launch: Value, index: Value, first: u64, bytes: u6
     code.ins().iadd(first, offset)
 }
 
-/// Clears the thread's own memory from where it is ready to a guest address (i32).
+/// Clears the thread's local memory from where it is ready to a guest address (i32).
 fn clear_to(code: &mut Code<'_>, ready: Variable, end: Value) {
     let (first, zero) = (code.b.use_var(ready), code.i32(0));
     let length = code.ins().isub(end, first);
