@@ -16,13 +16,12 @@ const RECENT: usize = 4;
 pub(crate) fn sum(wasm: &Arc<Vec<u8>>) -> String {
     // While there is a weak reference, nobody can change what it leads to.
     static KNOWN: Mutex<Vec<(Weak<Vec<u8>>, String)>> = Mutex::new(Vec::new());
-    let known = || KNOWN.lock();
     let here = Arc::downgrade(wasm);
-    if let Some((_, sum)) = known().iter().find(|(module, _)| module.ptr_eq(&here)) {
+    if let Some((_, sum)) = KNOWN.lock().iter().find(|(module, _)| module.ptr_eq(&here)) {
         return sum.clone();
     }
     let sum = of_bytes(wasm);
-    let mut known = known();
+    let mut known = KNOWN.lock();
     known.retain(|(module, _)| module.strong_count() > 0);
     if known.len() == RECENT {
         known.remove(0);

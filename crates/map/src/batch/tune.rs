@@ -36,17 +36,6 @@ pub enum MemoryKind {
     Local,
 }
 
-impl MemoryKind {
-    /// Where a build keeps it.
-    pub fn of(build: &Build) -> Self {
-        match build {
-            Build::Speculative(Placement::Local { .. }) => Self::Local,
-            build if build.layout() == Layout::Interleaved => Self::Interleaved,
-            _ => Self::Linear,
-        }
-    }
-}
-
 impl Variant {
     /// For programs whose lanes part and stay apart: the memory of each instance by itself, few of them in each of many warps.
     pub fn apart(batch: u32) -> Self {
