@@ -12,6 +12,8 @@
 //! The *instance pointer*, the first parameter of every compiled function, is the device address of the slot's byte 0. Every
 //! other address is that plus [`Layout::offset`]; nothing but this file knows the formula.
 
+use std::fmt;
+
 /// Lanes in a warp, on every NVIDIA GPU and on the `cpu` device.
 pub const WARP: u64 = 32;
 /// Bytes of a header's field, a global, an argument, a table's element.
@@ -34,7 +36,22 @@ pub enum Layout {
     Interleaved,
 }
 
+/// As `--layout` takes it.
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Layout::Linear => "linear",
+            Layout::Interleaved => "interleaved",
+        })
+    }
+}
+
 impl Layout {
+    /// The layout that suits so many instances. Below a warp's 32 there is nothing to coalesce, and on `cpu` there never is.
+    pub const fn suited(gpu: bool, instances: u32) -> Self {
+        if gpu && instances as u64 >= WARP { Layout::Interleaved } else { Layout::Linear }
+    }
+
     /// The widest naturally aligned access that does not cross to another place.
     pub const fn cell(self) -> u64 {
         match self {

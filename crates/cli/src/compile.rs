@@ -2,13 +2,14 @@
 
 use crate::args::{CompileArgs, Emit};
 use crate::run::offline_options;
-use crate::source::{self, Source};
+use crate::source;
 use crate::surface::Surface;
 use anyhow::{Context, Result};
 use gpu_run_compiler::{CompileOptions, Compiled, Entry, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
 use gpu_run_console::progress::Progress;
+use gpu_run_run::Source;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

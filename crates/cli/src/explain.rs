@@ -4,7 +4,6 @@
 //! output is no terminal.
 
 use crate::args::{BuildChoice, ChecksChoice, ExplainArgs};
-use crate::map::GPU_BATCH;
 use crate::run::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
@@ -13,6 +12,7 @@ use gpu_run_compiler::{Entry, Explained, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
 use gpu_run_console::progress::Progress;
+use gpu_run_map::GPU_BATCH;
 use std::io::{self, IsTerminal, Write};
 
 /// From this width on there is room for three columns.

@@ -3,21 +3,19 @@
 //! All instances get the same, but for `GPU_RUN_INSTANCE`, their number from 0. One instance alone has it too, so that
 //! a program can rely on it; what the user sets it to counts there.
 
-use crate::args::{Preopen, Variable};
+use crate::args::Variable;
 use crate::input::SharedInput;
 use anyhow::{Context as _, Result};
 use gpu_run_compiler::printable;
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::output::{Order, Standard, Stream};
 use gpu_run_console::spill::Spill;
+use gpu_run_run::INSTANCE;
 use gpu_run_wasi::stdio::{Output, inherit};
-use gpu_run_wasi::{Builder, Context, Stdio};
+use gpu_run_wasi::{Access, Builder, Context, Preopen, Stdio};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-
-/// The variable that holds an instance's number.
-pub(crate) const INSTANCE: &str = "GPU_RUN_INSTANCE";
 
 #[derive(Debug)]
 pub(crate) struct Guest {
@@ -136,7 +134,8 @@ pub(crate) fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
 }
 
 fn check_dir(dir: &Preopen) -> Result<()> {
-    let (option, host) = (dir.option(), printable::path(&dir.host));
+    let option = if dir.access == Access::ReadOnly { "--dir-ro" } else { "--dir" };
+    let host = printable::path(&dir.host);
     match dir.host.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
         Ok(_) => Err(Failure::usage(format!("{option} {host}: that is a file; a guest is given folders"))
@@ -179,7 +178,7 @@ mod tests {
 
     #[test]
     fn folders_are_checked_before_anything_is_compiled() {
-        let preopen = |host: &str| format!("{host}::/").parse::<Preopen>().unwrap();
+        let preopen = |host: &str| Preopen { host: host.into(), guest: "/".into(), access: Access::ReadWrite };
         assert!(check_dir(&preopen(".")).is_ok());
         let text = check_dir(&preopen("no/such/folder")).unwrap_err().to_string();
         assert!(text.contains("no/such/folder: no such folder"), "{text}");

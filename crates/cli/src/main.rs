@@ -5,10 +5,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
 
 mod args;
-#[cfg(feature = "bench")]
-mod bench;
-#[cfg(not(feature = "bench"))]
-#[path = "bench/missing.rs"]
 mod bench;
 mod cache;
 mod compile;
@@ -85,11 +81,7 @@ fn dispatch(cli: Cli) -> Result<u8> {
         }
         Some(Command::Bench(args)) => {
             start_tracing(args.launch.codegen.verbose);
-            // Nothing is compared with Wasmtime there.
-            match args.programs.as_slice() {
-                [only] if only.as_os_str() == machine::bench::NAME => machine::bench::bench(&args),
-                _ => bench::bench(&args),
-            }
+            bench::bench(&args)
         }
         Some(Command::Boot(args)) => {
             start_tracing(args.verbose);

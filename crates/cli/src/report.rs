@@ -7,7 +7,7 @@ use gpu_run_compiler::Trap;
 use gpu_run_console::failure::exit;
 use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
-use gpu_run_map::{Counts, MemoryKind, Variant};
+use gpu_run_map::Counts;
 use gpu_run_run::{End, Outcome, RunStats};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
@@ -170,7 +170,7 @@ impl Stats<'_> {
              gpu-run: run      {}{on_host} in {}, {}, {} of device memory; host before {}, device {}, host after {}\n",
             self.device.id,
             self.device.name,
-            layout_name(self.layout),
+            self.layout,
             show_duration(self.load),
             count(run.instances, "instance"),
             count(run.launches, "launch"),
@@ -190,7 +190,7 @@ impl Stats<'_> {
         let object = json!({
             "device": self.device.id,
             "device_name": self.device.name,
-            "layout": layout_name(self.layout),
+            "layout": self.layout.to_string(),
             "cache": match self.cache {
                 None => "off",
                 Some(Origin::Hit { .. }) => "hit",
@@ -219,13 +219,6 @@ impl Stats<'_> {
     }
 }
 
-pub(crate) fn layout_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Linear => "linear",
-        Layout::Interleaved => "interleaved",
-    }
-}
-
 /// What a user can do about a trap, as lines of its own.
 pub(crate) fn advice(code: TrapCode) -> &'static str {
     match code {
@@ -237,18 +230,7 @@ pub(crate) fn advice(code: TrapCode) -> &'static str {
 /// A build, where a program has several: `interleaved, 64 registers`.
 pub(crate) fn build_name(layout: Layout, registers: Option<u32>) -> String {
     let registers = registers.map_or(String::new(), |registers| format!(", {registers} registers"));
-    format!("{}{registers}", layout_name(layout))
-}
-
-/// How a variant is built and run.
-pub(crate) fn describe_variant(variant: Variant) -> String {
-    let (layout, local) = match variant.memory {
-        MemoryKind::Linear => (Layout::Linear, ""),
-        MemoryKind::Interleaved => (Layout::Interleaved, ""),
-        MemoryKind::Local => (Layout::Interleaved, ", local memory"),
-    };
-    let lanes = variant.lanes.map_or(String::new(), |lanes| format!(", {lanes} lanes of a warp"));
-    format!("{}{local}{lanes}, {} at once", build_name(layout, variant.registers), variant.batch)
+    format!("{layout}{registers}")
 }
 
 #[cfg(test)]

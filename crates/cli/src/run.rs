@@ -6,7 +6,7 @@ use crate::guest::Guest;
 use crate::invoke;
 use crate::program_cache;
 use crate::report::{Stats, Tally};
-use crate::source::{self, Source};
+use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
 use gpu_run_cache::Origin;
@@ -18,6 +18,7 @@ use gpu_run_console::terminal;
 use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
+use gpu_run_run::Source;
 use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats, Watchdog};
 use std::ffi::OsString;
 use std::io::Write;
@@ -77,7 +78,7 @@ pub(crate) fn options(
     instances: u32,
     checks: ChecksChoice,
 ) -> CompileOptions {
-    let layout = codegen.layout.resolve(is_gpu(device), instances);
+    let layout = codegen.layout.resolve(device.is_gpu(), instances);
     let build = checks.build(layout, device.properties().local_bytes);
     CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None }
 }
@@ -225,10 +226,6 @@ fn strings(args: &[OsString]) -> Result<Vec<String>> {
         None => Err(Failure::usage(format!("argument {}, {arg:?}, is not UTF-8", at + 1)).into()),
     };
     args.iter().enumerate().map(string).collect()
-}
-
-pub(crate) fn is_gpu(device: &dyn Device) -> bool {
-    device.properties().id != "cpu"
 }
 
 /// Local memory of a thread of a large GPU.

@@ -8,37 +8,15 @@ use crate::toolchain;
 use anyhow::Result;
 use gpu_run_compiler::printable;
 use gpu_run_console::failure::Failure;
+use gpu_run_run::Source;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 
 const MAGIC: &[u8] = b"\0asm";
 /// Enough to tell what a file is without reading it whole.
 const HEAD: u64 = 4096;
-
-/// A module and what to call it.
-#[derive(Debug)]
-pub(crate) struct Source {
-    /// As the user named it, for messages.
-    pub(crate) name: String,
-    /// The guest's `argv[0]`: the file's name without its folders, as Wasmtime has it, so that no host path leaks.
-    pub(crate) argv0: String,
-    pub(crate) wasm: Arc<Vec<u8>>,
-}
-
-impl From<&Source> for gpu_run_map::Source {
-    fn from(Source { name, argv0, wasm }: &Source) -> Self {
-        Self { name: name.clone(), argv0: argv0.clone(), wasm: wasm.clone() }
-    }
-}
-
-impl From<gpu_run_map::Source> for Source {
-    fn from(gpu_run_map::Source { name, argv0, wasm }: gpu_run_map::Source) -> Self {
-        Self { name, argv0, wasm }
-    }
-}
 
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {

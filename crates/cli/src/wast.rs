@@ -129,7 +129,7 @@ impl Bench {
             let Capacity { max_memory, scripts } = Capacity::new(&**device, layout)?;
             bench.places.push(match scripts {
                 0 => {
-                    let (id, shown) = (&device.properties().id, layout_name(layout));
+                    let (id, shown) = (&device.properties().id, layout);
                     terminal::say(&format!(
                         "gpu-run: {id} has too little free memory for scripts in the {shown} layout: they run on cpu\n"
                     ));
@@ -294,7 +294,6 @@ impl<'a> Table<'a> {
 
     /// `FILE:LINE (layout): what went wrong`, and with `-v` what was not supported.
     fn problems(&self, name: &str, layout: Layout, report: &Report) -> String {
-        let layout = layout_name(layout);
         let shown = if self.verbose { usize::MAX } else { SHOWN };
         let mut text = String::new();
         for (at, message) in report.failures.iter().take(shown) {
@@ -322,10 +321,6 @@ impl<'a> Table<'a> {
             _ => exit::USAGE,
         })
     }
-}
-
-fn layout_name(layout: Layout) -> String {
-    format!("{layout:?}").to_lowercase()
 }
 
 fn line(text: &str) -> Result<()> {

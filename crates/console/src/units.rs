@@ -103,6 +103,10 @@ pub fn show_duration(duration: Duration) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
+pub fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
 /// `1 instance`, `2 instances`, `2 launches`.
 pub fn count(number: u64, noun: &str) -> String {
     let ending = match number {

@@ -176,10 +176,13 @@ fn count_copy() {
     COPIES.fetch_add(1, Ordering::Relaxed);
 }
 
+/// The id of the device that is the host's own cores.
+const CPU: &str = "cpu";
+
 /// Opens a device by its [`Properties::id`], with nothing on it.
 pub fn open(id: &str) -> Result<Arc<dyn Device>> {
     match id.strip_prefix("cuda:").map(str::parse) {
-        _ if id == "cpu" => Ok(scarce::planned().unwrap_or_else(cpu::open)),
+        _ if id == CPU => Ok(scarce::planned().unwrap_or_else(cpu::open)),
         Some(Ok(ordinal)) => cuda::open(ordinal),
         _ => Err(Error::Unavailable(format!("there is no device `{id}`: devices are `cpu` and `cuda:N`"))),
     }
@@ -206,6 +209,10 @@ pub type Service<'a> = &'a (dyn Fn() -> bool + Sync);
 
 pub trait Device: fmt::Debug + Send + Sync {
     fn properties(&self) -> &Properties;
+    /// Whether programs run elsewhere than on the host's own cores.
+    fn is_gpu(&self) -> bool {
+        self.properties().id != CPU
+    }
     /// Bytes that could be allocated now, beside what others hold; what it keeps for later launches is given back for that.
     fn free_bytes(&self) -> Result<u64>;
     /// Who holds its memory, as far as that can be found out.

@@ -1,4 +1,4 @@
-//! Bringing a machine up.
+//! Bringing a machine up, and its parts for who wants a kernel's code and memory without a machine: a measurement, for example.
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
@@ -88,14 +88,8 @@ pub(crate) struct Settings {
     pub(crate) gang: GangOptions,
 }
 
-/// Compiles the kernel, or finds it compiled, and lays out its memory.
-pub(crate) fn gang(
-    compiler: &Compiler,
-    device: &Arc<dyn Device>,
-    kernel: &Image,
-    groups: u32,
-    threads: u32,
-) -> Result<Gang> {
+/// Compiles the kernel, or finds it compiled, and lays out its memory. Nothing runs until an entry is launched.
+pub fn gang(compiler: &Compiler, device: &Arc<dyn Device>, kernel: &Image, groups: u32, threads: u32) -> Result<Gang> {
     let options = gang_options(groups, threads);
     let program = GangProgram::compile(compiler, device, kernel.wasm().clone(), &options, NAME)?;
     Ok(Gang::new(program)?)
@@ -118,17 +112,14 @@ pub fn kernel_ptx(kernel: &[u8], groups: u32, threads: u32) -> Result<String> {
     Ok(gang_options(groups, threads).ptx(kernel)?)
 }
 
-/// Threads of a workgroup.
-pub(crate) fn threads(device: &dyn Device, asked: Option<u32>) -> u32 {
-    asked.unwrap_or(if is_gpu(device) { 1024 } else { 64 })
+/// Threads of a workgroup: as many as were asked for, or as many as suit the device.
+pub fn threads(device: &dyn Device, asked: Option<u32>) -> u32 {
+    asked.unwrap_or(if device.is_gpu() { 1024 } else { 64 })
 }
 
-pub(crate) fn is_gpu(device: &dyn Device) -> bool {
-    device.properties().id != "cpu"
-}
-
-pub(crate) fn idle_sleep(device: &dyn Device, asked: Option<u32>) -> u32 {
-    asked.unwrap_or(if is_gpu(device) { 0 } else { 1000 })
+/// Nanoseconds the supervisor sleeps between two looks: what was asked for, or what suits the device.
+pub fn idle_sleep(device: &dyn Device, asked: Option<u32>) -> u32 {
+    asked.unwrap_or(if device.is_gpu() { 0 } else { 1000 })
 }
 
 /// Workgroups that work; the supervisor has one more.
@@ -137,7 +128,7 @@ fn workers(device: &dyn Device, grid: GridSize) -> u32 {
     match grid {
         GridSize::One => 1,
         GridSize::Groups(groups) => groups.max(1),
-        GridSize::Auto if is_gpu(device) => processors.saturating_sub(1).clamp(1, GROUPS_MAX),
+        GridSize::Auto if device.is_gpu() => processors.saturating_sub(1).clamp(1, GROUPS_MAX),
         GridSize::Auto => processors.clamp(1, 16),
     }
 }
@@ -181,7 +172,7 @@ impl Machine {
 }
 
 /// Runs an entry to its end.
-pub(crate) fn run_once(gang: &mut Gang, entry: &str) -> Result<()> {
+pub fn run_once(gang: &mut Gang, entry: &str) -> Result<()> {
     gang.launch(entry)?.wait()?.map_err(|trap| Error::Usage(format!("`{entry}` of the kernel failed: {trap}")))
 }
 

@@ -10,7 +10,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
 
-mod boot;
+pub mod boot;
 mod checkpoint;
 mod error;
 mod exchange;
@@ -19,7 +19,6 @@ mod image;
 mod load;
 mod log;
 mod machine;
-mod measure;
 mod restart;
 mod ring;
 mod service;
@@ -42,16 +41,12 @@ pub use image::Image;
 pub use load::Load;
 pub use log::{Log, Recorder};
 pub use machine::{Ended, Machine};
-pub use measure::{
-    BASELINES, BareLaunch, L2, MallocStorm, Storm, bare_launch, bare_round_trips, heap_storm, l2_between_launches,
-    malloc_storm,
-};
 pub use status::{Phase, State};
 pub use strategy::Strategy;
 
 /// The kernel, as it is kept in the repository: what runs.
 pub const KERNEL: &[u8] = include_bytes!("../kernel.wasm");
-/// The same with entries for measurements ([`bare_round_trips`], [`heap_storm`]).
+/// The same with entries for measurements: one word there and back, a storm of allocations.
 pub const KERNEL_MEASURE: &[u8] = include_bytes!("../kernel-measure.wasm");
 /// For tests: the same with messages from the device, and with faults.
 #[cfg(any(test, feature = "faults"))]

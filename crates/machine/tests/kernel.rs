@@ -3,9 +3,12 @@
 
 #[path = "kernel/lanes.rs"]
 mod lanes;
+#[path = "kernel/ptxas.rs"]
+mod ptxas;
 
 use gpu_run_machine::{KERNEL, KERNEL_DEBUG, KERNEL_MEASURE};
 use libtest_mimic::{Arguments, Failed, Trial};
+use ptxas::{PTXAS, TARGETS, assemble};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,9 +20,9 @@ fn main() {
     if let Some(why) = &missing {
         eprintln!("kernel::is_what_its_sources_build_to is ignored: {why}");
     }
-    let ptxas = std::env::var_os("GPU_RUN_PTXAS");
+    let ptxas = std::env::var_os(PTXAS);
     if ptxas.is_none() {
-        eprintln!("kernel::ptxas_takes_it is ignored: GPU_RUN_PTXAS does not say where ptxas is");
+        eprintln!("kernel::ptxas_takes_it is ignored: {PTXAS} does not say where ptxas is");
     }
     let trial = |name: &str, test: fn() -> Result<(), Failed>| Trial::test(name, test);
     let trials = vec![
@@ -153,26 +156,10 @@ fn what_runs_has_nothing_for_tests() -> Result<(), Failed> {
 }
 
 fn ptxas_takes_it() -> Result<(), Failed> {
-    for target in ["sm_75", "sm_90"] {
+    for target in TARGETS {
         for (name, kernel) in KERNELS {
             assemble(name, &gpu_run_machine::kernel_ptx(kernel, 132, 1024)?, target)?;
         }
-        for (name, ptx) in gpu_run_machine::BASELINES {
-            assemble(name, ptx, target)?;
-        }
-    }
-    Ok(())
-}
-
-fn assemble(name: &str, ptx: &str, target: &str) -> Result<(), Failed> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("it.ptx");
-    std::fs::write(&path, ptx)?;
-    // As many registers as a workgroup of 1024 leaves each thread.
-    let mut ptxas = Command::new(std::env::var_os("GPU_RUN_PTXAS").unwrap_or_default());
-    let output = ptxas.args(["-c", "-maxrregcount=64", "-arch", target, "-o", "/dev/null"]).arg(&path).output()?;
-    if !output.status.success() {
-        return Err(format!("{name}, {target}: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
     Ok(())
 }

@@ -8,11 +8,12 @@
 use crate::error::Error;
 use crate::input::chain::Anchor;
 use crate::input::tape::Tape;
-use crate::options::{Options, Source};
+use crate::options::Options;
 use crate::output::Counts;
 use crate::output::journal::Progress;
 use gpu_run_device::planned_faults;
 use gpu_run_run::RunStats;
+use gpu_run_run::Source;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;

@@ -26,7 +26,7 @@ pub use handover::{Handover, HandoverReason, Takeover};
 pub use input::{Flaw, Location, SplitError};
 pub use map::{BegunMap, Ended, Finished, Map, Sample};
 pub use observer::{FailedRecord, Observer, RecordFailure, Stopped, Summary};
-pub use options::{Input, Options, Output, Preopen, Source, Split, Unfinished};
+pub use options::{GPU_BATCH, Input, Options, Output, Split, Unfinished, usual_batch};
 pub use output::writer::StopReason;
 pub use output::{Counts, StopHandle};
 pub use runner::{Batches, DeviceLost, differ};

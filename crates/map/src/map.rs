@@ -6,7 +6,7 @@ use crate::handover::{Contents, Handover, Paths, State, Stream, Surroundings, Ta
 use crate::input::reader::Reader;
 use crate::input::{FoundInput, OpenInput};
 use crate::observer::Observer;
-use crate::options::{Input, Options, Output, Source, Split};
+use crate::options::{Input, Options, Output, Split};
 use crate::output::journal::Progress;
 use crate::output::writer::{Rules, Writer};
 use crate::output::{self, Counts, SharedWriter, StopHandle, Target};
@@ -14,6 +14,7 @@ use crate::pipeline::{self, HangAlarm, PipelineEnd};
 use crate::runner::{Batches, Jobs, OnDevice, Runner};
 use crate::successor::Successor;
 use gpu_run_compiler::Program;
+use gpu_run_run::Source;
 use gpu_run_run::{Job, RunStats};
 use parking_lot::Mutex;
 use std::fmt;

@@ -1,11 +1,11 @@
 //! What a map is asked to do.
 
-use gpu_run_wasi::{Access, Builder};
+use gpu_run_device::Device;
+use gpu_run_wasi::{Builder, Preopen};
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What the records are read from.
@@ -46,21 +46,13 @@ pub enum Unfinished {
     Overwrite,
 }
 
-/// A folder that guests are given. Journals hold its `Debug` text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preopen {
-    pub host: PathBuf,
-    pub guest: String,
-    pub access: Access,
-}
+/// Records in a batch on a GPU, unless the user says otherwise.
+pub const GPU_BATCH: u32 = 131_072;
+const CPU_BATCH: u32 = 1024;
 
-/// A module, and what to call it.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// For messages.
-    pub name: String,
-    pub argv0: String,
-    pub wasm: Arc<Vec<u8>>,
+/// Records in a batch on a device, unless the user says otherwise.
+pub fn usual_batch(device: &dyn Device) -> u32 {
+    if device.is_gpu() { GPU_BATCH } else { CPU_BATCH }
 }
 
 /// How records become instances, and what may happen to them.
@@ -117,6 +109,7 @@ impl fmt::Display for Split {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu_run_wasi::Access;
 
     #[test]
     fn journals_of_earlier_versions_know_a_folder_again() {

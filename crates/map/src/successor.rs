@@ -5,11 +5,11 @@ use crate::handover::{Handover, HandoverReason, State, Stream, Surroundings, Sus
 use crate::input::ReadAgain;
 use crate::input::chain::Anchor;
 use crate::map::Ended;
-use crate::options::Source;
 use crate::output::SharedWriter;
 use crate::output::writer::StopReason;
 use crate::runner::DeviceLost;
 use gpu_run_run::RunStats;
+use gpu_run_run::Source;
 
 /// How often in a row the device may be lost before anything is written.
 const MAX_LOSSES_IN_A_ROW: u32 = 3;

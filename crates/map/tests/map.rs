@@ -4,9 +4,10 @@
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Program};
 use gpu_run_map::{
-    Batches, Ended, Error, FailedRecord, Finished, Input, Location, Map, Observer, Options, Output, Sample, Source,
-    Split, Summary, Unfinished,
+    Batches, Ended, Error, FailedRecord, Finished, Input, Location, Map, Observer, Options, Output, Sample, Split,
+    Summary, Unfinished,
 };
+use gpu_run_run::Source;
 use gpu_run_wasi::Builder;
 use std::io::{self, Cursor, Write};
 use std::path::Path;

@@ -24,8 +24,8 @@ pub struct Job {
     pub stdin: Bytes,
 }
 
-/// The variable that tells an instance which it is.
-pub const NUMBER: &str = "GPU_RUN_INSTANCE";
+/// The variable that holds an instance's number.
+pub const INSTANCE: &str = "GPU_RUN_INSTANCE";
 /// Jobs that one core puts together at a time.
 const CHUNK: usize = 2048;
 /// Bytes that say where an instance's stdin is, and how long.
@@ -134,7 +134,7 @@ impl Strings {
         // The number is the last variable: its value is not here.
         let (starts, bytes) = builder.env_strings();
         let starts = [starts, &[bytes.len() as u32]].concat();
-        let bytes = [bytes, NUMBER.as_bytes(), b"="].concat();
+        let bytes = [bytes, INSTANCE.as_bytes(), b"="].concat();
         let env = (starts.as_slice(), bytes.as_slice());
         let mut all = block(builder.arg_strings());
         all.resize(all.len().next_multiple_of(WORD as usize), 0);

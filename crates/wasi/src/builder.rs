@@ -45,6 +45,14 @@ impl Access {
     }
 }
 
+/// A folder of the host that guests are given, under a name of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preopen {
+    pub host: PathBuf,
+    pub guest: String,
+    pub access: Access,
+}
+
 /// What instances have in common. One builder makes any number of them; directories and sockets are opened once, here.
 ///
 /// ```

@@ -36,7 +36,7 @@ use std::time::Instant;
 
 use gpu_run_abi::hostcall::Call;
 
-pub use builder::{Access, Builder, Error};
+pub use builder::{Access, Builder, Error, Preopen};
 pub use encode::Out;
 pub use errno::Errno;
 pub use stdio::Stdio;

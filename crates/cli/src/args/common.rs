@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::Build;
 use gpu_run_console::units;
-use gpu_run_wasi::Access;
+use gpu_run_wasi::{Access, Preopen};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LaunchArgs {
     /// Gives the guest a folder, under the same name or as GUEST; repeatable [default: none]
-    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = folder)]
     pub(crate) dirs: Vec<Preopen>,
 
     /// The same, to be read only: what would change anything there fails; repeatable [default: none]
-    #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", value_parser = Preopen::read_only)]
+    #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", value_parser = read_only_folder)]
     pub(crate) dirs_read_only: Vec<Preopen>,
 
     /// Sets a variable in the guest's environment; without a value, passes ours on; repeatable [default: none]
@@ -117,13 +117,16 @@ pub(crate) enum LayoutChoice {
 }
 
 impl LayoutChoice {
-    /// Below a warp's 32 instances there is nothing to coalesce, and on `cpu` there never is.
     pub(crate) fn resolve(self, gpu: bool, instances: u32) -> Layout {
+        self.fixed().unwrap_or(Layout::suited(gpu, instances))
+    }
+
+    /// `None` for `auto`.
+    pub(crate) fn fixed(self) -> Option<Layout> {
         match self {
-            LayoutChoice::Linear => Layout::Linear,
-            LayoutChoice::Interleaved => Layout::Interleaved,
-            LayoutChoice::Auto if gpu && instances >= gpu_run_abi::layout::WARP as u32 => Layout::Interleaved,
-            LayoutChoice::Auto => Layout::Linear,
+            LayoutChoice::Linear => Some(Layout::Linear),
+            LayoutChoice::Interleaved => Some(Layout::Interleaved),
+            LayoutChoice::Auto => None,
         }
     }
 }
@@ -158,35 +161,18 @@ impl LaunchArgs {
     }
 }
 
-/// `--dir HOST[::GUEST]`, `--dir-ro HOST[::GUEST]`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Preopen {
-    pub(crate) host: PathBuf,
-    pub(crate) guest: String,
-    pub(crate) access: Access,
+/// `--dir HOST[::GUEST]`
+pub(crate) fn folder(text: &str) -> Result<Preopen, String> {
+    let (host, guest) = text.split_once("::").unwrap_or((text, text));
+    if host.is_empty() || guest.is_empty() {
+        return Err("expected a folder, or HOST::GUEST with both sides given".into());
+    }
+    Ok(Preopen { host: host.into(), guest: guest.into(), access: Access::ReadWrite })
 }
 
-impl Preopen {
-    fn read_only(text: &str) -> Result<Self, String> {
-        Ok(Self { access: Access::ReadOnly, ..text.parse()? })
-    }
-
-    /// The option it was given with.
-    pub(crate) fn option(&self) -> &'static str {
-        if self.access == Access::ReadOnly { "--dir-ro" } else { "--dir" }
-    }
-}
-
-impl FromStr for Preopen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (host, guest) = text.split_once("::").unwrap_or((text, text));
-        if host.is_empty() || guest.is_empty() {
-            return Err("expected a folder, or HOST::GUEST with both sides given".into());
-        }
-        Ok(Self { host: host.into(), guest: guest.into(), access: Access::ReadWrite })
-    }
+/// `--dir-ro HOST[::GUEST]`
+fn read_only_folder(text: &str) -> Result<Preopen, String> {
+    Ok(Preopen { access: Access::ReadOnly, ..folder(text)? })
 }
 
 /// `--env NAME[=VALUE]`

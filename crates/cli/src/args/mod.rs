@@ -12,7 +12,7 @@ mod map;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, Preopen, StatsFormat, Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, StatsFormat, Variable,
 };
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
     use gpu_run_abi::Layout;
-    use gpu_run_wasi::Access;
+    use gpu_run_wasi::{Access, Preopen};
     use std::time::Duration;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {

@@ -1,11 +1,12 @@
 //! Which programs are measured: files the user names, or the benchmark set.
 
-use super::hostcalls;
 use crate::args::{BenchArgs, CodegenArgs};
-use crate::source::{self, Source};
+use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
+use gpu_run_bench::{HOST_CALLS, Program};
 use gpu_run_console::failure::Failure;
+use gpu_run_run::Source;
 use std::path::{Path, PathBuf};
 
 /// Where `scripts/build-benches` leaves the set, from the repository's root.
@@ -23,7 +24,7 @@ pub(super) struct Entry {
 
 /// The programs of `args`, in alphabetical order if they are a folder's, and whether host calls are measured.
 pub(super) fn find(args: &BenchArgs) -> Result<(Vec<Entry>, bool)> {
-    let is_calls = |path: &&PathBuf| path.as_os_str() == hostcalls::NAME;
+    let is_calls = |path: &&PathBuf| path.as_os_str() == HOST_CALLS;
     let named = args.programs.iter().any(|path| is_calls(&path));
     if named && args.programs.iter().all(|path| is_calls(&path)) {
         return Ok((Vec::new(), true));
@@ -36,11 +37,7 @@ fn programs(args: &BenchArgs) -> Result<Vec<Entry>> {
     let all = if args.programs.is_empty() {
         folder(&set_folder(args)?)?
     } else {
-        args.programs
-            .iter()
-            .filter(|path| path.as_os_str() != hostcalls::NAME)
-            .map(|path| entry(path.clone()))
-            .collect()
+        args.programs.iter().filter(|path| path.as_os_str() != HOST_CALLS).map(|path| entry(path.clone())).collect()
     };
     let wanted = args.filter.as_deref().unwrap_or("");
     let known: Vec<String> = all.iter().map(|entry| entry.name.clone()).collect();
@@ -53,8 +50,12 @@ fn programs(args: &BenchArgs) -> Result<Vec<Entry>> {
     Ok(chosen)
 }
 
+pub(super) fn load(entry: &Entry, codegen: &CodegenArgs) -> Program {
+    Program { name: entry.name.clone(), source: module(entry, codegen) }
+}
+
 /// The program's bytes, looked at so that what cannot run is told as `gpu-run FILE` would.
-pub(super) fn load(entry: &Entry, codegen: &CodegenArgs) -> Result<Source> {
+fn module(entry: &Entry, codegen: &CodegenArgs) -> Result<Source> {
     let source = source::load(&entry.path, codegen.bin.as_deref())?;
     let surface = Surface::read(&source.wasm, &source.name)?;
     surface.check_imports(&source.name)?;

@@ -4,9 +4,8 @@
 
 use crate::args::{ChecksChoice, CodegenArgs, PreloadArgs};
 use crate::devices;
-use crate::map::GPU_BATCH;
 use crate::program_cache::{entry_name, label};
-use crate::run::{self, is_gpu};
+use crate::run;
 use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
@@ -16,6 +15,7 @@ use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::terminal::{self, print};
 use gpu_run_console::units::{show_duration, show_size};
 use gpu_run_device::Device;
+use gpu_run_map::GPU_BATCH;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::Path;
 use std::sync::Arc;
@@ -69,8 +69,7 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
     let mut lines = String::new();
     for (instances, checks) in [(1, ChecksChoice::Exact), (GPU_BATCH, ChecksChoice::Speculative)] {
         let options = run::options(codegen, &**device, Entry::Start, instances, checks);
-        if checks == ChecksChoice::Speculative && options.build.layout() == codegen.layout.resolve(is_gpu(&**device), 1)
-        {
+        if checks == ChecksChoice::Speculative && options.build.layout() == codegen.layout.resolve(device.is_gpu(), 1) {
             continue;
         }
         let name = entry_name(&source.name, &options);

@@ -1,6 +1,5 @@
 //! `gpu-run boot`: brings the resident machine up, gives it something to do, and says what became of it.
 
-pub(crate) mod bench;
 mod published;
 mod reload;
 mod top;
@@ -8,16 +7,16 @@ mod top;
 pub(crate) use top::top;
 
 use crate::args::{BootArgs, StatsFormat};
-use crate::run::is_gpu;
 use crate::{devices, program_cache};
 use anyhow::{Result, bail};
 use gpu_run_compiler::Compiler;
 use gpu_run_console::failure::Failure;
 use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
+use gpu_run_console::units::milliseconds;
 use gpu_run_device::Device;
 use gpu_run_machine::{Checkpoint, Ended, Error, Load, Log, Machine, Options, Recorder, Start, State};
-use published::{Published, Publisher, milliseconds};
+use published::{Published, Publisher};
 use reload::Reloads;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
@@ -183,7 +182,7 @@ pub(crate) struct Host {
 impl Host {
     fn new(device: &dyn Device) -> Self {
         let (process, thread) = (seconds(ClockId::ProcessCPUTime), seconds(ClockId::ThreadCPUTime));
-        Self { gpu: is_gpu(device), began: Instant::now(), process, thread }
+        Self { gpu: device.is_gpu(), began: Instant::now(), process, thread }
     }
 
     /// Seconds since: of the whole process, or where the device is made of this machine's cores, of this thread and the machine's.

@@ -4,6 +4,7 @@
 use anyhow::{Context as _, Result};
 use gpu_run_cache::trust::{self, Others};
 use gpu_run_console::failure::Failure;
+use gpu_run_console::units::milliseconds;
 use gpu_run_machine::State;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -15,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// A machine, as another process sees it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,10 +76,6 @@ impl Published {
             stuck: state.stuck.map(str::to_owned),
         }
     }
-}
-
-pub(crate) fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }
 
 /// The folder that machines' files are in, held open: ours alone, or it is not used. The name of one among temporary files is known to all, and anybody could have made it.

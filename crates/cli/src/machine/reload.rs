@@ -1,9 +1,10 @@
 //! New code for the machine that is up: when it is asked for, it is read, compiled and loaded, beside all else.
 
-use super::{failure, milliseconds, tell};
+use super::{failure, tell};
 use crate::args::BootArgs;
 use anyhow::Result;
 use gpu_run_compiler::Compiler;
+use gpu_run_console::units::milliseconds;
 use gpu_run_machine::{Image, Machine};
 use std::collections::VecDeque;
 use std::path::Path;

@@ -18,7 +18,7 @@ use crate::guest::{self, Guest};
 use crate::program_cache;
 use crate::report::Tally;
 use crate::run::Loaded;
-use crate::source::{self, Source};
+use crate::source;
 use crate::surface::Surface;
 use anyhow::{Context, Result};
 use gpu_run_compiler::Compiler;
@@ -27,9 +27,9 @@ use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
 use gpu_run_console::units::count;
 use gpu_run_map::{
-    Batches, Ended, Finished, Input, Map, Options, Output, Preopen, SLOW, StopHandle, StopReason, Takeover, Unfinished,
-    differ,
+    Batches, Ended, Finished, Input, Map, Options, Output, SLOW, StopHandle, StopReason, Takeover, Unfinished, differ,
 };
+use gpu_run_run::Source;
 use printer::Printer;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -39,10 +39,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tune::Choice;
 
-/// Records in a batch, unless the user says otherwise.
-pub(crate) const GPU_BATCH: u32 = 131_072;
-const CPU_BATCH: u32 = 1024;
-
 /// A run that takes so long had better be tuned, the next time.
 const LONG_RUN: Duration = Duration::from_secs(30);
 
@@ -50,12 +46,12 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     args.check()?;
     let handed = Takeover::take()?;
     let source = match &handed {
-        Some(handed) => handed.source().into(),
+        Some(handed) => handed.source(),
         None => source::load(&args.file, args.launch.codegen.bin.as_deref())?,
     };
     let told = |error| failure::told(&source.name, error);
     let options = options(args, &source)?;
-    let mut map = Map::open(input(args), output(args)?, options, (&source).into(), handed).map_err(told)?;
+    let mut map = Map::open(input(args), output(args)?, options, source.clone(), handed).map_err(told)?;
 
     let device = devices::open(args.launch.device)?;
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
@@ -110,17 +106,12 @@ fn options(args: &MapArgs, source: &Source) -> Result<Options> {
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
     let context = Guest::new(&argv, &args.launch.env, args.launch.preopens())?.into_builder();
     let env = guest::environment(&args.launch.env).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let folders = args.launch.preopens().map(|dir| Preopen {
-        host: dir.host.clone(),
-        guest: dir.guest.clone(),
-        access: dir.access,
-    });
     Ok(Options {
         split: split.into(),
         context,
         args: args.args.clone(),
         env,
-        folders: folders.collect(),
+        folders: args.launch.preopens().cloned().collect(),
         follow_links: args.follow_links,
         unfinished: match (args.resume, args.force) {
             (true, _) => Unfinished::Resume,

@@ -1,13 +1,12 @@
 //! `gpu-run tune` and `map --tune`: which build of a program is the fastest on this device, for the user's own records.
 
-use super::{CPU_BATCH, GPU_BATCH, failure, input, options};
+use super::{failure, input, options};
 use crate::args::LayoutChoice;
 use crate::args::MapArgs;
 use crate::devices;
 use crate::program_cache;
-use crate::report::describe_variant;
-use crate::run::{self, is_gpu};
-use crate::source::{self, Source};
+use crate::run;
+use crate::source;
 use anyhow::Result;
 use gpu_run_cache::Origin;
 use gpu_run_compiler::{CompileOptions, Compiler, Entry};
@@ -16,7 +15,8 @@ use gpu_run_console::progress::Progress as Spinner;
 use gpu_run_console::terminal::Escaping;
 use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_device::Device;
-use gpu_run_map::{Map, Sample, Trial, Tuning, Variant, measure, recall, remember, variants};
+use gpu_run_map::{Map, Sample, Trial, Tuning, Variant, measure, recall, remember, usual_batch, variants};
+use gpu_run_run::Source;
 use gpu_run_run::{Allowance, Job};
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     let told = |error| failure::told(&source.name, error);
     let sample = Sample::open(input(args), &options(args, &source)?).map_err(told)?;
     let device = devices::open(args.launch.device)?;
-    let jobs = sample.jobs(usual_batch(args, &*device)).map_err(told)?;
+    let jobs = sample.jobs(batch(args, &*device)).map_err(told)?;
     let best = try_all(&device, &source, args, &jobs, &mut Escaping(io::stdout()))?;
     Ok(if best.is_some() { 0 } else { exit::FAILURE })
 }
@@ -43,7 +43,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
 pub(crate) fn sample(args: &MapArgs, source: &Source, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
     let told = |error| failure::told(&source.name, error);
     let sample = Sample::open(input(args), &options(args, source)?).map_err(told)?;
-    let max_records = usual_batch(args, device);
+    let max_records = batch(args, device);
     let jobs = sample.jobs(max_records).map_err(told)?;
     if jobs.is_empty() {
         return Err(Failure::usage("bench: there is no record that can be run")
@@ -60,7 +60,7 @@ pub(super) fn first_batch(
     args: &MapArgs,
     map: &mut Map,
 ) -> Result<(usize, Option<Variant>)> {
-    let records = map.read_first(usual_batch(args, &**device));
+    let records = map.read_first(batch(args, &**device));
     let records = records.map_err(|error| failure::told(&source.name, error))?;
     let best = try_all(device, source, args, &map.first_jobs(), &mut Escaping(io::stderr()))?;
     Ok((records, best))
@@ -73,7 +73,7 @@ pub(super) fn small_batch(
     args: &MapArgs,
     map: &mut Map,
 ) -> Result<Option<usize>> {
-    let first = is_small(map.input_bytes()).then(|| map.read_first(usual_batch(args, device)));
+    let first = is_small(map.input_bytes()).then(|| map.read_first(batch(args, device)));
     first.transpose().map_err(|error| failure::told(&source.name, error))
 }
 
@@ -106,9 +106,9 @@ pub(super) fn choice(
     is_few: bool,
     tuned: Option<Variant>,
 ) -> Choice {
-    let max_records = usual_batch(args, &**device);
+    let max_records = batch(args, &**device);
     let mut options = usual_options(args, &**device, max_records);
-    if (is_few || max_records < FEW_RECORDS) && is_gpu(&**device) {
+    if (is_few || max_records < FEW_RECORDS) && device.is_gpu() {
         // A GPU sets local memory aside for all threads that it can hold.
         options.build = options.build.in_slots();
     }
@@ -125,12 +125,12 @@ pub(super) fn choice(
             let options = variant.options(&options);
             Choice { options, max_records, lanes: variant.lanes, learned, is_guess: false }
         }
-        None => Choice { options, max_records, lanes: None, learned, is_guess: is_gpu(&**device) },
+        None => Choice { options, max_records, lanes: None, learned, is_guess: device.is_gpu() },
     }
 }
 
-fn usual_batch(args: &MapArgs, device: &dyn Device) -> u32 {
-    args.batch.unwrap_or(if is_gpu(device) { GPU_BATCH } else { CPU_BATCH })
+fn batch(args: &MapArgs, device: &dyn Device) -> u32 {
+    args.batch.unwrap_or(usual_batch(device))
 }
 
 fn usual_options(args: &MapArgs, device: &dyn Device, instances: u32) -> CompileOptions {
@@ -149,7 +149,7 @@ fn try_all(
         let hint = "give it records as they will come, with --input";
         return Err(Failure::usage("tune: there is no record that can be run").hint(hint).into());
     }
-    let instances = usual_batch(args, &**device).min(jobs.len() as u32);
+    let instances = batch(args, &**device).min(jobs.len() as u32);
     let options = usual_options(args, &**device, instances);
     let all = variants(&**device, instances);
     // Of its own: what it has loaded goes with it, and leaves the device's memory to the run.
@@ -168,13 +168,13 @@ fn try_all(
                 }
                 tuning.trials.push(trial);
             }
-            Err(error) => writeln!(out, "  {}: {error:#}", describe_variant(*variant))?,
+            Err(error) => writeln!(out, "  {variant}: {error:#}")?,
         }
     }
     let Some(best) = tuning.best() else { return Ok(None) };
     let kept = remember(&compiler, &**device, &source.wasm, &options, &program_cache::label(&source.name), &tuning)?;
     let what = if kept { "gpu-run map takes it from now on" } else { "it is not kept: there is no cache" };
-    writeln!(out, "fastest: {}; {what}", describe_variant(best))?;
+    writeln!(out, "fastest: {best}; {what}")?;
     Ok(Some(best))
 }
 
@@ -200,7 +200,7 @@ fn trial(
 }
 
 fn line(trial: &Trial, compile: Duration) -> String {
-    let (what, rate) = (describe_variant(trial.variant), show_count(trial.per_second));
+    let (what, rate) = (trial.variant.to_string(), show_count(trial.per_second));
     format!("{what:<44} {rate:>8} records/s, compiled in {}", show_duration(compile))
 }
 

@@ -75,7 +75,7 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
     let workers = if options.workers == 0 { cores } else { options.workers };
     let plural = if workers == 1 { "" } else { "s" };
     let properties = Properties {
-        id: "cpu".into(),
+        id: crate::CPU.into(),
         name: format!("{}, {workers} core{plural}", std::env::consts::ARCH),
         target: 90,
         processors: workers,

@@ -15,11 +15,11 @@ use gpu_run_abi::{Status, TrapCode};
 use gpu_run_compiler::{Compiled, Error};
 use gpu_run_run::allowance::{Denied, Lack, SHARE};
 use gpu_run_run::bus::BatchHost;
-use gpu_run_run::inputs::{Job, NUMBER};
 use gpu_run_run::outbox::{Outboxes, Reader, Record};
 use gpu_run_run::outcome::{End, ending as ending_of};
 use gpu_run_run::slots::Endings;
 use gpu_run_run::transcript::{Answered, Random};
+use gpu_run_run::{INSTANCE, Job};
 use gpu_run_wasi::stdio::Output;
 use gpu_run_wasi::{Context, Errno, Out, Reply, Stdio};
 use parking_lot::Mutex;
@@ -349,7 +349,7 @@ impl BatchHost for MappedBatch {
         };
         let mut builder = (*job.context).clone();
         // A number has no NUL, the only thing a variable may not have.
-        let _ = builder.env(NUMBER, job.number.to_string());
+        let _ = builder.env(INSTANCE, job.number.to_string());
         Some(builder.build(stdio))
     }
 

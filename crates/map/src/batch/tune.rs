@@ -10,6 +10,7 @@ use gpu_run_compiler::{
 use gpu_run_device::Device;
 use gpu_run_run::{Allowance, End, Extent, Job};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,26 @@ pub enum MemoryKind {
     Linear,
     Interleaved,
     Local,
+}
+
+/// As `gpu-run tune` shows it: `interleaved, 64 registers, local memory, 131072 at once`.
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (layout, local) = match self.memory {
+            MemoryKind::Linear => (Layout::Linear, ""),
+            MemoryKind::Interleaved => (Layout::Interleaved, ""),
+            MemoryKind::Local => (Layout::Interleaved, ", local memory"),
+        };
+        write!(f, "{layout}")?;
+        if let Some(registers) = self.registers {
+            write!(f, ", {registers} registers")?;
+        }
+        f.write_str(local)?;
+        if let Some(lanes) = self.lanes {
+            write!(f, ", {lanes} lanes of a warp")?;
+        }
+        write!(f, ", {} at once", self.batch)
+    }
 }
 
 impl Variant {

@@ -3,7 +3,8 @@
 //! An SVG file of its own, in light colours or dark ones as the reader's system has it. Text is only outside of where
 //! bars and marks are drawn, in columns of its own; what would not fit its column is cut.
 
-use super::{Report, describe, show_grouped, show_ratio};
+use super::set::Report;
+use super::{describe, show_grouped, show_ratio};
 use gpu_run_console::units::show_count;
 use std::fmt::Write as _;
 

@@ -1,16 +1,14 @@
 //! Our side: a program on the device, and so many instances of it.
 
-use crate::args::LayoutChoice;
-use crate::run::is_gpu;
-use crate::source::Source;
+use super::Options;
 use anyhow::{Context as _, Result, anyhow, bail};
 use bytes::Bytes;
-use gpu_run_cache::{Cache, Options};
+use gpu_run_cache::Cache;
 use gpu_run_compiler::{CompileOptions, Compiler, Entry, Program};
 use gpu_run_console::failure::Failure;
 use gpu_run_device::Device;
 use gpu_run_map::{Done, Mapper, MemoryKind, Pending, Results, SLOW, Slow, Variant, measure, variants};
-use gpu_run_run::{Allowance, End, Extent, Job, RunStats};
+use gpu_run_run::{Allowance, End, Extent, Job, RunStats, Source};
 use gpu_run_wasi::Builder;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -19,22 +17,6 @@ use tempfile::TempDir;
 
 /// What a run may take at most: far more than any should, so that a program without an end is told as one.
 pub(super) const LIMIT: Duration = Duration::from_secs(300);
-
-/// How programs are compiled.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Build {
-    pub(super) layout: LayoutChoice,
-    pub(super) sm: u32,
-    /// Of several builds the fastest is measured.
-    pub(super) tunes: bool,
-}
-
-impl Build {
-    /// Whether so many instances want another layout than one alone.
-    pub(super) fn differs(&self, device: &dyn Device, instances: u32) -> bool {
-        self.layout.resolve(is_gpu(device), instances) != self.layout.resolve(is_gpu(device), 1)
-    }
-}
 
 /// A program on the device.
 #[derive(Debug)]
@@ -68,32 +50,32 @@ pub(super) struct Loaded {
 const AGAIN: usize = 5;
 
 /// Compiles for `instances` at once and loads, and loads again. The instances are given nothing but their number.
-pub(super) fn load(device: &Arc<dyn Device>, source: &Source, build: Build, instances: u32) -> Result<Loaded> {
+pub(super) fn load(device: &Arc<dyn Device>, source: &Source, options: &Options, instances: u32) -> Result<Loaded> {
     let mut guest = Builder::new();
     guest.arg(&source.argv0)?;
     let job = Job { context: Arc::new(guest), number: 0, stdin: Bytes::new() };
-    compile(device, source, build, vec![job], instances, None)?.ready()
+    compile(device, source, options, vec![job], instances, None)?.ready()
 }
 
 /// The same for instances that are given something, without room for them yet.
 pub(super) fn compile(
     device: &Arc<dyn Device>,
     source: &Source,
-    build: Build,
+    bench: &Options,
     jobs: Vec<Job>,
     instances: u32,
     max_memory: Option<u64>,
 ) -> Result<Built> {
-    let layout = build.layout.resolve(is_gpu(&**device), instances);
+    let layout = bench.layout(&**device, instances);
     let failed = |error| Failure::compiler(&source.name, error);
     let speculative = gpu_run_compiler::Build::speculative(layout, device.properties().local_bytes);
-    let usual = CompileOptions { build: speculative, sm: build.sm, entry: Entry::Start, registers: None };
-    let variant = if build.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };
+    let usual = CompileOptions { build: speculative, sm: bench.sm, entry: Entry::Start, registers: None };
+    let variant = if bench.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;
     // A compiler of its own each time: what one has loaded it does not load again.
     let load = || {
-        let compiler = Compiler::new(Cache::open(Options::new(kept.path().to_owned())));
+        let compiler = Compiler::new(Cache::open(gpu_run_cache::Options::new(kept.path().to_owned())));
         let request = compiler.request(device, source.wasm.clone(), &options, &source.name).map_err(failed)?;
         let (program, report) = compiler.load(&request).map_err(failed)?;
         anyhow::Ok((program, report.context("the program was loaded before")?))
@@ -109,7 +91,7 @@ pub(super) fn compile(
     let lanes = variant.and_then(|variant| variant.lanes);
     let capacity = variant.map_or(instances, |variant| variant.batch) as usize;
     // As `gpu-run map` does where nobody has said what is best.
-    let is_guess = variant.is_none() && build.layout == LayoutChoice::Auto && is_gpu(&**device);
+    let is_guess = variant.is_none() && bench.layout.is_none() && device.is_gpu();
     let slow = Some(SLOW).filter(|_| is_guess);
     let extent = Extent { capacity, max_memory, lanes, ..Extent::default() };
     let to_ptx = first.timings.iter().map(|(_, time)| *time).sum();

@@ -4,21 +4,20 @@
 //! The guest (`benches/hostcalls.wat`) asks for the time and prints the answers. The host took each when it answered: what lies between two of them
 //! is one way to the device and back, as the guest sees it.
 
-use super::on_device::{self, Build, Loaded};
-use super::show_grouped;
-use crate::run::is_gpu;
-use crate::source::Source;
+use super::on_device::{self, Loaded};
+use super::{Options, show_grouped};
 use anyhow::{Context as _, Result, bail};
 use gpu_run_console::progress::Progress;
 use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_device::Device;
 use gpu_run_map::Results;
+use gpu_run_run::Source;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What this part is called among the programs.
-pub(super) const NAME: &str = "hostcalls";
+pub const NAME: &str = "hostcalls";
 const GUEST: &str = include_str!("../../../../benches/hostcalls.wat");
 
 /// Instances of a warp.
@@ -72,10 +71,11 @@ fn with_number(text: &str, mark: &str, number: u32) -> Option<String> {
     Some(format!("{before}{number}{after}"))
 }
 
-pub(super) fn measure(device: &Arc<dyn Device>, build: Build, instances: u32) -> Result<HostCalls> {
+pub(super) fn measure(device: &Arc<dyn Device>, options: &Options) -> Result<HostCalls> {
+    let instances = options.instances;
     let _progress = Progress::start(NAME.into());
     let load =
-        |work: Work, instances: u32| -> Result<Loaded> { on_device::load(device, &work.source()?, build, instances) };
+        |work: Work, instances: u32| -> Result<Loaded> { on_device::load(device, &work.source()?, options, instances) };
     let trips = |instances: u32| -> Result<Vec<u64>> {
         let calling = load(Work { counts: 1, calls: CALLS_ALONE }, instances)?;
         let mut times = round_trips(&on_device::run(&calling, instances)?.0)?;
@@ -92,7 +92,7 @@ pub(super) fn measure(device: &Arc<dyn Device>, build: Build, instances: u32) ->
     }
     drop(many);
 
-    let idle = match is_gpu(&**device) {
+    let idle = match device.is_gpu() {
         false => None,
         true => {
             let silent = load(Work { counts: COUNTS, calls: 0 }, WARP)?;

@@ -1,6 +1,6 @@
 //! What compiling takes for many locals in many nested loops, from 16 KB to 4 MB of wasm: time and PTX are in proportion to it.
 //!
-//! `cargo bench -p gpu-run-compiler --bench nests`. A function has 50,000 locals at most, so the larger modules have several such functions.
+//! `cargo bench -p gpu-run-bench --bench nests`. A function has 50,000 locals at most, so the larger modules have several such functions.
 
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry};

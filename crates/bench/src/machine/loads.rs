@@ -3,9 +3,9 @@
 //! Ticks follow each other as fast as they can, so that the time from the last tick of the old code to the first of the new is all that loading costs; then at 120 Hz, where a tick that
 //! is late would show. The same code is loaded again and again, each time as if it was new: nothing of what is on the device is used.
 
-use super::{Bench, Sheet, failure, micros, percentile};
-use crate::machine::milliseconds;
+use super::{Bench, Record, micros, percentile};
 use anyhow::{Result, bail};
+use gpu_run_console::units::milliseconds;
 use gpu_run_machine::{GridSize, Image, Load, Options};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ const LIMIT: Duration = Duration::from_secs(8);
 /// One frame at 120 Hz.
 const FRAME: Duration = Duration::from_micros(8333);
 
-pub(super) fn loads(bench: &Bench, sheet: &mut Sheet) -> Result<()> {
+pub(super) fn loads(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
     let mut rows = Vec::new();
     for (name, grid, rate) in
         [("", GridSize::One, 0), (", all multiprocessors", GridSize::Auto, 0), (", at 120 Hz", GridSize::One, 120)]
     {
         let row = measure(bench, grid, rate)?;
-        sheet.line(&format!(
+        record.line(&format!(
             "{:<28} {:.3} ms p50, {:.3} ms at most between two ticks, {:.3} ms p50 away; of {:.2} ms a frame has; {} loads{}",
             format!("new code{name}"),
             milliseconds(row.between.0),
@@ -33,7 +33,7 @@ pub(super) fn loads(bench: &Bench, sheet: &mut Sheet) -> Result<()> {
             if rate == 0 { String::new() } else { format!(", {} ticks late", row.late) }
         ))?;
         rows.push(row.json(&format!("new code{name}")));
-        sheet.put("loads", Value::Array(rows.clone()))?;
+        record.put("loads", Value::Array(rows.clone()))?;
     }
     Ok(())
 }
@@ -72,7 +72,7 @@ fn measure(bench: &Bench, grid: GridSize, rate: u32) -> Result<Row> {
         for event in load.by_ref().take(200) {
             let _ = machine.post(event); // no room: it has enough to do
         }
-        let loaded = machine.load(&bench.compiler, &Image::built_in()).map_err(failure)?;
+        let loaded = machine.load(bench.compiler, &Image::built_in())?;
         between.extend(loaded.between_ticks);
         away.push(loaded.gap);
         preparation.push(loaded.preparation);
@@ -81,7 +81,7 @@ fn measure(bench: &Bench, grid: GridSize, rate: u32) -> Result<Row> {
         std::thread::sleep(Duration::from_millis(20));
     }
     let late = machine.state().late - late;
-    machine.shutdown().map_err(failure)?;
+    machine.shutdown()?;
     if between.is_empty() {
         bail!("no tick was seen after a load");
     }

@@ -1,28 +1,28 @@
 //! What a tick costs under every strategy, with nothing to do, then with events all the time; beside it a launch that does nothing.
 
-use super::{Bench, Sheet, failure, micros};
-use crate::machine::milliseconds;
+use super::{Bench, Record, launch, micros};
 use anyhow::Result;
+use gpu_run_console::units::milliseconds;
 use gpu_run_console::units::show_duration;
-use gpu_run_machine::{GridSize, Load, Options, Strategy, bare_launch};
+use gpu_run_machine::{GridSize, Load, Options, Strategy};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// How long it ticks, idle and under load.
 const TICKING: Duration = Duration::from_millis(800);
 
-pub(super) fn strategies(bench: &Bench, sheet: &mut Sheet) -> Result<()> {
-    let bare = bare_launch(&bench.device).map_err(failure)?;
+pub(super) fn strategies(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
+    let bare = launch::bare(&bench.device)?;
     let (waited, queued) = (show_duration(bare.waited), show_duration(bare.queued));
-    sheet.line(&format!("a launch that does nothing   {waited} p50 with its end, {queued} in a queue of others"))?;
-    sheet.put("bare_launch_us", json!({ "waited": micros(bare.waited), "queued": micros(bare.queued) }))?;
-    sheet.line("\nSTRATEGY          IDLE TICK   LOADED TICK   LAUNCHES/TICK   LANES   HEARTBEAT GAP")?;
+    record.line(&format!("a launch that does nothing   {waited} p50 with its end, {queued} in a queue of others"))?;
+    record.put("bare_launch_us", json!({ "waited": micros(bare.waited), "queued": micros(bare.queued) }))?;
+    record.line("\nSTRATEGY          IDLE TICK   LOADED TICK   LAUNCHES/TICK   LANES   HEARTBEAT GAP")?;
     let mut rows = Vec::new();
     for strategy in strategies_to_measure() {
         for grid in [GridSize::One, GridSize::Auto] {
             let row = ticks(bench, strategy, grid)?;
             let name = format!("{strategy}{}", if grid == GridSize::Auto { " auto" } else { "" });
-            sheet.line(&format!(
+            record.line(&format!(
                 "{name:<17} {:>9}   {:>11}   {:>13.3}   {:>5}   {:>10.2} ms",
                 show_duration(row.idle),
                 show_duration(row.loaded),
@@ -31,7 +31,7 @@ pub(super) fn strategies(bench: &Bench, sheet: &mut Sheet) -> Result<()> {
                 milliseconds(row.gap)
             ))?;
             rows.push(row.json(&name));
-            sheet.put("strategies", Value::Array(rows.clone()))?;
+            record.put("strategies", Value::Array(rows.clone()))?;
         }
     }
     Ok(())
@@ -90,7 +90,7 @@ fn ticks(bench: &Bench, strategy: Strategy, grid: GridSize) -> Result<Row> {
         std::thread::sleep(Duration::from_micros(200));
     }
     let (loaded_time, after) = (began.elapsed(), machine.state());
-    machine.shutdown().map_err(failure)?;
+    machine.shutdown()?;
     let per_tick = |time: Duration, ticks: u64| time / u32::try_from(ticks.max(1)).unwrap_or(u32::MAX);
     let all_ticks = after.tick.saturating_sub(before.tick).max(1);
     Ok(Row {

@@ -5,113 +5,95 @@
 //! ticks    what a tick costs under every strategy, idle and under load
 //! loads    how long the machine is away when new code is loaded
 //! memory   the heap beside the device's malloc; what the L2 cache keeps between launches
+//!
+//! round_trip, launch, malloc, l2   what these are compared with: without a machine, by kernels written by hand
 //! ```
 //!
 //! What belongs together is measured one after the other in the same run. A part that fails says so, and the others go on; figures are written as they come, so that none is lost.
 
 mod events;
+mod l2;
+mod launch;
 mod loads;
+mod malloc;
 mod memory;
+mod round_trip;
+pub mod storm;
 mod ticks;
 
-use super::failure;
-use crate::args::BenchArgs;
-use crate::args::CacheArgs;
-use crate::devices;
-use crate::program_cache;
-use anyhow::{Context as _, Result, bail};
+use crate::Sheet;
+use anyhow::{Result, bail};
 use gpu_run_compiler::Compiler;
-use gpu_run_console::output::Standard;
 use gpu_run_device::Device;
 use gpu_run_machine::{Machine, Options, Start};
 use serde_json::{Map, Value, json};
-use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What this part is called among the programs.
-pub(crate) const NAME: &str = "machine";
+/// What `gpu-run bench` calls this among the programs.
+pub const NAME: &str = "machine";
+
+/// The kernels that were written by hand to compare with, by name.
+pub const BASELINES: [(&str, &str); 3] = [("malloc", malloc::PTX), ("l2", l2::PTX), ("launch", launch::PTX)];
 
 /// A part of the bench.
-type Part = fn(&Bench, &mut Sheet) -> Result<()>;
+type Part = fn(&Bench<'_>, &mut Record<'_>) -> Result<()>;
 const PARTS: [(&str, Part); 6] = [
     ("events", events::round_trips),
     ("throughput", events::throughput),
     ("loads", loads::loads),
     ("heap", memory::heap),
-    ("l2", memory::l2),
+    ("l2", memory::cache),
     ("strategies", ticks::strategies),
 ];
 
 /// What all parts need.
-struct Bench {
+struct Bench<'a> {
     device: Arc<dyn Device>,
-    compiler: Compiler,
+    compiler: &'a Compiler,
 }
 
-impl Bench {
+impl Bench<'_> {
     fn boot(&self, options: Options) -> Result<Machine> {
-        Machine::boot(&self.compiler, &self.device, Start::Empty, options).map_err(failure)
+        Ok(Machine::boot(self.compiler, &self.device, Start::Empty, options)?)
     }
 }
 
-pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
-    let device = devices::open(args.launch.device)?;
-    let bench = Bench { device, compiler: Compiler::new(program_cache::open(&CacheArgs::default())?) };
-    let mut sheet = Sheet::new(args.json.clone())?;
-    sheet.put("device", json!(bench.device.properties().name))?;
+/// Measures all parts.
+pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, sheet: &mut Sheet) -> Result<()> {
+    let bench = Bench { device, compiler };
+    let mut record = Record { sheet, figures: Map::new() };
+    record.put("device", json!(bench.device.properties().name))?;
     let mut failed = Vec::new();
     for (name, part) in PARTS {
-        if let Err(error) = part(&bench, &mut sheet) {
-            sheet.line(&format!("{name}: not measured: {error:#}"))?;
-            sheet.put(&format!("{name}_error"), json!(format!("{error:#}")))?;
+        if let Err(error) = part(&bench, &mut record) {
+            record.line(&format!("{name}: not measured: {error:#}"))?;
+            record.put(&format!("{name}_error"), json!(format!("{error:#}")))?;
             failed.push(name);
         }
     }
-    sheet.end()?;
+    record.sheet.end(|| Value::Object(record.figures.clone()))?;
     if !failed.is_empty() {
         bail!("not measured: {}", failed.join(", "));
     }
-    Ok(0)
+    Ok(())
 }
 
-/// Where figures go: lines for people, and an object for programs.
-struct Sheet {
-    out: Standard,
-    path: Option<PathBuf>,
+/// The figures found so far, and the sheet they are written on.
+struct Record<'a> {
+    sheet: &'a mut Sheet,
     figures: Map<String, Value>,
 }
 
-impl Sheet {
-    fn new(path: Option<PathBuf>) -> Result<Self> {
-        let to_stdout = path.as_ref().is_some_and(|path| path.as_os_str() == "-");
-        let out = if to_stdout { Standard::stderr()? } else { Standard::stdout()? };
-        Ok(Self { out, path, figures: Map::new() })
-    }
-
+impl Record<'_> {
     fn line(&mut self, text: &str) -> Result<()> {
-        writeln!(self.out, "{text}")?;
-        Ok(self.out.flush()?)
+        self.sheet.write(&format!("{text}\n"))
     }
 
     /// Keeps a figure, in the file at once.
     fn put(&mut self, key: &str, value: Value) -> Result<()> {
         self.figures.insert(key.to_owned(), value);
-        match &self.path {
-            Some(path) if path.as_os_str() != "-" => {
-                let bytes = serde_json::to_vec_pretty(&self.figures)?;
-                std::fs::write(path, bytes).with_context(|| path.display().to_string())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn end(&mut self) -> Result<()> {
-        if self.path.as_ref().is_some_and(|path| path.as_os_str() == "-") {
-            writeln!(Standard::stdout()?, "{:#}", Value::Object(self.figures.clone()))?;
-        }
-        Ok(())
+        self.sheet.keep(|| Value::Object(self.figures.clone()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What it costs to launch a kernel that does nothing: what every strategy but `resident` pays now and then.
 
-use crate::error::Result;
+use anyhow::Result;
 use gpu_run_device::{Device, Error as DeviceError, Grid};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,15 +22,15 @@ const LIMIT: Duration = Duration::from_secs(1);
 const QUEUED: u32 = 50;
 
 #[derive(Clone, Copy, Debug)]
-pub struct BareLaunch {
+pub(super) struct BareLaunch {
     /// From the launch until the host knows of its end; half were shorter.
-    pub waited: Duration,
+    pub(super) waited: Duration,
     /// Of those that lie in a queue, one behind the other.
-    pub queued: Duration,
+    pub(super) queued: Duration,
 }
 
-pub fn bare_launch(device: &Arc<dyn Device>) -> Result<BareLaunch> {
-    Ok(measure(device).map_err(gpu_run_compiler::Error::from)?)
+pub(super) fn bare(device: &Arc<dyn Device>) -> Result<BareLaunch> {
+    Ok(measure(device)?)
 }
 
 fn measure(device: &Arc<dyn Device>) -> Result<BareLaunch, DeviceError> {
@@ -62,14 +62,13 @@ fn median(mut once: impl FnMut() -> Result<(), DeviceError>) -> Result<Duration,
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_launch_takes_time_and_one_in_a_queue_too() {
         let device: Arc<dyn Device> = gpu_run_device::cpu::open();
-        let cost = bare_launch(&device).unwrap();
+        let cost = bare(&device).unwrap();
         assert!(cost.waited > Duration::ZERO && cost.queued > Duration::ZERO, "{cost:?}");
         assert!(cost.waited < LIMIT && cost.queued < LIMIT, "{cost:?}");
     }

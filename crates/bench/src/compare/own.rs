@@ -1,25 +1,18 @@
 //! `gpu-run bench PROGRAM --input RECORDS`: the user's own program with the user's own records, on the device and under Wasmtime.
 
 use super::measure::{ROUNDS, excerpt, median};
-use super::on_device::{self, Build, Built, Loaded};
+use super::on_device::{self, Built, Loaded};
 use super::on_wasmtime::{Ending, Given, OnWasmtime, Ran};
 use super::verdict::{Comparison, Curve, Different, Side, Verdict};
-use super::{Setting, json_on_stdout, table_stream};
-use crate::args::BenchArgs;
-use crate::args::MapArgs;
-use crate::devices;
-use crate::map;
-use crate::run::{DEFAULT_TARGET, is_gpu};
-use crate::source;
-use anyhow::{Context as _, Result};
-use gpu_run_console::failure::{Failure, exit};
+use super::{Options, Setting};
+use crate::Sheet;
+use anyhow::Result;
 use gpu_run_console::progress::Progress;
-use gpu_run_console::terminal;
+use gpu_run_device::Device;
 use gpu_run_map::{Done, Results};
-use gpu_run_run::{Allowance, End};
-use std::io::Write;
-use std::path::Path;
-use std::sync::OnceLock;
+use gpu_run_run::{Allowance, End, Job, Source};
+use gpu_run_wasi::Preopen;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// So many records are run in a session of their own, as far as there is time and room: what few take is no part of what many take.
@@ -30,61 +23,60 @@ const GAIN: u32 = 110;
 /// Of fewer records neither says anything: the first ones learn what they need, and have it built.
 const TELLING: u32 = 1024;
 
-pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
-    let [program] = args.programs.as_slice() else {
-        return Err(Failure::usage("--input goes with one program").hint("gpu-run bench app.wasm -i records").into());
-    };
-    let records = MapArgs::from((args, program.as_path(), input));
-    records.check()?;
-    let launch = &args.launch;
-    if launch.timeout.is_some() || launch.stats.is_some() {
-        return Err(Failure::usage("bench takes neither --timeout nor --stats").into());
-    }
-    let source = source::load(program, launch.codegen.bin.as_deref())?;
-    let began = Instant::now();
-    let device = devices::open(launch.device)?;
-    let opening = began.elapsed();
-    let (jobs, most) = map::sample(&records, &source, &*device)?;
+/// The user's program and records.
+#[derive(Debug)]
+pub struct Own {
+    pub source: Source,
+    /// What becomes of the records.
+    pub jobs: Vec<Job>,
+    /// Folders that each instance is given.
+    pub folders: Vec<Preopen>,
+    pub max_memory: Option<u64>,
+    /// How long it took to open the device.
+    pub opening: Duration,
+}
+
+/// Measures at most `options.instances` records at once. Returns whether both sides gave the same.
+pub fn measure(device: &Arc<dyn Device>, own: Own, options: &Options, sheet: &mut Sheet) -> Result<bool> {
+    let Own { source, jobs, folders, max_memory, opening } = own;
     let count = jobs.len() as u32;
     // As many as the user has are run at once, and not the most that could be: how those would do nobody has asked.
-    let most = most.min(count.max(TELLING));
+    let most = options.instances.min(count.max(TELLING));
 
     let progress = Progress::start(format!("{}: compiling", source.name));
     let given = jobs.iter().map(Given::like).collect::<Result<Vec<_>>>()?;
-    let build =
-        Build { layout: launch.codegen.layout, sm: launch.codegen.target.unwrap_or(DEFAULT_TARGET), tunes: args.tune };
-    let built = on_device::compile(&device, &source, build, jobs, most, launch.max_memory)?;
+    let built = on_device::compile(device, &source, options, jobs, most, max_memory)?;
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let began = Instant::now();
-    let wasmtime = OnWasmtime::with(&source, threads, given, launch.preopens().cloned().collect())?;
+    let wasmtime = OnWasmtime::with(&source, threads, given, folders)?;
     let wasmtime_compile = began.elapsed();
     drop(progress);
 
     // The device first: it has a limit for programs that do not end.
     let progress = Progress::start(format!("{}: few records", source.name));
-    let (sessions, learned) = sessions(&built, args.seconds)?;
+    let (sessions, learned) = sessions(&built, options.budget)?;
     let batch = sessions.last().map_or(1, |(records, _)| *records as u32);
     let loaded = built.for_batches(batch, learned).ready()?;
-    let device_latency = median(args.seconds, || {
+    let device_latency = median(options.budget, || {
         let began = Instant::now();
         on_device::begin(&loaded, 1)?.finish()?;
         Ok(began.elapsed())
     })?;
-    let wasmtime_latency = median(args.seconds, || {
+    let wasmtime_latency = median(options.budget, || {
         let began = Instant::now();
         wasmtime.run_any(0).map(|_| began.elapsed())
     })?;
     drop(progress);
 
     let progress = Progress::start(format!("{}: {batch} records at once", source.name));
-    let (rates, comparison) = rates(&loaded, &wasmtime, batch, args.seconds)?;
+    let (rates, comparison) = rates(&loaded, &wasmtime, batch, options.budget)?;
     drop(progress);
 
     let built = &loaded.built;
     let verdict = Verdict {
         program: source.name.clone(),
-        setting: Setting { instances: batch, ..Setting::new(&*device, args) },
-        is_gpu: is_gpu(&*device),
+        setting: Setting::new(&**device, batch),
+        is_gpu: device.is_gpu(),
         records: u64::from(count),
         device: Side {
             rate: rates[0],
@@ -102,14 +94,9 @@ pub(super) fn bench(args: &BenchArgs, input: &Path) -> Result<u8> {
         },
         comparison,
     };
-    table_stream(args)?.write_all(verdict.text().as_bytes())?;
-    let json = || format!("{:#}\n", verdict.json());
-    match &args.json {
-        Some(_) if json_on_stdout(args) => terminal::print(&json())?,
-        Some(path) => std::fs::write(path, json()).with_context(|| format!("cannot write {}", path.display()))?,
-        None => {}
-    }
-    Ok(if verdict.comparison.different.is_empty() { 0 } else { exit::FAILURE })
+    sheet.write(&verdict.text())?;
+    sheet.end(|| verdict.json())?;
+    Ok(verdict.comparison.different.is_empty())
 }
 
 /// Records, and what they took.

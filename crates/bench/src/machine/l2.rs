@@ -3,7 +3,7 @@
 //! An array that fits there is read twice in one launch, then by a launch that follows at once, by one that follows after a pause, and by one before which another array, far larger
 //! than any cache, was read. All reads go past the multiprocessors' own caches; the time is taken on the device, without what a launch costs.
 
-use crate::error::Result;
+use anyhow::Result;
 use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,19 +22,19 @@ const PAUSE: Duration = Duration::from_millis(8);
 
 /// Gigabytes a second at which the array was read.
 #[derive(Clone, Copy, Debug)]
-pub struct L2 {
-    pub bytes: u64,
+pub(super) struct L2 {
+    pub(super) bytes: u64,
     /// For the first time, and after another array was read.
-    pub cold: f64,
+    pub(super) cold: f64,
     /// Again in the same launch.
-    pub same_launch: f64,
+    pub(super) same_launch: f64,
     /// In the next launch, at once and after a pause.
-    pub next_launch: f64,
-    pub after_a_pause: f64,
+    pub(super) next_launch: f64,
+    pub(super) after_a_pause: f64,
 }
 
-pub fn l2_between_launches(device: &Arc<dyn Device>) -> Result<L2> {
-    Ok(Sweeper::new(device).and_then(|sweeper| sweeper.measure()).map_err(gpu_run_compiler::Error::from)?)
+pub(super) fn between_launches(device: &Arc<dyn Device>) -> Result<L2> {
+    Ok(Sweeper::new(device).and_then(|sweeper| sweeper.measure())?)
 }
 
 struct Sweeper {

@@ -1,12 +1,9 @@
 //! Their side: Wasmtime as one would embed it for throughput. The module is compiled once and linked once; memories come
 //! from a pool; every instance has a store of its own, and threads on all cores take the next number from one counter.
 
-use crate::args::Preopen;
-use crate::guest::INSTANCE;
-use crate::source::Source;
 use anyhow::{Context as _, Result, anyhow, bail};
-use gpu_run_run::Job;
-use gpu_run_wasi::Access;
+use gpu_run_run::{INSTANCE, Job, Source};
+use gpu_run_wasi::{Access, Preopen};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use wasmtime::{

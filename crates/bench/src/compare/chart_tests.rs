@@ -1,7 +1,8 @@
 //! No text of the picture is where another text, a bar, a mark or a line is, whatever was measured.
 
+use super::super::Setting;
+use super::super::set::{Report, Row};
 use super::super::tests::{figures, report, row};
-use super::super::{Report, Row, Setting};
 use super::*;
 use proptest::prelude::*;
 

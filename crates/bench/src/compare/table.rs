@@ -1,6 +1,7 @@
 //! The table on the terminal: a row as soon as a program is done, in columns wide enough for what can come.
 
-use super::{Report, Row, Setting, describe, show_ratio};
+use super::set::{Report, Row};
+use super::{Setting, describe, show_ratio};
 use gpu_run_console::units::{show_count, show_duration};
 
 const COLUMNS: [(&str, usize); 8] = [

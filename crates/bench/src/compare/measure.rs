@@ -1,14 +1,14 @@
 //! One program's figures. The sides take turns, so that both see the same machine, and the best round of each counts;
 //! what they print is compared before anything is believed.
 
+use super::Options;
 use super::handwritten::Handwritten;
-use super::on_device::{self, Build, Loaded, run_device, run_one};
+use super::on_device::{self, Loaded, run_device, run_one};
 use super::on_wasmtime::OnWasmtime;
-use crate::report::describe_variant;
-use crate::source::Source;
 use anyhow::{Context as _, Result, bail};
 use gpu_run_console::progress::Progress;
 use gpu_run_device::Device;
+use gpu_run_run::Source;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,16 +17,6 @@ pub(super) const ROUNDS: u32 = 3;
 const SAMPLE: u32 = 16;
 /// Runs of one instance alone, whose median counts; fewer if they are long.
 const SINGLE_RUNS: usize = 15;
-
-/// How everything is measured.
-#[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) instances: u32,
-    /// For a round of one side.
-    pub(super) budget: Duration,
-    pub(super) build: Build,
-    pub(super) threads: usize,
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Figures {
@@ -60,37 +50,36 @@ pub(super) fn measure(
     device: &Arc<dyn Device>,
     source: &Source,
     name: &str,
-    plan: &Plan,
+    options: &Options,
+    threads: usize,
     handwritten: Option<&Handwritten>,
 ) -> Result<Figures> {
     let progress = Progress::start(format!("{place}: compiling"));
-    let loaded = on_device::load(device, source, plan.build, plan.instances)?;
+    let loaded = on_device::load(device, source, options, options.instances)?;
     // What one instance takes is what `gpu-run FILE` would take, which compiles for one.
-    let alone = match plan.build.differs(&**device, plan.instances) {
-        true => Some(on_device::load(device, source, plan.build, 1)?),
-        false => None,
-    };
-    let wasmtime = OnWasmtime::new(source, plan.threads)?;
+    let differs = options.layout(&**device, options.instances) != options.layout(&**device, 1);
+    let alone = if differs { Some(on_device::load(device, source, options, 1)?) } else { None };
+    let wasmtime = OnWasmtime::new(source, threads)?;
     drop(progress);
 
     let progress = Progress::start(format!("{place}: one instance"));
     // The device first: it has a limit for programs that do not end.
-    let device_latency = device_latency(alone.as_ref().unwrap_or(&loaded), plan.budget)?;
-    let wasmtime_latency = median(plan.budget, || {
+    let device_latency = device_latency(alone.as_ref().unwrap_or(&loaded), options.budget)?;
+    let wasmtime_latency = median(options.budget, || {
         let began = Instant::now();
         wasmtime.run(0).map(|_| began.elapsed())
     })?;
     drop(progress);
 
-    let progress = Progress::start(format!("{place}: {} instances", plan.instances));
-    let sample = sample(plan.instances);
+    let progress = Progress::start(format!("{place}: {} instances", options.instances));
+    let sample = sample(options.instances);
     let expected = wasmtime.outputs(&sample)?;
-    let (device_rate, wasmtime_rate) = rates(&loaded, &wasmtime, plan, &sample, &expected)?;
+    let (device_rate, wasmtime_rate) = rates(&loaded, &wasmtime, options, &sample, &expected)?;
     drop(progress);
 
     let progress = Progress::start(format!("{place}: hand-written CUDA"));
     let handwritten_rate = match handwritten {
-        Some(handwritten) => handwritten.rate(name, plan.instances, &expected[0])?,
+        Some(handwritten) => handwritten.rate(name, options.instances, &expected[0])?,
         None => None,
     };
     drop(progress);
@@ -103,7 +92,7 @@ pub(super) fn measure(
         to_ptx: loaded.built.to_ptx,
         load: loaded.built.load,
         warm_start: loaded.built.again,
-        build: loaded.faster().map(describe_variant),
+        build: loaded.faster().map(|variant| variant.to_string()),
     })
 }
 
@@ -111,7 +100,7 @@ pub(super) fn measure(
 fn rates(
     loaded: &Loaded,
     wasmtime: &OnWasmtime,
-    plan: &Plan,
+    options: &Options,
     sample: &[u32],
     expected: &[Vec<u8>],
 ) -> Result<(f64, f64)> {
@@ -126,13 +115,13 @@ fn rates(
     let (mut ours, mut theirs, mut spent) = (0.0f64, 0.0f64, Duration::ZERO);
     for _ in 0..ROUNDS {
         let began = Instant::now();
-        let (outputs, rate) = run_device(loaded, loaded.built.batch, sample, plan.budget)?;
+        let (outputs, rate) = run_device(loaded, loaded.built.batch, sample, options.budget)?;
         spent += began.elapsed();
         compare(sample, &outputs, expected)?;
         ours = ours.max(rate);
-        theirs = theirs.max(wasmtime.rate(plan.instances, plan.budget)?);
+        theirs = theirs.max(wasmtime.rate(options.instances, options.budget)?);
         // A batch on the device cannot be cut short.
-        if spent > plan.budget * ROUNDS * 2 {
+        if spent > options.budget * ROUNDS * 2 {
             break;
         }
     }

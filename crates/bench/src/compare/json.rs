@@ -1,11 +1,12 @@
 //! The figures for programs: seconds, bytes and instances a second, `null` where there is none.
 
-use super::{Report, Row, hostcalls, on_wasmtime, seconds};
+use super::set::{Report, Row};
+use super::{hostcalls, on_wasmtime, seconds};
 use serde_json::{Value, json};
 
-pub(super) fn text(report: &Report) -> String {
+pub(super) fn value(report: &Report) -> Value {
     let setting = &report.setting;
-    let value = json!({
+    json!({
         "gpu_run": env!("CARGO_PKG_VERSION"),
         "device": { "id": setting.device, "name": setting.device_name, "driver": setting.driver },
         "host": { "name": setting.host, "threads": setting.threads, "wasmtime": on_wasmtime::VERSION },
@@ -13,8 +14,7 @@ pub(super) fn text(report: &Report) -> String {
         "programs": report.rows.iter().map(row).collect::<Vec<_>>(),
         "geometric_mean": report.geometric_mean(),
         "host_calls": report.host_calls.as_ref().map(hostcalls::json),
-    });
-    format!("{value:#}\n")
+    })
 }
 
 fn row(row: &Row) -> Value {

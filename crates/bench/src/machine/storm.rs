@@ -1,0 +1,45 @@
+//! The machine's heap under a storm of allocations.
+
+use anyhow::Result;
+use gpu_run_compiler::Compiler;
+use gpu_run_device::Device;
+use gpu_run_machine::layout::{PING_WORD, PONG_WORD};
+use gpu_run_machine::{Image, boot};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a storm of allocations came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Storm {
+    /// Allocations served, and refused for want of room.
+    pub allocations: u64,
+    pub refused: u64,
+    /// Blocks that did not hold what their owner had written.
+    pub wrong: u64,
+    /// Pages still held when all was freed: the sum of what they held.
+    pub left: u64,
+    pub time: Duration,
+    pub threads: u32,
+}
+
+/// Every thread of a workgroup allocates, writes, checks and frees at random. `threads` is how many threads there are, where the
+/// device does not say.
+pub fn heap(
+    compiler: &Compiler,
+    device: &Arc<dyn Device>,
+    threads: Option<u32>,
+    rounds: u32,
+    seed: u32,
+) -> Result<Storm> {
+    let threads = boot::threads(&**device, threads);
+    let mut gang = boot::gang(compiler, device, &Image::measuring(), 1, threads)?;
+    let bus = gang.bus().clone();
+    bus.store_u64(PING_WORD as u64, rounds as u64);
+    bus.store_u64(PING_WORD as u64 + 8, seed as u64);
+    boot::run_once(&mut gang, "boot")?;
+    let began = Instant::now();
+    boot::run_once(&mut gang, "heap_storm")?;
+    let time = began.elapsed();
+    let [wrong, allocations, refused, left] = [0, 8, 16, 24].map(|word| bus.load_u64(PONG_WORD as u64 + word));
+    Ok(Storm { allocations, refused, wrong, left, time, threads })
+}

@@ -1,0 +1,54 @@
+//! Where figures go: text for people, JSON for programs.
+
+use anyhow::{Context as _, Result};
+use gpu_run_console::output::Standard;
+use gpu_run_console::terminal::{self, Escaping};
+use serde_json::Value;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+#[derive(Debug)]
+pub struct Sheet {
+    text: Escaping<Standard>,
+    json: Json,
+}
+
+#[derive(Debug)]
+enum Json {
+    None,
+    Stdout,
+    File(PathBuf),
+}
+
+impl Sheet {
+    /// `json` is what `--json` says: a file, or `-` for stdout. The text then goes to stderr.
+    pub fn new(json: Option<PathBuf>) -> io::Result<Self> {
+        let json = match json {
+            None => Json::None,
+            Some(path) if path.as_os_str() == "-" => Json::Stdout,
+            Some(path) => Json::File(path),
+        };
+        let text = if matches!(json, Json::Stdout) { Standard::stderr()? } else { Standard::stdout()? };
+        Ok(Self { text: Escaping(text), json })
+    }
+
+    pub(crate) fn write(&mut self, text: &str) -> Result<()> {
+        self.text.write_all(text.as_bytes())?;
+        Ok(self.text.flush()?)
+    }
+
+    /// Writes the figures found so far into the file. What comes next may never end; the figures are kept then.
+    pub(crate) fn keep(&self, figures: impl FnOnce() -> Value) -> Result<()> {
+        let Json::File(path) = &self.json else { return Ok(()) };
+        let text = format!("{:#}\n", figures());
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Writes all figures.
+    pub(crate) fn end(&self, figures: impl FnOnce() -> Value) -> Result<()> {
+        match &self.json {
+            Json::Stdout => Ok(terminal::print(&format!("{:#}\n", figures()))?),
+            _ => self.keep(figures),
+        }
+    }
+}
