@@ -58,7 +58,7 @@ struct Totals {
 
 const TOTALS: &str = "totals.json";
 /// Files of processes out of sight are added up after this.
-const LEFT: Duration = Duration::from_secs(7 * 24 * 3600);
+const LEFT_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The file of this process's sums; `number` tells several caches of one process apart.
 fn file_name(number: u64) -> String {
@@ -120,7 +120,7 @@ pub(crate) fn read(store: &Store) -> io::Result<ByModel> {
         let ended = match owner.seen() {
             Seen::Alive => false,
             Seen::Dead => true,
-            Seen::OutOfSight => age().is_some_and(|age| age > LEFT),
+            Seen::OutOfSight => age().is_some_and(|age| age > LEFT_AFTER),
         };
         let counts = fs::read(file.path()).ok().and_then(|text| serde_json::from_slice::<ByModel>(&text).ok());
         merge(if ended { &mut totals.models } else { &mut living }, &counts.unwrap_or_default());

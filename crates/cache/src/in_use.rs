@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// For how long a lease counts whose process is out of sight.
-const LEASE: Duration = Duration::from_secs(24 * 3600);
+const MAX_LEASE: Duration = Duration::from_secs(24 * 3600);
 
 /// While one of these lives, its entry stays. Costs nothing to clone.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ pub(crate) fn leased(folder: &Path) -> HashSet<String> {
         let counts = match owner.seen() {
             Seen::Alive => true,
             Seen::Dead => false,
-            Seen::OutOfSight => age().is_none_or(|age| age < LEASE),
+            Seen::OutOfSight => age().is_none_or(|age| age < MAX_LEASE),
         };
         match counts {
             true => drop(leased.insert(hex.to_owned())),

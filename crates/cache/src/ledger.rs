@@ -16,11 +16,11 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long to wait for the lock, at most: it is held for milliseconds, unless its holder was stopped.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
 /// An account older than this is counted again.
 const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Bytes of an account: always as many, so that one is never half written over another.
-const ACCOUNT: usize = 60;
+const ACCOUNT_BYTES: usize = 60;
 
 /// The lock, held; or none, where there are none.
 #[derive(Debug)]
@@ -44,12 +44,12 @@ impl Ledger {
         loop {
             match odd(Oddity::Lock).map_err(TryLockError::Error).and_then(|()| file.try_lock()) {
                 Ok(()) => return Ok(Self { file: Some(file), now }),
-                Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                Err(TryLockError::WouldBlock) if began.elapsed() < MAX_LOCK_WAIT => {
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(5));
                 }
                 Err(TryLockError::WouldBlock) => {
-                    let message = format!("{} has been locked for {PATIENCE:?}", path.display());
+                    let message = format!("{} has been locked for {MAX_LOCK_WAIT:?}", path.display());
                     return Err(io::Error::new(io::ErrorKind::TimedOut, message));
                 }
                 Err(TryLockError::Error(error)) => {
@@ -62,7 +62,7 @@ impl Ledger {
 
     /// The bytes of all entries, if that was written down and is to be believed.
     pub(crate) fn bytes(&self) -> Option<u64> {
-        let mut text = [0; ACCOUNT];
+        let mut text = [0; ACCOUNT_BYTES];
         self.file.as_ref()?.read_exact_at(&mut text, 0).ok()?;
         let (bytes, counted) = parse(&text)?;
         let age = self.now.duration_since(counted).unwrap_or(Duration::MAX);
@@ -72,7 +72,7 @@ impl Ledger {
     /// Writes the bytes down; `counted` if they have just been, entry by entry.
     pub(crate) fn set_bytes(&self, bytes: u64, counted: bool) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        let mut text = [0; ACCOUNT];
+        let mut text = [0; ACCOUNT_BYTES];
         let before = file.read_exact_at(&mut text, 0).ok().and_then(|()| parse(&text)).map(|(_, counted)| counted);
         let time = if counted { self.now } else { before.unwrap_or(UNIX_EPOCH) };
         file.write_all_at(format(bytes, time).as_bytes(), 0)
@@ -86,7 +86,7 @@ fn format(bytes: u64, counted: SystemTime) -> String {
     format!("{numbers}{sum:016x} \n")
 }
 
-fn parse(text: &[u8; ACCOUNT]) -> Option<(u64, SystemTime)> {
+fn parse(text: &[u8; ACCOUNT_BYTES]) -> Option<(u64, SystemTime)> {
     let text = str::from_utf8(text).ok()?;
     let (numbers, sum) = text.split_at_checked(42)?;
     let same = u64::from_str_radix(sum.trim(), 16).ok()? == check(numbers);
@@ -118,7 +118,7 @@ mod tests {
         at(9).set_bytes(5, false).unwrap();
         assert_eq!(at(9).bytes(), Some(5));
         assert_eq!(at(10).bytes(), None, "a day old");
-        assert_eq!(std::fs::read(&path).unwrap().len(), ACCOUNT);
+        assert_eq!(std::fs::read(&path).unwrap().len(), ACCOUNT_BYTES);
         std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace('5', "6")).unwrap();
         assert_eq!(at(9).bytes(), None, "its sum is another");
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Leftovers of processes out of sight are removed when they are older than this.
-const LEFT: Duration = Duration::from_secs(24 * 3600);
+const LEFT_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// An entry's file, as the folder tells of it.
 #[derive(Clone, Debug)]
@@ -162,13 +162,13 @@ pub(crate) fn remove(store: &Store, item: &Item) -> io::Result<bool> {
 
 /// Removes what processes that are gone have left behind, and says how much that was.
 pub(crate) fn sweep(store: &Store) -> u64 {
-    let mut removed = crate::announce::sweep(&store.own("busy"), LEFT);
+    let mut removed = crate::announce::sweep(&store.own("busy"), LEFT_AFTER);
     for file in read_dir(&store.own("tmp")).unwrap_or_default() {
         let age = || file.metadata().and_then(|m| m.modified()).ok().and_then(|time| time.elapsed().ok());
         let stale = match Owner::of_file(&file.file_name().to_string_lossy()).map(|owner| owner.seen()) {
             Some(Seen::Alive) => false,
             Some(Seen::Dead) => true,
-            _ => age().is_some_and(|age| age > LEFT),
+            _ => age().is_some_and(|age| age > LEFT_AFTER),
         };
         removed += u64::from(stale && fs::remove_file(file.path()).is_ok());
     }

@@ -8,7 +8,7 @@ use gpu_run_console::failure::exit;
 use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
 use gpu_run_map::Counts;
-use gpu_run_run::{End, Outcome, RunStats};
+use gpu_run_run::{Denied, End, Outcome, RunStats};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -225,6 +225,15 @@ pub(crate) fn advice(code: TrapCode) -> &'static str {
         TrapCode::Inexact | TrapCode::Deviated => "\n  hint: run it with --checks exact",
         _ => "",
     }
+}
+
+/// What an instance was refused, and what a user can do about it.
+pub(crate) fn describe_denied(denied: Denied) -> String {
+    let hint = match denied {
+        Denied::MaxMemory(_) => "\n  hint: raise --max-memory",
+        _ => "",
+    };
+    format!("{denied}{hint}")
 }
 
 /// A build, where a program has several: `interleaved, 64 registers`.

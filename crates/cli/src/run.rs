@@ -5,7 +5,7 @@ use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
 use crate::program_cache;
-use crate::report::{Stats, Tally};
+use crate::report::{Stats, Tally, describe_denied};
 use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, args.launch.stats == Some(StatsFormat::Text));
     if let Some(denied) = denied(&outcomes) {
-        report += &format!("  note: {denied}\n");
+        report += &format!("  note: {}\n", describe_denied(denied));
     }
     if let Some(format) = args.launch.stats {
         report += &loaded.stats(&run).show(format, &tally);

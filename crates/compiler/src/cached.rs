@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of machine code that stay loaded beyond what is used.
-const RESIDENT: u64 = 256 << 20;
+const MAX_IDLE_CODE_BYTES: u64 = 256 << 20;
 
 /// Times this process has compiled wasm to PTX.
 pub(crate) static TO_PTX: AtomicU64 = AtomicU64::new(0);
@@ -98,7 +98,7 @@ pub struct Report {
 
 impl Compiler {
     pub fn new(cache: Cache) -> Self {
-        Self { cache: Arc::new(cache), resident: Resident::new(RESIDENT), limit: None }
+        Self { cache: Arc::new(cache), resident: Resident::new(MAX_IDLE_CODE_BYTES), limit: None }
     }
 
     /// Compiling a program may take so long.

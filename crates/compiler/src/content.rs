@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 /// Modules whose hash is kept in mind: a program in several builds is asked for by each of them.
-const RECENT: usize = 4;
+const MAX_REMEMBERED: usize = 4;
 
 /// The hash of what has an influence, once for as long as the module is in memory.
 pub(crate) fn sum(wasm: &Arc<Vec<u8>>) -> String {
@@ -23,7 +23,7 @@ pub(crate) fn sum(wasm: &Arc<Vec<u8>>) -> String {
     let sum = of_bytes(wasm);
     let mut known = KNOWN.lock();
     known.retain(|(module, _)| module.strong_count() > 0);
-    if known.len() == RECENT {
+    if known.len() == MAX_REMEMBERED {
         known.remove(0);
     }
     known.push((here, sum.clone()));
@@ -138,7 +138,7 @@ mod tests {
         let (one, two) = (Arc::new(module(&[(10, "", b"one")])), Arc::new(module(&[(10, "", b"two")])));
         let first = sum(&one);
         assert_eq!((sum(&one), sum(&two)), (first.clone(), of_bytes(&two)));
-        for n in 0..3 * RECENT as u8 {
+        for n in 0..3 * MAX_REMEMBERED as u8 {
             let other = Arc::new(module(&[(10, "", &[n])]));
             assert_eq!(sum(&other), of_bytes(&other));
         }

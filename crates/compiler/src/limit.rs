@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// How long it may take where nobody says.
-pub(crate) const DEFAULT: Duration = Duration::from_secs(300);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long after its time a compiler may take to say what it was at.
 const GRACE: Duration = Duration::from_millis(500);
 /// Of its stack.

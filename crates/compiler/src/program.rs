@@ -106,7 +106,7 @@ impl Program {
         let device = if sibling == Sibling::OnHost { cpu::open() } else { self.device.clone() };
         let compiled = &self.compiled;
         let (wasm, options, features) = (compiled.wasm.clone(), compiled.sibling_options(sibling), compiled.features);
-        let limit = Some(crate::limit::DEFAULT);
+        let limit = Some(crate::limit::DEFAULT_TIMEOUT);
         let build = Build { device, wasm, options, features, name: self.name.clone(), limit };
         Ok(build.load(&self.cache, &build.key()?)?.0)
     }

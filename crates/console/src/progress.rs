@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Work shorter than this is done before anybody wonders.
-const PATIENCE: Duration = Duration::from_millis(500);
+const SHOWN_AFTER: Duration = Duration::from_millis(500);
 
 /// A spinner on stderr for as long as this lives.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Progress {
         let (end, ended) = mpsc::channel();
         let message = printable::name(&message).into_owned();
         let spin = move || {
-            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(SHOWN_AFTER) == Err(RecvTimeoutError::Timeout) {
                 let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_message(message);
                 bar.enable_steady_tick(Duration::from_millis(100));
                 let _ = ended.recv();

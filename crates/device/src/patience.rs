@@ -7,11 +7,11 @@ use crate::{Device, Holder};
 use std::time::{Duration, Instant};
 
 /// How long nothing may change among the others before it is of no use to wait.
-const STANDSTILL: Duration = Duration::from_secs(60);
+const MAX_STANDSTILL: Duration = Duration::from_secs(60);
 /// The same where it cannot be seen who the others are.
-const UNSEEN: Duration = Duration::from_secs(5);
+const MAX_UNSEEN_WAIT: Duration = Duration::from_secs(5);
 /// How long it waits without a word.
-const UNSAID: Duration = Duration::from_millis(500);
+const SAYS_AFTER: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// One wait for memory.
@@ -49,14 +49,14 @@ impl Patience {
             return self.seen.replace(others).is_none_or(|seen| !seen.is_empty());
         }
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        if waited > UNSAID && !self.is_said && !others.is_empty() {
+        if waited > SAYS_AFTER && !self.is_said && !others.is_empty() {
             self.is_said = true;
             tracing::warn!("waiting for device memory: {} hold it", describe(&others));
         }
         if self.seen.as_ref() != Some(&others) {
             (self.seen, self.changed) = (Some(others), Instant::now());
         }
-        let patience = if is_hidden { UNSEEN } else { STANDSTILL };
+        let patience = if is_hidden { MAX_UNSEEN_WAIT } else { MAX_STANDSTILL };
         let goes_on = self.changed.elapsed() < patience;
         if goes_on {
             std::thread::sleep(PAUSE);
@@ -72,10 +72,10 @@ pub(crate) fn own_name() -> Option<String> {
 
 /// Who holds how much, in words: the first few.
 pub fn describe(holders: &[Holder]) -> String {
-    const NAMED: usize = 5;
-    let mut words: Vec<String> = holders.iter().take(NAMED).map(ToString::to_string).collect();
-    if holders.len() > NAMED {
-        words.push(format!("{} more", holders.len() - NAMED));
+    const MAX_NAMED: usize = 5;
+    let mut words: Vec<String> = holders.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    if holders.len() > MAX_NAMED {
+        words.push(format!("{} more", holders.len() - MAX_NAMED));
     }
     words.join(", ")
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// PTX target: any GPU that lanes of a warp can wait for each other on.
 const TARGET: u32 = 75;
 /// Registers of a multiprocessor, which the threads of a workgroup share, and the most one can have.
-const REGISTERS: u32 = 65536;
+const MULTIPROCESSOR_REGISTERS: u32 = 65536;
 const MAX_REGISTERS: u32 = 255;
 /// A part of a thread's stack that is left for the deepest function's frame: one so-manieth of it.
 const STACK_RESERVE: u32 = 16;
@@ -64,7 +64,7 @@ impl GangOptions {
             stack_bytes: self.stack_bytes.into(),
             bus_bytes: self.bus_bytes,
         };
-        let registers = (REGISTERS / self.threads.max(1) / 8 * 8).min(MAX_REGISTERS);
+        let registers = (MULTIPROCESSOR_REGISTERS / self.threads.max(1) / 8 * 8).min(MAX_REGISTERS);
         let build = Build::Gang { sizes, relaxed: self.relaxed };
         CompileOptions { build, sm: TARGET, entry: Entry::Exports, registers: Some(registers) }
     }

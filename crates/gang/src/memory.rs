@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of slots that are written at once.
-const CHUNK: usize = 4 << 20;
+const WRITE_BYTES: usize = 4 << 20;
 /// Bytes of a page, at least.
-const PAGE: usize = 4096;
+const MIN_PAGE: usize = 4096;
 /// Bytes where the first trap is told.
 const REPORT_BYTES: u64 = 64;
 
@@ -90,7 +90,7 @@ impl GangMemory {
 
     /// Has memory behind the image that costs nothing until it is touched: not when there is no time for it. What the module's data says is not changed.
     pub(crate) fn touch(&self) -> Result<(), Error> {
-        let pages = (self.image_at()..self.image_at() + self.place.sizes.image_bytes).step_by(PAGE);
+        let pages = (self.image_at()..self.image_at() + self.place.sizes.image_bytes).step_by(MIN_PAGE);
         for at in pages {
             let mut byte = [0];
             self.buffer.read(at, &mut byte)?;
@@ -130,7 +130,7 @@ impl GangMemory {
             ..Header::default()
         };
         let count = place.threads();
-        let together = (CHUNK / slot_bytes).max(1) as u64;
+        let together = (WRITE_BYTES / slot_bytes).max(1) as u64;
         for first in (0..count).step_by(together as usize) {
             let mut bytes = Vec::new();
             for index in first..count.min(first + together) {

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::image::Image;
 use crate::layout::*;
 use crate::machine::{Machine, Wish, gone};
-use crate::service::{LEAVE, Service};
+use crate::service::{MAX_LEAVE_TIME, Service};
 use crate::status::status;
 use gpu_run_compiler::Compiler;
 use gpu_run_gang::Successor;
@@ -31,8 +31,8 @@ const CARRIED: std::ops::Range<u64> = STATE as u64..MEMORY_BYTES as u64;
 const FIRST_SIGN: Duration = Duration::from_secs(10);
 const FIRST_TICK: Duration = Duration::from_millis(100);
 /// How long the service looks all the time whether the machine has left; then it sleeps in between.
-const EAGER: Duration = Duration::from_millis(20);
-const NAP: Duration = Duration::from_micros(100);
+const SPIN_UNTIL: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// What it took to load new code.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +106,7 @@ impl Machine {
             if since.elapsed() > FIRST_SIGN {
                 return Err(Error::Slow { what: "give a sign with its new code", seconds: FIRST_SIGN.as_secs() });
             }
-            std::thread::sleep(NAP);
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -117,7 +117,7 @@ impl Machine {
             if first != 0 {
                 return Some(Duration::from_nanos(first.saturating_sub(left)));
             }
-            std::thread::sleep(NAP);
+            std::thread::sleep(PAUSE);
         }
         None
     }
@@ -128,12 +128,15 @@ impl Service {
         let Change { successor, image, record, answer } = change;
         let told = |outcome| drop(answer.send(outcome));
         self.inner.control(C_LEAVE, self.ended + self.launches.len() as u64);
-        match self.drained(LEAVE) {
+        match self.drained(MAX_LEAVE_TIME) {
             Ok(true) => {}
             Ok(false) => {
                 self.inner.control(C_LEAVE, 0);
                 self.unused.push(successor);
-                told(Err(Error::Slow { what: "come to a tick boundary to load new code", seconds: LEAVE.as_secs() }));
+                told(Err(Error::Slow {
+                    what: "come to a tick boundary to load new code",
+                    seconds: MAX_LEAVE_TIME.as_secs(),
+                }));
                 return self.keep_launched();
             }
             Err(why) => {
@@ -201,10 +204,10 @@ impl Service {
                 self.count_ended()?;
             } else if since.elapsed() > patience {
                 return Ok(false);
-            } else if since.elapsed() < EAGER {
+            } else if since.elapsed() < SPIN_UNTIL {
                 std::thread::yield_now();
             } else {
-                std::thread::sleep(NAP);
+                std::thread::sleep(PAUSE);
             }
         }
         Ok(true)

@@ -30,9 +30,9 @@ const END: u64 = u64::MAX;
 /// From this tick on it is other code: its hash, the bytes of its module, and these, unless they are in the log already.
 const CODE: u64 = u64::MAX - 1;
 const CODE_HEADER: usize = 32 + 8;
-const MOST_CODE: u64 = 1 << 28;
+const MAX_CODE_BYTES: u64 = 1 << 28;
 /// More than a tick ever takes.
-const MOST: u64 = 1 << 20;
+const MAX_TICK_EVENTS: u64 = 1 << 20;
 
 type Check = [u8; CHECK];
 
@@ -356,10 +356,10 @@ fn record_length(rest: &[u8], format: Format, last: &Check) -> Found {
     let body = match what {
         END => 32,
         CODE => match number(said, RECORD + 32) {
-            Some(module) if module <= MOST_CODE => module as usize,
+            Some(module) if module <= MAX_CODE_BYTES => module as usize,
             _ => return Found::Damage,
         },
-        count if count <= MOST => count as usize * EVENT,
+        count if count <= MAX_TICK_EVENTS => count as usize * EVENT,
         _ => return Found::Damage,
     };
     let length = head.len() + body + CHECK;

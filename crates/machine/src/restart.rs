@@ -4,25 +4,25 @@ use crate::error::{Error, Result};
 use crate::feed::Feed;
 use crate::layout::*;
 use crate::machine::{Inbox, Outbox};
-use crate::service::{LEAVE, Service};
+use crate::service::{MAX_LEAVE_TIME, Service};
 use crate::status::stuck;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Restarts without a checkpoint in between: what falls silent again and again will not get better.
-const MOST: u32 = 3;
+const MAX_RESTARTS: u32 = 3;
 
 impl Service {
     /// Asks the machine to leave at a tick boundary, and ends it if it does not.
     pub(crate) fn leave(&mut self) -> Result<()> {
         self.inner.control(C_SHUTDOWN, 1);
-        if self.all_done(LEAVE) {
+        if self.all_done(MAX_LEAVE_TIME) {
             return Ok(());
         }
         self.gang.stop();
-        match self.all_done(LEAVE) {
+        match self.all_done(MAX_LEAVE_TIME) {
             true => Ok(()),
-            false => Err(Error::Slow { what: "leave", seconds: 2 * LEAVE.as_secs() }),
+            false => Err(Error::Slow { what: "leave", seconds: 2 * MAX_LEAVE_TIME.as_secs() }),
         }
     }
 
@@ -44,7 +44,7 @@ impl Service {
     /// From the last checkpoint, with the events that were taken since in the ticks that took them, and then those that no tick had taken.
     pub(crate) fn restart(&mut self, why: String) -> Result<()> {
         let phase = stuck(&self.inner.bus);
-        if self.in_a_row == MOST {
+        if self.in_a_row == MAX_RESTARTS {
             return Err(Error::Silent { seconds: self.beat.1.elapsed().as_secs_f64(), phase, what: why });
         }
         self.in_a_row += 1;

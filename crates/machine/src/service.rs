@@ -27,16 +27,16 @@ use std::time::{Duration, Instant};
 const LEDGER_RING: Ring = Ring::new(LEDGER, LEDGER_CAPACITY);
 
 /// Without a heartbeat for this long, a machine has fallen silent.
-const SILENCE: Duration = Duration::from_millis(1900);
+const MAX_SILENCE: Duration = Duration::from_millis(1900);
 /// How long it may take to hold, and to leave.
-const HOLD: Duration = Duration::from_secs(10);
-pub(crate) const LEAVE: Duration = Duration::from_secs(5);
+const MAX_HOLD_TIME: Duration = Duration::from_secs(10);
+pub(crate) const MAX_LEAVE_TIME: Duration = Duration::from_secs(5);
 /// Events to do again after a restart, at most: then a checkpoint is taken.
-const SINCE: usize = 1 << 20;
+const MAX_EVENTS_SINCE_CHECKPOINT: usize = 1 << 20;
 
 /// Where it looks again after so long, in the order of how much there is to do.
-const IDLE: Duration = Duration::from_millis(2);
-const BUSY: Duration = Duration::from_micros(300);
+const IDLE_PAUSE: Duration = Duration::from_millis(2);
+const BUSY_PAUSE: Duration = Duration::from_micros(300);
 
 pub(crate) struct Service {
     pub(crate) inner: Arc<Inner>,
@@ -286,14 +286,15 @@ impl Service {
         if due && self.writer.as_ref().is_none_or(JoinHandle::is_finished) {
             self.settle_writer()?;
             self.ask_to_hold(None, true);
-            self.next_checkpoint = Instant::now() + self.checkpoints.as_ref().map_or(HOLD, |(_, every)| *every);
-        } else if self.since_events > SINCE {
+            self.next_checkpoint =
+                Instant::now() + self.checkpoints.as_ref().map_or(MAX_HOLD_TIME, |(_, every)| *every);
+        } else if self.since_events > MAX_EVENTS_SINCE_CHECKPOINT {
             self.ask_to_hold(None, false);
         }
         let Some(hold) = &self.hold else { return Ok(()) };
         if status(&self.inner.bus, STATUS_HELD) as u32 != hold.number {
-            if hold.since.elapsed() > HOLD {
-                self.let_go(Err(HOLD.as_secs()));
+            if hold.since.elapsed() > MAX_HOLD_TIME {
+                self.let_go(Err(MAX_HOLD_TIME.as_secs()));
             }
             return Ok(());
         }
@@ -350,7 +351,7 @@ impl Service {
         let clock = status(&self.inner.bus, STATUS_CLOCK);
         if clock != self.beat.0 {
             self.beat = (clock, Instant::now());
-        } else if self.beat.1.elapsed() > SILENCE {
+        } else if self.beat.1.elapsed() > MAX_SILENCE {
             let silent = self.beat.1.elapsed().as_secs_f64();
             return self.restart(format!("no heartbeat for {silent:.1} s"));
         }
@@ -378,9 +379,9 @@ impl Service {
         if launches_often && self.inner.settings.period == 0 {
             std::thread::yield_now();
         } else if launches_often || self.feed.is_some() || self.hold.is_some() {
-            std::thread::park_timeout(BUSY);
+            std::thread::park_timeout(BUSY_PAUSE);
         } else {
-            std::thread::park_timeout(IDLE);
+            std::thread::park_timeout(IDLE_PAUSE);
         }
     }
 

@@ -230,15 +230,15 @@ pub(crate) struct Suspects {
 
 impl Suspects {
     /// How many times fewer run at a time after each time that one of them did not end.
-    const FEWER: u32 = 32;
+    const FEWER_AT_ONCE: u32 = 32;
 
     /// Whom to suspect when a launch did not end, of records from `first` on; `None`, if it was the first one.
     pub(crate) fn narrowed(before: Option<Self>, first: u64, usual: u32) -> Option<Self> {
         match before {
             // Those that ran, those that waited to run, and those that were read meanwhile.
-            None => Some(Self { until: first + 4 * u64::from(usual), batch: (usual / Self::FEWER).max(1) }),
+            None => Some(Self { until: first + 4 * u64::from(usual), batch: (usual / Self::FEWER_AT_ONCE).max(1) }),
             Some(Self { batch: 1, .. }) => None,
-            Some(before) => Some(Self { batch: (before.batch / Self::FEWER).max(1), ..before }),
+            Some(before) => Some(Self { batch: (before.batch / Self::FEWER_AT_ONCE).max(1), ..before }),
         }
     }
 }

@@ -55,7 +55,7 @@ impl std::fmt::Display for Denied {
         match self {
             Self::Output(most) => write!(f, "it printed more than {most} bytes, the most that one record may"),
             Self::ModuleMaximum(most) => write!(f, "its memory could not grow: the module allows {most} bytes"),
-            Self::MaxMemory(most) => write!(f, "its memory could not grow: --max-memory allows {most} bytes"),
+            Self::MaxMemory(most) => write!(f, "its memory could not grow: the user allows {most} bytes"),
             Self::DeviceMemory(had) => {
                 write!(f, "its memory could not grow beyond {had} bytes: the device has no more for one instance")
             }
@@ -113,7 +113,7 @@ const MAX_ANNEXES: u64 = 8 << 30;
 const ANNEX_UNIT: u64 = 4 << 10;
 const FIRST_ANNEX: u64 = 1 << 20;
 /// By how much more an instance gets than it had, so that few run more than twice.
-const GROWTH: u64 = 4;
+const GROWTH_FACTOR: u64 = 4;
 const STACK_GROWTH: u32 = 4;
 /// Bytes that all instances together may grow by at first, and what part of the memory for slots at most; the least that one may where memory is plenty.
 const FIRST_GROWTH: u64 = 2 << 30;
@@ -127,7 +127,7 @@ const NO_STACK_PART: u64 = 16;
 const LEAST_STACK: u32 = 2 << 10;
 const MAX_FIRST_STACK: u32 = 32 << 10;
 /// What a GPU sets aside for a thread beside its stack, about: by the kernel.
-const FRAME: u64 = 1 << 10;
+const THREAD_FRAME: u64 = 1 << 10;
 /// What part of the free memory the stacks of an instance take that stays, and the stack it should have as far as possible; what part of it is left to others.
 const RESIDENT_STACK_PART: u64 = 8;
 const RESIDENT_STACK: u32 = 8 << 10;
@@ -248,7 +248,10 @@ impl Bounds {
     pub fn larger(&self, had: Allowance, lack: &Lack) -> Option<Allowance> {
         let more = Allowance {
             memory: lack.memory.map_or(had.memory, |wanted| {
-                wanted.max(had.memory.saturating_mul(GROWTH)).next_multiple_of(PAGE).min(self.memory.max(had.memory))
+                wanted
+                    .max(had.memory.saturating_mul(GROWTH_FACTOR))
+                    .next_multiple_of(PAGE)
+                    .min(self.memory.max(had.memory))
             }),
             stack: match lack.stack {
                 true => had.stack.saturating_mul(STACK_GROWTH).min(self.most_stack.max(had.stack)),
@@ -266,7 +269,7 @@ impl Bounds {
 
     /// The annex of an instance that had printed so much when it was at its end, if there is a larger one to be had.
     pub fn more_output(&self, had: Allowance, printed: u64) -> Option<u64> {
-        let more = self.annex(printed.max(had.output).saturating_mul(GROWTH).max(FIRST_ANNEX));
+        let more = self.annex(printed.max(had.output).saturating_mul(GROWTH_FACTOR).max(FIRST_ANNEX));
         (more > had.output && printed <= self.printed).then_some(more)
     }
 
@@ -347,7 +350,7 @@ pub fn resident_stacks(threads: u64) -> u64 {
 
 /// What a GPU that can hold so many threads sets aside where each has so much.
 fn set_aside(each: u64, threads: u64) -> u64 {
-    (each + FRAME) * threads
+    (each + THREAD_FRAME) * threads
 }
 
 /// What the largest of an instance's memories begins with.
@@ -357,7 +360,7 @@ fn least_memory(compiled: &Compiled) -> u64 {
 
 /// What stack each of so many threads has of so many bytes, at most so much. Where stacks are set aside for nobody, all of that.
 fn stack(bytes: u64, threads: u64, most: u32) -> u32 {
-    match bytes.checked_div(threads).map(|share| share.saturating_sub(FRAME)) {
+    match bytes.checked_div(threads).map(|share| share.saturating_sub(THREAD_FRAME)) {
         Some(share) if share < most.into() => (share as u32 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK),
         _ => most,
     }
@@ -423,7 +426,7 @@ fn growth_left(compiled: &Compiled, max_memory: Option<u64>) -> Result<u64, Erro
     let Some(most) = max_memory else { return Ok(u64::MAX / 2) };
     most.checked_sub(least).ok_or_else(|| {
         let what = if tables > 0 { "its memories and tables begin" } else { "its memory begins" };
-        Error::Limit(format!("{what} with {least} bytes, and --max-memory allows {most}"))
+        Error::Limit(format!("{what} with {least} bytes, and the user allows {most}"))
     })
 }
 

@@ -32,11 +32,11 @@ pub struct Bus {
 
 const RING_AT: u64 = 0;
 /// Bytes that travel together, on both sides.
-const LINE: u64 = 128;
+const CACHE_LINE: u64 = 128;
 /// Calls that are answered by one core: to wake others up would take longer.
-const FEW: usize = 256;
+const MAX_SERIAL_CALLS: usize = 256;
 /// Calls that a core takes at a time.
-const CHUNK: usize = 64;
+const CALLS_PER_CORE: usize = 64;
 /// Instances that one core lets go of: from so many on, all cores do.
 const MANY_LEFT: usize = 1024;
 /// Calls that are taken out of the ring at once.
@@ -129,7 +129,7 @@ struct Lane {
 impl Bus {
     pub fn new(device: &dyn Device, slots: u64) -> Result<Self> {
         // The ring and the replies share no line: one side writes the one, the other the other.
-        let ring_entries = slots.next_power_of_two().max(LINE / Request::BYTES);
+        let ring_entries = slots.next_power_of_two().max(CACHE_LINE / Request::BYTES);
         // One instance has room for a whole buffered write; many share what a few hold.
         let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
         const { assert!(64 << 10 <= bus::Reply::MAX_PAYLOAD) };
@@ -247,7 +247,7 @@ impl Bus {
         while self.take_entries(state) {
             busy = true;
             match state.ready.len() {
-                ..FEW => self.answer(state),
+                ..MAX_SERIAL_CALLS => self.answer(state),
                 _ => self.answer_many(state),
             }
         }
@@ -296,7 +296,7 @@ impl Bus {
             ready.drain(..).map(|request| (request, lanes[request.slot as usize].take().unwrap_or_default())).collect();
         touched.extend(taken.iter().filter(|(_, lane)| lane.sequence == 0).map(|(request, _)| request.slot));
         let (quiet, count) = (quiet.as_deref(), AtomicU64::new(0));
-        taken.par_chunks_mut(CHUNK).for_each_init(Out::default, |out, chunk| {
+        taken.par_chunks_mut(CALLS_PER_CORE).for_each_init(Out::default, |out, chunk| {
             let calls = chunk.iter_mut().map(|(request, lane)| u64::from(self.packet(quiet, request, lane, out)));
             count.fetch_add(calls.sum(), Ordering::Relaxed);
         });

@@ -95,7 +95,7 @@ fn what_came_before_a_long_write_is_heard_before_it() {
 #[test]
 fn few_calls_and_many_are_each_answered_once_from_run_to_run() {
     let mut device = Device::new(1000);
-    for count in [1, 10, FEW as u32, 1000] {
+    for count in [1, 10, MAX_SERIAL_CALLS as u32, 1000] {
         device.bus.begin(Callers::Batch(1000, Arc::new(Nothing)), None).unwrap();
         assert!(!device.bus.service(), "nobody has asked");
         for sequence in 1..=3 {

@@ -33,9 +33,9 @@ pub struct Trays {
 }
 
 /// Annexes that are read together take no more than this.
-const TRAY: u64 = 4 << 20;
+const MAX_TRAY_BYTES: u64 = 4 << 20;
 /// So much between two of them is read in vain: to ask for the second by itself takes as long.
-const GAP: u64 = 512 << 10;
+const MAX_GAP: u64 = 512 << 10;
 /// No more are of use: together they empty trays faster than one is filled.
 const MAX_TRAYS: usize = 16;
 
@@ -45,7 +45,7 @@ impl Trays {
         let mut made = self.made.lock();
         let wanted = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_TRAYS);
         while *made < wanted {
-            match device.tray(TRAY) {
+            match device.tray(MAX_TRAY_BYTES) {
                 Ok(tray) => self.free().push(tray),
                 // Fewer do, too.
                 Err(_) if *made > 0 => break,
@@ -115,15 +115,15 @@ impl Reader<'_> {
             return Ok(());
         }
         self.on_tray = 0..0;
-        if annex.end - annex.start <= TRAY {
+        if annex.end - annex.start <= MAX_TRAY_BYTES {
             let together = annex.start..self.outboxes.worth_reading(slot..self.end);
             tray.fetch(&annexes.memory, together.start, together.end - together.start)?;
             self.on_tray = together;
             return Ok(());
         }
         self.long.clear();
-        for at in annex.clone().step_by(TRAY as usize) {
-            let part = tray.fetch(&annexes.memory, at, TRAY.min(annex.end - at))?;
+        for at in annex.clone().step_by(MAX_TRAY_BYTES as usize) {
+            let part = tray.fetch(&annexes.memory, at, MAX_TRAY_BYTES.min(annex.end - at))?;
             self.long.extend_from_slice(part);
         }
         Ok(())
@@ -133,7 +133,7 @@ impl Reader<'_> {
         let length = annex.end - annex.start;
         match &self.tray {
             _ if length == 0 => &[],
-            Some(tray) if length <= TRAY => {
+            Some(tray) if length <= MAX_TRAY_BYTES => {
                 &tray.bytes()[(annex.start - self.on_tray.start) as usize..][..length as usize]
             }
             _ => &self.long,
@@ -208,7 +208,7 @@ impl Outboxes {
         let used = |slot: u64| slot * self.annex_bytes..slot * self.annex_bytes + self.annexed(slot);
         let Range { start, mut end } = used(slots.start);
         for next in (slots.start + 1..slots.end).map(used).filter(|next| !next.is_empty()) {
-            if next.end - start > TRAY || next.start - end > GAP {
+            if next.end - start > MAX_TRAY_BYTES || next.start - end > MAX_GAP {
                 break;
             }
             end = next.end;
@@ -267,10 +267,10 @@ mod tests {
 
     #[test]
     fn annexes_are_read_together_while_they_are_near_and_fit_the_tray() {
-        let annex = TRAY / 8 * 3;
-        let ended = ends(annex, &[annex, annex - GAP, annex, annex - GAP - 4, annex * 2, 0]);
+        let annex = MAX_TRAY_BYTES / 8 * 3;
+        let ended = ends(annex, &[annex, annex - MAX_GAP, annex, annex - MAX_GAP - 4, annex * 2, 0]);
         // The third does not fit beside the first, the fourth ends too far from the fifth, the fifth has no more than there is, and the sixth is not asked for.
-        let (second, fourth) = (2 * annex - GAP, 4 * annex - GAP - 4);
+        let (second, fourth) = (2 * annex - MAX_GAP, 4 * annex - MAX_GAP - 4);
         assert_eq!(ended, [second, fourth, fourth, fourth, 5 * annex]);
     }
 
@@ -282,10 +282,10 @@ mod tests {
 
     #[test]
     fn an_annex_longer_than_a_tray_is_read_whole_and_so_are_its_neighbours() {
-        let annex = 2 * TRAY + 4096;
+        let annex = 2 * MAX_TRAY_BYTES + 4096;
         let outboxes = Outboxes::new(&*gpu_run_device::open("cpu").unwrap(), 3, 0, annex, &Arc::default()).unwrap();
         let written = |slot: u64, length: u64| -> Vec<u8> { (0..length).map(|at| (at * 7 + slot) as u8).collect() };
-        let lengths = [5000, annex - 4, TRAY];
+        let lengths = [5000, annex - 4, MAX_TRAY_BYTES];
         for (slot, length) in (0..).zip(lengths) {
             let used = length + outbox::RECORD_HEAD;
             let record = [&(length as u32).to_le_bytes()[..], &written(slot, length)].concat();

@@ -19,7 +19,7 @@ const STACK_RESERVE: u32 = 16;
 /// The least stack that is worth a launch.
 const LEAST_STACK: u32 = 2 << 10;
 /// Cells of an interleaved slot that are read at once.
-const CELLS: usize = 1 << 14;
+const CELLS_PER_READ: usize = 1 << 14;
 /// Warps of a processor that run at a time; the others wait.
 const SCHEDULERS: u64 = 4;
 
@@ -273,8 +273,8 @@ impl Slots {
         // What lies between, other slots' cells, is read along: a transfer takes longer than its bytes.
         let (cell, stride) = (layout.cell() as usize, layout.stride() as usize);
         let mut seen = Vec::new();
-        for (i, part) in bytes.chunks_mut(CELLS * cell).enumerate() {
-            let from = self.offset(slot, at + (i * CELLS * cell) as u64);
+        for (i, part) in bytes.chunks_mut(CELLS_PER_READ * cell).enumerate() {
+            let from = self.offset(slot, at + (i * CELLS_PER_READ * cell) as u64);
             seen.resize((part.len().div_ceil(cell) - 1) * stride + cell, 0);
             self.slots.read(from, &mut seen)?;
             for (to, from) in part.chunks_mut(cell).zip(seen.chunks(stride)) {

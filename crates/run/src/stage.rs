@@ -51,15 +51,15 @@ impl Plan {
 }
 
 /// Instances that run again side by side, for a start: few are expected.
-const AGAIN: usize = 1024;
+const MIN_RERUN_SLOTS: usize = 1024;
 /// How many fewer run side by side, if what they share did not suffice.
-const FEWER: usize = 8;
+const FEWER_AT_ONCE: usize = 8;
 /// Instances that have all that one may have, side by side.
 const LAST_AT_ONCE: usize = 8;
 /// Bytes up to which memories of a warp's instances interleave: a larger one is by itself.
 const MAX_INTERLEAVED: u64 = 64 << 20;
 /// Instances are few if the device can hold so many times as many.
-const FEW: u64 = 16;
+const FEW_OF_CAPACITY: u64 = 16;
 /// Stages that are kept for what comes next.
 const MAX_STAGES: usize = 3;
 /// How long fewer run at once after the device had no memory for more: others may have left.
@@ -69,7 +69,7 @@ const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// By how many fewer it is tried again where nothing says how many fit.
 const FEWER_SLOTS: usize = 2;
 /// What part of the free memory is too much for one warp where stacks want it.
-const MUCH: u64 = 16;
+const MAX_WARP_SHARE: u64 = 16;
 /// Device memory that another build's code should find.
 const CODE_ROOM: u64 = 128 << 20;
 /// Instances that run on the host side by side, because the device has no stack for them.
@@ -208,7 +208,7 @@ pub struct Stages {
 
 /// How many run at once where so many found what they share used up.
 pub fn fewer(at_once: usize) -> usize {
-    (at_once / FEWER).max(1)
+    (at_once / FEWER_AT_ONCE).max(1)
 }
 
 impl Stages {
@@ -246,7 +246,7 @@ impl Stages {
         });
         // A GPU sets local memory aside for all threads that it can hold: not for a few.
         let resident = self.program.device().properties().resident_threads;
-        let is_few = (count as u64).saturating_mul(FEW) < resident;
+        let is_few = (count as u64).saturating_mul(FEW_OF_CAPACITY) < resident;
         let is_narrow = is_few || !bounds.has_room_in_threads(compiled);
         let build = (self.has_own(None) && (has_outgrown || is_narrow)).then_some(Sibling::InSlots);
         self.fitting(&bounds, Plan { build, allowance, at_once: count, is_last: false })
@@ -412,7 +412,7 @@ impl Stages {
             return Ok(stage.plan);
         }
         let warp = stage.slot_bytes * compiled.layout().slots(1);
-        if compiled.layout() == Layout::Interleaved && (!is_stack || warp > free / MUCH) {
+        if compiled.layout() == Layout::Interleaved && (!is_stack || warp > free / MAX_WARP_SHARE) {
             // There, one takes as much as all of a warp.
             return Ok(Plan { build: Some(Sibling::Alone), ..stage.plan });
         }
@@ -479,7 +479,7 @@ impl Stages {
 
     /// The stage for a plan, with room for so many instances, or as many as can be.
     pub fn get(&self, plan: Plan, wanted: usize) -> Result<Arc<Stage>, Error> {
-        let wanted = wanted.max(AGAIN).min(self.extent.capacity.max(1)).min(plan.at_once).max(1);
+        let wanted = wanted.max(MIN_RERUN_SLOTS).min(self.extent.capacity.max(1)).min(plan.at_once).max(1);
         self.look();
         let bounds = *self.bounds();
         let mut stages = self.stages.lock();

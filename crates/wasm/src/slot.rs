@@ -27,7 +27,7 @@ const LOCAL_STACK: u64 = 16 << 10;
 const LOCAL_FRAMES: u64 = 4;
 const MAX_LOCAL_STACK: u64 = 64 << 10;
 /// What has a place begins at a multiple of this.
-const GRAIN: u64 = 4 << 10;
+const PLACE_ALIGN: u64 = 4 << 10;
 
 /// One table: where it is, and the words that describe it.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
@@ -125,7 +125,7 @@ pub(crate) mod hot {
 }
 
 /// Bytes of a cache line.
-const LINE: u64 = 128;
+const CACHE_LINE: u64 = 128;
 
 /// Whether a global of a gang's thread is a hot word.
 pub(crate) fn is_hot(global: &Global) -> bool {
@@ -223,7 +223,7 @@ impl SlotLayout {
         };
         let tables = module.tables.iter().zip(lengths).map(place).collect();
         // What a program aligns is aligned where it lies, too.
-        let memory = memory.next_multiple_of(LINE);
+        let memory = memory.next_multiple_of(CACHE_LINE);
         Self {
             globals,
             tables,
@@ -292,10 +292,10 @@ impl SlotLayout {
             ));
         }
         // Thread `t`'s is `t + 1` words behind the beginning: so the first one's begins a line.
-        let hot = ((count + 1) * slot_bytes).next_multiple_of(LINE) + LINE - 4;
-        let hot_stride = (4 * (count + 1)).next_multiple_of(LINE);
+        let hot = ((count + 1) * slot_bytes).next_multiple_of(CACHE_LINE) + CACHE_LINE - 4;
+        let hot_stride = (4 * (count + 1)).next_multiple_of(CACHE_LINE);
         let words = hot::GLOBALS + module.globals.len() as u64;
-        let region = (hot + words * hot_stride + LINE).next_power_of_two();
+        let region = (hot + words * hot_stride + CACHE_LINE).next_power_of_two();
         if region > 1 << 31 {
             return limit(format!("{count} threads of {slot_bytes} bytes each are more than a gang has room for"));
         }
@@ -398,7 +398,7 @@ fn low(module: &Module<'_>, kept: u64) -> u64 {
     let first_data = placed.filter(|(memory, _)| *memory == 0).map(|(_, offset)| address(offset)).min();
     let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
     match *top <= first_data.unwrap_or(least) && *top <= least {
-        true => top.saturating_sub(kept) / GRAIN * GRAIN,
+        true => top.saturating_sub(kept) / PLACE_ALIGN * PLACE_ALIGN,
         false => 0,
     }
 }

@@ -15,7 +15,7 @@ use wasmparser::Operator;
 /// Operators that count as one iteration of a loop.
 pub(crate) const UNIT: u64 = 1 << 13;
 /// What a call itself counts for: a GPU takes half a microsecond for one.
-const CALL: u64 = 64;
+const CALL_WORK: u64 = 64;
 /// The most that is done without a look, more or less.
 pub(crate) const MAX_UNSEEN_WORK: u64 = UNIT * INTERVAL as u64;
 /// Iterations of a call's loops before its first look. Most loops are short: with fewer than [`INTERVAL`], what the calls of short loops may do is bounded by less, and calls need fewer looks around them.
@@ -139,7 +139,7 @@ pub(crate) fn weight(op: &Operator<'_>) -> u64 {
         | Operator::CallRef { .. }
         | Operator::ReturnCall { .. }
         | Operator::ReturnCallIndirect { .. }
-        | Operator::ReturnCallRef { .. } => CALL,
+        | Operator::ReturnCallRef { .. } => CALL_WORK,
         Operator::MemoryFill { .. }
         | Operator::MemoryCopy { .. }
         | Operator::MemoryInit { .. }

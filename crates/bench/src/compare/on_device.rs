@@ -47,7 +47,7 @@ pub(super) struct Loaded {
 }
 
 /// How often a program is loaded again; the best time counts.
-const AGAIN: usize = 5;
+const SECOND_LOADS: usize = 5;
 
 /// Compiles for `instances` at once and loads, and loads again. The instances are given nothing but their number.
 pub(super) fn load(device: &Arc<dyn Device>, source: &Source, options: &Options, instances: u32) -> Result<Loaded> {
@@ -82,7 +82,7 @@ pub(super) fn compile(
     };
     let (program, first) = load()?;
     let mut again: Option<Duration> = None;
-    for _ in 0..AGAIN {
+    for _ in 0..SECOND_LOADS {
         let (_, report) = load()?;
         if report.timings.is_empty() {
             again = Some(again.map_or(report.load, |best| best.min(report.load)));

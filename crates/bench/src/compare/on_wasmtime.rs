@@ -17,9 +17,9 @@ use wasmtime_wasi::{FsPerms, I32Exit, WasiCtxBuilder};
 /// The version that is built in; a test compares it with the workspace's manifest.
 pub(super) const VERSION: &str = "48.0.8";
 /// Bytes an instance may print.
-const OUTPUT: usize = 64 << 20;
+const MAX_OUTPUT_BYTES: usize = 64 << 20;
 /// Bytes of a memory, and of a table, that are cleared rather than given back when an instance ends.
-const KEPT: usize = 2 << 20;
+const KEEP_RESIDENT_BYTES: usize = 2 << 20;
 
 pub(super) struct OnWasmtime {
     engine: Engine,
@@ -146,7 +146,7 @@ impl OnWasmtime {
     /// A store, an instance, its end. Tokio's runtime must be there: without it, every host call would set it up and
     /// yield to it.
     fn run_one(&self, instance: u32) -> Result<Ran> {
-        let stdout = MemoryOutputPipe::new(OUTPUT);
+        let stdout = MemoryOutputPipe::new(MAX_OUTPUT_BYTES);
         let mut builder = WasiCtxBuilder::new();
         let given = &self.given[instance as usize % self.given.len()];
         builder.args(&given.args).envs(&given.env).env(INSTANCE, instance.to_string()).stdout(stdout.clone());
@@ -192,7 +192,9 @@ fn config(threads: usize) -> Config {
     if PoolingAllocationConfig::is_pagemap_scan_available() {
         // The kernel tells which pages were written (Linux 6.7): clearing them is half the work of giving them back and
         // faulting them in again. Without it all of them would be cleared, which is worse.
-        pool.linear_memory_keep_resident(KEPT).table_keep_resident(KEPT).pagemap_scan(Enabled::Auto);
+        pool.linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
+            .table_keep_resident(KEEP_RESIDENT_BYTES)
+            .pagemap_scan(Enabled::Auto);
     }
     let mut config = Config::new();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));

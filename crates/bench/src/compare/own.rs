@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 /// So many records are run in a session of their own, as far as there is time and room: what few take is no part of what many take.
 const SESSIONS: [u32; 5] = [1, 32, 1024, 8 << 10, 32 << 10];
 /// Sessions that take more than so many rounds are not followed by larger ones, nor are those that do no more than so many percent of the last one's records a second.
-const LONG: u32 = 2;
-const GAIN: u32 = 110;
+const MAX_SESSION_ROUNDS: u32 = 2;
+const MIN_GAIN_PERCENT: u32 = 110;
 /// Of fewer records neither says anything: the first ones learn what they need, and have it built.
-const TELLING: u32 = 1024;
+const MIN_TELLING_RECORDS: u32 = 1024;
 
 /// The user's program and records.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub fn measure(device: &Arc<dyn Device>, own: Own, options: &Options, sheet: &mu
     let Own { source, jobs, folders, max_memory, opening } = own;
     let count = jobs.len() as u32;
     // As many as the user has are run at once, and not the most that could be: how those would do nobody has asked.
-    let most = options.instances.min(count.max(TELLING));
+    let most = options.instances.min(count.max(MIN_TELLING_RECORDS));
 
     let progress = Progress::start(format!("{}: compiling", source.name));
     let given = jobs.iter().map(Given::like).collect::<Result<Vec<_>>>()?;
@@ -110,8 +110,8 @@ fn sessions(built: &Built, budget: Duration) -> Result<(Sessions, Option<Allowan
         sessions.push((u64::from(records), took));
         learned = found.or(learned);
         let rate = f64::from(records) / took.as_secs_f64();
-        let is_telling = records >= TELLING;
-        if is_telling && took > budget * LONG || rate * 100.0 < best * f64::from(GAIN) {
+        let is_telling = records >= MIN_TELLING_RECORDS;
+        if is_telling && took > budget * MAX_SESSION_ROUNDS || rate * 100.0 < best * f64::from(MIN_GAIN_PERCENT) {
             break;
         }
         best = if is_telling { rate } else { 0.0 };

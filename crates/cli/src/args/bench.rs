@@ -11,24 +11,28 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BENCH_EXPLAINED: &str = "\
-Every instance finds its number in GPU_RUN_INSTANCE. Rates are the best of three rounds, in which the sides take turns. \
-On the device a round is everything from the set-up of the instances to their outcomes, the program being loaded; under Wasmtime \
-it is a store and an instance of its own for each (pooling allocator), on all cores. What a sample of the instances prints is compared.
+Without PROGRAM, bench measures the benchmark set and host calls. `bench hostcalls` measures host calls alone, `bench machine` the resident machine alone.
 
-With --input it is your own program, with your own records: each is a run, as with `gpu-run map`, on the device and under Wasmtime. \
-If they are fewer than run at once, they are taken again and again. Exit code 1 if the outputs differ.
+Rates are the best of three rounds, in which the two sides take turns. On the device, a round is everything from the set-up of the instances to their \
+outcomes, with the program loaded. Under Wasmtime, each instance has a store of its own (pooling allocator), on all cores. bench compares what a sample of the \
+instances print. Every instance finds its number in GPU_RUN_INSTANCE.
 
-Where there is nvcc, in PATH or CUDA_HOME, sha256 and n-body are measured as hand-written CUDA kernels too: kernel time only.
+With --input, bench measures your own program with your own records, as `gpu-run map` would run them. If there are fewer records than run at once, they are \
+repeated.
 
-Exit code 1 if a program failed.";
+Where nvcc is installed (in PATH or CUDA_HOME), sha256 and n-body are also measured as hand-written CUDA kernels, kernel time only.
 
-/// Nothing of it is looked at in a gpu-run without `bench`.
+Exit codes:
+  0    all programs were measured, and all outputs are the same
+  1    a program failed, or outputs differ
+  2    a usage error";
+
+/// A gpu-run without `bench` parses these options, and then says that it has no `bench`.
 #[cfg_attr(not(feature = "bench"), allow(dead_code))]
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXPLAINED)]
 pub(crate) struct BenchArgs {
-    /// Programs to measure; `hostcalls` is what asking the host takes, `machine` alone the resident machine [default: all of the set, and
-    /// hostcalls]
+    /// The programs to measure, or `hostcalls`, or `machine` [default: the benchmark set, and hostcalls]
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<PathBuf>,
 
@@ -36,16 +40,15 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "programs")]
     pub(crate) set: Option<PathBuf>,
 
-    /// Only programs whose name contains this
+    /// Measures only programs whose name contains NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) filter: Option<String>,
 
-    /// How many copies run at once on the device [default: 131072 on a GPU, 1024 on cpu]
+    /// The number of copies that run at once on the device [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) instances: Option<NonZeroU32>,
 
-    /// Your own records for the one PROGRAM, as `gpu-run map` reads them: a file, a folder, or `-` for stdin. Says whether the device is worth it, and from how many
-    /// records on
+    /// Your own records for one PROGRAM, as for `gpu-run map`: a file, a folder, or `-` for stdin. Says from how many records on the device pays
     #[arg(short, long, value_name = "PATH", requires = "programs", conflicts_with_all = ["filter", "instances", "svg"])]
     pub(crate) input: Option<PathBuf>,
 
@@ -53,27 +56,27 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "HOW", requires = "input")]
     pub(crate) split: Option<Split>,
 
-    /// Records of --input that run at once on the device, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
+    /// The number of records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20), requires = "input")]
     pub(crate) batch: Option<u32>,
 
-    /// What a round of one side may take: Wasmtime runs fewer instances then, the device fewer rounds
+    /// How long a round of one side may take: Wasmtime then runs fewer instances, the device fewer rounds
     #[arg(long, value_name = "S", default_value = "2", value_parser = units::duration, allow_hyphen_values = true)]
     pub(crate) seconds: Duration,
 
-    /// Writes all figures as JSON; `-` is stdout, the table then goes to stderr
+    /// Writes all figures as JSON; with `-` they go to stdout, and the table to stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Tries a program's builds first, as `gpu-run tune` does, and measures the fastest
+    /// Measures the fastest of a program's builds, as `gpu-run tune` finds it
     #[arg(long)]
     pub(crate) tune: bool,
 
-    /// Where to write the picture
+    /// The file for the picture
     #[arg(long, value_name = "FILE", default_value = "gpu-run-bench.svg")]
     pub(crate) svg: PathBuf,
 
-    /// The arguments of the program that --input is for; {} is the record
+    /// The arguments of PROGRAM with --input, where {} stands for the record
     #[arg(value_name = "ARGS", last = true, requires = "input")]
     pub(crate) args: Vec<OsString>,
 

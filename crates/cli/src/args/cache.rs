@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const HELP: &str = "\
-What a program compiles to is kept, so that its next run compiles nothing. Entries that were not used for longest go when there are more than 1 GiB of them \
-(GPU_RUN_CACHE_LIMIT=4GiB changes that); those in use stay. Any number of processes share a cache. An entry that is damaged is set aside and made again.
+gpu-run keeps compiled programs, so that the next run of a program compiles nothing. A cache of more than 1 GiB drops the entries that were not used for the longest \
+time (GPU_RUN_CACHE_LIMIT=4GiB sets another limit); entries in use stay. Any number of processes can share a cache. A damaged entry is set aside, and its \
+program compiled again.
 
-The cache is where --cache-dir says, or GPU_RUN_CACHE, or in $XDG_CACHE_HOME/gpu-run, or in ~/.cache/gpu-run. GPU_RUN_CACHE=off does without, and so does \
---no-cache for one run.";
+The cache is the folder of --cache-dir, else of GPU_RUN_CACHE, else $XDG_CACHE_HOME/gpu-run, else ~/.cache/gpu-run. GPU_RUN_CACHE=off uses none; --no-cache \
+uses none for one run.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -19,45 +20,45 @@ pub(crate) struct CacheCommand {
     #[command(subcommand)]
     pub(crate) task: Task,
 
-    /// Where compiled programs are kept [default: GPU_RUN_CACHE, or ~/.cache/gpu-run]
+    /// The folder of compiled programs [default: GPU_RUN_CACHE, or ~/.cache/gpu-run]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) cache_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Says what is there, and how often it was found
+    /// Prints how large the cache is, and how often programs were found in it
     Stats {
-        /// Prints one object
+        /// Prints one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Lists what is there, the one used last first
+    /// Lists the entries, the most recently used first
     List {
-        /// Prints one object a line
+        /// Prints one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Compiles programs ahead, several at a time
+    /// Compiles programs ahead of time, several at once
     Preload(PreloadArgs),
-    /// Removes what was not used for long or is too much, and what processes that died have left
+    /// Removes old entries, entries beyond a size, and remains of processes that died
     Prune {
-        /// What was not used for so long: `30d`, `12h`
+        /// Removes entries that were not used for this long: `30d`, `12h`
         #[arg(long, value_name = "DURATION", value_parser = units::age, allow_hyphen_values = true)]
         max_age: Option<Duration>,
-        /// What is more than this, the one used longest ago first
+        /// Removes the least recently used entries until the cache is no larger than this
         #[arg(long, value_name = "SIZE", value_parser = units::size, allow_hyphen_values = true)]
         max_size: Option<u64>,
     },
-    /// Reads every entry and says which are damaged
+    /// Reads every entry and names the damaged ones
     Verify {
-        /// Sets them aside: they are compiled again when they are next asked for
+        /// Sets damaged entries aside; their programs are compiled again when needed
         #[arg(long)]
         repair: bool,
     },
-    /// Removes everything that is not in use
+    /// Removes all entries that are not in use
     Clear,
-    /// Prints the folder
+    /// Prints the path of the cache
     Path,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct PreloadArgs {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The device to compile for: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    /// The device to compile for: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
 
@@ -76,7 +77,7 @@ pub(crate) struct PreloadArgs {
 }
 
 impl CacheCommand {
-    /// How much is said of what is done.
+    /// The level of `-v`.
     pub(crate) fn verbose(&self) -> u8 {
         match &self.task {
             Task::Preload(args) => args.codegen.verbose,

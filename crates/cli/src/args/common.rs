@@ -16,29 +16,27 @@ pub(crate) struct LaunchArgs {
     #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = folder)]
     pub(crate) dirs: Vec<Preopen>,
 
-    /// The same, to be read only: what would change anything there fails; repeatable [default: none]
+    /// Gives the guest a folder that it can only read; repeatable [default: none]
     #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", value_parser = read_only_folder)]
     pub(crate) dirs_read_only: Vec<Preopen>,
 
-    /// Sets a variable in the guest's environment; without a value, passes ours on; repeatable [default: none]
+    /// Sets a variable in the guest's environment; without a value, passes on gpu-run's own; repeatable [default: none]
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<Variable>,
 
-    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    /// The device to run on: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
 
-    /// Ends what still runs after this long; `us`, `ms`, `s`, `m`, `h`, a plain number is seconds. Compiling does not count
-    /// [default: no limit]
+    /// Stops instances that still run after this long, not counting compile time; a number with `us`, `ms`, `s`, `m` or `h`, or plain seconds [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = units::duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 
-    /// What the memories and tables of an instance may have together; bytes, or with K, M, G (powers of 1024) [default: what the
-    /// module declares and the device has]
+    /// Limits the memories and tables of an instance, all together; bytes, or a number with `K`, `M` or `G` (powers of 1024) [default: what the module declares and the device has]
     #[arg(long, value_name = "SIZE", value_parser = units::size, allow_hyphen_values = true)]
     pub(crate) max_memory: Option<u64>,
 
-    /// Says on stderr where the time went; `json` prints one object
+    /// Prints on stderr where the time went; `json` prints one object
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub(crate) stats: Option<StatsFormat>,
 
@@ -52,21 +50,21 @@ pub(crate) struct LaunchArgs {
 /// What every command that takes programs from the cache takes.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CacheArgs {
-    /// Where compiled programs are kept [default: GPU_RUN_CACHE, or ~/.cache/gpu-run]
+    /// The folder of compiled programs [default: GPU_RUN_CACHE, or ~/.cache/gpu-run]
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     pub(crate) cache_dir: Option<PathBuf>,
 
-    /// Compiles anew, and keeps nothing
+    /// Compiles again, and keeps nothing
     #[arg(long)]
     pub(crate) no_cache: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChecksChoice {
-    /// Stop an instance where the code is not sure, and rerun it with exact checks
+    /// Stop an instance where a fast check fails, and rerun it exactly
     #[value(alias = "fast")]
     Speculative,
-    /// Right whatever the program does
+    /// Check every access in full; nothing is rerun
     Exact,
 }
 
@@ -82,23 +80,23 @@ impl ChecksChoice {
 /// What every command that compiles takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CodegenArgs {
-    /// How instances lie in memory: `auto` is linear, and interleaved from 32 instances on a GPU
+    /// How instances lie in device memory: `auto` is linear, and interleaved from 32 instances on a GPU
     #[arg(long, value_name = "LAYOUT", default_value = "auto")]
     pub(crate) layout: LayoutChoice,
 
-    /// The PTX target to compile for [default: sm_75, which every newer GPU takes too]
+    /// The PTX target to compile for [default: sm_75, which runs on every newer GPU]
     #[arg(long, value_name = "sm_NN", value_parser = units::target)]
     pub(crate) target: Option<u32>,
 
-    /// Ends compiling after this long
+    /// Stops compiling after this long
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = units::duration, allow_hyphen_values = true)]
     pub(crate) compile_timeout: Duration,
 
-    /// Which binary of a Cargo package [default: its only one, or `default-run`]
+    /// The binary of a Cargo package to run [default: its only one, or `default-run`]
     #[arg(long, value_name = "NAME")]
     pub(crate) bin: Option<String>,
 
-    /// Says on stderr what is done; -vv says more
+    /// Prints progress on stderr; -vv prints more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }

@@ -10,28 +10,33 @@ use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 Examples:
-  gpu-run map upper.wasm < in.txt > out.txt       each line is one run's stdin
-  gpu-run map score.wasm -i big.jsonl -o out.txt  Ctrl-C it: the same with --resume goes on
+  gpu-run map upper.wasm < in.txt > out.txt       one run for each line
+  gpu-run map score.wasm -i big.jsonl -o out.txt  after Ctrl-C, --resume continues
   gpu-run map row.wasm -i table.csv --split csv   each run reads the header and one row
-  gpu-run map thumb.wasm -i photos -o thumbs      each file of a folder becomes one file
+  gpu-run map thumb.wasm -i photos -o thumbs      one output file for each input file
   gpu-run map user.wasm -i names.txt -- --name={}
 
-Records: each is a run of its own. Its stdin is the record, GPU_RUN_INSTANCE its number from 0, and {} in ARGS the record \
-without its newline, or the file's path. --timeout is for the records that run at once, a batch.
+Records: gpu-run runs the program once for each record. The record is the run's stdin; GPU_RUN_INSTANCE holds its number, from 0; \
+{} in ARGS is the record without its newline, or the file's path. --timeout applies to the records that run at once, a batch.
 
-Output: each run's stdout is one record, in the order of the input. For lines, jsonl and csv a newline is added if it does not end \
-with one, so that a program that prints one line, or nothing, keeps the lines aligned. A file that is there is overwritten; \
-one that is unfinished is not, without --resume or --force.
+Output: the stdout of each run is one record, in the order of the input. For lines, jsonl and csv, map adds a newline to output that does not end \
+with one: a program that prints one line, or nothing, keeps output and input aligned. map overwrites a finished file; an unfinished one only with \
+--resume or --force.
 
-Folders: a record is a file of the input folder or of the folders in it, by name. A link is followed to a file within the folder, \
-and out of it only with --follow-links; links to folders are passed over. A link that leads elsewhere, a FIFO or a device is a record that fails. \
-The output is written through no link at all.
+Folders: the records are the files of the input folder and of the folders in it, by name. map follows links to files within the folder, and links that \
+lead out of it only with --follow-links; it skips links to folders. A link that leads elsewhere, a FIFO or a device is a record that fails. map never \
+writes through a link.
 
-Failures: a record fails if it traps, exits with another code than 0, takes too long, or is not what --split says. The first ten are \
-told on stderr, with the line and the end of the run's own stderr; the others are counted. What a run has printed is kept if \
-it exited, whatever its code; any other failure leaves an empty record, in a folder no file.
+Failures: a record fails if it traps, exits with a code other than 0, takes too long, or is not what --split says. The first ten failed records are \
+printed on stderr, with their line and the end of their own stderr; the rest are only counted. If a failed run exited, its output is kept; otherwise its record is \
+empty, or in a folder has no file.
 
-Exit codes: 0 if all records were fine; 1 if some failed, or something else did; 2 for a usage error; 130 after Ctrl-C.";
+Exit codes:
+  0    all records succeeded
+  1    a record failed, or something else did
+  2    a usage error
+  130  after Ctrl-C
+  141  nobody reads gpu-run's output any more";
 
 #[derive(Debug, Args)]
 #[command(override_usage = "gpu-run map FILE [OPTIONS] [--] [ARGS]...", after_help = HELP)]
@@ -39,11 +44,11 @@ pub(crate) struct MapArgs {
     /// A .wasm, .wat or .rs file, or a Cargo package's folder
     pub(crate) file: PathBuf,
 
-    /// The guest's arguments, the same for each record but for {}; after `--` if the first begins with a hyphen
+    /// The guest's arguments, where {} stands for the record; after `--` if the first begins with a hyphen
     #[arg(value_name = "ARGS", trailing_var_arg = true)]
     pub(crate) args: Vec<OsString>,
 
-    /// What to read: a file, a folder, or `-` for stdin
+    /// The input: a file, a folder, or `-` for stdin
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     pub(crate) input: PathBuf,
 
@@ -51,15 +56,15 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "HOW")]
     split: Option<Split>,
 
-    /// Where to write: a file, `-` for stdout, or with --split files a folder [default: stdout]
+    /// The output: a file, `-` for stdout, or with --split files a folder [default: stdout]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 
-    /// Records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
+    /// The number of records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) batch: Option<u32>,
 
-    /// Finds out first which build of the program is the fastest for the first batch, as `gpu-run tune` does. Without it, one other build is tried on a GPU once a batch has taken a second
+    /// Measures first which build is the fastest for the first batch, as `gpu-run tune` does. Without it, `map` tries one other build on a GPU after a batch of more than a second
     #[arg(long, conflicts_with_all = ["resume", "dirs", "layout"])]
     pub(crate) tune: bool,
 
@@ -67,20 +72,19 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     pub(crate) fail_fast: bool,
 
-    /// Goes on with an unfinished --output: nothing is lost, nothing is there twice
+    /// Continues an unfinished --output: no record is lost, none is there twice
     #[arg(long, requires = "output", conflicts_with = "force")]
     pub(crate) resume: bool,
 
-    /// Begins anew though --output is unfinished
+    /// Overwrites an unfinished --output
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Follows links in an input folder that lead out of it, as far as they were there before the run, and links on the way to --input and
-    /// --output where --dir lets guests make some
+    /// Follows links that lead out of the input folder, if they were there before the run, and links on the way to --input and --output in folders of --dir
     #[arg(long)]
     pub(crate) follow_links: bool,
 
-    /// How accesses to memory are checked: `speculative` ones rerun a record with `exact` ones where they are not sure
+    /// How memory accesses are checked
     #[arg(long, value_name = "HOW", default_value = "speculative")]
     pub(crate) checks: ChecksChoice,
 
@@ -90,15 +94,17 @@ pub(crate) struct MapArgs {
 
 const TUNE_HELP: &str = "\
 Examples:
-  gpu-run tune score.wasm -i big.jsonl   measures; from then on `gpu-run map score.wasm` takes what was fastest
-  gpu-run map score.wasm -i big.jsonl --tune
+  gpu-run tune score.wasm -i big.jsonl         measures; `gpu-run map score.wasm` then uses the fastest build
+  gpu-run map score.wasm -i big.jsonl --tune   measures, then runs all records
 
-A program has several builds: instances interleaved in memory or one after the other, more registers for each or more instances at once. \
-Which is the fastest depends on the program and on its input. Each is compiled and runs the first batch of records at least twice; a program that \
-writes to a --dir does so each time. What was found is kept with the compiled program, for this kind of device; `map` takes it unless --layout \
-is given.
+A program has several builds. They differ in how instances lie in memory, in registers per instance, and in instances that run at once. Which build is the fastest \
+depends on the program and on its input. tune compiles each build and runs the first batch of records with it at least twice; a program that writes to a --dir \
+does so each time. The result is kept with the compiled program, for this kind of device; map uses it unless --layout is given.
 
-Exit codes: 0; 1 if nothing could be measured; 2 for a usage error.";
+Exit codes:
+  0    a build was found
+  1    nothing could be measured
+  2    a usage error";
 
 /// As for `map`, whose options are taken with it; nothing is written.
 #[derive(Debug, Args)]
@@ -107,11 +113,11 @@ pub(crate) struct TuneArgs {
     /// A .wasm, .wat or .rs file, or a Cargo package's folder
     pub(super) file: PathBuf,
 
-    /// The guest's arguments, the same for each record but for {}; after `--` if the first begins with a hyphen
+    /// The guest's arguments, where {} stands for the record; after `--` if the first begins with a hyphen
     #[arg(value_name = "ARGS", trailing_var_arg = true)]
     pub(super) args: Vec<OsString>,
 
-    /// What to read: a file, a folder, or `-` for stdin
+    /// The input: a file, a folder, or `-` for stdin
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     pub(super) input: PathBuf,
 
@@ -119,15 +125,15 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "HOW")]
     pub(super) split: Option<Split>,
 
-    /// Records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
+    /// The number of records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Option<u32>,
 
-    /// Follows links in an input folder that lead out of it
+    /// Follows links that lead out of the input folder
     #[arg(long)]
     pub(super) follow_links: bool,
 
-    /// How accesses to memory are checked: `speculative` ones rerun a record with `exact` ones where they are not sure
+    /// How memory accesses are checked
     #[arg(long, value_name = "HOW", default_value = "speculative")]
     pub(super) checks: ChecksChoice,
 
@@ -148,11 +154,11 @@ impl From<TuneArgs> for MapArgs {
 pub(crate) enum Split {
     /// Each line
     Lines,
-    /// Each file of a folder and the folders in it, by name
+    /// Each file of a folder and of the folders in it, by name
     Files,
     /// Each line, which must be JSON
     Jsonl,
-    /// Each row, with the header before it; quoted newlines do not end a row
+    /// Each row, with the header before it; quoted newlines belong to the row
     Csv,
 }
 

@@ -25,18 +25,18 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  gpu-run app.wasm --its --own options   everything after FILE is the guest's
+  gpu-run app.wasm --its --own options   everything after FILE belongs to the guest
   gpu-run hello.rs                       compiles one Rust file and runs it
-  gpu-run --bin server .                 builds the Cargo package here first
-  gpu-run --dir=data::/in app.wasm       the guest sees `data` as `/in`, nothing else
+  gpu-run --bin server .                 builds the Cargo package of this folder and runs it
+  gpu-run --dir=data::/in app.wasm       the guest sees `data` as `/in`, and no other folder
   gpu-run --env RUST_LOG --env N=3 app.wasm
-  gpu-run --instances 64 app.wasm        64 at once
-  gpu-run map app.wasm < in.txt          once for each line; see `gpu-run map --help`
+  gpu-run --instances 64 app.wasm        runs 64 copies at once
+  gpu-run map app.wasm < in.txt          runs once for each line; see `gpu-run map --help`
   gpu-run --invoke add math.wat 2 3      calls one exported function
   gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
   gpu-run compile app.wasm -o app.ptx
-  gpu-run explain app.wasm main          functions named like that, in three forms
-  gpu-run cache stats                    compiled programs are kept; see `gpu-run cache --help`
+  gpu-run explain app.wasm main          shows the functions named `main` as wasm, CLIF and PTX
+  gpu-run cache stats                    shows the compiled programs that are kept
 
 As a Cargo runner, in .cargo/config.toml:
   [target.wasm32-wasip1]
@@ -44,9 +44,13 @@ As a Cargo runner, in .cargo/config.toml:
 Then `cargo run` and `cargo test`, with --target wasm32-wasip1, run on the device.
 
 Exit codes:
-  the guest's own; 2 for a usage error or a file that cannot be run;
-  124 when --timeout ended it; 134 for a trap; 1 for everything else that fails
-Only the guest's bytes go to stdout.";
+  the guest's own exit code, or
+  1    something else failed: no device, a full disk
+  2    a usage error, or a file that cannot be run
+  124  --timeout stopped the guest
+  134  the guest trapped
+  141  nobody reads gpu-run's output any more
+Only the guest's bytes go to stdout; gpu-run's own messages go to stderr.";
 
 #[derive(Debug, Parser)]
 #[command(
@@ -68,28 +72,28 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs FILE: the same as without `run`, for files named like a command
+    /// Runs FILE, as without `run`: for a file that is named like a command
     #[command(override_usage = "gpu-run run [OPTIONS] FILE [ARGS]...")]
     Run(RunArgs),
-    /// Runs FILE once for each line, row, JSON value or file of an input, and writes what each run prints, in order
+    /// Runs FILE once for each line, row, JSON value or file of an input, and writes the outputs in order
     Map(MapArgs),
-    /// Finds out which build of FILE is the fastest for an input on this device; `map` takes it from then on
+    /// Measures which build of FILE is the fastest for an input; `map` uses that build from then on
     Tune(TuneArgs),
     /// Writes the PTX or the CLIF that FILE compiles to
     Compile(CompileArgs),
-    /// Shows functions as wasm, as CLIF and as PTX
+    /// Shows functions as wasm, CLIF and PTX
     Explain(ExplainArgs),
-    /// Measures programs on the device and under Wasmtime on all cores, side by side
+    /// Compares programs on the device with Wasmtime on all cores
     Bench(BenchArgs),
-    /// Brings the resident machine up: a kernel that owns its state and ticks by itself
+    /// Starts the resident machine: a kernel that owns its state and ticks by itself
     Boot(BootArgs),
-    /// Shows the machine that another process has booted, live
+    /// Shows a running machine, live
     Top(TopArgs),
-    /// Looks after the compiled programs that are kept
+    /// Shows, fills and cleans the cache of compiled programs
     Cache(CacheCommand),
-    /// Runs scripts of the WebAssembly test suite and says what passed
+    /// Runs scripts of the WebAssembly test suite
     Wast(WastArgs),
-    /// Lists the devices there are, and says why others are missing
+    /// Lists the devices, and says why others cannot be used
     Devices,
     /// Prints a completion script for a shell
     Completion { shell: clap_complete::Shell },
@@ -105,15 +109,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FUNC")]
     pub(crate) invoke: Option<String>,
 
-    /// How many copies run at once; each finds its number, from 0, in GPU_RUN_INSTANCE
+    /// Runs N copies at once; each finds its number, from 0, in GPU_RUN_INSTANCE
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
     pub(crate) instances: NonZeroU32,
 
-    /// Writes lines of all instances as they come, not instance after instance
+    /// Writes lines as they come, instead of one instance after the other
     #[arg(long)]
     pub(crate) unordered: bool,
 
-    /// Output that may wait on disk for its turn, of all instances together; what an instance writes beyond that fails as on a full disk
+    /// Limits how much output of all instances may wait on disk for its turn; beyond it, writes fail as on a full disk
     #[arg(long, value_name = "SIZE", value_parser = units::size_or_none, default_value = "16GiB", allow_hyphen_values = true)]
     pub(crate) max_spill: u64,
 
@@ -126,15 +130,15 @@ pub(crate) struct CompileArgs {
     /// A .wasm, .wat or .rs file, a Cargo package's folder, or `-` for stdin
     pub(crate) file: PathBuf,
 
-    /// Where to write; the extension, .ptx or .clif, says what; `-` is PTX on stdout [default: FILE's name with .ptx, here]
+    /// The file to write; its extension, .ptx or .clif, selects the form; `-` is PTX on stdout [default: FILE's name with .ptx, here]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
-    /// What to write [default: as OUT's extension says, else ptx]
+    /// The form to write [default: as OUT's extension says, else ptx]
     #[arg(long, value_name = "FORM")]
     pub(crate) emit: Option<Emit>,
 
-    /// How accesses to memory are checked: `speculative` is what `gpu-run map` takes
+    /// How memory accesses are checked; `map` uses `speculative`
     #[arg(long, value_name = "HOW", default_value = "exact")]
     pub(crate) checks: ChecksChoice,
 
@@ -147,10 +151,10 @@ pub(crate) struct ExplainArgs {
     /// A .wasm, .wat or .rs file, a Cargo package's folder, or `-` for stdin
     pub(crate) file: PathBuf,
 
-    /// Which functions: an index, a name, or a part of one [default: all]
+    /// The functions to show: an index, a name, or a part of a name [default: all]
     pub(crate) func: Option<String>,
 
-    /// Which build: the one of `gpu-run FILE`, or the one that `gpu-run map` runs on a GPU
+    /// The build to show: that of `gpu-run FILE`, or that of `gpu-run map` on a GPU
     #[arg(long, value_name = "BUILD", default_value = "run")]
     pub(crate) build: BuildChoice,
 
@@ -167,23 +171,23 @@ pub(crate) enum BuildChoice {
 
 #[derive(Debug, Args)]
 pub(crate) struct WastArgs {
-    /// Scripts; of a folder, all .wast files in it and below
+    /// Scripts, or folders: of a folder, all .wast files in it and below
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Where to run: `cpu`, `cuda`, `cuda:N`, or `auto`, the first GPU there is, else cpu
+    /// The device to run on: `cpu`, `cuda` (the first GPU), `cuda:N`, or `auto`: the first usable GPU, else `cpu`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: DeviceChoice,
 
-    /// How instances lie in memory; `both` runs each script twice
+    /// How instances lie in device memory; `both` runs each script twice
     #[arg(long, value_name = "LAYOUT", default_value = "both")]
     pub(crate) layout: WastLayout,
 
-    /// Scripts that run side by side at most [default: one for each core, and as the device has room]
+    /// The number of scripts that run at once, at most [default: one per core, as far as the device has memory]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroU32>,
 
-    /// Shows every problem, what is not supported, and times; -vv says more
+    /// Prints every problem, everything unsupported, and times; -vv prints more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }

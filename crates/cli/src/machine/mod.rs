@@ -27,10 +27,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often it is looked at, and told to `gpu-run top`.
-const LOOK: Duration = Duration::from_millis(5);
-const PUBLISH: Duration = Duration::from_millis(250);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+const PUBLISH_EVERY: Duration = Duration::from_millis(250);
 /// How long it may take until nothing is left.
-const DRAIN: Duration = Duration::from_secs(10);
+const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
 
 pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
     let device = devices::open(args.device)?;
@@ -136,7 +136,7 @@ fn attend(
         machine.take_events();
         tell(&machine.notices());
         reloads.step();
-        if published.is_none_or(|at| at.elapsed() >= PUBLISH) {
+        if published.is_none_or(|at| at.elapsed() >= PUBLISH_EVERY) {
             published = Some(Instant::now());
             let (state, seconds) = (machine.state(), elapsed.as_secs_f64().max(1e-9));
             let id = &device.properties().id;
@@ -144,7 +144,7 @@ fn attend(
                 publisher.publish(&Published::new(id, &strategy, seconds, host.used(&state) / seconds, &state));
             }
         }
-        std::thread::sleep(LOOK.min(args.time.map_or(LOOK, |time| time.saturating_sub(elapsed))));
+        std::thread::sleep(LOOK_EVERY.min(args.time.map_or(LOOK_EVERY, |time| time.saturating_sub(elapsed))));
     }
     if args.drain {
         drain(machine);
@@ -156,9 +156,9 @@ fn attend(
 fn drain(machine: &Machine) {
     let since = Instant::now();
     let is_empty = |state: &State| state.objects == 0 && state.timers == 0 && state.work == 0 && state.waiting == 0;
-    while since.elapsed() < DRAIN && machine.is_up() && !is_empty(&machine.state()) {
+    while since.elapsed() < MAX_DRAIN_TIME && machine.is_up() && !is_empty(&machine.state()) {
         Load::farewell().for_each(|event| drop(machine.post(event))); // no room: next time
-        std::thread::sleep(PUBLISH);
+        std::thread::sleep(PUBLISH_EVERY);
         machine.take_events();
     }
 }

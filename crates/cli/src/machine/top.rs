@@ -10,7 +10,7 @@ use gpu_run_console::units::{show_count, show_duration, show_size};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-const EVERY: Duration = Duration::from_millis(500);
+const SHOW_EVERY: Duration = Duration::from_millis(500);
 /// To the upper left, and everything away.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
@@ -22,7 +22,7 @@ pub(crate) fn top(args: &TopArgs) -> Result<u8> {
     })?;
     let redraws = std::io::stdout().is_terminal() && !args.once;
     loop {
-        std::thread::sleep(EVERY);
+        std::thread::sleep(SHOW_EVERY);
         let Some(now) = find(Some(before.pid))? else {
             writeln!(out, "the machine of process {} has ended", before.pid)?;
             return Ok(0);

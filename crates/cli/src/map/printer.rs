@@ -2,7 +2,7 @@
 
 use super::failure::told;
 use super::progress::{Bar, rate};
-use crate::report::advice;
+use crate::report::{advice, describe_denied};
 use gpu_run_compiler::{Trap, printable};
 use gpu_run_console::units::{count, show_duration};
 use gpu_run_map::{FailedRecord, Flaw, HandoverReason, Location, Observer, RecordFailure, Stopped, Summary};
@@ -40,7 +40,7 @@ impl Printer {
             }
             RecordFailure::Trapped(trap) => format!("trapped: {trap}{}", advice(trap.code)),
         };
-        record.denied.map_or(what.clone(), |denied| format!("{what}\n  {denied}"))
+        record.denied.map_or(what.clone(), |denied| format!("{what}\n  {}", describe_denied(denied)))
     }
 }
 

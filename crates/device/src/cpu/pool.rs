@@ -15,9 +15,9 @@ use std::time::Duration;
 /// How often the watch serves.
 const TICK: Duration = Duration::from_millis(3);
 /// Ticks without a launch after which the watch waits for one.
-const QUIET: u32 = 40;
+const MAX_QUIET_TICKS: u32 = 40;
 /// Threads that may be under way at once on all workers together; each needs two entries of the system's map of pages.
-const RESIDENT: u32 = 16 << 10;
+const MAX_THREADS_UNDER_WAY: u32 = 16 << 10;
 
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -57,7 +57,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Pool {
     pub(super) fn new(workers: u32) -> Self {
-        let resident = (RESIDENT / workers.max(1)).clamp(1, 2048);
+        let resident = (MAX_THREADS_UNDER_WAY / workers.max(1)).clamp(1, 2048);
         Self { inner: Arc::new(Inner { resident, ..Inner::default() }), workers }
     }
 
@@ -174,7 +174,7 @@ fn tick(inner: &Inner) {
     let mut watched = lock(&inner.watched);
     while !watched.over {
         quiet = if watched.launches.is_empty() { quiet + 1 } else { 0 };
-        if quiet > QUIET {
+        if quiet > MAX_QUIET_TICKS {
             watched.waiting = true;
             watched = inner.watch.wait(watched).unwrap_or_else(|e| e.into_inner());
             watched.waiting = false;

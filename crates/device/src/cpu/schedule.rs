@@ -20,22 +20,22 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Idle time during which a worker only looks again.
-const SPIN: Duration = Duration::from_micros(50);
+const SPIN_UNTIL: Duration = Duration::from_micros(50);
 /// Idle time during which it lets other threads of the system run in between.
-const YIELD: Duration = Duration::from_micros(200);
+const YIELD_UNTIL: Duration = Duration::from_micros(200);
 /// The longest pause, while looking costs little.
-const LONGEST: Duration = Duration::from_millis(1);
+const MAX_SLEEP: Duration = Duration::from_millis(1);
 /// After so much idle time a worker no longer leaves blocks to workers that have not come.
-const PATIENCE: Duration = Duration::from_millis(2);
+const LEAVES_BLOCKS_UNTIL: Duration = Duration::from_millis(2);
 
 /// Rounds in which all threads here only let others go first: until then they look again at once, until then other threads of the system run in between, then the worker sleeps, for so long in the first of them and so many times that at most.
-const ROUNDS_SPIN: u32 = 8;
-const ROUNDS_YIELD: u32 = 32;
-const NAP: Duration = Duration::from_micros(20);
-const LONGEST_NAP: u32 = 10;
+const SPIN_ROUNDS: u32 = 8;
+const YIELD_ROUNDS: u32 = 32;
+const FIRST_NAP: Duration = Duration::from_micros(20);
+const MAX_NAPS: u32 = 10;
 
 /// How many turns before its own a thread's stack is asked for.
-const AHEAD: usize = 4;
+const STACKS_AHEAD: usize = 4;
 
 /// Runs blocks until there are no more.
 pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
@@ -128,10 +128,10 @@ impl Worker<'_> {
             let (block, thread) = *self.ready.get(at)?;
             self.blocks[block as usize].as_ref()?.fibers[thread as usize].as_ref()
         };
-        if let Some(far) = fiber(AHEAD) {
+        if let Some(far) = fiber(STACKS_AHEAD) {
             far.announce();
         }
-        if let Some(near) = fiber(AHEAD / 2) {
+        if let Some(near) = fiber(STACKS_AHEAD / 2) {
             near.approach();
         }
     }
@@ -157,9 +157,9 @@ impl Worker<'_> {
     fn go_on(&mut self) {
         self.idle.since = None;
         self.rounds += 1;
-        if self.rounds > ROUNDS_YIELD {
-            self.launch.park(self.seen, NAP * (self.rounds - ROUNDS_YIELD).min(LONGEST_NAP));
-        } else if self.rounds > ROUNDS_SPIN {
+        if self.rounds > YIELD_ROUNDS {
+            self.launch.park(self.seen, FIRST_NAP * (self.rounds - YIELD_ROUNDS).min(MAX_NAPS));
+        } else if self.rounds > SPIN_ROUNDS {
             std::thread::yield_now();
         }
         self.ready.extend(self.yielded.drain(..));
@@ -190,7 +190,7 @@ impl Worker<'_> {
         if !first && threads > self.room && !self.launch.whole {
             return Ok(false);
         }
-        let any = first || self.idle.since.is_some_and(|since| since.elapsed() > PATIENCE);
+        let any = first || self.idle.since.is_some_and(|since| since.elapsed() > LEAVES_BLOCKS_UNTIL);
         let Some(number) = self.launch.take_block(any) else { return Ok(false) };
         self.room = self.room.saturating_sub(threads);
         let block = Some(Block::new(number, threads, self.launch.shared_bytes));
@@ -294,12 +294,12 @@ impl Worker<'_> {
             self.idle.since = None;
         }
         let idle = now - *self.idle.since.get_or_insert(now);
-        if idle > YIELD {
+        if idle > YIELD_UNTIL {
             // Threads of a whole grid wait for each other as well: pauses that grow with pauses would add up.
-            let longest = if self.launch.whole { LONGEST } else { LONGEST.max(round * 20) };
+            let longest = if self.launch.whole { MAX_SLEEP } else { MAX_SLEEP.max(round * 20) };
             self.launch.park(self.seen, (idle / 4).min(longest));
             now = Instant::now();
-        } else if idle > SPIN {
+        } else if idle > SPIN_UNTIL {
             std::thread::yield_now();
         } else {
             std::hint::spin_loop();

@@ -25,18 +25,18 @@ use std::time::{Duration, Instant};
 
 /// Registers of a thread: separately compiled functions take what they may. 128 let 16 warps of a multiprocessor run at once, and were measured to be
 /// as fast as fewer or faster.
-const REGISTERS: u32 = 128;
+const USUAL_REGISTERS: u32 = 128;
 /// The same for a program with a function that needs far more, as unrolled arithmetic does: half as many warps at once are then faster than so much traffic.
 const MANY_REGISTERS: u32 = 255;
 /// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller, and with 440 twice as many warps were still
 /// faster.
-const SPILLED: u32 = 640;
+const MAX_SPILLED: u32 = 640;
 /// PTX from this length on is assembled once, spilled or not, and not function by function: a program of this size has an odd function among thousands, and would take twice as long, or a sixth longer.
-const LARGE: usize = 4 << 20;
+const WHOLE_FROM: usize = 4 << 20;
 /// PTX of a part, unless there would be too many: a tenth of a second, of which starting ptxas is a quarter.
-const PIECE: usize = 32 << 10;
+const PART_BYTES: usize = 32 << 10;
 /// Parts for each core at most: they do not take equally long.
-const PARTS: usize = 2;
+const PARTS_PER_CORE: usize = 2;
 /// Bytes of the driver's log that are kept.
 const LOG_BYTES: usize = 16 << 10;
 /// Lines of a log that an error shows.
@@ -44,7 +44,7 @@ const LOG_LINES: usize = 12;
 
 /// PTX shorter than this is given to the driver first: starting two processes takes longer than the work. To be measured
 /// again where the driver or the tools change.
-const SMALL: usize = 64 << 10;
+const DRIVER_BELOW: usize = 64 << 10;
 
 /// One of the two ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ enum Way {
 /// What is tried, in order.
 fn ways(which: Assembler, ptx_bytes: usize) -> &'static [Way] {
     match which {
-        Assembler::Any if ptx_bytes < SMALL => &[Way::Driver, Way::Tools],
+        Assembler::Any if ptx_bytes < DRIVER_BELOW => &[Way::Driver, Way::Tools],
         Assembler::Any => &[Way::Tools, Way::Driver],
         Assembler::Tools => &[Way::Tools],
         Assembler::Driver => &[Way::Driver],
@@ -118,11 +118,11 @@ impl Tools {
     /// In parts, on all cores: the largest are begun with, since they are waited for.
     pub(super) fn assemble(&self, ptx: &str, target: u32, options: CodeOptions) -> Result<Vec<u8>> {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let count = (ptx.len() / PIECE).clamp(1, PARTS * cores);
+        let count = (ptx.len() / PART_BYTES).clamp(1, PARTS_PER_CORE * cores);
         let texts = split(ptx, count).unwrap_or_else(|| vec![ptx.to_owned()]);
-        let is_large = ptx.len() >= LARGE;
+        let is_large = ptx.len() >= WHOLE_FROM;
         let may_spill = options.registers.is_some() || options.once || is_large;
-        let registers = options.registers.unwrap_or(REGISTERS);
+        let registers = options.registers.unwrap_or(USUAL_REGISTERS);
         let how = How { target, registers, may_spill, apart: !is_large, until: options.until };
         self.assemble_parts(&texts, how)
     }
@@ -133,7 +133,7 @@ impl Tools {
         let part = |n: usize| Part { tools: self, how, text: &texts[n], name: place.path().join(format!("part{n}")) };
         let assemble = |n: usize| {
             part(n).write()?;
-            let again = most_spilled(&part(n).assemble(how.registers)?) > SPILLED && !how.may_spill;
+            let again = most_spilled(&part(n).assemble(how.registers)?) > MAX_SPILLED && !how.may_spill;
             if again {
                 part(n).assemble(MANY_REGISTERS)?;
             }
@@ -288,7 +288,7 @@ fn run(command: &mut Command, until: Option<Instant>) -> Result<String, Complain
 }
 
 /// How often a tool is looked at that may not take for ever.
-const LOOK: Duration = Duration::from_millis(1);
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// What a command wrote and how it ended; `None` if it had to be ended.
 fn output(command: &mut Command, until: Option<Instant>) -> std::io::Result<Option<Output>> {
@@ -304,7 +304,7 @@ fn output(command: &mut Command, until: Option<Instant>) -> std::io::Result<Opti
             child.wait()?;
             return Ok(None);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(LOOK_EVERY);
     };
     let read = |thread: JoinHandle<Vec<u8>>| thread.join().unwrap_or_default();
     Ok(Some(Output { status, stdout: read(stdout), stderr: read(stderr) }))
@@ -344,7 +344,7 @@ fn link(context: &Context, ptx: &str, wanted: CodeOptions) -> Result<Vec<u8>> {
     let mut log = vec![0u8; LOG_BYTES];
     let mut options = [JIT_MAX_REGISTERS, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES];
     // Numbers are passed as if they were pointers. The driver writes the log's length over its size.
-    let registers = wanted.registers.unwrap_or(REGISTERS) as usize;
+    let registers = wanted.registers.unwrap_or(USUAL_REGISTERS) as usize;
     let mut values = [registers as *mut c_void, log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
     let mut linker = null_mut();
     // SAFETY: entered; three options with three values. Both arrays and the log outlive the linker, which ends below.
@@ -402,15 +402,15 @@ mod tests {
     use super::*;
 
     fn how(may_spill: bool) -> How {
-        How { target: 90, registers: REGISTERS, may_spill, apart: true, until: None }
+        How { target: 90, registers: USUAL_REGISTERS, may_spill, apart: true, until: None }
     }
 
     #[test]
     fn short_texts_start_no_processes() {
-        assert_eq!(ways(Assembler::Any, SMALL - 1), [Way::Driver, Way::Tools]);
-        assert_eq!(ways(Assembler::Any, SMALL), [Way::Tools, Way::Driver]);
+        assert_eq!(ways(Assembler::Any, DRIVER_BELOW - 1), [Way::Driver, Way::Tools]);
+        assert_eq!(ways(Assembler::Any, DRIVER_BELOW), [Way::Tools, Way::Driver]);
         assert_eq!(ways(Assembler::Tools, 1), [Way::Tools]);
-        assert_eq!(ways(Assembler::Driver, SMALL), [Way::Driver]);
+        assert_eq!(ways(Assembler::Driver, DRIVER_BELOW), [Way::Driver]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 /// Where the library is looked for: its name for the loader, and where WSL keeps it.
 const LIBRARY: [&str; 2] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"];
 /// The first driver that takes PTX ISA 7.8.
-const OLDEST: c_int = 11080;
+const OLDEST_DRIVER: c_int = 11080;
 
 /// What the driver points to and nobody else looks into: contexts, modules, functions, streams, linkers.
 pub(super) type Handle = *mut c_void;
@@ -230,7 +230,7 @@ impl Driver {
         // SAFETY: writes one `int`.
         unsafe { driver.cuDriverGetVersion(&mut version) }
             .map_err(|e| format!("the NVIDIA driver does not answer: {e}"))?;
-        if version < OLDEST {
+        if version < OLDEST_DRIVER {
             let (major, minor) = (version / 1000, version % 1000 / 10);
             return Err(format!(
                 "the NVIDIA driver is too old: it knows CUDA {major}.{minor}, and gpu-run needs 11.8 or newer (driver 520)"

@@ -281,19 +281,19 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
 const ASK_SOONEST: Duration = Duration::from_micros(1);
 const ASK_LATEST: Duration = Duration::from_micros(10);
 /// How long there was nothing to do: until then the service is asked again at once; until then others may run in between; then it sleeps.
-const SPIN: Duration = Duration::from_micros(50);
-const YIELD: Duration = Duration::from_micros(200);
+const SPIN_UNTIL: Duration = Duration::from_micros(50);
+const YIELD_UNTIL: Duration = Duration::from_micros(200);
 /// How long it sleeps: a part of what it has waited.
-const SHORTEST: Duration = Duration::from_micros(20);
-const LONGEST: Duration = Duration::from_micros(250);
+const MIN_SLEEP: Duration = Duration::from_micros(20);
+const MAX_SLEEP: Duration = Duration::from_micros(250);
 
 pub(super) fn pause(idle: Duration) {
-    if idle < SPIN {
+    if idle < SPIN_UNTIL {
         std::hint::spin_loop();
-    } else if idle < YIELD {
+    } else if idle < YIELD_UNTIL {
         std::thread::yield_now();
     } else {
-        std::thread::sleep((idle / 32).clamp(SHORTEST, LONGEST));
+        std::thread::sleep((idle / 32).clamp(MIN_SLEEP, MAX_SLEEP));
     }
 }
 

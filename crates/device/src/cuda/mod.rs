@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 const NO_GPU: &str = "the NVIDIA driver finds no GPU";
 /// The oldest card: before it, the threads of a warp could not wait for each other.
-const OLDEST: u32 = 70;
+const OLDEST_CARD: u32 = 70;
 /// The least and the most memory a thread has to itself, in bytes: a program built by rustc begins with up to 64 KiB of data and as much heap.
 const LEAST_OWN: u64 = 128 << 10;
 const MAX_LOCAL_BYTES: u64 = 256 << 10;
@@ -211,9 +211,9 @@ impl Card {
 
     fn supported(&self) -> Result<()> {
         let Properties { id, name, target, .. } = &self.properties;
-        if *target < OLDEST {
+        if *target < OLDEST_CARD {
             let message =
-                format!("{id} ({name}) is too old: it is sm_{target}, and gpu-run needs sm_{OLDEST} or newer");
+                format!("{id} ({name}) is too old: it is sm_{target}, and gpu-run needs sm_{OLDEST_CARD} or newer");
             return Err(Error::Unavailable(message));
         }
         Ok(())

@@ -36,7 +36,7 @@ pub(crate) fn chunk_of(count: usize) -> usize {
 }
 
 /// Bytes that a write of several packets takes out of the pool before it is sent, where there are faster ways.
-const DEPOSIT: usize = 64 << 10;
+const LONG_WRITE_DEPOSIT: usize = 64 << 10;
 
 /// An instance that ran before, as far as the host knows of it.
 pub(crate) struct EarlierRun {
@@ -354,7 +354,7 @@ impl BatchHost for MappedBatch {
     }
 
     fn may_print(&self, slot: u32) -> bool {
-        let take = |left: usize| left.checked_sub(DEPOSIT);
+        let take = |left: usize| left.checked_sub(LONG_WRITE_DEPOSIT);
         let may =
             !self.terms.has_more_output || self.pool.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
         if !may {

@@ -18,11 +18,11 @@ pub struct Slow {
 /// What is tried takes about as long, once.
 pub const SLOW: Slow = Slow { took: Duration::from_secs(1), instances: 16 << 10 };
 /// What part of a batch is tried.
-const PART: usize = 4;
+const TRIED_PART: usize = 4;
 /// By how much the other build has to be faster, or it may be chance.
-const MARGIN: f64 = 1.1;
+const MIN_GAIN: f64 = 1.1;
 /// What is tried may take this many times as long: there must be time enough.
-const PATIENCE: u32 = 8;
+const MAX_SLOWDOWN: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Probation {
@@ -53,7 +53,7 @@ impl Probation {
         if let State::Idle(slow) = *state
             && took >= slow.took
             && instances >= slow.instances
-            && timeout.is_none_or(|timeout| took * PATIENCE <= timeout)
+            && timeout.is_none_or(|timeout| took * MAX_SLOWDOWN <= timeout)
         {
             *state = State::Due(per_second(instances, took));
         }
@@ -68,9 +68,9 @@ impl Probation {
     pub(crate) fn part_of(&self, jobs: usize) -> usize {
         let mut state = self.state.lock();
         match *state {
-            State::Due(usual) if jobs >= PART => {
+            State::Due(usual) if jobs >= TRIED_PART => {
                 *state = State::UnderWay(usual);
-                jobs / PART
+                jobs / TRIED_PART
             }
             _ => 0,
         }
@@ -83,14 +83,14 @@ impl Probation {
         let other = tried.map(|(instances, took)| per_second(instances, took));
         *state = State::Over(other.map(|other| [usual, other]));
         tracing::info!(usual, other, "tried a build for lanes that part");
-        other.is_some_and(|other| other > usual * MARGIN)
+        other.is_some_and(|other| other > usual * MIN_GAIN)
     }
 
     /// What was found out, to be kept: `usual` is this build.
     pub(crate) fn trials(&self, usual: Variant) -> Option<Vec<Trial>> {
         let State::Over(Some([per_second, other])) = *self.state.lock() else { return None };
         // One that is hardly faster is as good as slower.
-        let other = Trial { variant: Variant::apart(usual.batch), per_second: other / MARGIN };
+        let other = Trial { variant: Variant::apart(usual.batch), per_second: other / MIN_GAIN };
         Some(vec![Trial { variant: usual, per_second }, other])
     }
 }

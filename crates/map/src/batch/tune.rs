@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Registers of a thread with which twice as many fit as usual.
-const THRIFTY: u32 = APART_REGISTERS;
+const THRIFTY_REGISTERS: u32 = APART_REGISTERS;
 
 /// One way to build a program and to run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl fmt::Display for Variant {
 impl Variant {
     /// For programs whose lanes part and stay apart: the memory of each instance by itself, few of them in each of many warps.
     pub fn apart(batch: u32) -> Self {
-        Self { memory: MemoryKind::Linear, lanes: Some(APART_LANES), registers: Some(THRIFTY), batch }
+        Self { memory: MemoryKind::Linear, lanes: Some(APART_LANES), registers: Some(THRIFTY_REGISTERS), batch }
     }
 
     /// How it is compiled, where all else is usual.
@@ -86,7 +86,7 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
         // A GPU. Fewer at once have more of the caches each, in the same build. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
         // lanes part and stay apart, fewer of them in each of more warps do better, and best with the memory of each by itself: one build, however many lanes.
         false => {
-            let (apart, thrifty) = (Variant::apart(batch), Variant { registers: Some(THRIFTY), ..best });
+            let (apart, thrifty) = (Variant::apart(batch), Variant { registers: Some(THRIFTY_REGISTERS), ..best });
             let mut all = vec![
                 best,
                 Variant { batch: batch.div_ceil(2), ..best },

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// Bytes of a block.
-const BLOCK: u64 = 1 << 20;
+const BLOCK_BYTES: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Chain {
@@ -39,13 +39,13 @@ impl Chain {
 
     pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let count = bytes.len().min((BLOCK - self.filled) as usize);
+            let count = bytes.len().min((BLOCK_BYTES - self.filled) as usize);
             let (now, later) = bytes.split_at(count);
             self.block.update(now);
             self.filled += count as u64;
             bytes = later;
-            if self.filled == BLOCK {
-                let offset = self.anchor.offset + BLOCK;
+            if self.filled == BLOCK_BYTES {
+                let offset = self.anchor.offset + BLOCK_BYTES;
                 *self = Self::from(Anchor { offset, hash: *self.block.finalize().as_bytes() });
             }
         }
@@ -86,15 +86,15 @@ mod tests {
 
     #[test]
     fn it_depends_on_the_bytes_alone_and_goes_on_from_an_anchor() {
-        let bytes: Vec<u8> = (0..3 * BLOCK as u32 + 12_345).map(|i| ((i * 31) >> 7) as u8).collect();
+        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES as u32 + 12_345).map(|i| ((i * 31) >> 7) as u8).collect();
         let mut whole = Chain::new();
         whole.update(&bytes);
         let mut pieces = Chain::new();
         bytes.chunks(99_991).for_each(|piece| pieces.update(piece));
         assert_eq!(whole.seen(), pieces.seen());
-        assert_eq!(whole.anchor().offset, 3 * BLOCK);
+        assert_eq!(whole.anchor().offset, 3 * BLOCK_BYTES);
         let mut half = Chain::new();
-        half.update(&bytes[..2 * BLOCK as usize + 5]);
+        half.update(&bytes[..2 * BLOCK_BYTES as usize + 5]);
         let anchor = half.anchor().clone();
         let mut rest = Chain::from(anchor.clone());
         rest.update(&bytes[anchor.offset as usize..]);

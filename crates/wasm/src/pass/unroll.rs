@@ -19,8 +19,8 @@ use std::collections::HashMap;
 const MAX_INSTRUCTIONS: usize = 512;
 const MAX_COPIES: u32 = 8;
 /// Copies pay where a round passes so many variables on to others, or has so many instructions: short loops that only count and load were slower.
-const ROTATED: usize = 3;
-const LONG: usize = 24;
+const MIN_ROTATED: usize = 3;
+const MIN_INSTRUCTIONS: usize = 24;
 /// Rounds beyond which a loop's end is not looked for.
 const MAX_ROUNDS: u32 = 1 << 16;
 
@@ -62,7 +62,7 @@ fn counted(func: &Function, cfg: &ControlFlowGraph, block: Block) -> Option<Coun
     if func.layout.block_insts(block).any(|inst| calls(func, inst) && !is_tick(func, inst)) {
         return None;
     }
-    if rotated(func, block, &again) < ROTATED && length < LONG {
+    if rotated(func, block, &again) < MIN_ROTATED && length < MIN_INSTRUCTIONS {
         return None;
     }
     func.dfg.block_params(block).iter().enumerate().find_map(|(counter, param)| {

@@ -12,9 +12,9 @@ use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::layout::WORD;
 
 /// Cells moved in one round of a long copy: as many loads are under way at once.
-const ROUND: i64 = 4;
+const CELLS_PER_ROUND: i64 = 4;
 /// Bytes between two looks at the stop word, and words of a table.
-const STRETCH: i64 = 64 << 10;
+const BYTES_BETWEEN_LOOKS: i64 = 64 << 10;
 const STRETCH_WORDS: i64 = 16 << 10;
 
 /// One side of a copy: an address that moves.
@@ -151,7 +151,7 @@ pub(super) fn copy(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Value, Val
 /// Whether to begin at the far end, by the addresses and a length.
 type FromEnd<'a, const N: usize> = Option<&'a dyn Fn(&mut Code<'_>, [Value; N], Value) -> Value>;
 
-/// Does as many bytes as parameter 3 says, and returns: `part` does [`STRETCH`] of them at most, and in between there is a look at the stop word. Where one part is all, as nearly always, there is no loop
+/// Does as many bytes as parameter 3 says, and returns: `part` does [`BYTES_BETWEEN_LOOKS`] of them at most, and in between there is a look at the stop word. Where one part is all, as nearly always, there is no loop
 /// around it, only a branch before: the code of a part is there twice.
 fn in_stretches<const N: usize>(
     code: &mut Code<'_>,
@@ -161,7 +161,7 @@ fn in_stretches<const N: usize>(
 ) {
     let length = code.param(3);
     let [short, long, next, done] = [(); 4].map(|()| code.b.create_block());
-    let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, STRETCH);
+    let is_long = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, BYTES_BETWEEN_LOOKS);
     code.ins().brif(is_long, long, &[], short, &[]);
     code.open(short);
     part(code, addresses, length);
@@ -179,7 +179,7 @@ fn in_stretches<const N: usize>(
     let go = |code: &mut Code<'_>, addresses: [Value; N], bytes: Value, rest: Value| {
         code.ins().jump(next, &block_args(&[&addresses[..], &[bytes, rest]].concat()));
     };
-    let (none, stretch) = (code.i32(0), code.i32(STRETCH));
+    let (none, stretch) = (code.i32(0), code.i32(BYTES_BETWEEN_LOOKS));
     let rest = code.ins().isub(length, stretch);
     let is_back = from_end.map(|from_end| from_end(code, addresses, length));
     let begin = is_back.map_or(none, |is_back| code.ins().select(is_back, rest, none));
@@ -256,7 +256,7 @@ struct Cells {
 /// Copies `left` bytes, whole cells between addresses of cells.
 fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
-    for count in [ROUND, 1] {
+    for count in [CELLS_PER_ROUND, 1] {
         let whole = |code: &mut Code<'_>| at_least(code, left, count * cell);
         code.while_loop(whole, |code| {
             let (target, source) = (code.b.use_var(to.at), code.b.use_var(from.at));
@@ -363,7 +363,7 @@ fn fill_part(code: &mut Code<'_>, to: Side, length: Value) {
         let target = to.device(code);
         let (target, rest) = (code.variable(types::I64, target), code.variable(types::I32, bytes));
         let stride = to.stride(code);
-        for count in [ROUND, 1] {
+        for count in [CELLS_PER_ROUND, 1] {
             let whole = |code: &mut Code<'_>| at_least(code, rest, count * cell);
             code.while_loop(whole, |code| {
                 let (flags, at) = (to.flags(code), code.b.use_var(target));

@@ -13,7 +13,7 @@ use gpu_run_abi::intrinsic::Intrinsic;
 /// What a wait ends with when the time is over.
 const TIMED_OUT: i64 = 2;
 /// The longest sleep between two looks at the clock and the stop word, in nanoseconds.
-const NAP: i64 = 100_000;
+const MAX_SLEEP: i64 = 100_000;
 
 /// (guest address, nanoseconds, for ever if negative) -> how it ended
 pub(super) fn wait(code: &mut Code<'_>, _: &Env<'_>) {
@@ -32,7 +32,7 @@ pub(super) fn wait(code: &mut Code<'_>, _: &Env<'_>) {
         },
         |code| {
             code.check_stop();
-            let nap = code.i64(NAP);
+            let nap = code.i64(MAX_SLEEP);
             let rest = code.b.use_var(left);
             let nap = code.ins().umin(rest, nap);
             let nap = code.ins().ireduce(types::I32, nap);

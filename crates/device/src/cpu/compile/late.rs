@@ -26,9 +26,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Bytes of PTX from which on a function is compiled ahead by one helper at a time.
-const LARGE: usize = 1 << 20;
+const ONE_HELPER_FROM: usize = 1 << 20;
 /// Bytes of a helper's stack.
-const STACK: usize = 16 << 20;
+const STACK_BYTES: usize = 16 << 20;
 
 /// What takes a function's place until it is compiled.
 pub(super) fn stub<'a>(unit: &Unit<'a>, index: u32, scratch: &mut Scratch) -> Result<Native> {
@@ -78,7 +78,7 @@ impl Called {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         for _ in 1..cores {
             let late = self.0.clone();
-            let helper = std::thread::Builder::new().name("gpu-run ahead".into()).stack_size(STACK);
+            let helper = std::thread::Builder::new().name("gpu-run ahead".into()).stack_size(STACK_BYTES);
             // Without helpers it is slower, no more.
             let _ = helper.spawn(move || late.help());
         }
@@ -183,7 +183,7 @@ impl Late {
     /// What a helper does: compiles until all is over. What fails is found by whoever calls it.
     fn help(&self) {
         while let Some((function, distance)) = self.ahead.next() {
-            let large = self.text_of(function).is_none_or(|body| body.len() >= LARGE);
+            let large = self.text_of(function).is_none_or(|body| body.len() >= ONE_HELPER_FROM);
             if large && !self.ahead.begin_large() {
                 // Left to whoever calls it.
                 continue;

@@ -15,7 +15,7 @@ use cranelift_codegen::ir::{self, Block, InstBuilder, StackSlot, StackSlotData, 
 use cranelift_frontend::{FunctionBuilder, Variable};
 
 /// As many entries of tables as are no trouble.
-const TABLES: usize = 1 << 22;
+const MAX_TABLE_ENTRIES: usize = 1 << 22;
 /// More than once.
 const SEVERAL: u8 = 2;
 /// So often that its place is in the frame.
@@ -112,7 +112,7 @@ impl Registers {
 impl Assignments {
     /// In a function that is not large it does not matter, and they need not be counted.
     pub(super) fn of(function: &Function<'_>, body: &Body<'_>) -> Self {
-        let large = body.registers.len().saturating_mul(body.labels.len()) > TABLES;
+        let large = body.registers.len().saturating_mul(body.labels.len()) > MAX_TABLE_ENTRIES;
         if !large {
             return Self(vec![SEVERAL; body.registers.len()]);
         }
