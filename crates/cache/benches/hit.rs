@@ -63,12 +63,8 @@ fn key(n: u64) -> Key {
 
 /// Half of it packs, as code does.
 fn keep(cache: &Cache, n: u64, bytes: usize) {
-    let mut state = n + 1;
-    let mut noise = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    let payload: Vec<u8> = (0..bytes).map(|i| if i % 32 < 16 { (i / 1024) as u8 } else { noise() }).collect();
+    let mut random = fastrand::Rng::with_seed(n);
+    let payload: Vec<u8> = (0..bytes).map(|i| if i % 32 < 16 { (i / 1024) as u8 } else { random.u8(..) }).collect();
     assert!(cache.put(&key(n), &payload, Duration::from_millis(1)));
 }
 
