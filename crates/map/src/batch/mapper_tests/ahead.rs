@@ -1,14 +1,9 @@
 //! Loads that are printed before stores: whatever lies where, speculative builds find what exact ones do.
 
-#![allow(clippy::unwrap_used)] // in a test, that is an assertion
-
-use super::tests::{IMPORTS, built, jobs};
 use super::*;
-use gpu_run_abi::Layout;
-use gpu_run_abi::{Build, Placement};
 
 fn mapper(wat: &str, build: Build) -> Mapper {
-    let program = built(wat, build);
+    let program = program(wat, build);
     let wants_local = matches!(build, Build::Speculative(Placement::Local { .. }));
     assert_eq!(program.compiled().slots.is_local(), wants_local, "it does not fit");
     Mapper::new(program, Extent { capacity: 128, ..Extent::default() }, None).unwrap()
@@ -20,27 +15,12 @@ fn run(mapper: &Mapper, stdin: &[[u8; 2]]) -> (Vec<Vec<u8>>, u64) {
     (results.iter().map(|done| done.stdout.to_vec()).collect(), stats.again)
 }
 
-/// Stdin's two bytes, times `scale`, are two places, `$p` and `$q`. Three rounds of `body` are done, each `step` bytes further in both; then all there is printed.
-/// How many is read from memory, so that it is not known.
+/// `rounds.wat` with this code for a round, and these numbers.
 fn rounds(body: &str, scale: u32, step: u32) -> String {
-    format!(
-        r#"(module {IMPORTS} (func (export "_start") (local $p i32) (local $q i32) (local $i i32)
-          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 2))
-          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
-          (loop $fill
-            (i32.store8 offset=1024 (local.get $i) (i32.add (i32.const 11) (i32.mul (local.get $i) (i32.const 37))))
-            (br_if $fill (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1024))))
-          (local.set $p (i32.mul (i32.load8_u (i32.const 100)) (i32.const {scale})))
-          (local.set $q (i32.mul (i32.load8_u (i32.const 101)) (i32.const {scale})))
-          (local.set $i (i32.add (i32.load (i32.const 8)) (i32.const 1)))
-          (loop $round
-            {body}
-            (local.set $p (i32.add (local.get $p) (i32.const {step})))
-            (local.set $q (i32.add (local.get $q) (i32.const {step})))
-            (br_if $round (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
-          (i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 1024))
-          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
-    )
+    let text = wat!("rounds").replace("\n      nop\n", &format!("\n{body}\n"));
+    let text = text.replace("1 (; scale ;)", &scale.to_string()).replace("4 (; step ;)", &step.to_string());
+    assert!(text.contains(body) && !text.contains("(;"), "rounds.wat has other marks");
+    text
 }
 
 /// Elements a round takes: enough for it to pay.

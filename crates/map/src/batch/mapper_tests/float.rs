@@ -1,41 +1,20 @@
 //! Division and square root in speculative builds are the processor's, bit for bit.
 
-#![allow(clippy::unwrap_used)] // in a test, that is an assertion
-
-use super::tests::{IMPORTS, built, jobs, program};
 use super::*;
-use gpu_run_abi::Layout;
-use gpu_run_abi::{Build, Placement};
-use gpu_run_run::End;
 
 /// Pairs of numbers a record has.
 const PAIRS: usize = 64;
 
-/// Reads pairs of f64, and writes each one's quotient and the first one's square root.
-fn arithmetic() -> String {
-    format!(
-        r#"(module {IMPORTS} (func (export "_start") (local $at i32)
-          (i32.store (i32.const 0) (i32.const 64)) (i32.store (i32.const 4) (i32.const {bytes}))
-          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
-          (loop $next
-            (f64.store offset={out} (local.get $at) (f64.div (f64.load offset=64 (local.get $at)) (f64.load offset=72 (local.get $at))))
-            (f64.store offset={root} (local.get $at) (f64.sqrt (f64.load offset=64 (local.get $at))))
-            (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (i32.const {bytes}))))
-          (i32.store (i32.const 0) (i32.const {out}))
-          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#,
-        bytes = 16 * PAIRS,
-        out = 64 + 16 * PAIRS,
-        root = 72 + 16 * PAIRS,
-    )
-}
-
-/// A generator of numbers that only have to differ.
-struct Numbers(u64);
+/// Numbers that only have to differ.
+struct Numbers(fastrand::Rng);
 
 impl Numbers {
+    fn new(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
+    }
+
     fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58476d1ce4e5b9)
+        self.0.u64(..)
     }
 
     /// Neither tiny nor huge; fractions of all kinds, such as all ones or a few bits.
@@ -98,7 +77,7 @@ fn run(program: Arc<Program>, records: &[Vec<u8>]) -> u64 {
 
 #[test]
 fn quick_division_and_roots_of_ordinary_numbers_are_right_and_do_not_run_again() {
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers::new(1);
     let mut pair = |n: usize| match n % 3 {
         0 => (if n.is_multiple_of(2) { 0.0 } else { -0.0 }, numbers.ordinary()),
         1 => (numbers.ordinary().abs(), numbers.ordinary()),
@@ -108,18 +87,18 @@ fn quick_division_and_roots_of_ordinary_numbers_are_right_and_do_not_run_again()
         }
     };
     let records: Vec<_> = (0..200).map(|_| record((0..).map(&mut pair))).collect();
-    let of = |layout, own| built(&arithmetic(), Build::speculative(layout, own));
+    let of = |layout, own| program(wat!("arithmetic"), Build::speculative(layout, own));
     for program in [of(Layout::Linear, 0), of(Layout::Interleaved, 0), of(Layout::Interleaved, 128 << 10)] {
         assert_eq!(run(program, &records), 0);
     }
-    assert_eq!(run(program(&arithmetic(), Build::Exact(Layout::Linear)), &records), 0);
+    assert_eq!(run(program(wat!("arithmetic"), Build::Exact(Layout::Linear)), &records), 0);
 }
 
 #[test]
 fn numbers_at_the_edges_run_again_and_are_right() {
-    let mut numbers = Numbers(2);
+    let mut numbers = Numbers::new(2);
     let records: Vec<_> =
         (0..100).map(|_| record(std::iter::from_fn(|| Some((numbers.any(), numbers.any()))))).collect();
-    let again = run(program(&arithmetic(), Build::Speculative(Placement::Interleaved)), &records);
+    let again = run(program(wat!("arithmetic"), Build::Speculative(Placement::Interleaved)), &records);
     assert!(again > 90, "{again} of 100 ran again: hardly any record has ordinary numbers only");
 }

@@ -1,19 +1,6 @@
-#![allow(clippy::unwrap_used)] // in a test, that is an assertion
+//! A part of a batch tries another build, where launches take long.
 
-use super::tests::{IMPORTS, built, compiled, jobs, loaded, program};
 use super::*;
-use gpu_run_abi::{Build, Placement};
-
-/// Writes its stdin.
-fn cat() -> String {
-    format!(
-        r#"(module {IMPORTS} (func (export "_start")
-          (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.const 1000))
-          (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
-          (i32.store (i32.const 4) (i32.load (i32.const 8)))
-          (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#
-    )
-}
 
 /// Any launch is reason enough to try another build.
 fn eager(program: Arc<Program>, capacity: usize) -> Mapper {
@@ -34,7 +21,7 @@ fn run(mapper: &Mapper, count: usize) -> u64 {
 #[test]
 fn a_part_of_the_next_batch_runs_in_another_build_and_all_results_are_in_order() {
     for (local_bytes, memory) in [(0, MemoryKind::Interleaved), (128 << 10, MemoryKind::Local)] {
-        let mapper = eager(built(&cat(), Build::speculative(Layout::Interleaved, local_bytes)), 16);
+        let mapper = eager(program(wat!("cat"), Build::speculative(Layout::Interleaved, local_bytes)), 16);
         assert_eq!((run(&mapper, 16), mapper.tuning()), (1, None));
         assert_eq!(run(&mapper, 16), 2, "12 here, 4 there");
         let trials = mapper.tuning().unwrap().trials;
@@ -48,14 +35,14 @@ fn a_part_of_the_next_batch_runs_in_another_build_and_all_results_are_in_order()
 
 #[test]
 fn of_a_batch_with_more_than_there_is_room_for_a_part_of_one_launch_is_tried() {
-    let mapper = eager(program(&cat(), Build::Speculative(Placement::Interleaved)), 8);
+    let mapper = eager(program(wat!("cat"), Build::Speculative(Placement::Interleaved)), 8);
     run(&mapper, 8);
     assert_eq!(run(&mapper, 20), 4, "8, 8 and 2 here, 2 there");
 }
 
 #[test]
 fn two_batches_under_way_are_no_obstacle() {
-    let mapper = eager(program(&cat(), Build::Speculative(Placement::Interleaved)), 8);
+    let mapper = eager(program(wat!("cat"), Build::Speculative(Placement::Interleaved)), 8);
     run(&mapper, 8);
     let begin = || mapper.begin(jobs(&["a"; 8]), None).unwrap();
     let mut pending = begin();
@@ -71,7 +58,7 @@ fn two_batches_under_way_are_no_obstacle() {
 
 #[test]
 fn the_faster_build_has_all_that_follow() {
-    let mapper = eager(program(&cat(), Build::Speculative(Placement::Interleaved)), 8);
+    let mapper = eager(program(wat!("cat"), Build::Speculative(Placement::Interleaved)), 8);
     let plan = mapper.inner.stages.as_ref().unwrap().apart(mapper.inner.plan.lock().unwrap());
     *mapper.inner.plan.lock() = Some(plan);
     run(&mapper, 20);
@@ -81,7 +68,7 @@ fn the_faster_build_has_all_that_follow() {
 
 #[test]
 fn what_cannot_be_built_is_not_tried_and_its_part_runs_here() {
-    let mut compiled = compiled(&cat(), Build::Speculative(Placement::Interleaved));
+    let mut compiled = compiled(wat!("cat"), Build::Speculative(Placement::Interleaved));
     compiled.wasm = Arc::new(b"not wasm".to_vec());
     let mapper = eager(loaded(compiled), 16);
     run(&mapper, 16);
@@ -92,9 +79,9 @@ fn what_cannot_be_built_is_not_tried_and_its_part_runs_here() {
 #[test]
 fn nothing_is_tried_where_nobody_wants_it_or_the_build_is_no_guess() {
     let mappers = [
-        eager(program(&cat(), Build::Speculative(Placement::Linear)), 8),
+        eager(program(wat!("cat"), Build::Speculative(Placement::Linear)), 8),
         Mapper::new(
-            program(&cat(), Build::Speculative(Placement::Interleaved)),
+            program(wat!("cat"), Build::Speculative(Placement::Interleaved)),
             Extent { capacity: 8, ..Extent::default() },
             None,
         )

@@ -1,15 +1,10 @@
 //! A device that others have left little of, or whose memory comes and goes: every record gives what it gives alone.
 
-#![allow(clippy::unwrap_used)] // in a test, that is an assertion
-
-use super::rule_tests::{alone, cases, records, run_with, worker};
-use super::tests::compiled;
+use super::rule::{alone, cases, records, run_with};
 use super::*;
-use gpu_run_abi::{Build, Placement};
 use gpu_run_device::scarce::Scarce;
-use gpu_run_run::End;
 use proptest::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Threads that a stack is set aside for.
 const RESIDENT: u64 = 1024;
@@ -23,14 +18,14 @@ fn on(device: &Arc<Scarce>, build: usize) -> Arc<Program> {
         Build::Speculative(Placement::Interleaved),
         Build::speculative(Layout::Interleaved, 192 << 10),
     ][build];
-    Arc::new(Program::load(device.clone(), Arc::new(compiled(&worker(), build))).unwrap())
+    Arc::new(Program::load(device.clone(), Arc::new(compiled(wat!("worker"), build))).unwrap())
 }
 
 /// A device that clears slots, as a GPU does, and `cpu` does not.
 #[test]
 fn an_instance_finds_nothing_of_those_that_had_its_slot_before() {
     let device = Scarce::new(1024 * MIB, RESIDENT, 32 << 10);
-    super::tests::finds_nothing_of_others(|wat, layout| {
+    super::fresh::finds_nothing_of_others(|wat, layout| {
         Arc::new(Program::load(device.clone(), Arc::new(compiled(wat, Build::Exact(layout)))).unwrap())
     });
 }
