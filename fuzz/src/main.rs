@@ -15,7 +15,7 @@ mod case;
 mod counters;
 #[path = "../../crates/run/tests/fuzz/differential.rs"]
 mod differential;
-#[path = "../../crates/run/tests/fuzz/expressions.rs"]
+#[path = "../../crates/run/tests/fuzz/expressions/mod.rs"]
 mod expressions;
 mod options;
 mod parent;

@@ -31,12 +31,8 @@ fn payload() -> Vec<u8> {
 }
 
 fn packable(length: usize) -> Vec<u8> {
-    let mut state = 7u32;
-    let mut noise = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    (0..length).map(|i| if i % 300 < 200 { (i / 300) as u8 } else { noise() }).collect()
+    let mut random = fastrand::Rng::with_seed(7);
+    (0..length).map(|i| if i % 300 < 200 { (i / 300) as u8 } else { random.u8(..) }).collect()
 }
 
 fn file() -> Vec<u8> {

@@ -80,12 +80,8 @@ mod tests {
     use super::*;
 
     fn noise(length: usize) -> Vec<u8> {
-        let mut state = 1u32;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 24) as u8
-        };
-        (0..length).map(|i| if i % 5 < 2 { next() } else { 7 }).collect()
+        let mut random = fastrand::Rng::with_seed(1);
+        (0..length).map(|i| if i % 5 < 2 { random.u8(..) } else { 7 }).collect()
     }
 
     #[test]

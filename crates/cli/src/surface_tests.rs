@@ -24,10 +24,7 @@ fn an_import_with_the_wrong_type_is_refused() {
     let wrong = read(r#"(module (import "wasi_snapshot_preview1" "fd_write" (func (param i32) (result i32))))"#);
     let text = refusal(wrong.check_imports("a.wasm"));
     assert!(text.contains("(i32) -> i32, but its type is (i32, i32, i32, i32) -> i32"), "{text}");
-    let right = read(
-        r#"(module (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))
-                   (import "wasi_snapshot_preview1" "proc_exit" (func (param i32))))"#,
-    );
+    let right = read(include_str!("../tests/wat/surface/provided.wat"));
     right.check_imports("a.wasm").unwrap();
 }
 
@@ -51,11 +48,7 @@ fn missing_start_lists_the_exports() {
 
 #[test]
 fn signatures_come_from_the_type_section() {
-    let surface = read(
-        r#"(module (type (func (param f32))) (import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))
-             (func (export "swap") (param i32 f64) (result f64 i32) unreachable)
-             (func (export "v") (param anyref)))"#,
-    );
+    let surface = read(include_str!("../tests/wat/surface/signatures.wat"));
     let (params, results) = surface.signature("a.wasm", "swap").unwrap();
     assert_eq!(params, [ValueType::I32, ValueType::F64]);
     assert_eq!(results, [ValueType::F64, ValueType::I32]);

@@ -1,45 +1,13 @@
 //! `gpu-run bench`, from the command line to the table, the JSON and the picture. Built with the feature `bench` only.
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
+mod support;
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use support::wat;
 use tempfile::TempDir;
-
-/// Prints its environment: the number of the instance.
-const NUMBER: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $sizes (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "environ_get" (func $get (param i32 i32) (result i32)))
-  (memory (export "memory") 1)
-  (func (export "_start")
-    (drop (call $sizes (i32.const 0) (i32.const 20)))
-    (drop (call $get (i32.const 32) (i32.const 64)))
-    (i32.store (i32.const 16) (i32.const 64))
-    (drop (call $fd_write (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 8)))))"#;
-
-/// Prints the sum of the numbers below a thousand, one byte of it.
-const SUM: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 1)
-  (data (i32.const 8) "\00\00\00\00\04\00\00\00")
-  (func (export "_start") (local $i i32) (local $sum i32)
-    (loop $again
-      (local.set $sum (i32.add (local.get $sum) (local.get $i)))
-      (local.set $i (i32.add (local.get $i) (i32.const 1)))
-      (br_if $again (i32.lt_u (local.get $i) (i32.const 1000))))
-    (i32.store (i32.const 0) (local.get $sum))
-    (drop (call $fd_write (i32.const 1) (i32.const 8) (i32.const 1) (i32.const 16)))))"#;
-
-/// Prints random bytes: no two runs are the same.
-const RANDOM: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
-  (memory (export "memory") 1)
-  (data (i32.const 0) "\40\00\00\00\10\00\00\00")
-  (func (export "_start")
-    (drop (call $random (i32.const 64) (i32.const 16)))
-    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16)))))"#;
 
 const TRAP: &str = r#"(module (memory (export "memory") 1) (func (export "_start") unreachable))"#;
 
@@ -77,7 +45,11 @@ impl Place {
 
 #[test]
 fn two_programs_give_a_table_json_and_a_picture() {
-    let place = Place::with(&[("number.wat", NUMBER), ("sum.wat", SUM), ("notes.txt", "not a program")]);
+    let place = Place::with(&[
+        ("number.wat", wat!("bench/number")),
+        ("sum.wat", wat!("bench/sum")),
+        ("notes.txt", "not a program"),
+    ]);
     let ran = place.bench("--set set --device cpu --instances 40 --seconds 0.2 --json out.json");
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.stderr, "");
@@ -111,7 +83,8 @@ fn two_programs_give_a_table_json_and_a_picture() {
 
 #[test]
 fn a_program_that_differs_is_an_error_that_names_it_and_the_others_go_on() {
-    let place = Place::with(&[("random.wat", RANDOM), ("sum.wat", SUM), ("trap.wat", TRAP)]);
+    let place =
+        Place::with(&[("random.wat", wat!("bench/random")), ("sum.wat", wat!("bench/sum")), ("trap.wat", TRAP)]);
     let ran = place.bench("--set set --device cpu --instances 8 --seconds 0.1 --json - --svg picture.svg");
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     for part in [
@@ -134,7 +107,7 @@ fn a_program_that_differs_is_an_error_that_names_it_and_the_others_go_on() {
 
 #[test]
 fn files_can_be_named_and_filtered() {
-    let place = Place::with(&[("sum.wat", SUM), ("other.wat", SUM)]);
+    let place = Place::with(&[("sum.wat", wat!("bench/sum")), ("other.wat", wat!("bench/sum"))]);
     let ran = place.bench("set/sum.wat set/other.wat --filter um --device cpu --instances 2 --seconds 0.1");
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("\nsum ") && !ran.stdout.contains("other"), "{}", ran.stdout);
@@ -154,19 +127,6 @@ fn a_missing_set_says_how_to_build_it() {
     }
 }
 
-/// Writes what it reads, up to 60 KB; ends with code 3 if that begins with `3`, and traps if it begins with `!`.
-const ECHO: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
-  (memory (export "memory") 1)
-  (func (export "_start")
-    (i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 60000))
-    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 4)))
-    (if (i32.eq (i32.load8_u (i32.const 1024)) (i32.const 33)) (then unreachable))
-    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
-    (if (i32.eq (i32.load8_u (i32.const 1024)) (i32.const 51)) (then (call $exit (i32.const 3))))))"#;
-
 /// A program, and records for it.
 fn with_records(program: &str, records: &str) -> Place {
     let place = Place::with(&[("app.wat", program)]);
@@ -176,7 +136,7 @@ fn with_records(program: &str, records: &str) -> Place {
 
 #[test]
 fn a_program_of_ones_own_with_records_of_ones_own_is_compared_and_judged() {
-    let place = with_records(ECHO, "one\n3 ends with a code\n!traps\nfour\n");
+    let place = with_records(wat!("bench/echo"), "one\n3 ends with a code\n!traps\nfour\n");
     let ran = place.bench("set/app.wat -i records --batch 50 --device cpu --seconds 0.1 --json out.json");
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     for part in ["records a second", "one record alone", "start, first run", "orth it", "4 records like these: about "]
@@ -200,7 +160,7 @@ fn a_program_of_ones_own_with_records_of_ones_own_is_compared_and_judged() {
 
 #[test]
 fn records_that_give_something_else_under_wasmtime_are_told() {
-    let place = with_records(RANDOM, "a\nb\n");
+    let place = with_records(wat!("bench/random"), "a\nb\n");
     let ran = place.bench("set/app.wat -i records --batch 10 --device cpu --seconds 0.1 --json -");
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     for part in ["Outputs DIFFER for ", "first for record 0", "device:   \"", "Wasmtime: \""] {
@@ -213,7 +173,8 @@ fn records_that_give_something_else_under_wasmtime_are_told() {
 #[test]
 fn records_are_split_and_given_as_map_does() {
     // Prints its arguments: {} is the record; the header of a table is no record.
-    let arguments = NUMBER.replace("environ_sizes_get", "args_sizes_get").replace("environ_get", "args_get");
+    let arguments =
+        wat!("bench/number").replace("environ_sizes_get", "args_sizes_get").replace("environ_get", "args_get");
     let place = with_records(&arguments, "head\na\nb\n");
     let ran = place.bench("set/app.wat -i records --split csv --batch 4 --device cpu --seconds 0.1 --json out -- x={}");
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
@@ -223,7 +184,7 @@ fn records_are_split_and_given_as_map_does() {
 
 #[test]
 fn mistakes_with_records_are_named() {
-    let place = with_records(ECHO, "");
+    let place = with_records(wat!("bench/echo"), "");
     for (line, part) in [
         ("set/app.wat -i records", "there is no record that can be run"),
         ("set/app.wat set/app.wat -i records", "--input goes with one program"),

@@ -231,7 +231,7 @@ fn killed_at_random_it_resumes_from_the_checkpoint_and_the_log() {
     let place = Place::new();
     let path = |name: &str| place.path().join(name);
     std::fs::write(path("k.wasm"), other_kernel()).unwrap();
-    let mut random = 12345u64;
+    let mut random = fastrand::Rng::with_seed(12345);
     for round in 0..kills {
         let resume = if path("ck").exists() { "--resume ck" } else { "" };
         // Every other time it is other code: what the log has is done again with the code it was done with.
@@ -246,8 +246,7 @@ fn killed_at_random_it_resumes_from_the_checkpoint_and_the_log() {
         if round % 4 != 3 {
             wait_until("a checkpoint", || checkpoint() != before);
         }
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        std::thread::sleep(Duration::from_millis((random >> 33) % 500));
+        std::thread::sleep(Duration::from_millis(random.u64(..500)));
         child.kill().unwrap();
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert!(!ran.stderr.contains("error"), "round {round}: {}", ran.stderr);

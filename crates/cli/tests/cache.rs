@@ -5,21 +5,14 @@ mod support;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::{Place, Ran};
-
-const HELLO: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 1) (data (i32.const 16) "hello\n")
-  (func (export "_start")
-    (i32.store (i32.const 0) (i32.const 16)) (i32.store (i32.const 4) (i32.const 6))
-    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+use support::{Place, Ran, wat};
 
 /// A folder with a program in it and a cache beside.
 struct Cached(Place);
 
 impl Cached {
     fn new() -> Self {
-        Self(Place::new().with("hello.wat", HELLO).with("add.wat", ADD))
+        Self(Place::new().with("hello.wat", wat!("hello")).with("add.wat", ADD))
     }
 
     fn dir(&self) -> PathBuf {
@@ -171,7 +164,7 @@ fn a_damaged_entry_is_repaired_by_the_next_run_and_found_by_verify() {
 
 #[test]
 fn preloading_makes_the_first_run_a_hit_and_names_what_cannot_be() {
-    let cached = Cached(Place::new().with("hello.wat", HELLO).with("add.wat", ADD).with("bad.wasm", "no"));
+    let cached = Cached(Place::new().with("hello.wat", wat!("hello")).with("add.wat", ADD).with("bad.wasm", "no"));
     let ran = cached.run("cache preload --device cpu hello.wat hello.wat");
     assert!(
         ran.code == Some(0) && ran.stdout.contains("hello.wat (linear): compiled in"),

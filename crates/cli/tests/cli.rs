@@ -4,34 +4,12 @@
 mod support;
 
 use std::process::Stdio;
-use support::{Place, Ran};
+use support::{Place, Ran, wat};
 
-const WASI: &str = r#"
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
-  (import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes_get (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "environ_get" (func $environ_get (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ_sizes_get (param i32 i32) (result i32)))
-  (memory (export "memory") 1)
-  ;; writes `length` bytes at `at` to `fd`
-  (func $write (param $fd i32) (param $at i32) (param $length i32)
-    (i32.store (i32.const 0) (local.get $at))
-    (i32.store (i32.const 4) (local.get $length))
-    (drop (call $fd_write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8))))
-"#;
-
-/// A command with WASI's functions, `$write`, and this body for `_start`.
+/// A command with this body for `_start`, which may call `$write` and `$proc_exit`.
 fn command(body: &str) -> String {
-    format!("(module {WASI} (func $main (export \"_start\") {body}))")
+    wat!("cli/command").replace("nop", body)
 }
-
-/// Writes "GPU_RUN_INSTANCE=<digit>" and a newline; the digit is at 2065.
-const SHOW_INSTANCE: &str = r#"
-  (drop (call $environ_get (i32.const 1024) (i32.const 2048)))
-  (i32.store8 (i32.const 2066) (i32.const 10))
-  (call $write (i32.const 1) (i32.const 2048) (i32.const 19))"#;
 
 // ---- what cannot be run -------------------------------------------------------------------------
 
@@ -164,9 +142,7 @@ fn a_closed_stdout_ends_quietly() {
 
 #[test]
 fn only_the_guests_bytes_go_to_stdout() {
-    let body = r#"(i32.store (i32.const 100) (i32.const 0x0a6968)) (call $write (i32.const 1) (i32.const 100) (i32.const 3))
-                  (call $write (i32.const 2) (i32.const 100) (i32.const 2))"#;
-    let ran = Place::new().with("a.wat", command(body)).run("a.wat").gives(0, "hi\n");
+    let ran = Place::new().with("a.wat", wat!("cli/hi")).run("a.wat").gives(0, "hi\n");
     assert_eq!(ran.stderr, "hi");
 }
 
@@ -203,26 +179,21 @@ fn a_timeout_ends_what_writes_to_a_pipe_that_nobody_reads() {
 
 #[test]
 fn arguments_reach_the_guest_as_they_are() {
-    // The strings lie one after the other, each ended by a NUL.
-    let body = r#"(drop (call $args_sizes_get (i32.const 16) (i32.const 20))) (drop (call $args_get (i32.const 1024) (i32.const 2048)))
-                  (call $write (i32.const 1) (i32.const 2048) (i32.load (i32.const 20)))"#;
-    let place = Place::new().with("dir/a.wat", command(body));
+    let place = Place::new().with("dir/a.wat", wat!("cli/args"));
     place.run("dir/a.wat --version -v compile --dir=x").gives(0, "a.wat\0--version\0-v\0compile\0--dir=x\0");
     place.run("run dir/a.wat run").gives(0, "a.wat\0run\0");
 }
 
 #[test]
 fn the_environment_is_what_was_given_and_the_instances_number() {
-    let body = r#"(drop (call $environ_sizes_get (i32.const 16) (i32.const 20))) (drop (call $environ_get (i32.const 1024) (i32.const 2048)))
-                  (call $write (i32.const 1) (i32.const 2048) (i32.load (i32.const 20)))"#;
-    let place = Place::new().with("a.wat", command(body));
+    let place = Place::new().with("a.wat", wat!("cli/environ"));
     place.run("--env A=1 --env NO_SUCH_THING a.wat").gives(0, "A=1\0GPU_RUN_INSTANCE=0\0");
     place.run("--env GPU_RUN_INSTANCE=5 a.wat").gives(0, "GPU_RUN_INSTANCE=5\0");
 }
 
 #[test]
 fn instances_write_in_order_and_are_summed_up() {
-    let place = Place::new().with("a.wat", command(SHOW_INSTANCE));
+    let place = Place::new().with("a.wat", wat!("cli/show_instance"));
     let expected: String = (0..8).map(|i| format!("GPU_RUN_INSTANCE={i}\n")).collect();
     place.run("--instances 8 a.wat").gives(0, &expected).says(&["gpu-run: 8 instances: 8 exited 0"]);
     let ran = place.run("--instances 8 --unordered a.wat");
@@ -233,12 +204,7 @@ fn instances_write_in_order_and_are_summed_up() {
 
 #[test]
 fn the_first_failure_in_instance_order_is_the_exit_code() {
-    let digit = "(i32.sub (i32.load8_u (i32.const 2065)) (i32.const 48))";
-    let body = format!(
-        "{SHOW_INSTANCE} (if (i32.eq {digit} (i32.const 2)) (then (call $proc_exit (i32.const 3))))
-         (if (i32.eq {digit} (i32.const 3)) (then unreachable))"
-    );
-    let place = Place::new().with("a.wat", command(&body));
+    let place = Place::new().with("a.wat", wat!("cli/third_exits_fourth_traps"));
     let ran = place.run("--instances 5 a.wat");
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     ran.says(&[
@@ -247,17 +213,9 @@ fn the_first_failure_in_instance_order_is_the_exit_code() {
     ]);
 }
 
-/// Copies stdin to stdout until its end.
-const CAT: &str = r#"
-  (loop $again
-    (i32.store (i32.const 0) (i32.const 4096)) (i32.store (i32.const 4) (i32.const 4))
-    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 12)))
-    (call $write (i32.const 1) (i32.const 4096) (i32.load (i32.const 12)))
-    (br_if $again (i32.load (i32.const 12))))"#;
-
 #[test]
 fn every_instance_reads_the_same_stdin() {
-    let place = Place::new().with("a.wat", command(CAT));
+    let place = Place::new().with("a.wat", wat!("cli/cat"));
     place.run_with_input("--timeout 600s a.wat", b"one\ntwo").gives(0, "one\ntwo");
     place.run_with_input("--timeout 600s --instances 3 a.wat", b"one\ntwo\n").gives(0, &"one\ntwo\n".repeat(3));
     let both = place.run("--timeout 600s -");
@@ -266,15 +224,7 @@ fn every_instance_reads_the_same_stdin() {
 
 #[test]
 fn invoke_passes_arguments_and_prints_results() {
-    let place = Place::new().with(
-        "a.wat",
-        r#"(module
-             (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
-             (func (export "swap") (param i64 f64) (result f64 i64) (local.get 1) (local.get 0))
-             (func (export "half") (param f32) (result f32) (f32.div (local.get 0) (f32.const 2)))
-             (func (export "null") (result externref) (ref.null extern))
-             (func (export "vector") (param i32 v128) (result v128 i32) (local.get 1) (local.get 0)))"#,
-    );
+    let place = Place::new().with("a.wat", wat!("cli/library"));
     place.run("--invoke add a.wat 2 3").gives(0, "5\n");
     place.run("--invoke add a.wat -1 0xffffffff").gives(0, "-2\n");
     place.run("--invoke swap a.wat -9 2.5").gives(0, "2.5\n-9\n");
@@ -290,7 +240,7 @@ fn invoke_passes_arguments_and_prints_results() {
 
 #[test]
 fn stats_go_to_stderr_as_text_or_json() {
-    let place = Place::new().with("a.wat", command(SHOW_INSTANCE));
+    let place = Place::new().with("a.wat", wat!("cli/show_instance"));
     let text = place.run("--stats a.wat").gives(0, "GPU_RUN_INSTANCE=0\n");
     text.says(&["gpu-run: 1 instance: 1 exited 0", "gpu-run: device   cpu", "1 instance in 1 launch"]);
     let json = place.run("--stats=json --instances 2 a.wat");
@@ -305,13 +255,7 @@ const LITTLE_MEMORY: (&str, &str) = ("GPU_RUN_TEST_SCARCE", "1024,65536,128");
 
 #[test]
 fn a_call_stack_that_the_device_has_no_memory_for_is_the_cpus() {
-    let down = r#"(func $down (param $left i32) (result i32)
-        (if (result i32) (local.get $left)
-          (then (i32.add (i32.const 1) (call $down (i32.sub (local.get $left) (i32.const 1)))))
-          (else (i32.const 0))))"#;
-    let body = "(if (i32.eq (call $down (i32.const 3000)) (i32.const 3000)) (then (call $write (i32.const 1) (i32.const 100) (i32.const 3))))";
-    let guest = format!("(module {WASI} (data (i32.const 100) \"ok\\0a\") {down} (func (export \"_start\") {body}))");
-    let place = Place::new().with("a.wat", guest).with("in", "a\nb\n");
+    let place = Place::new().with("a.wat", wat!("cli/deep_calls")).with("in", "a\nb\n");
     let ran = |line: &str| Ran::from(place.command(line).env(LITTLE_MEMORY.0, LITTLE_MEMORY.1).output().unwrap());
     assert_eq!(ran("--device cpu a.wat").gives(0, "ok\n").stderr, "");
     ran("--device cpu --stats a.wat").gives(0, "ok\n").says(&["1 instance (1 on the cpu: the device has no memory"]);
@@ -333,7 +277,7 @@ fn a_guest_whose_reader_left_ends_quietly() {
 
 #[test]
 fn compile_writes_ptx_and_clif() {
-    let place = Place::new().with("a.wat", command(SHOW_INSTANCE));
+    let place = Place::new().with("a.wat", wat!("cli/show_instance"));
     let ptx = place.run("compile a.wat -o -");
     assert!(ptx.code == Some(0) && ptx.stdout.contains(".target sm_75"), "{ptx:?}");
     let ptx = place.run("compile --target sm_80 a.wat -o -");
@@ -346,7 +290,7 @@ fn compile_writes_ptx_and_clif() {
 
 #[test]
 fn explain_shows_the_three_forms_of_a_function() {
-    let place = Place::new().with("a.wat", command(SHOW_INSTANCE));
+    let place = Place::new().with("a.wat", wat!("cli/show_instance"));
     let ran = place.run("explain a.wat main");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for part in ["main (function", "-- wasm --", "-- CLIF --", "block0", "-- PTX --", "call"] {
@@ -359,7 +303,8 @@ fn explain_shows_the_three_forms_of_a_function() {
 
 #[test]
 fn explain_shows_the_build_that_map_runs() {
-    let place = Place::new().with("a.wat", command(SHOW_INSTANCE)).with("lib.wat", r#"(module (func (export "f")))"#);
+    let place =
+        Place::new().with("a.wat", wat!("cli/show_instance")).with("lib.wat", r#"(module (func (export "f")))"#);
     let [run, map] = ["run", "map"].map(|build| place.run(&format!("explain a.wat main --build {build}")));
     assert_eq!((run.code, map.code), (Some(0), Some(0)), "{}{}", run.stderr, map.stderr);
     assert_eq!(run.stdout, place.run("explain a.wat main").stdout);
@@ -396,17 +341,13 @@ fn bench_left_out_of_the_build_says_how_to_have_it() {
 
 #[test]
 fn a_reactor_is_initialized_before_it_is_called() {
-    let module = |initialize: &str| {
-        format!(
-            r#"(module (global $n (mut i32) (i32.const 1)) (func (export "get") (result i32) (global.get $n))
-                 (func $i (export "_initialize") {initialize}) )"#
-        )
-    };
+    let initialize = "(global.set $n (i32.add (global.get $n) (i32.const 41)))";
+    let other = |body: &str| wat!("cli/reactor").replace(initialize, body);
     let place = Place::new()
-        .with("a.wat", module("(global.set $n (i32.add (global.get $n) (i32.const 41)))"))
-        .with("trap.wat", module("unreachable"))
-        .with("both.wat", module("nop) (start $i"))
-        .with("takes.wat", module("(param i32)"));
+        .with("a.wat", wat!("cli/reactor"))
+        .with("trap.wat", other("unreachable"))
+        .with("both.wat", other("nop) (start $i"))
+        .with("takes.wat", other("(param i32)"));
     place.run("--invoke get --instances 2 a.wat").gives(0, "42\n42\n");
     place.run("--invoke _initialize a.wat").gives(0, "");
     place.run("--invoke get trap.wat").gives(134, "").says(&["unreachable", "in i (function 1)"]);

@@ -8,7 +8,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use support::{Place, Ran};
+use support::{Place, Ran, wat};
 
 /// Sets a terminal's title, clears it, goes back to the line's beginning, turns what follows around, and begins a line.
 const EVIL: &str = "evil\x1b]0;owned\x07\u{9b}2J\r\u{202e}\nerror: x";
@@ -135,20 +135,11 @@ impl Ran {
     }
 }
 
-/// Opens `new` or `old` in the directory of descriptor FD, and exits with the errno.
+/// `open.wat` for another descriptor, another name of three letters, and other flags.
 fn opens(fd: u32, path: &str, oflags: u32, rights: u32) -> Vec<u8> {
-    wat::parse_str(format!(
-        r#"(module
-          (import "wasi_snapshot_preview1" "path_open"
-            (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
-          (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
-          (memory (export "memory") 1) (data (i32.const 64) "{path}")
-          (func (export "_start")
-            (call $exit (call $open (i32.const {fd}) (i32.const 1) (i32.const 64) (i32.const {}) (i32.const {oflags})
-              (i64.const {rights}) (i64.const 0) (i32.const 0) (i32.const 0)))))"#,
-        path.len()
-    ))
-    .unwrap()
+    let text = wat!("open").replace("3 (; fd ;)", &fd.to_string()).replace("old", path);
+    let text = text.replace("0 (; oflags ;)", &oflags.to_string()).replace("2 (; rights ;)", &rights.to_string());
+    wat::parse_str(text).unwrap()
 }
 
 const ROFS: i32 = 69;
@@ -182,18 +173,11 @@ fn a_folder_given_to_be_read_is_not_written() {
     gpu_run(&place, "--dir-ro nowhere read.wasm", &[]).gives_code(2).says(&["--dir-ro nowhere: no such folder"]);
 }
 
-/// `random_get` of so many bytes into the beginning of a memory of so many pages, whose last bytes are then looked at.
+/// `random_bytes.wat` for so many bytes, in a memory of so many pages.
 fn random(pages: u32, bytes: u32) -> Vec<u8> {
-    wat::parse_str(format!(
-        r#"(module
-          (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
-          (memory (export "memory") {pages})
-          (func (export "_start")
-            (if (call $random (i32.const 0) (i32.const {bytes})) (then unreachable))
-            (if (i64.eqz (i64.load (i32.const {}))) (then unreachable))))"#,
-        bytes - 8
-    ))
-    .unwrap()
+    let text = wat!("random_bytes").replace("1 (; pages ;)", &pages.to_string());
+    let text = text.replace("64 (; bytes ;)", &bytes.to_string()).replace("56 (; last ;)", &(bytes - 8).to_string());
+    wat::parse_str(text).unwrap()
 }
 
 #[test]

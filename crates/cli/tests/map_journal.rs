@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use support::{ECHO, Place, Ran};
+use support::{Place, Ran, wat};
 
 const INPUT: &str = "one\nsix\ntrap\nfour\n";
 
@@ -18,7 +18,7 @@ fn write(place: &Place, name: &str, content: impl AsRef<[u8]>) {
 
 /// With an output of two lines that is not finished.
 fn unfinished() -> Place {
-    let place = Place::new().with("echo.wat", ECHO).with("in", INPUT);
+    let place = Place::new().with("echo.wat", wat!("echo")).with("in", INPUT);
     map(&place, "-i in --fail-fast").gives(1, "").says(&["--resume goes on at record 2"]);
     assert_eq!(read(&place, "out"), "one\nsix\n");
     place
@@ -88,7 +88,7 @@ fn an_output_that_was_changed_since_is_not_gone_on_with() {
 
 #[test]
 fn a_folder_whose_last_file_was_changed_since_is_not_gone_on_with() {
-    let place = Place::new().with("echo.wat", ECHO);
+    let place = Place::new().with("echo.wat", wat!("echo"));
     let place = place.with("in/1", "one").with("in/2", "six").with("in/3", "trap").with("in/4", "four");
     map(&place, "-i in --fail-fast").gives(1, "").says(&["goes on at record 2"]);
     write(&place, "out/2", "SIX");

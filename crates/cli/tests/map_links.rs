@@ -5,45 +5,12 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use support::{Place, Ran};
-
-/// Makes a link with the name and the target that its arguments say, below its first folder, then writes its stdin and a line of its own.
-const PLANT: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "path_symlink" (func $symlink (param i32 i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "path_unlink_file" (func $unlink (param i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "path_rename" (func $rename (param i32 i32 i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 3)
-  (data (i32.const 512) "chosen by the guest\n")
-  (func $length (param $at i32) (result i32) (local $n i32)
-    (loop $next (if (i32.load8_u (i32.add (local.get $at) (local.get $n))) (then
-      (local.set $n (i32.add (local.get $n) (i32.const 1))) (br $next))))
-    (local.get $n))
-  (func $write (param $at i32) (param $length i32)
-    (i32.store (i32.const 0) (local.get $at))
-    (i32.store (i32.const 4) (local.get $length))
-    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))
-  (func (export "_start") (local $link i32) (local $target i32)
-    (drop (call $args_get (i32.const 1024) (i32.const 4096)))
-    (local.set $link (i32.load (i32.const 1028)))
-    (local.set $target (i32.load (i32.const 1032)))
-    ;; whatever is there goes away
-    (drop (call $unlink (i32.const 3) (local.get $link) (call $length (local.get $link))))
-    (drop (call $rename (i32.const 3) (local.get $link) (call $length (local.get $link)) (i32.const 3) (i32.const 600) (i32.const 1)))
-    (drop (call $symlink (local.get $target) (call $length (local.get $target)) (i32.const 3) (local.get $link) (call $length (local.get $link))))
-    (i32.store (i32.const 0) (i32.const 65536))
-    (i32.store (i32.const 4) (i32.const 65536))
-    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
-    (call $write (i32.const 65536) (i32.load (i32.const 8)))
-    (call $write (i32.const 512) (i32.const 20)))
-  (data (i32.const 600) "z"))"#;
+use support::{Place, Ran, wat};
 
 const SECRET: &str = "the user's own\n";
 
 fn place() -> Place {
-    Place::new().with("plant.wat", PLANT).with("outside/secret", SECRET).with("box/x", "")
+    Place::new().with("plant.wat", wat!("plant")).with("outside/secret", SECRET).with("box/x", "")
 }
 
 /// Maps with `box` given to the guest. A record at a time: what one plants, the next ones meet.
@@ -139,7 +106,7 @@ fn links_lead_within_the_input_and_out_of_it_only_when_asked() {
     symlink("../../outside/secret", folder.join("l5")).unwrap();
     symlink("sub", folder.join("l6-folder")).unwrap();
     let cat = "map cat.wat --device cpu -i box/in";
-    let place = place.with("cat.wat", CAT);
+    let place = place.with("cat.wat", wat!("cat"));
     let ran = place.run(cat).gives(1, "a\nb\na\nb\na\n");
     ran.says(&[
         "l4 (record 3) is a link out of the input folder",
@@ -162,7 +129,7 @@ fn a_link_that_was_there_leads_where_it_led_before_the_run() {
 
 #[test]
 fn what_is_no_regular_file_is_told_and_not_waited_for() {
-    let place = place().with("in/a", "a\n").with("cat.wat", CAT);
+    let place = place().with("in/a", "a\n").with("cat.wat", wat!("cat"));
     let fifo = place.path().join("in/fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(place.path().join("in/socket")).unwrap();
@@ -175,7 +142,7 @@ fn what_is_no_regular_file_is_told_and_not_waited_for() {
 
 #[test]
 fn the_users_own_link_to_the_output_is_followed_once() {
-    let place = place().with("in", "a\n").with("cat.wat", CAT);
+    let place = place().with("in", "a\n").with("cat.wat", wat!("cat"));
     fs::create_dir(place.path().join("real")).unwrap();
     symlink("real/out", place.path().join("link")).unwrap();
     place.run("map cat.wat --device cpu -i in -o link").gives(0, "");
@@ -188,7 +155,7 @@ fn the_users_own_link_to_the_output_is_followed_once() {
 #[test]
 fn names_that_are_no_text_go_on_where_they_were() {
     use std::os::unix::ffi::OsStrExt;
-    let place = place().with("in/a", "a\n").with("cat.wat", CAT);
+    let place = place().with("in/a", "a\n").with("cat.wat", wat!("cat"));
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
     fs::rename(place.path().join("in"), place.path().join(name)).unwrap();
     fs::write(place.path().join(name).join(name), "b\n").unwrap();
@@ -217,14 +184,3 @@ fn after_a_lost_device_nothing_is_opened_that_a_guest_has_put_in_its_place() {
         ran.says(&["going on in a new process", "was replaced while the map ran"]);
     }
 }
-
-/// Writes its stdin.
-const CAT: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 3)
-  (func (export "_start")
-    (i32.store (i32.const 0) (i32.const 65536))
-    (i32.store (i32.const 4) (i32.const 65536))
-    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 4)))
-    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;

@@ -4,30 +4,12 @@
 mod support;
 
 use std::fs;
-use support::{ECHO, Place, Ran};
-
-/// Writes a megabyte for each of two rounds.
-const CHATTY: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 17)
-  (func (export "_start") (local $rounds i32) (local $at i32)
-    (memory.fill (i32.const 64) (i32.const 0x78) (i32.const 1048575))
-    (i32.store8 (i32.const 1048639) (i32.const 10))
-    (loop $again
-      (local.set $at (i32.const 64))
-      (loop $rest
-        (i32.store (i32.const 0) (local.get $at))
-        (i32.store (i32.const 4) (i32.sub (i32.const 1048640) (local.get $at)))
-        (if (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)) (then unreachable))
-        (local.set $at (i32.add (local.get $at) (i32.load (i32.const 8))))
-        (br_if $rest (i32.lt_u (local.get $at) (i32.const 1048640))))
-      (local.set $rounds (i32.add (local.get $rounds) (i32.const 1)))
-      (br_if $again (i32.lt_u (local.get $rounds) (i32.const 2))))))"#;
+use support::{Place, Ran, wat};
 
 #[test]
 fn output_that_waits_is_bounded_on_disk_and_says_so() {
     // 80 MiB, of which 64 may wait in memory. A folder that is not there is as good as a full disk.
-    let place = Place::new().with("chatty.wat", CHATTY);
+    let place = Place::new().with("chatty.wat", wat!("chatty"));
     let run = |options: &str, tmp: &str| {
         let mut command = place.command(&format!("--device cpu --instances 40 {options} chatty.wat"));
         let path = place.path().join("out");
@@ -50,7 +32,7 @@ fn output_that_waits_is_bounded_on_disk_and_says_so() {
 
 #[test]
 fn a_full_disk_behind_stdout_is_told() {
-    let place = Place::new().with("chatty.wat", CHATTY).with("echo.wat", ECHO).with("in", "a\nb\n");
+    let place = Place::new().with("chatty.wat", wat!("chatty")).with("echo.wat", wat!("echo")).with("in", "a\nb\n");
     for line in ["--device cpu --instances 3 chatty.wat", "map echo.wat --device cpu -i in"] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let ran = Ran::from(place.command(line).stdout(full).output().unwrap());

@@ -5,34 +5,11 @@ mod support;
 
 use support::{Place, Ran};
 
-const GOOD: &str = r#"
-(module (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
-        (func (export "trap") unreachable))
-(assert_return (invoke "add" (i32.const 1) (i32.const 2)) (i32.const 3))
-(assert_trap (invoke "trap") "unreachable")
-(assert_invalid (module (func (result i32))) "type mismatch")
-"#;
-
-/// The third line is wrong.
-const BAD: &str = r#"(module (func (export "one") (result i32) (i32.const 1)))
-(assert_return (invoke "one") (i32.const 1))
-(assert_return (invoke "one") (i32.const 2))
-(assert_return (invoke "two") (i32.const 2))
-"#;
-
-/// A registered module, one that imports it, one with garbage collection, and a thread.
-const BEYOND: &str = r#"
-(module $a (func (export "one") (result i32) (i32.const 1)) (table (export "t") 1 funcref)
-  (func (export "null") (result i32) (ref.is_null (table.get 0 (i32.const 0)))))
-(register "a" $a)
-(module $b (import "a" "t" (table 1 funcref)) (func $f) (elem (i32.const 0) $f) (func (export "two") (result i32) (i32.const 2)))
-(assert_return (invoke "two") (i32.const 2))
-(assert_return (invoke $a "null") (i32.const 0))
-(assert_return (invoke $a "one") (i32.const 1))
-(module (type $s (struct)) (func (export "new") (drop (struct.new $s))))
-(invoke "new")
-(thread $t (invoke $a "one"))
-"#;
+const GOOD: &str = include_str!("wast/good.wast");
+const BAD: &str = include_str!("wast/bad.wast");
+const LARGE: &str = include_str!("wast/large.wast");
+const LINKED: &str = include_str!("wast/linked.wast");
+const BEYOND: &str = include_str!("wast/beyond.wast");
 
 #[test]
 fn a_passing_script_is_counted_in_each_layout() {
@@ -45,17 +22,6 @@ fn a_passing_script_is_counted_in_each_layout() {
         ran.gives(0, &one);
     }
 }
-
-/// A memory that grows by 800 pages, and calls 300 deep: what the suite asks for.
-const LARGE: &str = r#"
-(module (memory 1)
-  (func (export "grow") (result i32) (memory.grow (i32.const 800)))
-  (func $down (export "down") (param i64) (result i64)
-    (if (result i64) (i64.eqz (local.get 0)) (then (i64.const 7))
-      (else (i64.add (i64.const 1) (call $down (i64.sub (local.get 0) (i64.const 1))))))))
-(assert_return (invoke "grow") (i32.const 1))
-(assert_return (invoke "down" (i64.const 300)) (i64.const 307))
-"#;
 
 #[test]
 fn a_script_that_a_device_has_no_memory_for_runs_on_cpu() {
@@ -89,29 +55,6 @@ fn what_is_not_supported_is_counted_apart_with_its_reason() {
     assert!(ran.stdout.contains(&format!("6 passed, 0 failed, {reasons}")), "{}", ran.stdout);
     ran.says(&["beyond.wast:11 (linear): not supported: the directive Thread"]);
 }
-
-/// Registered modules: what one writes the others see, also where its instantiation traps half-way.
-const LINKED: &str = r#"
-(module $a (memory (export "m") 1) (table (export "t") 2 funcref) (global $g (export "g") (mut i32) (i32.const 1))
-  (type $ft (func (result i32)))
-  (func (export "byte") (result i32) (i32.load8_u (i32.const 7)))
-  (func (export "call") (param i32) (result i32) (call_indirect (type $ft) (local.get 0)))
-  (func (export "set") (param i32) (global.set $g (local.get 0))))
-(register "a" $a)
-(assert_trap (module
-  (import "a" "m" (memory 1)) (import "a" "t" (table 2 funcref)) (func $f (result i32) (i32.const 42))
-  (elem (i32.const 1) $f) (data (i32.const 7) "x") (data (i32.const 65536) "y")) "out of bounds memory access")
-(assert_return (invoke $a "byte") (i32.const 120))
-(assert_return (invoke $a "call" (i32.const 1)) (i32.const 42))
-(invoke $a "set" (i32.const 9))
-(module $b (import "a" "g" (global $g (mut i32))) (import "a" "m" (memory 1)) (memory 1) (func (export "get") (result i32) (global.get $g))
-  (func (export "copy") (result i32)
-    (memory.copy 1 0 (i32.const 3) (i32.const 7) (i32.const 1)) (i32.load8_u 1 (i32.const 3))))
-(assert_return (invoke "get") (i32.const 9))
-(assert_return (invoke "copy") (i32.const 120))
-(assert_unlinkable (module (import "a" "m" (memory 2))) "incompatible import type")
-(assert_unlinkable (module (import "a" "nothing" (func))) "unknown import")
-"#;
 
 #[test]
 fn linked_modules_share_what_they_import() {

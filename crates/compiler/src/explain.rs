@@ -67,14 +67,7 @@ mod tests {
     use gpu_run_abi::{Build, Layout};
 
     fn explained(build: Build) -> Explained {
-        let text = r#"(module (memory 1)
-            (func (export "_start") (local i32)
-              (block (loop (br_if 1 (i32.gt_u (local.get 0) (i32.const 9)))
-                (i32.store offset=8 align=2 (local.get 0) (i32.const -1))
-                (local.set 0 (i32.add (local.get 0) (i32.const 4)))
-                (br 0)))
-              (f64.store (i32.const 0) (f64.const 0.5))))"#;
-        let bytes = wat::parse_str(text).unwrap();
+        let bytes = wat::parse_str(include_str!("../tests/wat/explained.wat")).unwrap();
         let options = CompileOptions { build, sm: 75, entry: Entry::Start, registers: None };
         explain(&bytes, &options, None).unwrap().remove(0)
     }
@@ -83,11 +76,7 @@ mod tests {
     fn wasm_is_printed_as_wasmprinter_does() {
         let wasm = explained(Build::Exact(Layout::Linear)).wasm;
         let text: Vec<&str> = wasm.iter().map(|(_, line)| line.as_str()).collect();
-        let expected = "(func (;0;) (type 0)|  (local i32)|  block ;; label = @1|    loop ;; label = @2|      local.get 0|      \
-                        i32.const 9|      i32.gt_u|      br_if 1 (;@1;)|      local.get 0|      i32.const -1|      \
-                        i32.store offset=8 align=2|      local.get 0|      i32.const 4|      i32.add|      local.set 0|      \
-                        br 0 (;@2;)|    end|  end|  i32.const 0|  f64.const 0x1p-1 (;=0.5;)|  f64.store|)";
-        assert_eq!(text, expected.split('|').collect::<Vec<_>>());
+        assert_eq!(text, include_str!("../tests/wat/explained.printed").lines().collect::<Vec<_>>());
         assert!(wasm.windows(2).all(|pair| pair[0].0 < pair[1].0), "{wasm:?}");
     }
 

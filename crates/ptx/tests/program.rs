@@ -40,18 +40,12 @@ fn run_moves(text: &str) -> HashMap<&str, &str> {
 
 #[test]
 fn an_edge_moves_every_permutation_at_once() {
-    let mut seed = 7u64;
-    let mut random = |n: usize| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) as usize % n
-    };
+    let mut random = fastrand::Rng::with_seed(7);
     for _ in 0..200 {
-        let n = 2 + random(20);
+        let n = random.usize(2..22);
         let mut order: Vec<usize> = (0..n).collect();
-        for i in 0..n {
-            order.swap(i, random(n));
-        }
-        if random(3) == 0 {
+        random.shuffle(&mut order);
+        if random.u8(..3) == 0 {
             order[0] = order[n - 1]; // not a permutation any more: one value goes to two places
         }
         let mut clif = String::from("function u0:0(i64) {\nblock0(v0: i64):\n    jump block1(");

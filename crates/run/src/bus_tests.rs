@@ -121,19 +121,3 @@ fn a_slot_that_is_none_and_a_call_that_is_none_harm_nobody() {
     assert_eq!(device.reply(2, 1).status, 0);
     assert_eq!(device.bus.end().1, 1);
 }
-
-/// `cargo test -p gpu-run-run calls_a_second -- --ignored --nocapture`
-#[test]
-#[ignore = "measures"]
-fn calls_a_second_where_everyone_calls() {
-    const SLOTS: u32 = 65_536;
-    let mut device = Device::new(SLOTS as usize);
-    device.bus.begin(Callers::Batch(SLOTS as usize, Arc::new(Nothing)), None).unwrap();
-    for round in 0..6 {
-        (0..SLOTS).for_each(|slot| device.ask(slot));
-        let began = Instant::now();
-        device.bus.service();
-        let rate = f64::from(SLOTS) / began.elapsed().as_secs_f64();
-        eprintln!("round {round}: {:.2} million calls a second", rate / 1e6);
-    }
-}

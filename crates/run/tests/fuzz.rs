@@ -12,7 +12,7 @@ mod case;
 mod counters;
 #[path = "fuzz/differential.rs"]
 mod differential;
-#[path = "fuzz/expressions.rs"]
+#[path = "fuzz/expressions/mod.rs"]
 mod expressions;
 #[path = "fuzz/random.rs"]
 mod random;

@@ -162,10 +162,7 @@ fn bulk_operations_on_tables_stop() {
 
 #[test]
 fn waiting_for_ever_stops() {
-    stops(
-        "(module (memory 1 1 shared) (func (export \"f\")
-           (drop (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const -1)))))",
-    );
+    stops(include_str!("wat/endless_wait.wat"));
 }
 
 /// `locals` locals that the innermost of `loops` loops changes.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::role::{command, finish, length, start};
-use super::support::{Random, ask, bytes, files, options, walk};
+use super::support::{ask, bytes, files, options, walk};
 use super::whole;
 use gpu_run_cache::Cache;
 use std::io::{BufRead, BufReader};
@@ -58,14 +58,14 @@ pub(crate) fn at_random() {
     let others: Vec<_> = (0..4)
         .map(|seed| start(dir.path(), &format!("work {seed} {} {keys} {forever} locks", kills * 20 + 1000)))
         .collect();
-    let mut random = Random::new(1);
+    let mut random = fastrand::Rng::with_seed(1);
     let mut kept = Vec::new();
     let mut killed = 0;
     for round in 0..kills {
         // Half of the time keys of its own, half of the time those that the others want, too.
-        let first = if round % 2 == 0 { 10_000 + round * 1000 } else { random.below(keys) };
+        let first = if round % 2 == 0 { 10_000 + round * 1000 } else { random.u64(..keys) };
         let mut victim = start(dir.path(), &format!("write {first} 500"));
-        std::thread::sleep(Duration::from_micros(random.below(30_000)));
+        std::thread::sleep(Duration::from_micros(random.u64(..30_000)));
         killed += u64::from(victim.try_wait().unwrap().is_none());
         victim.kill().unwrap();
         let lines = BufReader::new(victim.stdout.take().unwrap()).lines().map_while(Result::ok);

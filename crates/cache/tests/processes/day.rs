@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::role::{finish, length, start};
-use super::support::{Random, options};
+use super::support::options;
 use gpu_run_cache::Cache;
 
 /// Programs that are run and not worked on.
@@ -14,12 +14,12 @@ const EDITS: u64 = 16;
 /// times by hand, by its test suite and in a loop. A run is killed at times, and at noon the cache is pruned.
 pub(crate) fn in_the_life() {
     let dir = tempfile::tempdir().unwrap();
-    let mut random = Random::new(2024);
+    let mut random = fastrand::Rng::with_seed(2024);
     let mut builds = [1000, 2000];
     for edit in 0..EDITS {
         builds[edit as usize % 2] += 1;
         let mut runs: Vec<u64> = vec![builds[edit as usize % 2]; 36];
-        runs.extend((0..14).map(|_| random.below(INSTALLED)));
+        runs.extend((0..14).map(|_| random.u64(..INSTALLED)));
         runs.extend([builds[0], builds[1]]);
         // Four at a time, as tests run.
         for together in runs.chunks(4) {
@@ -28,7 +28,7 @@ pub(crate) fn in_the_life() {
                 assert!(finish(child).1);
             }
         }
-        let mut killed = start(dir.path(), &format!("write {} 1", random.below(INSTALLED)));
+        let mut killed = start(dir.path(), &format!("write {} 1", random.u64(..INSTALLED)));
         killed.kill().unwrap();
         killed.wait().unwrap();
         if edit == EDITS / 2 {

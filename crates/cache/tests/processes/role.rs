@@ -1,7 +1,7 @@
 //! What the processes do.
 #![allow(clippy::unwrap_used)]
 
-use super::support::{Random, ask, key, options, result};
+use super::support::{ask, key, options, result};
 use gpu_run_cache::{Cache, Options};
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Write};
@@ -31,7 +31,7 @@ pub(crate) fn finish(mut child: Child) -> (Vec<String>, bool) {
 
 /// Key `n`'s length in these tests: 100 bytes to 20 KB.
 pub(crate) fn length(n: u64) -> usize {
-    100 + Random::new(n).below(20_000) as usize
+    100 + fastrand::Rng::with_seed(n).usize(..20_000)
 }
 
 /// Plays the role this process was started for, if it was.
@@ -69,17 +69,17 @@ fn write(options: Options, first: u64, count: u64) {
 
 /// Asks for random keys below `keys` for so long, and checks each; now and then keeps one in use, prunes, or starts anew.
 fn work(options: Options, seed: u64, milliseconds: u64, keys: u64, limit: u64, locks: bool) {
-    let mut random = Random::new(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let open = || Cache::open(Options { limit, locks, ..options.clone() });
     let (mut cache, mut held) = (open(), Vec::new());
     let end = Instant::now() + Duration::from_millis(milliseconds);
     let mut asked = 0u64;
     while Instant::now() < end {
         // Some keys are asked for far more often than others.
-        let n = random.below(keys).min(random.below(keys));
+        let n = random.u64(..keys).min(random.u64(..keys));
         let (found, _) = ask(&cache, n, length(n));
         asked += 1;
-        match random.below(200) {
+        match random.u64(..200) {
             0..20 => held.push(found),
             20..60 if !held.is_empty() => drop(held.swap_remove(0)),
             60 => drop(cache.prune(None, None).unwrap()),

@@ -8,35 +8,14 @@ use std::path::{Path, PathBuf};
 /// Bytes of an entry's file before its payload, where it has no label.
 pub(crate) const HEADER: u64 = 120 + 36;
 
-/// A small generator of random numbers.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n.max(1)
-    }
-}
-
 pub(crate) fn key(n: u64) -> Key {
     Key::new("test model", &n).unwrap()
 }
 
 /// What key `n` names: so many bytes that do not pack, and tell whose they are.
 pub(crate) fn result(n: u64, length: usize) -> Vec<u8> {
-    let mut random = Random::new(n + 1);
-    let mut bytes: Vec<u8> = (0..length.div_ceil(4)).flat_map(|_| (random.next() as u32).to_le_bytes()).collect();
+    let mut random = fastrand::Rng::with_seed(n);
+    let mut bytes: Vec<u8> = (0..length.div_ceil(4)).flat_map(|_| random.u32(..).to_le_bytes()).collect();
     bytes.truncate(length);
     bytes
 }

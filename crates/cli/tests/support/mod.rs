@@ -1,22 +1,18 @@
 //! What the tests of the command line share: a folder to work in, and gpu-run in it.
-#![allow(dead_code, clippy::unwrap_used)] // not every test uses all of it; one that cannot go on panics
+#![allow(dead_code, unused_imports, unused_macros, clippy::unwrap_used)] // not every test uses all of it; one that cannot go on panics
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Writes its stdin, and traps if that begins with `t`.
-pub(crate) const ECHO: &str = r#"(module
-  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 3)
-  (func (export "_start")
-    (i32.store (i32.const 0) (i32.const 65536))
-    (i32.store (i32.const 4) (i32.const 65536))
-    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 4)))
-    (if (i32.eq (i32.load8_u (i32.const 65536)) (i32.const 0x74)) (then unreachable))
-    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+/// A module of `tests/wat`.
+macro_rules! wat {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wat/", $name, ".wat"))
+    };
+}
+pub(crate) use wat;
 
 /// A folder of its own, with gpu-run working in it.
 pub(crate) struct Place(TempDir);

@@ -177,25 +177,5 @@ impl Inner {
 }
 
 #[cfg(test)]
-#[path = "mapper_tests.rs"]
+#[path = "mapper_tests/mod.rs"]
 mod tests;
-
-#[cfg(test)]
-#[path = "float_tests.rs"]
-mod float_tests;
-
-#[cfg(test)]
-#[path = "probation_tests.rs"]
-mod probation_tests;
-
-#[cfg(test)]
-#[path = "ahead_tests.rs"]
-mod ahead_tests;
-
-#[cfg(test)]
-#[path = "rule_tests.rs"]
-mod rule_tests;
-
-#[cfg(test)]
-#[path = "shortage_tests.rs"]
-mod shortage_tests;

@@ -118,21 +118,15 @@ mod tests {
 
     #[test]
     fn random_assignments_of_many_parameters() {
-        let mut seed = 0x9e37_79b9_7f4a_7c15u64;
-        let mut random = |n: usize| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) as usize % n
-        };
+        let mut random = fastrand::Rng::with_seed(1);
         for _ in 0..2000 {
-            let n = 1 + random(40);
+            let n = random.usize(1..=40);
             let mut sources: Vec<Source> = (0..n).map(Source::Parameter).collect();
-            for i in 0..n {
-                sources.swap(i, random(n));
-            }
+            random.shuffle(&mut sources);
             for (i, source) in sources.iter_mut().enumerate() {
-                match random(8) {
+                match random.u8(..8) {
                     0 => *source = Source::Other,
-                    1 => *source = Source::Parameter(random(n)),
+                    1 => *source = Source::Parameter(random.usize(..n)),
                     _ => {}
                 }
                 if *source == Source::Parameter(i) {

@@ -1,28 +1,20 @@
 //! Deterministic randomness, with a liking for the values arithmetic goes wrong at.
 
-/// Marsaglia's xorshift64*: small, and the same everywhere.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(fastrand::Rng);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        // Neighbouring seeds must not give neighbouring sequences (splitmix64's mixer), and 0 is the one state there is no way out of.
-        let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self((z ^ z >> 31) | 1)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        self.0.u64(..)
     }
 
     /// A number from 0 to `limit`, that excluded.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (((self.next() >> 32) * limit as u64) >> 32) as usize
+        self.0.usize(..limit)
     }
 
     /// True once in `n` times.
@@ -35,7 +27,7 @@ impl Random {
     }
 
     pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| (self.next() >> 56) as u8).collect()
+        (0..count).map(|_| self.0.u8(..)).collect()
     }
 
     pub(crate) fn i32(&mut self) -> i32 {

@@ -155,7 +155,7 @@ fn no_calls_with_any_words_change_anything() {
     symlink("a", folder.path().join("link")).unwrap();
     let before = snapshot(folder.path());
     for seed in 1..=20 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let stdio = gpu_run_wasi::Stdio::null();
         let mut builder = gpu_run_wasi::Builder::new();
         // Whichever number it picks, it is this one.

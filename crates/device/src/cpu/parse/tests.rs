@@ -58,13 +58,8 @@ fn a_text_cut_anywhere_is_an_error_or_a_shorter_module() {
 
 #[test]
 fn spoilt_texts_never_panic() {
-    let mut random = 0x2545_f491_4f6c_dd1du64;
-    let mut next = move |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 11) as usize % below
-    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut next = move |below: usize| random.usize(..below);
     let pieces: Vec<&str> = SAMPLE.split_inclusive([' ', '\n', ',', ';']).collect();
     let odd = [
         "{",
@@ -109,20 +104,4 @@ fn an_error_shows_its_line() {
     let Err(Error::Ptx { line, message, text }) = parse(&spoilt) else { panic!("not refused") };
     assert_eq!((line, text.as_str()), (18, "setp.lt.u13 %p0, %r0, 5; // a comment with { and }"));
     assert!(message.contains("setp.lt.u13"));
-}
-
-/// `cargo test --release -- --ignored --nocapture reading_speed`
-#[test]
-#[ignore = "a measurement"]
-fn reading_speed() {
-    let (_, body) = SAMPLE.split_once("// The bodies.").unwrap();
-    let text = SAMPLE.to_owned() + &body.repeat(20_000);
-    let start = std::time::Instant::now();
-    let (_, bodies) = headers(&text).unwrap();
-    let found = start.elapsed();
-    let (module, _) = headers(SAMPLE).unwrap();
-    let statements: usize =
-        bodies.iter().zip(module.functions.iter().cycle()).map(|(t, f)| t.read(f).unwrap().statements.len()).sum();
-    let speed = text.len() as f64 / start.elapsed().as_secs_f64() / 1e6;
-    println!("{} bytes, {statements} statements: {speed:.0} MB/s; finding the functions took {found:?}", text.len());
 }

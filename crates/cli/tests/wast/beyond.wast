@@ -1,0 +1,11 @@
+;; A registered module, one that imports it, one with garbage collection, and a thread.
+(module $a (func (export "one") (result i32) (i32.const 1)) (table (export "t") 1 funcref)
+  (func (export "null") (result i32) (ref.is_null (table.get 0 (i32.const 0)))))
+(register "a" $a)
+(module $b (import "a" "t" (table 1 funcref)) (func $f) (elem (i32.const 0) $f) (func (export "two") (result i32) (i32.const 2)))
+(assert_return (invoke "two") (i32.const 2))
+(assert_return (invoke $a "null") (i32.const 0))
+(assert_return (invoke $a "one") (i32.const 1))
+(module (type $s (struct)) (func (export "new") (drop (struct.new $s))))
+(invoke "new")
+(thread $t (invoke $a "one"))

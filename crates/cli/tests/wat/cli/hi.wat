@@ -1,0 +1,12 @@
+;; Writes "hi" and a newline to stdout, and "hi" to stderr.
+(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  ;; writes `length` bytes at `at` to `fd`
+  (func $write (param $fd i32) (param $at i32) (param $length i32)
+    (i32.store (i32.const 0) (local.get $at))
+    (i32.store (i32.const 4) (local.get $length))
+    (drop (call $fd_write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8))))
+  (func $main (export "_start")
+    (i32.store (i32.const 100) (i32.const 0x0a6968)) (call $write (i32.const 1) (i32.const 100) (i32.const 3))
+    (call $write (i32.const 2) (i32.const 100) (i32.const 2))))

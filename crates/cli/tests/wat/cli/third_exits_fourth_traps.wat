@@ -1,0 +1,17 @@
+;; Writes its number; instance 2 then exits with 3, and instance 3 traps.
+(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (import "wasi_snapshot_preview1" "environ_get" (func $environ_get (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  ;; writes `length` bytes at `at` to `fd`
+  (func $write (param $fd i32) (param $at i32) (param $length i32)
+    (i32.store (i32.const 0) (local.get $at))
+    (i32.store (i32.const 4) (local.get $length))
+    (drop (call $fd_write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8))))
+  (func $main (export "_start")
+    (drop (call $environ_get (i32.const 1024) (i32.const 2048)))
+    (i32.store8 (i32.const 2066) (i32.const 10))
+    (call $write (i32.const 1) (i32.const 2048) (i32.const 19))
+    (if (i32.eq (i32.sub (i32.load8_u (i32.const 2065)) (i32.const 48)) (i32.const 2)) (then (call $proc_exit (i32.const 3))))
+    (if (i32.eq (i32.sub (i32.load8_u (i32.const 2065)) (i32.const 48)) (i32.const 3)) (then unreachable))))

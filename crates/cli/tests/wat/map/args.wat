@@ -1,0 +1,15 @@
+;; Writes its arguments, each ended by a NUL.
+(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes_get (param i32 i32) (result i32)))
+  (memory (export "memory") 3)
+  ;; writes `length` bytes at `at` to `fd`
+  (func $write (param $fd i32) (param $at i32) (param $length i32)
+    (i32.store (i32.const 0) (local.get $at))
+    (i32.store (i32.const 4) (local.get $length))
+    (drop (call $fd_write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8))))
+  (func (export "_start")
+    (drop (call $args_sizes_get (i32.const 16) (i32.const 20)))
+    (drop (call $args_get (i32.const 1024) (i32.const 65536)))
+    (call $write (i32.const 1) (i32.const 65536) (i32.load (i32.const 20)))))

@@ -1,0 +1,21 @@
+;; One thread traps; the others wait, in several ways.
+(module
+  (import "gpu" "thread" (func $thread (result i32)))
+  (import "gpu" "threads" (func $threads (result i32)))
+  (import "gpu" "group" (func $group (result i32)))
+  (import "gpu" "barrier" (func $barrier))
+  (import "gpu" "sleep" (func $sleep (param i32)))
+  (global $sp (mut i32) (i32.const 65536))
+  (memory 1)
+  (func $number (result i32) (i32.add (i32.mul (call $group) (call $threads)) (call $thread)))
+  (func $slot (param i32) (result i32) (i32.add (local.get 0) (i32.mul (call $number) (i32.const 4))))
+  (func $fail (param i32) (if (i32.eq (call $number) (local.get 0)) (then (unreachable))))
+  (func (export "at_barriers") (local $i i32)
+    (call $fail (i32.const 1500))
+    (loop $again
+      (call $barrier)
+      (br $again)))
+  (func (export "at_loops") (call $fail (i32.const 37)) (loop $again (br $again)))
+  (func (export "at_sleep") (call $fail (i32.const 2047)) (loop $again (call $sleep (i32.const 1000)) (br $again)))
+  (func (export "outside") (if (i32.eq (call $number) (i32.const 99)) (then (i32.store (i32.const -8) (i32.const 1)))) (call $barrier))
+  (func (export "fine") (i32.store (call $slot (i32.const 0)) (i32.const 1))))

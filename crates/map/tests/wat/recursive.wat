@@ -1,0 +1,21 @@
+;; Calls itself as often as stdin's first byte says, with 4096 bytes of stack each time, as LLVM has it; prints what it left in the deepest
+;; frame.
+(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 17)
+  (global $stack (mut i32) (i32.const 1048576)) (data (i32.const 1048576) "\00")
+  (func $down (param $left i32) (result i32) (local $frame i32) (local $found i32)
+    (global.set $stack (local.tee $frame (i32.sub (global.get $stack) (i32.const 4096))))
+    (i32.store (local.get $frame) (local.get $frame))
+    (local.set $found (i32.load (local.get $frame)))
+    (if (local.get $left)
+      (then (local.set $found (call $down (i32.sub (local.get $left) (i32.const 1))))))
+    (global.set $stack (i32.add (local.get $frame) (i32.const 4096)))
+    (local.get $found))
+  (func (export "_start")
+    (i32.store (i32.const 1048584) (i32.const 1048600)) (i32.store (i32.const 1048588) (i32.const 1000))
+    (drop (call $fd_read (i32.const 0) (i32.const 1048584) (i32.const 1) (i32.const 1048592)))
+    (i32.store (i32.const 1048600) (call $down (i32.sub (i32.load8_u (i32.const 1048600)) (i32.const 48))))
+    (i32.store (i32.const 1048588) (i32.const 4))
+    (drop (call $fd_write (i32.const 1) (i32.const 1048584) (i32.const 1) (i32.const 1048592)))))
