@@ -1,11 +1,11 @@
 //! Devices that are lost or hang on purpose, for tests of what must survive that.
 //!
 //! With `GPU_RUN_TEST_FAULT=launch:N` in the environment, the N-th launch of the process faults; `launch:N,M` makes two
-//! of them fault. Launches are counted from 1 over all devices, but not those of a queue. On `cuda`, a kernel stores to
-//! an invalid address, and the context is lost for good. On `cpu`, the launch fails with [`Error::Fault`], and the
-//! device refuses everything from then on, as a lost context does. A device that is opened again works until its next
-//! fault is due; a real GPU, only in another process. With `hang:N`, the N-th launch never returns and serves nothing.
-//! `launch:1;hang:3` plans both.
+//! of them fault. Launches are counted from 1 over all devices; on `cuda`, launches of a queue do not count. On `cuda`,
+//! a kernel stores to an invalid address, and the context is lost for good. On `cpu`, the launch fails with
+//! [`Error::Fault`], and the device refuses everything from then on, as a lost context does. A device that is opened
+//! again works until its next fault is due; a real GPU, only in another process. With `hang:N`, the N-th launch never
+//! returns and serves nothing. `launch:1;hang:3` plans both.
 //!
 //! Only this file knows the variable, and reads it once. A process that is replaced by another hands on the rest of the
 //! plan.
