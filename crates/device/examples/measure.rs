@@ -1,4 +1,4 @@
-//! What the `cpu` device costs: loading PTX, launching, switching between threads, asking the host.
+//! Measures the `cpu` device: loading PTX, launching, switching between threads, calls to the host.
 //!
 //! `cargo run --release -p gpu-run-device --example measure [FILE.ptx]`
 
@@ -134,7 +134,8 @@ fn primes() -> Duration {
     start.elapsed()
 }
 
-/// A module of so many functions, each of loops, loads and calls.
+/// Makes a module of `functions` functions, each with `groups` groups of arithmetic, loads, branches and calls or
+/// stores.
 fn synthetic(functions: usize, groups: usize) -> String {
     let mut ptx = String::from(".version 7.8\n.target sm_75\n.address_size 64\n");
     for f in 0..functions {

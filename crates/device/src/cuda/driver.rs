@@ -44,7 +44,7 @@ impl Code {
         const ILLEGAL_ADDRESS: c_uint = 700;
         const LAUNCH_TIMEOUT: c_uint = 702;
         const ASSERT: c_uint = 710;
-        const HARDWARE_STACK_ERROR: c_uint = 714; // up to 718: illegal instruction, misaligned address, address space, PC
+        const HARDWARE_STACK_ERROR: c_uint = 714; // then instruction, alignment, address space, PC
         const LAUNCH_FAILED: c_uint = 719;
         const EXTERNAL_DEVICE: c_uint = 911;
         matches!(
