@@ -105,7 +105,7 @@ struct HostMemory {
 // SAFETY: the pointer is used only to free the memory, from whichever thread drops it, and by owners who synchronise
 // their own accesses.
 unsafe impl Send for HostMemory {}
-// SAFETY: `&HostMemory` has no methods.
+// SAFETY: `&HostMemory` itself accesses nothing.
 unsafe impl Sync for HostMemory {}
 
 impl Drop for HostMemory {
