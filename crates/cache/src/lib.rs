@@ -45,8 +45,9 @@
 //! key waits as long as it sees the first one work, up to a time limit. Processes that cannot see each other both
 //! compile. The last rename wins, and either result is right: a key names one result.
 //!
-//! **Where nothing can be written**, because the disk is full or the folder is read-only or missing, gpu-run prints one
-//! warning and continues without a cache.
+//! **Where nothing can be written**, because the disk is full or the folder is read-only, gpu-run prints one warning and
+//! writes no more entries; hits still work. If the folder cannot be opened, gpu-run prints one warning and works without
+//! a cache.
 //!
 //! An entry is native code that its reader will run: whoever may write to the folder could run code as its readers. So
 //! files and folders are created for their owner alone, and a folder or an entry that belongs to somebody else, or that
