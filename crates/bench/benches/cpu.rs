@@ -1,4 +1,4 @@
-//! What the `cpu` device costs: reading and compiling PTX, launching, switching between threads, asking the host.
+//! Measures the `cpu` device: reading and compiling PTX, launching, switching between threads, calls to the host.
 //!
 //! `cargo bench -p gpu-run-bench --bench cpu [-- FILE.ptx]`
 
@@ -140,7 +140,8 @@ fn primes() -> Duration {
     start.elapsed()
 }
 
-/// A module of so many functions, each of loops, loads and calls.
+/// Makes a module of `functions` functions, each with `groups` groups of arithmetic, loads, branches and calls or
+/// stores.
 fn synthetic(functions: usize, groups: usize) -> String {
     let mut ptx = String::from(".version 7.8\n.target sm_75\n.address_size 64\n");
     for f in 0..functions {

@@ -1,6 +1,6 @@
-//! How long a hit takes, and whether that grows with the cache; beside reading the same bytes with `std::fs::read`.
+//! Measures how long a hit takes and whether that grows with the cache, beside `std::fs::read` of the same bytes.
 //!
-//! `cargo bench -p gpu-run-bench --bench hit`. Sizes can be named: `-- 10 1000`.
+//! `cargo bench -p gpu-run-bench --bench hit`. Numbers of entries can be given: `-- 10 1000`.
 #![allow(clippy::unwrap_used)]
 
 use gpu_run_cache::{Cache, Key, Options, Resident};
@@ -9,11 +9,11 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Bytes of most entries: few, so that a hundred thousand of them fit.
+/// Bytes of most entries: few, so that a hundred thousand entries fit.
 const SMALL: usize = 2000;
-/// Bytes of those that are like a program.
+/// Bytes of an entry as large as a program.
 const LARGE: usize = 600 << 10;
-/// Entries asked for, of each kind.
+/// Lookups of each kind.
 const ASKED: u64 = 200;
 
 fn main() {
@@ -61,7 +61,7 @@ fn key(n: u64) -> Key {
     Key::new("bench", &n).unwrap()
 }
 
-/// Half of it packs, as code does.
+/// Writes an entry that LZ4 packs to about half, as it does code.
 fn keep(cache: &Cache, n: u64, bytes: usize) {
     let mut random = fastrand::Rng::with_seed(n);
     let payload: Vec<u8> = (0..bytes).map(|i| if i % 32 < 16 { (i / 1024) as u8 } else { random.u8(..) }).collect();

@@ -1,9 +1,10 @@
-//! Who compiles what: so that two that miss the same key compile once.
+//! Announcements of which process compiles which key, so that two processes that miss the same key compile it once.
 //!
-//! Whoever begins to compile leaves a symbolic link in `busy/`, named like the key, that leads to the name of the process: one system call
-//! makes it, content and all, and fails if it is there. Another that misses meanwhile waits for as long as it sees that process work. It is an
-//! announcement and no lock: nobody has to keep to it. If the process is gone, or out of sight, or takes longer than anybody should
-//! wait, or the file system has no links, the other compiles too, and both are right.
+//! A process that begins to compile creates a symbolic link in `busy/`. The link's name is the key, its target the name
+//! of the process; one system call creates both, and fails if the link exists. Another process that misses the same key
+//! waits as long as it sees the first one work. An announcement is not a lock, and nobody is bound by it. If the first
+//! process is gone or out of sight, or takes longer than the waiting process allows, or the file system has no links,
+//! the second process compiles too, and both results are right.
 
 use crate::fault::{Oddity, odd};
 use crate::key::Key;
@@ -20,13 +21,13 @@ use std::time::Duration;
 pub(crate) enum Turn {
     /// Ours, and announced.
     Mine(#[expect(dead_code, reason = "held for its Drop")] Announcement),
-    /// Another's, whom we see at work.
+    /// Another process's, which we see running.
     Theirs,
-    /// Ours, though nobody is told.
+    /// Ours, without an announcement.
     Unannounced,
 }
 
-/// Ours: taken back when dropped.
+/// An announcement of this process; removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Announcement(PathBuf);
 
@@ -36,10 +37,10 @@ impl Drop for Announcement {
     }
 }
 
-/// Announces that this process compiles the key, unless another does.
+/// Announces that this process compiles the key, unless another process does.
 pub(crate) fn announce(folder: &Path, key: &Key) -> Turn {
     let path = folder.join(key.hex());
-    // Twice: once more after a dead one's was removed.
+    // A second attempt, after the first removed a dead process's announcement or created the folder.
     for _ in 0..2 {
         match odd(Oddity::Link).and_then(|()| symlink(Owner::this().to_string(), &path)) {
             Ok(()) => return Turn::Mine(Announcement(path)),
@@ -60,17 +61,18 @@ pub(crate) fn announce(folder: &Path, key: &Key) -> Turn {
     Turn::Unannounced
 }
 
-/// What can be said of whoever left an announcement; `None` if it has gone meanwhile.
+/// Whether the process that left an announcement is running; `None` if the announcement is gone.
 fn seen(path: &Path) -> Option<Seen> {
     match fs::read_link(path) {
         Ok(name) => Some(name.to_str().and_then(|name| name.parse::<Owner>().ok()).map_or(Seen::Dead, |o| o.seen())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        // No link of ours: a foreign file.
+        // Not a link, so not an announcement: a foreign file.
         Err(_) => Some(Seen::Dead),
     }
 }
 
-/// Removes announcements of processes that are gone, and those out of sight that are older than `most`.
+/// Removes the announcements of dead processes, and those of processes out of sight that are older than `most`. Returns
+/// how many were removed.
 pub(crate) fn sweep(folder: &Path, most: Duration) -> u64 {
     let mut removed = 0;
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {

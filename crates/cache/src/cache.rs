@@ -20,17 +20,19 @@ use std::time::{Duration, Instant, SystemTime};
 #[derive(Clone)]
 pub struct Options {
     pub dir: PathBuf,
-    /// Bytes of all entries together.
+    /// Maximum bytes of all entries together.
     pub limit: u64,
-    /// A use is recorded if the last one that was is older than this: a minute is fine enough for what goes first.
+    /// A hit updates an entry's time of last use only if the recorded time is at least this old. A minute is fine
+    /// enough to choose what to evict.
     pub touch_every: Duration,
-    /// How long to wait at most for another process that compiles the same.
+    /// Maximum time to wait for another process that compiles the same key.
     pub patience: Duration,
     /// Whether entries are synced to disk before they appear.
     pub durable: bool,
-    /// Whether the file system's locks are used. Where it has none that is found out, too.
+    /// Whether to use the file system's locks. If the file system turns out to have none, the cache works without them
+    /// anyway.
     pub locks: bool,
-    /// What time it is.
+    /// Returns the current time; tests replace it.
     pub clock: fn() -> SystemTime,
 }
 
@@ -56,16 +58,17 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What was asked for, wherever it came from.
+/// The bytes of a key, read or compiled.
 #[derive(Debug)]
 pub struct Found<R = Vec<u8>> {
     pub bytes: R,
     pub origin: Origin,
-    /// The entry stays on disk for as long as this lives.
+    /// Keeps the entry from being evicted as long as this value lives.
     pub in_use: InUse,
 }
 
-/// Where it came from decides what it lies in.
+/// The result of [`Cache::get_or_make`]: bytes read from disk lie in the caller's [`Destination`], compiled bytes in a
+/// `Vec`.
 #[derive(Debug)]
 pub enum Got<R> {
     Read(Found<R>),
@@ -74,20 +77,20 @@ pub enum Got<R> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It was there, and it would have taken this long to make.
+    /// The entry was on disk; compiling it took `saved`.
     Hit { saved: Duration },
-    /// It was made, and took this long; the bytes of its entry, if it was kept.
+    /// Compiling took `took`. `kept` is the size of the new entry's file in bytes, `None` if the result was not kept.
     Miss { took: Duration, kept: Option<u64> },
 }
 
-/// A cache on disk, or none: what is asked of none is compiled, and nothing is kept.
+/// A cache on disk, or none. Without one, every request compiles and nothing is kept.
 #[derive(Debug)]
 pub struct Cache {
     store: Result<Store, String>,
-    /// Tells this one's file of counts from others of the process.
+    /// Tells this cache's file of counts from those of other caches in the process.
     number: u64,
     state: Mutex<State>,
-    /// Whether writing has failed before: it is not tried again.
+    /// Whether a write has failed: no further write is tried.
     broken: AtomicBool,
 }
 
@@ -96,12 +99,12 @@ struct State {
     counts: ByModel,
     come: Vec<(String, String, Row)>,
     gone: Vec<Item>,
-    /// Whether there are counts that were not written.
+    /// Whether some counts have not been written yet.
     fresh: bool,
 }
 
 impl Cache {
-    /// Opens or makes a cache. If that cannot be done there is none, and a warning says why.
+    /// Opens a cache, and creates its folder if need be. On failure, prints a warning and works without a cache.
     pub fn open(options: Options) -> Self {
         let dir = options.dir.clone();
         let store = Store::open(options).map_err(|error| {
@@ -112,7 +115,7 @@ impl Cache {
         Self::with(store)
     }
 
-    /// No cache, without a warning. `why` is what upkeep says.
+    /// Returns a cache that is switched off. No warning is printed; upkeep fails with `why`.
     pub fn off(why: &str) -> Self {
         Self::with(Err(why.to_owned()))
     }
@@ -123,7 +126,7 @@ impl Cache {
         Self { store, number, state: Mutex::default(), broken: AtomicBool::new(false) }
     }
 
-    /// Where it is, if there is one.
+    /// The cache's folder, if there is a cache.
     pub fn path(&self) -> Option<&Path> {
         self.store.as_ref().ok().map(|store| store.place.as_path())
     }
@@ -132,14 +135,16 @@ impl Cache {
         self.store.as_ref().map_err(|why| Error::Off(why.clone()))
     }
 
-    /// What the key names: from disk, or else from `compile`, whose result is kept. Whatever goes wrong with the cache itself, this gives the result.
+    /// Returns the key's bytes: from disk, or else from `compile`, whose result is kept. A failure of the cache itself
+    /// is never a failure of this function.
     pub fn get_or_compile<E>(&self, key: &Key, compile: impl FnOnce() -> Result<Vec<u8>, E>) -> Result<Found, E> {
         Ok(match self.get_or_make(key, compile)? {
             Got::Read(found) | Got::Made(found) => found,
         })
     }
 
-    /// The same in another [`Destination`], which what was read is put into at once. What was made is not: it is `Made`.
+    /// Like [`Cache::get_or_compile`], but reads an entry directly into a [`Destination`]. Compiled bytes are not
+    /// copied there; they come back as [`Got::Made`].
     pub fn get_or_make<R: Destination, E>(
         &self,
         key: &Key,
@@ -167,7 +172,7 @@ impl Cache {
         Ok(Got::Made(Found { bytes, origin: Origin::Miss { took, kept }, in_use }))
     }
 
-    /// What the key names, if it is there.
+    /// Returns the key's bytes if they are on disk, and counts a hit or a miss.
     pub fn get(&self, key: &Key) -> Option<Found> {
         let store = self.store.as_ref().ok()?;
         let found = self.lookup(store, key);
@@ -177,7 +182,7 @@ impl Cache {
         found
     }
 
-    /// What the key names, if it is there; nothing is counted. For what a run can do without.
+    /// Returns the key's bytes if they are on disk, and counts nothing. For data that a run can do without.
     pub fn peek(&self, key: &Key) -> Option<Vec<u8>> {
         match self.store.as_ref().ok()?.get(key) {
             Lookup::Hit(hit) => Some(hit.bytes),
@@ -185,12 +190,12 @@ impl Cache {
         }
     }
 
-    /// Keeps what was made elsewhere. Says whether it was kept.
+    /// Keeps bytes that the caller made in time `took`. Returns whether they were kept.
     pub fn put(&self, key: &Key, bytes: &[u8], took: Duration) -> bool {
         self.store.as_ref().is_ok_and(|store| self.keep(store, key, bytes, took).0.is_some())
     }
 
-    /// Sets an entry aside that is whole and yet of no use: a driver refuses it, for instance.
+    /// Sets aside an entry that is whole but useless, for instance because a driver refuses it.
     pub fn discard(&self, key: &Key) {
         if let Ok(store) = &self.store
             && store.set_aside(&store.path(key), key.model(), None, Damage::Useless)
@@ -199,7 +204,7 @@ impl Cache {
         }
     }
 
-    /// A hit is counted; a miss is not yet.
+    /// Reads an entry. Counts a hit and a damaged entry; counting a miss is left to the caller.
     fn lookup<R: Destination>(&self, store: &Store, key: &Key) -> Option<Found<R>> {
         match store.get(key) {
             Lookup::Hit(store::Hit { about, bytes, in_use }) => {
@@ -218,7 +223,8 @@ impl Cache {
         }
     }
 
-    /// Waits while another compiles the same. `Err` is our turn to do it.
+    /// Waits while another process compiles the same key. Returns the entry if it appears, or `Err` when this process
+    /// should compile.
     fn wait_for_turn<R: Destination>(&self, store: &Store, key: &Key) -> Result<Found<R>, Turn> {
         if self.broken.load(Ordering::Relaxed) {
             return Err(Turn::Unannounced);
@@ -228,7 +234,7 @@ impl Cache {
         let mut pause = Duration::from_millis(1);
         loop {
             let turn = announce(&busy, key);
-            // The other may have been done between our look and our announcement.
+            // The other process may have finished between our lookup and our announcement.
             if path.exists()
                 && let Some(found) = self.lookup(store, key)
             {
@@ -245,7 +251,7 @@ impl Cache {
         }
     }
 
-    /// The bytes of the entry, if it was kept.
+    /// Writes an entry. Returns the bytes of its file, or `None` if it was not kept.
     fn keep(&self, store: &Store, key: &Key, bytes: &[u8], took: Duration) -> (Option<u64>, InUse) {
         if self.broken.load(Ordering::Relaxed) {
             return (None, InUse::default());
@@ -300,14 +306,15 @@ impl Cache {
         state.fresh = true;
     }
 
-    /// What this process has counted.
+    /// What this process has counted so far, over all models.
     pub fn counts(&self) -> Counts {
         let mut sum = Counts::default();
         self.state().counts.values().for_each(|counts| sum.add(counts));
         sum
     }
 
-    /// Writes counts and manifests, which otherwise happens when this is dropped: for a process that may not live to do so.
+    /// Writes counts and manifests now instead of when the cache is dropped: for a process that may be killed before
+    /// that.
     pub fn flush(&self) {
         let Ok(store) = &self.store else { return };
         let mut state = self.state();
@@ -317,7 +324,7 @@ impl Cache {
         let counted = counts.map_or(Ok(()), |counts| counts::write(store, self.number, &counts));
         let listed = if come.is_empty() && gone.is_empty() { Ok(()) } else { manifest::update(store, &come, &gone) };
         if let Err(error) = counted.and(listed) {
-            // That the cache cannot be written to is said where an entry is lost by it.
+            // Only `keep` warns that the cache cannot be written to, because there an entry is lost.
             tracing::debug!("statistics are not kept, the cache in {}: {error}", store.place.display());
         }
     }

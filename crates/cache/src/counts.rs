@@ -1,9 +1,10 @@
-//! Statistics, over all processes.
+//! Statistics over all processes.
 //!
-//! Each process counts for itself and writes its sums, all of them each time, to a file of its own in `stats/`: no two write to the same, and
-//! one that is killed loses what it counted since, not more. When it ends it adds them to `totals.json` and removes its file. Whoever asks for the
-//! statistics adds up what is there, and takes the files of processes that were killed into the totals. Those name the files they
-//! hold already, so that none counts twice if the process that adds is killed before it has removed it.
+//! Each process keeps its own counts and writes them, complete each time, to a file of its own in `stats/`. No two
+//! processes write to the same file, and a killed process loses only what it counted since its last write. A process
+//! that exits adds its counts to `totals.json` and removes its file. Whoever reads the statistics adds up all files,
+//! and moves the counts of killed processes into the totals. The totals name the files they already include, so that
+//! none counts twice if the process that adds it is killed before it removes the file.
 
 use crate::owner::{Owner, Seen};
 use crate::store::Store;
@@ -15,22 +16,22 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// What happened, in numbers.
+/// How often each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub hits: u64,
     pub misses: u64,
-    /// Entries that had to go for others.
+    /// Entries that were removed to make space.
     pub evictions: u64,
     /// Entries that were damaged, and set aside.
     pub repaired: u64,
-    /// What the hits would have taken to compile.
+    /// Milliseconds it took to compile the entries that were hit, once for each hit.
     pub saved_ms: u64,
 }
 
 impl Counts {
     pub fn add(&mut self, other: &Self) {
-        // What was read from a file may be any number.
+        // Saturating, because a file may contain any number.
         let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
         add(&mut self.hits, other.hits);
         add(&mut self.misses, other.misses);
@@ -39,41 +40,41 @@ impl Counts {
         add(&mut self.saved_ms, other.saved_ms);
     }
 
-    /// Of those who looked, how many found; `None` if nobody looked.
+    /// The share of lookups that were hits; `None` without lookups.
     pub fn hit_rate(&self) -> Option<f64> {
         let looks = self.hits.saturating_add(self.misses);
         (looks > 0).then(|| self.hits as f64 / looks as f64)
     }
 }
 
-/// By model.
+/// Counts by model.
 pub(crate) type ByModel = BTreeMap<String, Counts>;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Totals {
     models: ByModel,
-    /// Files of `stats/` that are in here and may still be there.
+    /// Files of `stats/` that these totals include and that may still exist.
     merged: BTreeSet<String>,
 }
 
 const TOTALS: &str = "totals.json";
-/// Files of processes out of sight are added up after this.
+/// Age from which the file of a process out of sight is added to the totals.
 const LEFT_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The file of this process's sums; `number` tells several caches of one process apart.
+/// The name of the file of this process's counts; `number` tells the caches of one process apart.
 fn file_name(number: u64) -> String {
     format!("{}.{number}.json", Owner::this())
 }
 
-/// Writes this process's sums.
+/// Writes this process's counts.
 pub(crate) fn write(store: &Store, number: u64, counts: &ByModel) -> io::Result<()> {
     let folder = store.own("stats");
     make_folder(&folder)?;
     store.replace(&folder.join(file_name(number)), counts)
 }
 
-/// Adds this process's sums to the totals: nothing will be counted any more. Where there are no locks its file stays, as two that add at
-/// once would lose what one of them added.
+/// Adds this process's final counts to the totals. Without locks, its file stays instead: of two processes that update
+/// the totals at once, one would lose its counts.
 pub(crate) fn settle(store: &Store, number: u64, counts: &ByModel) -> io::Result<()> {
     if !store.options.locks {
         return write(store, number, counts);
@@ -90,7 +91,7 @@ pub(crate) fn settle(store: &Store, number: u64, counts: &ByModel) -> io::Result
     }
     store.replace(&folder.join(TOTALS), &totals)?;
     if written {
-        // Its name stays among the merged until the next look; there will be no other file of that name.
+        // The name stays in `merged` until the totals are next read; no other file will ever have this name.
         fs::remove_file(file)?;
     }
     Ok(())
@@ -103,7 +104,7 @@ fn read_totals(folder: &Path) -> Totals {
     totals
 }
 
-/// The sums of all processes, this one's as it has written them.
+/// Returns the counts of all processes; this process's as it has written them.
 pub(crate) fn read(store: &Store) -> io::Result<ByModel> {
     let folder = store.own("stats");
     let _alone = store.lock()?;

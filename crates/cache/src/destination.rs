@@ -1,13 +1,13 @@
-//! Where a payload is put.
+//! Memory that the caller provides for a payload.
 //!
-//! A payload of megabytes that is copied to where it is used costs as much again as reading it: most of that is the system giving out pages. So whoever
-//! asks says what it shall lie in, and pieces of the entry are unpacked there.
+//! Copying a payload of megabytes to where it is used would cost as much again as reading it, mostly because the system
+//! has to hand out pages. So the caller chooses the memory, and the pieces of the entry are unpacked straight into it.
 
 use std::io;
 
 /// Memory for a payload.
 pub trait Destination: AsRef<[u8]> + AsMut<[u8]> + Sized {
-    /// With so many bytes, or more. What is in them does not matter.
+    /// Allocates at least `bytes` bytes. Their content does not matter.
     fn with_length(bytes: usize) -> io::Result<Self>;
 }
 

@@ -1,23 +1,24 @@
-//! One entry as a file.
+//! The file format of an entry.
 //!
 //! ```text
 //!   0   8  magic
-//!   8  32  BLAKE3 of all that follows up to the pieces
+//!   8  32  BLAKE3 of everything from the key up to the first piece
 //!  40  32  key
 //!  72   4  version of this format
-//!  76   4  how the payload is packed: 0 as it is, 1 LZ4
-//!  80   8  bytes of the payload as it is stored
-//!  88   8  bytes of the payload as it was given
+//!  76   4  how the payload is packed: 0 not at all, 1 LZ4
+//!  80   8  bytes of the payload as stored
+//!  88   8  bytes of the payload, unpacked
 //!  96   8  microseconds it took to make
 //! 104   8  seconds since 1970 when it was made
 //! 112   4  bytes of the label
-//! 116   4  pieces
+//! 116   4  number of pieces
 //! 120      label; for each piece 4 bytes of length and its BLAKE3; the pieces
 //! ```
 //!
-//! Integers are little-endian. The payload is cut into pieces of [`PIECE`] bytes that are packed, summed, read and unpacked each for itself: by several
-//! cores, through a buffer that stays in a core's cache, straight to where the payload is wanted. The file ends with the last piece: whatever is shorter, longer or differs
-//! in a bit is [`Damage`], and no byte of a piece is looked at before its sum was found right.
+//! Integers are little-endian. The payload is cut into pieces of [`PIECE`] bytes. Each piece is packed, summed, read
+//! and unpacked on its own, so that several cores can share the work, each through a buffer that stays in its cache,
+//! straight into the caller's memory. The file ends with the last piece. A file that is shorter, longer or differs in a
+//! bit is [`Damage`], and no byte of a piece is interpreted before its sum was found right.
 
 use crate::Destination;
 use crate::key::{KEY_BYTES, Key};
@@ -30,37 +31,37 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MAGIC: [u8; 8] = *b"GPURUN\x1a\n";
-/// Version of the format. Also part of how keys are made, see `key`.
+/// Version of the format. The context string for keys, `key::CONTEXT`, changes with it.
 const VERSION: u32 = 2;
 /// Bytes before the label.
 pub(crate) const HEADER: usize = 120;
-/// Where the sum is; it is of all that follows, up to the pieces.
+/// Where the sum is; it covers everything that follows it, up to the first piece.
 const SUM: std::ops::Range<usize> = 8..40;
-/// Bytes of the payload in a piece.
+/// Bytes of payload in a piece.
 const PIECE: usize = 256 << 10;
-/// Bytes that a piece has in the index: its length and its sum.
+/// Bytes of a piece's row in the index: its length and its sum.
 const ROW: usize = 4 + SUM_BYTES;
 const SUM_BYTES: usize = 32;
-/// Pieces for which another thread is worth starting.
+/// Pieces that make another thread worth starting.
 const PIECES_A_THREAD: usize = 4;
-/// Bytes that are read first: most headers and indices, and small entries whole.
+/// Bytes to read first: enough for most headers and indices, and for the whole of a small entry.
 const FIRST: usize = 8 << 10;
 
 const PLAIN: u32 = 0;
 const LZ4: u32 = 1;
 
-/// What an entry says of itself.
+/// An entry's header, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) key: [u8; KEY_BYTES],
     pub(crate) label: String,
-    /// Bytes as stored, and as given.
+    /// Bytes of the payload as stored, and unpacked (`given`).
     pub(crate) stored: u64,
     pub(crate) given: u64,
     pub(crate) took: Duration,
     pub(crate) made: SystemTime,
     packing: u32,
-    /// Where the index begins, and the first piece.
+    /// Offsets of the index and of the first piece.
     index: u64,
     head: u64,
 }
@@ -88,7 +89,7 @@ pub enum Damage {
     Distrusted(Distrust),
 }
 
-/// What is no entry, or cannot be read.
+/// Why an entry could not be decoded: the file is damaged, or reading it failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Damage(Damage),
@@ -107,9 +108,9 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Where an entry is read from, by several threads.
+/// A file that several threads read an entry from.
 pub(crate) trait Source: Sync {
-    /// Fills the room. The end of the source is an error: it was longer a moment ago.
+    /// Fills `room` with the bytes at offset `at`. Too few bytes are an error: the source was longer a moment ago.
     fn read_at(&self, at: u64, room: &mut [u8]) -> io::Result<()>;
 }
 
@@ -119,7 +120,8 @@ impl Source for File {
     }
 }
 
-/// An entry's file. Packed where that makes it smaller by an eighth: below that, unpacking costs more than reading saves.
+/// Returns the bytes of an entry's file. The payload is packed if that saves at least an eighth; below that, unpacking
+/// costs more than reading saves.
 pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime) -> Vec<u8> {
     let packed: Vec<Vec<u8>> = payload.chunks(PIECE).map(lz4_flex::block::compress).collect();
     let (packing, pieces): (u32, Vec<&[u8]>) = match packed.iter().map(Vec::len).sum::<usize>() < payload.len() / 8 * 7
@@ -152,7 +154,7 @@ pub(crate) fn encode(key: &Key, payload: &[u8], took: Duration, made: SystemTime
     file
 }
 
-/// The payload of an entry's file, and what it says of itself, if it is whole and the one of this key.
+/// Returns header and payload of an entry's file, if the file is whole and belongs to `key`.
 pub(crate) fn decode<R: Destination>(
     source: &impl Source,
     length: u64,
@@ -179,20 +181,20 @@ pub(crate) fn decode<R: Destination>(
     Ok((entry.about, room))
 }
 
-/// What a whole file says of itself, all its sums found right.
+/// Checks all sums of an entry's file and returns its header.
 pub(crate) fn check(source: &impl Source, length: u64) -> Result<About, Failure> {
     let entry = Entry::open(source, length)?;
     entry.each(|_, _| Ok(()))?;
     Ok(entry.about)
 }
 
-/// An entry whose beginning was read and found right.
+/// An entry whose header and index were read and checked.
 struct Entry<'a, S> {
     source: &'a S,
     about: About,
-    /// The beginning, and of a small entry all.
+    /// The first bytes of the file: at least header and index, and the whole of a small entry.
     first: Vec<u8>,
-    /// Of each piece, where it begins, its length and its sum.
+    /// Offset, length and sum of each piece.
     pieces: Vec<(u64, usize, [u8; SUM_BYTES])>,
 }
 
@@ -226,7 +228,7 @@ impl<'a, S: Source> Entry<'a, S> {
         Ok(Self { source, about, first, pieces })
     }
 
-    /// Does something with every piece whose sum is right, on several threads. The first that fails counts.
+    /// Calls `work` with every piece whose sum is right, on several threads. Returns the first failure.
     fn each(&self, work: impl Fn(usize, &[u8]) -> Result<(), Damage> + Sync) -> Result<(), Failure> {
         let failure = Mutex::new(None);
         share(self.pieces.len(), self.pieces.len() / PIECES_A_THREAD, |index| {
@@ -259,7 +261,8 @@ impl<'a, S: Source> Entry<'a, S> {
     }
 }
 
-/// What the beginning of a file says; `length` is the whole file's. Nothing is believed but that it is consistent.
+/// Decodes the header from the first bytes of a file that is `length` bytes long. Checks only that the header is
+/// consistent, not its sum.
 pub(crate) fn read_header(start: &[u8], length: u64) -> Result<About, Damage> {
     let short = Damage::Length { found: length, expected: HEADER as u64 };
     let header: &[u8; HEADER] = start
@@ -285,7 +288,7 @@ pub(crate) fn read_header(start: &[u8], length: u64) -> Result<About, Damage> {
     }
     let mut key = [0; KEY_BYTES];
     key.copy_from_slice(&header[40..40 + KEY_BYTES]);
-    // A header read without the rest may lack its label.
+    // `start` may be too short to contain the label.
     let label = start.get(HEADER..HEADER + label as usize).unwrap_or_default();
     let made = UNIX_EPOCH.checked_add(Duration::from_secs(u64_at(104))).unwrap_or(UNIX_EPOCH);
     let (took, label) = (Duration::from_micros(u64_at(96)), String::from_utf8_lossy(label).into_owned());

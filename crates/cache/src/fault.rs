@@ -1,13 +1,14 @@
-//! Faults on purpose, so that what must survive them can be tested.
+//! Faults on purpose, for tests of what must survive them.
 //!
-//! Each step of a write is a [`point`]. With `GPU_RUN_TEST_CACHE` in the environment the process is killed there, or the step fails as on a full disk:
-//! `kill:7` kills it at the seventh point it comes to, `fail:1` has it find no space left from the first one on.
+//! Each step of a write is a [`point`]. The environment variable `GPU_RUN_TEST_CACHE` chooses a fault: `kill:7` kills
+//! the process at the seventh point it reaches; with `fail:1`, every point from the first on fails as on a full disk.
 //!
-//! Network file systems are [`odd`] in ways of their own: `odd:lock` has no locks, `odd:link` no symbolic links, `odd:time` sets no times, `odd:sync` does
-//! not sync folders, `odd:stale` forgets every third file that is about to be read, and with `odd:rename` every other rename is done and said to have
-//! failed, as when an answer is lost and the question sent again.
+//! Network file systems are [`odd`] in ways of their own. `odd:lock` has no locks, `odd:link` no symbolic links,
+//! `odd:time` sets no times, `odd:sync` does not sync folders, and `odd:stale` fails every third read of an entry with
+//! a stale handle. With `odd:rename`, every other rename is done but reported as failed, as when the server's reply is
+//! lost and the request sent again.
 //!
-//! This is the only place that knows the variable. It is read once.
+//! Only this file knows the variable, and reads it once.
 
 use rustix::io::Errno;
 use std::io;
@@ -24,7 +25,7 @@ enum Plan {
     Odd(Oddity),
 }
 
-/// What a network file system can lack, or do.
+/// What a network file system can lack or do wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Oddity {
     Lock,
@@ -46,7 +47,7 @@ fn plan() -> Plan {
     })
 }
 
-/// Something is asked of the file system that one over a network may not do.
+/// Called at an operation that a network file system may fail at; fails if the variable asks for that oddity.
 pub(crate) fn odd(what: Oddity) -> io::Result<()> {
     static TIMES: AtomicU64 = AtomicU64::new(0);
     if plan() != Plan::Odd(what) {
@@ -64,7 +65,7 @@ pub(crate) fn odd(what: Oddity) -> io::Result<()> {
     Err(number.into())
 }
 
-/// A step of a write is about to be done.
+/// Called before a step of a write; fails or kills the process if the variable asks for it.
 pub(crate) fn point(step: &'static str) -> io::Result<()> {
     static POINTS: AtomicU64 = AtomicU64::new(0);
     let plan = plan();
@@ -82,7 +83,7 @@ pub(crate) fn point(step: &'static str) -> io::Result<()> {
     }
 }
 
-/// Nothing is done after this: no destructor, no handler.
+/// Kills the process at once: no destructor and no signal handler runs.
 fn kill() -> io::Result<()> {
     use rustix::process::{Signal, getpid, kill_process};
     kill_process(getpid(), Signal::KILL)?;

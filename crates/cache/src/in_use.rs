@@ -1,9 +1,10 @@
-//! Entries that are being used: none of them is evicted, by whatever process.
+//! Entries in use: no process evicts them.
 //!
-//! Where the file system has locks, a user holds a shared lock on the entry's own file, and whoever evicts asks for an exclusive
-//! one first, without waiting. The kernel gives locks back when their process dies, so nothing need be cleaned up and nothing is written.
-//! Where there are no locks, a user leaves a *lease*: an empty file in `leases/` whose name is the entry and the process. One of a process
-//! that is gone does not count, and one that nobody here can see counts for a day.
+//! Where the file system has locks, a user of an entry holds a shared lock on the entry's own file, and a process that
+//! evicts first tries to take an exclusive one, without waiting. The kernel releases the locks of a process that dies,
+//! so nothing is written and nothing has to be cleaned up. Where there are no locks, a user leaves a *lease*: an empty
+//! file in `leases/` whose name contains the entry and the process. A lease of a dead process does not count, and a
+//! lease of a process out of sight counts for a day.
 
 use crate::fault::{Oddity, odd};
 use crate::owner::{Owner, Seen};
@@ -16,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For how long a lease counts whose process is out of sight.
+/// How long a lease of a process out of sight counts.
 const MAX_LEASE: Duration = Duration::from_secs(24 * 3600);
 
-/// While one of these lives, its entry stays. Costs nothing to clone.
+/// Keeps an entry from being evicted while it lives. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct InUse(Option<Arc<Hold>>);
 
@@ -28,7 +29,8 @@ enum Hold {
     Lock {
         _file: File,
     },
-    /// The file, and the cache's folder, by way of which it is there: it may be closed by then.
+    /// The lease's file, and the cache's folder, through which the path leads: the cache may be closed before the lease
+    /// is removed.
     Lease(PathBuf, #[expect(dead_code, reason = "held open")] Arc<OwnedFd>),
 }
 
@@ -41,7 +43,8 @@ impl Drop for Hold {
 }
 
 impl InUse {
-    /// Of an entry whose file is open. Where an eviction is just under way, it is not stopped: the file that is open stays readable.
+    /// Locks an entry whose file is open. If an eviction of the entry is under way, it continues, and the result holds
+    /// nothing: the open file stays readable.
     pub(crate) fn lock(file: File) -> Result<Self, io::Error> {
         odd(Oddity::Lock)?;
         match file.try_lock_shared() {
@@ -51,12 +54,13 @@ impl InUse {
         }
     }
 
-    /// Whether an entry is kept by this.
+    /// Whether this keeps an entry from being evicted.
     pub fn is_held(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The same where there are no locks. One that cannot be left protects nothing: the entry may have to be compiled again.
+    /// Leaves a lease, for file systems without locks. If that fails, nothing protects the entry, and it may have to be
+    /// compiled again.
     pub(crate) fn lease(cache: &Arc<OwnedFd>, folder: &Path, hex: &str, number: u64) -> Self {
         let path = folder.join(format!("{}.{number}.{hex}", Owner::this()));
         let left = make_folder(folder).and_then(|()| File::create(&path));
@@ -64,7 +68,7 @@ impl InUse {
     }
 }
 
-/// The entries that leases protect; those of the dead are removed on the way.
+/// Returns the keys that leases protect, and removes leases that no longer count.
 pub(crate) fn leased(folder: &Path) -> HashSet<String> {
     let mut leased = HashSet::new();
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -84,11 +88,12 @@ pub(crate) fn leased(folder: &Path) -> HashSet<String> {
     leased
 }
 
-/// The file of an entry, if nobody uses it: the exclusive lock on it is held for as long as it is open.
+/// Opens the file of an entry that nobody uses; `None` if it is in use. The exclusive lock is held as long as the file
+/// is open.
 pub(crate) fn claim(path: &Path, locks: bool) -> io::Result<Option<File>> {
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
-        // Removing needs the folder's permission only.
+        // Read-only is enough: removing the file takes only the folder's permission.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(path)?,
         Err(error) => return Err(error),
     };

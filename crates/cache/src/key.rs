@@ -1,14 +1,14 @@
-//! What an entry is called: a hash of everything it was made from.
+//! The name of an entry: a hash of everything the entry was made from.
 
 use serde::Serialize;
 use std::fmt;
 
-/// Bytes of a key's hash.
+/// Bytes in a key's hash.
 pub const KEY_BYTES: usize = 32;
 
-/// Names one entry: the GPU model it is for, and the hash of its recipe.
+/// Names one entry: the device model it is for, and the hash of its recipe.
 ///
-/// Two keys are the same if these are. The label is for people and tells programs nothing.
+/// Two keys are equal if model and hash are equal. The label is for people only.
 #[derive(Clone)]
 pub struct Key {
     model: String,
@@ -17,28 +17,28 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of what `recipe` makes for this model. The recipe is one struct that holds *everything* that has an influence on the
-    /// result, the input's own hash included ([`Key::content`]): it is hashed by names and values, so that no two recipes can
-    /// be taken for each other.
+    /// Makes the key of what `recipe` produces for `model`. The recipe is one struct that holds *everything* that
+    /// influences the result, including the input's own hash ([`Key::content`]). Its names and values are hashed
+    /// together, so that no two recipes share a key.
     pub fn new(model: &str, recipe: &impl Serialize) -> Result<Self, crate::Error> {
         let text = serde_json::to_vec(&(model, recipe)).map_err(crate::Error::Recipe)?;
         let hash = *blake3::Hasher::new_derive_key(CONTEXT).update(&text).finalize().as_bytes();
         Ok(Self { model: folder_name(model), hash, label: String::new() })
     }
 
-    /// The same key, with a name that `gpu-run cache list` shows.
+    /// Adds a label, which `gpu-run cache list` shows.
     pub fn labelled(mut self, label: &str) -> Self {
         let end = label.char_indices().nth(MAX_LABEL).map_or(label.len(), |(at, _)| at);
         self.label = label[..end].to_owned();
         self
     }
 
-    /// The hash of an input, for a recipe.
+    /// Returns the hash of an input, to be put into a recipe.
     pub fn content(bytes: &[u8]) -> String {
         hex(&crate::pieces::sum(bytes))
     }
 
-    /// The folder of its entry.
+    /// The name of the model's folder, which holds the entry.
     pub fn model(&self) -> &str {
         &self.model
     }
@@ -47,7 +47,7 @@ impl Key {
         &self.label
     }
 
-    /// In hexadecimal digits, as its file is called.
+    /// The hash in hexadecimal digits: the name of the entry's file without its extension.
     pub fn hex(&self) -> String {
         hex(&self.hash)
     }
@@ -57,7 +57,8 @@ impl Key {
     }
 }
 
-/// What BLAKE3 derives keys under: changes with the format of an entry, so that formats never meet.
+/// The context string for BLAKE3's key derivation. It changes with the format of an entry, so that entries of two
+/// formats never share a key.
 const CONTEXT: &str = "gpu-run program cache, entry format 2";
 /// Characters of a label that are kept.
 const MAX_LABEL: usize = 200;
@@ -66,7 +67,8 @@ pub(crate) fn hex(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A model's name as a folder's: `NVIDIA H200` is `NVIDIA-H200`. No name leads out of the cache, and none is one of its own folders.
+/// Turns a model's name into a folder's name: `NVIDIA H200` becomes `NVIDIA-H200`. No result leads out of the cache or
+/// is one of the cache's own folders.
 fn folder_name(model: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = model.chars().take(64).map(plain).collect();

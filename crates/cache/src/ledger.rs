@@ -1,11 +1,13 @@
-//! The cache's one lock, and how many bytes it guards.
+//! The cache's one lock, and its account: the bytes of all entries.
 //!
-//! `<cache>/lock` is locked by whoever changes which entries there are: for a rename, an eviction, a merge of statistics; never while
-//! anything is compiled, and never by a hit. It also holds the account: the bytes of all entries, so that a write need not look at each.
-//! The account is raised before an entry appears and lowered after one has gone. A process that is killed between leaves it too
-//! high, which makes the next eviction count again; what a power failure did to it, the daily recount finds.
+//! A process locks `<cache>/lock` before it adds or removes entries, updates manifests or merges statistics; never
+//! while it compiles, and never for a hit. The file also holds the account, so that a write need not look at every
+//! entry. A process raises the account before an entry appears and lowers it after an entry is gone. A process killed
+//! in between leaves the account too high, which makes the next eviction count the entries again. Errors that a power
+//! failure left in the account are found by the daily recount.
 //!
-//! Where the file system has no locks, everybody counts at each write, and the bound holds but for what others write at the same moment.
+//! On a file system without locks, every write counts the entries, and the limit is exceeded at most by what other
+//! processes write at the same moment.
 
 use crate::fault::{Oddity, odd};
 use crate::trust::FILE;
@@ -15,14 +17,14 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long to wait for the lock, at most: it is held for milliseconds, unless its holder was stopped.
+/// Maximum wait for the lock. It is held for milliseconds, unless its holder was stopped.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
-/// An account older than this is counted again.
+/// The entries are counted again when the account is older than this.
 const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
-/// Bytes of an account: always as many, so that one is never half written over another.
+/// Bytes of an account. The length is fixed, so that a new account always overwrites the whole of the old one.
 const ACCOUNT_BYTES: usize = 60;
 
-/// The lock, held; or none, where there are none.
+/// The held lock, or no lock where the file system has none.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     file: Option<File>,
@@ -30,13 +32,13 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Waits for the lock. `locks` is whether there are any.
+    /// Waits for the lock. If `locks` is false, takes none.
     pub(crate) fn lock(path: &Path, locks: bool, now: SystemTime) -> io::Result<Self> {
         if !locks {
             return Ok(Self { file: None, now });
         }
         let mut file = OpenOptions::new();
-        // Ours alone: who can open it can lock it.
+        // Created for its owner alone: whoever can open the file can lock it.
         let file = file.read(true).write(true).create(true).truncate(false).mode(FILE);
         let file = file.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(path)?;
         let began = Instant::now();
@@ -60,7 +62,7 @@ impl Ledger {
         }
     }
 
-    /// The bytes of all entries, if that was written down and is to be believed.
+    /// Returns the bytes of all entries, if the account is intact and younger than [`GOOD_FOR`].
     pub(crate) fn bytes(&self) -> Option<u64> {
         let mut text = [0; ACCOUNT_BYTES];
         self.file.as_ref()?.read_exact_at(&mut text, 0).ok()?;
@@ -69,7 +71,7 @@ impl Ledger {
         (age < GOOD_FOR).then_some(bytes)
     }
 
-    /// Writes the bytes down; `counted` if they have just been, entry by entry.
+    /// Writes the account. `counted` says whether the entries have just been counted one by one.
     pub(crate) fn set_bytes(&self, bytes: u64, counted: bool) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let mut text = [0; ACCOUNT_BYTES];

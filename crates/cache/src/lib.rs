@@ -1,49 +1,59 @@
-//! Compile once, reuse for ever: a cache of compiled programs that any number of processes share.
+//! A cache of compiled programs that any number of processes share.
 //!
 //! ```text
 //! let found = cache.get_or_compile(&key, || device.compile(&ptx))?;
 //! ```
 //!
-//! [`Cache`] is the disk layer: bytes by [`Key`]. [`Resident`] is the memory layer: loaded modules by key, for as long as there is room. Neither knows
-//! what it keeps.
+//! [`Cache`] is the disk layer: bytes by [`Key`]. [`Resident`] is the memory layer: loaded modules by key, up to a
+//! limit of bytes. Neither layer interprets the values it keeps.
 //!
 //! # On disk
 //!
 //! ```text
-//! <cache>/                        $XDG_CACHE_HOME/gpu-run, or what the user says
-//!   NVIDIA-H200/                  one folder for each model
-//!     ab/ab…64 digits….entry      one file for each entry, named by its key      entry, store
-//!     manifest.json               what is in there, for people                    manifest
-//!   lock                          who changes which entries there are, and the account of bytes   ledger
+//! <cache>/                        $XDG_CACHE_HOME/gpu-run, or the folder the user chose
+//!   NVIDIA-H200/                  one folder for each device model
+//!     ab/ab…64 digits….entry      one file for each entry, named by its key        entry, store
+//!     manifest.json               a list of the entries, for people                manifest
+//!   lock                          locked to add or remove entries; holds the       ledger
+//!                                 account: the bytes of all entries
 //!   tmp/                          files that are being written
-//!   busy/                         who compiles what                               announce
-//!   leases/                       what is in use, where there are no locks        in_use
-//!   stats/                        counts, a file for each process                 counts
-//!   damaged/                      entries that were set aside, the last few
+//!   busy/                         which process compiles which key                 announce
+//!   leases/                       entries in use, on file systems without locks    in_use
+//!   stats/                        counts, a file for each process                  counts
+//!   damaged/                      the entries set aside last
 //! ```
 //!
-//! **A hit** opens the one file that the key names, takes a shared lock on it, reads it piece by piece, checks its key and each piece's BLAKE3 sum, and sets its time
-//! of modification: that is when it was used last. Nothing else is read, so it costs the same among ten entries and a hundred thousand.
+//! **A hit** opens the one file that the key names, takes a shared lock on it, reads it piece by piece, and checks the
+//! key and each piece's BLAKE3 sum. The file's modification time records when the entry was last used; a hit updates it
+//! once the recorded time is a minute old. A hit reads nothing else, so it costs the same among ten entries and a
+//! hundred thousand.
 //!
-//! **A write** goes to a file in `tmp/`, which is synced; then, under the lock, room is made, the account is raised, and the file is renamed to its place; then
-//! its folder is synced. A process killed at any step leaves either nothing or a whole entry, and at worst a file in `tmp/` with its name
-//! on it and an account that is too high; both are put right by the next write that needs room, and by `prune`.
+//! **A write** creates a file in `tmp/` and syncs it. Then, under the lock, it evicts entries if space is short, raises
+//! the account, and renames the file to its place. Last, it syncs the folder. A process killed at any step leaves
+//! either no entry or a whole one, and at worst a file in `tmp/` that carries its name and an account that is too high.
+//! The next write that needs space, or `prune`, corrects both.
 //!
-//! **Evicting** takes the entries used longest ago, under the lock, and each only if nobody holds a lock on it or a lease of it. A reader that has
-//! opened an entry just before it is removed reads it to its end: a name goes, not the bytes.
+//! **Eviction** removes the least recently used entries, under the lock, and skips any entry that somebody has locked
+//! or leased. A reader that opened an entry just before its removal can still read all of it: removal takes the name
+//! away, not the bytes.
 //!
-//! **Damage is a miss.** Any file that is not exactly what was written is moved to `damaged/`, counted, and made again. Whether the file in that place is
-//! still the one that was seen is checked under the lock, so that no good entry goes with it.
+//! **Damage is a miss.** A file that is not exactly what was written is moved to `damaged/`, counted, and made again.
+//! Under the lock, the mover checks that the path still leads to the file it read, so that it never takes away a good
+//! entry that came in the meantime.
 //!
-//! **Compiling** happens without any lock. Who does it leaves an announcement, and who misses the same key meanwhile waits as long as it sees that process work.
-//! Where processes cannot see each other, both compile, the last rename wins, and both were right: a key names one result.
+//! **Compiling** holds no lock. A process that compiles leaves an announcement; another process that misses the same
+//! key waits as long as it sees the first one work, up to a time limit. Processes that cannot see each other both
+//! compile. The last rename wins, and either result is right: a key names one result.
 //!
-//! **Where nothing can be written**, because the disk is full, the folder read-only, or there is none, one warning is given, and everything goes on
-//! without a cache.
+//! **Where nothing can be written**, because the disk is full or the folder is read-only, gpu-run prints one warning and
+//! writes no more entries; hits still work. If the folder cannot be opened, gpu-run prints one warning and works without
+//! a cache.
 //!
-//! An entry is native code that its reader will run: whoever may write to the folder could run code as its readers. So all of it is made for its owner alone, and a folder or an
-//! entry that belongs to somebody else, or that others may write to, is refused ([`trust`]): the folder means no cache, the entry is set aside. The cache's folder is held open and all
-//! that is done in it begins there, so that nobody can put another in its place meanwhile.
+//! An entry is native code that its reader will run: whoever may write to the folder could run code as its readers. So
+//! files and folders are created for their owner alone, and a folder or an entry that belongs to somebody else, or that
+//! others may write to, is refused ([`trust`]): such a folder means no cache, such an entry is set aside. The process
+//! holds the cache's folder open and reaches everything in it from there, so that nobody can put another folder in its
+//! place.
 
 mod announce;
 mod cache;
@@ -63,7 +73,7 @@ mod store;
 pub mod trust;
 mod upkeep;
 
-/// What `resident` is built on: its model check puts others in their place.
+/// The types that `resident` is built on. Its model check (`tests/model.rs`) replaces them with loom's.
 mod sync {
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 }
@@ -80,7 +90,7 @@ pub use upkeep::{Check, Listed, ModelStats, Pruned, Stats};
 use std::io;
 use std::path::PathBuf;
 
-/// What upkeep can fail with. Getting and keeping never fail: without a cache, one compiles.
+/// Why upkeep failed. Lookups and writes never fail: without a cache, every program is compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the cache in {}: {source}", path.display())]

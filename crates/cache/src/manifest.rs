@@ -1,7 +1,7 @@
-//! What is in a model's folder, for people and for other tools.
+//! A list of the entries in a model's folder, for people and other tools.
 //!
-//! `manifest.json` follows from the entries and nothing depends on it: no hit reads it, and one that is missing, damaged or behind is
-//! written anew from the entries' headers.
+//! `manifest.json` is derived from the entries, and nothing depends on it: no hit reads it, and a missing or damaged
+//! one is rebuilt from the entries' headers.
 
 use crate::scan::{Item, list};
 use crate::store::Store;
@@ -13,11 +13,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) const NAME: &str = "manifest.json";
 
-/// One entry's row.
+/// One entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) label: String,
-    /// Of its file.
+    /// Bytes of the entry's file.
     pub(crate) bytes: u64,
     pub(crate) unpacked_bytes: u64,
     pub(crate) compile_ms: u64,
@@ -29,11 +29,11 @@ pub(crate) struct Row {
 struct Manifest {
     format: u32,
     model: String,
-    /// By key.
+    /// Entries by key.
     entries: BTreeMap<String, Row>,
 }
 
-/// Writes what has come and gone into the manifests, one for each model.
+/// Adds and removes rows in the manifests, one for each model.
 pub(crate) fn update(store: &Store, come: &[(String, String, Row)], gone: &[Item]) -> io::Result<()> {
     let mut models: Vec<&str> =
         come.iter().map(|c| c.0.as_str()).chain(gone.iter().map(|g| g.model.as_str())).collect();
@@ -58,7 +58,7 @@ pub(crate) fn update(store: &Store, come: &[(String, String, Row)], gone: &[Item
     Ok(())
 }
 
-/// Writes all manifests anew, from the entries.
+/// Rebuilds all manifests from the entries.
 pub(crate) fn rebuild(store: &Store) -> io::Result<()> {
     let listing = list(store)?;
     let mut models: Vec<_> = listing.entries.iter().map(|item| item.model.clone()).collect();

@@ -1,8 +1,9 @@
-//! Which process something belongs to, and whether it still runs.
+//! Which process something belongs to, and whether that process still runs.
 //!
-//! Temporary files, announcements, leases and statistics carry their process's name in theirs. Whoever finds one can tell a
-//! process that is gone from one that works, as long as it can see it: on the same boot of the same machine, in the same
-//! namespace of processes. A number alone would not do, it is used again; with its start time it is unique.
+//! The names of temporary files, announcements, leases and statistics contain the name of their process. Another
+//! process that finds such a file can tell whether its owner still runs, as long as both run on the same boot of the
+//! same machine and in the same process namespace. A process number alone is not enough, because numbers are reused;
+//! together with the start time it is unique.
 
 use std::fmt;
 use std::fs;
@@ -12,21 +13,21 @@ use std::sync::OnceLock;
 /// One process, on any machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Owner {
-    /// The machine and its boot.
+    /// The machine's boot id, or 0 if unknown.
     boot: String,
-    /// The namespace its number is of.
+    /// The process namespace that `process` is a number in.
     namespace: u64,
     process: u32,
-    /// Clock ticks after boot.
+    /// Clock ticks after boot when the process started.
     started: u64,
 }
 
-/// What can be said of a process.
+/// Whether a process runs, if that can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Alive,
     Dead,
-    /// On another machine, in another container, or before the last boot.
+    /// On another machine, in another container, or before the last boot; or there is no `/proc`.
     OutOfSight,
 }
 
@@ -57,16 +58,17 @@ impl Owner {
         }
     }
 
-    /// The owner in a file's name, which it begins: `OWNER.rest`.
+    /// Parses the owner at the beginning of a file's name, `OWNER.rest`.
     pub(crate) fn of_file(name: &str) -> Option<Self> {
         name.split('.').next()?.parse().ok()
     }
 }
 
-/// When a process started, if it is there and not a zombie.
+/// Returns when a process started, if it exists and is not a zombie.
 fn started(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in parentheses, may hold anything: what follows the last one is fields 3 and on; the start time is field 22.
+    // The process's name, in parentheses, may contain anything. Field 3 follows the last parenthesis; field 22 is the
+    // start time.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     match fields.next()? {
         "Z" | "X" => None,

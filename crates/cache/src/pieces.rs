@@ -1,6 +1,7 @@
-//! Sums of large inputs on several cores, and the threads for that.
+//! BLAKE3 sums of large inputs on several cores, and the threads for them.
 //!
-//! BLAKE3 is a tree, so that pieces are summed each for itself and the result is the sum of the whole. What is small is done at once, without threads.
+//! BLAKE3 is a tree: subtrees can be summed independently and joined to the sum of the whole. Small inputs are summed
+//! on the calling thread.
 
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, left_subtree_len, merge_subtrees_non_root, merge_subtrees_root};
 use parking_lot::Mutex;
@@ -8,12 +9,12 @@ use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of a piece: for fewer than two of them, starting a thread costs more than it saves.
+/// Bytes of a piece. For fewer than two pieces, starting a thread costs more than it saves.
 const PIECE: usize = 1 << 20;
-/// Threads at most.
+/// Maximum number of threads.
 const THREADS: usize = 8;
 
-/// The BLAKE3 sum.
+/// Returns the BLAKE3 sum of `bytes`.
 pub(crate) fn sum(bytes: &[u8]) -> [u8; 32] {
     if bytes.len() <= PIECE {
         return *blake3::hash(bytes).as_bytes();
@@ -32,7 +33,7 @@ pub(crate) fn sum(bytes: &[u8]) -> [u8; 32] {
     *merge_subtrees_root(&left, &right, Mode::Hash).as_bytes()
 }
 
-/// The parts of a tree that are small enough, from left to right, with where they begin.
+/// Splits a subtree into subtrees of at most [`PIECE`] bytes. Returns them from left to right, each with its offset.
 fn subtrees(bytes: &[u8], at: usize) -> Vec<(usize, &[u8])> {
     if bytes.len() <= PIECE {
         return vec![(at, bytes)];
@@ -43,7 +44,7 @@ fn subtrees(bytes: &[u8], at: usize) -> Vec<(usize, &[u8])> {
     parts
 }
 
-/// The value of a tree whose parts have these values, taken from left to right.
+/// Returns the chaining value of a subtree, given the values of its pieces from left to right.
 fn join(bytes: &[u8], values: &mut impl Iterator<Item = ChainingValue>) -> ChainingValue {
     if bytes.len() <= PIECE {
         return values.next().unwrap_or_default();
@@ -53,7 +54,7 @@ fn join(bytes: &[u8], values: &mut impl Iterator<Item = ChainingValue>) -> Chain
     merge_subtrees_non_root(&left, &join(right, values), Mode::Hash)
 }
 
-/// Does work for each number below `count`, on so many threads at most.
+/// Calls `work` for each number below `count`, on at most `most` threads.
 pub(crate) fn share(count: usize, most: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let some = || {
@@ -61,13 +62,13 @@ pub(crate) fn share(count: usize, most: usize, work: impl Fn(usize) + Sync) {
             work(index);
         }
     };
-    // Asking the system is slow for what it is: once will do.
+    // Asking the system for the number of cores is slow, so it is asked once.
     static CORES: OnceLock<usize> = OnceLock::new();
     let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get));
     let threads = cores.min(THREADS).min(most).min(count);
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // One that cannot be started is done without.
+            // If a thread cannot be started, the others do its work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, some);
         }
         some();

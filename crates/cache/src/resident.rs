@@ -1,21 +1,22 @@
-//! The memory layer: what is loaded stays, as long as it is used or there is room.
+//! The memory layer: a loaded value stays as long as somebody holds it or the limit allows.
 //!
-//! A value is made once, however many ask for it at once, and shared from then on: whoever has it holds a reference, and taking one is a look in a table.
-//! When all together are more than the limit, those used longest ago go, of those that nobody holds. One that is held is never let go, so that
-//! what it stands for, a module on a device, is never loaded twice while it is used.
+//! A value is made once, however many threads ask for it at once, and shared from then on. Its users hold references,
+//! and getting one is a lookup in a table. When all values together exceed the limit, the least recently used ones that
+//! nobody holds are dropped. A value that is held is never dropped, so that a module on a device is never loaded twice
+//! while it is in use.
 //!
-//! The rule that makes this right: references to a value that is in the table are given out only under the table's lock. One that is seen
-//! to have no other reference there has none, and gets none before it is gone.
+//! This is right because references to a value in the table are handed out only under the table's lock: a value that
+//! has no other reference while the lock is held gets none before it is removed.
 
 use super::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 
-/// Values by key, shared, within a limit of bytes.
+/// Shared values by key, with a limit on their bytes.
 pub struct Resident<K, V> {
     table: Mutex<Table<K, V>>,
-    /// A value was made, or could not be.
+    /// Signalled when a value was made or could not be made.
     made: Condvar,
     limit: u64,
 }
@@ -23,12 +24,12 @@ pub struct Resident<K, V> {
 struct Table<K, V> {
     places: HashMap<K, Place<V>>,
     bytes: u64,
-    /// Counts uses: the greatest is the last.
+    /// Counts uses; the most recently used value has the greatest number.
     clock: u64,
 }
 
 enum Place<V> {
-    /// Somebody makes it.
+    /// Some thread is making the value.
     Awaited,
     There {
         value: Arc<V>,
@@ -38,13 +39,13 @@ enum Place<V> {
 }
 
 impl<K: Clone + Eq + Hash, V> Resident<K, V> {
-    /// `limit` is for what nobody holds and what is held together; what is held can be more.
+    /// `limit` bounds the bytes of all values, held or not. Values that are held stay even if they exceed it.
     pub fn new(limit: u64) -> Self {
         Self { table: Mutex::new(Table { places: HashMap::new(), bytes: 0, clock: 0 }), made: Condvar::new(), limit }
     }
 
-    /// The value, from the table or from `make`, which also says how many bytes it has. Others that ask for the same wait meanwhile; if
-    /// it cannot be made, the next of them tries.
+    /// Returns the value, from the table or from `make`, which also returns its size in bytes. Other threads that ask
+    /// for the same key wait; if `make` fails, the next of them tries.
     pub fn get_or_make<E>(&self, key: &K, make: impl FnOnce() -> Result<(V, u64), E>) -> Result<Arc<V>, E> {
         let mut table = self.lock();
         loop {
@@ -77,22 +78,23 @@ impl<K: Clone + Eq + Hash, V> Resident<K, V> {
         let gone = table.shrink(self.limit);
         drop(table);
         self.made.notify_all();
-        // Outside the lock: unloading takes time, and may ask for others.
+        // Dropped outside the lock: unloading takes time, and may ask for other values.
         drop(gone);
         value
     }
 
-    /// Whether it is there.
+    /// Whether the key's value is in the table.
     pub fn contains(&self, key: &K) -> bool {
         matches!(self.lock().places.get(key), Some(Place::There { .. }))
     }
 
-    /// Bytes of all that is there.
+    /// Bytes of all values in the table.
     pub fn bytes(&self) -> u64 {
         self.lock().bytes
     }
 
-    /// Forgets those of which `which` is true, held or not: who holds one keeps it, and nobody else gets it.
+    /// Removes the values whose key `which` is true for, held or not. Their holders keep them, but nobody else gets
+    /// them.
     pub fn forget(&self, which: impl Fn(&K) -> bool) {
         let mut table = self.lock();
         let keys = table.by_use();
@@ -107,7 +109,7 @@ impl<K: Clone + Eq + Hash, V> Resident<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V> Table<K, V> {
-    /// Takes out what is too much and not held, the one used longest ago first.
+    /// Removes values that nobody holds, least recently used first, until the limit is met.
     fn shrink(&mut self, limit: u64) -> Vec<Arc<V>> {
         let mut gone = Vec::new();
         if self.bytes <= limit {
@@ -122,8 +124,8 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
         gone
     }
 
-    /// The keys of all that is there, the one used longest ago first. An order that does not depend on how keys are hashed: a model check must
-    /// meet the same one each time.
+    /// Returns the keys of all values, least recently used first. The order does not depend on how keys are hashed: a
+    /// model check must meet the same order each time.
     fn by_use(&self) -> Vec<K> {
         let there = |(key, place): (&K, &Place<V>)| match place {
             Place::There { used, .. } => Some((*used, key.clone())),
@@ -145,7 +147,7 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
     }
 }
 
-/// Takes the announcement back if nothing came of it, by an error or a panic.
+/// Removes the `Awaited` mark if making the value failed or panicked.
 struct Awaited<'a, K: Clone + Eq + Hash, V> {
     resident: &'a Resident<K, V>,
     key: Option<&'a K>,

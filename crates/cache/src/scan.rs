@@ -1,7 +1,8 @@
-//! Which entries there are, and which of them go.
+//! Lists the entries, and decides which of them to evict.
 //!
-//! The bound is kept by whoever writes: before an entry appears, those used longest ago go until there is room, and a tenth of the limit beside,
-//! so that not every write has to look at all entries. What is in use stays; if that leaves no room, the new entry is not kept.
+//! The writer keeps the limit. Before its entry appears, the writer evicts the least recently used entries until the
+//! new one fits and a tenth of the limit is free, so that not every write has to look at all entries. Entries in use
+//! stay; if they leave too little space, the new entry is not kept.
 
 use crate::entry::{self, About, Damage};
 use crate::in_use::{claim, leased};
@@ -17,7 +18,7 @@ use std::time::{Duration, SystemTime};
 /// Leftovers of processes out of sight are removed when they are older than this.
 const LEFT_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-/// An entry's file, as the folder tells of it.
+/// An entry's file, as its folder lists it.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) model: String,
@@ -25,12 +26,12 @@ pub(crate) struct Item {
     pub(crate) hex: String,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// When it was used last.
+    /// When the entry was last used.
     pub(crate) used: SystemTime,
 }
 
 impl Item {
-    /// What the entry says of itself.
+    /// Reads the entry's header.
     pub(crate) fn about(&self) -> io::Result<Result<About, Damage>> {
         let mut start = Vec::with_capacity(entry::HEADER + 1024);
         open(&self.path)?.take(start.capacity() as u64).read_to_end(&mut start)?;
@@ -38,15 +39,15 @@ impl Item {
     }
 }
 
-/// All that is in the models' folders.
+/// Everything in the models' folders.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) entries: Vec<Item>,
-    /// What is not named like an entry: the model, and where it is.
+    /// Model and path of each file that is not named like an entry.
     pub(crate) foreign: Vec<(String, PathBuf)>,
 }
 
-/// Looks at everything. What goes while it looks is not there.
+/// Lists the models' folders. A file that disappears meanwhile is left out.
 pub(crate) fn list(store: &Store) -> io::Result<Listing> {
     let mut listing = Listing::default();
     for model in read_dir(&store.root)? {
@@ -67,7 +68,7 @@ pub(crate) fn list(store: &Store) -> io::Result<Listing> {
     Ok(listing)
 }
 
-/// It is ours alone, or nothing in there is looked at.
+/// Fails unless the folder is owned by us and nobody else may write to it: nothing in another folder is looked at.
 fn check(store: &Store, folder: &Path) -> io::Result<()> {
     check_named(folder)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", store.shown(folder).display())))
@@ -93,7 +94,7 @@ fn read_shard(listing: &mut Listing, model: &str, shard: &Path) -> io::Result<()
     Ok(())
 }
 
-/// A folder that is not there is empty.
+/// Lists a folder; a missing folder is empty.
 fn read_dir(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(path) {
         Ok(entries) => Ok(entries.flatten().collect()),
@@ -102,8 +103,8 @@ fn read_dir(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
     }
 }
 
-/// Sees to it that `bytes` fit in place of `before`, which are at `target`. The bytes of all entries once it is done, or `None` if they do not fit;
-/// and who had to go.
+/// Makes space for an entry of `bytes` bytes, which replaces the `before` bytes at `target`. Returns the bytes of all
+/// entries once the new one is written, or `None` if it does not fit; and the evicted entries.
 pub(crate) fn make_room(
     store: &Store,
     ledger: &Ledger,
@@ -129,7 +130,8 @@ pub(crate) fn make_room(
     Ok(((left + bytes <= limit).then_some(left + bytes), evicted))
 }
 
-/// Removes those used longest ago until no more than `goal` bytes are left, and says how many are.
+/// Removes the least recently used of `items` until at most `goal` bytes are left. Returns the bytes left, and the
+/// removed items.
 pub(crate) fn evict(store: &Store, mut items: Vec<Item>, goal: u64) -> io::Result<(u64, Vec<Item>)> {
     items.sort_by(|a, b| (a.used, &a.hex).cmp(&(b.used, &b.hex)));
     let mut total: u64 = items.iter().map(|item| item.bytes).sum();
@@ -147,10 +149,10 @@ pub(crate) fn evict(store: &Store, mut items: Vec<Item>, goal: u64) -> io::Resul
     Ok((total, evicted))
 }
 
-/// Removes an entry, unless it is in use or may not be.
+/// Removes an entry, unless it is in use or the system refuses. Returns whether it is gone.
 pub(crate) fn remove(store: &Store, item: &Item) -> io::Result<bool> {
     match claim(&item.path, store.options.locks) {
-        // The file stays open, and the lock held, until it is gone.
+        // `_file` keeps the lock until the entry is gone.
         Ok(Some(_file)) => match fs::remove_file(&item.path) {
             Ok(()) => Ok(true),
             Err(error) => Ok(error.kind() == io::ErrorKind::NotFound),
@@ -160,7 +162,7 @@ pub(crate) fn remove(store: &Store, item: &Item) -> io::Result<bool> {
     }
 }
 
-/// Removes what processes that are gone have left behind, and says how much that was.
+/// Removes what dead processes left behind, and returns how many files those were, leases not counted.
 pub(crate) fn sweep(store: &Store) -> u64 {
     let mut removed = crate::announce::sweep(&store.own("busy"), LEFT_AFTER);
     for file in read_dir(&store.own("tmp")).unwrap_or_default() {
@@ -176,7 +178,7 @@ pub(crate) fn sweep(store: &Store) -> u64 {
     removed
 }
 
-/// Removes all but the newest files of a folder.
+/// Removes all but the `most` newest files of a folder.
 pub(crate) fn keep_newest(folder: &Path, most: usize) {
     let mut files: Vec<_> = read_dir(folder)
         .unwrap_or_default()

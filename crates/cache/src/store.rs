@@ -1,7 +1,7 @@
 //! The disk layer: entries as files.
 //!
-//! A hit opens one file whose name follows from the key, so that it costs the same however many entries there are. Nothing about the cache as a
-//! whole is read on the way: no list, no account, no lock but the shared one on the entry itself.
+//! A hit opens one file, whose name follows from the key, so it costs the same however many entries there are. It reads
+//! nothing about the cache as a whole: no list and no account. It takes no lock but the shared one on the entry itself.
 
 use crate::entry::{self, About, Damage, Failure};
 use crate::fault::{self, Oddity, odd};
@@ -22,30 +22,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// Folders of the cache that are no model's.
+/// Names in the cache's folder that no model may have: the cache's own folders, and its lock file.
 pub(crate) const OWN_FOLDERS: [&str; 6] = ["tmp", "busy", "leases", "stats", "damaged", "lock"];
-/// What an entry's file is called: 64 hexadecimal digits and this.
+/// The extension of an entry's file, after 64 hexadecimal digits.
 pub(crate) const EXTENSION: &str = "entry";
-/// Entries set aside that are kept for a look, at most.
+/// How many entries that were set aside are kept for inspection.
 const MAX_DAMAGED: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// The cache's folder, held: whatever becomes of its name, this is the one that was checked.
+    /// The cache's folder, held open: this stays the folder that was checked, even if its name comes to mean another.
     folder: Arc<OwnedFd>,
-    /// A path that leads to it, whatever its name leads to.
+    /// A path that leads to the open folder, even if its name comes to mean another.
     pub(crate) root: PathBuf,
-    /// Its name.
+    /// The cache's folder by its name, for messages.
     pub(crate) place: PathBuf,
     pub(crate) options: Options,
 }
 
-/// What looking for a key gave.
+/// The result of looking up a key.
 #[derive(Debug)]
 pub(crate) enum Lookup<R> {
     Hit(Hit<R>),
     Miss,
-    /// It was there and no good; it has been set aside.
+    /// The entry was damaged and has been set aside.
     Damaged,
 }
 
@@ -56,24 +56,25 @@ pub(crate) struct Hit<R> {
     pub(crate) in_use: InUse,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// `None`: there was no room for it, all else being in use or too small.
+    /// `None` if the entry was not kept: it is larger than the limit, or evicting what is not in use freed too little.
     pub(crate) kept: Option<InUse>,
-    /// Bytes of its file.
+    /// Bytes of the entry's file.
     pub(crate) bytes: u64,
     pub(crate) evicted: Vec<Item>,
 }
 
 impl Store {
-    /// Makes the folder if need be. Code is read from it and run, so it is its owner's alone, or it is refused.
+    /// Opens the cache's folder, and creates it if need be. Code from this folder is run, so the folder is refused if
+    /// another user owns it or others may write to it.
     pub(crate) fn open(options: Options) -> io::Result<Self> {
         make_folder(&options.dir)?;
         let folder = Arc::new(trust::open_folder(&options.dir, Others::MayRead)?);
         let place = fs::canonicalize(&options.dir)?;
         let held = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-        // Without /proc there is only its name.
+        // Without /proc the folder can only be reached by its name.
         let root = if held.is_dir() { held } else { place.clone() };
         for own in OWN_FOLDERS.iter().filter(|own| **own != "lock") {
             trust::check_named(&root.join(own)).map_err(|error| match Distrust::of(&error) {
@@ -83,7 +84,7 @@ impl Store {
         }
         let tag = root.join("CACHEDIR.TAG");
         if !tag.exists() {
-            // Backups leave out what has this file; a cache that cannot be written to is a cache all the same.
+            // Backup programs skip folders with this file. A read-only cache is usable without it.
             let _ = fs::write(tag, "Signature: 8a477f597d28d172789f06886806bc55\n# Programs compiled by gpu-run.\n");
         }
         Ok(Self { folder, root, place, options })
@@ -93,17 +94,17 @@ impl Store {
         (self.options.clock)()
     }
 
-    /// A folder of the cache's own.
+    /// The path of one of the cache's own folders or files.
     pub(crate) fn own(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// A path in it as people know it.
+    /// Turns a path below `root` into the path that people know.
     pub(crate) fn shown(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).map_or_else(|_| path.to_owned(), |below| self.place.join(below))
     }
 
-    /// 256 folders, so that none grows too long to list.
+    /// The path of the key's entry. A model's entries are spread over 256 folders, so that none grows too long to list.
     pub(crate) fn path(&self, key: &Key) -> PathBuf {
         let hex = key.hex();
         self.root.join(key.model()).join(&hex[..2]).join(format!("{hex}.{EXTENSION}"))
@@ -130,13 +131,13 @@ impl Store {
         }
     }
 
-    /// The folder of the key's entry, if it is ours.
+    /// Opens the folder of the key's entry; fails if another user owns it or others may write to it.
     fn shard(&self, key: &Key) -> io::Result<OwnedFd> {
         let model = trust::open_folder_in(&*self.folder, key.model(), Others::MayRead)?;
         trust::open_folder_in(model, &key.hex()[..2], Others::MayRead)
     }
 
-    /// The entry, or what is wrong with it and which file that was.
+    /// Reads the key's entry. If it is damaged, returns the damage and the file it was found in.
     fn read<R: Destination>(&self, key: &Key) -> io::Result<Result<Hit<R>, (Damage, Inode)>> {
         let file = trust::open_file_in(self.shard(key)?, self.path(key).file_name().unwrap_or_default())?;
         odd(Oddity::Stale)?;
@@ -148,7 +149,7 @@ impl Store {
         if let Err(distrust) = trust::check(&fstat(&file)?, Others::MayRead) {
             return Ok(Err((Damage::Distrusted(distrust), inode)));
         }
-        // Before it is read: from here on it stays.
+        // Held before it is read: from here on nobody evicts the entry.
         let in_use = self.hold(file.try_clone()?, key);
         let (about, bytes) = match entry::decode(&file, metadata.len(), key.hash()) {
             Ok(whole) => whole,
@@ -159,9 +160,9 @@ impl Store {
         Ok(Ok(Hit { about, bytes, in_use }))
     }
 
-    /// Records the use: the file's time of modification is when it was used last. That is a change of its inode, made by one call on the file
-    /// that is open anyway, and leaves its bytes alone; it needs no list that many would write to, and survives whatever becomes of
-    /// us. When it was made is in its header.
+    /// Records the use of an entry in its file's modification time (the header says when the entry was made). This
+    /// takes one call on the file that is open anyway, changes only its inode, needs no list that many processes would
+    /// write to, and survives a crash of this process.
     fn touch(&self, file: &File, metadata: &fs::Metadata) {
         let now = self.now();
         let age = metadata.modified().ok().and_then(|used| now.duration_since(used).ok());
@@ -178,13 +179,14 @@ impl Store {
         InUse::lock(file).unwrap_or_else(|_| lease())
     }
 
-    /// For names of files: no two of this process have the same, whichever cache they are of.
+    /// Returns a new number for file names: unique in this process, over all its caches.
     pub(crate) fn number(&self) -> u64 {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Writes an entry. When this returns it is on disk, whatever happens to us or the machine; until then, nobody sees anything of it.
+    /// Writes an entry. Until it is complete, nobody sees any of it. With `durable`, it is on disk when this returns
+    /// and survives a crash of the process or the machine.
     pub(crate) fn put(&self, key: &Key, payload: &[u8], took: Duration) -> io::Result<Written> {
         let file = entry::encode(key, payload, took, self.now());
         let bytes = file.len() as u64;
@@ -192,7 +194,7 @@ impl Store {
             return Ok(Written { kept: None, bytes, evicted: Vec::new() });
         }
         let draft = Draft::write(self, &file)?;
-        // Before it can be seen: it is ours from its first moment.
+        // Held before others can see it, so that nobody evicts it first.
         let in_use = self.hold(draft.file.try_clone()?, key);
         let target = self.path(key);
         let folder = target.parent().unwrap_or(&self.root);
@@ -218,14 +220,15 @@ impl Store {
         Ok(Written { kept: Some(in_use), bytes, evicted })
     }
 
-    /// A rename is on disk when its folder is; a new folder when the one it is in is.
+    /// Syncs a folder and its parents up to the cache's root: a rename is on disk once its folder is synced, a new
+    /// folder once its parent is.
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         if !self.options.durable {
             return Ok(());
         }
         let mut at = Some(folder);
         while let Some(folder) = at.filter(|at| at.starts_with(&self.root)) {
-            // Some file systems have no way to sync a folder, and say so; what they promise of a rename they promise anyway.
+            // Some file systems cannot sync a folder and say so. Their guarantees for a rename hold without it.
             match odd(Oddity::Sync).and_then(|()| File::open(folder)?.sync_all()) {
                 Err(error) if error.kind() != io::ErrorKind::InvalidInput => return Err(error),
                 _ => {}
@@ -235,7 +238,7 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a file of JSON, in one step. Not synced: what is in it can be made again, or is a few counts.
+    /// Replaces a JSON file in one step. The file is not synced: its content can be made again, or is a few counts.
     pub(crate) fn replace(&self, path: &Path, value: &impl serde::Serialize) -> io::Result<()> {
         let draft = self.own("tmp").join(format!("{}.{}.tmp", Owner::this(), self.number()));
         make_folder(&self.own("tmp"))?;
@@ -245,11 +248,12 @@ impl Store {
         written.inspect_err(|_| drop(fs::remove_file(&draft)))
     }
 
-    /// Takes a file out of the way, if it is still the one that was seen: a good one may have come in its place.
+    /// Moves a file to `damaged/`. With `seen`, only if the path still leads to that file: another process may have put
+    /// a good entry there. Returns whether the file was removed from its place.
     pub(crate) fn set_aside(&self, path: &Path, model: &str, seen: Option<Inode>, why: Damage) -> bool {
         let shown = self.shown(path);
         match why {
-            // Somebody should look at it.
+            // A warning, because a file that cannot be trusted is worth a look by the user.
             Damage::Distrusted(why) => tracing::warn!("a compiled program is not used, {}: {why}", shown.display()),
             why => tracing::info!("set aside: {}: {why}", shown.display()),
         }
@@ -273,7 +277,7 @@ impl Store {
     }
 }
 
-/// Which file a path led to.
+/// Identifies the file a path led to: its device and inode numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inode(u64, u64);
 
@@ -283,17 +287,17 @@ impl Inode {
     }
 }
 
-/// Opens without waiting, should somebody have put a pipe there.
+/// Opens a file to read; does not block even if somebody put a pipe there.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     trust::open_file_in(CWD, path)
 }
 
-/// A new file, ours alone.
+/// Creates a file that only its owner can access; fails if it exists.
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(FILE).open(path)
 }
 
-/// A folder of the cache that is not used.
+/// One of the cache's own folders cannot be trusted.
 #[derive(Debug, thiserror::Error)]
 #[error("its folder `{name}`: {distrust}")]
 struct Below {
@@ -301,7 +305,7 @@ struct Below {
     distrust: Distrust,
 }
 
-/// A file that nobody sees yet; removed when dropped, unless it was renamed.
+/// A file in `tmp/` that other processes do not look at. Removed when dropped, unless it was renamed.
 #[derive(Debug)]
 struct Draft<'a> {
     store: &'a Store,
@@ -311,7 +315,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// On disk when this returns.
+    /// Writes a new file. With `durable`, it is on disk when this returns.
     fn write(store: &'a Store, bytes: &[u8]) -> io::Result<Self> {
         fault::point("create")?;
         let path = store.own("tmp").join(format!("{}.{}.tmp", Owner::this(), store.number()));
@@ -328,7 +332,7 @@ impl<'a> Draft<'a> {
         draft.file.write_all(first)?;
         fault::point("write on")?;
         draft.file.write_all(second)?;
-        // It is new in any case.
+        // A failure does not matter: the file is new, and so is its time.
         let _ = odd(Oddity::Time).and_then(|()| draft.file.set_modified(store.now()));
         fault::point("sync")?;
         if store.options.durable {
@@ -337,18 +341,18 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// Whether it is this file.
+    /// Whether `metadata` is this file's.
     fn is(&self, metadata: &fs::Metadata) -> bool {
         self.file.metadata().is_ok_and(|ours| Inode::of(&ours) == Inode::of(metadata))
     }
 
     fn rename(mut self, target: &Path) -> io::Result<()> {
         let renamed = fs::rename(&self.path, target).and_then(|()| odd(Oddity::Rename)).or_else(|error| {
-            // Over a network, what is said to have failed may have been done.
+            // On a network file system, a rename that is reported as failed may have been done.
             if fs::metadata(target).is_ok_and(|there| self.is(&there)) {
                 return Ok(());
             }
-            // The folder may just have been cleared away; a folder may be where the file belongs.
+            // `clear` may just have removed the folder, or there may be a folder where the file belongs.
             match error.kind() {
                 io::ErrorKind::NotFound => make_folder(target.parent().unwrap_or(&self.store.root))?,
                 io::ErrorKind::IsADirectory => fs::remove_dir_all(target)?,

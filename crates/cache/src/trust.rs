@@ -1,8 +1,9 @@
-//! Whose a file or a folder is, and who may change it.
+//! Who owns a file or a folder, and who may change it.
 //!
-//! Code is run from the cache, and files are replaced in it: both only where nobody else could have put something. So everything on the way is opened once, without following
-//! links below the first folder, and what was opened is asked, not what a name leads to a moment later. Who may write to a folder by an access control list
-//! shows in its group's bits.
+//! gpu-run runs code from the cache and replaces files in it, both only where nobody else could have put something. So
+//! it opens every folder and file once, without following links below the first folder, and checks what it opened
+//! rather than what the name leads to a moment later. Write access by an access control list shows in the group's bits
+//! of the mode.
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::process::geteuid;
@@ -12,20 +13,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// What a folder is made with: it is its owner's alone.
+/// The mode of a new folder: its owner's alone.
 pub(crate) const FOLDER: u32 = 0o700;
-/// What a file is made with.
+/// The mode of a new file: its owner's alone.
 pub(crate) const FILE: u32 = 0o600;
 
-/// What others must not be allowed.
+/// What other users may be allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// They may look at it.
+    /// Reading, but not writing.
     MayRead,
     MayNothing,
 }
 
-/// Why something is not used.
+/// Why a file or a folder is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
     #[error("it belongs to user {owner}, and gpu-run is run by user {us}")]
@@ -39,7 +40,7 @@ pub enum Distrust {
 }
 
 impl Distrust {
-    /// What an error is about, if it is about trust.
+    /// Returns the reason if `error` is about trust.
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref().and_then(|inner| inner.downcast_ref()).copied()
     }
@@ -51,7 +52,7 @@ impl From<Distrust> for io::Error {
     }
 }
 
-/// Whether something that belongs to `owner` is `us`'s alone.
+/// Checks that a file with this owner and mode belongs to user `us` and grants others no more than `others`.
 fn judge(owner: u32, mode: u32, us: u32, others: Others) -> Result<(), Distrust> {
     let mode = mode & 0o7777;
     if owner != us {
@@ -77,17 +78,17 @@ fn check_folder(stat: &Stat, others: Others) -> Result<(), Distrust> {
     }
 }
 
-/// Makes a folder, and those it is in, for its owner alone.
+/// Creates a folder and its missing parents, for their owner alone.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(path)
 }
 
-/// Opens a folder that the user has named: it may be a link, and what it leads to is checked.
+/// Opens a folder that the user has named, and checks it. The name may be a link; the link's target is checked.
 pub fn open_folder(path: &Path, others: Others) -> io::Result<OwnedFd> {
     open_in(CWD, path, OFlags::empty(), others)
 }
 
-/// Opens a folder whose name others may have taken: no link is followed.
+/// Opens a folder whose name others may have taken, and checks it. Follows no link.
 pub fn open_folder_in(folder: impl AsFd, name: impl AsRef<Path>, others: Others) -> io::Result<OwnedFd> {
     open_in(folder, name.as_ref(), OFlags::NOFOLLOW, others)
 }
@@ -95,7 +96,7 @@ pub fn open_folder_in(folder: impl AsFd, name: impl AsRef<Path>, others: Others)
 fn open_in(folder: impl AsFd, path: &Path, more: OFlags, others: Others) -> io::Result<OwnedFd> {
     let opened = openat(folder, path, OFlags::DIRECTORY | OFlags::CLOEXEC | more, Mode::empty());
     let opened = opened.map_err(|error| match error {
-        // A link is no folder either.
+        // Reported for a link.
         rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP => Distrust::NoFolder.into(),
         error => io::Error::from(error),
     })?;
@@ -103,13 +104,14 @@ fn open_in(folder: impl AsFd, path: &Path, more: OFlags, others: Others) -> io::
     Ok(opened)
 }
 
-/// Opens a file to be read: whatever it is, this waits for nobody, and no link is followed. Whose it is, is not looked at yet.
+/// Opens a file to read. Never blocks, whatever kind of file it is, and follows no link. Does not check the owner.
 pub fn open_file_in(folder: impl AsFd, name: impl AsRef<Path>) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(openat(folder, name.as_ref(), flags, Mode::empty())?.into())
 }
 
-/// Whether a folder is ours alone, where it is there. For those that only we can have put there, and use by their names.
+/// Checks that a folder, if it exists, is owned by us and that nobody else may write to it. For folders that are used
+/// by name and lie where only we can create them.
 pub(crate) fn check_named(path: &Path) -> io::Result<()> {
     match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(check_folder(&stat, Others::MayRead)?),

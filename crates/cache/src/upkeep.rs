@@ -1,4 +1,4 @@
-//! What is done to a cache as a whole: `gpu-run cache stats`, `list`, `prune`, `verify`, `clear`.
+//! Operations on a whole cache: `gpu-run cache stats`, `list`, `prune`, `verify`, `clear`.
 
 use crate::cache::Cache;
 use crate::counts::{self, Counts};
@@ -13,7 +13,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// What is there, and what happened so far.
+/// What is in the cache, and what happened so far.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stats {
     pub limit: u64,
@@ -35,10 +35,10 @@ pub struct ModelStats {
 #[derive(Clone, Debug)]
 pub struct Listed {
     pub model: String,
-    /// In hexadecimal.
+    /// The key's hash in hexadecimal.
     pub key: String,
     pub label: String,
-    /// Of its file.
+    /// Bytes of the entry's file.
     pub bytes: u64,
     pub unpacked_bytes: u64,
     pub took: Duration,
@@ -51,23 +51,23 @@ pub struct Listed {
 pub struct Pruned {
     pub entries: u64,
     pub bytes: u64,
-    /// Files that processes had left behind.
+    /// Files that dead processes had left behind.
     pub leftovers: u64,
-    /// Entries that should have gone and are in use.
+    /// Entries that should have been removed but are in use.
     pub in_use: u64,
 }
 
-/// What a look at every byte found.
+/// The result of reading every entry.
 #[derive(Clone, Debug, Default)]
 pub struct Check {
     pub whole: u64,
     pub damaged: Vec<(PathBuf, Damage)>,
-    /// Of the damaged, how many were set aside.
+    /// How many of the damaged files were set aside.
     pub repaired: u64,
 }
 
 impl Cache {
-    /// In total and for each model, over all processes.
+    /// Statistics over all processes, in total and for each model.
     pub fn stats(&self) -> Result<Stats, Error> {
         self.flush();
         self.upkeep(|store| {
@@ -91,7 +91,7 @@ impl Cache {
         })
     }
 
-    /// All entries, the one used last first.
+    /// Lists all entries, most recently used first.
     pub fn list(&self) -> Result<Vec<Listed>, Error> {
         self.upkeep(|store| {
             let mut listed: Vec<_> = scan::list(store)?.entries.into_iter().filter_map(listed).collect();
@@ -100,8 +100,8 @@ impl Cache {
         })
     }
 
-    /// Removes what has not been used for `max_age`, then what was used longest ago until no more than `max_size` bytes are left, the limit
-    /// if nothing is said, and what dead processes left behind.
+    /// Removes the entries not used for `max_age`, then the least recently used ones until at most `max_size` bytes are
+    /// left (by default the cache's limit), and what dead processes left behind.
     pub fn prune(&self, max_age: Option<Duration>, max_size: Option<u64>) -> Result<Pruned, Error> {
         let pruned = self.upkeep(|store| {
             let ledger = store.lock()?;
@@ -151,7 +151,7 @@ impl Cache {
         })
     }
 
-    /// Reads every entry and checks its sum. With `repair`, what is damaged is set aside and manifests are written anew.
+    /// Reads every entry and checks its sums. With `repair`, sets damaged files aside and rebuilds the manifests.
     pub fn verify(&self, repair: bool) -> Result<Check, Error> {
         let (check, models) = self.upkeep(|store| {
             let (mut check, mut models) = (Check::default(), Vec::new());
@@ -212,7 +212,7 @@ fn listed(item: Item) -> Option<Listed> {
     })
 }
 
-/// Whether an entry is whole and in its place.
+/// Checks that an entry is whole, trusted, and named by its key.
 fn inspect(item: &Item) -> io::Result<Result<(), (Damage, Inode)>> {
     let file = open(&item.path)?;
     let metadata = file.metadata()?;

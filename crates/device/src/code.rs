@@ -1,17 +1,17 @@
-//! Machine code as bytes on a disk: a header of any kind, then the code.
+//! Machine code as bytes on a disk: a header of any type, then the code.
 //!
 //! ```text
 //! length of the header (u64) │ length of the code (u64) │ header, in postcard's format │ zeros │ code, at a multiple of its alignment
 //! ```
 //!
-//! Reading never goes beyond the end and never believes a length: bytes that are not what was written are an error, whatever they are.
+//! Reading never goes beyond the end and never trusts a length: bytes that [`pack`] did not write are an error.
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 const LENGTHS: usize = 2 * size_of::<u64>();
 
-/// Writes a header and the code behind it, which begins at a multiple of `align`.
+/// Returns the header followed by the code, which begins at a multiple of `align`.
 pub fn pack(header: &impl Serialize, code: &[u8], align: usize) -> Result<Vec<u8>> {
     let mut bytes = postcard::to_extend(header, vec![0; LENGTHS])
         .map_err(|error| Error::Codegen(format!("machine code cannot be written down: {error}")))?;
@@ -23,7 +23,7 @@ pub fn pack(header: &impl Serialize, code: &[u8], align: usize) -> Result<Vec<u8
     Ok(bytes)
 }
 
-/// Reads what [`pack`] wrote with this alignment.
+/// Reads what [`pack`] wrote with the same alignment.
 pub fn unpack<'a, H: Deserialize<'a>>(bytes: &'a [u8], align: usize) -> Result<(H, &'a [u8])> {
     let short = || not_ours("it ends too early");
     let (lengths, rest) = bytes.split_at_checked(LENGTHS).ok_or_else(short)?;
@@ -44,7 +44,7 @@ pub fn unpack<'a, H: Deserialize<'a>>(bytes: &'a [u8], align: usize) -> Result<(
     }
 }
 
-/// Why bytes are not what this device wrote.
+/// The error for bytes that this device did not write; `why` gives the reason.
 pub fn not_ours(why: &str) -> Error {
     Error::Codegen(format!("this is not machine code that was compiled here: {why}"))
 }

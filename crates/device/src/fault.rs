@@ -1,12 +1,14 @@
-//! A device that is lost, or hangs, on purpose, so that what is built on it can be tested.
+//! Devices that are lost or hang on purpose, for tests of what must survive that.
 //!
-//! With `GPU_RUN_TEST_FAULT=launch:N` in the environment the N-th launch of the process, counted from 1 over all its
-//! devices, faults; `launch:N,M` is two of them. On `cuda` a kernel stores where it must not, and the context is lost for good. On `cpu`
-//! the launch says [`Error::Fault`] and the device refuses everything from then on, as a lost context does. A device that is
-//! opened anew works, until its turn comes; on a real GPU, only in another process. With `hang:N` the N-th launch never ends, and answers nothing; `launch:1;hang:3` is both.
+//! With `GPU_RUN_TEST_FAULT=launch:N` in the environment, the N-th launch of the process faults; `launch:N,M` makes two
+//! of them fault. Launches are counted from 1 over all devices; on `cuda`, launches of a queue do not count. On `cuda`,
+//! a kernel stores to an invalid address, and the context is lost for good. On `cpu`, the launch fails with
+//! [`Error::Fault`], and the device refuses everything from then on, as a lost context does. A device that is opened
+//! again works until its next fault is due; a real GPU, only in another process. With `hang:N`, the N-th launch never
+//! returns and serves nothing. `launch:1;hang:3` plans both.
 //!
-//! This is the only place that knows the variable. It is read once; a process that another takes the place of hands on what is left
-//! of the plan.
+//! Only this file knows the variable, and reads it once. A process that is replaced by another hands on the rest of the
+//! plan.
 
 use crate::Error;
 use std::sync::OnceLock;
@@ -16,7 +18,7 @@ const VARIABLE: &str = "GPU_RUN_TEST_FAULT";
 
 static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 
-/// Which launches do what.
+/// Which launches fault and which hang.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Plan {
     faults: Vec<u64>,
@@ -36,7 +38,7 @@ fn plan() -> &'static Plan {
     })
 }
 
-/// Counts a launch, and says whether it is one that has to fault. One that has to hang does, here.
+/// Counts a launch. Returns whether the launch has to fault; does not return if it has to hang.
 pub(crate) fn due() -> bool {
     let Plan { faults, hangs } = plan();
     if faults.is_empty() && hangs.is_empty() {
@@ -49,7 +51,8 @@ pub(crate) fn due() -> bool {
     faults.contains(&number)
 }
 
-/// What is left of the plan, for a process that takes this one's place and counts anew: a variable and its value.
+/// Returns the rest of the plan, for a process that replaces this one and counts from 1 again: a variable and its
+/// value.
 pub fn planned_faults() -> Option<(&'static str, String)> {
     let rest = left(plan(), LAUNCHES.load(Ordering::Relaxed));
     (*plan() != Plan::default()).then_some((VARIABLE, rest))
@@ -65,7 +68,7 @@ fn left(plan: &Plan, launches: u64) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(";")
 }
 
-/// `launch:3,5`, `hang:2` or both with `;` between. Nothing is a plan, too: all is well.
+/// Parses `launch:3,5`, `hang:2`, or both with `;` in between. An empty text plans no fault.
 fn parse(text: &str) -> Option<Plan> {
     let mut plan = Plan::default();
     for part in text.split(';').filter(|_| !text.is_empty()) {
@@ -86,7 +89,7 @@ fn parse(text: &str) -> Option<Plan> {
 pub(crate) struct Lost(AtomicBool);
 
 impl Lost {
-    /// Says that the device is lost, if it is.
+    /// Fails if the device is lost.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self.0.load(Ordering::Relaxed) {
             true => Err(Error::Fault(format!("the device was lost before ({VARIABLE})"))),
@@ -94,7 +97,7 @@ impl Lost {
         }
     }
 
-    /// Loses it.
+    /// Marks the device as lost and returns the error that reports it.
     pub(crate) fn lose(&self) -> Error {
         self.0.store(true, Ordering::Relaxed);
         Error::Fault(format!("the device is lost, as {VARIABLE} asks"))

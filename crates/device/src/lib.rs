@@ -1,14 +1,15 @@
-//! A device is something that runs PTX.
+//! Devices: what runs PTX.
 //!
-//! There are two, and everything above this crate is the same for both: [`cpu`] is built in and needs nothing installed;
-//! [`cuda`] drives an NVIDIA GPU. A device has memory of its own ([`Buffer`]), memory it shares with the host
+//! There are two kinds, and everything above this crate treats them alike. [`cpu`] is built in and needs nothing
+//! installed; [`cuda`] drives an NVIDIA GPU. A device has its own memory ([`Buffer`]), memory it shares with the host
 //! ([`Shared`]), and kernels loaded from PTX text ([`Module`]).
 //!
-//! [`Module::run`] blocks until the kernel has ended. While it waits it calls `service` again and again: that is where the
-//! host answers what the kernel asks over the bus, looks at the clock and raises the stop word. `service` is called from any
-//! thread, also from several at once, and says whether it found something to do. A [`Queue`] is for kernels that need no service: nobody blocks.
+//! [`Module::run`] blocks until the kernel has finished. While it waits, it calls `service` again and again: there the
+//! host answers the kernel's calls on the bus, checks the time and sets the stop word. `service` may be called from any
+//! thread, and from several at once. It returns whether it found something to do. A [`Queue`] runs kernels that need no
+//! service; nobody blocks.
 
-#![allow(unsafe_code)] // mapped memory, generated code and stacks of our own; each block says why it holds
+#![allow(unsafe_code)] // mapped memory, generated code and our own stacks; each block says why it is sound
 
 pub mod code;
 pub mod cpu;
@@ -32,24 +33,24 @@ use std::time::Instant;
 /// What went wrong on a device.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// The PTX is not what this device understands.
+    /// The device does not understand the PTX.
     #[error("PTX line {line}: {message}\n  {text}")]
     Ptx { line: usize, message: String, text: String },
     #[error("no kernel named `{0}` in this module")]
     NoKernel(String),
     #[error("out of device memory: {wanted} bytes asked for")]
     OutOfMemory { wanted: u64 },
-    /// The kernel did what no kernel may do. On a GPU the context is lost with it.
+    /// The kernel did what no kernel may do. On a GPU this loses the context.
     #[error("the kernel faulted: {0}")]
     Fault(String),
     #[error("{0}")]
     Unavailable(String),
     #[error("code generation failed: {0}")]
     Codegen(String),
-    /// Compiling has to end ([`CodeOptions::until`]), and was at this.
+    /// Compiling reached its deadline ([`CodeOptions::until`]); names what was being compiled.
     #[error("compiling did not end in time, and was at {0}")]
     Late(String),
-    /// An assembler ended in a way it never should, by a signal.
+    /// An assembler was killed by a signal.
     #[error(
         "`{tool}` crashed ({how}) on this program's PTX\n  hint: another release of NVIDIA's tools may not: set CUDA_HOME to its folder"
     )]
@@ -57,7 +58,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether nothing on this device works any more. In this process a GPU may stay lost: the driver then refuses to open it again.
+    /// Whether the device is lost: nothing works on it any more. A GPU may stay lost for the rest of the process,
+    /// because the driver refuses to open it again.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Fault(_))
     }
@@ -65,63 +67,66 @@ impl Error {
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a device is.
+/// What a device is and can do.
 #[derive(Clone, Debug)]
 pub struct Properties {
     /// `cpu`, `cuda:0`
     pub id: String,
-    /// What a person calls it: `NVIDIA H200`, `x86_64, 16 cores`.
+    /// The name people know it by: `NVIDIA H200`, `x86_64, 16 cores`.
     pub name: String,
-    /// PTX target: the highest this device takes, as in `sm_90`.
+    /// The highest PTX target the device accepts: 90 for `sm_90`.
     pub target: u32,
-    /// Multiprocessors; cores on `cpu`.
+    /// Number of multiprocessors; of cores on `cpu`.
     pub processors: u32,
     pub memory_bytes: u64,
-    /// Whether memory costs nothing until it is touched, so that more than there is can be set aside.
+    /// Whether memory costs nothing until it is touched, so that more can be allocated than there is.
     pub overcommits: bool,
-    /// Threads in a block at most.
+    /// Maximum number of threads in a workgroup.
     pub block_threads: u32,
-    /// The most stack a thread should be given, in bytes.
+    /// The largest stack a thread should be given, in bytes.
     pub stack_bytes: u32,
-    /// Memory a thread can have to itself beside its stack, in bytes (`.local` in PTX). 0 if that is not worth having.
+    /// Local memory a thread can have beside its stack, in bytes (`.local` in PTX). 0 if it would be too small to be
+    /// useful.
     pub local_bytes: u32,
-    /// Threads that the device sets stacks and local memory aside for, however few a launch has: all that it can hold at once. 0 where only those cost
-    /// something that run.
+    /// Number of threads that the device reserves stacks and local memory for, however few a launch has: as many as it
+    /// can hold at once. 0 if only threads that run cost memory.
     pub resident_threads: u64,
 }
 
-/// A process that holds memory of a device.
+/// A process that holds device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub pid: u32,
-    /// What the system calls it, where that can be seen.
+    /// The system's name for the process, if visible.
     pub name: Option<String>,
-    /// How much, where that is known.
+    /// Bytes of device memory it holds, if known.
     pub bytes: Option<u64>,
 }
 
-/// What machine code depends on, beside the PTX it was made from and the build of this program.
+/// What machine code depends on besides the PTX it was made from and the build of gpu-run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeTarget {
-    /// The kind of device: `NVIDIA H200`, `cpu-x86_64`.
+    /// The device model: `NVIDIA H200`, `cpu-x86_64`.
     pub model: String,
     /// Everything else, as text: instruction set, versions of driver and tools, options.
     pub details: String,
 }
 
-/// See [`Device::load_pages`].
+/// Alignment of code that [`Device::load_pages`] can run in place.
 pub const CODE_ALIGN: usize = 4096;
 
-/// How machine code is to be made.
+/// How to make machine code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeOptions {
-    /// Registers a thread of a GPU may have; the device chooses if nobody does. With fewer, more threads are under way.
+    /// Maximum registers of a GPU thread; by default the device chooses. With fewer registers, more threads run at
+    /// once.
     pub registers: Option<u32>,
-    /// Not assembled again with more registers, should it turn out that it wants some: it is to be there soon rather than fast for many.
+    /// Do not assemble a second time with more registers, even if the code spills: it should be ready soon rather than
+    /// be as fast as it can.
     pub once: bool,
-    /// The device is not asked whether it loads the result, which on a GPU waits for whatever runs there.
+    /// Do not check that the device loads the result. On a GPU that check waits for whatever runs there.
     pub untried: bool,
-    /// When it has to end.
+    /// The deadline for compiling.
     pub until: Option<Instant>,
 }
 
@@ -154,12 +159,12 @@ pub fn launches() -> u64 {
     LAUNCHES.load(Ordering::Relaxed)
 }
 
-/// How often this process has waited for a kernel to end.
+/// How often this process has waited for a kernel to finish.
 pub fn waits() -> u64 {
     WAITS.load(Ordering::Relaxed)
 }
 
-/// How often it has waited for a GPU to copy or clear memory.
+/// How often this process has waited for a GPU to copy or clear memory.
 pub fn copies() -> u64 {
     COPIES.load(Ordering::Relaxed)
 }
@@ -176,10 +181,10 @@ fn count_copy() {
     COPIES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The id of the device that is the host's own cores.
+/// The id of the device that runs programs on the host's own cores.
 const CPU: &str = "cpu";
 
-/// Opens a device by its [`Properties::id`], with nothing on it.
+/// Opens a device by its [`Properties::id`].
 pub fn open(id: &str) -> Result<Arc<dyn Device>> {
     match id.strip_prefix("cuda:").map(str::parse) {
         _ if id == CPU => Ok(scarce::planned().unwrap_or_else(cpu::open)),
@@ -195,16 +200,16 @@ pub enum Arg {
     U64(u64),
 }
 
-/// How many threads a launch has.
+/// The size of a launch: workgroups, and threads in each.
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
     pub blocks: u32,
     pub threads: u32,
-    /// Stack for each thread, in bytes. A launch that cannot be given so much is [`Error::OutOfMemory`].
+    /// Stack of each thread, in bytes. If the device cannot provide it, the launch fails with [`Error::OutOfMemory`].
     pub stack_bytes: u32,
 }
 
-/// Called while a kernel runs; see the module's documentation.
+/// Called while a kernel runs; see the crate's documentation.
 pub type Service<'a> = &'a (dyn Fn() -> bool + Sync);
 
 pub trait Device: fmt::Debug + Send + Sync {
@@ -213,38 +218,41 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn is_gpu(&self) -> bool {
         self.properties().id != CPU
     }
-    /// Bytes that could be allocated now, beside what others hold; what it keeps for later launches is given back for that.
+    /// Bytes that could be allocated now, in view of what other processes hold. Memory that the device keeps for later
+    /// launches counts as free.
     fn free_bytes(&self) -> Result<u64>;
-    /// Who holds its memory, as far as that can be found out.
+    /// The processes that hold the device's memory, if that can be found out.
     fn holders(&self) -> Vec<Holder> {
         Vec::new()
     }
-    /// Gives back memory that it keeps for later launches, if none runs now.
+    /// Releases the memory that the device keeps for later launches, if none runs now.
     fn trim(&self) {}
-    /// Device memory, zeroed.
+    /// Allocates device memory, zeroed.
     fn allocate(&self, bytes: u64) -> Result<Buffer>;
-    /// The same with whatever is in it: a GPU that a kernel fills has room for nothing that clears it.
+    /// Allocates device memory without clearing it: while a kernel fills a GPU, nothing can run there that clears
+    /// memory.
     fn allocate_uncleared(&self, bytes: u64) -> Result<Buffer> {
         self.allocate(bytes)
     }
-    /// The same with these bytes in it.
+    /// Allocates device memory that contains `bytes`.
     fn allocate_filled(&self, bytes: &[u8]) -> Result<Buffer> {
         let buffer = self.allocate_uncleared(bytes.len() as u64)?;
         buffer.write(0, bytes)?;
         Ok(buffer)
     }
-    /// Memory that host and device both see, zeroed.
+    /// Allocates memory that host and device both see, zeroed.
     fn share(&self, bytes: u64) -> Result<Shared>;
-    /// Memory of the host for what is copied out of the device.
+    /// Allocates host memory to copy device memory to.
     fn tray(&self, bytes: u64) -> Result<Tray>;
-    /// What its machine code depends on.
+    /// What the device's machine code depends on.
     fn code_target(&self) -> Result<CodeTarget>;
     /// Compiles PTX text to machine code that can be kept.
     fn compile(&self, ptx: &str, options: CodeOptions) -> Result<Vec<u8>>;
-    /// Loads what [`Device::compile`] made, on this device or one with the same [`CodeTarget`]: the bytes must be exactly those.
+    /// Loads machine code. The bytes must be exactly what [`Device::compile`] returned on a device with the same
+    /// [`CodeTarget`].
     fn load_code(&self, code: &[u8]) -> Result<Arc<dyn Module>>;
-    /// The same from pages that are given away, where the code is in this range of them: a device that can, runs it there. It can if the range begins at a multiple
-    /// of [`CODE_ALIGN`]; it is loaded in any case.
+    /// Loads the machine code in the range `code` of `pages`. A device that can run code in place does so if the range
+    /// begins at a multiple of [`CODE_ALIGN`]; otherwise the code is copied.
     fn load_pages(&self, pages: Pages, code: Range<usize>) -> Result<Arc<dyn Module>> {
         let outside = || code::not_ours("it is not there");
         self.load_code(pages.as_ref().get(code).ok_or_else(outside)?)
@@ -256,28 +264,30 @@ pub trait Device: fmt::Debug + Send + Sync {
 }
 
 pub trait Module: fmt::Debug + Send + Sync {
-    /// Runs a kernel to its end. An `Err` means the launch failed as a whole; a guest's trap is not one.
+    /// Runs a kernel until it finishes. An `Err` means that the launch failed as a whole; a guest's trap is not an
+    /// error.
     fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()>;
-    /// Its machine code as it is now, as [`Device::compile`] would have made it, if there is more of it than when it was loaded: what was compiled since is then there
-    /// from the start.
+    /// Returns the module's machine code if functions were compiled since it was loaded. The result can replace what
+    /// [`Device::compile`] returned, and contains those functions from the start.
     fn grown(&self) -> Option<Vec<u8>> {
         None
     }
-    /// A queue of launches that run by themselves, one after the other.
+    /// Returns a queue of launches that run without service, one after the other.
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>>;
 }
 
-/// Launches that nobody waits for. Dropping it waits for all of them: a kernel that runs until it is told has to be told before.
+/// Launches that nobody waits for. Dropping the queue waits for all of them, so a kernel that runs until it is told to
+/// stop must be told before.
 pub trait Queue: fmt::Debug + Send {
-    /// Puts a launch behind those before it, and returns at once. All of its blocks are on the device together, so that they can wait for each other; a grid that is too
-    /// large for that is refused.
+    /// Appends a launch to the queue and returns at once. All workgroups of the launch are on the device together, so
+    /// that they can wait for each other; a grid that is too large for that is refused.
     fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>>;
 }
 
 /// A launch in a [`Queue`].
 pub trait Launched: fmt::Debug + Send + Sync {
-    /// Whether it has ended. An `Err` means it failed as a whole.
+    /// Whether the launch has finished. An `Err` means that it failed as a whole.
     fn is_done(&self) -> Result<bool>;
-    /// Waits for its end.
+    /// Waits until the launch has finished.
     fn wait(&self) -> Result<()>;
 }

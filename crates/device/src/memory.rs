@@ -1,6 +1,6 @@
-//! Memory a device can reach, as the host sees it.
+//! The host's view of memory that a device can reach.
 //!
-//! Both kinds are addressed by offset, and every offset and length is checked here before anything is touched.
+//! All of it is addressed by offset, and this module checks every offset and length before anything is touched.
 
 use crate::{Error, Result};
 use std::any::Any;
@@ -10,38 +10,38 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// How a device frees, reads and writes its own memory.
 pub(crate) trait Backing: Send + Sync {
-    /// The address a kernel uses for byte 0.
+    /// The address that kernels use for byte 0.
     fn address(&self) -> u64;
     fn len(&self) -> u64;
-    /// Copies from memory of the host.
+    /// Copies from host memory.
     ///
     /// # Safety
     /// `at + len <= len()` holds, and `from` is valid for reads of `len` bytes until this returns.
     unsafe fn write(&self, at: u64, from: *const u8, len: usize) -> Result<()>;
-    /// Copies to memory of the host.
+    /// Copies to host memory.
     ///
     /// # Safety
     /// `at + len <= len()` holds, and `to` is valid for writes of `len` bytes until this returns.
     unsafe fn read(&self, at: u64, to: *mut u8, len: usize) -> Result<()>;
-    /// What is the same for all memory of one device.
+    /// A number that identifies the device: the same for all of its memory.
     fn device(&self) -> usize;
-    /// Copies from other memory of the same device, at this address.
+    /// Copies from other memory of the same device; `from` is an address.
     ///
     /// # Safety
     /// `at + len <= len()` holds, and `from` has `len` bytes of memory of the same device until this returns.
     unsafe fn copy(&self, at: u64, from: u64, len: usize) -> Result<()>;
-    /// `at + len <= len()` holds.
+    /// Clears `len` bytes; `at + len <= len()` holds.
     fn zero(&self, at: u64, len: u64) -> Result<()>;
-    /// The same for all of them.
+    /// Clears all rows, which lie inside the memory.
     fn zero_rows(&self, rows: Rows) -> Result<()> {
         rows.starts().try_for_each(|at| self.zero(at, rows.len))
     }
 }
 
-/// Parts of a memory, each of the same length and as far from the next.
+/// Parts of a memory, of the same length and at equal distances.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
-    /// Where the first begins.
+    /// Where the first row begins; `pitch` is the distance from one row to the next.
     pub at: u64,
     pub len: u64,
     pub pitch: u64,
@@ -66,7 +66,7 @@ impl Buffer {
     pub(crate) fn into_backing(self) -> Box<dyn Backing> {
         self.backing
     }
-    /// What kernels know it by.
+    /// The address that kernels use.
     pub fn address(&self) -> u64 {
         self.backing.address()
     }
@@ -76,25 +76,27 @@ impl Buffer {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Copies `bytes` into the buffer.
+    ///
     /// # Panics
     /// If the range is not inside the buffer.
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.check(at, bytes.len() as u64);
-        // SAFETY: checked; the slice is borrowed until this returns.
+        // SAFETY: the range was checked; the slice is borrowed until this returns.
         unsafe { self.backing.write(at, bytes.as_ptr(), bytes.len()) }
     }
-    /// The same from shared memory, which a GPU fetches by itself: the fastest way in.
+    /// Copies from shared memory, which a GPU fetches by itself: the fastest way in.
     ///
     /// # Panics
     /// If one of the ranges is not inside its memory.
     pub fn write_from(&self, at: u64, shared: &Shared, from: u64, len: u64) -> Result<()> {
         self.check(at, len);
         shared.check(from, len, 1);
-        // SAFETY: both ranges were checked; `shared` is borrowed until this returns. Copying is no reference: what a kernel writes meanwhile
-        // may or may not be in the copy.
+        // SAFETY: both ranges were checked; `shared` is borrowed until this returns. The copy makes no reference into
+        // `shared`: what a kernel writes there meanwhile may or may not be copied.
         unsafe { self.backing.write(at, shared.pointer.as_ptr().add(from as usize), len as usize) }
     }
-    /// The same from other memory of the same device: nothing of it goes through the host.
+    /// Copies from other memory of the same device, without going through the host.
     ///
     /// # Panics
     /// If one of the ranges is not inside its memory.
@@ -107,14 +109,16 @@ impl Buffer {
         // SAFETY: both ranges were checked, the device is the same, and `other` is borrowed until this returns.
         unsafe { self.backing.copy(at, other.address() + from, len as usize) }
     }
+    /// Copies out of the buffer into `bytes`.
+    ///
     /// # Panics
     /// If the range is not inside the buffer.
     pub fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
         self.check(at, bytes.len() as u64);
-        // SAFETY: checked; the slice is borrowed until this returns.
+        // SAFETY: the range was checked; the slice is borrowed until this returns.
         unsafe { self.backing.read(at, bytes.as_mut_ptr(), bytes.len()) }
     }
-    /// The same to shared memory, where a GPU puts it by itself: the fastest way out.
+    /// Copies to shared memory, which a GPU writes by itself: the fastest way out.
     ///
     /// # Panics
     /// If one of the ranges is not inside its memory.
@@ -124,14 +128,18 @@ impl Buffer {
         // SAFETY: both ranges were checked; `shared` is borrowed until this returns, and there are no references into it.
         unsafe { self.backing.read(at, shared.pointer.as_ptr().add(to as usize), len as usize) }
     }
+    /// Clears a range.
+    ///
     /// # Panics
     /// If the range is not inside the buffer.
     pub fn zero(&self, at: u64, len: u64) -> Result<()> {
         self.check(at, len);
         self.backing.zero(at, len)
     }
+    /// Clears all rows.
+    ///
     /// # Panics
-    /// If they are not inside the buffer.
+    /// If the last row is not inside the buffer.
     pub fn zero_rows(&self, rows: Rows) -> Result<()> {
         let Some(last) = rows.starts().last() else { return Ok(()) };
         self.check(last, rows.len);
@@ -148,28 +156,29 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// Memory of the host to which a device copies its own: the fastest way out. Nothing else writes there, so it is read like any other.
+/// Host memory that a device copies its own memory to: the fastest way out. Nothing else writes there, so the host
+/// reads it like ordinary memory.
 ///
-/// A GPU frees one when no kernel runs. Whoever serves a kernel must have it before.
+/// Dropping a tray of a GPU waits until no kernel runs. Code that serves a kernel must get its tray before the launch.
 pub struct Tray {
     backing: Box<dyn TrayBacking>,
 }
 
-/// How a device fills it.
+/// How a device fills a tray.
 pub(crate) trait TrayBacking: Send {
     fn bytes(&self) -> &[u8];
     /// # Safety
-    /// `from` has `len` bytes at `at`, and there are as many here.
+    /// `from` has `len` bytes at `at`, and the tray has at least `len` bytes.
     unsafe fn fetch(&mut self, from: &dyn Backing, at: u64, len: usize) -> Result<()>;
 }
 
-/// Of a device whose memory is the host's.
+/// For devices whose memory is the host's.
 impl TrayBacking for Vec<u8> {
     fn bytes(&self) -> &[u8] {
         self
     }
     unsafe fn fetch(&mut self, from: &dyn Backing, at: u64, len: usize) -> Result<()> {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { from.read(at, self.as_mut_ptr(), len) }
     }
 }
@@ -184,18 +193,18 @@ impl Tray {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Copies from memory of the device, in place of what was here.
+    /// Copies device memory to the start of the tray, and returns the copy.
     ///
     /// # Panics
-    /// If the range is not inside the buffer, or longer than this.
+    /// If the range is not inside the buffer, or longer than the tray.
     pub fn fetch(&mut self, buffer: &Buffer, at: u64, len: u64) -> Result<&[u8]> {
         buffer.check(at, len);
         assert!(len <= self.len(), "{len} bytes do not fit on {self:?}");
-        // SAFETY: both were checked.
+        // SAFETY: the range in the buffer and the tray's length were checked.
         unsafe { self.backing.fetch(&*buffer.backing, at, len as usize) }?;
         Ok(&self.backing.bytes()[..len as usize])
     }
-    /// What was copied last, and whatever is behind it.
+    /// All bytes of the tray: those copied last come first, the rest is older.
     pub fn bytes(&self) -> &[u8] {
         self.backing.bytes()
     }
@@ -209,13 +218,13 @@ impl fmt::Debug for Tray {
 
 /// Memory that host and device both see; freed when dropped.
 ///
-/// A kernel may write any of it at any time, so everything here goes by atomics: words with acquire and release, which order
-/// what is around them, bytes relaxed.
+/// A kernel may write any of it at any time, so every access here is atomic. Words use acquire and release, which order
+/// the accesses around them; bytes are relaxed.
 pub struct Shared {
     pointer: NonNull<u8>,
     len: u64,
     address: u64,
-    /// Frees the memory.
+    /// Frees the memory when dropped.
     _owner: Box<dyn Any + Send + Sync>,
 }
 
@@ -237,7 +246,7 @@ impl Shared {
         debug_assert_eq!(pointer.as_ptr() as usize % 8, 0);
         Self { pointer, len, address, _owner: Box::new(owner) }
     }
-    /// What kernels know it by.
+    /// The address that kernels use.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -247,10 +256,11 @@ impl Shared {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Acquire: what the device wrote before it released this word is visible after.
+    /// Loads a word with acquire: everything the device wrote before it released this word is visible afterwards.
     ///
     /// # Panics
-    /// If `at` is not a multiple of 4 inside the memory. The same for the other words.
+    /// If `at` is not a multiple of 4 inside the memory. The other word accesses panic alike; 64-bit ones need a
+    /// multiple of 8.
     #[inline]
     pub fn load_u32(&self, at: u64) -> u32 {
         self.word32(at).load(Ordering::Acquire)
@@ -259,7 +269,7 @@ impl Shared {
     pub fn load_u64(&self, at: u64) -> u64 {
         self.word64(at).load(Ordering::Acquire)
     }
-    /// Release: a device that acquires this word sees what was written before.
+    /// Stores a word with release: a device that acquires this word sees everything written before.
     #[inline]
     pub fn store_u32(&self, at: u64, value: u32) {
         self.word32(at).store(value, Ordering::Release);
@@ -268,7 +278,8 @@ impl Shared {
     pub fn store_u64(&self, at: u64, value: u64) {
         self.word64(at).store(value, Ordering::Release);
     }
-    /// Copies bytes out, word by word where `at` is aligned. Order it with a [`Shared::load_u32`] before.
+    /// Copies bytes out, in words of 8 if `at` is a multiple of 8. To order the copy, do a [`Shared::load_u32`] before
+    /// it.
     ///
     /// # Panics
     /// If the range is not inside the memory.
@@ -277,7 +288,7 @@ impl Shared {
         let words = if at.is_multiple_of(8) { bytes.len() / 8 } else { 0 };
         let (whole, rest) = bytes.split_at_mut(words * 8);
         for (word, chunk) in (at..).step_by(8).zip(whole.chunks_exact_mut(8)) {
-            // SAFETY: the range was checked, and `word` is a multiple of 8 in it with 8 bytes behind.
+            // SAFETY: the range was checked; `word` is a multiple of 8 with 8 bytes of the range behind it.
             let word = unsafe { AtomicU64::from_ptr(self.pointer.as_ptr().add(word as usize).cast()) };
             chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
         }
@@ -285,7 +296,8 @@ impl Shared {
             *slot = self.byte(byte).load(Ordering::Relaxed);
         }
     }
-    /// Copies bytes in; order it with a [`Shared::store_u32`] after.
+    /// Copies bytes in, in words of 8 if `at` is a multiple of 8. To order the copy, do a [`Shared::store_u32`] after
+    /// it.
     ///
     /// # Panics
     /// If the range is not inside the memory.
@@ -296,7 +308,7 @@ impl Shared {
         let mut chunk = [0; 8];
         for (word, from) in (at..).step_by(8).zip(whole.chunks_exact(8)) {
             chunk.copy_from_slice(from);
-            // SAFETY: the range was checked, and `word` is a multiple of 8 in it with 8 bytes behind.
+            // SAFETY: the range was checked; `word` is a multiple of 8 with 8 bytes of the range behind it.
             let word = unsafe { AtomicU64::from_ptr(self.pointer.as_ptr().add(word as usize).cast()) };
             word.store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
         }

@@ -1,16 +1,17 @@
-//! Waiting for memory that others of us hold.
+//! Waiting for device memory that other gpu-run processes hold.
 //!
-//! Another `gpu-run` ends, or needs less at its next launch; a training run or a desktop does not. So whoever finds no memory waits while
-//! processes of the same name hold some, and gives up when nothing has changed among them for a while.
+//! Another gpu-run process exits, or needs less memory at its next launch; a training run or a desktop does neither. So
+//! a process that finds no memory waits while processes of its own name hold some, and gives up when nothing has
+//! changed among them for a while.
 
 use crate::{Device, Holder};
 use std::time::{Duration, Instant};
 
-/// How long nothing may change among the others before it is of no use to wait.
+/// How long to wait while nothing changes among the other processes.
 const MAX_STANDSTILL: Duration = Duration::from_secs(60);
-/// The same where it cannot be seen who the others are.
+/// How long to wait if the other processes cannot be seen.
 const MAX_UNSEEN_WAIT: Duration = Duration::from_secs(5);
-/// How long it waits without a word.
+/// How long to wait before a message is printed.
 const SAYS_AFTER: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -19,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Patience {
     seen: Option<Vec<Holder>>,
     changed: Instant,
-    /// Since when it waits, and whether it has said so.
+    /// When the wait began, and whether the message was printed.
     since: Option<Instant>,
     is_said: bool,
 }
@@ -31,7 +32,8 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Waits a moment, and leaves to the others what the device kept for us. Says whether it is worth trying again.
+    /// Releases the memory that the device keeps for later launches, and waits a moment. Returns whether it is worth
+    /// trying again.
     pub fn wait(&mut self, device: &dyn Device) -> bool {
         device.trim();
         self.wait_for(device.holders())
@@ -45,7 +47,7 @@ impl Patience {
             .filter(|holder| holder.pid != own && holder.name.is_some() && holder.name == name)
             .collect();
         if others.is_empty() && !is_hidden {
-            // Who held it when it was tried may have left since: once more.
+            // A holder may have released its memory since the attempt: try once more.
             return self.seen.replace(others).is_none_or(|seen| !seen.is_empty());
         }
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
@@ -65,12 +67,12 @@ impl Patience {
     }
 }
 
-/// What the system calls this process.
+/// The system's name for this process.
 pub(crate) fn own_name() -> Option<String> {
     std::fs::read_to_string("/proc/self/comm").ok().map(|name| name.trim_end().to_owned())
 }
 
-/// Who holds how much, in words: the first few.
+/// Describes in words who holds how much, for the first few holders.
 pub fn describe(holders: &[Holder]) -> String {
     const MAX_NAMED: usize = 5;
     let mut words: Vec<String> = holders.iter().take(MAX_NAMED).map(ToString::to_string).collect();
@@ -82,7 +84,7 @@ pub fn describe(holders: &[Holder]) -> String {
 
 impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // A process chooses its own name: it is shown without what a terminal would act on.
+        // A process chooses its own name, so control characters, which a terminal would act on, are replaced.
         let name: String =
             self.name.as_deref().unwrap_or("process").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         write!(f, "{name} (pid {}", self.pid)?;

@@ -1,9 +1,10 @@
-//! A device with little memory, as a test wants it: `cpu`, where memory and stacks are counted as a GPU's are.
+//! A device with little memory, for tests: `cpu` with memory and stacks accounted as on a GPU.
 //!
-//! A stack is set aside for every thread that the device can hold, however few a launch has, and kept until somebody needs the memory. A neighbour takes memory when the
-//! test says so ([`Scarce::hold`]).
+//! A stack is reserved for every thread that the device can hold, however few a launch has, and kept until somebody
+//! needs the memory. A test can have a neighbour take memory ([`Scarce::hold`]).
 //!
-//! With `GPU_RUN_TEST_SCARCE=MIB,THREADS,KIB` in the environment, `cpu` is such a device: with so much memory, for so many threads of at most so much stack.
+//! With `GPU_RUN_TEST_SCARCE=MIB,THREADS,KIB` in the environment, `cpu` is such a device: with MIB of memory, THREADS
+//! resident threads, and at most KIB of stack for each.
 
 use crate::memory::Backing;
 use crate::{
@@ -14,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 const VARIABLE: &str = "GPU_RUN_TEST_SCARCE";
-/// What a kernel takes for each thread beside its stack.
+/// Bytes that a kernel takes for each thread beside its stack.
 const FRAME: u64 = 512;
 
 #[derive(Debug)]
@@ -34,16 +35,16 @@ struct Memory {
 struct State {
     total: u64,
     held: u64,
-    /// By a neighbour, and whether that is another of our processes.
+    /// Bytes that a neighbour holds, and whether the neighbour is another gpu-run process.
     taken: u64,
     is_ours: bool,
-    /// Bytes of each thread's stack.
+    /// Bytes reserved for each thread's stack.
     stack: u32,
     running: usize,
 }
 
 impl Scarce {
-    /// With so many bytes, for so many threads of at most so much stack.
+    /// A device with `bytes` of memory that holds `resident_threads` threads of at most `stack_bytes` of stack.
     pub fn new(bytes: u64, resident_threads: u64, stack_bytes: u32) -> Arc<Self> {
         let cpu = cpu::open();
         let id = "scarce".to_owned();
@@ -59,14 +60,14 @@ impl Scarce {
         Arc::new(Self { cpu, properties, memory: Arc::new(Memory { resident_threads, state }) })
     }
 
-    /// A neighbour has so much from now on; `is_ours`: another of our processes.
+    /// From now on a neighbour holds `bytes`; `is_ours` says whether it is another gpu-run process.
     pub fn hold(&self, bytes: u64, is_ours: bool) {
         let mut state = self.memory.lock();
         (state.taken, state.is_ours) = (bytes, is_ours);
     }
 }
 
-/// The one that the environment asks for.
+/// The device that the environment asks for.
 pub(crate) fn planned() -> Option<Arc<dyn Device>> {
     let text = std::env::var(VARIABLE).ok()?;
     let numbers: Vec<u32> = text.split(',').filter_map(|number| number.parse().ok()).collect();
@@ -108,7 +109,7 @@ impl Memory {
         Ok(Held { memory: self.clone(), bytes })
     }
 
-    /// A launch with such a stack runs until the guard is dropped.
+    /// Begins a launch with `stack` bytes of stack for each thread; it runs until the guard is dropped.
     fn begin(self: &Arc<Self>, stack: u32) -> Result<Running> {
         let mut state = self.lock();
         let before = state.stack;
@@ -144,7 +145,7 @@ impl Drop for Held {
     }
 }
 
-/// Memory of `cpu` that is counted.
+/// Memory of `cpu` that counts as held.
 struct Counted {
     buffer: Box<dyn Backing>,
     _held: Held,
@@ -158,7 +159,7 @@ impl Backing for Counted {
         self.buffer.len()
     }
     unsafe fn write(&self, at: u64, from: *const u8, len: usize) -> Result<()> {
-        // SAFETY: the caller's; the same below.
+        // SAFETY: promised by the caller; the same below.
         unsafe { self.buffer.write(at, from, len) }
     }
     unsafe fn read(&self, at: u64, to: *mut u8, len: usize) -> Result<()> {

@@ -1,7 +1,7 @@
-//! What a PTX text says, before anything is made of it.
+//! The content of a PTX text, before it is compiled.
 //!
-//! Names of functions and data stay slices of the text; registers and labels are numbered while a body is read. A body is two
-//! flat arrays, statements and their operands, because a real program has a million of each.
+//! Names of functions and data stay slices of the text; registers and labels are numbered while a body is read. A body
+//! is two flat arrays, statements and their operands, because a real program has a million of each.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ impl Type {
             _ => return None,
         })
     }
-    /// In memory; a predicate is never there.
+    /// Bytes in memory. A predicate is never in memory.
     pub(crate) fn bytes(self) -> u32 {
         match self {
             Self::U8 | Self::S8 | Self::Pred => 1,
@@ -66,7 +66,7 @@ impl Type {
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
     }
-    /// `.b32`, `.b64`: any type of that size.
+    /// Whether it is `.b32` or `.b64`, which stand for any type of that size.
     pub(crate) fn is_bits(self) -> bool {
         matches!(self, Self::B32 | Self::B64)
     }
@@ -75,7 +75,7 @@ impl Type {
     }
 }
 
-/// A register's number in its function; what it holds is `Body::registers[n]`, one of B32, B64, F32, F64, Pred.
+/// A register's number in its function. Its type is `Body::registers[n]`: B32, B64, F32, F64 or Pred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Register(pub(crate) u32);
 
@@ -142,7 +142,7 @@ pub(crate) enum Unary {
     Ones,
     Reverse,
     SquareRoot,
-    /// One divided by it, to 20 bits; one divided by its square root.
+    /// 1/x, approximated to 20 bits; and 1/√x.
     AboutInverse,
     AboutInverseRoot,
 }
@@ -166,7 +166,7 @@ pub(crate) enum Compare {
     Le,
     Gt,
     Ge,
-    /// The `u` forms, true where an operand is NaN.
+    /// The `u` forms: true if an operand is NaN.
     Equ,
     Neu,
     Ltu,
@@ -177,7 +177,7 @@ pub(crate) enum Compare {
     Nan,
 }
 
-/// How strongly a load or store is ordered.
+/// The memory order of a load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Weak,
@@ -213,7 +213,7 @@ pub(crate) enum Vote {
     Ballot,
 }
 
-/// An instruction's name with all that follows its dots.
+/// An instruction's name with all of its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opcode {
     Mov(Type),
@@ -248,7 +248,7 @@ pub(crate) enum Opcode {
     StoreParam(Type),
     Atomic(Atomic, Type),
     CompareExchange(Type),
-    /// `local`: among the threads of a block only.
+    /// `local`: only among the threads of a workgroup.
     Fence {
         local: bool,
     },
@@ -262,7 +262,7 @@ pub(crate) enum Opcode {
     Return,
     Exit,
     Trap,
-    // With operands of their own shape, so they are statements of their own kind.
+    // These have operands of another form, so each becomes an `Action` of its own.
     Branch,
     BranchTable,
     Call,
@@ -284,7 +284,7 @@ pub(crate) struct Statement<'a> {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Action<'a> {
-    /// The operands are `Body::operands[first..first + count]`, as many as the opcode has.
+    /// The operands are `Body::operands[first..first + count]`, as many as the opcode takes.
     Do {
         opcode: Opcode,
         first: u32,
@@ -292,7 +292,7 @@ pub(crate) enum Action<'a> {
     },
     Label(Label),
     Branch(Label),
-    /// By the register's value into `Body::tables[table]`.
+    /// Jumps to the label in `Body::tables[table]` that the register's value selects.
     BranchTable {
         index: Register,
         table: u32,
@@ -301,7 +301,7 @@ pub(crate) enum Action<'a> {
     Call(u32),
     Open,
     Close,
-    /// `.param .align 8 .b8 name[bytes];` in a call's scope.
+    /// `.param .align 8 .b8 name[bytes];` in the scope of a call.
     Param {
         name: &'a str,
         bytes: u32,
@@ -312,7 +312,7 @@ pub(crate) enum Action<'a> {
 pub(crate) struct Call<'a> {
     pub(crate) result: CallResult<'a>,
     pub(crate) callee: Callee<'a>,
-    /// In `Body::operands`.
+    /// The range in `Body::operands`.
     pub(crate) arguments: Range<u32>,
 }
 
@@ -326,11 +326,11 @@ pub(crate) enum CallResult<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Callee<'a> {
     Direct(&'a str),
-    /// The address, and which of `Body::prototypes` it has.
+    /// The register with the address, and the number of its signature in `Body::prototypes`.
     Indirect(Register, u32),
 }
 
-/// What a function takes and gives.
+/// A function's parameters and result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Signature {
     pub(crate) parameters: Vec<Type>,
@@ -341,15 +341,15 @@ pub(crate) struct Signature {
 pub(crate) enum Returns {
     Nothing,
     Register(Type),
-    /// So many bytes of 8-byte cells.
+    /// Bytes of a result that is returned in 8-byte cells.
     Cells(u32),
 }
 
-/// What a label's block needs to know.
+/// A label, and how it is used.
 #[derive(Clone, Debug)]
 pub(crate) struct LabelUse<'a> {
     pub(crate) name: &'a str,
-    /// Branches that name it.
+    /// How many branches name it.
     pub(crate) uses: u32,
     pub(crate) first_use: u32,
     pub(crate) defined: bool,
@@ -357,7 +357,7 @@ pub(crate) struct LabelUse<'a> {
 
 #[derive(Debug, Default)]
 pub(crate) struct Body<'a> {
-    /// Parameters first, then the result where it is a register, then what `.reg` declares.
+    /// Parameters first, then the result if it is a register, then what `.reg` declares.
     pub(crate) registers: Vec<Type>,
     pub(crate) statements: Vec<Statement<'a>>,
     pub(crate) operands: Vec<Operand<'a>>,
@@ -372,7 +372,7 @@ pub(crate) struct Body<'a> {
 pub(crate) struct Function<'a> {
     pub(crate) name: &'a str,
     pub(crate) line: u32,
-    /// A kernel; its parameters are in `.param` space.
+    /// Whether it is a kernel, whose parameters are in `.param` space.
     pub(crate) entry: bool,
     pub(crate) signature: Signature,
     pub(crate) parameter_names: Vec<&'a str>,
@@ -387,7 +387,7 @@ pub(crate) struct Global<'a> {
     pub(crate) bytes: u64,
     /// Bytes of one element.
     pub(crate) element: u32,
-    /// The first elements; the others are 0.
+    /// The first elements; the rest are 0.
     pub(crate) initial: Vec<Initial<'a>>,
 }
 
@@ -397,7 +397,7 @@ pub(crate) enum Initial<'a> {
     Symbol(&'a str),
 }
 
-/// Memory of a thread's own, in the frame of a function.
+/// A `.local` array: a thread's own memory, in a function's frame.
 #[derive(Debug)]
 pub(crate) struct LocalArray<'a> {
     pub(crate) name: &'a str,

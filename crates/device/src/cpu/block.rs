@@ -1,4 +1,4 @@
-//! A block of threads: who of them runs, and who waits for whom.
+//! A workgroup: which of its threads run, and which wait for which.
 
 use super::ast::{Shuffle, Vote};
 use super::context::{WarpOperation, WarpRequest};
@@ -6,30 +6,31 @@ use super::fiber::Fiber;
 
 /// Lanes of a warp.
 const LANES: u32 = 32;
-/// What a block's shared memory is aligned to.
+/// Alignment of a workgroup's shared memory, in bytes.
 const SHARED_ALIGN: usize = 128;
 
 pub(super) struct Block {
     pub(super) number: u32,
-    /// Its shared memory, and room to align it.
+    /// The shared memory, with space to align it.
     shared: Box<[u64]>,
-    /// Threads that have started and not ended.
+    /// Threads that have started and not finished.
     pub(super) fibers: Vec<Option<Fiber>>,
     /// The next thread to start.
     pub(super) next: u32,
-    /// Threads that have not ended, started or not.
+    /// Number of threads that have not finished, started or not.
     live: u32,
     /// Threads at `bar.sync`.
     at_barrier: Vec<u32>,
     warps: Box<[Warp]>,
-    /// Threads that wait in a warp.
+    /// Number of threads that wait in a warp operation.
     in_warps: u32,
 }
 
 struct Warp {
     live: u32,
     waiting: u32,
-    /// What those who wait asked for: kept here, because a look at each thread's own page costs more than all the rest.
+    /// The requests of the lanes that wait. Kept here because a look at each thread's own page costs more than
+    /// everything else.
     requests: [WarpRequest; LANES as usize],
 }
 
@@ -49,7 +50,7 @@ impl Block {
         Self { number, shared, fibers, next: 0, live: threads, at_barrier: Vec::new(), warps, in_warps: 0 }
     }
 
-    /// Threads write to it through this address.
+    /// The address through which threads access the shared memory.
     pub(super) fn shared_address(&mut self) -> u64 {
         (self.shared.as_mut_ptr() as u64).next_multiple_of(SHARED_ALIGN as u64)
     }
@@ -62,7 +63,7 @@ impl Block {
         (self.next as usize) < self.fibers.len()
     }
 
-    /// `thread` has ended. Who waited for it no longer does: they are put into `ready`.
+    /// `thread` has finished. Threads that no longer have to wait for it are put into `ready`.
     pub(super) fn ended(&mut self, thread: u32, ready: &mut Vec<u32>) {
         self.live -= 1;
         let warp = thread / LANES;
@@ -78,7 +79,7 @@ impl Block {
         self.open_barrier(ready);
     }
 
-    /// `thread` is at `bar.sync`.
+    /// `thread` has arrived at `bar.sync`.
     pub(super) fn arrived(&mut self, thread: u32, ready: &mut Vec<u32>) {
         self.at_barrier.push(thread);
         self.open_barrier(ready);
@@ -90,7 +91,8 @@ impl Block {
         }
     }
 
-    /// `thread` is in an operation of its warp. `Err` where its own lane is not part of it.
+    /// `thread` has entered an operation of its warp. Fails if the operation's mask does not contain the thread's own
+    /// lane.
     pub(super) fn joined(&mut self, thread: u32, ready: &mut Vec<u32>) -> Result<(), String> {
         let Some(fiber) = &self.fibers[thread as usize] else { return Ok(()) };
         let request = fiber.warp_request();
@@ -106,7 +108,7 @@ impl Block {
         Ok(())
     }
 
-    /// Ends the operation `thread`, who waits, is in, if all who take part are there.
+    /// Completes the operation that `thread` waits in, if all lanes that take part are there.
     fn complete(&mut self, thread: u32, ready: &mut Vec<u32>) {
         let first = thread / LANES * LANES;
         let warp = &mut self.warps[(thread / LANES) as usize];
@@ -134,7 +136,7 @@ impl Block {
         self.in_warps -= members.count_ones();
     }
 
-    /// Why nobody in this block can ever go on, if that is so.
+    /// If no thread of this workgroup can ever continue, returns why.
     pub(super) fn deadlock(&self) -> Option<String> {
         let waiting = self.at_barrier.len() as u32 + self.in_warps;
         if self.live == 0 || waiting < self.live {
@@ -167,7 +169,7 @@ fn lanes_of(mut mask: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// What one lane gets: the value in the low half, the predicate in bit 32.
+/// The answer to one lane: the value in the low half, the predicate in bit 32.
 fn answer(requests: &[WarpRequest; LANES as usize], members: u32, ballot: u32, lane: u32) -> u64 {
     let own = requests[lane as usize];
     match own.operation {
@@ -189,7 +191,7 @@ fn answer(requests: &[WarpRequest; LANES as usize], members: u32, ballot: u32, l
     }
 }
 
-/// The lane a shuffle reads, and whether it is in range: the pseudocode of the PTX manual.
+/// Returns the lane that a shuffle reads, and whether it is in range, by the pseudocode of the PTX manual.
 fn source(mode: Shuffle, b: u32, c: u32, lane: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let most = (lane & segment) | (clamp & !segment);

@@ -1,14 +1,14 @@
-//! What a GPU thread knows about itself, and what compiled code calls.
+//! A GPU thread's own data, and the functions that compiled code calls.
 //!
-//! The functions here run on a thread's own stack and find its [`Context`] by masking the stack pointer. Those that make the thread
-//! wait write what they wait for into the context and suspend the fibre; the scheduler reads it there.
+//! The functions here run on a thread's own stack and find its [`Context`] by masking the stack pointer. Functions that
+//! make the thread wait write the reason into the context and suspend the fibre; the scheduler reads the reason there.
 
 use super::ast::{Shuffle, Vote};
 use super::stack::context_of;
 use corosensei::Yielder;
 use std::time::Duration;
 
-/// At the top of every stack; compiled code reads the first fields.
+/// A thread's data, at the top of its stack; compiled code reads the first fields.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(super) struct Context {
@@ -16,30 +16,31 @@ pub(super) struct Context {
     pub(super) threads: u32,
     pub(super) block: u32,
     pub(super) blocks: u32,
-    /// Address of the block's shared memory.
+    /// Address of the workgroup's shared memory.
     pub(super) shared: u64,
     /// Set by the fibre when it starts.
     pub(super) yielder: *const Yielder<(), Pause>,
     /// Valid while the fibre is suspended with [`Pause::Warp`].
     pub(super) warp: WarpRequest,
-    /// What the scheduler answers to it.
+    /// The scheduler's answer to `warp`.
     pub(super) answer: u64,
-    /// The PTX line of the barrier or fault that suspended the fibre; the function that is to be compiled, with [`Pause::Late`].
+    /// The PTX line of the barrier, warp operation or fault that suspended the fibre; with [`Pause::Late`], the number
+    /// of the function to compile.
     pub(super) line: u32,
-    /// About where on its stack it was suspended.
+    /// About where the stack pointer was when the fibre was suspended.
     pub(super) resting: usize,
 }
 
-/// Why a fibre gives up the floor.
+/// Why a fibre suspends itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pause {
-    /// Nanoseconds.
+    /// For this many nanoseconds.
     Sleep(u32),
     Barrier,
     Warp,
     Exit,
     Fault(Fault),
-    /// A function was called that is not compiled yet: its number is the context's line.
+    /// The thread called a function that is not compiled yet; the context's `line` is its number.
     Late,
 }
 
@@ -55,7 +56,7 @@ pub(super) enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(super) struct WarpRequest {
-    /// Who takes part.
+    /// The lanes that take part.
     pub(super) mask: u32,
     pub(super) operation: WarpOperation,
     pub(super) a: u32,
@@ -83,7 +84,7 @@ impl WarpOperation {
         Self::Vote(Vote::Ballot),
     ];
 
-    /// How compiled code names it.
+    /// The number that compiled code uses for it.
     pub(super) fn number(self) -> u32 {
         Self::ALL.iter().position(|o| *o == self).unwrap_or_default() as u32
     }
@@ -91,14 +92,14 @@ impl WarpOperation {
 
 /// The context of the thread this runs on.
 ///
-/// Only on a fibre's stack; every caller is called from compiled code, which runs nowhere else.
+/// Only valid on a fibre's stack; every caller is called from compiled code, which runs nowhere else.
 #[inline(always)]
 fn current() -> *mut Context {
     let here = 0u8;
     context_of(&raw const here as usize) as *mut Context
 }
 
-/// Gives up the floor until the scheduler resumes the fibre.
+/// Suspends the fibre until the scheduler resumes it.
 #[inline(always)]
 fn pause(context: *mut Context, why: Pause) {
     let here = 0u8;
@@ -124,7 +125,8 @@ pub(super) extern "C" fn fault(kind: u32, line: u32) {
     pause(context, Pause::Fault(kind)); // the scheduler never resumes it
 }
 
-/// Comes back when the function is compiled. On this thread's stack there may be no room for a compiler: the scheduler has it compiled on its own.
+/// Returns when the function is compiled. This thread's stack may be too small for a compiler, so the scheduler
+/// compiles the function on its own stack.
 pub(super) extern "C" fn late(function: u32) {
     let context = current();
     // SAFETY: as in `fault`.
@@ -143,7 +145,7 @@ pub(super) extern "C" fn barrier(line: u32) {
     pause(context, Pause::Barrier);
 }
 
-/// The low half of the answer is the value, bit 32 the predicate.
+/// Takes part in a warp operation. The low half of the result is the value, bit 32 the predicate.
 pub(super) extern "C" fn warp(operation: u32, line: u32, mask: u32, a: u32, b: u32, c: u32) -> u64 {
     let context = current();
     let operation = WarpOperation::ALL[operation as usize % WarpOperation::ALL.len()];

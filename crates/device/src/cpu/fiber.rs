@@ -1,13 +1,13 @@
-//! A GPU thread that runs: compiled code on a stack of its own, which it leaves and comes back to.
+//! A GPU thread as a fibre: compiled code on a stack of its own, which can be suspended and resumed.
 
 use super::context::{Context, Pause, WarpOperation, WarpRequest};
 use super::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult};
 
-/// A kernel's code: takes the address of its parameters.
+/// A kernel's code; takes the address of its parameters.
 pub(super) type Entry = extern "C" fn(*const u8);
 
-/// Who a thread is.
+/// A thread's numbers: its own, its workgroup's, and the sizes of both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     pub(super) thread: u32,
@@ -54,7 +54,7 @@ impl Fiber {
         Self { coroutine: Some(coroutine), context }
     }
 
-    /// Runs the thread until it waits for something; `None` when it has returned.
+    /// Runs the thread until it waits for something; returns `None` when the kernel has returned.
     #[inline]
     pub(super) fn resume(&mut self) -> Option<Pause> {
         match self.coroutine.as_mut()?.resume(()) {
@@ -63,13 +63,14 @@ impl Fiber {
         }
     }
 
-    /// Asks for what [`Fiber::approach`] reads.
+    /// Prefetches what [`Fiber::approach`] reads.
     #[inline]
     pub(super) fn announce(&self) {
         fetch(self.context as usize);
     }
 
-    /// Asks for the top of its stack: it is resumed soon, and many threads' stacks are not in the cache.
+    /// Prefetches the top of the stack of a thread that is resumed soon: with many threads, their stacks are not in the
+    /// cache.
     #[inline]
     pub(super) fn approach(&self) {
         // SAFETY: the fibre is suspended (`&self`), so nobody writes its context.
@@ -94,13 +95,13 @@ impl Fiber {
         unsafe { (*self.context).answer = answer };
     }
 
-    /// Ends the thread where it is, and takes its stack.
+    /// Stops the thread where it is, and takes its stack.
     pub(super) fn into_stack(mut self) -> Option<Stack> {
         abandon(self.coroutine.take()?)
     }
 }
 
-/// Asks the machine to have an address in its cache soon. Any address will do.
+/// Asks the processor to fetch a cache line. Any address is allowed.
 #[inline]
 fn fetch(address: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -114,15 +115,15 @@ fn fetch(address: usize) {
 }
 
 fn abandon(mut coroutine: Coroutine<(), Pause, (), Stack>) -> Option<Stack> {
-    // SAFETY: a suspended fibre's stack holds compiled code's frames and one of `context`'s functions; none of them own
-    // anything that would have to be dropped.
+    // SAFETY: a suspended fibre's stack holds the frames of compiled code and of one of `context`'s functions; none of
+    // them owns anything that would have to be dropped.
     unsafe { coroutine.force_reset() };
     Some(coroutine.into_stack())
 }
 
 impl Drop for Fiber {
     fn drop(&mut self) {
-        // Compiled code cannot be unwound: without this, dropping the coroutine would try.
+        // Compiled code cannot be unwound, which dropping the coroutine would otherwise try.
         self.coroutine.take().and_then(abandon);
     }
 }

@@ -1,4 +1,4 @@
-//! One run of a kernel, shared by the workers that do it.
+//! One run of a kernel, shared by the workers that execute it.
 
 use super::compile::Program;
 use super::fiber::Entry;
@@ -10,21 +10,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 pub(super) struct Launch {
-    /// Keeps the code mapped, and makes more of it.
+    /// Keeps the code mapped, and compiles more of it.
     pub(super) program: Arc<Program>,
     pub(super) entry: Entry,
-    /// One cell for each.
+    /// One cell for each parameter.
     pub(super) parameters: Box<[u64]>,
     pub(super) grid: Grid,
     pub(super) shared_bytes: usize,
-    /// All blocks are under way together: they may wait for each other.
+    /// Whether all workgroups must run together, because they may wait for each other.
     pub(super) whole: bool,
-    /// `run`'s argument, which `run` outlives: whoever calls it is inside (`enter`), and `run` waits for all to leave.
+    /// The argument of `run`, its lifetime extended. Every other thread that calls it is inside (`enter`), and `run`
+    /// does not return before all have left.
     service: Service<'static>,
     next_block: AtomicU32,
-    /// Workers asked for that have not come yet: a block is kept for each.
+    /// Helpers that have not come yet; a workgroup is kept for each.
     awaited: AtomicU32,
-    /// Counts what happened that a sleeping thread may have waited for.
+    /// Counts events that a sleeping thread may have waited for.
     pub(super) epoch: AtomicU32,
     parked: AtomicU32,
     stopped: AtomicBool,
@@ -34,7 +35,7 @@ pub(super) struct Launch {
 
 #[derive(Default)]
 struct State {
-    /// Who may call `service`, other than `run`'s own thread.
+    /// Number of threads that may call `service`, apart from `run`'s own.
     inside: u32,
     closed: bool,
     error: Option<Error>,
@@ -52,7 +53,7 @@ impl Launch {
         helpers: u32,
         service: Service<'_>,
     ) -> Self {
-        // SAFETY: only the lifetime changes, and the caller keeps to it.
+        // SAFETY: only the lifetime changes, and the caller promises to keep to it.
         let service = unsafe { std::mem::transmute::<Service<'_>, Service<'static>>(service) };
         Self {
             shared_bytes: program.shared_bytes,
@@ -76,7 +77,7 @@ impl Launch {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// A helper begins: `false` when the launch is over.
+    /// A helper or the watch begins; returns `false` if the launch is over.
     pub(super) fn enter(&self) -> bool {
         let mut state = self.state();
         state.inside += !state.closed as u32;
@@ -95,7 +96,7 @@ impl Launch {
         self.awaited.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The next block to run. Unless `any`, those that helpers still to come will need are left to them.
+    /// Returns the next workgroup to run. Unless `any`, leaves a workgroup to each helper that has not come yet.
     pub(super) fn take_block(&self, any: bool) -> Option<u32> {
         if self.stopped() {
             return None;
@@ -106,7 +107,7 @@ impl Launch {
         self.next_block.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()
     }
 
-    /// Lets the host answer; `true` when it had something to do.
+    /// Lets the host answer. Returns whether the host had something to do.
     #[inline]
     pub(super) fn serve(&self) -> bool {
         let served = (self.service)();
@@ -120,7 +121,7 @@ impl Launch {
         served
     }
 
-    /// Sleeps, until something happens after `seen` or the time is over.
+    /// Sleeps until an event after epoch `seen`, or until the time is over.
     pub(super) fn park(&self, seen: u32, time: Duration) {
         let state = self.state();
         self.parked.fetch_add(1, Ordering::SeqCst);
@@ -135,7 +136,7 @@ impl Launch {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Ends the launch: the first error is the one that counts.
+    /// Stops the launch with an error; the first error is the one that is reported.
     pub(super) fn fail(&self, error: Error) {
         self.state().error.get_or_insert(error);
         self.stop();
@@ -151,7 +152,7 @@ impl Launch {
         self.changed.notify_all();
     }
 
-    /// Waits for the helpers to leave, and serves meanwhile.
+    /// Waits until the helpers have left, and serves meanwhile.
     pub(super) fn wait(&self, tick: Duration) {
         let mut state = self.state();
         while state.inside != 0 {
@@ -165,7 +166,7 @@ impl Launch {
         }
     }
 
-    /// Lets nobody in any more, and waits for those inside: afterwards `service` is not called again.
+    /// Lets nobody in any more, and waits until those inside have left: afterwards `service` is not called again.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;

@@ -1,4 +1,4 @@
-//! Pages from the system: device memory, code, stacks.
+//! Pages from the system: for device memory, code and stacks.
 
 use crate::fault::Lost;
 use crate::memory::Backing;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 pub(super) const PAGE: usize = 4096;
 const LARGE_PAGE: usize = 2 << 20;
-/// From this length on, zeroing gives pages back to the system instead of writing to them.
+/// Zeroing at least this many bytes returns the pages to the system instead of writing to them.
 const DISCARD: usize = 16 * PAGE;
 
-/// A private mapping; unmapped when dropped. Pages cost memory once they are touched.
+/// A private mapping; unmapped when dropped. Pages cost memory only once they are touched.
 #[derive(Debug)]
 pub(super) struct Mapping {
     base: NonNull<u8>,
@@ -21,16 +21,16 @@ pub(super) struct Mapping {
 
 // SAFETY: a mapping is plain memory, reachable from every thread.
 unsafe impl Send for Mapping {}
-// SAFETY: `&Mapping` gives out addresses; whoever writes through them says why that is in order.
+// SAFETY: `&Mapping` only returns addresses; code that writes through them gives its own reason.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Zeroed memory to read and write.
+    /// Maps zeroed memory to read and write.
     pub(super) fn new(bytes: u64) -> Result<Self> {
         Self::with(bytes, ProtFlags::READ | ProtFlags::WRITE)
     }
 
-    /// Addresses that nothing may touch yet.
+    /// Reserves addresses that nothing may touch yet.
     pub(super) fn reserve(bytes: u64) -> Result<Self> {
         Self::with(bytes, ProtFlags::empty())
     }
@@ -52,30 +52,35 @@ impl Mapping {
         self.base.as_ptr() as u64
     }
 
-    /// Asks for large pages, where it is large: filling it is then a few faults instead of thousands.
+    /// Asks the system for large pages if the mapping is large enough: filling it then takes a few page faults instead
+    /// of thousands.
     pub(super) fn prefer_large_pages(&mut self) {
         if self.len >= LARGE_PAGE {
-            // SAFETY: the range is this mapping's, and what is in it stays the same. A system without large pages refuses: no harm.
+            // SAFETY: the range is this mapping's, and its content stays the same. A system without large pages
+            // refuses, which does no harm.
             let _ = unsafe { madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxHugepage) };
         }
     }
 
-    /// Makes a mapping executable from a page on, and no longer writable. What is before that is given back to the system: it reads as zero.
+    /// Makes the mapping executable and read-only from the page at `at` on. The pages before go back to the system and
+    /// read as zero.
     pub(super) fn make_executable_from(&mut self, at: usize) -> Result<()> {
         assert!(at.is_multiple_of(PAGE) && at <= self.len, "code begins with a page of the mapping");
-        // SAFETY: the range is this mapping's, `at` a page of it; `&mut` says nobody writes to it.
+        // SAFETY: the range is this mapping's, and `at` is the start of a page in it; `&mut` ensures that nobody writes
+        // to it.
         unsafe {
             mprotect(self.base.as_ptr().add(at).cast(), self.len - at, MprotectFlags::READ | MprotectFlags::EXEC)
         }
         .map_err(|e| Error::Codegen(format!("the system refuses to make code executable: {e}")))?;
         if at > 0 {
-            // SAFETY: whole pages of this private mapping, which nobody reads any more. If it fails they are kept, nothing else.
+            // SAFETY: whole pages of this private mapping, which nobody reads any more. If this fails, the pages merely
+            // stay.
             unsafe { discard(self.base.as_ptr() as usize, at) };
         }
         Ok(())
     }
 
-    /// The bytes, to fill them before anyone else knows of them.
+    /// The bytes of the mapping, to be filled before anyone else knows of them.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: readable and writable pages of this mapping (`new`), borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
@@ -84,12 +89,12 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what was mapped; nobody holds a reference into it any more. Failure would leak, nothing else.
+        // SAFETY: exactly what was mapped; nobody holds a reference into it any more. A failure only leaks.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// Memory for machine code that is about to be loaded, from the beginning of a page on: on `cpu` it runs where it was put.
+/// Memory for machine code that is about to be loaded, aligned to a page: `cpu` runs the code in place.
 #[derive(Debug)]
 pub struct Pages(pub(super) Mapping);
 
@@ -103,7 +108,7 @@ impl Pages {
 
 impl AsRef<[u8]> for Pages {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: readable and writable pages of this mapping (`new`); to write to them takes `&mut self`.
+        // SAFETY: readable and writable pages of this mapping (`new`); writing to them takes `&mut self`.
         unsafe { std::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
     }
 }
@@ -114,26 +119,26 @@ impl AsMut<[u8]> for Pages {
     }
 }
 
-/// Lets pages of a mapping be read and written.
+/// Makes pages of a mapping readable and writable.
 ///
 /// # Safety
 /// `at..at + len` is whole pages of one mapping that the caller owns.
 pub(super) unsafe fn commit(at: usize, len: usize) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     unsafe { mprotect(at as *mut _, len, MprotectFlags::READ | MprotectFlags::WRITE) }
         .map_err(|_| Error::OutOfMemory { wanted: len as u64 })
 }
 
-/// Gives pages back to the system; they read as zero afterwards.
+/// Returns pages to the system; they read as zero afterwards. Returns whether that worked.
 ///
 /// # Safety
-/// `at..at + len` is whole pages of a private mapping, and nobody minds that they become zero.
+/// `at..at + len` is whole pages of a private mapping whose content nobody needs any more.
 pub(super) unsafe fn discard(at: usize, len: usize) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     unsafe { madvise(at as *mut _, len, Advice::LinuxDontNeed) }.is_ok()
 }
 
-/// Device memory: a mapping that kernels read and write at any time, so the host copies by raw pointers.
+/// Device memory: a mapping that kernels may read and write at any time, so the host copies through raw pointers.
 #[derive(Debug)]
 pub(super) struct DeviceMemory {
     pub(super) mapping: Mapping,
@@ -150,7 +155,7 @@ impl Backing for DeviceMemory {
     }
     unsafe fn write(&self, at: u64, from: *const u8, len: usize) -> Result<()> {
         self.lost.check()?;
-        // SAFETY: `at + len <= self.len`, which the mapping covers; the rest is the caller's.
+        // SAFETY: `at + len <= self.len`, which the mapping covers; the rest is promised by the caller.
         unsafe { self.mapping.base.as_ptr().add(at as usize).copy_from(from, len) };
         Ok(())
     }
@@ -164,7 +169,7 @@ impl Backing for DeviceMemory {
         Arc::as_ptr(&self.lost).addr()
     }
     unsafe fn copy(&self, at: u64, from: u64, len: usize) -> Result<()> {
-        // SAFETY: addresses of the device are addresses of the process; the rest is the caller's.
+        // SAFETY: addresses of the device are addresses of the process; the rest is promised by the caller.
         unsafe { self.write(at, from as *const u8, len) }
     }
     fn zero(&self, at: u64, len: u64) -> Result<()> {
@@ -173,7 +178,7 @@ impl Backing for DeviceMemory {
         let end = start + len as usize;
         let (first, last) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
         if last.saturating_sub(first) >= DISCARD {
-            // SAFETY: whole pages within the mapping, which is private; zero is what is asked for.
+            // SAFETY: whole pages within the private mapping, which the caller wants to be zero.
             if unsafe { discard(first, last - first) } {
                 fill(start, first);
                 fill(last, end);
@@ -185,7 +190,7 @@ impl Backing for DeviceMemory {
     }
 }
 
-/// Zeroes a range that `DeviceMemory::zero` has taken from its own mapping.
+/// Writes zeros to a part of the range of `DeviceMemory::zero`.
 fn fill(start: usize, end: usize) {
     // SAFETY: both callers pass a part of the range `zero` was given, which is inside the mapping.
     unsafe { (start as *mut u8).write_bytes(0, end - start) };

@@ -4,13 +4,16 @@
 //! parse     PTX text ▶ ast
 //! compile   ast ▶ CLIF ▶ machine code, all functions in parallel
 //! pool      the host's threads that run launches; `launch` is what they share
-//! schedule  one worker: blocks and threads taking turns on a core; `block` knows who waits for whom
-//! fiber     one GPU thread; `context` is what it knows of itself and can call, `stack` where it runs
+//! schedule  one worker: workgroups and threads taking turns on a core; `block` tracks which threads wait for which
+//! fiber     one GPU thread; `context` is its data and the functions it calls, `stack` where it runs
+//! queue     launches that nobody has to wait for
+//! mapping   pages from the system
 //! ```
 //!
-//! Addresses on this device are addresses of the process: nothing a kernel does is checked here beyond what the kernel checks itself.
-//! `GPU_RUN_CPU_LATE_FROM`, or [`Options::late_from`], says from how much PTX on functions are compiled when they are first called (`compile/late.rs`).
-//! With `GPU_RUN_CPU_STRICT=1`, or [`Options::strict`], an access that is not aligned ends the launch as on a GPU.
+//! Addresses on this device are addresses of the process: a kernel's accesses are not checked beyond what the kernel
+//! checks itself. `GPU_RUN_CPU_LATE_FROM`, or [`Options::late_from`], sets from how many bytes of PTX on functions are
+//! compiled when they are first called (`compile/late.rs`). With `GPU_RUN_CPU_STRICT=1`, or [`Options::strict`], a
+//! misaligned access stops the launch, as on a GPU.
 
 mod ast;
 mod block;
@@ -39,31 +42,34 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Threads in a block at most, as on every NVIDIA GPU.
+/// Maximum number of threads in a workgroup, as on every NVIDIA GPU.
 const BLOCK_THREADS: u32 = 1024;
-/// Stack of a thread, as much as a main thread has elsewhere: pages cost memory once they are touched. A sixteenth of it is left for the frame of one function, and an interpreter's loop has one of hundreds of kilobytes.
+/// Stack of a thread, in bytes: as much as a process's main thread usually has. Pages cost memory only once they are
+/// touched. A sixteenth of the stack is left for the frame of one function, and the loop of an interpreter has a frame
+/// of hundreds of kilobytes.
 pub const STACK_BYTES: u32 = 8 << 20;
-/// Memory of a thread's own that programs are told of: what a large GPU has.
+/// Local memory of a thread that programs are told of, in bytes: as much as on a large GPU.
 const OWN_BYTES: u32 = 256 << 10;
 
-/// Bytes of PTX from which on functions are compiled when they are first called: some seconds of work. Below, all are compiled at once, on all cores, and call each other directly.
+/// Bytes of PTX from which on functions are compiled when they are first called: some seconds of work. A shorter
+/// program is compiled at once, on all cores, and its functions call each other directly.
 const LATE_FROM: u64 = 16 << 20;
 
 /// How to open the device.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Threads of the host that run kernels; 0 for one per core.
+    /// Host threads that run kernels; 0 for one per core.
     pub workers: u32,
-    /// Misaligned accesses end the launch with [`Error::Fault`], as on a GPU. Costs a test at every access.
+    /// Whether a misaligned access fails the launch with [`Error::Fault`], as on a GPU. Costs a test at every access.
     pub strict: bool,
-    /// Bytes of PTX from which on functions are compiled when they are first called; `None` for what is right for most.
+    /// Bytes of PTX from which on functions are compiled when they are first called; `None` for the default, 16 MiB.
     pub late_from: Option<u64>,
 }
 
-/// Address space that memory may take, in bytes.
+/// Bytes of address space that memory may take.
 const ADDRESSABLE: u64 = 1 << 42;
 
-/// The device, one worker per core.
+/// Opens the device, with one worker per core.
 pub fn open() -> Arc<dyn Device> {
     let strict = std::env::var_os("GPU_RUN_CPU_STRICT").is_some_and(|v| v == "1");
     let late_from = std::env::var("GPU_RUN_CPU_LATE_FROM").ok().and_then(|bytes| bytes.parse().ok());
@@ -91,7 +97,7 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
     Arc::new(Cpu { properties, options, pool: Arc::new(Pool::new(workers)), lost: Arc::default() })
 }
 
-/// What the machine has.
+/// Bytes of the machine's memory.
 fn memory_bytes() -> u64 {
     let info = rustix::system::sysinfo();
     info.totalram as u64 * info.mem_unit as u64
@@ -110,7 +116,7 @@ impl Device for Cpu {
         &self.properties
     }
 
-    /// Memory costs nothing until it is touched: as much as a process can address.
+    /// As much as a process can address, because memory costs nothing until it is touched.
     fn free_bytes(&self) -> Result<u64> {
         Ok(ADDRESSABLE)
     }
@@ -123,7 +129,8 @@ impl Device for Cpu {
     fn share(&self, bytes: u64) -> Result<Shared> {
         self.lost.check()?;
         let mapping = Mapping::new(bytes)?;
-        // SAFETY: the mapping is at least that long, page-aligned, moves along as the owner, and no reference into it exists.
+        // SAFETY: the mapping is at least that long and page-aligned, `Shared` owns it, and no reference into it
+        // exists.
         Ok(unsafe { Shared::new(mapping.base(), bytes, mapping.address(), mapping) })
     }
 
@@ -192,7 +199,7 @@ impl Module for Loaded {
 }
 
 impl Loaded {
-    /// `whole`: all blocks are under way together.
+    /// Runs a kernel. With `whole`, all workgroups run together.
     fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>, whole: bool) -> Result<()> {
         let Some(found) = self.program.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
         if grid.blocks == 0 || grid.threads == 0 || grid.threads > BLOCK_THREADS {
@@ -218,7 +225,7 @@ impl Loaded {
     }
 }
 
-/// The arguments in cells, if they are what the kernel takes.
+/// Returns the arguments in cells of eight bytes, if they match the kernel's parameters.
 fn parameters(name: &str, kernel: &Kernel, args: &[Arg]) -> Result<Box<[u64]>> {
     let bytes = |arg: &Arg| match arg {
         Arg::U32(_) => 4,

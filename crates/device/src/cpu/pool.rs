@@ -1,8 +1,8 @@
-//! The threads of the host that run kernels.
+//! The host's threads that run kernels.
 //!
-//! Whoever calls `run` works on the launch itself; helpers from a pool of waiting threads join for the other blocks. So a launch of one
-//! block needs no other thread to wake up. One more thread, the watch, calls every launch's `service` a few hundred times a
-//! second: that is how a timeout comes through while all workers compute.
+//! The thread that calls `run` works on the launch itself; helpers from a pool of waiting threads take further
+//! workgroups. So a launch of one workgroup need not wake another thread. One more thread, the watch, calls every
+//! launch's `service` a few hundred times a second, so that a timeout is noticed while all workers compute.
 
 use super::launch::Launch;
 use super::schedule::work;
@@ -16,7 +16,8 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(3);
 /// Ticks without a launch after which the watch waits for one.
 const MAX_QUIET_TICKS: u32 = 40;
-/// Threads that may be under way at once on all workers together; each needs two entries of the system's map of pages.
+/// Maximum number of GPU threads in progress at once, on all workers together. Each needs two entries in the system's
+/// table of mappings.
 const MAX_THREADS_UNDER_WAY: u32 = 16 << 10;
 
 #[derive(Debug)]
@@ -61,12 +62,12 @@ impl Pool {
         Self { inner: Arc::new(Inner { resident, ..Inner::default() }), workers }
     }
 
-    /// Helpers a launch of so many blocks can use.
+    /// Returns how many helpers a launch of `blocks` workgroups can use.
     pub(super) fn helpers(&self, blocks: u32) -> u32 {
         blocks.min(self.workers).saturating_sub(1)
     }
 
-    /// Runs a launch to its end. Afterwards nobody calls its `service` any more.
+    /// Runs a launch until it finishes. Afterwards nobody calls its `service` any more.
     pub(super) fn run(&self, launch: &Arc<Launch>, helpers: u32) {
         self.watch(launch);
         if helpers != 0 {
@@ -86,7 +87,7 @@ impl Pool {
         while queue.threads + 1 < self.workers && queue.threads < queue.busy + queue.launches.len() as u32 {
             let inner = self.inner.clone();
             if std::thread::Builder::new().name("gpu-run worker".into()).spawn(move || help(&inner)).is_err() {
-                break; // fewer helpers: the others do their blocks
+                break; // fewer helpers: the other workers take their workgroups
             }
             queue.threads += 1;
         }
@@ -126,7 +127,7 @@ impl Drop for Pool {
     }
 }
 
-/// Ends a launch, also when `service` panicked on this thread.
+/// Closes a launch when dropped, even if `service` panicked on this thread.
 struct Closing<'p> {
     pool: &'p Pool,
     launch: &'p Arc<Launch>,
@@ -144,7 +145,7 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// A helper's life.
+/// The main loop of a helper.
 fn help(inner: &Inner) {
     let mut queue = lock(&inner.queue);
     while !queue.over {
@@ -168,7 +169,7 @@ fn help(inner: &Inner) {
     }
 }
 
-/// The watch's life.
+/// The main loop of the watch.
 fn tick(inner: &Inner) {
     let mut quiet = 0;
     let mut watched = lock(&inner.watched);

@@ -1,4 +1,4 @@
-//! Launches one after the other, on a thread of their own: nobody waits for them who does not want to.
+//! Launches that run one after the other on a thread of their own, so that nobody has to wait for them.
 
 use super::{BLOCK_THREADS, Loaded};
 use crate::{Arg, Error, Grid, Launched, Queue, Result};
@@ -7,11 +7,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-/// Threads of a grid that can be under way together: each takes two entries of the system's map of pages, of which there are 65,530.
+/// Maximum threads of a grid that can be in progress together. Each takes two entries in the system's table of
+/// mappings, which has 65,530.
 const MAX_THREADS: u32 = 28 << 10;
 
 pub(super) struct ThreadQueue {
-    /// `None` once it is being dropped.
+    /// `None` once the queue is being dropped.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,7 +35,8 @@ impl ThreadQueue {
     }
 }
 
-/// Launches one job after the other. A launch that failed is the end of the queue: what it was to leave to the next is not there.
+/// Runs one job after the other. After a launch has failed, all later ones fail with the same error, because what it
+/// should have left for them is missing.
 fn work(module: &Loaded, queue: &Receiver<Job>) {
     let mut failed: Option<Error> = None;
     while let Ok(Job { kernel, grid, args, ticket }) = queue.recv() {

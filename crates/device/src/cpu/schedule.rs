@@ -1,13 +1,18 @@
-//! How a worker runs blocks of threads on one core.
+//! How a worker runs workgroups on one core.
 //!
-//! Threads take turns: one runs until it ends or waits. What is ready goes on first; a new thread starts only when all that have
-//! started wait, and a new block only when all threads of the blocks here have started. So a kernel that never waits needs one
-//! stack however many threads it has, and one whose threads wait for the host has many under way.
+//! Threads take turns: one runs until it finishes or waits. Ready threads continue first; a new thread starts only when
+//! all started ones wait, and a new workgroup only when all threads of the worker's workgroups have started. So a
+//! kernel that never waits needs one stack however many threads it has, and a kernel whose threads wait for the host
+//! has many in progress.
 //!
-//! A thread in `nanosleep.u32 0` lets everybody else go on first, and then goes on itself. Where all do so and none gets further, they wait for another worker, which may be waiting for this core: after a few rounds it is
-//! given away, first for a moment, then for longer. One that sleeps for a time usually waits for the host or for another worker. When all sleep, the worker lets the host answer
-//! (`service`) and resumes them as soon as it did. While nothing comes it waits in longer and longer pauses, a quarter of what it has waited
-//! already, so that an answer is never late by much and an idle kernel costs next to nothing.
+//! A thread in `nanosleep.u32 0` yields: all others continue first, then the thread itself. If all threads yield and
+//! none makes progress, they wait for another worker, which may in turn be waiting for this core: after a few rounds
+//! the worker gives up the core, first for a moment, then for longer.
+//!
+//! A thread that sleeps for a time usually waits for the host or for another worker. When all threads sleep, the worker
+//! lets the host answer (`service`) and resumes them as soon as the host did. While no answer comes, the worker's
+//! pauses grow to a quarter of the time it has already waited, so that it never sees an answer much too late and an
+//! idle kernel costs next to nothing.
 
 use super::block::Block;
 use super::context::{Fault, Pause};
@@ -19,25 +24,27 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Idle time during which a worker only looks again.
+/// Idle time up to which a worker checks again at once.
 const SPIN_UNTIL: Duration = Duration::from_micros(50);
-/// Idle time during which it lets other threads of the system run in between.
+/// Idle time up to which a worker lets other threads of the system run in between.
 const YIELD_UNTIL: Duration = Duration::from_micros(200);
-/// The longest pause, while looking costs little.
+/// The longest pause, as long as a check costs little.
 const MAX_SLEEP: Duration = Duration::from_millis(1);
-/// After so much idle time a worker no longer leaves blocks to workers that have not come.
+/// Idle time after which a worker no longer leaves workgroups to helpers that have not come.
 const LEAVES_BLOCKS_UNTIL: Duration = Duration::from_millis(2);
 
-/// Rounds in which all threads here only let others go first: until then they look again at once, until then other threads of the system run in between, then the worker sleeps, for so long in the first of them and so many times that at most.
+/// What to do in rounds in which all threads here only yield: up to SPIN_ROUNDS they continue at once, up to
+/// YIELD_ROUNDS other threads of the system run in between, and from then on the worker sleeps: FIRST_NAP in the first
+/// such round, at most MAX_NAPS times that later.
 const SPIN_ROUNDS: u32 = 8;
 const YIELD_ROUNDS: u32 = 32;
 const FIRST_NAP: Duration = Duration::from_micros(20);
 const MAX_NAPS: u32 = 10;
 
-/// How many turns before its own a thread's stack is asked for.
+/// How many turns ahead a thread's context is prefetched; its stack half as many.
 const STACKS_AHEAD: usize = 4;
 
-/// Runs blocks until there are no more.
+/// Runs workgroups until there are no more.
 pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
     let now = Instant::now();
     let mut worker = Worker {
@@ -65,21 +72,21 @@ pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
 struct Worker<'l> {
     launch: &'l Launch,
     stacks: &'l Stacks,
-    /// Stacks of threads that have ended.
+    /// Stacks of threads that have finished.
     spare: Vec<Stack>,
     blocks: Vec<Option<Block>>,
-    /// Places in `blocks` without one.
+    /// Free places in `blocks`.
     vacant: Vec<u32>,
-    /// The one block whose threads may not all have started.
+    /// The only workgroup that may have threads not yet started.
     newest: Option<u32>,
     ready: VecDeque<(u32, u32)>,
     sleeping: Vec<Sleeper>,
-    /// Threads that let others go first, and for how many rounds nobody has done anything else.
+    /// Threads that yielded, and for how many rounds no thread has done anything else.
     yielded: Vec<(u32, u32)>,
     rounds: u32,
-    /// Threads a barrier has let go, for a moment.
+    /// Threads that a barrier or warp operation has just released.
     released: Vec<u32>,
-    /// Threads that further blocks may have.
+    /// How many threads further workgroups may have.
     room: u32,
     /// The launch's epoch when sleepers were last resumed.
     seen: u32,
@@ -90,14 +97,14 @@ struct Sleeper {
     block: u32,
     thread: u32,
     nanoseconds: u32,
-    /// Set when the worker first finds nothing else to do: reading the clock costs more than switching.
+    /// Set when the worker first finds nothing else to do: reading the clock costs more than switching threads.
     until: Option<Instant>,
 }
 
 struct Idle {
-    /// When all slept for the first time since something happened.
+    /// When all threads first slept since something happened.
     since: Option<Instant>,
-    /// When the worker last looked, and how many threads it has resumed since.
+    /// When the worker last waited, and how many threads it has resumed since.
     looked: Instant,
     resumed: u32,
 }
@@ -121,7 +128,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Has the machine fetch the stacks of those that are next: of a thousand threads that wait for each other, each one's has left the cache until its turn comes.
+    /// Prefetches the stacks of the next threads: of a thousand threads that wait for each other, each one's stack has
+    /// left the cache before its turn comes.
     #[inline]
     fn look_ahead(&self) {
         let fiber = |at: usize| {
@@ -153,7 +161,7 @@ impl Worker<'_> {
         self.ready.extend(self.sleeping.drain(..).map(|s| (s.block, s.thread)));
     }
 
-    /// All others had their turn: those who yielded go on, and sleepers whose time is over.
+    /// All others had their turn: threads that yielded continue, and sleepers whose time is over.
     fn go_on(&mut self) {
         self.idle.since = None;
         self.rounds += 1;
@@ -179,7 +187,7 @@ impl Worker<'_> {
         });
     }
 
-    /// Starts a thread of the newest block, or takes a block.
+    /// Starts a thread of the newest workgroup, or takes another workgroup. Returns whether there was one.
     fn start_another(&mut self) -> Result<bool> {
         if let Some(newest) = self.newest {
             self.start(newest)?;
@@ -227,7 +235,8 @@ impl Worker<'_> {
             blocks: grid.blocks,
             shared: block.shared_address(),
         };
-        // SAFETY: `Launch::new`'s contract: entry and parameters belong together, and the launch keeps the program.
+        // SAFETY: by the contract of `Launch::new`, entry and parameters belong together, and the launch keeps the
+        // program.
         let fiber = unsafe { Fiber::new(stack, identity, self.launch.entry, self.launch.parameters.as_ptr().cast()) };
         block.fibers[thread as usize] = Some(fiber);
         self.idle.since = None;
@@ -282,20 +291,21 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// All that have started sleep, and there is nothing to start. `false` when there is nobody left at all.
+    /// Waits, as all started threads sleep and there is nothing to start. Returns `false` if no thread is left.
     fn wait(&mut self) -> bool {
         if self.sleeping.is_empty() {
             return false;
         }
         let mut now = Instant::now();
         let round = now - self.idle.looked;
-        // Threads that only look whether their answer is there take far less than this: then they did something.
+        // Threads that only check for their answer take far less time than this, so these did something.
         if round > Duration::from_micros(20 + self.idle.resumed as u64) {
             self.idle.since = None;
         }
         let idle = now - *self.idle.since.get_or_insert(now);
         if idle > YIELD_UNTIL {
-            // Threads of a whole grid wait for each other as well: pauses that grow with pauses would add up.
+            // Threads of a `whole` launch also wait for each other across workers: pauses that grow with the other
+            // workers' pauses would add up.
             let longest = if self.launch.whole { MAX_SLEEP } else { MAX_SLEEP.max(round * 20) };
             self.launch.park(self.seen, (idle / 4).min(longest));
             now = Instant::now();
@@ -310,7 +320,7 @@ impl Worker<'_> {
         true
     }
 
-    /// Ends what has not ended, and keeps the stacks.
+    /// Stops the threads that have not finished, and returns all stacks.
     fn abandon(&mut self) {
         let blocks = self.blocks.drain(..).flatten();
         let fibers = blocks.flat_map(|b| b.fibers).flatten();

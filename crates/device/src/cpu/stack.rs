@@ -1,14 +1,14 @@
 //! Stacks for GPU threads.
 //!
-//! Every stack sits at the top of an address range of its own, [`SLOT`] bytes long and aligned to that, of which only the part in use is
-//! mapped: what lies below is the guard. So a thread's [`Context`] is found from any stack pointer, from compiled
-//! code and from Rust alike: no register is reserved for it and no hidden parameter passed.
+//! Every stack sits at the top of an address range of its own, its *slot*, [`SLOT`] bytes long and aligned to that.
+//! Only the part in use is mapped; the part below is the guard. So a thread's [`Context`] is found from any stack
+//! pointer, both by compiled code and by Rust: no register is reserved for it and no hidden parameter passed.
 //!
-//! How far below the slot's top context and stack begin depends on the slot's number (its *colour*). Were it the same everywhere, the
-//! hottest pages of all threads would compete for one set of the TLB, and their hottest lines for one set of the cache: a switch
-//! between 32 threads took five times as long.
+//! How far below the slot's top context and stack begin depends on the slot's number (its *colour*). If it were the
+//! same everywhere, the hottest pages of all threads would compete for one set of the TLB, and their hottest lines for
+//! one set of the cache: a switch between 32 threads took five times as long.
 //!
-//! Stacks are kept and used again; only their deeper pages go back to the system.
+//! Stacks are kept and reused; only their deeper pages go back to the system.
 
 use super::context::Context;
 use super::mapping::{Mapping, commit, discard};
@@ -17,46 +17,48 @@ use corosensei::stack::StackPointer;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
-/// Address space for one stack.
+/// Bytes of address space for one stack.
 pub(super) const SLOT: usize = 64 << 20;
-/// log2 of that.
+/// log2 of [`SLOT`].
 pub(super) const SLOT_BITS: u32 = SLOT.trailing_zeros();
-/// Where a context of colour 0 begins in its slot.
+/// Offset of a context of colour 0 in its slot.
 pub(super) const CONTEXT_AT: usize = SLOT - size_of::<Context>().next_multiple_of(64);
 /// A slot's number modulo this is its colour.
 pub(super) const COLOURS: usize = 256;
 /// Each colour begins a page and a cache line below the one before.
 pub(super) const COLOUR_STEP: usize = 4096 + 64;
 
-/// Where the context is that belongs to a stack, from any address in it. Compiled code does the same (`compile::threads`).
+/// Returns the address of the context that belongs to a stack, given any address in the slot. Compiled code does the
+/// same (`compile::threads`).
 #[inline(always)]
 pub(super) fn context_of(address: usize) -> usize {
     let colour = (address >> SLOT_BITS) % COLOURS;
     (address & !(SLOT - 1)) + CONTEXT_AT - colour * COLOUR_STEP
 }
 
-/// For the calls into the host that compiled code makes.
+/// Bytes for the host functions that compiled code calls.
 const SLACK: usize = 64 << 10;
-/// The largest frame of one function. So much more than a kernel asks for can be touched: a function touches all of its frame before it can look whether there was stack for it.
-/// Memory that is touched by none costs none.
+/// Bytes of the largest frame of one function. Every stack has this much beyond what a kernel asks for, because a
+/// function touches all of its frame before it can check whether the stack suffices. Pages that nobody touches cost no
+/// memory.
 pub(super) const FRAME: usize = 8 << 20;
-/// Below the stack, never mapped.
+/// Bytes below the stack that are never mapped.
 const GUARD: usize = 1 << 20;
-/// Stacks deeper than this are given back to the system beyond it when their thread ends.
+/// Bytes of a stack that stay when its thread finishes; deeper pages go back to the system.
 const KEEP: usize = 256 << 10;
 /// Slots reserved at once.
 const SLAB: usize = 64;
 
-/// Above the stack of the last colour: address space, not memory.
+/// Bytes above the stack of the last colour: address space, not memory.
 const COLOURED: usize = (COLOURS * COLOUR_STEP).next_multiple_of(4096) + 4096;
-/// The most stack a thread can have, for `Grid::stack_bytes`.
+/// The largest stack a thread can have, in bytes, for `Grid::stack_bytes`.
 pub(super) const MAX_STACK: usize = SLOT - GUARD - FRAME - SLACK - COLOURED - 4096;
 
 /// One stack, owned by the fibre that runs on it.
 #[derive(Debug)]
 pub(super) struct Stack {
     slot: usize,
-    /// Mapped bytes at the slot's top.
+    /// Bytes mapped at the top of the slot.
     mapped: usize,
 }
 
@@ -66,8 +68,8 @@ impl Stack {
     }
 }
 
-// SAFETY: at least SLACK bytes are mapped between `limit + GUARD` and `base`; below lies never-mapped address space of the
-// same slot, at least GUARD bytes. Both ends are multiples of 64.
+// SAFETY: at least SLACK bytes are mapped between `limit + GUARD` and `base`; below them lie at least GUARD bytes of
+// the same slot that are never mapped. Both ends are multiples of 64.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> StackPointer {
         NonZeroUsize::new(context_of(self.slot)).unwrap_or(NonZeroUsize::MAX)
@@ -86,14 +88,14 @@ pub(super) struct Stacks {
 #[derive(Debug, Default)]
 struct State {
     free: Vec<Stack>,
-    /// Reserved, never unmapped before the device is dropped.
+    /// Reserved, and not unmapped before the device is dropped.
     slabs: Vec<Mapping>,
-    /// Slots handed out of the last slab.
+    /// Slots handed out from the last slab.
     used: usize,
 }
 
 impl Stacks {
-    /// A stack with room for `bytes` of a kernel's own.
+    /// Returns a stack with `bytes` bytes for the kernel's own use.
     pub(super) fn take(&self, bytes: usize) -> Result<Stack> {
         if bytes > MAX_STACK {
             let message = format!("{bytes} bytes of stack for each thread: the cpu device has at most {MAX_STACK}");

@@ -1,11 +1,11 @@
-//! From PTX to a cubin, what a GPU runs.
+//! Assembles PTX to a cubin, which a GPU runs.
 //!
-//! Programs are given to the assembler with `-c`, as if there were more to link: functions then keep to the calling
-//! convention instead of being fitted to each other, which is five times as fast for hundreds of them. NVIDIA's tools do it
-//! in parts, as many at once as there are cores (`split`), where they are installed; the driver has the same assembler, on one
-//! core, and is always there. Short texts go to the driver at once. Tools can be older than the card or newer than the
-//! driver, and a driver can come without its assembler, so what one cannot do is tried with the other; but not what a tool
-//! has crashed at, since in the driver the crash would be ours.
+//! Programs are assembled with `-c`, as if there were more to link: functions then keep to the calling convention
+//! instead of being fitted to each other, which assembles hundreds of them five times as fast. Where NVIDIA's tools are
+//! installed, they assemble in parts, as many at once as there are cores (`split`). The driver contains the same
+//! assembler, on one core, and is always there. Short texts go to the driver first. Tools can be older than the card or
+//! newer than the driver, and a driver can come without its assembler, so if one fails the other is tried. The
+//! exception is PTX on which a tool crashed: in the driver, it would crash this process.
 
 use super::Assembler;
 use super::context::Context;
@@ -23,37 +23,41 @@ use std::ptr::null_mut;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Registers of a thread: separately compiled functions take what they may. 128 let 16 warps of a multiprocessor run at once, and were measured to be
-/// as fast as fewer or faster.
+/// Maximum registers of a thread; separately compiled functions use all they may. With 128, a multiprocessor runs 16
+/// warps at once, which was measured to be at least as fast as fewer registers.
 const USUAL_REGISTERS: u32 = 128;
-/// The same for a program with a function that needs far more, as unrolled arithmetic does: half as many warps at once are then faster than so much traffic.
+/// Registers for a program with a function that needs far more, as unrolled arithmetic does: half as many warps at once
+/// are then faster than that much spilling.
 const MANY_REGISTERS: u32 = 255;
-/// Bytes that a function keeps in memory for want of registers before it gets more. Up to about 160 are what it saves for its caller, and with 440 twice as many warps were still
-/// faster.
+/// Bytes that a function may spill before it is assembled again with more registers. Up to about 160 bytes are
+/// registers it saves for its caller, and with 440 twice as many warps were still faster.
 const MAX_SPILLED: u32 = 640;
-/// PTX from this length on is assembled once, spilled or not, and not function by function: a program of this size has an odd function among thousands, and would take twice as long, or a sixth longer.
+/// PTX of at least this length is assembled only once, even if it spills, and not function by function. A program of
+/// this size has an unusual function among thousands; assembling again would take twice as long, and function by
+/// function a sixth longer.
 const WHOLE_FROM: usize = 4 << 20;
-/// PTX of a part, unless there would be too many: a tenth of a second, of which starting ptxas is a quarter.
+/// Bytes of PTX in a part, unless that makes too many parts. A part takes a tenth of a second, a quarter of it to start
+/// ptxas.
 const PART_BYTES: usize = 32 << 10;
-/// Parts for each core at most: they do not take equally long.
+/// Maximum parts for each core. More than one, because parts do not take equally long.
 const PARTS_PER_CORE: usize = 2;
 /// Bytes of the driver's log that are kept.
 const LOG_BYTES: usize = 16 << 10;
 /// Lines of a log that an error shows.
 const LOG_LINES: usize = 12;
 
-/// PTX shorter than this is given to the driver first: starting two processes takes longer than the work. To be measured
-/// again where the driver or the tools change.
+/// PTX shorter than this goes to the driver first: starting two processes takes longer than the work. Measure again
+/// when the driver or the tools change.
 const DRIVER_BELOW: usize = 64 << 10;
 
-/// One of the two ways.
+/// Who assembles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Tools,
     Driver,
 }
 
-/// What is tried, in order.
+/// Returns what to try, in order.
 fn ways(which: Assembler, ptx_bytes: usize) -> &'static [Way] {
     match which {
         Assembler::Any if ptx_bytes < DRIVER_BELOW => &[Way::Driver, Way::Tools],
@@ -63,8 +67,8 @@ fn ways(which: Assembler, ptx_bytes: usize) -> &'static [Way] {
     }
 }
 
-/// Makes a cubin of PTX and gives it to `load`, until one way works. If none does, the first one's complaint counts: where
-/// there are no tools, the driver's.
+/// Assembles PTX and gives the cubin to `load`, until one way works. If none does, returns the error of the first way
+/// that was available: without tools, the driver's.
 pub(super) fn assemble<T>(
     context: &Context,
     which: Assembler,
@@ -115,7 +119,7 @@ impl Tools {
         Some(Self { folder: folders.into_iter().find(both)? })
     }
 
-    /// In parts, on all cores: the largest are begun with, since they are waited for.
+    /// Assembles in parts, on all cores.
     pub(super) fn assemble(&self, ptx: &str, target: u32, options: CodeOptions) -> Result<Vec<u8>> {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let count = (ptx.len() / PART_BYTES).clamp(1, PARTS_PER_CORE * cores);
@@ -139,9 +143,10 @@ impl Tools {
             }
             Ok((n, again))
         };
-        // In order, one at a time: `split` puts the largest functions first.
+        // `par_bridge` takes the parts in order, one at a time.
         let done = (0..texts.len()).par_bridge().map(assemble).collect::<Result<HashMap<_, _>>>()?;
-        // What a kernel calls may not have more registers than the kernel may: so nvlink, for calls by address as well.
+        // nvlink refuses a function with more registers than the kernel that calls it may have, by address too. So the
+        // kernels, which are in part 0, get as many.
         if done.values().any(|again| *again) && done.get(&0) == Some(&false) {
             part(0).assemble(MANY_REGISTERS)?;
         }
@@ -162,14 +167,15 @@ impl Tools {
     }
 }
 
-/// How a program is assembled.
+/// How to assemble a program.
 #[derive(Clone, Copy)]
 struct How {
     target: u32,
     registers: u32,
-    /// Nothing is assembled again for what it spills.
+    /// Whether to leave a part as it is, however much it spills.
     may_spill: bool,
-    /// Each function by itself: what becomes of it does not depend on the others in its part, and takes fewer registers, so that more threads run at once.
+    /// Whether to assemble each function on its own: its code then does not depend on the others in its part, and takes
+    /// fewer registers, so that more threads run at once.
     apart: bool,
     until: Option<Instant>,
 }
@@ -179,7 +185,7 @@ struct Part<'a> {
     tools: &'a Tools,
     how: How,
     text: &'a str,
-    /// Its files, but for the kind.
+    /// The path of its files, without the extension.
     name: PathBuf,
 }
 
@@ -196,7 +202,8 @@ impl Part<'_> {
         std::fs::write(self.file(), self.text).map_err(|e| failed(&self.file().display().to_string(), e))
     }
 
-    /// What ptxas says of the functions it made. Where it crashes, nothing is optimised, and what this spills is no matter: of a thousand functions, it is one that is known to need it.
+    /// Assembles the part and returns ptxas's log about its functions. If ptxas crashes, tries once more without
+    /// optimisations and ignores what that spills: one function in a thousand is known to need it.
     fn assemble(&self, registers: u32) -> Result<String> {
         let log = match self.ptxas(registers, &[]) {
             Err(Complaint::Crashed { tool, how }) => {
@@ -215,20 +222,20 @@ impl Part<'_> {
             run(ptxas.arg("-o").arg(self.object()).arg(self.file()), self.how.until)
         };
         match ptxas(if self.how.apart { &["--split-compile=2"] } else { &[] }) {
-            // CUDA 11 has no such option.
+            // CUDA 11 does not have this option.
             Err(Complaint::Refused(log)) if log.contains("split-compile") => ptxas(&[]),
             result => result,
         }
     }
 }
 
-/// The driver's own version, where the system tells it.
+/// The driver's own version, if the system shows it.
 pub(super) fn driver_build() -> String {
     std::fs::read_to_string("/sys/module/nvidia/version")
         .map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
 }
 
-/// What stands for the versions of the tools that are installed: asking them would mean to start two processes.
+/// Identifies the installed tools by path, size and time; asking for their versions would start two processes.
 pub(super) fn tools_identity() -> String {
     let Some(tools) = Tools::find() else { return "none".into() };
     let identity = |tool: &str| {
@@ -241,21 +248,21 @@ pub(super) fn tools_identity() -> String {
     format!("{}, {}", identity("ptxas"), identity("nvlink"))
 }
 
-/// The most bytes a function spills: `… bytes stack frame, 580 bytes spill stores, …`.
+/// Returns the most bytes that a function spills, from lines like `… bytes stack frame, 580 bytes spill stores, …`.
 fn most_spilled(log: &str) -> u32 {
     let before = log.split(" bytes spill stores").map(|part| part.rsplit(' ').next());
     before.filter_map(|number| number?.parse().ok()).max().unwrap_or(0)
 }
 
-/// Why a tool made nothing.
+/// Why a tool failed.
 enum Complaint {
-    /// What it said.
+    /// The tool's log.
     Refused(String),
     Crashed {
         tool: String,
         how: String,
     },
-    /// It was ended, because it took too long.
+    /// The tool was killed at the deadline.
     Late(String),
 }
 
@@ -269,7 +276,7 @@ impl Complaint {
     }
 }
 
-/// Runs a tool, and ends it if it is not done by `until`. What it wrote, in either case.
+/// Runs a tool, kills it if it is not done by `until`, and returns its log.
 fn run(command: &mut Command, until: Option<Instant>) -> Result<String, Complaint> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = output(command, until).map_err(|e| Complaint::Refused(format!("{name} cannot be started: {e}")))?;
@@ -287,10 +294,10 @@ fn run(command: &mut Command, until: Option<Instant>) -> Result<String, Complain
     }
 }
 
-/// How often a tool is looked at that may not take for ever.
+/// Interval at which a tool with a deadline is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// What a command wrote and how it ended; `None` if it had to be ended.
+/// Returns what a command wrote and its exit status; `None` if it was killed at the deadline.
 fn output(command: &mut Command, until: Option<Instant>) -> std::io::Result<Option<Output>> {
     let Some(until) = until else { return command.output().map(Some) };
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -310,7 +317,7 @@ fn output(command: &mut Command, until: Option<Instant>) -> std::io::Result<Opti
     Ok(Some(Output { status, stdout: read(stdout), stderr: read(stderr) }))
 }
 
-/// Reads all of a pipe, on a thread of its own: a tool that finds it full would wait.
+/// Reads all of a pipe on a thread of its own: a tool would block on a full pipe.
 fn drained(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -321,8 +328,8 @@ fn drained(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// What the driver's assembler may take of stack: it nests as deep as a program's loops and branches do, and has no other way to say that it was too deep than to
-/// take the process with it. Only what is used becomes memory.
+/// Stack for the driver's assembler, in bytes. It recurses as deep as a program's loops and branches nest, and when the
+/// stack overflows it takes the process down. Only the pages it uses take memory.
 const LINK_STACK: usize = 512 << 20;
 
 fn link_with_room(context: &Context, ptx: &str, wanted: CodeOptions) -> Result<Vec<u8>> {
@@ -330,28 +337,29 @@ fn link_with_room(context: &Context, ptx: &str, wanted: CodeOptions) -> Result<V
         let assembler = std::thread::Builder::new().name("assembler".into()).stack_size(LINK_STACK);
         match assembler.spawn_scoped(scope, || link(context, ptx, wanted)) {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            // Where there is no room for such a stack, most programs need none.
+            // There is no memory for such a stack; most programs do not need it.
             Err(_) => link(context, ptx, wanted),
         }
     })
 }
 
-/// The driver's own assembler and linker.
+/// Assembles with the driver's own assembler and linker.
 fn link(context: &Context, ptx: &str, wanted: CodeOptions) -> Result<Vec<u8>> {
     let text =
         CString::new(ptx).map_err(|e| Error::Codegen(format!("the PTX has a zero byte at {}", e.nul_position())))?;
     let driver = context.enter()?;
     let mut log = vec![0u8; LOG_BYTES];
     let mut options = [JIT_MAX_REGISTERS, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES];
-    // Numbers are passed as if they were pointers. The driver writes the log's length over its size.
+    // Numbers are passed in place of pointers. The driver overwrites the log's capacity with its length.
     let registers = wanted.registers.unwrap_or(USUAL_REGISTERS) as usize;
     let mut values = [registers as *mut c_void, log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
     let mut linker = null_mut();
-    // SAFETY: entered; three options with three values. Both arrays and the log outlive the linker, which ends below.
+    // SAFETY: entered; three options with three values. Both arrays and the log outlive the linker, which is destroyed
+    // below.
     unsafe { driver.cuLinkCreate_v2(3, options.as_mut_ptr(), values.as_mut_ptr(), &mut linker) }?;
-    // SAFETY: entered; `linker` was just made, and `complete` copies what it makes.
+    // SAFETY: entered; `linker` was just created, and `complete` copies its result.
     let result = unsafe { complete(driver, linker, &text) };
-    // SAFETY: entered; nobody uses it afterwards, and nothing the driver holds points to the log any more.
+    // SAFETY: entered; nobody uses the linker afterwards, and the driver keeps no pointer to the log.
     let _ = unsafe { driver.cuLinkDestroy(linker) };
     result.map_err(|failure| {
         let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
@@ -372,11 +380,11 @@ unsafe fn complete(driver: &Driver, linker: Handle, text: &CString) -> Result<Ve
     let (mut image, mut len) = (null_mut(), 0);
     // SAFETY: one pointer and one length are written.
     unsafe { driver.cuLinkComplete(linker, &mut image, &mut len) }?;
-    // SAFETY: the linker owns so many bytes there until it is destroyed.
+    // SAFETY: the linker owns `len` bytes there until it is destroyed.
     Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), len) }.to_vec())
 }
 
-/// What an assembler said, as an error: of a line of PTX where it names one, `… line 17; error   : …`.
+/// Turns an assembler's log into an error: about a line of PTX if the log names one, as in `… line 17; error   : …`.
 fn refusal(log: &str, ptx: &str) -> Error {
     let said: Vec<_> = log.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
     let shown = said.iter().take(LOG_LINES).copied().chain((said.len() > LOG_LINES).then_some("…"));

@@ -1,63 +1,65 @@
 //! A context: what a program owns on a GPU, and what is lost together when a kernel faults.
 //!
-//! The driver works in the context that is current on the calling thread, and other code may have changed that. So every way
-//! in goes through [`Context::enter`], which makes it current and hands out the driver; a call that needs a context cannot be
-//! written without it.
+//! The driver works in the context that is current on the calling thread, and other code may have changed that. So
+//! every call goes through [`Context::enter`], which makes the context current and returns the driver; a call that
+//! needs a context cannot be written without it.
 //!
-//! Some of what the driver does waits until no kernel runs, and lets nobody else into the context meanwhile, not even to
-//! ask whether a kernel is done. A kernel that waits for the host would wait for ever. So whatever does that waits outside the
-//! driver, in [`Context::alone`], until no launch is [`Context::running`].
+//! Some driver calls wait until no kernel runs, and block every other call in the context meanwhile, even a query
+//! whether a kernel has finished. A kernel that waits for the host would then wait for ever. So such calls first wait
+//! outside the driver, in [`Context::alone`], until no launch is [`Context::running`].
 //!
-//! Kernels run on streams that wait for nobody, one for each launch at a time. Memory is copied and cleared on a stream of
-//! its own and waited for there: the copies neither wait for a kernel nor overtake one.
+//! Kernels run on non-blocking streams, one for each launch at a time. Memory is copied and cleared on a separate
+//! stream, and the host waits for each copy: a copy does not wait for kernels, and it is finished before the host
+//! continues.
 
 use super::driver::{Code, Driver, Failure, Handle, LIMIT_STACK_SIZE, Ordinal, STREAM_NON_BLOCKING};
 use crate::{Error, Result};
 use std::ptr::null_mut;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-/// What every context has from its beginning, in bytes of a thread's stack.
+/// Stack of each thread in a new context, in bytes.
 const LEAST_STACK: u32 = 1 << 10;
 
-/// What a context alone takes, about.
+/// Device memory that a context takes by itself, in bytes, about.
 pub(super) const CONTEXT_BYTES: u64 = 600 << 20;
 
-/// So many threads keep the GPU's copies busy. More of them in the driver would only keep out whoever waits there for a kernel's end.
+/// This many threads keep the GPU's copy engines busy. More threads in the driver would only delay a thread that waits
+/// there for a kernel to finish.
 const MAX_COPYING: usize = 3;
 
 #[derive(Debug)]
 pub(super) struct Context {
     driver: &'static Driver,
     handle: Handle,
-    /// For copies.
+    /// The stream for copies.
     transfers: Handle,
     /// Streams that no launch uses now.
     idle: Mutex<Vec<Handle>>,
     stack: Mutex<Stacks>,
-    /// Who has `stack` may wait for it, not the other way round.
+    /// A thread that holds `stack` may wait for the gate; a thread that has passed the gate must not wait for `stack`.
     gate: Gate,
-    /// How many threads copy to trays now.
+    /// Number of threads that are copying to trays.
     copying: Mutex<usize>,
     copied: Condvar,
 }
 
-/// What is set aside for each thread that the GPU can hold.
+/// What is reserved for each thread that the GPU can hold.
 #[derive(Debug)]
 pub(super) struct Stacks {
-    /// Bytes that it has as its stack.
+    /// Bytes of stack.
     pub(super) limit: u32,
-    /// Bytes of local memory, the stack among them: as much as the most demanding kernel wanted since the limit was set.
+    /// Bytes of local memory, including the stack: the most that any kernel wanted since the limit was set.
     local: u32,
 }
 
 impl Stacks {
-    /// After a launch that failed: it is not known what the driver has set aside.
+    /// Called after a launch failed, when it is unknown what the driver has reserved.
     pub(super) fn forget_kernels(&mut self) {
         self.local = self.limit;
     }
 }
 
-/// Launches, and what waits until there are none.
+/// Counts launches, and holds back whatever must wait until there are none.
 #[derive(Debug, Default)]
 struct Gate {
     state: Mutex<Passing>,
@@ -70,7 +72,7 @@ struct Passing {
     alone: bool,
 }
 
-/// A launch runs while this is held, by whichever thread.
+/// A launch runs while this is held, by any thread.
 #[derive(Debug)]
 pub(super) struct Running(Arc<Context>);
 
@@ -86,7 +88,7 @@ impl Drop for Running {
 pub(super) struct Alone<'a>(&'a Context);
 
 impl Alone<'_> {
-    /// A launch runs from now on.
+    /// Begins a launch in place of this guard.
     fn running(self, context: &Arc<Context>) -> Running {
         lock(&self.0.gate.state).running += 1;
         Running(context.clone())
@@ -111,7 +113,7 @@ impl Drop for Copying<'_> {
     }
 }
 
-// SAFETY: handles of the driver may be used from any thread, from several at once too.
+// SAFETY: the driver's handles may be used from any thread, and from several at once.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -135,16 +137,17 @@ impl Context {
         Ok(context)
     }
 
-    /// Makes the context current on this thread. What the driver does next happens in it.
+    /// Makes the context current on this thread and returns the driver.
     pub(super) fn enter(&self) -> Result<&'static Driver> {
         // SAFETY: the context lives until `drop`.
         unsafe { self.driver.cuCtxSetCurrent(self.handle) }?;
         Ok(self.driver)
     }
 
-    /// A launch of a kernel that has such local memory of its own runs while the guard is held.
+    /// Begins a launch of a kernel with `local` bytes of local memory for each thread; it runs while the guard is held.
     ///
-    /// If that is more than any before, the driver makes room: it waits for all kernels, and lets nobody in meanwhile.
+    /// If `local` is more than any kernel had before, the driver reserves more memory: it waits for all kernels and
+    /// blocks every other call. So this waits first until no launch runs.
     pub(super) fn running(self: &Arc<Self>, local: u32, stacks: &mut Stacks) -> Running {
         if local > stacks.local {
             stacks.local = local;
@@ -154,13 +157,13 @@ impl Context {
         Running(self.clone())
     }
 
-    /// No launch runs while the guard is held.
+    /// Waits until no launch runs; none runs while the guard is held.
     pub(super) fn alone(&self) -> Alone<'_> {
         self.pass(|state| !state.alone && state.running == 0).alone = true;
         Alone(self)
     }
 
-    /// The same, unless a launch runs now.
+    /// Like [`Context::alone`], but returns `None` instead of waiting.
     fn alone_now(&self) -> Option<Alone<'_>> {
         let mut state = lock(&self.gate.state);
         let is_free = !state.alone && state.running == 0;
@@ -168,7 +171,7 @@ impl Context {
         is_free.then(|| Alone(self))
     }
 
-    /// Waits for its turn.
+    /// Waits until `may` is true of the gate's state.
     fn pass(&self, may: impl Fn(&Passing) -> bool) -> MutexGuard<'_, Passing> {
         let mut state = lock(&self.gate.state);
         while !may(&state) {
@@ -184,7 +187,8 @@ impl Context {
         Ok(stream)
     }
 
-    /// Copies or clears: `queue` puts the work on the stream it is given, and it is done when this returns.
+    /// Copies or clears memory: `queue` puts the work on the stream it is given, and the work is done when this
+    /// returns.
     pub(super) fn transfer(&self, queue: impl FnOnce(&Driver, Handle) -> Result<(), Failure>) -> Result<()> {
         crate::count_copy();
         let driver = self.enter()?;
@@ -193,7 +197,7 @@ impl Context {
         Ok(unsafe { driver.cuStreamSynchronize(self.transfers) }?)
     }
 
-    /// Waits for its turn to copy to a tray.
+    /// Waits until fewer than [`MAX_COPYING`] threads copy to trays.
     pub(super) fn copying(&self) -> Copying<'_> {
         let is_full = |copying: &mut usize| *copying == MAX_COPYING;
         *self.copied.wait_while(lock(&self.copying), is_full).unwrap_or_else(|e| e.into_inner()) += 1;
@@ -206,10 +210,12 @@ impl Context {
         Ok(Stream { context: self, handle, drained: false })
     }
 
-    /// Gives each thread of the next launch so much stack, or more if it has that already. The launch has to be made while the guard is held.
+    /// Gives each thread of the next launch `wanted` bytes of stack, or more if the limit is higher already. The launch
+    /// has to be made while the guard is held.
     ///
-    /// To change it waits for all launches, and takes the driver up to a third of a second: it sets aside the stacks of all threads that fit on the card, `resident`. So what was given stays,
-    /// until somebody needs the memory.
+    /// A change of the limit waits for all launches and takes the driver up to a third of a second, because it reserves
+    /// the stacks of all threads that fit on the card, `resident`. So a reserved stack stays until somebody needs the
+    /// memory.
     pub(super) fn stack(&self, wanted: u32, resident: u64) -> Result<MutexGuard<'_, Stacks>> {
         let mut given = lock(&self.stack);
         if given.limit < wanted {
@@ -227,7 +233,8 @@ impl Context {
         Ok(given)
     }
 
-    /// Does what takes device memory; if there is none, once more without the stacks that are kept for later launches.
+    /// Does something that takes device memory. If there is too little, releases the stacks kept for later launches and
+    /// tries once more.
     pub(super) fn with_room<T>(&self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         match attempt() {
             Err(Error::OutOfMemory { .. }) if self.release_stacks() => attempt(),
@@ -235,12 +242,12 @@ impl Context {
         }
     }
 
-    /// Takes back the stacks and the local memory that no launch runs on now. Says whether there were any.
+    /// Releases the stacks and the local memory that are kept, if no launch runs now. Returns whether it did.
     pub(super) fn release_stacks(&self) -> bool {
         let Ok(mut given) = self.stack.try_lock() else { return false };
         let Some(_alone) = self.alone_now() else { return false };
         let Ok(driver) = self.enter() else { return false };
-        // The driver shrinks what kernels have themselves, too, but only where the limit changes.
+        // The driver also releases the kernels' own local memory, but only if the limit changes.
         let least = if given.limit == LEAST_STACK { 2 * LEAST_STACK } else { LEAST_STACK };
         // SAFETY: entered; takes no pointer.
         let released = unsafe { driver.cuCtxSetLimit(LIMIT_STACK_SIZE, least as usize) }.is_ok();
@@ -250,7 +257,7 @@ impl Context {
         released
     }
 
-    /// Bytes that could be allocated now: among them the stacks that are kept, one for each of `resident` threads.
+    /// Bytes that could be allocated now, including the stacks that are kept, one for each of `resident` threads.
     pub(super) fn free_bytes(&self, resident: u64) -> Result<u64> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: entered; two sizes are written.
@@ -265,10 +272,10 @@ impl Drop for Context {
         let Ok(driver) = self.enter() else { return };
         let idle = std::mem::take(&mut *lock(&self.idle));
         for stream in idle.into_iter().chain([self.transfers]).filter(|s| !s.is_null()) {
-            // SAFETY: entered; nobody else has the stream. Failure leaks, nothing else: the same below.
+            // SAFETY: entered; nobody else has the stream. A failure only leaks, here and below.
             let _ = unsafe { driver.cuStreamDestroy_v2(stream) };
         }
-        // SAFETY: whatever was made in the context holds it in an `Arc`, so all of that is gone.
+        // SAFETY: everything made in the context holds it in an `Arc`, so all of that is gone.
         let _ = unsafe { driver.cuCtxDestroy_v2(self.handle) };
     }
 }
@@ -278,7 +285,7 @@ impl Drop for Context {
 pub(super) struct Stream<'a> {
     context: &'a Context,
     handle: Handle,
-    /// All that was put on it has ended.
+    /// Whether all work on the stream has finished.
     drained: bool,
 }
 
@@ -287,10 +294,10 @@ impl Stream<'_> {
         self.handle
     }
 
-    /// Whether all that was put on it has ended.
+    /// Whether all work on the stream has finished.
     pub(super) fn is_done(&mut self) -> Result<bool> {
         let driver = self.context.enter()?;
-        // SAFETY: entered; the stream is this one's.
+        // SAFETY: entered; `self` owns the stream.
         match unsafe { driver.cuStreamQuery(self.handle) } {
             Ok(()) => self.drained = true,
             Err(failure) if failure.code == Code::NOT_READY => {}
@@ -305,9 +312,10 @@ impl Drop for Stream<'_> {
         if self.drained {
             return lock(&self.context.idle).push(self.handle);
         }
-        // The host gave up on what runs there. The driver keeps the stream until that has ended.
+        // The host gave up waiting for the kernel on this stream. The driver keeps the stream until the kernel has
+        // finished.
         if let Ok(driver) = self.context.enter() {
-            // SAFETY: entered; the handle is used by nobody afterwards.
+            // SAFETY: entered; nobody uses the handle afterwards.
             let _ = unsafe { driver.cuStreamDestroy_v2(self.handle) };
         }
     }

@@ -1,9 +1,9 @@
-//! NVIDIA's driver library, found when the program runs.
+//! NVIDIA's driver library, found at run time.
 //!
-//! [`Driver`] is a table: each function this crate uses is one line with the C signature of `cuda.h`, and becomes a method of
-//! the same name whose failures carry that name and the driver's own words.
+//! [`Driver`] is a table: each function that this crate uses is one line with the C signature from `cuda.h`. It becomes
+//! a method of the same name, whose errors carry that name and the driver's own words.
 
-#![allow(non_snake_case)] // a function is called here what `cuda.h` calls it
+#![allow(non_snake_case)] // functions keep their names from `cuda.h`
 
 use crate::{Error, Result};
 use libloading::Library;
@@ -13,14 +13,14 @@ use std::fmt;
 use std::ptr::null;
 use std::sync::OnceLock;
 
-/// Where the library is looked for: its name for the loader, and where WSL keeps it.
+/// Where to look for the library: its name for the loader, and its path on WSL.
 const LIBRARY: [&str; 2] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"];
-/// The first driver that takes PTX ISA 7.8.
+/// The first driver version that accepts PTX ISA 7.8.
 const OLDEST_DRIVER: c_int = 11080;
 
-/// What the driver points to and nobody else looks into: contexts, modules, functions, streams, linkers.
+/// An opaque pointer of the driver: a context, module, function, stream or linker.
 pub(super) type Handle = *mut c_void;
-/// A device as the driver counts them.
+/// A device's number in the driver.
 pub(super) type Ordinal = c_int;
 /// A `CUresult`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ impl Code {
     const NO_DEVICE: Self = Self(100);
     pub(super) const NOT_READY: Self = Self(600);
 
-    /// Whether a kernel did it, or the card: the context is of no use afterwards, and every call says the same again.
+    /// Whether a kernel or the card faulted. The context is unusable afterwards, and every call returns the same error
+    /// again.
     fn is_fault(self) -> bool {
         const ECC_UNCORRECTABLE: c_uint = 214;
         const NVLINK_UNCORRECTABLE: c_uint = 220;
@@ -43,7 +44,7 @@ impl Code {
         const ILLEGAL_ADDRESS: c_uint = 700;
         const LAUNCH_TIMEOUT: c_uint = 702;
         const ASSERT: c_uint = 710;
-        const HARDWARE_STACK_ERROR: c_uint = 714; // then illegal instruction, misaligned address, address space, PC
+        const HARDWARE_STACK_ERROR: c_uint = 714; // then instruction, alignment, address space, PC
         const LAUNCH_FAILED: c_uint = 719;
         const EXTERNAL_DEVICE: c_uint = 911;
         matches!(
@@ -81,15 +82,15 @@ macro_rules! driver {
     ($($name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
         pub(super) struct Driver {
             $($name: unsafe extern "system" fn($($ty),*) -> Code,)*
-            /// Keeps the functions where they are.
+            /// Keeps the functions loaded.
             _library: Library,
         }
 
         impl Driver {
             fn resolve(library: Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
-                    // SAFETY: the library's functions have had these signatures under these names for as long as they exist;
-                    // what is copied out of the symbols lives no longer than `_library`.
+                    // SAFETY: the library's functions have had these signatures under these names for as long as they
+                    // exist; the pointers copied from the symbols live no longer than `_library`.
                     $($name: unsafe { *library.get(stringify!($name))? },)*
                     _library: library,
                 })
@@ -97,11 +98,11 @@ macro_rules! driver {
 
             $(
                 /// # Safety
-                /// What `cuda.h` says of it: pointers are valid for what the call reads and writes through them, handles came
-                /// from this driver and are alive, and the context it works in is current.
-                #[allow(clippy::too_many_arguments, dead_code)] // two are called without their check
+                /// As `cuda.h` requires: pointers are valid for what the call reads and writes through them, handles
+                /// came from this driver and are alive, and the context the call works in is current.
+                #[allow(clippy::too_many_arguments, dead_code)] // `words` calls two of them without this check
                 pub(super) unsafe fn $name(&self, $($arg: $ty),*) -> Result<(), Failure> {
-                    // SAFETY: the caller's.
+                    // SAFETY: promised by the caller.
                     self.check(stringify!($name), unsafe { (self.$name)($($arg),*) })
                 }
             )*
@@ -176,7 +177,7 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// A call that the driver refused.
+/// A driver call that failed.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) code: Code,
@@ -195,7 +196,7 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure.code {
             code if code.is_fault() => Self::Fault(failure.to_string()),
-            // Whoever knows how much was wanted says so: [`Failure::taking`].
+            // A caller that knows how many bytes it wanted uses [`Failure::taking`] instead.
             Code::OUT_OF_MEMORY => Self::OutOfMemory { wanted: 0 },
             _ => Self::Unavailable(format!("the CUDA driver refuses: {failure}")),
         }
@@ -203,7 +204,7 @@ impl From<Failure> for Error {
 }
 
 impl Failure {
-    /// As an error of something that takes `wanted` bytes of the device.
+    /// Converts the failure of a call that takes `wanted` bytes of device memory.
     pub(super) fn taking(self, wanted: u64) -> Error {
         match self.code {
             Code::OUT_OF_MEMORY => Error::OutOfMemory { wanted },
@@ -213,13 +214,13 @@ impl Failure {
 }
 
 impl Driver {
-    /// The driver of this machine, initialised.
+    /// Returns this machine's driver, initialised.
     pub(super) fn get() -> Result<&'static Self> {
         static DRIVER: OnceLock<Result<Driver, String>> = OnceLock::new();
         DRIVER.get_or_init(Self::open).as_ref().map_err(|message| Error::Unavailable(message.clone()))
     }
 
-    /// Whether the library is there, whatever it can do.
+    /// Whether the library can be loaded, even if it does not work.
     pub(super) fn is_installed() -> bool {
         library().is_ok()
     }
@@ -236,9 +237,9 @@ impl Driver {
                 "the NVIDIA driver is too old: it knows CUDA {major}.{minor}, and gpu-run needs 11.8 or newer (driver 520)"
             ));
         }
-        // SAFETY: takes no pointer; to initialise again would do nothing.
+        // SAFETY: takes no pointer; a second initialisation does nothing.
         match unsafe { driver.cuInit(0) } {
-            // `count` says there are none.
+            // Without a device the driver is usable: `count` returns 0.
             Err(failure) if failure.code != Code::NO_DEVICE => {
                 Err(format!("the NVIDIA driver does not start: {failure}"))
             }
@@ -246,13 +247,13 @@ impl Driver {
         }
     }
 
-    /// How many devices there are.
+    /// Returns the number of devices.
     pub(super) fn count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: writes one `int`.
         match unsafe { self.cuDeviceGetCount(&mut count) } {
             Ok(()) => Ok(count.max(0) as usize),
-            // After `cuInit` said so, the driver counts as not initialised.
+            // If `cuInit` found no device, the driver counts as not initialised.
             Err(failure) if matches!(failure.code, Code::NO_DEVICE | Code::NOT_INITIALIZED) => Ok(0),
             Err(failure) => Err(failure.into()),
         }
@@ -267,15 +268,15 @@ impl Driver {
 
     fn words(&self, code: Code) -> String {
         if code == Code::NOT_READY {
-            return String::new(); // asked for a million times, read by nobody
+            return String::new(); // polling produces this code very often, and nobody reads its text
         }
         let (mut name, mut words) = (null(), null());
-        // SAFETY: each writes one pointer, and neither works in a context. An unknown code leaves them null.
+        // SAFETY: each writes one pointer and needs no context. An unknown code leaves the pointers null.
         unsafe {
             (self.cuGetErrorName)(code, &mut name);
             (self.cuGetErrorString)(code, &mut words);
         }
-        // SAFETY: what the driver gave is null or a string that lives as long as the driver.
+        // SAFETY: the driver's pointers are null or strings that live as long as the driver.
         match unsafe { (text(name), text(words)) } {
             (Some(name), Some(words)) => format!("{name}: {words}"),
             (Some(name), None) => name,
@@ -287,7 +288,7 @@ impl Driver {
 fn library() -> Result<Library, String> {
     let mut reason = String::new();
     for name in LIBRARY {
-        // SAFETY: what NVIDIA's library does as it is loaded is to set up itself.
+        // SAFETY: when it is loaded, NVIDIA's library only initialises itself.
         match unsafe { Library::new(name) } {
             Ok(library) => return Ok(library),
             Err(error) if reason.is_empty() => reason = error.source().map_or(error.to_string(), ToString::to_string),
@@ -303,6 +304,6 @@ unsafe fn text(string: *const c_char) -> Option<String> {
     if string.is_null() {
         return None;
     }
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     Some(unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned())
 }

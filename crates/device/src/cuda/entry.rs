@@ -1,7 +1,8 @@
-//! The kernels a PTX text has, and what they take.
+//! The kernels in a PTX text, and their parameters.
 //!
-//! The driver reads as many arguments as the kernel has, whatever it was given, and tells older programs nothing about them.
-//! So what a kernel takes is read from its declaration: `.entry name (.param .u64 p0, .param .u32 p1)`.
+//! The driver reads as many arguments as the kernel has parameters, however many it was given, and older drivers cannot
+//! be asked for the number. So the parameters are read from the kernel's declaration: `.entry name (.param .u64 p0,
+//! .param .u32 p1)`.
 
 use crate::{Arg, Error, Result};
 
@@ -9,12 +10,12 @@ use crate::{Arg, Error, Result};
 #[derive(Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Entry {
     pub(super) name: String,
-    /// Bytes of each parameter: 4 or 8.
+    /// Size of each parameter in bytes: 4 or 8.
     pub(super) parameters: Vec<u8>,
 }
 
 impl Entry {
-    /// The arguments in cells, if they are what the kernel takes.
+    /// Returns the arguments in cells of eight bytes, if they match the kernel's parameters.
     pub(super) fn cells(&self, args: &[Arg]) -> Result<Vec<u64>> {
         let bytes = |arg: &Arg| match arg {
             Arg::U32(_) => 4,
@@ -34,7 +35,7 @@ impl Entry {
     }
 }
 
-/// All kernels of a PTX text.
+/// Finds all kernels in a PTX text.
 pub(super) fn entries(ptx: &str) -> Result<Vec<Entry>> {
     let mut lines = ptx.lines().enumerate();
     let mut found = Vec::new();
@@ -52,12 +53,12 @@ pub(super) fn entries(ptx: &str) -> Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// A line without its comment.
+/// Returns a line without its comment.
 fn code(line: &str) -> &str {
     line.split_once("//").map_or(line, |(code, _)| code)
 }
 
-/// `name (.param .u64 p0, …)` or `name {`
+/// Parses `name (.param .u64 p0, …)` or `name {`.
 fn entry(declaration: &str) -> Result<Entry, &'static str> {
     let end = declaration.find(['(', '{', ' ']).unwrap_or(declaration.len());
     let (name, after) = declaration.split_at(end);

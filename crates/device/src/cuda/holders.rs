@@ -1,6 +1,7 @@
-//! Who holds the memory of a GPU: NVIDIA's management library knows, where it is installed.
+//! Finds out which processes hold a GPU's memory, from NVIDIA's management library where that is installed.
 //!
-//! It is asked only when memory is short. Where it does not answer (no library, or a container that hides other processes), nobody is named.
+//! The library is asked only when memory is short. If it does not answer (no library, or a container that hides other
+//! processes), the result is empty.
 
 use crate::Holder;
 use libloading::Library;
@@ -8,9 +9,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 const LIBRARY: [&str; 2] = ["libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"];
-/// Processes that are asked for at most.
+/// Maximum number of processes to ask for.
 const MAX_PROCESSES: usize = 256;
-/// What the library says where it does not know how much a process holds.
+/// The library's value if it does not know how much a process holds.
 const UNKNOWN: u64 = u64::MAX;
 
 type Device = *mut c_void;
@@ -18,7 +19,7 @@ type Init = unsafe extern "C" fn() -> c_int;
 type ByBus = unsafe extern "C" fn(*const c_char, *mut Device) -> c_int;
 type Running = unsafe extern "C" fn(Device, *mut c_uint, *mut Process) -> c_int;
 
-/// `nvmlProcessInfo_t`, as version 2 and 3 of the call fill it in.
+/// `nvmlProcessInfo_t`, as versions 2 and 3 of the call fill it in.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Process {
@@ -30,10 +31,10 @@ struct Process {
 
 const _: () = assert!(size_of::<Process>() == 24);
 
-/// Processes with memory on the GPU at this place of the bus, those that hold most first.
+/// Returns the processes with memory on the GPU at this PCI bus id, those that hold most first.
 pub(super) fn holders(bus: &CStr) -> Vec<Holder> {
     let Some(library) = LIBRARY.iter().find_map(|name| {
-        // SAFETY: what NVIDIA's library does as it is loaded is to set up itself.
+        // SAFETY: when it is loaded, NVIDIA's library only initialises itself.
         unsafe { Library::new(*name) }.ok()
     }) else {
         return Vec::new();
@@ -53,7 +54,7 @@ fn processes(library: &Library, bus: &CStr) -> Option<Vec<Holder>> {
             *library.get::<Running>("nvmlDeviceGetComputeRunningProcesses_v3").ok()?,
         )
     };
-    // SAFETY: takes nothing; every start is ended below.
+    // SAFETY: takes nothing; a successful start is followed by `shutdown` below.
     if unsafe { init() } != 0 {
         return None;
     }

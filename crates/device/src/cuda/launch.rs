@@ -1,4 +1,4 @@
-//! Kernels: loading them, launching one, and waiting for it while the host answers.
+//! Loads kernels, launches them, and waits for them while the host serves their calls.
 
 use super::context::{Context, Running, Stream};
 use super::driver::{FUNCTION_LOCAL_BYTES, FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
@@ -13,12 +13,12 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Rounds of service between two looks at the stream, while there is something to serve.
+/// Rounds of service between two queries of the stream, while there is something to serve.
 const BUSY_ROUNDS: u32 = 64;
-/// The driver takes a cubin from anywhere.
+/// The driver accepts a cubin at any address.
 const CUBIN_ALIGN: usize = 1;
 
-/// Kernels of one PTX text, on the GPU.
+/// The kernels of one PTX text, loaded on the GPU.
 pub(super) struct Loaded {
     context: Arc<Context>,
     image: Image,
@@ -29,7 +29,7 @@ pub(super) struct Loaded {
 struct Kernel {
     entry: Entry,
     function: Handle,
-    /// Threads in a block at most, by what registers it takes.
+    /// Maximum threads in a workgroup, given the registers the kernel takes.
     threads: u32,
     /// Bytes of local memory that each thread has beside its stack.
     local: u32,
@@ -41,7 +41,7 @@ struct Image {
     handle: Handle,
 }
 
-// SAFETY: handles of the driver may be used from any thread, from several at once too; the rest is plain data.
+// SAFETY: the driver's handles may be used from any thread, and from several at once; the rest is plain data.
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
@@ -64,8 +64,8 @@ impl Image {
     fn try_load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self> {
         let _alone = context.alone();
         let mut handle = null_mut();
-        // SAFETY: entered; `cubin` is whole, as an assembler made it (`Device::load_code` asks for that), and says in its header how
-        // long it is.
+        // SAFETY: entered; `cubin` is whole, as an assembler made it (`Device::load_code` requires that), and its
+        // header contains its length.
         unsafe { context.enter()?.cuModuleLoadData(&mut handle, cubin.as_ptr().cast()) }
             .map_err(|e| e.taking(cubin.len() as u64))?;
         Ok(Self { context: context.clone(), handle })
@@ -85,7 +85,8 @@ impl Image {
     }
 }
 
-/// PTX as a cubin that this GPU was seen to load, and what its kernels take.
+/// Compiles PTX to a cubin, packed with the parameters of its kernels. Unless `untried`, checks that this GPU loads the
+/// cubin.
 pub(super) fn compile(
     context: &Arc<Context>,
     which: Assembler,
@@ -109,7 +110,7 @@ impl Loaded {
         Self::from_code(context, properties, &compile(context, which, properties.target, ptx, CodeOptions::default())?)
     }
 
-    /// Loads what [`compile`] made.
+    /// Loads what [`compile`] returned.
     pub(super) fn from_code(context: &Arc<Context>, properties: &Properties, code: &[u8]) -> Result<Self> {
         let (declared, cubin) = unpack::<Vec<Entry>>(code, CUBIN_ALIGN)?;
         let image = Image::load(context, cubin)?;
@@ -118,7 +119,7 @@ impl Loaded {
         Ok(Self { context: context.clone(), image, kernels, properties: properties.clone() })
     }
 
-    /// The kernel runs while the guard is held.
+    /// Launches a kernel; it runs while the guard is held.
     fn launch(&self, kernel: &Kernel, grid: Grid, cells: &mut [u64], stream: Handle) -> Result<Running> {
         self.context.with_room(|| self.try_launch(kernel, grid, cells, stream))
     }
@@ -128,8 +129,9 @@ impl Loaded {
         let mut stacks = self.context.stack(grid.stack_bytes, self.properties.resident_threads)?;
         let running = self.context.running(kernel.local, &mut stacks);
         let driver = self.context.enter()?;
-        // SAFETY: entered; `Entry::cells` made as many cells as the kernel takes, of eight bytes, where a 32-bit value is at the
-        // start (both ends are little-endian). The driver copies them before it returns. `image` keeps the function loaded.
+        // SAFETY: entered; `Entry::cells` made as many cells as the kernel has parameters. A cell has eight bytes; a
+        // 32-bit value is at its start, since host and GPU are both little-endian. The driver copies the cells before
+        // it returns. `image` keeps the function loaded.
         let launched = unsafe {
             driver.cuLaunchKernel(
                 kernel.function,
@@ -173,13 +175,13 @@ impl Loaded {
         &self.context
     }
 
-    /// Puts a launch on a stream.
+    /// Launches a kernel on a stream.
     pub(super) fn start(&self, kernel: &str, grid: Grid, args: &[Arg], stream: Handle) -> Result<Running> {
         let kernel = self.kernel(kernel, grid)?;
         self.launch(kernel, grid, &mut kernel.entry.cells(args)?, stream)
     }
 
-    /// An error, unless all blocks of a grid can be on the GPU at once.
+    /// Fails unless all workgroups of a grid can be on the GPU at once.
     pub(super) fn fits(&self, kernel: &str, grid: Grid) -> Result<()> {
         let kernel = self.kernel(kernel, grid)?;
         let mut fitting = 0;
@@ -221,7 +223,7 @@ impl Loaded {
         wait(&mut stream, service)
     }
 
-    /// Loses the context: a kernel stores where it must not. See `crate::fault`.
+    /// Loses the context, by a kernel that stores to an invalid address. See `crate::fault`.
     fn lose(&self, grid: Grid) -> Result<()> {
         let broken = Self::new(&self.context, Assembler::Driver, &self.properties, POKE)?;
         let grid = Grid { blocks: 1, threads: 1, ..grid };
@@ -230,9 +232,9 @@ impl Loaded {
     }
 }
 
-/// An address that is nobody's.
+/// An address that is never mapped.
 const NOWHERE: u64 = 0x10;
-/// Stores a word to the address it is given.
+/// A kernel that stores a word at the address it is given.
 const POKE: &str = ".version 7.8
 .target sm_75
 .address_size 64
@@ -247,11 +249,12 @@ const POKE: &str = ".version 7.8
 
 /// Serves until the stream is done.
 ///
-/// To ask the driver takes as long as a call takes to be answered: it is asked now and then, and the service in between. The longer there was nothing to do, the
-/// longer are the pauses; while a kernel only computes, they leave a few per cent of a core.
+/// A query to the driver takes as long as answering a host call. So the driver is queried now and then, and the service
+/// called in between. The longer there was nothing to do, the longer the pauses; while a kernel only computes, waiting
+/// takes a few per cent of a core.
 fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
     let mut now = Instant::now();
-    // When there was something to do last, and when the driver was asked last.
+    // When there was last something to do, and when the driver was last queried.
     let (mut active, mut asked) = (now, None);
     loop {
         let mut rounds = 0;
@@ -266,7 +269,7 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
         if asked.is_none_or(|asked| now - asked >= (idle / 8).clamp(ASK_SOONEST, ASK_LATEST)) {
             asked = Some(now);
             if stream.is_done()? {
-                // What the kernel said last, it may have said since.
+                // The kernel may have made its last requests since the last round of service.
                 service();
                 return Ok(());
             }
@@ -277,13 +280,14 @@ fn wait(stream: &mut Stream<'_>, service: Service<'_>) -> Result<()> {
     }
 }
 
-/// How often the driver is asked whether a kernel has ended.
+/// Bounds of the interval at which the driver is queried whether a kernel has finished.
 const ASK_SOONEST: Duration = Duration::from_micros(1);
 const ASK_LATEST: Duration = Duration::from_micros(10);
-/// How long there was nothing to do: until then the service is asked again at once; until then others may run in between; then it sleeps.
+/// What to do after nothing happened for some time: up to the first bound, call the service again at once; up to the
+/// second, yield to other threads in between; beyond it, sleep.
 const SPIN_UNTIL: Duration = Duration::from_micros(50);
 const YIELD_UNTIL: Duration = Duration::from_micros(200);
-/// How long it sleeps: a part of what it has waited.
+/// Bounds of one sleep, which is a thirty-second of the time waited so far.
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 const MAX_SLEEP: Duration = Duration::from_micros(250);
 

@@ -1,4 +1,4 @@
-//! Memory of the GPU, and of the host where the GPU sees it.
+//! Memory of the GPU, and host memory that the GPU sees.
 
 use super::context::Context;
 use super::driver::{HOST_DEVICEMAP, HOST_PORTABLE};
@@ -7,12 +7,12 @@ use crate::{Error, Result, Shared, Tray};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-/// Rows that lie further apart are cleared one by one.
+/// Rows that are further apart than this are cleared one by one.
 const MAX_PITCH: u64 = (2 << 30) - 1;
 
 /// Device memory; freed when dropped.
 ///
-/// The driver frees only when no kernel runs in the context: a drop waits for that.
+/// The driver frees memory only when no kernel runs in the context: a drop waits for that.
 #[derive(Debug)]
 pub(super) struct DeviceMemory {
     context: Arc<Context>,
@@ -21,7 +21,7 @@ pub(super) struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Zeroed.
+    /// Allocates zeroed memory.
     pub(super) fn new(context: &Arc<Context>, len: u64) -> Result<Self> {
         let memory = Self::uncleared(context, len)?;
         memory.zero(0, len)?;
@@ -32,7 +32,7 @@ impl DeviceMemory {
         let bytes = usize::try_from(len).map_err(|_| Error::OutOfMemory { wanted: len })?;
         let address = context.with_room(|| {
             let mut address = 0;
-            // SAFETY: entered; one address is written. The driver refuses to allocate nothing.
+            // SAFETY: entered; one address is written. At least one byte, because the driver refuses to allocate none.
             unsafe { context.enter()?.cuMemAlloc_v2(&mut address, bytes.max(1)) }.map_err(|e| e.taking(len))?;
             Ok(address)
         })?;
@@ -49,12 +49,12 @@ impl Backing for DeviceMemory {
     }
     unsafe fn write(&self, at: u64, from: *const u8, len: usize) -> Result<()> {
         let to = self.address + at;
-        // SAFETY: entered; the caller's, and `transfer` waits for the copy.
+        // SAFETY: entered; the rest is promised by the caller, and `transfer` waits for the copy.
         self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyHtoDAsync_v2(to, from.cast(), len, stream) })
     }
     unsafe fn read(&self, at: u64, to: *mut u8, len: usize) -> Result<()> {
         let from = self.address + at;
-        // SAFETY: entered; the caller's, and `transfer` waits for the copy.
+        // SAFETY: entered; the rest is promised by the caller, and `transfer` waits for the copy.
         self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyDtoHAsync_v2(to.cast(), from, len, stream) })
     }
     fn device(&self) -> usize {
@@ -62,7 +62,7 @@ impl Backing for DeviceMemory {
     }
     unsafe fn copy(&self, at: u64, from: u64, len: usize) -> Result<()> {
         let to = self.address + at;
-        // SAFETY: entered; the caller's, and `transfer` waits for the copy.
+        // SAFETY: entered; the rest is promised by the caller, and `transfer` waits for the copy.
         self.context.transfer(|driver, stream| unsafe { driver.cuMemcpyDtoDAsync_v2(to, from, len, stream) })
     }
     fn zero(&self, at: u64, len: u64) -> Result<()> {
@@ -88,36 +88,38 @@ impl Drop for DeviceMemory {
     fn drop(&mut self) {
         let _alone = self.context.alone();
         if let Ok(driver) = self.context.enter() {
-            // SAFETY: entered; allocated in `new` and freed only here. After a fault it fails, and goes with the context.
+            // SAFETY: entered; allocated in `uncleared` and freed only here. After a fault this fails, and the memory
+            // goes with the context.
             let _ = unsafe { driver.cuMemFree_v2(self.address) };
         }
     }
 }
 
-/// Host memory that does not move, mapped into the GPU's addresses; freed when dropped.
+/// Page-locked host memory, mapped into the GPU's address space; freed when dropped.
 #[derive(Debug)]
 struct HostMemory {
     context: Arc<Context>,
     pointer: NonNull<u8>,
 }
 
-// SAFETY: it is used to free the memory, from whichever thread comes last.
+// SAFETY: the pointer is used only to free the memory, from whichever thread drops it, and by owners who synchronise
+// their own accesses.
 unsafe impl Send for HostMemory {}
-// SAFETY: `&HostMemory` does nothing.
+// SAFETY: `&HostMemory` itself accesses nothing.
 unsafe impl Sync for HostMemory {}
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
         let _alone = self.context.alone();
         if let Ok(driver) = self.context.enter() {
-            // SAFETY: entered; allocated in `share` and freed only here.
+            // SAFETY: entered; allocated in `new` and freed only here.
             let _ = unsafe { driver.cuMemFreeHost(self.pointer.as_ptr().cast()) };
         }
     }
 }
 
 impl HostMemory {
-    /// Zeroed; at least a byte.
+    /// Allocates zeroed memory, at least one byte.
     fn new(context: &Arc<Context>, len: u64) -> Result<Self> {
         let out_of_memory = || Error::OutOfMemory { wanted: len };
         let bytes = usize::try_from(len).map_err(|_| out_of_memory())?.max(1);
@@ -134,7 +136,7 @@ impl HostMemory {
     }
 }
 
-/// Memory that host and GPU both see, zeroed.
+/// Allocates memory that host and GPU both see, zeroed.
 pub(super) fn share(context: &Arc<Context>, len: u64) -> Result<Shared> {
     let owner = HostMemory::new(context, len)?;
     let (driver, pointer) = (context.enter()?, owner.pointer);
@@ -145,7 +147,7 @@ pub(super) fn share(context: &Arc<Context>, len: u64) -> Result<Shared> {
     Ok(unsafe { Shared::new(pointer, len, address, owner) })
 }
 
-/// See [`crate::Tray`]: memory that the GPU writes to only in `fetch`.
+/// The memory of a [`crate::Tray`]: the GPU writes to it only in `fetch`.
 struct HostTray {
     memory: HostMemory,
     len: usize,
@@ -153,7 +155,8 @@ struct HostTray {
 
 impl TrayBacking for HostTray {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: `len` bytes, zeroed when they were allocated, that live as long as `self`; what writes there has `&mut self` and waits until it is done.
+        // SAFETY: `len` bytes, zeroed when they were allocated, that live as long as `self`. `fetch`, which writes
+        // there, has `&mut self` and waits until the copy is done.
         unsafe { std::slice::from_raw_parts(self.memory.pointer.as_ptr(), self.len) }
     }
     unsafe fn fetch(&mut self, from: &dyn Backing, at: u64, len: usize) -> Result<()> {
@@ -161,7 +164,7 @@ impl TrayBacking for HostTray {
             return Err(Error::Unavailable("memory of one device cannot be copied by another".into()));
         }
         let _copying = self.memory.context.copying();
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { from.read(at, self.memory.pointer.as_ptr(), len) }
     }
 }

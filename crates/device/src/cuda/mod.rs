@@ -1,22 +1,23 @@
 //! An NVIDIA GPU, through the driver's own interface.
 //!
 //! ```text
-//! driver    the driver's functions, found at run time: nothing of CUDA is needed to build
+//! driver    the driver's functions, found at run time: building needs nothing of CUDA
 //! context   what belongs together on the GPU; every call enters it
 //! memory    device memory, and host memory that the GPU sees
 //! assemble  PTX ▶ cubin, by NVIDIA's tools where they are installed, else by the driver
-//! entry     what a PTX text's kernels take
+//! split     one PTX text as several, to be assembled side by side
+//! entry     the parameters of a PTX text's kernels
 //! launch    a loaded module: run a kernel, serve it, wait for it
-//! holders   who else has memory there, asked when it is short
-//! queue     kernels that run by themselves, one after the other
+//! holders   which processes hold the GPU's memory; asked when it is short
+//! queue     kernels that run without service, one after the other
 //! ```
 //!
-//! While a kernel runs, memory may be read and written, and allocated. What waits for the kernel to end, so that a `service`
-//! must not do it: dropping a [`Buffer`], a [`Shared`] or a [`Tray`], [`Buffer::zero`] where the kernel fills the GPU, [`Device::load_code`] and
-//! [`Device::compile`] unless it is `untried`, and a launch with another stack size.
+//! While a kernel runs, memory may be read, written and allocated. The following wait for the kernel to finish, so a
+//! `service` must not do them: dropping a [`Buffer`], a [`Shared`] or a [`Tray`]; [`Buffer::zero`], if the kernel fills
+//! the GPU; [`Device::load_code`]; [`Device::compile`], unless it is `untried`; a launch with another stack size.
 //!
-//! A fault loses the context with all that is in it: every later call on the same device says so again, and on a real card so does [`open`]: the
-//! process is done with it. Another process can go on.
+//! A fault loses the context and everything in it: every later call on the device fails with the same error. On a real
+//! card so does [`open`], and this process cannot use the GPU any more; another process can.
 
 mod assemble;
 mod context;
@@ -42,24 +43,26 @@ use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
 const NO_GPU: &str = "the NVIDIA driver finds no GPU";
-/// The oldest card: before it, the threads of a warp could not wait for each other.
+/// The oldest supported target, sm_70: on older cards, the threads of a warp could not wait for each other.
 const OLDEST_CARD: u32 = 70;
-/// The least and the most memory a thread has to itself, in bytes: a program built by rustc begins with up to 64 KiB of data and as much heap.
+/// The least and the most local memory of a thread, in bytes. A program built by rustc begins with up to 64 KiB of data
+/// and as much heap.
 const LEAST_OWN: u64 = 128 << 10;
 const MAX_LOCAL_BYTES: u64 = 256 << 10;
-/// Bounds of the most stack a thread is given, in bytes: what deep recursion may have on a card with little and with much memory.
+/// Bounds of the largest stack a thread is given, in bytes: for deep recursion on a card with little and with much
+/// memory.
 const LEAST_STACK: u64 = 8 << 10;
 const MAX_STACK: u64 = 128 << 10;
 
-/// Who makes machine code of PTX.
+/// What assembles PTX to machine code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Assembler {
-    /// NVIDIA's tools if they are installed and can, else the driver; the other way round for little PTX.
+    /// NVIDIA's tools if they are installed and succeed, else the driver; in the opposite order for short PTX.
     #[default]
     Any,
-    /// `ptxas` and `nvlink` only: on all cores.
+    /// Only `ptxas` and `nvlink`: they use all cores.
     Tools,
-    /// The driver only: nothing else need be installed.
+    /// Only the driver: nothing else needs to be installed.
     Driver,
 }
 
@@ -69,7 +72,8 @@ pub struct Options {
     pub assembler: Assembler,
 }
 
-/// The GPU that the driver counts as `ordinal`, with a context of its own. `GPU_RUN_ASSEMBLER` can be `tools` or `driver`.
+/// Opens the GPU with the driver's number `ordinal`, in a new context. The environment variable `GPU_RUN_ASSEMBLER` can
+/// be `tools` or `driver`.
 pub fn open(ordinal: usize) -> Result<Arc<dyn Device>> {
     let assembler = match std::env::var("GPU_RUN_ASSEMBLER").as_deref() {
         Ok("tools") => Assembler::Tools,
@@ -113,7 +117,7 @@ pub fn open_with(ordinal: usize, options: Options) -> Result<Arc<dyn Device>> {
     Ok(Arc::new(Cuda { card, options, context }))
 }
 
-/// The first GPU that can be used; if there is none, the first reason counts.
+/// Opens the first usable GPU. If there is none, returns the first GPU's error.
 pub fn first() -> Result<Arc<dyn Device>> {
     let mut reason = None;
     for ordinal in 0..Driver::get()?.count()? {
@@ -125,13 +129,13 @@ pub fn first() -> Result<Arc<dyn Device>> {
     Err(reason.unwrap_or_else(|| Error::Unavailable(NO_GPU.into())))
 }
 
-/// Whether anything of NVIDIA's is on this machine, a driver or a card: if so, somebody expects it to be used.
+/// Whether this machine has an NVIDIA driver or card: if so, the user expects it to be used.
 pub fn is_expected() -> bool {
     const CARDS: [&str; 2] = ["/dev/nvidia0", "/proc/driver/nvidia"];
     CARDS.iter().any(|path| std::path::Path::new(path).exists()) || Driver::is_installed()
 }
 
-/// All GPUs that [`open`] would take.
+/// Returns all supported GPUs.
 pub fn probe() -> Result<Vec<Properties>> {
     let driver = Driver::get()?;
     let mut found = Vec::new();
@@ -145,32 +149,33 @@ pub fn probe() -> Result<Vec<Properties>> {
     Ok(found)
 }
 
-/// What is known of a GPU before anything is made on it.
+/// What is known about a GPU before a context exists on it.
 #[derive(Debug)]
 struct Card {
     device: Ordinal,
     properties: Properties,
 }
 
-/// Stack for a thread: a quarter of the card's memory, shared by all threads that can be resident, within reason.
+/// The largest stack of a thread: a quarter of the card's memory divided by the threads that can be resident, within
+/// bounds.
 fn stack_bytes(memory: u64, resident: u64) -> u32 {
     (memory / 4 / resident.max(1)).clamp(LEAST_STACK, MAX_STACK) as u32 / 1024 * 1024
 }
 
-/// Memory of a thread's own: of half of the card's, shared in the same way. Less than the least is of no use, and more than the most a GPU cannot address
-/// together with a stack.
+/// The local memory of a thread: half of the card's memory divided by the threads that can be resident. Less than
+/// [`LEAST_OWN`] is useless (0), and more than [`MAX_LOCAL_BYTES`] a GPU cannot address together with a stack.
 fn local_bytes(memory: u64, resident: u64) -> u32 {
     let share = memory / 2 / resident.max(1);
     if share < LEAST_OWN { 0 } else { share.min(MAX_LOCAL_BYTES) as u32 / 1024 * 1024 }
 }
 
 impl Card {
-    /// `ordinal` is less than the driver's count.
+    /// Reads a GPU's properties. `ordinal` is less than the driver's count.
     fn find(driver: &Driver, ordinal: usize) -> Result<Self> {
         let (mut device, mut memory, mut name) = (0, 0usize, [0u8; 256]);
         // SAFETY: one device is written.
         unsafe { driver.cuDeviceGet(&mut device, ordinal as c_int) }?;
-        // SAFETY: at most so many bytes are written, a zero among them.
+        // SAFETY: writes at most `name.len()` bytes, with a zero byte at the end.
         unsafe { driver.cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as c_int, device) }?;
         // SAFETY: one size is written.
         unsafe { driver.cuDeviceTotalMem_v2(&mut memory, device) }?;
@@ -200,7 +205,7 @@ impl Card {
     fn holders(&self) -> Vec<Holder> {
         let mut bus = [0u8; 32];
         let found = Driver::get().is_ok_and(|driver| {
-            // SAFETY: at most so many bytes are written, a zero among them.
+            // SAFETY: writes at most `bus.len()` bytes, with a zero byte at the end.
             unsafe { driver.cuDeviceGetPCIBusId(bus.as_mut_ptr().cast(), bus.len() as c_int, self.device) }.is_ok()
         });
         match CStr::from_bytes_until_nul(&bus) {

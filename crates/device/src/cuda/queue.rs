@@ -1,4 +1,4 @@
-//! Launches on a stream, one after the other; an event behind each says when it has ended.
+//! Launches on a stream, one after the other. An event behind each launch shows when it has finished.
 
 use super::context::{Context, Running};
 use super::driver::{Code, EVENT_DISABLE_TIMING, Handle};
@@ -12,13 +12,13 @@ use std::time::Instant;
 pub(super) struct StreamQueue {
     module: Arc<Loaded>,
     stream: Handle,
-    /// Those that were not seen to end.
+    /// Launches not yet seen to finish.
     flights: Vec<Arc<Flight>>,
-    /// The launch that was last found to fit: kernel, blocks, threads.
+    /// The launch that was last found to fit: kernel, workgroups, threads.
     fitting: Option<(String, u32, u32)>,
 }
 
-// SAFETY: handles of the driver may be used from any thread.
+// SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for StreamQueue {}
 
 impl StreamQueue {
@@ -75,12 +75,12 @@ struct Flight {
 }
 
 enum State {
-    /// Held, so that nothing is done in the context that waits until no kernel runs.
+    /// The guard keeps everything out of the context that would wait until no kernel runs.
     Running(#[allow(dead_code)] Running),
     Ended(Result<()>),
 }
 
-// SAFETY: handles of the driver may be used from any thread, from several at once too.
+// SAFETY: the driver's handles may be used from any thread, and from several at once.
 unsafe impl Send for Flight {}
 // SAFETY: as above.
 unsafe impl Sync for Flight {}
@@ -102,7 +102,7 @@ impl Flight {
         if let State::Ended(outcome) = &*state {
             return outcome.clone().map(|()| true);
         }
-        // SAFETY: entered; the event lives as long as this.
+        // SAFETY: entered; the event lives as long as `self`.
         let outcome = match unsafe { self.context.enter()?.cuEventQuery(self.event) } {
             Err(failure) if failure.code == Code::NOT_READY => return Ok(false),
             outcome => outcome.map_err(Error::from),
@@ -123,7 +123,8 @@ impl Flight {
 impl Drop for Flight {
     fn drop(&mut self) {
         if let Ok(driver) = self.context.enter() {
-            // SAFETY: entered; made in `new` and destroyed only here. The driver keeps what is still needed of it.
+            // SAFETY: entered; made in `new` and destroyed only here. The driver keeps the event as long as the stream
+            // needs it.
             let _ = unsafe { driver.cuEventDestroy_v2(self.event) };
         }
     }

@@ -1,36 +1,40 @@
-//! One PTX text as several that are assembled side by side, and linked.
+//! Splits one PTX text into several that are assembled side by side, and linked.
 //!
-//! ptxas has threads of its own, but reads its input on one, and what is left of a program at the end on few. Assembled with `-c`, functions need to know nothing of each other, so that a text can as well be several: each with some of the functions,
-//! all of them visible, and declarations of the others they name. Kernels and data are in the first: there is little of them, and how many registers a program may have at all is the kernels' to say.
+//! ptxas has threads of its own, but reads its input on one thread, and finishes a program on few. With `-c`, functions
+//! need to know nothing of each other, so the text can be split. Each part contains some of the functions, all visible,
+//! and declarations of the others that they name. The first part contains the kernels and the data: there is little of
+//! them, and the kernels decide how many registers the whole program may have.
 //!
-//! This knows what `crates/ptx` prints: items begin at the beginning of a line, and a function ends with a line `}`. What it does not know is not split.
+//! This relies on the form that `crates/ptx` prints: an item begins at the start of a line, and a function ends with a
+//! line `}`. A text of another form is not split.
 
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-/// A function of the text.
+/// A function in the text.
 struct Function<'a> {
     name: &'a str,
     text: &'a str,
     is_kernel: bool,
 }
 
-/// What a text consists of.
+/// The items of a text.
 #[derive(Default)]
 struct Items<'a> {
     /// `.version` and the like.
     head: Vec<&'a str>,
-    /// Functions that are declared: name, line.
+    /// Name and line of each function declaration.
     declared: Vec<(&'a str, &'a str)>,
     globals: Vec<&'a str>,
     functions: Vec<Function<'a>>,
 }
 
-/// At most `count` texts, with about as much to do in each, the first with the kernels. `None` for a text of another kind.
+/// Splits a text into at most `count` parts of about equal size, with the kernels in the first. `None` if the text has
+/// another form.
 pub(super) fn split(ptx: &str, count: usize) -> Option<Vec<String>> {
     let mut items = Items::read(ptx)?;
-    // The largest first, each to where the least is: so none is much larger than the others.
+    // The largest functions first, each into the smallest part, so that no part becomes much larger than the others.
     items.functions.sort_by_key(|function| (!function.is_kernel, Reverse(function.text.len())));
     let mut parts: Vec<(usize, Vec<&Function<'_>>)> =
         vec![Default::default(); count.clamp(1, items.functions.len().max(1))];
@@ -100,7 +104,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// The name in the line a function begins with, `.func (.reg .b32 %out) f1 (…` or `.entry k (…`.
+/// Returns the name in a function's first line, `.func (.reg .b32 %out) f1 (…` or `.entry k (…`.
 fn name(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once(' ')?;
     let rest = if rest.starts_with('(') { rest.split_once(')')?.1 } else { rest };
@@ -109,7 +113,7 @@ fn name(line: &str) -> Option<&str> {
     Some(&rest[..end]).filter(|name| !name.is_empty())
 }
 
-/// Everything that may be the name of a function or of data.
+/// Returns every word that may be the name of a function or of data.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%' | '.')))
         .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))

@@ -1,7 +1,8 @@
-//! Instructions that compute: PTX's meaning where it differs from CLIF's.
+//! Instructions that compute, with PTX's meaning where it differs from CLIF's.
 //!
-//! It differs in shifts (PTX clamps the amount, CLIF wraps it), division (nothing traps on a GPU), minimum and maximum (PTX gives
-//! the operand that is not NaN), and in the instructions CLIF does not have. Amounts and divisors that are known get the short form.
+//! It differs in shifts (PTX clamps the amount, CLIF wraps it), division (nothing traps on a GPU), minimum and maximum
+//! (PTX returns the operand that is not NaN), and in instructions that CLIF does not have. Constant amounts and
+//! divisors get shorter code.
 
 use super::clif_type;
 use super::translate::Translator;
@@ -25,7 +26,7 @@ impl<'u> Translator<'u, '_> {
             Binary::Sub => self.b.ins().fsub(a, b),
             Binary::Mul => self.b.ins().fmul(a, b),
             Binary::Div => self.b.ins().fdiv(a, b),
-            Binary::CopySign => self.b.ins().fcopysign(b, a), // PTX has the sign first
+            Binary::CopySign => self.b.ins().fcopysign(b, a), // PTX takes the sign first
             Binary::Min => {
                 let least = self.b.ins().fmin(a, b);
                 self.unless_nan(a, b, least)
@@ -37,7 +38,7 @@ impl<'u> Translator<'u, '_> {
         }
     }
 
-    /// The other operand where one is NaN.
+    /// Returns the other operand if one is NaN.
     fn unless_nan(&mut self, a: Value, b: Value, otherwise: Value) -> Value {
         let a_nan = self.b.ins().fcmp(FloatCC::Unordered, a, a);
         let b_nan = self.b.ins().fcmp(FloatCC::Unordered, b, b);
@@ -65,7 +66,7 @@ impl<'u> Translator<'u, '_> {
             Binary::Div if signed => self.signed_divide(ty, a, b),
             Binary::Div => self.unsigned_divide(ty, a, b),
             Binary::Rem => self.remainder(ty, a, b),
-            Binary::CopySign => a, // floats only: the table has no other
+            Binary::CopySign => a, // only for floats: the instruction table has no other
         }
     }
 
@@ -87,7 +88,7 @@ impl<'u> Translator<'u, '_> {
         self.write(o[1], Type::B32, high)
     }
 
-    /// Two words side by side.
+    /// Joins two words to one of 64 bits.
     fn both(&mut self, low: Value, high: Value) -> Value {
         let low = self.b.ins().uextend(types::I64, low);
         let high = self.b.ins().uextend(types::I64, high);
@@ -98,7 +99,7 @@ impl<'u> Translator<'u, '_> {
 
     // Shifts.
 
-    /// Whether the amount is surely below the width.
+    /// Whether the amount is known to be less than the width.
     fn in_range(&self, ty: Type, amount: Value) -> bool {
         let bits = ty.bits() as u64;
         self.constant(amount).or_else(|| self.mask_of(amount)).is_some_and(|n| n < bits)
@@ -122,7 +123,7 @@ impl<'u> Translator<'u, '_> {
         self.b.ins().sshr(a, clamped)
     }
 
-    /// Zero where the amount is the width or more.
+    /// Returns zero if the amount is at least the width.
     fn or_zero(&mut self, ty: Type, amount: Value, shifted: Value) -> Value {
         if self.in_range(ty, amount) {
             return shifted;
@@ -133,7 +134,7 @@ impl<'u> Translator<'u, '_> {
         self.b.ins().select(inside, shifted, zero)
     }
 
-    /// Two words side by side, shifted, one word kept.
+    /// Shifts two joined words and keeps one of them.
     pub(super) fn funnel(&mut self, left: bool, wrap: bool, o: &[Operand<'u>]) -> Result<()> {
         let low = self.read(o[1], Type::B32)?;
         let high = self.read(o[2], Type::B32)?;
@@ -164,7 +165,7 @@ impl<'u> Translator<'u, '_> {
         self.write(o[0], Type::B32, value)
     }
 
-    /// `bfe d, a, position, length`: both are taken modulo 256; beyond the width come zeros, or the sign.
+    /// `bfe d, a, position, length`: both are taken modulo 256; bits beyond the width are zero, or the sign.
     pub(super) fn bit_field(&mut self, ty: Type, o: &[Operand<'u>]) -> Result<()> {
         let bits = ty.bits();
         let a = self.read(o[1], ty)?;
@@ -175,7 +176,7 @@ impl<'u> Translator<'u, '_> {
         let shifted = self.shift_right(ty, a, position);
         let all = self.int(types::I32, bits as i64);
         let length = self.b.ins().umin(length, all);
-        // Shift the field to the top and back; the whole word off, in PTX's clamping way, where the length is 0.
+        // Shift the field to the top and back. With length 0, PTX's clamping shifts remove the whole word.
         let spare = self.b.ins().isub(all, length);
         let top = self.shift_left(ty, shifted, spare);
         let value = self.shift_right(ty, top, spare);
@@ -190,7 +191,8 @@ impl<'u> Translator<'u, '_> {
         self.b.ins().band(value, mask)
     }
 
-    /// `prmt d, a, b, selector`: four bytes of the eight in `b:a`, each chosen by a nibble whose top bit asks for the byte's sign.
+    /// `prmt d, a, b, selector`: picks four of the eight bytes in `b:a`. A nibble of the selector picks each byte; with
+    /// its top bit set, the result is the byte's sign, repeated.
     pub(super) fn permute(&mut self, o: &[Operand<'u>]) -> Result<()> {
         let a = self.read(o[1], Type::B32)?;
         let b = self.read(o[2], Type::B32)?;
@@ -232,9 +234,10 @@ impl<'u> Translator<'u, '_> {
         value
     }
 
-    // Division: what a GPU gives where the machine would stop. A divisor that would stop it is replaced by 1.
+    // Division: the result a GPU gives where the host's instruction would trap. A divisor that would trap is replaced
+    // by 1.
 
-    /// Known, not 0, and not -1 either.
+    /// Whether the divisor is a constant other than 0 and -1.
     fn safe_divisor(&self, ty: Type, b: Value) -> bool {
         let minus_one = if ty.bits() == 32 { u32::MAX as u64 } else { u64::MAX };
         self.constant(b).is_some_and(|n| n != 0 && n != minus_one)
@@ -262,7 +265,7 @@ impl<'u> Translator<'u, '_> {
         if self.safe_divisor(ty, b) {
             return self.b.ins().sdiv(a, b);
         }
-        // 0 and -1 are the two that stop the machine: one comparison finds both.
+        // The host traps only for 0 and -1: one comparison finds both.
         let clif = clif_type(ty);
         let (zero, one, ones) = (self.int(clif, 0), self.int(clif, 1), self.int(clif, -1));
         let next = self.b.ins().iadd(b, one);
@@ -275,14 +278,14 @@ impl<'u> Translator<'u, '_> {
         self.b.ins().select(is_odd_one, odd, quotient)
     }
 
-    /// By 0 it is the dividend: what multiplying back gives.
+    /// The remainder of a division by 0 is the dividend, as multiplying back gives.
     fn remainder(&mut self, ty: Type, a: Value, b: Value) -> Value {
         let signed = ty.is_signed();
         if self.safe_divisor(ty, b) {
             return if signed { self.b.ins().srem(a, b) } else { self.b.ins().urem(a, b) };
         }
         let (is_zero, divisor) = self.not_zero(ty, b);
-        // CLIF's `srem` gives 0 for a divisor of -1, whatever the dividend.
+        // CLIF's `srem` by -1 is 0, whatever the dividend.
         let rest = if signed { self.b.ins().srem(a, divisor) } else { self.b.ins().urem(a, divisor) };
         self.b.ins().select(is_zero, a, rest)
     }
@@ -341,7 +344,7 @@ impl<'u> Translator<'u, '_> {
         self.write(o[0], ty, value)
     }
 
-    /// As a GPU does it, which has the high word only: what is too small to be normal counts as 0, before and after.
+    /// Approximates as a GPU does, which computes only the high word and treats subnormal inputs and results as 0.
     fn about_inverse(&mut self, op: Unary, a: Value) -> Value {
         let mut of = self.flushed(a);
         if op == Unary::AboutInverseRoot {
@@ -409,7 +412,8 @@ impl<'u> Translator<'u, '_> {
         self.write(o[0], to, value)
     }
 
-    /// The source's low bits, extended as its type says; of that the result's bits, extended to the register as its type says.
+    /// Takes the source's low bits, extended by the source's type; of these the result's bits, extended to the register
+    /// by the result's type.
     fn convert_integer(&mut self, to: Type, from: Type, o: &[Operand<'u>]) -> Result<()> {
         let value = self.read_low(o[1], from)?;
         let Operand::Register(register) = o[0] else { return self.set(o[0], value) };
@@ -418,16 +422,16 @@ impl<'u> Translator<'u, '_> {
             return Err(self.error(format!("a register of type {wide:?} does not hold a {to:?}")));
         }
         let register = clif_type(wide);
-        // The narrower of the two says which bits there are, and its sign how they are extended.
+        // The narrower of the two types decides which bits are kept, and its sign how they are extended.
         let kept = if to.bytes() < from.bytes() { to } else { from };
         let mut value = self.extend(value, kept, register);
         if kept != to {
-            value = self.extend(value, to, register); // a signed source in an unsigned result that its register is wider than
+            value = self.extend(value, to, register); // s8 to u16 in a 32-bit register
         }
         self.set(o[0], value)
     }
 
-    /// The low bits that `ty` has, extended as it says to `wide`.
+    /// Extends the low bits that `ty` has to `wide`, by the sign of `ty`.
     pub(super) fn extend(&mut self, value: Value, ty: Type, wide: types::Type) -> Value {
         let narrow = match ty.bytes() {
             1 => types::I8,
@@ -455,7 +459,7 @@ fn int_condition(condition: Compare, signed: bool) -> IntCC {
         (Compare::Gt, false) => IntCC::UnsignedGreaterThan,
         (Compare::Ge, true) => IntCC::SignedGreaterThanOrEqual,
         (Compare::Ge, false) => IntCC::UnsignedGreaterThanOrEqual,
-        _ => IntCC::NotEqual, // the float conditions: the instruction table lets none through
+        _ => IntCC::NotEqual, // float conditions, which the instruction table excludes
     }
 }
 

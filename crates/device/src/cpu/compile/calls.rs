@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
 };
 
 impl<'u> Translator<'u, '_> {
-    /// What a `mov` to `to` moves.
+    /// Reads the value that a `mov` to `to` moves.
     pub(super) fn moved(&mut self, ty: Type, to: Operand<'u>, from: Operand<'u>) -> Result<Value> {
         let Operand::Register(register) = to else { return Err(self.error("a `mov` goes to a register")) };
         let has = self.type_of(register);
@@ -19,7 +19,7 @@ impl<'u> Translator<'u, '_> {
         match from {
             Operand::Symbol(name) if ty.bytes() == 8 && !ty.is_float() => self.symbol(name),
             Operand::Special(special) => self.special(special, ty),
-            // Registers of one type move as they are: no bits change their class on the way.
+            // Between registers of one type the value moves unchanged: without a bitcast between integer and float.
             Operand::Register(source) if self.type_of(source) == has => self.read(from, has),
             _ => self.read(from, ty),
         }
@@ -70,7 +70,7 @@ impl<'u> Translator<'u, '_> {
                 let value = self.b.ins().stack_load(types::I64, super::clif_type(ty), room, 0);
                 self.write(Operand::Register(register), ty, value)?;
             }
-            // Only now: a block must have an instruction to be anywhere.
+            // Only now, because a block is in the layout only once it has an instruction.
             if let Some(block) = self.b.current_block() {
                 self.b.set_cold_block(block);
             }
@@ -99,7 +99,7 @@ impl<'u> Translator<'u, '_> {
         Ok(())
     }
 
-    /// Where a cold function leaves its result: one place for all of them.
+    /// The stack slot for the results of cold functions; all of them share it.
     fn room_for_result(&mut self) -> StackSlot {
         let b = &mut self.b;
         *self
@@ -108,7 +108,7 @@ impl<'u> Translator<'u, '_> {
             .or_insert_with(|| b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3)))
     }
 
-    /// The values to pass, the room for the results first where they come in cells.
+    /// Returns the values to pass. If the result is in cells, the first is the address of the cells.
     fn arguments(&mut self, call: &'u Call<'u>, signature: &Signature) -> Result<Vec<Value>> {
         let given = &self.body.operands[call.arguments.start as usize..call.arguments.end as usize];
         if given.len() != signature.parameters.len() {

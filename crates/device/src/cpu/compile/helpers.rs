@@ -1,41 +1,45 @@
-//! Which functions are compiled before they are called, on cores that have nothing else to do.
+//! Chooses functions to compile before they are called, on cores that have nothing else to do.
 //!
-//! A guest's thread compiles what it calls and nothing else, on the core it runs on. Meanwhile *helpers*, one for each core but that, take what it will probably call next: what the functions it has waited for call, then what
-//! those call, and so on, [`DISTANCES`] calls away at most; the newest first, since that is where the guest is. Last come functions whose addresses are in tables.
+//! A guest's thread compiles only what it calls, on the core it runs on. Meanwhile *helpers*, one for each other core,
+//! compile what it will probably call next: the functions that are called by those it has waited for, then what those
+//! call, and so on, at most [`DISTANCES`] calls away. The newest come first, since the guest is there. Functions whose
+//! addresses are in tables come last.
 //!
-//! No guest ever waits for a helper, but for one that is compiling the very function it needs. A helper takes a function that nobody has begun ([`HelperQueue::begin`]), and only one helper at a time a large one, since those take gigabytes.
+//! A guest waits for a helper only if that helper is compiling the very function it needs. A helper takes a function
+//! that nobody has begun ([`HelperQueue::begin`]). Only one helper at a time takes a large function, since those take
+//! gigabytes.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many calls away from what was called a function may be, to be compiled ahead.
+/// How many calls a function may be away from a called one to be compiled ahead.
 pub(super) const DISTANCES: usize = 4;
-/// How many functions wait at one distance at most; the oldest are forgotten first.
+/// How many functions wait at one distance at most; the oldest are dropped.
 const WAITING: usize = 1 << 12;
 
 #[derive(Default)]
 pub(super) struct HelperQueue {
-    /// By function.
+    /// Whether somebody has begun to compile a function, by its number.
     begun: Vec<AtomicBool>,
     waiting: Mutex<Waiting>,
     more: Condvar,
-    /// Taken by the helper that compiles a large function.
+    /// Whether a helper is compiling a large function.
     large: AtomicBool,
 }
 
 #[derive(Default)]
 struct Waiting {
-    /// By distance, the next one last.
+    /// Functions by distance; the next to take is last.
     near: [Vec<u32>; DISTANCES],
-    /// Functions in tables, the next one last.
+    /// Functions in tables; the next to take is last.
     last: Vec<u32>,
     helped: bool,
     over: bool,
 }
 
 impl Waiting {
-    /// The nearest, and how far away it is.
+    /// Takes the nearest function, with its distance.
     fn pop(&mut self) -> Option<(u32, usize)> {
         let mut lists = self.near.iter_mut().chain([&mut self.last]).enumerate();
         lists.find_map(|(distance, list)| Some((list.pop()?, distance)))
@@ -54,12 +58,12 @@ impl HelperQueue {
         Self { begun: (0..functions).map(|_| AtomicBool::new(false)).collect(), ..Self::default() }
     }
 
-    /// Whether nobody has begun to compile this function, which is begun now.
+    /// Marks a function as begun. Returns whether nobody had begun it before.
     pub(super) fn begin(&self, function: u32) -> bool {
         self.begun.get(function as usize).is_some_and(|begun| !begun.swap(true, Ordering::Relaxed))
     }
 
-    /// True once: helpers are to be started, and to begin with these.
+    /// Returns true once, when helpers should be started; takes the functions in tables from `last`.
     pub(super) fn start(&self, last: impl FnOnce() -> Vec<u32>) -> bool {
         let mut waiting = self.waiting();
         if waiting.helped || waiting.over {
@@ -71,7 +75,7 @@ impl HelperQueue {
         true
     }
 
-    /// What a function calls that is so far away; what it calls first, first.
+    /// Adds what a function calls, at this distance. What it calls first is taken first.
     pub(super) fn add(&self, calls: impl DoubleEndedIterator<Item = u32>, distance: usize) {
         let mut waiting = self.waiting();
         let Some(near) = waiting.near.get_mut(distance) else { return };
@@ -81,7 +85,8 @@ impl HelperQueue {
         self.more.notify_all();
     }
 
-    /// What a helper does next, and how far away it is, begun; it waits for it. `None` when all is over.
+    /// Waits for the next function for a helper, marks it as begun, and returns it with its distance. `None` when
+    /// helpers should stop.
     pub(super) fn next(&self) -> Option<(u32, usize)> {
         let mut waiting = self.waiting();
         loop {
@@ -96,7 +101,7 @@ impl HelperQueue {
         }
     }
 
-    /// Whether a helper may compile a large function now. It says when it has.
+    /// Whether a helper may compile a large function now; if so, it must call `end_large` afterwards.
     pub(super) fn begin_large(&self) -> bool {
         !self.large.swap(true, Ordering::Acquire)
     }
@@ -105,13 +110,13 @@ impl HelperQueue {
         self.large.store(false, Ordering::Release);
     }
 
-    /// Helpers leave as soon as they have finished what they are at.
+    /// Helpers stop as soon as they have finished their current function.
     pub(super) fn end(&self) {
         self.waiting().over = true;
         self.more.notify_all();
     }
 
-    /// Lists of numbers are whole whenever a thread can have panicked.
+    /// The lock is not poisoned by a panic: the lists are intact at every point where a thread could have panicked.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock()
     }

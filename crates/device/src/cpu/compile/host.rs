@@ -1,9 +1,10 @@
-//! Functions of this process that compiled code calls, by number: their addresses are others in each run, code is kept for many.
+//! Functions of this process that compiled code calls. They have numbers, because their addresses differ from run to
+//! run and code is kept for many runs.
 
 use crate::cpu::context;
 use cranelift_codegen::ir::LibCall;
 
-/// What compiled code asks of its surroundings.
+/// The host functions that compiled code calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Host {
     Exit,
@@ -38,7 +39,7 @@ impl Host {
     }
 }
 
-/// Where the function with this number is.
+/// Returns the address of the function with this number.
 pub(super) fn address(number: u32) -> Option<usize> {
     let number = number as usize;
     match number.checked_sub(Host::ALL.len()) {
@@ -47,7 +48,7 @@ pub(super) fn address(number: u32) -> Option<usize> {
     }
 }
 
-/// The number of what Cranelift calls where the machine has no instruction for it.
+/// Returns the number of the function that Cranelift calls where the processor has no instruction.
 pub(super) fn library(call: LibCall) -> Option<u32> {
     LIBRARY.iter().position(|(known, _)| *known == call).map(|at| (Host::ALL.len() + at) as u32)
 }

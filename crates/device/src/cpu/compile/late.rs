@@ -1,13 +1,16 @@
-//! Functions that become machine code when they are first called.
+//! Functions that are compiled when they are first called.
 //!
-//! A large program has ten thousand functions and calls a tenth of them: compiling the others is most of its first run. From [`Options::late_from`] bytes of PTX on, only
-//! kernels and what is called at every access ([`is_cold`](super::is_cold)) are compiled at once. Every other function has a *slot* in the module's data, which holds its address, and
-//! callers call what the slot says. At first that is a stub ([`stub`]), which has the function compiled ([`Late::make`]) and then does what a caller does. Where data holds a
-//! function's address, it changes with the slot. Code is never changed, so nothing is ever writable and executable, and whoever has read an old address goes through the stub
-//! once more.
+//! A large program has ten thousand functions and calls a tenth of them: compiling the others would be most of its
+//! first run. From [`Options::late_from`] bytes of PTX on, only kernels and slow paths ([`is_cold`](super::is_cold))
+//! are compiled at once. Every other function has a *slot* in the module's data, which holds its address, and callers
+//! call the address in the slot. At first that is a stub ([`stub`]), which has the function compiled ([`Late::make`])
+//! and then calls it through the slot like any caller. Other data that holds the function's address changes with the
+//! slot. Code is never changed, so no memory is ever writable and executable, and a caller that has read an old address
+//! goes through the stub once more.
 //!
-//! Threads that need the same function wait for one of them to compile it; others go on. Cores that have nothing else to do compile what will probably be called next (`helpers`). What was compiled is kept, together with the text ([`Late::grown`]): the next run compiles what
-//! it calls beyond that.
+//! Threads that need the same function wait until one of them has compiled it; other threads continue. Cores that have
+//! nothing else to do compile what will probably be called next (`helpers`). The compiled functions are kept, together
+//! with the text ([`Late::grown`]): the next run compiles only what it calls beyond them.
 
 use super::helpers::HelperQueue;
 use super::object::{Addresses, LateObject, Made, Object, Target, place};
@@ -25,12 +28,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Bytes of PTX from which on a function is compiled ahead by one helper at a time.
+/// Bytes of PTX from which on only one helper at a time compiles a function ahead.
 const ONE_HELPER_FROM: usize = 1 << 20;
 /// Bytes of a helper's stack.
 const STACK_BYTES: usize = 16 << 20;
 
-/// What takes a function's place until it is compiled.
+/// Makes the stub that stands in for a function until it is compiled.
 pub(super) fn stub<'a>(unit: &Unit<'a>, index: u32, scratch: &mut Scratch) -> Result<Native> {
     let function = &unit.module.functions[index as usize];
     let signature = unit.function_signature(function);
@@ -60,12 +63,13 @@ pub(super) fn stub<'a>(unit: &Unit<'a>, index: u32, scratch: &mut Scratch) -> Re
     finished(unit, function, context)
 }
 
-/// What is compiled as it is called, for as long as somebody can call it. Helpers leave on their own afterwards: none is waited for, and what they write to is theirs, too.
+/// Compiles functions as they are called, as long as somebody can call them. When this is dropped, helpers stop on
+/// their own: nobody waits for them, and they own a share of the memory they write to.
 #[derive(Debug)]
 pub(in crate::cpu) struct Called(Arc<Late>);
 
 impl Called {
-    /// Sees to it that a function is compiled, and that its slot says so.
+    /// Ensures that a function is compiled and that its slot holds its address.
     pub(super) fn make(&self, function: u32) -> Result<()> {
         self.0.make(function)?;
         if self.0.ahead.start(|| self.0.in_tables()) {
@@ -79,12 +83,12 @@ impl Called {
         for _ in 1..cores {
             let late = self.0.clone();
             let helper = std::thread::Builder::new().name("gpu-run ahead".into()).stack_size(STACK_BYTES);
-            // Without helpers it is slower, no more.
+            // Without helpers the program only starts more slowly.
             let _ = helper.spawn(move || late.help());
         }
     }
 
-    /// The module with all that is compiled by now, if that is more than there was when it was loaded.
+    /// Returns the module with all functions compiled by now, if some were compiled since it was loaded.
     pub(super) fn grown(&self) -> Option<Vec<u8>> {
         self.0.grown()
     }
@@ -96,35 +100,36 @@ impl Drop for Called {
     }
 }
 
-/// What is left to compile of a loaded module, and what was.
+/// A loaded module's functions that are compiled when they are called: those that were, and what the rest is made from.
 struct Late {
     functions: Vec<OnceLock<Result<Compiled, String>>>,
-    /// By function, where in the data its address is.
+    /// Offsets in the data that hold each function's address.
     places: HashMap<u32, Vec<u32>>,
     addresses: Addresses,
-    /// What the addresses in the data are written to.
+    /// The data that the addresses are written to.
     _data: Arc<Mapping>,
     ahead: HelperQueue,
-    /// Functions that were compiled here.
+    /// How many functions were compiled here.
     new: AtomicU32,
-    /// What functions are compiled of; read when the first is. Before `object`, which it borrows from.
+    /// The parsed text, made when the first function is compiled. It borrows from `object`, and so stands before it:
+    /// fields are dropped in order.
     parsed: OnceLock<Result<Parsed, String>>,
-    /// As it was loaded, without the functions that were compiled by then.
+    /// The module as it was loaded, without the functions that were compiled by then.
     object: Object<'static>,
     options: Options,
 }
 
-/// A function that can be called.
+/// A compiled function, in memory.
 struct Compiled {
     made: Made<'static>,
     _code: Mapping,
 }
 
-/// The text, read.
+/// The parsed text.
 struct Parsed {
     unit: Unit<'static>,
     bodies: Vec<Text<'static>>,
-    /// What `unit` borrows.
+    /// `unit` borrows from it.
     _module: Box<ast::Module<'static>>,
 }
 
@@ -136,7 +141,8 @@ impl fmt::Debug for Late {
 }
 
 impl Called {
-    /// `object` is what `late` is of, with bytes of its own; `placed` are the functions that were compiled before.
+    /// `object` is the object that `late` belongs to, with bytes of its own; `placed` are the functions that were
+    /// compiled in earlier runs.
     pub(super) fn new(
         object: Object<'static>,
         late: &LateObject<'_>,
@@ -172,7 +178,7 @@ impl Late {
         Ok(())
     }
 
-    /// The function, compiled here or by whoever has begun to.
+    /// Returns the function, compiled here or by the thread that has begun it.
     fn made(&self, function: u32) -> Result<&Made<'static>> {
         let unknown = || Error::Codegen(format!("there is no function {function} to compile"));
         let cell = self.functions.get(function as usize).ok_or_else(unknown)?;
@@ -180,12 +186,12 @@ impl Late {
         made.as_ref().map(|compiled| &compiled.made).map_err(|message| Error::Codegen(message.clone()))
     }
 
-    /// What a helper does: compiles until all is over. What fails is found by whoever calls it.
+    /// The main loop of a helper. A failure is reported when the function is called.
     fn help(&self) {
         while let Some((function, distance)) = self.ahead.next() {
             let large = self.text_of(function).is_none_or(|body| body.len() >= ONE_HELPER_FROM);
             if large && !self.ahead.begin_large() {
-                // Left to whoever calls it.
+                // Left to the guest's thread that calls it.
                 continue;
             }
             if let Ok(made) = self.made(function) {
@@ -197,7 +203,7 @@ impl Late {
         }
     }
 
-    /// The functions that one calls by their slots, in order.
+    /// The functions that a function calls through their slots, in order.
     fn calls<'m>(&self, made: &'m Made<'_>) -> impl DoubleEndedIterator<Item = u32> + 'm {
         let slots = self.slots();
         let slots = slots..slots + 8 * self.functions.len() as u32;
@@ -207,7 +213,7 @@ impl Late {
         })
     }
 
-    /// Where in the data the slots begin.
+    /// Offset in the data where the slots begin.
     fn slots(&self) -> u32 {
         let parsed = self.parsed.get().and_then(|parsed| parsed.as_ref().ok());
         parsed.map_or(u32::MAX / 2, |parsed| parsed.unit.slot(0))
@@ -239,8 +245,8 @@ impl Late {
         let code = place(&made, &self.addresses)?;
         for &at in self.places.get(&function).map_or(&[][..], |places| places) {
             let place = self.addresses.of(Target::Data(at))? as *mut u64;
-            // SAFETY: `fill` has written the same eight bytes, which lie in the module's data; a slot, or an address in a table, is aligned to its size. Compiled code only reads
-            // it, and the data outlives this (`Program`).
+            // SAFETY: `fill` has written the same eight bytes, which lie in the module's data; a slot, or an address in
+            // a table, is aligned to its size. Compiled code only reads it, and `_data` keeps the data alive.
             unsafe { AtomicU64::from_ptr(place) }.store(code.address(), Ordering::Release);
         }
         self.new.fetch_add(1, Ordering::Relaxed);
@@ -250,17 +256,18 @@ impl Late {
 
     fn parse(&self) -> Result<Parsed> {
         let text = self.object.late.as_ref().map_or("", |late| &late.text);
-        // SAFETY: `object` owns the text, is never changed, and is dropped after what borrows from it (`parsed` comes first).
+        // SAFETY: `object` owns the text, is never changed, and is dropped after `parsed`, which borrows from it and
+        // comes first.
         let text: &'static str = unsafe { &*std::ptr::from_ref::<str>(text) };
         let (module, bodies) = parse(text)?;
         let module = Box::new(module);
-        // SAFETY: the box stays where it is, in the same struct, for as long as the unit does, and is not changed.
+        // SAFETY: the box stays in the same struct as the unit, which borrows from it, and is not changed.
         let borrowed: &'static ast::Module<'static> = unsafe { &*std::ptr::from_ref(&*module) };
         let unit = lay_out(text, borrowed, super::host()?, self.options)?;
         Ok(Parsed { unit, bodies, _module: module })
     }
 
-    /// The module with all that is compiled by now, if that is more than there was when it was loaded.
+    /// Returns the module with all functions compiled by now, if some were compiled since it was loaded.
     fn grown(&self) -> Option<Vec<u8>> {
         if self.new.load(Ordering::Relaxed) == 0 {
             return None;

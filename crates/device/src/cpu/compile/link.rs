@@ -1,4 +1,4 @@
-//! Puts compiled functions side by side, and lets them call each other.
+//! Puts compiled functions side by side, and resolves the calls between them.
 
 use super::host::library;
 use super::object::{Fixup, Target};
@@ -10,7 +10,7 @@ use cranelift_codegen::{FinalizedMachReloc, FinalizedRelocTarget};
 
 const ALIGN: usize = 32;
 
-/// The code, where each function is in it, and the addresses that are left to fill in.
+/// Returns the code, the offset of each function in it, and the addresses that are left to fill in.
 pub(super) fn link(functions: &[Native]) -> Result<(Vec<u8>, Vec<u32>, Vec<Fixup>)> {
     let mut total = 0usize;
     let offsets: Vec<usize> = functions
@@ -32,7 +32,8 @@ pub(super) fn link(functions: &[Native]) -> Result<(Vec<u8>, Vec<u32>, Vec<Fixup
     Ok((bytes, offsets, fixups))
 }
 
-/// The code of one function that lies apart from all others, where those are, and the addresses that are left to fill in.
+/// Links one function that is placed apart from the others, which are at `offsets` of the module's code. Returns its
+/// code, and the addresses that are left to fill in.
 pub(super) fn link_one(function: &Native, offsets: &[u32]) -> Result<(Vec<u8>, Vec<Fixup>)> {
     let (mut bytes, mut fixups) = (vec![0; function.code.code_buffer().len()], Vec::new());
     put(function, 0, offsets, &mut bytes, &mut fixups)?;
@@ -79,7 +80,7 @@ fn target(function: &Native, relocation: &FinalizedMachReloc, offsets: &[u32], o
     }
 }
 
-/// Fills in what is relative to the code itself, which will begin with a page.
+/// Fills in a value relative to the code, which will begin at a page.
 fn patch(bytes: &mut [u8], at: usize, relocation: &FinalizedMachReloc, target: u32) -> Result<()> {
     let value = i64::from(target) + relocation.addend;
     let relative = value - at as i64;

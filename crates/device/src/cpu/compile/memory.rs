@@ -1,7 +1,7 @@
 //! Loads, stores, atomics and parameters.
 //!
-//! Device addresses are host addresses, global and shared alike. `volatile` and `acquire` are atomic loads, which Cranelift neither
-//! merges nor forwards; on x86-64 a plain store already releases.
+//! Device addresses are host addresses, for global and shared memory alike. `volatile` and `acquire` become atomic
+//! loads, which Cranelift neither merges nor forwards; on x86-64 a plain store already releases.
 
 use super::clif_type;
 use super::translate::{Translator, agrees};
@@ -14,11 +14,11 @@ use cranelift_codegen::ir::{
 };
 use std::mem::offset_of;
 
-/// Accesses of the kernel: where they are they do not trap; nothing is known about their alignment.
+/// Flags of the kernel's accesses: they do not trap, and nothing is known about their alignment.
 const PLAIN: MemFlagsData = MemFlagsData::new().with_notrap();
 
 impl<'u> Translator<'u, '_> {
-    /// Where an access of type `ty` goes: a base and an offset from it.
+    /// Returns the address of an access of type `ty`, as a base and an offset.
     fn address(&mut self, operand: Operand<'u>, ty: Type) -> Result<(Value, i32)> {
         let (base, offset) = match operand {
             Operand::Address(register, offset) => (self.read(Operand::Register(register), Type::B64)?, offset),
@@ -46,7 +46,7 @@ impl<'u> Translator<'u, '_> {
         self.live = true;
     }
 
-    /// The address of data, of a function, or of an array in this function's frame.
+    /// Returns the address of data, of a function, or of an array in this function's frame.
     pub(super) fn symbol(&mut self, name: &str) -> Result<Value> {
         if let Some(at) = self.body.locals.iter().position(|local| local.name == name) {
             return Ok(self.b.ins().stack_addr(types::I64, self.locals[at], 0));
@@ -69,13 +69,13 @@ impl<'u> Translator<'u, '_> {
         Err(self.error(format!("`{name}` is not defined in this module")))
     }
 
-    /// Where a function is that is compiled when it is first called: its code, or what lets it be compiled.
+    /// Loads the current address of a function that is compiled when it is first called: its code, or its stub.
     pub(super) fn late_address(&mut self, index: u32) -> Value {
         let slot = self.data(self.unit.slot(index));
         self.b.ins().load(types::I64, MemFlagsData::trusted(), slot, 0)
     }
 
-    /// An address in the module's data, filled in when the code gets its place.
+    /// Returns an address in the module's data, filled in when the code is placed.
     fn data(&mut self, offset: u32) -> Value {
         let value = match self.data.get(&offset) {
             Some(&known) => known,
@@ -145,7 +145,7 @@ impl<'u> Translator<'u, '_> {
         Ok(())
     }
 
-    /// 16 bytes in one access, which machines of today make at once where it is aligned.
+    /// Loads 16 bytes in one access, which current processors make atomic if it is aligned.
     pub(super) fn load_pair(&mut self, o: &[Operand<'u>]) -> Result<()> {
         let (base, offset) = self.address(o[2], Type::U64)?;
         let both = self.b.ins().load(types::I64X2, PLAIN, base, offset);
@@ -165,7 +165,7 @@ impl<'u> Translator<'u, '_> {
         Ok(())
     }
 
-    /// The CLIF type of a register that is loaded or stored as `ty`; integers may lie in a wider register.
+    /// The CLIF type of a register that is loaded or stored as `ty`; an integer may be held in a wider register.
     fn held_as(&mut self, operand: Operand<'u>, ty: Type) -> Result<types::Type> {
         let Operand::Register(register) = operand else {
             return Err(self.error("expected a register"));
@@ -178,7 +178,7 @@ impl<'u> Translator<'u, '_> {
         }
     }
 
-    /// A base and an offset as one address.
+    /// Adds base and offset.
     fn at(&mut self, base: Value, offset: i32) -> Value {
         if offset == 0 {
             return base;
@@ -215,7 +215,7 @@ impl<'u> Translator<'u, '_> {
         self.write(o[0], ty, old)
     }
 
-    // Parameters: a kernel's, a function's cells, and the cells of a call.
+    // Parameters: of a kernel, a function's result cells, and the cells of a call.
 
     pub(super) fn declare_param(&mut self, name: &'u str, bytes: u32) {
         let key = (self.params.len(), bytes);
@@ -264,7 +264,7 @@ impl<'u> Translator<'u, '_> {
         }
     }
 
-    /// Where a parameter of this function lies from `param_pointer`, and its length.
+    /// Offset of this function's parameter from `param_pointer`, and its bytes.
     fn own_param(&self, name: &str) -> Option<(i32, u32)> {
         if !self.function.entry {
             let crate::cpu::ast::Returns::Cells(bytes) = self.function.signature.result else { return None };
@@ -275,7 +275,7 @@ impl<'u> Translator<'u, '_> {
     }
 }
 
-/// The integer type of as many bytes as `ty` has in memory.
+/// The integer type with as many bytes as `ty` has in memory.
 fn bits_type(ty: Type) -> types::Type {
     match ty.bytes() {
         1 => types::I8,

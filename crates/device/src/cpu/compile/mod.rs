@@ -1,7 +1,8 @@
-//! PTX to native code.
+//! Compiles PTX to native code.
 //!
-//! Every function becomes CLIF (`translate`), and CLIF becomes machine code, in parallel and independently of the others; `link` then
-//! puts all of it side by side. That is an [`Object`], which can be kept; when it is placed, it gets its addresses.
+//! Every function becomes CLIF (`translate`), and CLIF becomes machine code, in parallel and independently of the
+//! others. `link` then puts the code of all functions side by side. The result is an [`Object`], which can be kept; it
+//! gets its addresses when it is placed in memory.
 
 mod arithmetic;
 mod calls;
@@ -37,7 +38,7 @@ use std::time::Instant;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
-    /// Every access to memory checks its alignment and ends the launch where a GPU would.
+    /// Whether every memory access checks its alignment and stops the launch where a GPU would.
     pub(super) strict: bool,
     /// Bytes of PTX from which on functions are compiled when they are first called.
     pub(super) late_from: u64,
@@ -54,7 +55,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) kernels: HashMap<String, Kernel>,
-    /// Bytes of shared memory a block has.
+    /// Bytes of shared memory in a workgroup.
     pub(super) shared_bytes: usize,
     /// Functions that are compiled when they are first called.
     late: Option<late::Called>,
@@ -63,7 +64,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Compiles a function that was called and is not there yet.
+    /// Compiles a function that was called and is not compiled yet.
     pub(super) fn make(&self, function: u32) -> Result<()> {
         match &self.late {
             Some(late) => late.make(function),
@@ -71,7 +72,7 @@ impl Program {
         }
     }
 
-    /// What is to be kept of it, if it is more than it was made of.
+    /// Returns the module's bytes, to be kept, if functions were compiled since it was loaded.
     pub(super) fn grown(&self) -> Option<Vec<u8>> {
         self.late.as_ref()?.grown()
     }
@@ -79,7 +80,7 @@ impl Program {
 
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
-    /// An `extern "C" fn(*const u8)`: its argument is where its parameters lie.
+    /// The address of an `extern "C" fn(*const u8)`, whose argument points to the parameters.
     pub(super) address: usize,
     pub(super) parameters: Vec<ast::Type>,
 }
@@ -123,14 +124,14 @@ pub(super) fn compile(ptx: &str, options: Options, how: CodeOptions) -> Result<O
     Ok(object)
 }
 
-/// What the code of this machine depends on, beside the PTX.
+/// What this machine's code depends on besides the PTX.
 pub(super) fn target(options: Options) -> Result<String> {
     let isa = host()?;
     let features: Vec<_> = isa.isa_flags().iter().map(ToString::to_string).collect();
     Ok(format!("{} {} {features:?} {options:?}", isa.triple(), isa.flags()))
 }
 
-/// Everything but machine code.
+/// Does everything but generate machine code.
 #[cfg(test)]
 pub(super) fn compile_only(ptx: &str) -> Result<()> {
     let (module, bodies) = parse(ptx)?;
@@ -144,26 +145,27 @@ pub(super) fn compile_only(ptx: &str) -> Result<()> {
     })
 }
 
-/// What a name in CLIF is of: the namespace it is in. Its index is that of a function, a number of `host`, an offset in the data.
+/// Namespaces of names in CLIF. The index of a name is a function's index, a number of `host`, or an offset in the
+/// data.
 const FUNCTION: u32 = 0;
 const HOST: u32 = 1;
 const DATA: u32 = 2;
 
-/// What every function needs to know of its module.
+/// What every function needs to know about its module.
 pub(super) struct Unit<'a> {
     source: &'a str,
     module: &'a ast::Module<'a>,
-    /// By name, the place in `module.functions`.
+    /// Index in `module.functions`, by name.
     functions: Map<'a, u32>,
-    /// By name, the offset in the module's data.
+    /// Offset in the module's data, by name.
     data: Map<'a, u32>,
     data_bytes: u64,
-    /// By name, the offset in a block's shared memory.
+    /// Offset in a workgroup's shared memory, by name.
     shared: Map<'a, u32>,
     shared_bytes: u64,
     isa: OwnedTargetIsa,
     options: Options,
-    /// Where in the data the slots are of functions that are compiled when they are called, if there are any.
+    /// Offset in the data of the slots of functions that are compiled when they are called, if there are any.
     late: Option<u32>,
 }
 
@@ -178,7 +180,7 @@ impl Unit<'_> {
         self.late.is_some() && !function.entry && !is_cold(function.name)
     }
 
-    /// Where in the data its address is.
+    /// Offset in the data of the function's slot, which holds its address.
     fn slot(&self, index: u32) -> u32 {
         self.late.unwrap_or_default() + 8 * index
     }
@@ -187,8 +189,9 @@ impl Unit<'_> {
         self.isa.default_call_conv()
     }
 
-    /// As below, but for a kernel, which takes the address of its parameters, and for a cold function, which keeps all registers of
-    /// its caller and so gives its result through a pointer, too.
+    /// The CLIF signature of a function. A kernel takes the address of its parameters. A cold function preserves all
+    /// registers of its caller, and so returns its result through a pointer. Other functions are as in
+    /// [`Unit::signature`].
     fn function_signature(&self, function: &ast::Function<'_>) -> Signature {
         let mut signature = Signature::new(self.call_conv());
         let pointer = AbiParam::new(types::I64);
@@ -204,8 +207,8 @@ impl Unit<'_> {
         signature
     }
 
-    /// Results in cells go through a pointer that the caller passes first: so a function and whoever calls it
-    /// through a prototype agree without knowing the cells' types.
+    /// The CLIF signature for a PTX signature. Results in cells go through a pointer that the caller passes first, so
+    /// that a function and a caller through a prototype agree without knowing the types in the cells.
     fn signature(&self, ptx: &ast::Signature) -> Signature {
         let mut signature = Signature::new(self.call_conv());
         if let ast::Returns::Cells(_) = ptx.result {
@@ -219,13 +222,13 @@ impl Unit<'_> {
     }
 }
 
-/// Whether a function is there for cases that hardly ever happen: one after each load and store. Were a call of it an ordinary one, nothing
-/// could stay in a register across any access.
+/// Whether a function is a slow path: one is called, very rarely, after each load and store. If such a call were an
+/// ordinary one, nothing could stay in a register across any access.
 fn is_cold(name: &str) -> bool {
     name.starts_with("cold_")
 }
 
-/// What holds a value of this type: narrow integers live in 32 bits.
+/// The CLIF type that holds a value of this type; narrow integers are held in 32 bits.
 fn clif_type(ty: ast::Type) -> types::Type {
     match ty {
         ast::Type::F32 => types::F32,
@@ -236,7 +239,7 @@ fn clif_type(ty: ast::Type) -> types::Type {
     }
 }
 
-/// The code generator for this machine: found once.
+/// Returns the code generator for this machine; set up once.
 fn host() -> Result<OwnedTargetIsa> {
     static HOST: OnceLock<OwnedTargetIsa> = OnceLock::new();
     if let Some(isa) = HOST.get() {
@@ -259,7 +262,7 @@ fn host() -> Result<OwnedTargetIsa> {
     Ok(HOST.get_or_init(|| isa).clone())
 }
 
-/// Gives every name its place.
+/// Assigns every name its place.
 fn lay_out<'a>(
     source: &'a str,
     module: &'a ast::Module<'a>,
@@ -308,7 +311,7 @@ fn lay_out<'a>(
     Ok(Unit { source, module, functions, data, data_bytes: bytes, shared, shared_bytes, isa, options, late })
 }
 
-/// Writes a global's first values; those that are addresses are filled in later.
+/// Writes a global's initial values. Values that are addresses become fixups.
 fn initialize(unit: &Unit<'_>, global: &ast::Global<'_>, functions: &[u32], object: &mut Object<'_>) -> Result<()> {
     let data = object.data.to_mut();
     let first = unit.data[global.name] as usize;
@@ -339,7 +342,7 @@ fn initialize(unit: &Unit<'_>, global: &ast::Global<'_>, functions: &[u32], obje
     Ok(())
 }
 
-/// What a worker uses again from one function to the next.
+/// Allocations that a worker reuses from one function to the next.
 struct Scratch {
     context: Context,
     builder: FunctionBuilderContext,
@@ -351,7 +354,7 @@ impl Default for Scratch {
     }
 }
 
-/// A function's machine code, and who the names in its relocations are.
+/// A function's machine code, and the names in its relocations.
 pub(super) struct Native {
     code: CompiledCode,
     /// By `UserExternalNameRef`.
@@ -366,7 +369,7 @@ fn native<'a>(unit: &Unit<'a>, ptx: &ast::Function<'a>, text: &Text<'a>, scratch
     finished(unit, ptx, context)
 }
 
-/// The machine code of the CLIF there is.
+/// Compiles the CLIF in `context` to machine code.
 fn finished(unit: &Unit<'_>, ptx: &ast::Function<'_>, context: &mut Context) -> Result<Native> {
     let compiled = context
         .compile(&*unit.isa, &mut ControlPlane::default())

@@ -1,7 +1,8 @@
-//! A compiled module that is nowhere yet: code that calls within itself already, data, and what has to be filled in once both have addresses.
+//! A compiled module without an address: code, data, and what has to be filled in once both have addresses.
 //!
-//! This is what is kept of a module on disk. Code lies as it will lie in memory, from the beginning of a page on, so that calls within it
-//! and addresses relative to it are final; what is left are whole addresses of data, functions and the host.
+//! This is the form in which a module is kept on disk. The code lies as it will lie in memory, from the start of a page
+//! on, so calls within it and addresses relative to it are final. Only full addresses of data, functions and the host
+//! are left to fill in.
 
 use super::host;
 use super::late::Called;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::cpu) struct Object<'a> {
-    /// Written down behind all else, from the beginning of a page on: it can then run where it is read to.
+    /// Stored behind everything else, from the start of a page on, so that it can run where it was read to.
     #[serde(skip)]
     pub(super) code: Cow<'a, [u8]>,
     pub(super) code_fixups: Vec<Fixup>,
@@ -41,30 +42,30 @@ pub(super) struct Fixup {
     pub(super) addend: i64,
 }
 
-/// What an address is of.
+/// What an address refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Target {
     /// An offset in the code.
     Code(u32),
     /// An offset in the data.
     Data(u32),
-    /// A function of `host`.
+    /// A function of `host`, by number.
     Host(u32),
-    /// A function that is compiled when it is first called, by its number: until then, what lets it be compiled.
+    /// A function that is compiled when it is first called, by number; until then, the address is its stub's.
     Late(u32),
 }
 
-/// What functions are made of that are compiled when they are first called, and those that are.
+/// The functions that are compiled when they are first called: their PTX, and those compiled so far.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::cpu) struct LateObject<'a> {
     #[serde(borrow)]
     pub(super) text: Cow<'a, str>,
-    /// By function, where it is in the code, or what lets it be compiled.
+    /// Offset in the code of each function, or of its stub.
     pub(super) offsets: Vec<u32>,
     pub(super) made: Vec<Made<'a>>,
 }
 
-/// A function that was compiled by itself. Its code can be anywhere: whole addresses are all it knows.
+/// A function that was compiled by itself. Its code can be anywhere, because it contains only full addresses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::cpu) struct Made<'a> {
     pub(super) function: u32,
@@ -92,13 +93,13 @@ impl<'a> Object<'a> {
         pack(self, &self.code, PAGE)
     }
 
-    /// Nothing is copied: code goes straight to where it runs.
+    /// Reads an object. Nothing is copied: the code is later copied straight to where it runs.
     pub(in crate::cpu) fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         let (object, code) = unpack::<Object<'a>>(bytes, PAGE)?;
         Ok(Self { code: code.into(), ..object })
     }
 
-    /// The same with bytes of its own, without the functions that were compiled when they were called.
+    /// Returns a copy that owns its bytes, without the functions that were compiled when they were called.
     fn owned(&self) -> Object<'static> {
         let own = |bytes: &Cow<'_, [u8]>| Cow::Owned(bytes.to_vec());
         let late = self.late.as_ref().map(|LateObject { text, offsets, .. }| LateObject {
@@ -118,7 +119,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The same with these functions, of those that are compiled when they are first called.
+    /// Returns a copy that contains these functions compiled when they were called.
     pub(super) fn with_made<'m>(&self, made: impl Iterator<Item = &'m Made<'static>>) -> Object<'static> {
         let mut object = self.owned();
         if let Some(late) = &mut object.late {
@@ -127,7 +128,7 @@ impl<'a> Object<'a> {
         object
     }
 
-    /// Gives it addresses, in memory of its own.
+    /// Places the object in memory of its own.
     pub(in crate::cpu) fn place(&self, options: Options) -> Result<Program> {
         let mut code = Mapping::new(self.code.len() as u64)?;
         code.prefer_large_pages();
@@ -135,12 +136,12 @@ impl<'a> Object<'a> {
         self.finish(code, 0, self.code.len(), options)
     }
 
-    /// The same for an object that lies in pages, from `at` on: its code runs where it is.
+    /// Places the object that lies in this range of `pages`: its code runs where it is, if it begins with a page.
     pub(in crate::cpu) fn place_in(mut pages: Mapping, at: Range<usize>, options: Options) -> Result<Program> {
         let start = pages.address() as usize;
         let object = Object::from_bytes(pages.bytes_mut().get(at).ok_or_else(|| not_ours("it is not there"))?)?;
         let (code_at, length) = (object.code.as_ptr() as usize - start, object.code.len());
-        // What is compiled later needs the text as well, which the pages are most of.
+        // Functions that are compiled later need the text, which makes up most of the pages: copy the code out instead.
         if !code_at.is_multiple_of(PAGE) || object.late.is_some() {
             return object.place(options);
         }
@@ -149,7 +150,8 @@ impl<'a> Object<'a> {
         object.finish(pages, code_at, length, options)
     }
 
-    /// Fills addresses in, in code that lies at `at`. It is written while its memory is writable; then it becomes executable and is never written again.
+    /// Fills in the addresses in code that lies at `at`. The code is written while its memory is writable; then it
+    /// becomes executable and is never written again.
     fn finish(&self, mut code: Mapping, at: usize, length: usize, options: Options) -> Result<Program> {
         let mut data = Mapping::new(self.data_bytes)?;
         let late = self.late.as_ref();
@@ -186,14 +188,14 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Where everything is.
+/// The addresses of a placed module.
 #[derive(Debug)]
 pub(super) struct Addresses {
     code: u64,
     code_bytes: usize,
     data: u64,
     data_bytes: u64,
-    /// Of functions that are compiled later, in the code.
+    /// Offsets in the code of functions that are compiled later, or of their stubs.
     offsets: Vec<u32>,
 }
 
@@ -214,7 +216,7 @@ impl Addresses {
     }
 }
 
-/// Gives a function that was compiled by itself a place of its own.
+/// Places a function that was compiled by itself in a mapping of its own.
 pub(super) fn place(made: &Made<'_>, addresses: &Addresses) -> Result<Mapping> {
     let mut code = Mapping::new(made.code.len() as u64)?;
     code.bytes_mut()[..made.code.len()].copy_from_slice(&made.code);

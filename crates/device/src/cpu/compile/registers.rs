@@ -1,11 +1,17 @@
 //! What the registers of a function hold.
 //!
-//! A register is a variable of `cranelift-frontend`, which finds out what value arrives where. It keeps a table for each that is as long as the function has blocks, so that in an interpreter's loop,
-//! with tens of thousands of both, that is gigabytes. In such a function, a register that is assigned in one place is the value assigned there, which nearly all are.
+//! Normally a register is a variable of `cranelift-frontend`, which finds out which value arrives where. For each
+//! variable it keeps a table with an entry for each block; in an interpreter's loop, with tens of thousands of both,
+//! the tables take gigabytes. So in such a function, a register that is assigned in only one place, as nearly all are,
+//! is simply the value assigned there.
 //!
-//! That it is assigned before it is read, whichever way one came, is looked at afterwards ([`Registers::out_of_order`]). For most it is so. The others (an address that is only read again where the test before
-//! it was passed) live in the frame, and the function is translated once more; so do those that are assigned in [`MANY`] places, and all that are assigned twice where those are too many for tables. As a variable, what is not surely assigned
-//! arrives from everywhere: with what it was before, through every case of the interpreter's switch, at a block with hundreds of ways in. CPython's loop had 600,000 moves for them, and took a minute.
+//! Whether such a register is assigned before it is read, on every path, is checked afterwards
+//! ([`Registers::out_of_order`]). Most are. The others (such as an address that is read again only where an earlier
+//! test succeeded) are moved to the frame, and the function is translated once more. Registers that are assigned in
+//! [`MANY`] places also live in the frame, and so do all that are assigned twice if they are too many for tables. As a
+//! variable, a register that is not surely assigned would carry its old value through every case of the interpreter's
+//! switch to a block with hundreds of predecessors. CPython's loop had 600,000 moves for such registers, and took a
+//! minute to compile.
 
 use super::clif_type;
 use crate::cpu::ast::{Action, Body, CallResult, Callee, Function, Opcode, Operand, Register, Returns, Type};
@@ -14,37 +20,38 @@ use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::{self, Block, InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
-/// As many entries of tables as are no trouble.
+/// Table entries up to which a function's registers are simply variables.
 const MAX_TABLE_ENTRIES: usize = 1 << 22;
-/// More than once.
+/// Assigned more than once: a variable.
 const SEVERAL: u8 = 2;
-/// So often that its place is in the frame.
+/// Assigned so often that it lives in the frame.
 const MANY: u8 = 3;
-/// As many entries of tables as can be afforded.
+/// The most table entries that can be afforded in a large function.
 const ALL_TABLES: usize = 1 << 27;
-/// Where their part of the frame begins: at a multiple of eight, as a power of two.
+/// Alignment of the registers' part of the frame, as a power of two: eight bytes.
 const FRAME_ALIGN: u8 = 3;
 
-/// In how many places each register is assigned, those that count as several included.
+/// In how many places each register is assigned; some count as [`SEVERAL`] for other reasons.
 pub(super) struct Assignments(Vec<u8>);
 
 pub(super) struct Registers {
     held: Vec<Held>,
-    /// Where those that live in the frame are. What was never assigned is anything there, as on a GPU.
+    /// Holds the registers that live in the frame. As on a GPU, a register that was never assigned has any value.
     frame: Option<StackSlot>,
-    /// From the block where a register was assigned, if it was, to another where it was read.
+    /// For each read in another block than the assignment: the block of the assignment, if there was one, the block of
+    /// the read, and the register.
     journeys: Vec<(Option<Block>, Block, Register)>,
-    /// Those assigned more often than was counted.
+    /// Registers that were assigned more often than was counted.
     miscounted: Vec<Register>,
 }
 
 #[derive(Clone, Copy)]
 enum Held {
     Variable(Variable),
-    /// Assigned once, and not yet.
+    /// To be assigned once, and not assigned yet.
     Nothing,
     Value(Value, Block),
-    /// At this offset in the frame's part for them.
+    /// At this offset in the registers' part of the frame.
     Frame(i32),
 }
 
@@ -93,7 +100,7 @@ impl Registers {
         }
     }
 
-    /// The registers that were not assigned before they were read, on every way there.
+    /// Returns the registers that are not, on every path, assigned before they are read.
     pub(super) fn out_of_order(self, function: &ir::Function) -> Vec<Register> {
         let mut found = self.miscounted;
         if !self.journeys.is_empty() {
@@ -110,7 +117,7 @@ impl Registers {
 }
 
 impl Assignments {
-    /// In a function that is not large it does not matter, and they need not be counted.
+    /// Counts the assignments of each register. In a small function all registers are variables, without counting.
     pub(super) fn of(function: &Function<'_>, body: &Body<'_>) -> Self {
         let large = body.registers.len().saturating_mul(body.labels.len()) > MAX_TABLE_ENTRIES;
         if !large {
@@ -124,7 +131,7 @@ impl Assignments {
         Self(counts)
     }
 
-    /// These live in the frame.
+    /// Moves these registers to the frame.
     pub(super) fn unsure(&mut self, registers: &[Register]) {
         for register in registers {
             self.0[register.0 as usize] = MANY;
@@ -132,8 +139,8 @@ impl Assignments {
     }
 }
 
-/// As several count: what a guard may leave out, and what is read further up than it is assigned, since a value must be there before it is used.
-/// What is missed here is found out later.
+/// Counts assignments. These count as several: an assignment that a guard may skip, and a register that is read further
+/// up than it is assigned, since a value must exist before it is used. What is missed here is found later.
 fn count(function: &Function<'_>, body: &Body<'_>) -> Vec<u8> {
     let mut counts = Counts(vec![0; body.registers.len()]);
     counts.0[..function.signature.parameters.len()].fill(u8::from(!function.entry));
@@ -170,7 +177,7 @@ fn count(function: &Function<'_>, body: &Body<'_>) -> Vec<u8> {
             _ => {}
         }
     }
-    // What is given back is read at the end, even where nothing was assigned.
+    // The result is read at the end, even if nothing was assigned to it.
     if let Returns::Register(_) = function.signature.result {
         let count = &mut counts.0[function.signature.parameters.len()];
         *count = SEVERAL.max(*count);
@@ -200,7 +207,7 @@ impl Counts {
     }
 }
 
-/// How many of an instruction's operands, from the first on, are where its results go.
+/// How many of an instruction's first operands are its results.
 fn results(opcode: Opcode) -> usize {
     match opcode {
         Opcode::Store(..)

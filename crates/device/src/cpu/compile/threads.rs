@@ -1,4 +1,4 @@
-//! What a thread asks of its surroundings: who it is, and to wait.
+//! Instructions that ask for a thread's numbers, or make it wait.
 
 use super::Unit;
 use super::host::Host;
@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::FunctionBuilder;
 use std::mem::offset_of;
 
-/// A function of the host, in the function that is being built.
+/// Declares a host function in the function that is being built.
 pub(super) fn host_function(
     b: &mut FunctionBuilder<'_>,
     unit: &Unit<'_>,
@@ -27,15 +27,15 @@ pub(super) fn host_function(
     let signature = b.import_signature(signature);
     let name = UserExternalName { namespace: super::HOST, index: host.number() };
     let name = ExternalName::user(b.func.declare_imported_user_function(name));
-    // Not colocated: the whole address is filled in when the code gets its place.
+    // Not colocated: the full address is filled in when the code is placed.
     b.import_function(ExtFuncData { name, signature, colocated: false, patchable: false })
 }
 
-/// A context's fields do not change while its thread runs.
+/// The context's fields that compiled code reads do not change while the thread runs.
 const FIXED: MemFlagsData = MemFlagsData::trusted().with_readonly().with_can_move();
 
 impl<'u> Translator<'u, '_> {
-    /// A field of the thread's context, found from the stack pointer: `stack::context_of`.
+    /// Loads a field of the thread's context, found from the stack pointer as in `stack::context_of`.
     pub(super) fn context_field(&mut self, ty: types::Type, offset: usize) -> Value {
         let pointer = self.b.ins().get_stack_pointer(types::I64);
         let mask = self.int(types::I64, !(SLOT as i64 - 1));
@@ -90,7 +90,7 @@ impl<'u> Translator<'u, '_> {
         self.b.ins().ishl(one, lane)
     }
 
-    /// Calls a function of the host; without a result it gives one of its arguments or nothing of use.
+    /// Calls a host function. Returns its result; without one, a constant that means nothing.
     fn host(&mut self, host: Host, arguments: &[Value], result: Option<types::Type>) -> Value {
         let function = match self.hosts.get(&host) {
             Some(&known) => known,
@@ -113,7 +113,7 @@ impl<'u> Translator<'u, '_> {
         self.unreachable();
     }
 
-    /// Ends the launch as a whole.
+    /// Stops the whole launch.
     pub(super) fn fault(&mut self, kind: Fault) {
         let kind = self.int(types::I32, kind as i64);
         let line = self.int(types::I32, self.line as i64);
@@ -142,7 +142,7 @@ impl<'u> Translator<'u, '_> {
         Ok(())
     }
 
-    /// The value in the low half, the predicate in bit 32.
+    /// Calls a warp operation. The low half of the result is the value, bit 32 the predicate.
     fn warp(&mut self, operation: WarpOperation, mask: Value, operands: [Value; 3]) -> Value {
         let operation = self.int(types::I32, operation.number() as i64);
         let line = self.int(types::I32, self.line as i64);
@@ -203,7 +203,7 @@ impl<'u> Translator<'u, '_> {
         self.b.ins().ireduce(types::I8, high)
     }
 
-    /// Every thread of this device runs on its own, so it alone is surely active.
+    /// Threads of this device run one by one, so only the thread itself is surely active.
     pub(super) fn active_mask(&mut self, o: &[Operand<'u>]) -> Result<()> {
         let bit = self.lane_bit();
         self.write(o[0], Type::B32, bit)

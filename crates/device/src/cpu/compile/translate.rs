@@ -1,8 +1,9 @@
-//! One PTX function to CLIF: control flow, registers, and which instruction goes where.
+//! Translates one PTX function to CLIF: control flow, registers, and the dispatch of instructions.
 //!
-//! A register is a value, or a variable of `cranelift-frontend`, which makes SSA of it (`registers`); a label is a block. A block is sealed as soon as the last
-//! branch to it is there, so that no phi is made for a block with one way in. A predicate is the `i8` its comparison
-//! gave: Cranelift fuses the two where one is used directly by the other.
+//! A register is a value, or a variable of `cranelift-frontend`, which turns it into SSA form (`registers`). A label is
+//! a CLIF block. A block is sealed as soon as the last branch to it is emitted, so that a block with one predecessor
+//! gets no phi. A predicate is the `i8` that its comparison returned: Cranelift fuses the comparison with an
+//! instruction that uses it directly.
 
 use super::host::Host;
 use super::registers::{Assignments, Registers};
@@ -17,9 +18,9 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use std::collections::HashMap;
 
-/// `.local` arrays begin at multiples of 16, as a power of two.
+/// Alignment of `.local` arrays, as a power of two: 16 bytes.
 const LOCAL_ALIGN: u8 = 4;
-/// After a call that does not come back.
+/// Follows a call that does not return.
 const UNREACHABLE: TrapCode = TrapCode::unwrap_user(1);
 
 pub(super) fn translate(
@@ -36,7 +37,7 @@ pub(super) fn translate(
         if late.is_empty() {
             return Ok(());
         }
-        // Each time, one more at least lives in the frame.
+        // Each time, at least one more register lives in the frame, so this terminates.
         assignments.unsure(&late);
         let signature = clif.signature.clone();
         clif.clear();
@@ -93,19 +94,19 @@ pub(super) struct Translator<'u, 'f> {
     registers: Registers,
     pub(super) b: FunctionBuilder<'f>,
     blocks: Vec<Block>,
-    /// Branches to each label that are still to come.
+    /// Number of branches to each label that are still to come.
     incoming: Vec<u32>,
     placed: Vec<bool>,
-    /// Whether the current block can still be added to. What follows a jump, up to the next label, cannot be reached.
+    /// Whether the current block can still be extended. What follows a jump, up to the next label, cannot be reached.
     pub(super) live: bool,
     pub(super) line: u32,
-    /// A kernel's parameters; a function's cells for its results.
+    /// Points to a kernel's parameters, or to the memory for a function's result.
     pub(super) param_pointer: Option<Value>,
-    /// The `.param`s of the scopes that are open, innermost last.
+    /// The `.param`s of the open scopes, innermost last.
     pub(super) params: Vec<(&'u str, u32, StackSlot)>,
-    /// How many of `params` there were when each open scope began.
+    /// Length of `params` when each open scope began.
     open: Vec<usize>,
-    /// Stack slots by depth and size: scopes that follow each other share.
+    /// Stack slots by depth and size; consecutive scopes share them.
     pub(super) slots: HashMap<(usize, u32), StackSlot>,
     /// `.local` arrays, in order.
     pub(super) locals: Vec<StackSlot>,
@@ -162,11 +163,11 @@ impl<'u> Translator<'u, '_> {
             }
             Action::Call(n) => self.call(&self.body.calls[*n as usize]),
             Action::BranchTable { index, table } => self.branch_table(*index, *table),
-            _ => Ok(()), // labels, scopes and branches: `statement`
+            _ => Ok(()), // labels, scopes and branches are handled in `statement`
         }
     }
 
-    /// The rows of the instruction table.
+    /// The instruction table.
     fn instruction(&mut self, opcode: Opcode, o: &'u [Operand<'u>]) -> Result<()> {
         match opcode {
             Opcode::Mov(ty) => {
@@ -196,7 +197,7 @@ impl<'u> Translator<'u, '_> {
             Opcode::Atomic(op, ty) => self.atomic(op, ty, o),
             Opcode::CompareExchange(ty) => self.compare_exchange(ty, o),
             Opcode::Fence { local } => {
-                // The threads of a block take turns on one core: among them memory is in order anyway.
+                // The threads of a workgroup take turns on one core, so they see memory accesses in order anyway.
                 if !local {
                     self.b.ins().fence();
                 }
@@ -221,7 +222,7 @@ impl<'u> Translator<'u, '_> {
                 self.fault(Fault::Trap);
                 Ok(())
             }
-            Opcode::Branch | Opcode::BranchTable | Opcode::Call => Ok(()), // actions of their own
+            Opcode::Branch | Opcode::BranchTable | Opcode::Call => Ok(()), // these are `Action`s of their own
         }
     }
 
@@ -244,14 +245,14 @@ impl<'u> Translator<'u, '_> {
         }
     }
 
-    /// One of the branches to `label` is there, or will never be.
+    /// Counts one of the branches to `label`, which was emitted or never will be.
     fn arrived(&mut self, label: Label) {
         let left = &mut self.incoming[label.0 as usize];
         *left = left.saturating_sub(1);
         self.seal_if_complete(label);
     }
 
-    /// A statement that cannot be reached.
+    /// Skips a statement that cannot be reached.
     fn skip(&mut self, statement: &Statement<'_>) {
         match statement.action {
             Action::Branch(label) => self.arrived(label),
@@ -309,7 +310,7 @@ impl<'u> Translator<'u, '_> {
         Ok(())
     }
 
-    /// Emits what `emit` does, done only where the guard holds.
+    /// Emits code that runs only if the guard holds.
     fn guarded(&mut self, guard: Option<Guard>, emit: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let Some(guard) = guard else { return emit(self) };
         let (inner, next) = (self.b.create_block(), self.b.create_block());
@@ -326,7 +327,7 @@ impl<'u> Translator<'u, '_> {
         Ok(())
     }
 
-    /// `@p mov` is a select: no branch.
+    /// Emits `@p mov` as a select, without a branch.
     fn guarded_mov(&mut self, ty: Type, to: Operand<'u>, from: Operand<'u>, guard: Option<Guard>) -> Result<()> {
         let Some(guard) = guard else { return Ok(()) };
         let predicate = self.read(Operand::Register(guard.predicate), Type::Pred)?;
@@ -338,13 +339,13 @@ impl<'u> Translator<'u, '_> {
         self.set(to, value)
     }
 
-    /// `ret`
+    /// Emits `ret`.
     fn give_back(&mut self) {
         match self.function.signature.result {
             Returns::Register(_) => {
                 let value = self.held_by(Register(self.function.signature.parameters.len() as u32));
                 if let Some(room) = self.param_pointer {
-                    // A cold function: what it gives back goes through memory, and no register changes.
+                    // A cold function returns its result through memory and changes no register.
                     self.b.ins().store(MemFlagsData::trusted(), value, room, 0);
                     self.b.ins().return_(&[]);
                 } else {
@@ -358,7 +359,7 @@ impl<'u> Translator<'u, '_> {
         self.live = false;
     }
 
-    /// Ends the block after a call that does not come back.
+    /// Ends the block after a call that does not return.
     pub(super) fn unreachable(&mut self) {
         let block = self.b.current_block().filter(|b| self.b.func.layout.entry_block() != Some(*b));
         if let Some(block) = block {
@@ -383,7 +384,7 @@ impl<'u> Translator<'u, '_> {
         self.registers.read(register, ty, &mut self.b)
     }
 
-    /// An operand as an instruction of type `ty` reads it.
+    /// Reads an operand for an instruction of type `ty`.
     pub(super) fn read(&mut self, operand: Operand<'_>, ty: Type) -> Result<Value> {
         let wanted = clif_type(ty);
         match operand {
@@ -404,7 +405,7 @@ impl<'u> Translator<'u, '_> {
         }
     }
 
-    /// A register's low bits, for an instruction that takes a narrower type than the register has.
+    /// Reads a register's low bits, for an instruction of a narrower type than the register.
     pub(super) fn read_low(&mut self, operand: Operand<'_>, ty: Type) -> Result<Value> {
         if let Operand::Register(register) = operand
             && self.type_of(register) == Type::B64
@@ -416,7 +417,7 @@ impl<'u> Translator<'u, '_> {
         self.read(operand, if ty.is_narrow() { Type::U32 } else { ty })
     }
 
-    /// Assigns what an instruction of type `ty` gave.
+    /// Assigns the result of an instruction of type `ty`.
     pub(super) fn write(&mut self, operand: Operand<'_>, ty: Type, value: Value) -> Result<()> {
         if let Operand::Register(register) = operand
             && !agrees(self.type_of(register), ty)
@@ -441,7 +442,7 @@ impl<'u> Translator<'u, '_> {
         self.error(format!("a register of type {has:?} is not an operand of an instruction of type {ty:?}"))
     }
 
-    /// The same bits as another type of the same size.
+    /// Reinterprets a value's bits as another type of the same size.
     pub(super) fn bits_as(&mut self, value: Value, ty: types::Type) -> Value {
         if self.b.func.dfg.value_type(value) == ty {
             return value;
@@ -459,7 +460,7 @@ impl<'u> Translator<'u, '_> {
         self.b.ins().iconst(ty, n)
     }
 
-    /// A value that is known now.
+    /// Returns the value, if it is a constant.
     pub(super) fn constant(&self, value: Value) -> Option<u64> {
         let dfg = &self.b.func.dfg;
         match dfg.value_def(dfg.resolve_aliases(value)) {
@@ -471,7 +472,7 @@ impl<'u> Translator<'u, '_> {
         }
     }
 
-    /// An upper limit of a value that has just been masked.
+    /// Returns an upper bound of a value that is the result of a mask.
     pub(super) fn mask_of(&self, value: Value) -> Option<u64> {
         let dfg = &self.b.func.dfg;
         match dfg.value_def(dfg.resolve_aliases(value)) {
@@ -486,7 +487,8 @@ impl<'u> Translator<'u, '_> {
     }
 }
 
-/// Whether a register may be an operand of an instruction of type `ty`: the same size, and not a float for an integer.
+/// Whether a register may be an operand of an instruction of type `ty`: it has the same size, and is not a float where
+/// an integer is needed or the other way round.
 pub(super) fn agrees(register: Type, ty: Type) -> bool {
     if register == Type::Pred || ty == Type::Pred {
         return register == ty;

@@ -1,4 +1,4 @@
-//! A function's statements.
+//! Parses a function's statements.
 
 use super::cursor::Cursor;
 use super::mnemonic;
@@ -10,11 +10,11 @@ use crate::cpu::ast::{
     Special, Statement, Type,
 };
 
-/// Reads the text between a function's braces.
+/// Parses the text between a function's braces.
 pub(super) fn parse<'a>(function: &Function<'a>, text: Cursor<'a>) -> Result<Body<'a>> {
     let mut registers = Registers::default();
     let mut body = Body::default();
-    let lines = text.rest().len() / 32; // about
+    let lines = text.rest().len() / 32; // an estimate
     body.statements.reserve(lines);
     body.operands.reserve(lines * 2);
     if !function.entry {
@@ -43,7 +43,7 @@ pub(super) fn parse<'a>(function: &Function<'a>, text: Cursor<'a>) -> Result<Bod
     Ok(parser.body)
 }
 
-/// Entries of the table that remembers decoded mnemonics: a function uses a few dozen.
+/// Entries of the table that remembers decoded mnemonics; a function uses a few dozen mnemonics.
 const OPCODES: usize = 64;
 
 struct Parser<'a> {
@@ -54,7 +54,7 @@ struct Parser<'a> {
     tables: Map<'a, u32>,
     prototypes: Map<'a, u32>,
     opcodes: Vec<(&'a str, Opcode)>,
-    /// Of braces within the body.
+    /// Depth of braces within the body.
     depth: u32,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Parser<'a> {
         Ok(Guard { predicate: self.register()?, negated })
     }
 
-    /// An instruction, or a label.
+    /// Parses an instruction or a label.
     fn instruction(&mut self, guard: Option<Guard>) -> Result<()> {
         let word = self.text.name()?;
         if guard.is_none() && self.text.accept(b':') {
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         Ok(opcode)
     }
 
-    /// `mov.b64`, where either operand may be two halves in braces.
+    /// Parses the operands of `mov.b64`, where either operand may be two halves in braces.
     fn halves(&mut self, word: &str) -> Result<Action<'a>> {
         let first = self.body.operands.len();
         let mut opcode = Opcode::Mov(Type::B64);
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
         self.counted(word, opcode, first)
     }
 
-    /// The instruction whose operands are the last ones read, from `first` on, if there are as many as it takes.
+    /// Returns the instruction whose operands are those from `first` on, if it takes that many.
     fn counted(&self, word: &str, opcode: Opcode, first: usize) -> Result<Action<'a>> {
         let count = self.body.operands.len() - first;
         let wanted = mnemonic::operands(opcode);
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// An integer, or a float's bits: `0f3F800000`, `0d3FF0000000000000`.
+    /// Parses an integer, or a float's bits: `0f3F800000`, `0d3FF0000000000000`.
     fn literal(&mut self) -> Result<Operand<'a>> {
         let rest = self.text.rest();
         let digits = match rest {
@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
         label
     }
 
-    /// After `name:` comes a directive that belongs to it, or the label is a place to jump to.
+    /// Parses what follows `name:`. A directive belongs to the name; otherwise the name is a label to jump to.
     fn label(&mut self, name: &'a str) -> Result<()> {
         if self.text.peek() == b'.' {
             let before = self.text.clone();
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
         Ok(Action::BranchTable { index, table })
     }
 
-    /// `(result), callee, (arguments), prototype`: result, arguments and prototype where there are any.
+    /// Parses `(result), callee, (arguments), prototype`; result, arguments and prototype are optional.
     fn call(&mut self) -> Result<Action<'a>> {
         let mut result = CallResult::None;
         if self.text.accept(b'(') {
@@ -386,7 +386,7 @@ impl<'a> Parser<'a> {
         self.text.expect(b')')
     }
 
-    /// `.reg` and a call's `.param`.
+    /// Parses `.reg`, `.local`, and a call's `.param`.
     fn directive(&mut self) -> Result<()> {
         match self.text.word() {
             ".reg" => self.declare_registers(),
@@ -443,7 +443,7 @@ fn special(name: &str) -> Option<Special> {
         "%ntid.y" | "%ntid.z" | "%nctaid.y" | "%nctaid.z" => Special::One,
         "%laneid" => Special::Lane,
         "%warpid" => Special::Warp,
-        // Blocks move between no cores that a kernel could tell apart.
+        // A kernel cannot tell cores apart here, so each workgroup counts as on a multiprocessor of its own.
         "%smid" => Special::Ctaid,
         "%lanemask_lt" => Special::LanesBelow,
         "%clock64" => Special::Clock,

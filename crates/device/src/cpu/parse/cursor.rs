@@ -1,4 +1,4 @@
-//! Walks the text: white space, words, numbers, and where it is for error messages.
+//! Reads the text: white space, words, numbers, and the line for error messages.
 
 use crate::{Error, Result};
 
@@ -10,7 +10,7 @@ pub(super) struct Cursor<'a> {
     line: u32,
 }
 
-/// What a name, a mnemonic or a directive is made of.
+/// The bytes of a name, a mnemonic or a directive.
 const WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut c = 0;
@@ -27,7 +27,7 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0, end: text.len(), line: 1 }
     }
 
-    /// A cursor on this one's next `len` bytes; this one goes past them, and `lines` lines on.
+    /// Returns a cursor on the next `len` bytes, and moves past them and their `lines` lines.
     pub(super) fn split_off(&mut self, len: usize, lines: u32) -> Self {
         let part = Self { end: self.at + len, ..*self };
         self.at += len;
@@ -39,12 +39,12 @@ impl<'a> Cursor<'a> {
         self.line
     }
 
-    /// What is left, from here on.
+    /// The rest of the text.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.text.as_bytes()[self.at..self.end]
     }
 
-    /// The next byte, white space and comments skipped; 0 at the end.
+    /// Returns the next byte after white space and comments; 0 at the end.
     #[inline]
     pub(super) fn peek(&mut self) -> u8 {
         self.skip();
@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
         if self.accept(c) { Ok(()) } else { Err(self.expected(&format!("`{}`", c as char))) }
     }
 
-    /// The next word, empty where none begins.
+    /// Returns the next word; empty if none begins here.
     #[inline]
     pub(super) fn word(&mut self) -> &'a str {
         self.skip();
@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
             while self.at < self.end && WORD[self.text.as_bytes()[self.at] as usize] {
                 self.at += 1;
             }
-            // `.L1::no_allocate`; one colon alone ends a label.
+            // `.L1::no_allocate` is one word; a single colon ends a label.
             match self.rest().starts_with(b"::") {
                 true => self.at += 2,
                 false => break,
@@ -127,7 +127,7 @@ impl<'a> Cursor<'a> {
         Err(self.expected(&format!("`{word}`")))
     }
 
-    /// An integer literal, as the bits of 64.
+    /// Reads an integer literal; the result is its 64 bits.
     pub(super) fn integer(&mut self) -> Result<i64> {
         let negative = self.accept(b'-');
         let word = self.word();
@@ -142,7 +142,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A count or size that fits 32 bits.
+    /// Reads a count or size that fits 32 bits.
     pub(super) fn small(&mut self) -> Result<u32> {
         let value = self.integer()?;
         u32::try_from(value).map_err(|_| self.error(format!("{value} is out of range here")))

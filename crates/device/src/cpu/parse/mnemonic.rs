@@ -4,7 +4,7 @@
 
 use crate::cpu::ast::{Atomic, Binary, Compare, Opcode, Order, Round, Shuffle, Type, Unary, Vote};
 
-/// `setp.lt.u32` and the like; `None` for what the dialect does not have.
+/// Decodes `setp.lt.u32` and the like; `None` if the dialect does not have it.
 pub(super) fn decode(mnemonic: &str) -> Option<Opcode> {
     let mut parts = [""; 8];
     let mut count = 0;
@@ -122,7 +122,7 @@ fn instruction(parts: &[&str]) -> Option<Opcode> {
     })
 }
 
-/// Operands an instruction has. A shuffle's `d|p` counts as two, and is the one that may be left out.
+/// The number of operands of an instruction. A shuffle's `d|p` counts as two, and `|p` may be left out.
 pub(super) fn operands(opcode: Opcode) -> std::ops::RangeInclusive<usize> {
     match opcode {
         Opcode::Fence { .. } | Opcode::Return | Opcode::Exit | Opcode::Trap => 0..=0,

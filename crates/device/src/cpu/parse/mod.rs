@@ -1,9 +1,9 @@
-//! PTX text to [`ast`](super::ast).
+//! Parses PTX text into the [`ast`](super::ast).
 //!
-//! One pass over the text finds the declarations and where each body begins and ends ([`parse`]); the bodies, which are nearly all of
-//! it, are read one by one when they are compiled ([`Text::read`]), in parallel, so that no more than one for each core is in memory.
-//! Nothing is copied: names are slices of the text. Whatever the dialect of `docs/ptx.md` does not have is an
-//! [`Error::Ptx`](crate::Error::Ptx) with its line; no text makes this panic.
+//! One pass over the text finds the declarations and where each body begins and ends ([`parse`]). The bodies, nearly
+//! all of the text, are read one by one when they are compiled ([`Text::read`]), in parallel, so that no more than one
+//! for each core is in memory. Nothing is copied: names are slices of the text. Anything outside the dialect of
+//! `docs/ptx.md` is an [`Error::Ptx`](crate::Error::Ptx) with its line; no text makes this panic.
 
 mod body;
 mod cursor;
@@ -19,7 +19,7 @@ use super::ast::{Body, Function, Global, Initial, LocalArray, Module, Returns, S
 use crate::Result;
 use cursor::Cursor;
 
-/// The largest data a module may declare: a mistake, not a program, asks for more.
+/// The most elements an array may declare: more is a mistake, not a program.
 const DATA_LIMIT: u64 = 1 << 32;
 
 /// The text between a function's braces.
@@ -36,7 +36,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The declarations, and the text of each of `Module::functions`.
+/// Returns the declarations, and the text of each of `Module::functions`.
 pub(crate) fn parse(ptx: &str) -> Result<(Module<'_>, Vec<Text<'_>>)> {
     let mut text = Cursor::new(ptx);
     let mut module = Module::default();
@@ -74,7 +74,7 @@ fn item<'a>(text: &mut Cursor<'a>, module: &mut Module<'a>, bodies: &mut Vec<Tex
     Ok(())
 }
 
-/// Goes past `{ … }` and gives what is between the braces.
+/// Moves past `{ … }` and returns what is between the braces.
 fn braces<'a>(text: &mut Cursor<'a>) -> Result<Cursor<'a>> {
     text.expect(b'{')?;
     let start = text.clone();
@@ -104,7 +104,7 @@ fn braces<'a>(text: &mut Cursor<'a>) -> Result<Cursor<'a>> {
     Err(start.error("this body is not closed with `}`"))
 }
 
-/// From after `.func` or `.entry` to before `;` or `{`.
+/// Parses from after `.func` or `.entry` to before `;` or `{`.
 fn header<'a>(text: &mut Cursor<'a>, entry: bool) -> Result<Function<'a>> {
     let line = text.line();
     let (mut result, mut result_name) = (Returns::Nothing, "");
@@ -132,7 +132,7 @@ fn header<'a>(text: &mut Cursor<'a>, entry: bool) -> Result<Function<'a>> {
     Ok(Function { name, line, entry, signature, parameter_names, result_name })
 }
 
-/// What stands in the parentheses of a result: one register, or cells of `.param`.
+/// Parses a result in parentheses: one register, or cells of `.param`.
 fn returns<'a>(text: &mut Cursor<'a>) -> Result<(&'a str, Returns)> {
     let found = match text.word() {
         ".reg" => {
@@ -149,7 +149,7 @@ fn returns<'a>(text: &mut Cursor<'a>) -> Result<(&'a str, Returns)> {
     Ok(found)
 }
 
-/// From after `.param`: `.align 8 .b8 name[16]`.
+/// Parses from after `.param`: `.align 8 .b8 name[16]`.
 fn cells<'a>(text: &mut Cursor<'a>) -> Result<(&'a str, u32)> {
     text.expect_word(".align")?;
     text.expect_word("8")?;
@@ -164,10 +164,10 @@ fn cells<'a>(text: &mut Cursor<'a>) -> Result<(&'a str, u32)> {
     Ok((name, bytes))
 }
 
-/// The most bytes of a `.local` array.
+/// Maximum bytes of a `.local` array.
 const MAX_LOCAL: u32 = 1 << 20;
 
-/// From after `.local`: `.align 16 .b8 name[65536]`.
+/// Parses from after `.local`: `.align 16 .b8 name[65536]`.
 fn local<'a>(text: &mut Cursor<'a>) -> Result<LocalArray<'a>> {
     text.expect_word(".align")?;
     text.expect_word("16")?;
@@ -182,12 +182,12 @@ fn local<'a>(text: &mut Cursor<'a>) -> Result<LocalArray<'a>> {
     }
 }
 
-/// From after `.callprototype`: `(.reg .b32 _) _ (.reg .b64 _, .reg .b32 _)`.
+/// Parses from after `.callprototype`: `(.reg .b32 _) _ (.reg .b64 _, .reg .b32 _)`.
 fn prototype(text: &mut Cursor<'_>) -> Result<Signature> {
     Ok(header(text, false)?.signature)
 }
 
-/// The types a register can have.
+/// Parses the type of a register.
 fn register_type(text: &mut Cursor<'_>, predicate: bool) -> Result<Type> {
     let word = text.word();
     match word.strip_prefix('.').and_then(Type::named) {
@@ -204,7 +204,7 @@ fn parameter_type(text: &mut Cursor<'_>) -> Result<Type> {
     }
 }
 
-/// `.align 8 .u64 name[3]`: name, alignment, element size and count; the count is absent in `name[]`.
+/// Parses `.align 8 .u64 name[3]` into name, alignment, element size and count; the count is absent in `name[]`.
 fn array<'a>(text: &mut Cursor<'a>) -> Result<(&'a str, u32, u32, Option<u64>)> {
     let mut word = text.word();
     let mut align = 0;

@@ -1,17 +1,18 @@
-//! Names to numbers, within one function.
+//! Maps names to numbers, within one function.
 //!
-//! Nearly every register is one of a family, `%r<1000>`: found by its prefix and the number behind it, without hashing.
+//! Nearly every register is one of a family, `%r<1000>`: it is found by its prefix and the number behind it, without
+//! hashing.
 
 use crate::cpu::ast::{Register, Type};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The most registers a function may declare: far beyond any program, short of what would exhaust memory.
+/// The most registers a function may declare: far more than any program has, and fewer than would exhaust memory.
 const LIMIT: usize = 1 << 22;
 
 pub(in crate::cpu) type Map<'a, T> = HashMap<&'a str, T, BuildHasherDefault<ShortHasher>>;
 
-/// Names are short and come from our own emitter: multiply and rotate is enough.
+/// Names are short and come from our own emitter: multiplying and rotating is enough.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cpu) struct ShortHasher(u64);
 
@@ -43,7 +44,7 @@ struct Family<'a> {
 }
 
 impl<'a> Registers<'a> {
-    /// Declares one register; `None` if the name is taken.
+    /// Declares one register; `None` if the name is taken or there are too many registers.
     pub(super) fn declare(&mut self, types: &mut Vec<Type>, name: &'a str, ty: Type) -> Option<()> {
         if types.len() >= LIMIT || self.find(name).is_some() {
             return None;
@@ -53,7 +54,7 @@ impl<'a> Registers<'a> {
         Some(())
     }
 
-    /// Declares `prefix0` to `prefix(count-1)`; `None` if the prefix is taken or they are too many.
+    /// Declares `prefix0` to `prefix(count-1)`; `None` if the prefix is taken or there are too many registers.
     pub(super) fn declare_family(
         &mut self,
         types: &mut Vec<Type>,
@@ -83,7 +84,7 @@ impl<'a> Registers<'a> {
     }
 }
 
-/// `%r12` is `%r` and 12. A number with a leading zero is part of the name.
+/// Splits `%r12` into `%r` and 12. A number with a leading zero is part of the name.
 #[inline]
 fn split_number(name: &str) -> (&str, Option<u32>) {
     let bytes = name.as_bytes();
