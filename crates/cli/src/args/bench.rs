@@ -1,4 +1,4 @@
-//! `gpu-run bench`, as it is typed.
+//! The options of `gpu-run bench`.
 
 use super::common::{ChecksChoice, LaunchArgs};
 use super::map::{MapArgs, Split, TuneArgs};
@@ -104,7 +104,7 @@ impl BenchArgs {
     }
 }
 
-/// `gpu-run bench PROGRAM --input`: the same records.
+/// `gpu-run bench PROGRAM --input` reads its records as `map` does.
 impl From<(&BenchArgs, &Path, &Path)> for MapArgs {
     fn from((args, program, input): (&BenchArgs, &Path, &Path)) -> Self {
         TuneArgs {
