@@ -6,7 +6,7 @@
 //! loads    how long the machine is away when new code is loaded
 //! memory   the heap compared with the device's malloc; what the L2 cache keeps between launches
 //!
-//! round_trip, launch, malloc, l2   the baselines: measured without a machine, by hand-written kernels
+//! round_trip, launch, malloc, l2   the baselines: measured without a machine, most of them by hand-written kernels
 //! ```
 //!
 //! Figures that are compared are measured one after the other in the same run. If a part fails, its error is printed

@@ -16,7 +16,7 @@ pub struct Storm {
     pub refused: u64,
     /// Blocks that did not contain what their owner had written.
     pub wrong: u64,
-    /// What the page table still counts as held after all blocks were freed; 0 if nothing leaked.
+    /// The sum of all pages' use codes after all blocks were freed; 0 if every page is free again.
     pub left: u64,
     pub time: Duration,
     pub threads: u32,
