@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Most that a run may take, as a multiple of Wasmtime's time.
+/// The most that a run may take, as a multiple of Wasmtime's time.
 const RUN_BAR: f64 = 3.0;
 const TRANSLATE_BAR: Duration = Duration::from_millis(100);
 const TRANSLATE_BYTES: f64 = 200.0 * 1024.0;

@@ -9,7 +9,7 @@
 //! Sides that are compared take turns in one run, so that both measure the same computer in the same state. `set` and
 //! `own` need the feature `wasmtime`.
 
-#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 #[cfg(feature = "wasmtime")]
 mod compare;

@@ -3,7 +3,7 @@
 //! The command line is [`args`]; each command is a module of its own. Messages go to stderr; stdout is for guests'
 //! bytes and for the results of commands.
 
-#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 mod args;
 mod bench;

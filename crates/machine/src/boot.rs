@@ -71,7 +71,7 @@ impl Default for Options {
     }
 }
 
-/// How long a machine may take from its launch to its first heartbeat; this includes loading its code.
+/// How long a machine may take from its launch to its first heartbeat. Its code is loaded before the launch.
 const FIRST_BEAT: Duration = Duration::from_secs(20);
 /// Stack bytes per thread, for what the compiler could not keep in registers.
 const STACK_BYTES: u32 = 4 << 10;

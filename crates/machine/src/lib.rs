@@ -10,7 +10,7 @@
 //! The state is one flat range of memory. The same log of events gives the same state, bit for bit, on every device,
 //! under every strategy and with any number of threads: see [`Checkpoint`] and [`Log`].
 
-#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 pub mod boot;
 mod checkpoint;

@@ -166,7 +166,7 @@ impl Inner {
         self.image.lock().clone()
     }
 
-    /// Installs the image that runs now and returns the previous one. Formats the previous code's debug messages first,
+    /// Sets the code that runs now and returns the previous one. Formats the previous code's debug messages first,
     /// because their texts are in that code's data.
     pub(crate) fn set_image(&self, image: Image) -> Image {
         let mut outbox = self.outbox.lock();

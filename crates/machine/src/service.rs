@@ -36,9 +36,9 @@ pub(crate) const MAX_LEAVE_TIME: Duration = Duration::from_secs(5);
 /// How many events a restart may have to redo; beyond that, the service takes a checkpoint.
 const MAX_EVENTS_SINCE_CHECKPOINT: usize = 1 << 20;
 
-/// How long the thread sleeps between two rounds when it only watches, and when a launch, a feed or a hold is under
-/// way.
+/// How long the thread sleeps between two rounds when it only watches.
 const IDLE_PAUSE: Duration = Duration::from_millis(2);
+/// How long it sleeps when the strategy launches often, or a feed or a hold is under way.
 const BUSY_PAUSE: Duration = Duration::from_micros(300);
 
 pub(crate) struct Service {
@@ -68,7 +68,7 @@ pub(crate) struct Service {
     said_lost: bool,
     /// Restarts since the last checkpoint.
     pub(crate) in_a_row: u32,
-    /// The image that ran before the last load, until the new code reaches its first checkpoint.
+    /// The code that ran before the last load, until the new code reaches its first checkpoint.
     pub(crate) before: Option<Image>,
     /// Successors that were prepared and not loaded. They can be freed only while no launch runs.
     pub(crate) unused: Vec<Successor>,

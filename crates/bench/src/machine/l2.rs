@@ -51,7 +51,7 @@ struct Sweeper {
 impl Sweeper {
     fn new(device: &Arc<dyn Device>) -> Result<Self, DeviceError> {
         let properties = device.properties();
-        // One block per multiprocessor; each reads its own slice of the array.
+        // One workgroup per multiprocessor; each reads its own slice of the array.
         let grid = Grid { blocks: properties.processors, threads: THREADS, stack_bytes: properties.stack_bytes };
         Ok(Self {
             module: device.load(PTX)?,
@@ -62,7 +62,7 @@ impl Sweeper {
         })
     }
 
-    /// Returns the mean nanoseconds that a block took for each of up to two passes.
+    /// Returns the mean nanoseconds that a workgroup took for each of up to two passes.
     fn sweep(&self, what: &Buffer, passes: usize) -> Result<[f64; 2], DeviceError> {
         let slice = self.slice(what);
         let args = [Arg::U64(what.address()), Arg::U32(slice), Arg::U32(passes as u32), Arg::U64(self.out.address())];

@@ -2,7 +2,7 @@
 //!
 //! First, ticks follow each other as fast as possible, so that the time from the old code's last tick to the new code's
 //! first tick is the whole cost of loading. Then the machine runs at 120 Hz, where a late tick would show. The same
-//! code is loaded every time, but treated as new: nothing that is already on the device is reused.
+//! code is loaded every time, but treated as new: no code that is already on the device is reused.
 
 use super::{Bench, Record, micros, percentile};
 use anyhow::{Result, bail};

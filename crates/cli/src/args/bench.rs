@@ -85,7 +85,7 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// The programs of the set are given nothing, and nothing of theirs is kept.
+    /// Refuses options that have no effect without `--input`.
     #[cfg_attr(not(feature = "bench"), allow(dead_code))]
     pub(crate) fn check_without_input(&self) -> Result<(), Failure> {
         let launch = &self.launch;
