@@ -1,6 +1,6 @@
 //! `gpu-run cache preload`: compiles programs in advance.
 //!
-//! Compiles each program as `gpu-run FILE` and, if that needs another build, as `gpu-run map FILE` would.
+//! Compiles each program as `gpu-run FILE` does and, where `gpu-run map FILE` uses another layout, as that does.
 
 use crate::args::{ChecksChoice, CodegenArgs, PreloadArgs};
 use crate::devices;
@@ -61,7 +61,7 @@ pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
     Ok(if failed.into_inner() == 0 { 0 } else { exit::FAILURE })
 }
 
-/// Compiles one program in every build that its runs will use, and returns a line about each.
+/// Compiles one program in these builds, and returns a line about each.
 fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &CodegenArgs) -> Result<String> {
     let source = source::load(file, codegen.bin.as_deref())?;
     let surface = Surface::read(&source.wasm, &source.name)?;
