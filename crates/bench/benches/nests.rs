@@ -1,6 +1,8 @@
-//! What compiling takes for many locals in many nested loops, from 16 KB to 4 MB of wasm: time and PTX are in proportion to it.
+//! How compile time and PTX size grow for many locals in many nested loops, from 16 KB to 4 MB of wasm: both must be
+//! proportional to the wasm.
 //!
-//! `cargo bench -p gpu-run-bench --bench nests`. A function has 50,000 locals at most, so the larger modules have several such functions.
+//! `cargo bench -p gpu-run-bench --bench nests`. WebAssembly implementations allow at most 50,000 locals in a function,
+//! so the larger modules have several functions, each with at most `MAX_LOCALS`.
 
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry};
@@ -13,7 +15,7 @@ fn main() {
         CompileOptions { build: Build::Exact(Layout::Linear), sm: 75, entry: Entry::Exports, registers: None };
     println!("{:>12} {:>14} {:>10} {:>14} {:>10}", "wasm bytes", "PTX bytes", "a byte", "seconds", "µs a byte");
     for kilobytes in [16_usize, 64, 256, 1024, 4096] {
-        // A local and a loop take some 14 bytes.
+        // A local and a loop take about 14 bytes.
         let all = kilobytes * 1024 / 14;
         let functions = all.div_ceil(MAX_LOCALS);
         let text: String = (0..functions).map(|number| function(number, all / functions)).collect();
@@ -30,7 +32,7 @@ fn main() {
     }
 }
 
-/// As many locals as loops; the innermost changes all of them.
+/// Returns a function with as many locals as loops; the innermost loop changes all locals.
 fn function(number: usize, size: usize) -> String {
     let changed: String =
         (0..size).map(|n| format!("(local.set {n} (i32.add (local.get {n}) (i32.const 1)))\n")).collect();

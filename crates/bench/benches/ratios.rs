@@ -1,6 +1,6 @@
-//! How fast `cpu` is, measured against the bars the project sets itself. Everything is measured in this run, on this machine.
+//! How fast `cpu` is, measured against the project's own bars. Everything is measured in this run, on this computer.
 //!
-//! - A program through the PTX takes at most three times what Wasmtime takes, compilation aside.
+//! - A program run through PTX takes at most three times as long as under Wasmtime, not counting compilation.
 //! - wasm to PTX takes at most 100 ms for 200 KB of wasm.
 //!
 //! `cargo bench` measures all examples, `cargo bench -- word-count` one. `docs/lab` keeps the log.
@@ -30,13 +30,13 @@ use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Times Wasmtime's.
+/// The most that a run may take, as a multiple of Wasmtime's time.
 const RUN_BAR: f64 = 3.0;
 const TRANSLATE_BAR: Duration = Duration::from_millis(100);
 const TRANSLATE_BYTES: f64 = 200.0 * 1024.0;
-/// A program that Wasmtime runs in less than this says more about starting than about running.
+/// If Wasmtime takes less than this, a program measures starting rather than running.
 const SHORT: Duration = Duration::from_millis(2);
-/// Runs of each side, the best of which counts; fewer when they are long.
+/// Runs of each side, the best of which counts; fewer if they take long.
 const RUNS: u32 = 7;
 const PATIENCE: Duration = Duration::from_secs(6);
 
@@ -90,7 +90,8 @@ fn run_times(programs: &[Program]) -> Result<f64, Failure> {
     Ok(worst)
 }
 
-/// The best run of each side, and the number of host calls of ours. The sides take turns, so that both see the same machine.
+/// Returns the best run of each side, and the number of host calls on ours. The sides take turns, so that both see the
+/// computer in the same state.
 fn measure(program: &Program) -> Result<(Duration, Duration, u64), Failure> {
     let loaded = device::load(&program.wasm(), Layout::Linear)?;
     let (mut theirs, mut ours, mut calls) = (Duration::MAX, Duration::MAX, 0);
@@ -118,7 +119,7 @@ fn measure(program: &Program) -> Result<(Duration, Duration, u64), Failure> {
     Ok((theirs, ours, calls))
 }
 
-/// The program's input, enlarged where it can be so that a run takes tens of milliseconds.
+/// Returns the program's input, enlarged if possible so that a run takes tens of milliseconds.
 fn workload(program: &Program) -> Result<(Input, Option<Directory>), Failure> {
     let mut input = program.input();
     let directory =
@@ -143,7 +144,8 @@ fn workload(program: &Program) -> Result<(Input, Option<Directory>), Failure> {
     Ok((input, directory))
 }
 
-/// Prints what compiling takes; returns the module nearest to 200 KB, and what 200 KB of it take to translate.
+/// Prints how long compiling takes. Returns the name of the module nearest to 200 KB, and its translation time scaled
+/// to 200 KB.
 fn compile_times(programs: &[Program]) -> Result<Option<(&str, Duration)>, Failure> {
     println!(
         "\n{:<16} {:>10} {:>12} {:>14} {:>12} {:>12}",
@@ -190,7 +192,7 @@ fn compile_time(name: &str, file: &Path) -> Result<(usize, Duration), Failure> {
     Ok((bytes, scaled))
 }
 
-/// The module's size without names and debug information, which nothing is translated from.
+/// Returns the module's size without names and debug information, from which nothing is translated.
 fn bytes_that_count(wasm: &[u8]) -> usize {
     let custom = wasmparser::Parser::new(0).parse_all(wasm).filter_map(|payload| match payload {
         Ok(wasmparser::Payload::CustomSection(section)) => Some(section.range().len()),

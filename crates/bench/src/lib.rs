@@ -1,14 +1,15 @@
-//! Everything that measures: what `gpu-run bench` finds out, and `cargo bench`.
+//! Everything that measures: the measurements of `gpu-run bench`, and `cargo bench`.
 //!
 //! ```text
-//! set       a set of programs, on the device and under Wasmtime on all cores
+//! set       a set of programs, on the device and on Wasmtime on all cores
 //! own       the user's own program and records: is the device worth it?
-//! machine   what ticks, events, allocations and new code take of the resident machine
+//! machine   how long ticks, events, allocations and loads of new code take on the resident machine
 //! ```
 //!
-//! Sides that are compared take turns in one run, so that both see the same machine. `set` and `own` need the feature `wasmtime`.
+//! Sides that are compared take turns in one run, so that both measure the same computer in the same state. `set` and
+//! `own` need the feature `wasmtime`.
 
-#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 #[cfg(feature = "wasmtime")]
 mod compare;

@@ -1,4 +1,4 @@
-//! Where figures go: text for people, JSON for programs.
+//! Where figures are written: text for people, JSON for programs.
 
 use anyhow::{Context as _, Result};
 use gpu_run_console::output::Standard;
@@ -21,7 +21,7 @@ enum Json {
 }
 
 impl Sheet {
-    /// `json` is what `--json` says: a file, or `-` for stdout. The text then goes to stderr.
+    /// `json` is the value of `--json`: a file, or `-` for stdout; with `-`, the text goes to stderr.
     pub fn new(json: Option<PathBuf>) -> io::Result<Self> {
         let json = match json {
             None => Json::None,
@@ -37,7 +37,8 @@ impl Sheet {
         Ok(self.text.flush()?)
     }
 
-    /// Writes the figures found so far into the file. What comes next may never end; the figures are kept then.
+    /// Writes the figures found so far to the JSON file, so that they are kept even if the next measurement never
+    /// returns.
     pub(crate) fn keep(&self, figures: impl FnOnce() -> Value) -> Result<()> {
         let Json::File(path) = &self.json else { return Ok(()) };
         let text = format!("{:#}\n", figures());

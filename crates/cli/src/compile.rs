@@ -55,7 +55,7 @@ fn write(output: &Path, text: &str) -> Result<()> {
     std::fs::write(output, text).with_context(|| format!("cannot write {}", printable::path(output)))
 }
 
-/// `--emit`, or what OUT's extension says.
+/// Returns the form to write: `--emit`, or the one that OUT's extension names.
 fn form(output: Option<&Path>, emit: Option<Emit>) -> Result<Emit, Failure> {
     let Some(output) = output.filter(|output| emit.is_none() && *output != Path::new("-")) else {
         return Ok(emit.unwrap_or(Emit::Ptx));

@@ -1,4 +1,4 @@
-//! Which devices there are.
+//! Opening and listing devices.
 
 use crate::args::DeviceChoice;
 use anyhow::Result;
@@ -8,8 +8,8 @@ use gpu_run_console::units::show_size;
 use gpu_run_device::{Device, Properties, cpu, cuda};
 use std::sync::Arc;
 
-/// Opens the device `--device` names. `auto` is the first GPU that can be used; where none can, it is `cpu`, and one line says
-/// why, unless the machine has nothing of NVIDIA's at all: then nobody expects one.
+/// Opens the device that `--device` names. `auto` is the first usable GPU. If there is none, it is `cpu`, and one line
+/// on stderr says why, unless the computer has no NVIDIA hardware or driver at all: then nobody expects a GPU.
 pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
     match choice {
         DeviceChoice::Cpu => Ok(gpu_run_device::open("cpu")?),
@@ -29,7 +29,7 @@ pub(crate) fn open(choice: DeviceChoice) -> Result<Arc<dyn Device>> {
     }
 }
 
-/// The same device with nothing on it, when it was lost.
+/// Opens a lost device anew, with nothing on it.
 pub(crate) fn reopen(device: &dyn Device) -> Result<Arc<dyn Device>> {
     let id = &device.properties().id;
     gpu_run_device::open(id)

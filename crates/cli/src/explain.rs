@@ -1,7 +1,7 @@
 //! `gpu-run explain FILE [FUNC]`: a function as wasm, as CLIF and as PTX.
 //!
-//! Side by side where the terminal has room for three columns, one after the other where it has not, or where the
-//! output is no terminal.
+//! The three forms are printed side by side if stdout is a terminal that is wide enough for three columns, otherwise
+//! one after the other.
 
 use crate::args::{BuildChoice, ChecksChoice, ExplainArgs};
 use crate::run::offline_options;
@@ -15,7 +15,7 @@ use gpu_run_console::progress::Progress;
 use gpu_run_map::GPU_BATCH;
 use std::io::{self, IsTerminal, Write};
 
-/// From this width on there is room for three columns.
+/// From this width on, three columns fit.
 const WIDE: usize = 160;
 const GAP: &str = " │ ";
 
@@ -56,7 +56,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// Something matches `wanted`; if not, says what comes near. This is known without compiling.
+/// Checks that some function matches `wanted`, and else suggests similar names. This needs no compiling.
 fn check_function(surface: &Surface, file: &str, wanted: &str) -> Result<()> {
     let count = surface.function_count();
     if let Ok(index) = wanted.parse::<u32>() {
@@ -83,7 +83,7 @@ fn check_function(surface: &Surface, file: &str, wanted: &str) -> Result<()> {
     })
 }
 
-/// A whole name means that function alone, though it may be part of other names.
+/// If a function has exactly the wanted name, keeps only that one, although other names contain it.
 fn exact_first(functions: Vec<Explained>, wanted: Option<&str>) -> Vec<Explained> {
     let is_exact = |function: &Explained| wanted.is_some_and(|wanted| function.name == wanted);
     if functions.iter().any(is_exact) { functions.into_iter().filter(is_exact).collect() } else { functions }
@@ -92,7 +92,7 @@ fn exact_first(functions: Vec<Explained>, wanted: Option<&str>) -> Vec<Explained
 /// How the output is laid out.
 #[derive(Debug)]
 struct Page {
-    /// Columns of the terminal, if there is one.
+    /// The terminal's width in columns; `None` if stdout is no terminal.
     width: Option<usize>,
     colour: bool,
 }
@@ -126,7 +126,8 @@ impl Page {
         parts.iter().map(part).collect()
     }
 
-    /// Wasm is short: it gets as much as it needs, up to its share, and the others share the rest.
+    /// Wasm lines are short: that column is as wide as it needs to be, at most a third, and the other two share the
+    /// rest.
     fn columns(&self, parts: &[(&str, Vec<String>); 3], width: usize) -> String {
         let room = width - 2 * GAP.chars().count();
         let longest = parts[0].1.iter().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -153,12 +154,12 @@ impl Page {
     }
 }
 
-/// Tabs would make columns of unknown width, and other control characters worse.
+/// Replaces tabs, whose width is unknown, by spaces, and other control characters by escapes.
 fn plain(line: &str) -> String {
     printable::name(&line.replace('\t', "    ")).into_owned()
 }
 
-/// Exactly `width` columns: cut with `…`, or padded.
+/// Cuts off text with `…`, or pads it, to exactly `width` columns.
 fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return format!("{text:width$}");

@@ -1,7 +1,7 @@
-//! What each instance finds around it: arguments, environment, folders, standard streams.
+//! What each instance is given: arguments, environment, folders, standard streams.
 //!
-//! All instances get the same, but for `GPU_RUN_INSTANCE`, their number from 0. One instance alone has it too, so that
-//! a program can rely on it; what the user sets it to counts there.
+//! All instances get the same, except for `GPU_RUN_INSTANCE`, their number from 0. A single instance has it, too, so
+//! that a program can rely on it; there, a value that the user set takes precedence.
 
 use crate::args::Variable;
 use crate::input::SharedInput;
@@ -20,12 +20,12 @@ use std::os::unix::ffi::OsStrExt;
 #[derive(Debug)]
 pub(crate) struct Guest {
     builder: Builder,
-    /// What the user set [`INSTANCE`] to.
+    /// The value that the user set for [`INSTANCE`].
     number: Option<OsString>,
 }
 
 impl Guest {
-    /// Opens what the user asked for, so that mistakes are named before anything is compiled. The first argument is
+    /// Opens what the user asked for, so that mistakes are reported before anything is compiled. The first argument is
     /// the program's name.
     pub(crate) fn new<'a>(
         args: &[OsString],
@@ -51,12 +51,12 @@ impl Guest {
         Ok(self.builder.clone().env(INSTANCE, number.as_bytes())?.build(stdio))
     }
 
-    /// What every record's instance is given besides its number.
+    /// Returns what the instance of every record is given, besides its number.
     pub(crate) fn into_builder(self) -> Builder {
         self.builder
     }
 
-    /// One context with our own standard streams.
+    /// Returns a context with our own standard streams.
     pub(crate) fn alone(&self) -> Result<Context> {
         let stdio = Stdio {
             stdin: Box::new(inherit::stdin()),
@@ -66,7 +66,8 @@ impl Guest {
         self.context(self.number.as_deref().unwrap_or("0".as_ref()), stdio)
     }
 
-    /// A context for each of several instances, and the streams they share. `max_spill` bytes of their output may wait on disk.
+    /// Returns a context for each of several instances, and the streams that they share. Up to `max_spill` bytes of
+    /// their output may wait on disk.
     pub(crate) fn batch(&self, instances: usize, order: Order, max_spill: u64) -> Result<(Vec<Context>, Streams)> {
         let spill = Spill::new(max_spill);
         let streams = Streams {
@@ -95,7 +96,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Writes what still waits to be written.
+    /// Writes all output that still waits.
     pub(crate) fn close(&self) -> Result<()> {
         let closed = Standard::stdout().and_then(|stdout| self.stdout.close(stdout));
         let closed = closed.and(Standard::stderr().and_then(|stderr| self.stderr.close(stderr)));
@@ -103,7 +104,7 @@ impl Streams {
     }
 }
 
-/// One of our own streams. When nobody reads it any more the process ends; see [`Standard`].
+/// A standard stream of ours. If nobody reads it any more, the process exits; see [`Standard`].
 struct Quiet<T>(T);
 
 impl<T: Output> Output for Quiet<T> {
@@ -121,11 +122,11 @@ impl<T: Output> Output for Quiet<T> {
     }
 }
 
-/// The variables of `--env`; of one given twice, the last counts.
+/// Returns the variables of `--env`; the last one wins if a name is given twice.
 pub(crate) fn environment(variables: &[Variable]) -> Vec<(&str, OsString)> {
     let mut environment: Vec<(&str, OsString)> = Vec::new();
     for Variable { name, value } in variables {
-        // As Wasmtime has it: a variable we do not have, the guest does not have.
+        // As in Wasmtime: a variable that is not in our environment is not passed to the guest.
         let Some(value) = value.clone().map(OsString::from).or_else(|| std::env::var_os(name)) else { continue };
         environment.retain(|(other, _)| other != name);
         environment.push((name, value));

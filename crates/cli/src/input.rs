@@ -1,25 +1,26 @@
-//! Stdin for several instances: each sees the same bytes, as they come.
+//! Stdin for several instances: each sees the same bytes, as they arrive.
 //!
-//! A program run 64 times does with `< data` what it does when run once. What was read is kept for the instances that have
-//! not come that far, so it costs memory as long as the input is. One instance alone reads our stdin directly.
+//! So a program that is run 64 times with `< data` does the same 64 times. The bytes read are kept for the instances
+//! that have not reached them yet, so they take as much memory as the input is long. A single instance reads our stdin
+//! directly.
 
 use gpu_run_wasi::stdio::Input;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
 
-/// What instances have read of a source so far.
+/// What instances have read from a source so far.
 #[derive(Clone)]
 pub(crate) struct SharedInput(Arc<Mutex<Tape>>);
 
 struct Tape {
     source: Box<dyn Input>,
     bytes: Vec<u8>,
-    /// The source's end, or its error, which every instance gets.
+    /// The source's end or error, which every instance gets.
     ended: Option<Result<(), io::ErrorKind>>,
 }
 
-/// One instance's place in a [`SharedInput`].
+/// One instance's position in a [`SharedInput`].
 pub(crate) struct InstanceInput {
     input: SharedInput,
     at: usize,
@@ -30,7 +31,7 @@ impl SharedInput {
         Self(Arc::new(Mutex::new(Tape { source: Box::new(source), bytes: Vec::new(), ended: None })))
     }
 
-    /// A new reader, at the start.
+    /// Returns a new reader, at the beginning.
     pub(crate) fn reader(&self) -> InstanceInput {
         InstanceInput { input: self.clone(), at: 0 }
     }
@@ -41,7 +42,7 @@ impl SharedInput {
 }
 
 impl Tape {
-    /// Reads on; only for a reader that has seen everything.
+    /// Reads more from the source; only for a reader that has seen everything.
     fn advance(&mut self) -> io::Result<()> {
         const CHUNK: usize = 64 << 10;
         let length = self.bytes.len();

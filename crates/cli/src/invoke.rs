@@ -1,4 +1,4 @@
-//! `--invoke`: a function's arguments from the command line, its results to stdout.
+//! `--invoke`: reads a function's arguments from the command line and prints its results.
 
 use gpu_run_compiler::{Value, ValueType};
 use gpu_run_console::failure::Failure;
@@ -42,7 +42,7 @@ fn value(ty: ValueType, text: &str) -> Result<Value, &'static str> {
     }
 }
 
-/// `i32x4:1,2,3,4` and its like, lane 0 first, or all 128 bits as one hexadecimal number.
+/// Reads a vector: lanes as in `i32x4:1,2,3,4`, lane 0 first, or all 128 bits as one hexadecimal number.
 fn vector(text: &str) -> Result<u128, &'static str> {
     const EXPECTED: &str = "expected lanes as in `i32x4:1,2,3,4` or `f64x2:0.5,-1`, or hexadecimal digits as in `0x2a`";
     let Some((shape, lanes)) = text.split_once(':') else {
@@ -73,7 +73,8 @@ fn vector(text: &str) -> Result<u128, &'static str> {
     Ok((0..).zip(lanes).fold(0, |all, (i, lane)| all | u128::from(lane) << (i * bits)))
 }
 
-/// The low `bits` bits of an integer, decimal or hexadecimal, signed or unsigned; the range is that of both readings.
+/// Returns the low `bits` bits of an integer, decimal or hexadecimal; accepts everything that fits as a signed or as an
+/// unsigned number.
 fn integer(text: &str, bits: u32) -> Result<u64, &'static str> {
     const RANGE: &str = "it does not fit";
     let (negative, digits) = match text.strip_prefix('-') {
@@ -84,7 +85,7 @@ fn integer(text: &str, bits: u32) -> Result<u64, &'static str> {
         Some(hex) => (hex, 16),
         None => (digits, 10),
     };
-    // `from_str_radix` would take a second sign.
+    // `from_str_radix` would accept a second sign.
     if !digits.starts_with(|c: char| c.is_digit(radix)) {
         return Err("expected an integer, as in `42`, `-1` or `0xff`");
     }
@@ -100,7 +101,7 @@ fn integer(text: &str, bits: u32) -> Result<u64, &'static str> {
     }
 }
 
-/// Integers signed, floats as Rust prints them, vectors as one number.
+/// Prints integers as signed, floats as Rust does, and vectors as one hexadecimal number.
 pub(crate) fn show(value: &Value) -> String {
     match *value {
         Value::I32(v) => v.to_string(),

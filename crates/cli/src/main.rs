@@ -1,8 +1,9 @@
 //! `gpu-run`: runs ordinary programs, compiled to WebAssembly, on a GPU.
 //!
-//! The command line is [`args`]; each command is a module of its own. Only the guest's bytes go to stdout.
+//! The command line is [`args`]; each command is a module of its own. Messages go to stderr; stdout is for guests'
+//! bytes and for the results of commands.
 
-#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 mod args;
 mod bench;
@@ -42,7 +43,8 @@ fn main() -> ExitCode {
     }))
 }
 
-/// What clap has to say, of what was typed. It colours what it says, but then what was typed is shown as it is.
+/// Prints clap's refusal of the command line and exits. clap prints in colour, but does not escape what the user typed:
+/// so a text that needs escaping is printed without colour instead.
 fn refuse(refusal: &clap::Error) -> ! {
     let text = refusal.to_string();
     if printable::message(&text) == text {
@@ -106,13 +108,14 @@ fn dispatch(cli: Cli) -> Result<u8> {
     }
 }
 
-/// `-v` shows what is done, `-vv` how, `-vvv` everything; `GPU_RUN_LOG` says it finer, as in `gpu_run_wasi=trace`.
+/// `-v` shows what is done, `-vv` how, `-vvv` everything. `GPU_RUN_LOG` sets levels per crate, as in
+/// `gpu_run_wasi=trace`.
 fn start_tracing(verbose: u8) {
     let level = [Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE][usize::from(verbose).min(3)];
     let asked = std::env::var("GPU_RUN_LOG").ok().and_then(|filter| filter.parse::<Targets>().ok());
-    // All our crates begin with this.
+    // The names of all our crates begin with this.
     let filter = asked.unwrap_or_else(|| Targets::new().with_target("gpu_run", level));
-    // No colours: a terminal cannot tell ours from others'.
+    // No colours: the escaping writer would print their control characters as escapes, too.
     let stderr = || terminal::Escaping(io::stderr());
     let lines = tracing_subscriber::fmt::layer().with_writer(stderr).with_ansi(false).without_time();
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();

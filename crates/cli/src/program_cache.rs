@@ -1,4 +1,4 @@
-//! Where compiled programs are kept, and what their entries are called.
+//! Where the cache of compiled programs is, and what its entries are called.
 
 use crate::args::CacheArgs;
 use crate::report::build_name;
@@ -10,12 +10,12 @@ use gpu_run_console::units;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Where the cache is, or `off`.
+/// The variable that names the cache's folder, or is `off`.
 const PLACE: &str = "GPU_RUN_CACHE";
-/// How large it may become.
+/// The variable that limits the cache's size.
 const LIMIT: &str = "GPU_RUN_CACHE_LIMIT";
 
-/// The cache that a run uses. That there is none is no failure.
+/// Opens the cache that a run uses. A cache that cannot be used is no failure.
 pub(crate) fn open(args: &CacheArgs) -> Result<Cache> {
     match place(args)? {
         Err(why) => Ok(Cache::off(&why)),
@@ -23,7 +23,7 @@ pub(crate) fn open(args: &CacheArgs) -> Result<Cache> {
     }
 }
 
-/// The folder, or why there is none.
+/// Returns the cache's folder, or why there is none.
 pub(crate) fn place(args: &CacheArgs) -> Result<Result<PathBuf, String>> {
     if args.no_cache {
         return Ok(Err("--no-cache was given".into()));
@@ -37,7 +37,7 @@ pub(crate) fn place(args: &CacheArgs) -> Result<Result<PathBuf, String>> {
         }
         return std::path::absolute(&place).map(Ok).with_context(|| format!("{PLACE}={}", place.display()));
     }
-    // What is not absolute does not count, says the XDG specification.
+    // The XDG specification says that relative paths are to be ignored.
     let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
     Ok(base.map(|base| base.join("gpu-run")).ok_or_else(|| format!("neither {PLACE}, XDG_CACHE_HOME nor HOME is set")))
@@ -49,13 +49,13 @@ fn limit() -> Result<u64> {
     units::size(&text).map_err(|what| Failure::usage(format!("{LIMIT}={text}: {what}")).into())
 }
 
-/// A file's name, for the list.
+/// Returns a file's name without its folders, for the list of entries.
 pub(crate) fn label(name: &str) -> String {
     let path = Path::new(name);
     path.file_name().map_or_else(|| name.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// What an entry is called that belongs to this file, compiled like this.
+/// Returns the name of the entry for this file with these options.
 pub(crate) fn entry_name(name: &str, options: &CompileOptions) -> String {
     let build = build_name(options.build.layout(), options.registers);
     let entry = match &options.entry {

@@ -1,4 +1,4 @@
-//! What became of the instances, and where the time went: for stderr.
+//! How instances ended, and where the time went: the text for stderr.
 
 use crate::args::StatsFormat;
 use gpu_run_abi::{Layout, TrapCode};
@@ -13,20 +13,20 @@ use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Counts of how instances ended.
+/// Counts how instances ended.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     instances: u64,
-    /// Whether there was a deadline: without it, an interruption is a trap like any other.
+    /// Whether there was a deadline. Without one, an interruption is a trap like any other.
     deadline: bool,
-    /// By exit code; returning is exiting with 0.
+    /// By exit code; returning counts as exiting with 0.
     exits: BTreeMap<u32, u64>,
     traps: Ended,
     timeouts: Ended,
     exit_code: u8,
 }
 
-/// Instances that were ended, and the first of them.
+/// How many instances trapped or timed out, and the first of them.
 #[derive(Debug, Default)]
 struct Ended {
     count: u64,
@@ -47,7 +47,7 @@ impl Tally {
         tally
     }
 
-    /// One more instance has ended.
+    /// Counts one more instance.
     fn add(&mut self, end: &End) {
         let instance = self.instances;
         self.instances += 1;
@@ -71,18 +71,18 @@ impl Tally {
     fn exited(&mut self, code: u32) -> u8 {
         *self.exits.entry(code).or_default() += 1;
         match code as u8 {
-            // The system keeps eight bits; a failure must not become a success by that.
+            // The system keeps only eight bits of an exit code; a failure must not turn into a success that way.
             0 if code != 0 => exit::FAILURE,
             code => code,
         }
     }
 
-    /// 0 if all were, else the first that was not, in instance order.
+    /// Returns 0 if all instances exited with 0, else the exit code of the first that did not, in instance order.
     pub(crate) fn exit_code(&self) -> u8 {
         self.exit_code
     }
 
-    /// The first trap, and of several instances a summary.
+    /// Returns the message for the first trap or timeout, and a summary if there are several instances.
     pub(crate) fn report(&self, file: &str, timeout: Option<Duration>, summary_always: bool) -> String {
         let mut text = String::new();
         let who = |instance: &u64| match self.instances {
@@ -94,7 +94,7 @@ impl Tally {
         }
         if let (Some((instance, trap)), Some(timeout)) = (&self.timeouts.first, timeout) {
             let limit = show_duration(timeout);
-            // What the trap calls itself, "interrupted", is said better here; its place is kept.
+            // The trap's own message, "interrupted", is replaced by a better one; its location is kept.
             let place: String = trap.to_string().lines().skip(1).map(|line| format!("{line}\n")).collect();
             text += &format!("error: {} did not end within {limit}\n{place}", who(instance));
         }
@@ -118,7 +118,7 @@ impl Tally {
     }
 }
 
-/// What a map has counted: what the first trap was, it does not know.
+/// A map counts traps but does not keep the first one.
 impl From<&Counts> for Tally {
     fn from(counts: &Counts) -> Self {
         let Counts { instances, exits, trapped, timed_out } = counts.clone();
@@ -127,14 +127,14 @@ impl From<&Counts> for Tally {
     }
 }
 
-/// What `--stats` tells.
+/// What `--stats` prints.
 #[derive(Debug)]
 pub(crate) struct Stats<'a> {
     pub(crate) device: &'a Properties,
     pub(crate) layout: Layout,
     pub(crate) timings: &'a [(&'static str, Duration)],
     pub(crate) load: Duration,
-    /// `None`: there is no cache.
+    /// `None` if there is no cache.
     pub(crate) cache: Option<Origin>,
     pub(crate) run: &'a RunStats,
 }
@@ -182,7 +182,7 @@ impl Stats<'_> {
         )
     }
 
-    /// One object on one line; times are seconds.
+    /// One object on one line; times are in seconds.
     fn json(&self, tally: &Tally) -> String {
         let compile: Map<_, _> =
             self.timings.iter().map(|(s, time)| (s.to_string(), time.as_secs_f64().into())).collect();
@@ -219,7 +219,7 @@ impl Stats<'_> {
     }
 }
 
-/// What a user can do about a trap, as lines of its own.
+/// Returns a hint for the user about a trap, on a line of its own.
 pub(crate) fn advice(code: TrapCode) -> &'static str {
     match code {
         TrapCode::Inexact | TrapCode::Deviated => "\n  hint: run it with --checks exact",
@@ -227,7 +227,7 @@ pub(crate) fn advice(code: TrapCode) -> &'static str {
     }
 }
 
-/// What an instance was refused, and what a user can do about it.
+/// Says what an instance was denied, and what the user can do about it.
 pub(crate) fn describe_denied(denied: Denied) -> String {
     let hint = match denied {
         Denied::MaxMemory(_) => "\n  hint: raise --max-memory",
@@ -236,7 +236,7 @@ pub(crate) fn describe_denied(denied: Denied) -> String {
     format!("{denied}{hint}")
 }
 
-/// A build, where a program has several: `interleaved, 64 registers`.
+/// Names one of a program's builds: `interleaved, 64 registers`.
 pub(crate) fn build_name(layout: Layout, registers: Option<u32>) -> String {
     let registers = registers.map_or(String::new(), |registers| format!(", {registers} registers"));
     format!("{layout}{registers}")

@@ -27,10 +27,10 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long the message of a run that hangs may take: stderr may be a pipe that nobody reads, too.
+/// How long printing the message of a hanging run may take: stderr may be a pipe that nobody reads.
 const MAX_LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// The PTX target where none is named: the oldest we emit for, which every newer GPU takes.
+/// The PTX target if none is named: every GPU of sm_75 or newer runs it.
 pub(crate) const DEFAULT_TARGET: u32 = 75;
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let source = source::load(Path::new(file), args.launch.codegen.bin.as_deref())?;
     let name = &source.name;
 
-    // Mistakes that can be seen without compiling are told before it.
+    // Report mistakes that can be seen without compiling before compiling.
     let surface = Surface::read(&source.wasm, name)?;
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
@@ -64,13 +64,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     Ok(tally.exit_code())
 }
 
-/// What the first instance that failed was refused, if that was so.
+/// Returns what the first failed instance was denied, if anything.
 fn denied(outcomes: &[Outcome]) -> Option<Denied> {
     let failed = outcomes.iter().find(|outcome| !matches!(outcome.end, End::Returned | End::Exited(0)))?;
     failed.denied
 }
 
-/// How a program is compiled for so many instances at once.
+/// Returns how to compile a program for this many instances at once.
 pub(crate) fn options(
     codegen: &CodegenArgs,
     device: &dyn Device,
@@ -83,7 +83,7 @@ pub(crate) fn options(
     CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None }
 }
 
-/// Loads a program, unless it is loaded.
+/// Loads a program, or returns the one that this process has loaded already.
 pub(crate) fn load(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
@@ -101,7 +101,7 @@ pub(crate) fn load(
     Ok((program, report.unwrap_or_else(at_hand)))
 }
 
-/// A program that was compiled, on the device it was compiled for.
+/// A compiled program, on the device it was compiled for.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) device: Arc<dyn Device>,
@@ -112,7 +112,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Loads from the cache, or compiles.
+    /// Loads a program from the cache, or compiles it.
     pub(crate) fn new(
         compiler: Compiler,
         device: Arc<dyn Device>,
@@ -123,7 +123,7 @@ impl Loaded {
         Ok(Self { device, program, compiler, options, report })
     }
 
-    /// Keeps what was found out about its builds, for the next time.
+    /// Stores what the run found out about the program's builds, for the next run.
     pub(crate) fn remember(&self, source: &Source, tuning: &Tuning) {
         let kept = remember(
             &self.compiler,
@@ -144,7 +144,7 @@ impl Loaded {
     }
 }
 
-/// Which function is called, and with what.
+/// The function to call, and its arguments.
 #[derive(Debug)]
 struct Call {
     entry: Entry,
@@ -164,7 +164,7 @@ impl Call {
     }
 }
 
-/// Runs all instances to their ends.
+/// Runs all instances until they finish.
 fn launch(
     program: &Arc<Program>,
     call: &Call,
@@ -187,7 +187,7 @@ fn launch(
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
     let result = gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options);
-    // What the instances have written is theirs, whatever became of the run. Nobody may be reading it.
+    // Whatever became of the run, the instances' output is written. This may block: nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
     drop(watchdog);
     let result = result.map_err(|error| Failure::compiler(file, error))?;
@@ -195,7 +195,7 @@ fn launch(
     Ok(result)
 }
 
-/// Ends the process, for nothing else would.
+/// Exits the process, because nothing else would stop the run.
 fn end_hanging(file: &str, timeout: Duration) -> ! {
     let message = format!("error: {file} did not end within {}, nor when it was told to\n", show_duration(timeout));
     let (said, told) = mpsc::channel();
@@ -207,14 +207,14 @@ fn end_hanging(file: &str, timeout: Duration) -> ! {
     std::process::exit(exit::TIMEOUT.into());
 }
 
-/// Results of `--invoke`, one a line, instance after instance; a command has none.
+/// Prints the results of `--invoke`, one per line, instance after instance; a command has none.
 fn print_results(outcomes: &[Outcome]) -> Result<()> {
     let returned = outcomes.iter().filter(|outcome| outcome.end == End::Returned);
     let lines: String = returned.flat_map(|o| &o.results).map(|value| invoke::show(value) + "\n").collect();
     Ok(Standard::stdout()?.write_all(lines.as_bytes())?)
 }
 
-/// The guest's arguments; what `--invoke` passes to a function is not among them.
+/// Returns the guest's arguments; those that `--invoke` passes to a function are not among them.
 fn argv(argv0: &str, args: &RunArgs, rest: &[OsString]) -> Vec<OsString> {
     let rest = if args.invoke.is_some() { &[] } else { rest };
     std::iter::once(argv0.into()).chain(rest.iter().cloned()).collect()
@@ -228,10 +228,10 @@ fn strings(args: &[OsString]) -> Result<Vec<String>> {
     args.iter().enumerate().map(string).collect()
 }
 
-/// Local memory of a thread of a large GPU.
+/// Local memory per thread of a large GPU.
 const LARGE_LOCAL_BYTES: u32 = 256 << 10;
 
-/// What `compile` and `explain` compile with: no device is asked, PTX is made for one to come.
+/// Returns how `compile` and `explain` compile: without opening a device, for a GPU that is not known yet.
 pub(crate) fn offline_options(
     codegen: &CodegenArgs,
     entry: Entry,

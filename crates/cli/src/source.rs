@@ -1,7 +1,7 @@
-//! FILE becomes the bytes of a wasm module, whatever it was.
+//! Turns FILE, of whatever kind, into the bytes of a wasm module.
 //!
-//! Content decides over extension: a file that begins with `\0asm` is a module and one that begins with `(` or `;;` is
-//! its text form, whatever they are called. Rust sources and Cargo packages go through the toolchain.
+//! Content takes precedence over the extension: a file that begins with `\0asm` is a module, and one that begins with
+//! `(` or `;;` is WebAssembly text, whatever its name. Rust sources and Cargo packages go through the toolchain.
 
 use crate::surface;
 use crate::toolchain;
@@ -15,7 +15,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 const MAGIC: &[u8] = b"\0asm";
-/// Enough to tell what a file is without reading it whole.
+/// How many bytes are read to find out what a file is.
 const HEAD: u64 = 4096;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -23,11 +23,11 @@ enum Kind {
     Wasm,
     Wat,
     Rust,
-    /// None of those; what it looks like.
+    /// None of these, with a description of what it looks like.
     Other(Cow<'static, str>),
 }
 
-/// Loads FILE; `bin` chooses among a package's binaries.
+/// Loads FILE; `bin` chooses one of a package's binaries.
 pub(crate) fn load(file: &Path, bin: Option<&str>) -> Result<Source> {
     let name = printable::path(file);
     if file == Path::new("-") {
@@ -78,7 +78,7 @@ fn from_package(folder: &Path, name: String, bin: Option<&str>) -> Result<Source
 fn assemble(text: &[u8], path: &Path) -> Result<Vec<u8>> {
     wat::Parser::new().parse_bytes(Some(path), text).map(Cow::into_owned).map_err(|error| {
         let file = printable::path(path);
-        // The parser is built without them.
+        // The parser is built without support for components.
         if error.to_string().contains("parsing components") {
             return surface::component(&file.to_string()).into();
         }
@@ -100,7 +100,7 @@ fn classify(head: &[u8], path: &Path) -> Kind {
     }
 }
 
-/// What a file that is no module looks like, from how it begins.
+/// Describes a file that is no module by its first bytes.
 fn describe(head: &[u8]) -> Cow<'static, str> {
     const KNOWN: &[(&[u8], &str)] = &[
         (b"\x7fELF", "it is a native (ELF) program or library; the same sources build for wasm32-wasip1"),

@@ -1,7 +1,7 @@
-//! What a module asks for and offers: imports, exports, memory, names.
+//! What a module needs and offers: imports, exports, memory, names.
 //!
-//! Read before anything is compiled, so that a missing import or a misspelt function is named at once. Function bodies are not
-//! looked at; that the module is valid is for the engine to say.
+//! This is read before anything is compiled, so that a missing import or a misspelt function is reported at once.
+//! Function bodies are not looked at; the compiler validates the module.
 
 use anyhow::Result;
 use gpu_run_abi::hostcall::{self, Call};
@@ -15,15 +15,15 @@ const PAGE: u64 = 65536;
 
 #[derive(Debug, Default)]
 pub(crate) struct Surface {
-    /// The module's types by index; `None` where one is no function's.
+    /// The module's types by index; `None` for a type that is no function type.
     types: Vec<Option<FuncType>>,
-    /// Type of each function, imported ones first.
+    /// The type of each function, imported functions first.
     functions: Vec<u32>,
     imports: Vec<Import>,
     exports: Vec<Export>,
-    /// Names of functions as the name section has them.
+    /// Function names from the name section.
     names: BTreeMap<u32, String>,
-    /// Bytes of memory the module starts with.
+    /// Bytes of memory that the module starts with.
     memory_bytes: u64,
 }
 
@@ -42,7 +42,7 @@ struct Export {
 }
 
 impl Surface {
-    /// Reads the sections of `wasm`; `file` is what messages call it.
+    /// Reads the sections of `wasm`; messages call it `file`.
     pub(crate) fn read(wasm: &[u8], file: &str) -> Result<Self> {
         check_preamble(wasm, file)?;
         let mut surface = Self::default();
@@ -103,7 +103,7 @@ impl Surface {
                 }
                 Payload::CustomSection(section) => {
                     if let KnownCustom::Name(names) = section.as_known() {
-                        // A damaged name section costs names, not the run.
+                        // A damaged name section costs only the names, not the run.
                         let _ = self.function_names(names);
                     }
                 }
@@ -129,13 +129,14 @@ impl Surface {
         Ok(())
     }
 
-    /// Every import is one that gpu-run provides.
+    /// Checks that gpu-run provides every import.
     pub(crate) fn check_imports(&self, file: &str) -> Result<()> {
         for import in &self.imports {
             let (module, name) = (&import.module, &import.name);
             let ty = match import.ty {
                 TypeRef::Func(ty) | TypeRef::FuncExact(ty) => self.show_type(ty),
-                // What is no function is for the engine to refuse: it alone knows which of them it can make.
+                // Only the compiler knows which of `spectest`'s memories, tables and globals it can provide: it refuses
+                // the others.
                 _ if module == "spectest" => continue,
                 other => return Err(unprovided(file, module, name, kind_of(other)).into()),
             };
@@ -155,7 +156,7 @@ impl Surface {
         Ok(())
     }
 
-    /// The memory the module starts with is within `--max-memory`.
+    /// Checks that the module's initial memory is within `--max-memory`.
     pub(crate) fn check_memory(&self, file: &str, limit: Option<u64>) -> Result<()> {
         match limit {
             Some(limit) if self.memory_bytes > limit => {
@@ -168,12 +169,12 @@ impl Surface {
         }
     }
 
-    /// Whether it is a command, something with a `_start`.
+    /// Whether the module is a command: it exports `_start`.
     pub(crate) fn is_command(&self) -> bool {
         self.function("_start").is_some()
     }
 
-    /// It is a command.
+    /// Checks that the module is a command.
     pub(crate) fn check_command(&self, file: &str) -> Result<()> {
         if self.is_command() {
             return Ok(());
@@ -189,7 +190,7 @@ impl Surface {
         Err(failure.hint(hint).into())
     }
 
-    /// The type of an exported function that `--invoke` names.
+    /// Returns the parameters and results of an exported function, for `--invoke`.
     pub(crate) fn signature(&self, file: &str, function: &str) -> Result<(Vec<ValueType>, Vec<ValueType>)> {
         let Some(ty) = self.function(function) else {
             let message =
@@ -212,7 +213,7 @@ impl Surface {
         }
     }
 
-    /// Index and name of every function that has one, by index.
+    /// Returns the index and the name of every function that has a name, by index.
     pub(crate) fn function_list(&self) -> impl Iterator<Item = (u32, &str)> {
         self.names.iter().map(|(index, name)| (*index, name.as_str()))
     }
@@ -234,7 +235,7 @@ impl Surface {
         self.types.get(index as usize).and_then(Option::as_ref).map_or("unknown".into(), show_func)
     }
 
-    /// `it exports memory, add (i32, i32) -> i32`: at most as much as fits a few lines.
+    /// Lists the exports, as in `it exports memory, add (i32, i32) -> i32`, cut off after a few lines.
     fn show_exports(&self) -> String {
         const SHOWN: usize = 12;
         if self.exports.is_empty() {
@@ -252,7 +253,8 @@ impl Surface {
     }
 }
 
-/// The names most like `wanted`, best first. A path's last part counts as much as the whole.
+/// Returns the names that are most similar to `wanted`, best first. The last part of a path counts as much as the
+/// whole.
 pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     const ALIKE: f64 = 0.75;
     const SHOWN: usize = 5;
@@ -264,7 +266,7 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) ->
     scored.into_iter().take(SHOWN).map(|(_, name)| name).collect()
 }
 
-/// The first eight bytes are a core module's.
+/// Checks the first eight bytes, which must be those of a core module.
 fn check_preamble(wasm: &[u8], file: &str) -> Result<()> {
     let Some(version) = wasm.get(4..8) else {
         return Err(Failure::usage(format!(
@@ -314,14 +316,14 @@ fn kind_of(ty: TypeRef) -> &'static str {
     }
 }
 
-/// A host function's type, written as [`show_func`] writes a module's.
+/// Returns a host function's type, written as [`show_func`] writes a module's.
 fn expected(call: Call) -> String {
     let function = call.function();
     let params: Vec<_> = function.params.iter().map(|(_, ty)| format!("{ty:?}").to_lowercase()).collect();
     format!("({}) -> {}", params.join(", "), if function.returns_errno { "i32" } else { "()" })
 }
 
-/// `(f64) -> f64`, `(i32, i32) -> ()`.
+/// Writes a type as `(f64) -> f64` or `(i32, i32) -> ()`.
 fn show_func(ty: &FuncType) -> String {
     let list = |types: &[ValType]| types.iter().map(ValType::to_string).collect::<Vec<_>>().join(", ");
     match ty.results() {

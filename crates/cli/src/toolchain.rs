@@ -1,8 +1,9 @@
-//! Rust sources to wasm, with the toolchain that is installed.
+//! Compiles Rust sources to wasm with the installed toolchain.
 //!
-//! std for wasm32-wasip1 comes from rustup, or from a *sysroot*: a folder that holds it, made where rustup cannot
-//! download. It is looked for in this order: a `--sysroot` among the user's own flags, `GPU_RUN_SYSROOT`, what rustc
-//! itself has, a sysroot under `.tools` beside a Cargo.toml upwards from the source or from gpu-run.
+//! std for wasm32-wasip1 comes from rustup or from a *sysroot*: a folder that contains it, for systems where rustup
+//! cannot download it. The search order is: a `--sysroot` in the user's own flags, `GPU_RUN_SYSROOT`, rustc's own
+//! sysroot, and a sysroot in the folder `.tools` of a Cargo project that contains the source, the current folder or the
+//! gpu-run binary.
 
 use anyhow::{Context, Result, bail};
 use gpu_run_console::failure::Failure;
@@ -14,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const TARGET: &str = "wasm32-wasip1";
-/// Cargo's variable for this target's flags; honoured for single files too.
+/// Cargo's variable for this target's flags; single files use it, too.
 const FLAGS: &str = "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS";
 
-/// Compiles one Rust file; rustc's messages go to stderr.
+/// Compiles a single Rust file; rustc's messages go to stderr.
 pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
     let flags = flags_for(file)?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
@@ -43,7 +44,7 @@ pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
     std::fs::read(&output).with_context(|| format!("rustc made no {}", output.display()))
 }
 
-/// Builds a package in release mode and says where its binary is; cargo's messages go to stderr.
+/// Builds a package in release mode and returns the path of its binary; cargo's messages go to stderr.
 pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf> {
     let manifest = folder.join("Cargo.toml");
     let chosen = choose(&binaries(&manifest)?, bin, &folder.display().to_string())?;
@@ -73,11 +74,11 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf>
 struct Binary {
     package: String,
     name: String,
-    /// The package's `default-run` names it.
+    /// Whether the package's `default-run` names this binary.
     default: bool,
 }
 
-/// The binaries a `cargo build` in the manifest's folder would build.
+/// Returns the binaries that `cargo build` in the manifest's folder would build.
 fn binaries(manifest: &Path) -> Result<Vec<Binary>> {
     let mut cargo = Command::new(cargo());
     cargo.args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"]).arg(manifest);
@@ -89,7 +90,7 @@ fn binaries(manifest: &Path) -> Result<Vec<Binary>> {
     Ok(listed(&metadata, &manifest.canonicalize()?))
 }
 
-/// A package's own binaries; in a workspace without a package of its own, those of all default members.
+/// Returns a package's own binaries, or, in a workspace without a root package, those of all default members.
 fn listed(metadata: &Value, manifest: &Path) -> Vec<Binary> {
     let packages = || array(metadata, "packages");
     let own = |package: &&Value| package["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
@@ -127,7 +128,7 @@ fn choose(binaries: &[Binary], wanted: Option<&str>, place: &str) -> Result<Bina
     Ok(found.clone())
 }
 
-/// The path of the binary, if this line of cargo's announces it.
+/// Returns the path of the binary, if this line of cargo's output announces it.
 fn executable(line: &str, name: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(line).ok()?;
     let ours = message["reason"] == "compiler-artifact"
@@ -136,16 +137,17 @@ fn executable(line: &str, name: &str) -> Option<PathBuf> {
     if ours { message["executable"].as_str().map(PathBuf::from) } else { None }
 }
 
-/// Flags for rustc, and the variable that hands them to cargo.
+/// Flags for rustc, and the variable that passes them to cargo.
 #[derive(Debug)]
 struct Flags {
     variable: &'static str,
     value: String,
-    /// Whether a sysroot was added to what the user had set.
+    /// Whether a sysroot was added to the user's flags.
     changed: bool,
 }
 
-/// The user's own flags, with a sysroot where one is needed. RUSTFLAGS hides the target's flags, as it does in cargo.
+/// Returns the user's own flags, with a sysroot added if one is needed. As in cargo, RUSTFLAGS overrides the target's
+/// flags.
 fn flags_for(source: &Path) -> Result<Flags> {
     let variable = if env::var_os("RUSTFLAGS").is_some() { "RUSTFLAGS" } else { FLAGS };
     let own = Flags { variable, value: env::var(variable).unwrap_or_default(), changed: false };
@@ -189,7 +191,8 @@ fn rustc_version() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A sysroot in `.tools`, or in a folder of it, upwards from the source, from here, or from where gpu-run lies.
+/// Looks for a sysroot in `.tools` or a folder in it, upwards from the source, the current folder and the gpu-run
+/// binary.
 fn beside_a_project(source: &Path, version: &str) -> Option<PathBuf> {
     let starts = [source.canonicalize().ok(), env::current_dir().ok(), env::current_exe().ok()];
     let projects =
@@ -197,7 +200,7 @@ fn beside_a_project(source: &Path, version: &str) -> Option<PathBuf> {
     projects.map(|project| project.join(".tools")).find_map(|tools| sysroot_in(&tools, version))
 }
 
-/// One that this very compiler made: another's libraries are of no use to it.
+/// Returns a sysroot that this very compiler made: it cannot use libraries of another version.
 fn sysroot_in(tools: &Path, version: &str) -> Option<PathBuf> {
     let folders = std::fs::read_dir(tools).ok()?.flatten().map(|entry| entry.path());
     let mut candidates: Vec<_> = folders.flat_map(|folder| [folder.join("sysroot"), folder]).collect();
@@ -219,13 +222,13 @@ fn std_in(libdir: &Path) -> Option<PathBuf> {
     entries.find(|e| e.file_name().to_str().is_some_and(is_std)).map(|e| e.path())
 }
 
-/// A library's metadata begins with the version of the compiler that made it, as `rustc -V` prints it.
+/// Whether this version of rustc made a library: its metadata contains the version as `rustc -V` prints it.
 fn made_by(library: &Path, version: &str) -> bool {
     let bytes = std::fs::read(library).unwrap_or_default();
     !version.is_empty() && bytes.windows(version.len()).any(|part| part == version.as_bytes())
 }
 
-/// A file's name as rustc accepts it for a crate.
+/// Turns a file's name into a crate name that rustc accepts.
 fn crate_name(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let mut name: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

@@ -1,8 +1,8 @@
-//! `gpu-run wast FILE…`: runs scripts of the official test suite's kind on a device and says what passed.
+//! `gpu-run wast FILE…`: runs scripts in the form of the official test suite on a device and prints what passed.
 //!
-//! Scripts run side by side, each with its own modules, and their modules are assembled on all cores: for a GPU that is
-//! where the time goes. Where a script loses the device, those beside it lose it too; so the ones that did are run again
-//! afterwards, one at a time on a fresh device, and only the one that does it is blamed.
+//! Scripts run in parallel, each with its own modules, and modules are assembled on all cores: on a GPU, most of the
+//! time goes there. If a script loses the device, the scripts that run beside it lose it, too. So all of these are
+//! rerun afterwards, one at a time on a fresh device, and only the script that loses the device again is blamed.
 
 use crate::args::{WastArgs, WastLayout};
 use crate::devices;
@@ -23,13 +23,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// Problems of a file that are shown without `-v`.
+/// How many failures per report are shown without `-v`.
 const SHOWN: usize = 20;
 
 pub(crate) fn wast(args: &WastArgs) -> Result<u8> {
     let scripts = scripts(&args.files)?;
     let jobs = jobs(args.jobs);
-    // It is on these threads that the engine loads modules.
+    // Modules are loaded on the threads of this pool.
     rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().context("cannot start threads")?;
     let device = devices::open(args.device)?;
     let layouts: &[Layout] = match args.layout {
@@ -60,7 +60,7 @@ struct Script {
     text: String,
 }
 
-/// Reads every file, and every `.wast` file below a folder, in the order given; those of a folder by name.
+/// Reads the files in the given order; for a folder, all `.wast` files below it, sorted by name.
 fn scripts(files: &[PathBuf]) -> Result<Vec<Script>> {
     let mut paths = Vec::new();
     for file in files {
@@ -92,7 +92,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     entries.sort_by_key(|entry| entry.file_name());
     for entry in entries {
         let path = entry.path();
-        // Not through links: they can lead back up.
+        // Links are not followed: they can lead back up.
         if entry.file_type()?.is_dir() {
             collect(&path, paths)?;
         } else if path.extension().is_some_and(|extension| extension == "wast") {
@@ -102,18 +102,18 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// What became of a file, in each layout. `Err`: it could not be parsed.
+/// The report for each layout, or why the file could not be parsed.
 type Verdict = Result<Vec<(Layout, Report)>, String>;
 
-/// Where scripts are run.
+/// The devices that scripts run on.
 #[derive(Debug)]
 struct Bench {
     places: Vec<Place>,
-    /// Scripts that run at once.
+    /// How many scripts run at once.
     jobs: usize,
 }
 
-/// Where those of one layout are.
+/// Where the scripts of one layout run.
 #[derive(Debug)]
 struct Place {
     layout: Layout,
@@ -122,7 +122,7 @@ struct Place {
 }
 
 impl Bench {
-    /// On this device, as far as it has memory for a script; else on `cpu`, which has.
+    /// Uses the given device for each layout that a script fits in memory with, and `cpu` for the others.
     fn new(device: &Arc<dyn Device>, layouts: &[Layout], jobs: usize) -> Result<Self> {
         let mut bench = Self { places: Vec::new(), jobs };
         for layout in layouts.iter().copied() {
@@ -144,7 +144,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Runs all scripts, and tells the table of those that did not lose the device; the others are given back.
+    /// Runs all scripts and adds those to the table that did not lose the device. Returns the others.
     fn run(&self, scripts: &[Script], table: &mut Table<'_>) -> Result<Vec<usize>> {
         let next = AtomicUsize::new(0);
         let (done, results) = mpsc::channel();
@@ -201,20 +201,20 @@ impl Timed {
     }
 }
 
-/// What is printed: a line for each file in the order of the files, as soon as those before it are done, then the sums.
+/// Prints a line for each file, in order, as soon as all files before it are done; then the totals.
 #[derive(Debug)]
 struct Table<'a> {
     scripts: &'a [Script],
     verbose: bool,
     width: usize,
-    /// Done, and waiting for their turn.
+    /// Results that wait for the files before them.
     waiting: BTreeMap<usize, Timed>,
     printed: usize,
     total: Count,
     unparsed: usize,
 }
 
-/// What passed, failed and was not supported, by what it needed.
+/// How many directives passed, failed and were not supported, the latter by feature.
 #[derive(Debug, Default)]
 struct Count {
     passed: usize,
@@ -274,7 +274,7 @@ impl<'a> Table<'a> {
             Ok(reports) => reports,
             Err(message) => {
                 self.unparsed += 1;
-                // The parser says at which line, below its message.
+                // The parser's message says at which line.
                 terminal::say(&format!("error: {name} is not a script: {}\n", message.trim_end()));
                 return line(&format!("{name:width$}  cannot be parsed"));
             }
@@ -292,7 +292,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// `FILE:LINE (layout): what went wrong`, and with `-v` what was not supported.
+    /// Lists failures as `FILE:LINE (layout): what went wrong`, and with `-v` also what is not supported.
     fn problems(&self, name: &str, layout: Layout, report: &Report) -> String {
         let shown = if self.verbose { usize::MAX } else { SHOWN };
         let mut text = String::new();
@@ -311,7 +311,7 @@ impl<'a> Table<'a> {
         text
     }
 
-    /// The sums, and the exit code.
+    /// Prints the totals and returns the exit code.
     fn finish(self) -> Result<u8> {
         let files = gpu_run_console::units::count(self.scripts.len() as u64, "file");
         line(&format!("{files}: {}", self.total.show()))?;

@@ -1,20 +1,20 @@
-//! What a user is told when something cannot be done, and the exit code that goes with it.
+//! Failures that are reported to the user, and the exit codes that go with them.
 //!
-//! A [`Failure`] names the thing and the place in its message and the way out in its hint. Everything else that fails travels
-//! as an ordinary `anyhow` error and ends with exit code 1.
+//! The message of a [`Failure`] says what failed and where, and its hint says what to do. All other errors are plain
+//! `anyhow` errors with exit code 1.
 
 use gpu_run_compiler::Error as CompilerError;
 use std::fmt;
 
-/// The exit codes that are gpu-run's own; every other one is the guest's.
+/// The exit codes of gpu-run itself; every other exit code is the guest's.
 pub mod exit {
-    /// Something failed that is neither the guest's nor the user's doing.
+    /// A failure that neither the guest nor the user caused.
     pub const FAILURE: u8 = 1;
-    /// Usage, or a file that cannot be run; `clap` uses the same.
+    /// Wrong usage, or a file that cannot be run; `clap` uses the same code.
     pub const USAGE: u8 = 2;
-    /// `--timeout` ended the guest; as `timeout(1)` has it.
+    /// `--timeout` stopped the guest; `timeout(1)` uses the same code.
     pub const TIMEOUT: u8 = 124;
-    /// A trap: 128 + SIGABRT, what a native program that aborts ends with, and Wasmtime.
+    /// A trap: 128 + SIGABRT, as for a native program that aborts, and as in Wasmtime.
     pub const TRAP: u8 = 134;
     /// Nobody reads our output: 128 + SIGPIPE.
     pub const BROKEN_PIPE: u8 = 141;
@@ -28,12 +28,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The user asked for something that cannot be: exit code 2.
+    /// The user asked for something impossible: exit code 2.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, exit: exit::USAGE }
     }
 
-    /// It could not be done, though it was asked for rightly: exit code 1.
+    /// The request was right, but could not be carried out: exit code 1.
     pub fn environment(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, exit: exit::FAILURE }
     }
@@ -43,7 +43,7 @@ impl Failure {
         self
     }
 
-    /// What the compiler says of `file`.
+    /// Returns the failure for an error of the compiler on `file`.
     pub fn compiler(file: &str, error: CompilerError) -> Self {
         match error {
             CompilerError::Module(what) => Self::usage(format!("{file} cannot be compiled: {what}")),
@@ -73,7 +73,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The exit code an error ends the process with.
+/// Returns the process's exit code for an error.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     error.downcast_ref::<Failure>().map_or(exit::FAILURE, |failure| failure.exit)
 }

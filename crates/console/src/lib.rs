@@ -1,6 +1,6 @@
 //! How gpu-run talks to people: failures with a hint and an exit code, escaped text, progress, units, and the standard streams.
 
-#![cfg_attr(test, allow(clippy::unwrap_used))] // in a test, that is an assertion
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 pub mod failure;
 pub mod output;

@@ -1,12 +1,15 @@
 //! Where the guests' output goes: one [`Stream`] each for stdout and stderr, shared by all instances.
 //!
-//! *Ordered*, instance after instance: what the first unfinished instance writes goes straight out, what later ones write
-//! waits. What waits is kept in memory up to [`MEMORY_LIMIT`], then in a temporary file, up to `--max-spill`. Where there is no room left, a write fails as
-//! on a full disk, and so does the run, in the end. (An instance cannot be made to wait for those before it: of one that returns from `_start` nothing is
-//! heard until all have ended.) *Unordered*, whole lines as they come; a line longer than [`LINE_LIMIT`] may be cut.
+//! *Ordered* output appears instance after instance: bytes of the first unfinished instance go straight out, and bytes
+//! of later instances wait. Waiting bytes are kept in memory up to [`MEMORY_LIMIT`], then in a temporary file up to
+//! `--max-spill`. When both are full, a write fails as on a full disk, and so does the run in the end. (An instance
+//! cannot be made to wait for those before it: the host learns that an instance returned from `_start` only after all
+//! instances have.) *Unordered* output appears in whole lines as they come; a line longer than [`LINE_LIMIT`] may be
+//! split.
 //!
-//! Only the guests' bytes are written, in the order each wrote them: a last line without a newline stays without. Nothing here blocks, but for
-//! [`Stream::close`]: what a full pipe does not take is offered to it again when an instance next writes.
+//! Only the guests' bytes are written, in the order in which each guest wrote them: a last line without a newline stays
+//! without. Nothing here blocks except [`Stream::close`]: bytes that a full pipe does not take are offered again at an
+//! instance's next write.
 
 use crate::failure::exit;
 use crate::spill::Spill;
@@ -20,15 +23,16 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Bytes of waiting output kept in memory, of all instances together.
+/// Bytes of waiting output kept in memory, for all instances together.
 pub const MEMORY_LIMIT: usize = 64 << 20;
-/// Bytes of an unfinished line kept for an instance when lines of several mix.
+/// Bytes of an unfinished line kept per instance in unordered output.
 pub const LINE_LIMIT: usize = 64 << 10;
-/// Bytes that are read back at once from where they wait.
+/// How many bytes of waiting output are read back from the spill file at once.
 const PIECE: usize = 1 << 20;
 
-/// One of our standard streams, unbuffered. When nobody reads it any more the process ends, as SIGPIPE would end a native one:
-/// there is no point in computing for a closed pipe, and no guest should print a panic about it.
+/// A standard stream of the process, unbuffered. If nobody reads it any more, the process exits, as SIGPIPE would
+/// terminate a native program: there is no point in computing for a closed pipe, and no guest should print a panic
+/// about it.
 #[derive(Debug)]
 pub struct Standard(File);
 
@@ -53,7 +57,7 @@ impl Write for Standard {
     }
 }
 
-/// Waits for whoever reads it; only for when no instance runs.
+/// Blocks until the reader takes the bytes: only for use when no instance runs.
 impl Output for Standard {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Write::write(self, bytes)
@@ -77,7 +81,7 @@ impl std::fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// `spill` is where ordered output waits that memory has no room for.
+    /// Makes a stream. Ordered output that does not fit in memory waits in `spill`.
     pub fn new(out: impl Output + 'static, order: Order, instances: usize, spill: Spill) -> Self {
         let mixer = match order {
             Order::ByInstance => Mixer::Ordered(Ordered::new(instances, MEMORY_LIMIT, spill)),
@@ -86,13 +90,13 @@ impl Stream {
         Self(Arc::new(Mutex::new(State { out: Outgoing::new(Box::new(out)), mixer })))
     }
 
-    /// The end that one instance writes to; to drop it is to say that the instance has ended.
+    /// Returns the end that one instance writes to. Dropping it means that the instance has finished.
     pub fn writer(&self, instance: usize) -> InstanceWriter {
         InstanceWriter { stream: self.clone(), instance }
     }
 
-    /// Writes what still waits, to a far end that takes all, however long that takes; for when all instances have ended. Also tells of output that
-    /// was lost.
+    /// Writes everything that still waits to `patient`, which may block until it takes all. Call it when all instances
+    /// have finished. Returns an error if output was lost.
     pub fn close(&self, patient: impl Output + 'static) -> io::Result<()> {
         let State { out, mixer } = &mut *self.lock();
         out.to = Box::new(patient);
@@ -109,7 +113,7 @@ impl Stream {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves whole writes behind: what is there is still good.
+        // Writes are whole even after a panic elsewhere, so the state is still good.
         self.0.lock()
     }
 }
@@ -127,7 +131,7 @@ impl Output for InstanceWriter {
         let is_out = mixer.advance(out);
         match mixer {
             Mixer::Ordered(ordered) if self.instance > ordered.current => ordered.keep(self.instance, bytes),
-            // What came before it must go first.
+            // Bytes written earlier must go out first.
             _ if !is_out => Err(io::ErrorKind::WouldBlock.into()),
             Mixer::Ordered(_) => out.write(bytes),
             Mixer::Unordered(tails) => write_lines(out, &mut tails[self.instance], bytes),
@@ -162,12 +166,12 @@ struct State {
 
 enum Mixer {
     Ordered(Ordered),
-    /// Each instance's unfinished line.
+    /// The unfinished line of each instance.
     Unordered(Vec<Vec<u8>>),
 }
 
 impl Mixer {
-    /// Writes what can be written now. Says whether all went out that was to.
+    /// Writes what can be written now. Returns whether everything that may go out did.
     fn advance(&mut self, out: &mut Outgoing) -> bool {
         match self {
             Self::Ordered(ordered) => ordered.advance(out),
@@ -176,11 +180,11 @@ impl Mixer {
     }
 }
 
-/// The far end, and what it has not taken yet.
+/// The stream's target, and the bytes that it has not taken yet.
 struct Outgoing {
     to: Box<dyn Output>,
     bytes: VecDeque<u8>,
-    /// The first write that failed with nobody to be told. What comes after it is dropped.
+    /// The first error of a write that no instance waited for. Everything after it is dropped.
     failure: Option<io::Error>,
 }
 
@@ -189,12 +193,12 @@ impl Outgoing {
         Self { to, bytes: VecDeque::new(), failure: None }
     }
 
-    /// For bytes of instances that are no longer there, or have been told that they are written.
+    /// Adds bytes of an instance that has finished, or that was told that they are written.
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Says whether nothing is left.
+    /// Writes the waiting bytes. Returns whether none are left.
     fn flush(&mut self) -> bool {
         while !self.bytes.is_empty() && self.failure.is_none() {
             match self.to.write(self.bytes.as_slices().0) {
@@ -208,7 +212,7 @@ impl Outgoing {
         true
     }
 
-    /// For an instance that is there to be told. Nothing else waits.
+    /// Writes bytes of an instance that waits for the result. No other bytes wait.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &self.failure {
             Some(error) => Err(io::Error::from(error.kind())),
@@ -217,11 +221,11 @@ impl Outgoing {
     }
 }
 
-/// Writes whole lines at once and keeps the rest.
+/// Writes whole lines and keeps the rest in `tail`.
 fn write_lines(out: &mut Outgoing, tail: &mut Vec<u8>, bytes: &[u8]) -> io::Result<usize> {
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     if whole > 0 {
-        // One write for the line's beginning and its end: another process may share the terminal.
+        // One write for the beginning and the end of a line: another process may share the terminal.
         tail.extend_from_slice(&bytes[..whole]);
         out.push(&std::mem::take(tail));
     }
@@ -238,10 +242,10 @@ fn write_lines(out: &mut Outgoing, tail: &mut Vec<u8>, bytes: &[u8]) -> io::Resu
 
 /// Output in instance order.
 struct Ordered {
-    /// The first instance that has not ended: it writes straight out.
+    /// The first unfinished instance: it writes straight out.
     current: usize,
     waiting: Vec<Waiting>,
-    /// Bytes in all `Waiting::memory`.
+    /// The total length of all `Waiting::memory`.
     in_memory: usize,
     memory_limit: usize,
     spill: Spill,
@@ -251,10 +255,10 @@ struct Ordered {
 
 #[derive(Default)]
 struct Waiting {
-    /// Pieces of the spill file, (offset, length); older than `memory`.
+    /// Pieces of the spill file as (offset, length); they are older than `memory`.
     spilled: VecDeque<(u64, u64)>,
     memory: Vec<u8>,
-    /// Whether something it wrote could not be kept.
+    /// Whether some of the instance's output could not be kept.
     refused: bool,
     ended: bool,
 }
@@ -265,7 +269,8 @@ impl Ordered {
         Self { current: 0, waiting, in_memory: 0, memory_limit, spill, broken: None }
     }
 
-    /// Takes bytes of an instance that has to wait, as far as there is room. Once there was none, it gets none any more: what it wrote has no gap.
+    /// Takes as many bytes of a waiting instance as fit. Once an instance's bytes did not fit, none of its later ones
+    /// are taken, so that its output has no gap.
     fn keep(&mut self, instance: usize, bytes: &[u8]) -> io::Result<usize> {
         if self.waiting[instance].refused || !self.has_room() {
             self.waiting[instance].refused = true;
@@ -289,7 +294,7 @@ impl Ordered {
         matches!(spilled, Ok(true))
     }
 
-    /// Says for how many instances there was no room, and why.
+    /// Returns an error that says for how many instances output was lost, and why.
     fn refused(&self) -> Option<io::Error> {
         let instances = self.waiting.iter().filter(|waiting| waiting.refused).count() as u64;
         let memory = show_size(self.memory_limit as u64);
@@ -306,7 +311,7 @@ impl Ordered {
         })
     }
 
-    /// Writes what may go out by now. Says whether all of it did.
+    /// Writes what may go out by now. Returns whether all of it did.
     fn advance(&mut self, out: &mut Outgoing) -> bool {
         while out.flush() {
             let Some(waiting) = self.waiting.get_mut(self.current) else { return true };
@@ -332,7 +337,7 @@ impl Ordered {
         false
     }
 
-    /// Moves all that waits in memory to the spill file. Says whether there was room for it.
+    /// Moves all waiting bytes from memory to the spill file. Returns whether they fit.
     fn spill(&mut self) -> io::Result<bool> {
         if !self.spill.has_room(self.in_memory) {
             return Ok(false);

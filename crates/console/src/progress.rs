@@ -1,4 +1,4 @@
-//! Says on a terminal what takes long, and says nothing of what does not.
+//! A spinner for work that takes long.
 
 use gpu_run_compiler::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -7,10 +7,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Work shorter than this is done before anybody wonders.
+/// No spinner is shown for work that takes less time than this.
 const SHOWN_AFTER: Duration = Duration::from_millis(500);
 
-/// A spinner on stderr for as long as this lives.
+/// Shows a spinner while it lives, if stderr is a terminal.
 #[derive(Debug)]
 pub struct Progress {
     end: Option<mpsc::Sender<()>>,

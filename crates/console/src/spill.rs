@@ -1,7 +1,7 @@
-//! A temporary file for output that must wait for its turn, and a bound on how long it gets.
+//! A temporary file, with a size limit, for output that must wait for its turn.
 //!
-//! Pieces are appended, and each is read back once. When none is left the file is empty again. A disk that is full is a bound like any other: what
-//! cannot be taken stays with whoever brought it.
+//! Pieces are appended, and each is read back once. When all are read, the file is emptied. A full disk counts as the
+//! limit: bytes that cannot be written stay with the caller.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
@@ -9,16 +9,16 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Clones are the same file.
+/// Clones share one file.
 #[derive(Clone, Debug)]
 pub struct Spill(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Made when it is first needed; has no name.
+    /// An unnamed file, created when it is first needed.
     file: Option<File>,
     length: u64,
-    /// Bytes that will be read back.
+    /// Bytes that have not been read back yet.
     waiting: u64,
     limit: u64,
 }
@@ -32,13 +32,13 @@ impl Spill {
         self.lock().limit
     }
 
-    /// Whether so many bytes would be taken.
+    /// Whether this many bytes fit below the limit.
     pub fn has_room(&self, count: usize) -> bool {
         let state = self.lock();
         count as u64 <= state.limit.saturating_sub(state.length)
     }
 
-    /// Keeps bytes, and says where they are. `None`: that would be more than the limit.
+    /// Appends bytes and returns their offset, or `None` if they exceed the limit.
     pub fn keep(&self, bytes: &[u8]) -> io::Result<Option<u64>> {
         let state = &mut *self.lock();
         let (offset, count) = (state.length, bytes.len() as u64);
@@ -50,7 +50,7 @@ impl Spill {
             none => none.insert(tempfile::tempfile().inspect_err(|_| state.limit = 0)?),
         };
         if let Err(error) = file.write_all_at(bytes, offset) {
-            // Whatever part of it was written makes room again. It gets no longer than this any more.
+            // Truncating gives back the space of a partial write. From now on the file may not grow beyond this length.
             let _ = file.set_len(offset);
             state.limit = offset;
             return Err(error);
@@ -60,7 +60,7 @@ impl Spill {
         Ok(Some(offset))
     }
 
-    /// Gives bytes back that were kept, and forgets them.
+    /// Returns bytes that were kept, and forgets them.
     pub fn take(&self, offset: u64, count: usize) -> io::Result<Vec<u8>> {
         let state = &mut *self.lock();
         let mut bytes = vec![0; count];

@@ -1,22 +1,23 @@
-//! What gpu-run itself says to people. All of it comes by here, so that no name from a module or of a file does something to a terminal: what would is shown as an
-//! escape. The guests' own bytes, and files that go to stdout, do not come by here.
+//! Everything that gpu-run itself prints for people goes through here: control characters are printed as escapes, so
+//! that a name from a module or of a file cannot control the terminal. The guests' own bytes, and files that are
+//! written to stdout, do not go through here.
 
 use crate::output::Standard;
 use anyhow::Result;
 use gpu_run_compiler::printable;
 use std::io::{self, Write};
 
-/// Says something on stderr. Not `eprint!`: that panics where nobody listens.
+/// Prints text on stderr. Unlike `eprint!`, does not panic if stderr is closed.
 pub fn say(text: &str) {
     let _ = io::stderr().write_all(printable::message(text).as_bytes());
 }
 
-/// What a command has found out, on stdout.
+/// Prints a command's result on stdout.
 pub fn print(text: &str) -> Result<()> {
     Ok(Standard::stdout()?.write_all(printable::message(text).as_bytes())?)
 }
 
-/// The same for who writes bit by bit; a bit ends with a whole character.
+/// A writer that escapes everything written to it. Each write must end with a whole character.
 #[derive(Debug)]
 pub struct Escaping<W>(pub W);
 

@@ -1,8 +1,8 @@
-//! Durations, sizes and PTX targets as people type them, and as they read them.
+//! Durations, sizes and PTX targets: parsing them from the command line, and printing them.
 
 use std::time::Duration;
 
-/// `30d`, `12h`, or any [`duration`].
+/// Parses an age: `30d`, `12h`, or any [`duration`].
 pub fn age(text: &str) -> Result<Duration, String> {
     match text.trim().strip_suffix(['d', 'D']).and_then(split) {
         Some((days, "")) => Duration::try_from_secs_f64(days * 86_400.0).map_err(|_| "too long".into()),
@@ -10,7 +10,7 @@ pub fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `500ms`, `10s`, `2m`, `1h`, `250us`; a plain number is seconds.
+/// Parses a duration: `500ms`, `10s`, `2m`, `1h`, `250us`; a plain number is seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected a number with `us`, `ms`, `s`, `m` or `h`, as in `500ms` or `1.5`";
     let (number, unit) = split(text).ok_or(EXPECTED)?;
@@ -29,7 +29,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `64MiB`, `1G`, `65536`: bytes. K, M, G, T and KiB … TiB are powers of 1024, KB … TB powers of 1000.
+/// Parses a size in bytes: `64MiB`, `1G`, `65536`. K, M, G, T and KiB … TiB are powers of 1024, KB … TB powers of 1000.
 pub fn size(text: &str) -> Result<u64, String> {
     const EXPECTED: &str = "expected bytes, or a number with a unit, as in `64MiB` or `1G`";
     let (number, unit) = split(text).ok_or(EXPECTED)?;
@@ -49,16 +49,16 @@ pub fn size(text: &str) -> Result<u64, String> {
     if bytes < 1.0 {
         return Err("0 bytes hold no program; leave the option out for no limit".into());
     }
-    // Above 2^53 a float no longer counts single bytes, and no machine has that much.
+    // Above 2^53 a float cannot represent every integer, and no computer has that much memory.
     if bytes > (1u64 << 53) as f64 { Err("too large".into()) } else { Ok(bytes as u64) }
 }
 
-/// As [`size`], or 0.
+/// Like [`size`], but also accepts 0.
 pub fn size_or_none(text: &str) -> Result<u64, String> {
     if text == "0" { Ok(0) } else { size(text) }
 }
 
-/// `sm_75` or `75`.
+/// Parses a PTX target: `sm_75` or `75`.
 pub fn target(text: &str) -> Result<u32, String> {
     let digits = text.strip_prefix("sm_").unwrap_or(text);
     match digits.parse() {
@@ -68,14 +68,14 @@ pub fn target(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A non-negative decimal number, and what follows it.
+/// Splits off a non-negative decimal number at the beginning.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     Some((text[..end].parse().ok()?, text[end..].trim_start()))
 }
 
-/// `512 B`, `1.5 MiB`.
+/// Prints bytes as `512 B` or `1.5 MiB`.
 pub fn show_size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
@@ -87,7 +87,7 @@ pub fn show_size(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[step - 1])
 }
 
-/// `1.2 ms`: three digits that matter.
+/// Prints a duration with three significant digits: `1.20 ms`.
 pub fn show_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let (value, unit) = match seconds {
@@ -107,7 +107,7 @@ pub fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// `1 instance`, `2 instances`, `2 launches`.
+/// Prints a count with its noun: `1 instance`, `2 instances`, `2 launches`.
 pub fn count(number: u64, noun: &str) -> String {
     let ending = match number {
         1 => "",
@@ -117,7 +117,7 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
-/// `887 k`, `1.23 M`: three digits that matter.
+/// Prints a large count with three significant digits: `887 k`, `1.23 M`.
 pub fn show_count(count: f64) -> String {
     let (value, unit) = match count {
         c if c >= 999.5e6 => (c / 1e9, " G"),
@@ -128,7 +128,7 @@ pub fn show_count(count: f64) -> String {
     format!("{}{unit}", three_digits(value))
 }
 
-/// As many decimals as make three digits.
+/// Prints a number with as many decimals as make three significant digits, but at most three.
 pub fn three_digits(value: f64) -> String {
     let decimals = match value {
         v if v >= 99.95 => 0,

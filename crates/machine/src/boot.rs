@@ -1,4 +1,5 @@
-//! Bringing a machine up, and its parts for who wants a kernel's code and memory without a machine: a measurement, for example.
+//! Booting a machine; and the steps on their own, for callers that need a kernel's code and memory without a machine,
+//! such as measurements.
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
@@ -16,20 +17,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a machine begins with.
+/// What a machine starts from.
 #[derive(Clone, Debug)]
 pub enum Start {
-    /// Nothing.
+    /// The kernel's `boot` entry makes an empty state.
     Empty,
-    /// What was kept of another one, on this or another device.
+    /// The checkpoint of another machine, on this or another device.
     Checkpoint(Arc<Checkpoint>),
 }
 
-/// How many workgroups do its work.
+/// How many workgroups work; the supervisor has one more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridSize {
     One,
-    /// All multiprocessors but the supervisor's; on `cpu` as many as there are cores.
+    /// As many as the GPU has multiprocessors, less one for the supervisor; on `cpu`, one per core, at most 16.
     Auto,
     Groups(u32),
 }
@@ -38,19 +39,19 @@ pub enum GridSize {
 pub struct Options {
     pub strategy: Strategy,
     pub grid: GridSize,
-    /// Threads of a workgroup: 64 on `cpu`, 1024 on a GPU.
+    /// Threads per workgroup. Default: 64 on `cpu`, 1024 on a GPU.
     pub threads: Option<u32>,
-    /// Ticks a second; 0: as fast as it goes.
+    /// Ticks per second; 0 means as fast as possible.
     pub rate: u32,
-    /// Begins with no tick at all: until [`Machine::go`], or as far as [`Machine::replay`] says.
+    /// Do no tick before [`Machine::go`], [`Machine::run_to`] or [`Machine::replay`] allows it.
     pub held: bool,
-    /// Keeps a log of what it takes.
+    /// Records the events that the machine takes.
     pub record: Option<Recorder>,
-    /// Writes checkpoints, so often.
+    /// Where to write checkpoints, and how often.
     pub checkpoints: Option<(PathBuf, Duration)>,
-    /// Nanoseconds the supervisor sleeps between two looks that brought nothing: 1000 on `cpu`, none on a GPU.
+    /// Nanoseconds that the supervisor sleeps after a look that found nothing. Default: 1000 on `cpu`, 0 on a GPU.
     pub idle_sleep: Option<u32>,
-    /// What it runs.
+    /// The code to run.
     pub kernel: Image,
 }
 
@@ -70,15 +71,15 @@ impl Default for Options {
     }
 }
 
-/// How long a machine may take to give its first sign of life, its code being loaded.
+/// How long a machine may take from its launch to its first heartbeat. Its code is loaded before the launch.
 const FIRST_BEAT: Duration = Duration::from_secs(20);
-/// Stack for each thread: what the compiler could not keep in registers.
+/// Stack bytes per thread, for what the compiler could not keep in registers.
 const STACK_BYTES: u32 = 4 << 10;
 
-/// What the cache calls its code.
+/// The name of a machine's code in the cache.
 pub(crate) const NAME: &str = "machine";
 
-/// What stays the same while a machine is up.
+/// Settings that stay the same while a machine is up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) strategy: Strategy,
@@ -88,7 +89,7 @@ pub(crate) struct Settings {
     pub(crate) gang: GangOptions,
 }
 
-/// Compiles the kernel, or finds it compiled, and lays out its memory. Nothing runs until an entry is launched.
+/// Compiles the kernel or fetches it from the cache, and sets up its memory. Nothing runs until an entry is launched.
 pub fn gang(compiler: &Compiler, device: &Arc<dyn Device>, kernel: &Image, groups: u32, threads: u32) -> Result<Gang> {
     let options = gang_options(groups, threads);
     let program = GangProgram::compile(compiler, device, kernel.wasm().clone(), &options, NAME)?;
@@ -102,27 +103,27 @@ fn gang_options(groups: u32, threads: u32) -> GangOptions {
         stack_bytes: STACK_BYTES,
         image_bytes: MEMORY_BYTES as u64,
         bus_bytes: BUS_BYTES as u64,
-        // The kernel calls for fences where it needs them.
+        // The kernel issues its own fences.
         relaxed: true,
     }
 }
 
-/// The PTX of a kernel, for so many workgroups of so many threads.
+/// Returns the PTX of a kernel for this many workgroups of this many threads.
 pub fn kernel_ptx(kernel: &[u8], groups: u32, threads: u32) -> Result<String> {
     Ok(gang_options(groups, threads).ptx(kernel)?)
 }
 
-/// Threads of a workgroup: as many as were asked for, or as many as suit the device.
+/// Returns the threads per workgroup: `asked`, or the default for the device.
 pub fn threads(device: &dyn Device, asked: Option<u32>) -> u32 {
     asked.unwrap_or(if device.is_gpu() { 1024 } else { 64 })
 }
 
-/// Nanoseconds the supervisor sleeps between two looks: what was asked for, or what suits the device.
+/// Returns the nanoseconds that the supervisor sleeps between two looks: `asked`, or the default for the device.
 pub fn idle_sleep(device: &dyn Device, asked: Option<u32>) -> u32 {
     asked.unwrap_or(if device.is_gpu() { 0 } else { 1000 })
 }
 
-/// Workgroups that work; the supervisor has one more.
+/// Returns how many workgroups work; the supervisor has one more.
 fn workers(device: &dyn Device, grid: GridSize) -> u32 {
     let processors = device.properties().processors;
     match grid {
@@ -134,7 +135,7 @@ fn workers(device: &dyn Device, grid: GridSize) -> u32 {
 }
 
 impl Machine {
-    /// Brings a machine up. It ticks when this returns, unless it is held.
+    /// Boots a machine. It ticks when this returns, unless it is held.
     pub fn boot(compiler: &Compiler, device: &Arc<dyn Device>, start: Start, options: Options) -> Result<Self> {
         let threads = threads(&**device, options.threads);
         if !(32..=1024).contains(&threads) || !threads.is_multiple_of(32) {
@@ -171,12 +172,12 @@ impl Machine {
     }
 }
 
-/// Runs an entry to its end.
+/// Launches an entry and waits until it returns.
 pub fn run_once(gang: &mut Gang, entry: &str) -> Result<()> {
     gang.launch(entry)?.wait()?.map_err(|trap| Error::Usage(format!("`{entry}` of the kernel failed: {trap}")))
 }
 
-/// The state, from the device's memory. Nothing may tick meanwhile.
+/// Reads the state from the device's memory. No tick may run meanwhile.
 pub(crate) fn read_state(gang: &Gang) -> Result<Checkpoint> {
     let mut state = vec![0; (STATE_END - STATE) as usize];
     gang.read(STATE as u64, &mut state)?;
@@ -194,7 +195,7 @@ fn wait_for_beat(inner: &Inner) -> Result<()> {
     Ok(())
 }
 
-/// Says to the machine what it has to know before its first look.
+/// Writes the control words that the machine must see at its first look.
 pub(crate) fn set_control(bus: &Shared, settings: &Settings, limit: u64) {
     let set = |which: u32, value: u64| bus.store_u64((CONTROL + which * 8) as u64, value);
     (0..CONTROL_WORDS).for_each(|which| set(which, 0));

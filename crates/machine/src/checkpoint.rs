@@ -1,7 +1,8 @@
 //! A machine's state between two ticks, in memory and on disk.
 //!
-//! A file is written beside its place, synced, and renamed there, and its folder is synced: whoever looks finds the old one or the new one, whole. It begins with
-//! what a reader needs to know before it believes anything, ends with a hash of all of it, and its state is packed with LZ4.
+//! A checkpoint is written to a temporary file beside its target, synced, and renamed; then the folder is synced. So a
+//! reader finds either the old or the new file, whole. A file begins with what a reader must check first (magic number,
+//! version, length, tick), then has the state packed with LZ4, and ends with a hash of everything before it.
 
 use crate::error::{At, Error, Result};
 use crate::layout::{H_MAGIC, H_TICK, H_VERSION, MAGIC, STATE, STATE_END, VERSION};
@@ -12,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FILE_MAGIC: &[u8; 8] = b"GPRCKPT\n";
-/// Magic, version, bytes of the state, tick.
+/// Magic number, version, bytes of the state, tick.
 const HEADER: usize = 8 + 8 + 8 + 8;
 const HASH: usize = 32;
 
 pub(crate) const STATE_BYTES: usize = (STATE_END - STATE) as usize;
 
-/// A hash of a machine's state.
+/// A BLAKE3 hash of a machine's state or of its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hash([u8; 32]);
 
@@ -37,7 +38,7 @@ impl Hash {
     }
 }
 
-/// A machine between two ticks.
+/// A machine's state between two ticks.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     state: Vec<u8>,
@@ -50,7 +51,7 @@ impl std::fmt::Debug for Checkpoint {
 }
 
 impl Checkpoint {
-    /// From the machine's memory.
+    /// Makes a checkpoint of bytes from the machine's memory.
     pub(crate) fn new(state: Vec<u8>) -> Self {
         debug_assert_eq!(state.len(), STATE_BYTES);
         Self { state }
@@ -60,14 +61,14 @@ impl Checkpoint {
         &self.state
     }
 
-    /// A word of the machine's memory, by its place there.
+    /// Returns a word of the state by its address in the machine's memory.
     pub fn word(&self, at: u32) -> u32 {
         let at = (at - STATE) as usize;
         let bytes = self.state.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
         bytes.map_or(0, u32::from_le_bytes)
     }
 
-    /// Ticks done.
+    /// Returns how many ticks the machine has done.
     pub fn tick(&self) -> u64 {
         self.word(H_TICK) as u64 | (self.word(H_TICK + 4) as u64) << 32
     }
@@ -76,7 +77,7 @@ impl Checkpoint {
         Hash(*blake3::hash(&self.state).as_bytes())
     }
 
-    /// Writes it to a file. When this returns it is on disk; until then, what was there before is.
+    /// Writes the checkpoint to a file. It is on disk when this returns; until then, the old file is.
     pub fn write(&self, path: &Path) -> Result<()> {
         let bytes = self.encode();
         let folder = match path.parent() {
@@ -122,7 +123,7 @@ impl Checkpoint {
             let bytes = bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
             bytes.map(u64::from_le_bytes).ok_or(damage("it is cut short"))
         };
-        // Before the hash: another version's file may end in another way.
+        // Checked before the hash: a file of another version may end in another way.
         let version = number(8)?;
         if version != VERSION as u64 {
             return Err(Refused::Version(version as u32));
@@ -145,7 +146,8 @@ impl Checkpoint {
     }
 }
 
-/// A new file in a folder, of a name that nobody has: what is there under it, a link even, was put there by somebody.
+/// Creates a file in a folder under a name that does not exist yet. An existing file or link of that name is never
+/// used: somebody else may have put it there.
 fn create_beside(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     loop {

@@ -1,4 +1,4 @@
-//! What can go wrong with a machine.
+//! Errors of a machine.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ pub enum Error {
     Engine(#[from] gpu_run_compiler::Error),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
-    /// It is something else.
+    /// The file is something else.
     #[error("{} cannot be used: {why}", path.display())]
     Foreign { path: PathBuf, why: String },
-    /// It was what it should be, and is not whole any more.
+    /// The file was a checkpoint or a log, and is damaged.
     #[error("{} cannot be used: {why}", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
@@ -20,7 +20,7 @@ pub enum Error {
          resume it with the gpu-run that wrote it, or boot without it", path.display()
     )]
     Version { path: PathBuf, theirs: u32, ours: u32 },
-    /// The ring has no room: the machine takes events slower than they are posted.
+    /// The ring is full: the machine takes events more slowly than they are posted.
     #[error("the machine has {waiting} events waiting and takes no more: post again later")]
     Full { waiting: u32 },
     #[error("the machine has given no sign of life for {seconds:.1} s{}: {what}", stuck(.phase))]
@@ -37,7 +37,7 @@ fn stuck(phase: &Option<&'static str>) -> String {
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Says which file it was.
+/// Adds a file's path to an I/O error.
 pub(crate) trait At<T> {
     fn at(self, path: &std::path::Path) -> Result<T>;
 }

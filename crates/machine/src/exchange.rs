@@ -1,15 +1,16 @@
-//! Loading new code while the machine is up: it leaves at a tick boundary, and comes back as other code.
+//! Loading new code into a running machine: the machine leaves at a tick boundary and comes back with the new code.
 //!
 //! ```text
-//! who asks   compile ▸ memory for it on the device, made ready ▸ ask
-//! service                                                        leave ▸ wait for the end ▸ copy on the device, load ▸ launch ▸ keep what was left
-//! machine    tick    tick    tick    tick    tick    tick    tick │◂──────────────── the gap ───────────────▸│ tick    tick
+//! caller     compile ▸ prepare device memory ▸ ask
+//! service                                      ask to leave ▸ wait ▸ copy on the device, load ▸ launch ▸ checkpoint
+//! machine    tick    tick    tick    tick    tick    tick │◂─────────────── the gap ─────────────▸│ tick    tick
 //! ```
 //!
-//! All that takes long is done before the machine is asked to leave. It leaves right behind a tick, so that it is back before the next is due; while it is away, events wait in
-//! the ring. Carried over is all that lies behind the linker's part of memory: the state, and scratch with the positions of rings and the events that are staged. What it left is
-//! still there, in the memory of the code before: from that the checkpoint is made that a restart begins with. So no tick is ever done again with other code than it
-//! was done with, and code that fails before it comes to a checkpoint of its own can be taken back.
+//! Everything slow is done before the machine is asked to leave. The machine leaves right after a tick, so that it can
+//! be back before the next tick is due; meanwhile events wait in the ring. New code takes over everything above the
+//! linker's part of memory: the state, and scratch with the ring positions and the staged events. The state that the
+//! old code left is still in its own memory: the checkpoint for a restart is made from it. So no tick is ever redone
+//! with other code than it was first done with, and code that fails before its first checkpoint can be taken back.
 
 use crate::boot::{NAME, read_state};
 use crate::error::{Error, Result};
@@ -25,25 +26,28 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// What is carried over.
+/// The part of the machine's memory that new code takes over.
 const CARRIED: std::ops::Range<u64> = STATE as u64..MEMORY_BYTES as u64;
-/// How long new code may take to give its first sign, and how long its first tick is waited for.
+/// How long new code may take to its first heartbeat.
 const FIRST_SIGN: Duration = Duration::from_secs(10);
+/// How long the caller waits for the new code's first tick.
 const FIRST_TICK: Duration = Duration::from_millis(100);
-/// How long the service looks all the time whether the machine has left; then it sleeps in between.
+/// How long the service polls without sleeping whether the machine has left; after that it sleeps between two polls.
 const SPIN_UNTIL: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What it took to load new code.
+/// What a load took.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
     /// The first tick of the new code.
     pub tick: u64,
-    /// How long no tick could begin: from the tick boundary where the old code left to the new code's first look, by the device's clock.
+    /// How long no tick could begin: from the tick boundary where the old code left to the new code's first look, by
+    /// the device's clock.
     pub gap: Duration,
-    /// From that boundary, right behind the last tick of the old code, to the first tick of the new. `None` if none began soon.
+    /// From that boundary, right after the old code's last tick, to the new code's first tick. `None` if no tick began
+    /// within 100 ms.
     pub between_ticks: Option<Duration>,
-    /// What was done before, while the machine ticked.
+    /// How long compiling and preparing took, while the machine ticked.
     pub preparation: Duration,
 }
 
@@ -52,14 +56,15 @@ pub struct Loaded {
 pub(crate) struct Change {
     successor: Successor,
     image: Image,
-    /// Whether the log is to say so.
+    /// Whether to record the load in the log.
     record: bool,
-    /// Told: the number of the first launch, and its first tick.
+    /// Receives the number of the new code's first launch, and its first tick.
     answer: SyncSender<Result<(u64, u64)>>,
 }
 
 impl Machine {
-    /// Goes on with other code. What cannot be loaded is refused, and the machine goes on as it was.
+    /// Replaces the machine's code while it runs. Code that cannot be loaded is refused, and the machine continues with
+    /// its own.
     pub fn load(&self, compiler: &Compiler, image: &Image) -> Result<Loaded> {
         self.load_as(compiler, image, true)
     }
@@ -145,7 +150,7 @@ impl Service {
                 return self.restart(why.to_string());
             }
         }
-        // What the ticks before took is in the log before it says that others follow.
+        // The log must have the events of the old code's ticks before it records the new code.
         self.read_ledger()?;
         self.unused.clear();
         let tick = status(&self.inner.bus, STATUS_TICK);
@@ -161,7 +166,7 @@ impl Service {
         let first = self.ended + 1;
         self.inner.control(C_FRESH, first);
         if let (Err(error), true) = (self.keep_launched(), self.launches.is_empty()) {
-            // As it was: nothing of the image has changed.
+            // Back to the old gang, whose image is unchanged.
             *self.inner.spare.lock() = Some(std::mem::replace(&mut self.gang, before));
             told(Err(error));
             return self.keep_launched();
@@ -178,7 +183,7 @@ impl Service {
         Ok(())
     }
 
-    /// Code that failed twice before it came to a checkpoint is replaced by what ran before.
+    /// Replaces code that failed twice before it reached a checkpoint by the code that ran before it.
     pub(crate) fn take_back(&mut self) -> Result<()> {
         let spare = self.inner.spare.lock().take();
         let (Some(image), Some(gang)) = (self.before.take(), spare) else { return Ok(()) };
@@ -192,12 +197,12 @@ impl Service {
         Ok(())
     }
 
-    /// Waits until all launches have ended; whether they did in time.
+    /// Waits until all launches have finished. Returns whether they did so in time.
     fn drained(&mut self, patience: Duration) -> Result<bool> {
         let since = Instant::now();
         while let Some(first) = self.launches.front() {
             if first.is_done()? {
-                // One that trapped has left in the middle of a tick.
+                // A launch that trapped left in the middle of a tick.
                 if let Some(trap) = first.trap() {
                     return Err(Error::Usage(trap.to_string()));
                 }

@@ -1,6 +1,7 @@
-//! Giving a machine events for certain ticks: a log that is replayed, or what has to be done again after a restart.
+//! Giving a machine events for particular ticks: to replay a log, or to redo ticks after a restart.
 //!
-//! A mark in the ring keeps what is behind it for its tick, and the machine's limit keeps it from beginning a tick whose events are not all there yet.
+//! A mark in the ring holds the events behind it back until its tick, and the machine's tick limit keeps it from
+//! beginning a tick whose events are not all in the ring yet.
 
 use crate::event::{self, Event};
 use std::collections::VecDeque;
@@ -11,29 +12,29 @@ pub(crate) type Ticks = Vec<(u64, Vec<Event>)>;
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
     ticks: Ticks,
-    /// Ticks whose messages are in the ring, and how many of the next one's are.
+    /// How many ticks have all their messages in the ring, and how many messages of the next tick are.
     done: usize,
     sent: usize,
-    /// Where the machine shall come to.
+    /// The tick that the machine is to reach.
     pub(crate) end: u64,
-    /// Whether it then goes on by itself.
+    /// Whether the machine then continues by itself.
     pub(crate) then_free: bool,
-    /// Whether another feed follows: nothing can be posted in between.
+    /// Whether another feed follows. If so, callers cannot post in between.
     pub(crate) more: bool,
     /// Whether these events are in the log already.
     pub(crate) recorded: bool,
-    /// What was posted for no tick in particular, and whether it is in the log: behind all others.
+    /// Events that were posted for no particular tick, to follow all others; `true` for one that is in the log already.
     pub(crate) then: VecDeque<(Event, bool)>,
 }
 
 impl Feed {
-    /// What of `ticks` is for the tick `from` or later.
+    /// Makes a feed of the events in `ticks` that are for the tick `from` or later.
     pub(crate) fn new(ticks: impl IntoIterator<Item = (u64, Vec<Event>)>, from: u64, end: u64) -> Self {
         let ticks = ticks.into_iter().filter(|(tick, _)| *tick >= from).collect();
         Self { ticks, end, ..Self::default() }
     }
 
-    /// The same from an earlier tick on, with what was taken since.
+    /// Starts the feed over from an earlier tick, with the events in `since` that ticks took since then.
     pub(crate) fn again(self, since: impl IntoIterator<Item = (u64, Vec<Event>)>) -> Self {
         let first = self.ticks.first().map_or(self.end, |(tick, _)| *tick);
         let mut ticks: Ticks = since.into_iter().filter(|(tick, _)| *tick < first).collect();
@@ -41,7 +42,8 @@ impl Feed {
         Self { ticks, done: 0, sent: 0, ..self }
     }
 
-    /// Hands out messages while there is room for them, marks and events; `true` of those that are events. Returns the ticks that may begin: those below.
+    /// Hands `put` marks and events, at most `room` of them; the flag is `true` for an event. Returns the tick limit:
+    /// ticks below it may begin.
     pub(crate) fn step(&mut self, mut room: u32, mut put: impl FnMut(&Event, bool)) -> u64 {
         while let Some((tick, events)) = self.ticks.get(self.done) {
             let mark = Event { kind: event::MARK, a: *tick as u32, ..Event::default() };
@@ -60,7 +62,7 @@ impl Feed {
         self.end
     }
 
-    /// Whether all that is for certain ticks was handed out.
+    /// Whether all events for particular ticks were handed out.
     pub(crate) fn is_sent(&self) -> bool {
         self.done == self.ticks.len()
     }

@@ -1,8 +1,9 @@
-//! Code for a machine: a module that was built to be one.
+//! A machine's code: a wasm module that was built as a kernel.
 //!
-//! What a kernel was built with stands in a section of its own ([`SECTION`]): the version of the state it works on, and of what it leaves to the code after it. Both have to be this
-//! gpu-run's. Its data has to lie below the state: that part of memory belongs to the code, is made anew from the module whenever it is loaded, and nothing is carried over in it. A kernel
-//! therefore has no statics that change; they would be lost with every load, every checkpoint and every restart.
+//! A custom section ([`SECTION`]) of the module says which versions it was built with: that of the state, and that of
+//! the interface to the code that replaces it. Both must be this gpu-run's. The module's data must lie below the state.
+//! That part of memory belongs to the code: it is made anew from the module at every load, and nothing in it is carried
+//! over. So a kernel has no mutable statics; every load, checkpoint and restart would lose them.
 
 use crate::checkpoint::Hash;
 use crate::error::{At, Error, Result};
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use wasmparser::{CompositeInnerType, DataKind, ExternalKind, Operator, Parser, Payload, TypeRef};
 
-/// What a machine runs; it is looked at as far as that goes without compiling it.
+/// A machine's code. It is checked as far as possible without compiling it.
 #[derive(Clone)]
 pub struct Image {
     wasm: Arc<Vec<u8>>,
@@ -32,16 +33,16 @@ impl PartialEq for Image {
 
 impl Eq for Image {}
 
-/// Entries that it must have.
+/// Functions that a kernel must export.
 const ENTRIES: [&str; 2] = ["boot", "run"];
 
 impl Image {
-    /// The one that gpu-run is built with.
+    /// Returns the kernel that is built into gpu-run.
     pub fn built_in() -> Self {
         Self::unchecked(crate::KERNEL.to_vec())
     }
 
-    /// The one that measurements beside a machine take their entries from.
+    /// Returns the built-in kernel with the entries for measurements.
     pub fn measuring() -> Self {
         Self::unchecked(crate::KERNEL_MEASURE.to_vec())
     }
@@ -50,7 +51,7 @@ impl Image {
         Self::named(&path.display().to_string(), std::fs::read(path).at(path)?)
     }
 
-    /// From the bytes of a module, which errors call `name`.
+    /// Checks the bytes of a module. Errors call it `name`.
     pub fn named(name: &str, wasm: Vec<u8>) -> Result<Self> {
         let refused = |why: String| Error::Usage(format!("{name} cannot be a machine's code: {why}"));
         if !wasm.starts_with(b"\0asm") {
@@ -91,7 +92,7 @@ impl Image {
         &self.wasm
     }
 
-    /// What its data has at an address: texts of messages from the device.
+    /// Returns a string from the module's data by its address: the text of a debug message.
     pub(crate) fn text(&self, at: u32, length: u32) -> Option<String> {
         for payload in Parser::new(0).parse_all(&self.wasm) {
             let Ok(Payload::DataSection(segments)) = payload else { continue };
@@ -106,7 +107,7 @@ impl Image {
     }
 }
 
-/// What is asked of a module.
+/// What the checks need to know of a module.
 #[derive(Debug, Default)]
 struct Found {
     built_with: Option<(u32, u32)>,
@@ -118,7 +119,7 @@ struct Found {
 impl Found {
     fn read(wasm: &[u8]) -> wasmparser::Result<Self> {
         let mut found = Self::default();
-        // Types by number: whether they have neither parameters nor results; functions by number: their type.
+        // For each type: whether it has neither parameters nor results. For each function: its type.
         let (mut bare, mut functions) = (Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(wasm) {
             match payload? {
@@ -169,7 +170,7 @@ impl Found {
     }
 }
 
-/// Where an active segment goes.
+/// Returns the address of an active data segment.
 fn place(kind: &DataKind<'_>) -> Option<u32> {
     let DataKind::Active { offset_expr, .. } = kind else { return None };
     match offset_expr.get_operators_reader().read() {

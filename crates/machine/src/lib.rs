@@ -1,14 +1,16 @@
 //! The resident machine, from the host's side.
 //!
-//! A [`Machine`] is a kernel on a device (`crates/kernel`, compiled by gpu-run itself) that owns its state and ticks by itself. The host talks to it through memory that
-//! both see: [`Machine::post`] writes an event into a ring, [`Machine::take_events`] reads what came back; neither launches nor waits for anything. One thread of
-//! the host's looks after it a few hundred times a second ([`service`](self)): it launches, where the [`Strategy`] asks for that, records, keeps checkpoints, and starts the
-//! machine again from the last of them if it falls silent.
+//! A [`Machine`] is a kernel on a device (`crates/kernel`, compiled by gpu-run itself) that owns its state and ticks by
+//! itself. Host and machine talk through shared memory: [`Machine::post`] writes an event into a ring, and
+//! [`Machine::take_events`] reads the machine's answers; neither launches nor waits for anything. One host thread
+//! ([`service`](self)) checks on the machine a few hundred times a second: it launches kernels if the [`Strategy`]
+//! needs more than one launch, records events, takes checkpoints, and restarts the machine from the last checkpoint if
+//! the heartbeat stops.
 //!
-//! The state is one flat range of memory, and the same log of events gives the same state, bit for bit, on every device, under every strategy and with any number of
-//! threads: see [`Checkpoint`] and [`Log`].
+//! The state is one flat range of memory. The same log of events gives the same state, bit for bit, on every device,
+//! under every strategy and with any number of threads: see [`Checkpoint`] and [`Log`].
 
-#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, that is an assertion.
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 pub mod boot;
 mod checkpoint;
@@ -26,9 +28,10 @@ mod status;
 mod strategy;
 
 use gpu_run_abi::tagged;
-/// What host and device agree on, as the kernel has it.
+/// The events that host and device exchange: the same source file as the kernel's.
 #[path = "../../kernel/src/event.rs"]
 pub mod event;
+/// The layout of the machine's memory and of the bus: the same source file as the kernel's.
 #[path = "../../kernel/src/layout.rs"]
 pub mod layout;
 
@@ -44,10 +47,10 @@ pub use machine::{Ended, Machine};
 pub use status::{Phase, State};
 pub use strategy::Strategy;
 
-/// The kernel, as it is kept in the repository: what runs.
+/// The kernel that machines run, prebuilt and kept in the repository.
 pub const KERNEL: &[u8] = include_bytes!("../kernel.wasm");
-/// The same with entries for measurements: one word there and back, a storm of allocations.
+/// The same kernel with extra entries for measurements: the round trip of one word, and a storm of allocations.
 pub const KERNEL_MEASURE: &[u8] = include_bytes!("../kernel-measure.wasm");
-/// For tests: the same with messages from the device, and with faults.
+/// For tests: the same kernel with debug messages from the device and injected faults.
 #[cfg(any(test, feature = "faults"))]
 pub const KERNEL_DEBUG: &[u8] = include_bytes!("../kernel-debug.wasm");

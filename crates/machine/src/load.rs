@@ -1,13 +1,14 @@
-//! A load: events that keep a machine busy, the same for the same seed.
+//! A test load: events that keep a machine busy, the same for the same seed.
 //!
-//! Objects are made, written, worked on, read and destroyed, some of it later; there are never more than `KEYS` of them, so that the heap does not fill up.
+//! The events create, write, work on, read and destroy objects, some with a delay. At most `KEYS` objects exist at a
+//! time, so that the heap does not fill up.
 
 use crate::event::{self, Event};
 
-/// Objects at most.
+/// How many objects exist at most.
 const KEYS: u32 = 1024;
 
-/// Events without end.
+/// An endless iterator of events.
 #[derive(Clone, Debug)]
 pub struct Load {
     random: u64,
@@ -28,7 +29,7 @@ impl Load {
         ((x ^ x >> 31) >> 32) as u32 % limit
     }
 
-    /// What leaves nothing behind: every object is destroyed.
+    /// Returns the events that destroy every object, so that nothing is left.
     pub fn farewell() -> impl Iterator<Item = Event> {
         (0..KEYS).map(|key| Event { kind: event::DESTROY, key, ..Event::default() })
     }

@@ -1,10 +1,14 @@
-//! The log of a machine: every event it took, with the tick that took it.
+//! A machine's log: every event that the machine took, with the tick that took it.
 //!
-//! A log is a header and records, each appended with one write: a tick and how many events, which say how long it is, and a checksum of that; the events, and a checksum of all of it. Every checksum is also of the one
-//! before it. What a crash leaves is a record that is cut short, and the log ends before it; going on cuts it off. Everything else that does not check is damage, and the log is refused: what follows
-//! could not be told from what was never there. A machine that ended in good order leaves a last record with its tick and the hash of its state, so that a replay knows what it should come to.
+//! A log is a header followed by records, each appended with one write. A record is: a tick and a count of events,
+//! which give its length; a checksum of these; the events; and a checksum of the whole record. Every checksum also
+//! covers the checksum before it. A crash leaves a record that is cut short: the log then ends before it, and
+//! [`Recorder::append`] cuts it off. Any other mismatch is damage, and the log is refused, because records behind the
+//! damage could not be told from ones that were never written. A machine that was shut down in good order leaves a last
+//! record with its tick and the hash of its state, so that a replay can check its result.
 //!
-//! The code that ticks ran with is in the log, too, the module itself: at its beginning, and wherever other code was loaded. A replay needs nothing else.
+//! The log also holds the code that ticks ran with, as whole wasm modules: at its beginning, and wherever other code
+//! was loaded. A replay needs nothing else.
 
 use crate::checkpoint::Hash;
 use crate::error::{At, Error, Result};
@@ -16,18 +20,20 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"GPRLOG3\n";
-/// Of logs whose records have no checksum of their beginning, so that damage to it looks like a crash: they can be read.
+/// Older formats, which can still be read. Their records have no checksum of the beginning, so damage there looks like
+/// a crash.
 const OLD_MAGICS: [&[u8; 8]; 2] = [b"GPRLOG1\n", b"GPRLOG2\n"];
-/// Magic, version, tick it begins with, their checksum.
+/// Magic, version, first tick, and a checksum of these.
 const HEADER: usize = 8 + 8 + 8 + CHECK;
-/// Tick, and how many events; or [`END`], or [`CODE`].
+/// A tick, and a count of events or [`END`] or [`CODE`].
 const RECORD: usize = 8 + 8;
-/// The checksum behind what says how long a record is.
+/// The checksum of a record's beginning, which gives its length.
 const RECORD_CHECK: usize = 8;
 const EVENT: usize = 24;
 const CHECK: usize = 16;
 const END: u64 = u64::MAX;
-/// From this tick on it is other code: its hash, the bytes of its module, and these, unless they are in the log already.
+/// From this tick on, other code runs. What follows is the code's hash, the length of its module, and the module;
+/// length 0 if the module is in the log already.
 const CODE: u64 = u64::MAX - 1;
 const CODE_HEADER: usize = 32 + 8;
 const MAX_CODE_BYTES: u64 = 1 << 28;
@@ -46,7 +52,7 @@ fn check(before: &Check, bytes: &[u8]) -> Check {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// Without a checksum of what a record begins with.
+    /// Without a checksum of a record's beginning.
     Old,
     Current,
 }
@@ -82,12 +88,12 @@ pub struct Recorder {
     format: Format,
     last: Check,
     record: Vec<u8>,
-    /// Codes that are in the log.
+    /// Hashes of the modules that are in the log.
     known: Vec<Hash>,
 }
 
 impl Recorder {
-    /// Begins a log, over what was there.
+    /// Creates a log, over any file that is there.
     pub fn create(path: &Path, tick: u64) -> Result<Self> {
         let mut bytes = Vec::from(MAGIC);
         bytes.extend((VERSION as u64).to_le_bytes());
@@ -101,7 +107,8 @@ impl Recorder {
         Ok(Self { file, path: path.to_owned(), format, last, record, known })
     }
 
-    /// Goes on with a log that was read: what a crash left at its end is cut off, and so is its last record if it ended in good order.
+    /// Continues a log that was read. Cuts off what a crash left at its end, and the closing record of a machine that
+    /// was shut down.
     pub fn append(path: &Path, log: &Log) -> Result<Self> {
         let mut file = OpenOptions::new().write(true).open(path).at(path)?;
         file.set_len(log.length).at(path)?;
@@ -111,12 +118,12 @@ impl Recorder {
         Ok(Self { file, path: path.to_owned(), format, last, record, known })
     }
 
-    /// Whether it says already with which code it begins.
+    /// Whether the log says which code it begins with.
     pub(crate) fn has_code(&self) -> bool {
         !self.known.is_empty()
     }
 
-    /// From this tick on the machine runs this.
+    /// Records that the machine runs this code from this tick on.
     pub(crate) fn code(&mut self, tick: u64, image: &Image) -> Result<()> {
         let hash = image.hash();
         let module: &[u8] = if self.known.contains(&hash) { &[] } else { image.wasm() };
@@ -128,7 +135,7 @@ impl Recorder {
         self.sync()
     }
 
-    /// The events that a tick took.
+    /// Records the events that a tick took.
     pub fn events(&mut self, tick: u64, events: &[Event]) -> Result<()> {
         self.begin(tick, events.len() as u64, &[]);
         for event in events {
@@ -137,7 +144,7 @@ impl Recorder {
         self.finish()
     }
 
-    /// The machine has ended after this tick.
+    /// Records that the machine was shut down after this tick, with the hash of its state.
     pub fn end(&mut self, tick: u64, hash: &Hash) -> Result<()> {
         self.begin(tick, END, &[]);
         self.record.extend(hash.as_bytes());
@@ -164,28 +171,29 @@ impl Recorder {
         Ok(())
     }
 
-    /// All that was written is on disk.
+    /// Returns when everything that was written is on disk.
     pub fn sync(&mut self) -> Result<()> {
         self.file.sync_data().at(&self.path)
     }
 }
 
-/// A log, read.
+/// A log that was read from a file.
 #[derive(Clone, Debug)]
 pub struct Log {
-    /// The tick it begins with.
+    /// The log's first tick.
     pub from: u64,
     /// Ticks that took events, in order.
     pub ticks: Vec<(u64, Vec<Event>)>,
-    /// Ticks from which on it was other code, in order, and which; the first is what the machine began with.
+    /// The ticks at which other code took over, in order, with its hash. The first is the code that the machine began
+    /// with.
     pub codes: Vec<(u64, Hash)>,
-    /// The modules of those.
+    /// The modules that `codes` names.
     modules: Vec<(Hash, Vec<u8>)>,
-    /// Where the machine ended, and what its state was.
+    /// The tick at which the machine was shut down, and the hash of its state.
     pub end: Option<(u64, Hash)>,
-    /// Bytes behind the last good record: what a crash left.
+    /// Bytes after the last good record: what a crash left.
     pub torn: u64,
-    /// Bytes up to the last record of events.
+    /// Bytes up to the end of the last record of events or code.
     length: u64,
     last: Check,
     format: Format,
@@ -208,8 +216,9 @@ impl Log {
         })
     }
 
-    /// The tick a replay comes to: where the machine ended, or behind the last that took events, or where it was given other code. Ticks that took nothing may lie before that: if they were left
-    /// out, a machine that goes on from the log would do them with other code than the log says.
+    /// Returns the tick that a replay reaches: where the machine was shut down, else the tick after the last one that
+    /// took events or the tick at which other code took over, whichever is later. Ticks in between that took no events
+    /// count: without them, a machine that continues from the log would do them with other code than the log says.
     pub fn last_tick(&self) -> u64 {
         let took = self.ticks.iter().map(|(tick, _)| tick.saturating_add(1)).max().unwrap_or(self.from);
         let reached = self.codes.last().map_or(took, |(tick, _)| took.max(*tick));
@@ -277,12 +286,12 @@ impl Log {
         if !module.is_empty() {
             self.modules.push((hash, module.to_vec()));
         }
-        // A load that was taken back is none.
+        // New code at the same or an earlier tick: the load before was taken back.
         self.codes.retain(|(since, _)| *since < tick);
         self.codes.push((tick, hash));
     }
 
-    /// Code of this log.
+    /// Returns a module of this log by its hash.
     pub fn image(&self, hash: Hash) -> Result<Image> {
         let module = self.modules.iter().find(|(known, _)| *known == hash).map(|(_, module)| module.clone());
         let missing = || Error::Usage(format!("the log has ticks of the code {hash}, and not the code itself"));
@@ -293,7 +302,8 @@ impl Log {
         Ok(image)
     }
 
-    /// Stretches of ticks that ran with one code, from a tick on: that, the first tick, and the tick behind the last.
+    /// Returns stretches of ticks that ran with the same code, from a tick on: the code's hash, the first tick, and the
+    /// tick after the last.
     pub(crate) fn stretches(&self, from: u64) -> Vec<(Option<Hash>, u64, u64)> {
         let end = self.last_tick().max(from);
         let before = self.codes.iter().rev().find(|(tick, _)| *tick <= from).map(|(_, hash)| *hash);
@@ -313,14 +323,14 @@ enum Refused {
     Version(u32),
     Foreign,
     Header,
-    /// The record that begins there, after what was done until that tick.
+    /// The record at byte `at` is damaged; the log is good up to `tick`.
     Damaged {
         at: u64,
         tick: u64,
     },
 }
 
-/// Whether a file's first bytes are these, but for damage.
+/// Whether these bytes are the magic number but for slight damage: at least six of eight match.
 pub(crate) fn is_nearly(magic: &[u8], expected: &[u8; 8]) -> bool {
     magic.iter().zip(expected).filter(|(a, b)| a == b).count() >= 6
 }
@@ -329,15 +339,15 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes)
 }
 
-/// What is behind the last record.
+/// What follows the last good record.
 enum Found {
     Nothing,
-    /// A record, the bytes that it begins with, and all.
+    /// A whole record: the length of its beginning, and its full length.
     Whole {
         begin: usize,
         length: usize,
     },
-    /// What a crash leaves: a record that is cut short, or room that was never written.
+    /// What a crash leaves: a record that is cut short, or space that was allocated and never written.
     Torn,
     Damage,
 }

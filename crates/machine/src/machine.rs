@@ -1,4 +1,4 @@
-//! A machine that is up: posting events, taking what comes back, looking at it, keeping it, ending it.
+//! A running machine: posting events, taking answers, reading its state, taking checkpoints, shutting it down.
 
 use crate::boot::Settings;
 use crate::checkpoint::{Checkpoint, Hash};
@@ -28,80 +28,81 @@ const PONG: Ring = Ring::new(PONG_RING, PONG_CAPACITY);
 const OUT: Ring = Ring::new(OUT_RING, OUT_CAPACITY);
 const DEBUG: Ring = Ring::new(DEBUG_RING, DEBUG_CAPACITY);
 
-/// A machine on a device. Dropping it ends it.
+/// A machine on a device. Dropping it shuts the machine down.
 #[derive(Debug)]
 pub struct Machine {
     inner: Arc<Inner>,
     service: Option<JoinHandle<Result<Ended>>>,
 }
 
-/// What is left of a machine.
+/// What remains of a machine after its shutdown.
 #[derive(Debug)]
 pub struct Ended {
     pub checkpoint: Checkpoint,
     pub hash: Hash,
-    /// The last it said of itself, up to when it was asked to end.
+    /// The machine's last report, read just before it was asked to leave.
     pub state: State,
 }
 
-/// What callers and the machine's thread share.
+/// State that callers and the machine's thread share.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) bus: Arc<Shared>,
     pub(crate) settings: Settings,
-    /// The code that runs.
+    /// The code that the machine runs now.
     image: Mutex<Image>,
     pub(crate) seat: Seat,
-    /// What ran before, whose memory the next code may have; held while one is loaded.
+    /// The gang that ran before the last load. The next load may reuse its memory.
     pub(crate) spare: Mutex<Option<Gang>>,
+    /// Held during a load: only one load runs at a time.
     pub(crate) loading: Mutex<()>,
     pub(crate) loads: AtomicU32,
-    /// The last load's gap, in nanoseconds.
+    /// How long no tick could begin during the last load, in nanoseconds.
     pub(crate) load_gap: AtomicU64,
     pub(crate) inbox: Mutex<Inbox>,
     pub(crate) outbox: Mutex<Outbox>,
     pub(crate) lanes: Mutex<Lanes>,
     pub(crate) wishes: Mutex<Vec<Wish>>,
-    /// What a person should know.
+    /// Messages for the user, until [`Machine::notices`] takes them.
     pub(crate) notices: Mutex<Vec<String>>,
     pub(crate) stop: AtomicBool,
     pub(crate) restarts: AtomicU32,
-    /// Processor time of the machine's thread, in nanoseconds.
+    /// CPU time of the machine's thread, in nanoseconds.
     pub(crate) host_cpu: AtomicU64,
-    /// Launches, waits and copies of this process when the machine was up.
+    /// The process's counts of launches, waits and copies at the time the machine came up.
     launches: AtomicU64,
     waits: AtomicU64,
     copies: AtomicU64,
 }
 
-/// What callers ask of the machine's thread.
+/// A request of a caller to the machine's thread.
 #[derive(Debug)]
 pub(crate) enum Wish {
     Checkpoint(SyncSender<Result<Arc<Checkpoint>>>),
     Feed(Feed, SyncSender<Result<()>>),
-    /// Ticks may begin below this.
+    /// Only ticks below this number may begin.
     Limit(u64),
     Load(Box<Change>),
 }
 
-/// The way in.
+/// The host's side of the ring of events.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    /// Messages put into the ring.
+    /// Messages put into the ring so far.
     pub(crate) head: u32,
-    /// Events that no tick is known to have taken yet, and whether they are in the log.
+    /// Events that no tick has taken yet, as far as the ledger says; `true` for an event that is in the log already.
     pub(crate) pending: VecDeque<(Event, bool)>,
-    /// Events come from a log: nothing can be posted between them.
+    /// Whether a feed supplies the events: callers cannot post then.
     pub(crate) feeding: bool,
 }
 
-/// The ways out.
+/// The host's side of the rings from the device: how many messages of each ring were read.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     out: u32,
     pong: u32,
     debug: u32,
-    /// Messages whose code is gone.
+    /// Debug messages of code that has been replaced, already as text.
     messages: Vec<String>,
 }
 
@@ -114,9 +115,9 @@ impl Inbox {
         IN.capacity() - self.waiting(bus)
     }
 
-    /// There is room.
+    /// Puts an event into the ring. The caller has checked that the ring has a free line.
     pub(crate) fn put(&mut self, bus: &Shared, event: &Event, recorded: bool) {
-        // Before the machine can take it.
+        // First: the machine may take the event as soon as it is in the ring.
         if event.kind != event::PING && event.kind != event::MARK {
             self.pending.push_back((*event, recorded));
         }
@@ -154,7 +155,7 @@ impl Inner {
         self.bus.store_u64((CONTROL + which * 8) as u64, value);
     }
 
-    /// From here on launches and waits count.
+    /// Starts counting launches, waits and copies from here.
     pub(crate) fn is_up(&self) {
         self.launches.store(gpu_run_device::launches(), Ordering::Relaxed);
         self.waits.store(gpu_run_device::waits(), Ordering::Relaxed);
@@ -165,7 +166,8 @@ impl Inner {
         self.image.lock().clone()
     }
 
-    /// Other code runs; what the one before said is put into words while they are known. Gives that one.
+    /// Sets the code that runs now and returns the previous one. Formats the previous code's debug messages first,
+    /// because their texts are in that code's data.
     pub(crate) fn set_image(&self, image: Image) -> Image {
         let mut outbox = self.outbox.lock();
         let messages = self.read_messages(&mut outbox);
@@ -215,7 +217,8 @@ impl Machine {
         Self { inner, service: Some(service) }
     }
 
-    /// Puts an event into the machine's ring: a few stores. Says so if there is no room.
+    /// Puts an event into the machine's ring with a few stores. Returns [`Error::Full`] if the ring is full or a log is
+    /// being replayed.
     pub fn post(&self, event: Event) -> Result<()> {
         if event.kind == event::MARK {
             return Err(Error::Usage("a mark is no event".to_owned()));
@@ -229,7 +232,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What has come back since it was last asked for: answers to pings, then answers of ticks, each in order.
+    /// Returns the events that came back since the last call: answers to pings, then answers of ticks, each in order.
     pub fn take_events(&self) -> Vec<Event> {
         let bus = &self.inner.bus;
         let mut outbox = self.inner.outbox.lock();
@@ -248,7 +251,7 @@ impl Machine {
         events
     }
 
-    /// Messages of a debug kernel, with the thread each is from: `[0:17] no room for 3`.
+    /// Returns the messages of a debug kernel, each with its workgroup and thread: `[0:17] no room for 3`.
     pub fn debug_messages(&self) -> Vec<String> {
         let mut outbox = self.inner.outbox.lock();
         let mut messages = std::mem::take(&mut outbox.messages);
@@ -256,54 +259,55 @@ impl Machine {
         messages
     }
 
-    /// The machine as it is, by its last heartbeat.
+    /// Returns the machine's state as of its last heartbeat.
     pub fn state(&self) -> State {
         self.inner.state()
     }
 
-    /// The code that it runs.
+    /// Returns the code that the machine runs.
     pub fn image(&self) -> Image {
         self.inner.image()
     }
 
-    /// What a person should know since this was last asked: restarts, phases that do not get on.
+    /// Returns and clears the messages for the user: restarts, stuck phases, lost answers.
     pub fn notices(&self) -> Vec<String> {
         std::mem::take(&mut *self.inner.notices.lock())
     }
 
-    /// Whether it is up: not when it has failed.
+    /// Whether the machine's thread still runs; `false` after a failure.
     pub fn is_up(&self) -> bool {
         self.service.as_ref().is_some_and(|service| !service.is_finished())
     }
 
-    /// Has the machine's thread look now.
+    /// Wakes the machine's thread.
     pub(crate) fn wake(&self) {
         if let Some(service) = &self.service {
             service.thread().unpark();
         }
     }
 
-    /// Lets a machine go that was held.
+    /// Lets a held machine run.
     pub fn go(&self) {
         self.inner.wishes.lock().push(Wish::Limit(u64::MAX));
     }
 
-    /// The machine as it is between two ticks.
+    /// Returns a checkpoint of the machine between two ticks.
     pub fn snapshot(&self) -> Result<Arc<Checkpoint>> {
         let (answer, answered) = sync_channel(1);
         self.inner.wishes.lock().push(Wish::Checkpoint(answer));
         answered.recv().unwrap_or_else(|_| Err(gone()))
     }
 
-    /// Keeps the machine as it is between two ticks; when this returns it is on disk.
+    /// Writes a checkpoint of the machine between two ticks; it is on disk when this returns.
     pub fn checkpoint(&self, path: &Path) -> Result<Arc<Checkpoint>> {
         let checkpoint = self.snapshot()?;
         checkpoint.write(path)?;
         Ok(checkpoint)
     }
 
-    /// Does what a log says, tick for tick and with the code that each of them ran with, from where a held machine is. Then it goes on by itself and with its own code, or stays
-    /// where the log ends. `recorded`: these events are in the machine's own log already.
+    /// Replays a log from the tick where a held machine is: every tick takes the events that the log lists for it and
+    /// runs the code that it ran with. Afterwards the machine continues by itself with its own code if `then_free` is
+    /// set, and else stays where the log ends. `recorded`: these events are in the machine's own log already.
     pub fn replay(&self, compiler: &Compiler, log: &Log, then_free: bool, recorded: bool) -> Result<()> {
         let tick = self.snapshot()?.tick();
         if tick < log.from {
@@ -332,7 +336,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Lets a held machine do ticks up to this one, and waits for it.
+    /// Lets a held machine run up to this tick, and waits until it gets there.
     pub fn run_to(&self, tick: u64, patience: Duration) -> Result<()> {
         self.inner.wishes.lock().push(Wish::Limit(tick));
         let since = Instant::now();
@@ -348,13 +352,14 @@ impl Machine {
         Ok(())
     }
 
-    /// No heartbeat reaches the host any more, until the machine is started again. It has to run a kernel that was built with `faults`.
+    /// Suppresses all heartbeats until the machine is restarted. The machine must run a kernel that was built with
+    /// `faults`.
     #[cfg(feature = "faults")]
     pub fn mute(&self) {
         self.inner.control(C_MUTE, 1);
     }
 
-    /// Ends the machine at a tick boundary.
+    /// Shuts the machine down at a tick boundary.
     pub fn shutdown(mut self) -> Result<Ended> {
         self.end().unwrap_or_else(|| Err(gone()))
     }

@@ -1,4 +1,4 @@
-//! Ending launches, and beginning again from the last checkpoint.
+//! Stopping launches, and restarting from the last checkpoint.
 
 use crate::error::{Error, Result};
 use crate::feed::Feed;
@@ -9,11 +9,12 @@ use crate::status::stuck;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Restarts without a checkpoint in between: what falls silent again and again will not get better.
+/// Restarts in a row without a checkpoint in between. A machine that falls silent this often will not recover by
+/// another restart.
 const MAX_RESTARTS: u32 = 3;
 
 impl Service {
-    /// Asks the machine to leave at a tick boundary, and ends it if it does not.
+    /// Asks the machine to leave at a tick boundary, and stops it if it does not.
     pub(crate) fn leave(&mut self) -> Result<()> {
         self.inner.control(C_SHUTDOWN, 1);
         if self.all_done(MAX_LEAVE_TIME) {
@@ -29,7 +30,7 @@ impl Service {
     fn all_done(&mut self, patience: Duration) -> bool {
         let since = Instant::now();
         while let Some(launch) = self.launches.front() {
-            // A launch that failed is over, too.
+            // A launch that failed is done, too.
             if launch.is_done().unwrap_or(true) {
                 self.launches.pop_front();
             } else if since.elapsed() > patience {
@@ -41,7 +42,8 @@ impl Service {
         true
     }
 
-    /// From the last checkpoint, with the events that were taken since in the ticks that took them, and then those that no tick had taken.
+    /// Restarts the machine from the last checkpoint. Events that ticks took since then go to the same ticks again;
+    /// events that no tick had taken follow them.
     pub(crate) fn restart(&mut self, why: String) -> Result<()> {
         let phase = stuck(&self.inner.bus);
         if self.in_a_row == MAX_RESTARTS {
@@ -59,7 +61,7 @@ impl Service {
             self.take_back()?;
         }
 
-        // Memory as after boot, the state as it was kept.
+        // Memory as after boot, and the state from the checkpoint.
         let bus = &self.inner.bus;
         bus.write(0, &vec![0; bus.len() as usize]);
         self.gang.recover()?;
@@ -78,7 +80,7 @@ impl Service {
         *inbox = Inbox { feeding: true, ..Inbox::default() };
         drop(inbox);
         self.feed = Some(match self.feed.take() {
-            // What it had put into the ring is among its ticks.
+            // The events that this feed had put into the ring are still among its ticks.
             Some((under_way, answer)) => (under_way.again(since), answer),
             None => {
                 let mut feed = Feed::new(since, tick, end);

@@ -1,14 +1,14 @@
-//! Rings in memory that host and device both see, from the host's side.
+//! The host's side of the rings in memory that host and device share.
 //!
-//! Every word of a message carries a tag that says which lap of the ring it is of (`event`): nobody has to look anywhere else to know that a message is there, and
-//! writing one is four stores.
+//! Every word of a message carries a tag that names the lap of the ring it belongs to (`gpu_run_abi::tagged`). So the
+//! message itself tells whether it has arrived, and writing one takes four stores.
 
 use crate::event::Event;
 use crate::layout::RING_LINE;
 use gpu_run_abi::tagged::{are_tagged, lap_tag};
 use gpu_run_device::Shared;
 
-/// A ring's place on the bus.
+/// Where a ring lies on the bus, and how many messages it holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {
     at: u32,
@@ -28,7 +28,8 @@ impl Ring {
         (self.at + index % self.capacity * RING_LINE) as u64
     }
 
-    /// Writes the `index`th message. There is room: its reader has taken the one a lap before.
+    /// Writes message number `index`. The caller knows that the line is free: the reader has taken the message of the
+    /// lap before.
     pub(crate) fn put(self, bus: &Shared, index: u32, event: &Event) {
         let tag = lap_tag(index, self.capacity);
         for (word, value) in event.pack().into_iter().enumerate() {
@@ -36,7 +37,7 @@ impl Ring {
         }
     }
 
-    /// The `index`th message, if it is there.
+    /// Returns message number `index`, if it has arrived.
     pub(crate) fn get(self, bus: &Shared, index: u32) -> Option<Event> {
         let words = [0, 8, 16, 24].map(|word| bus.load_u64(self.line(index) + word));
         let tag = lap_tag(index, self.capacity);

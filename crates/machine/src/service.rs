@@ -1,6 +1,7 @@
 //! The machine's thread on the host: launches, the ledger, checkpoints, heartbeats.
 //!
-//! It looks every few milliseconds, takes no part in posting or taking events, and nobody waits for it who does not ask for a checkpoint, a replay or the end.
+//! The thread wakes every few milliseconds. It takes no part in posting or taking events; callers wait for it only for
+//! a checkpoint, a replay, a load or the shutdown.
 
 use crate::boot::{read_state, set_control};
 use crate::checkpoint::Checkpoint;
@@ -26,29 +27,31 @@ use std::time::{Duration, Instant};
 
 const LEDGER_RING: Ring = Ring::new(LEDGER, LEDGER_CAPACITY);
 
-/// Without a heartbeat for this long, a machine has fallen silent.
+/// A machine without a heartbeat for this long is restarted.
 const MAX_SILENCE: Duration = Duration::from_millis(1900);
-/// How long it may take to hold, and to leave.
+/// How long the machine may take to reach a tick boundary and hold.
 const MAX_HOLD_TIME: Duration = Duration::from_secs(10);
+/// How long the machine may take to leave.
 pub(crate) const MAX_LEAVE_TIME: Duration = Duration::from_secs(5);
-/// Events to do again after a restart, at most: then a checkpoint is taken.
+/// How many events a restart may have to redo; beyond that, the service takes a checkpoint.
 const MAX_EVENTS_SINCE_CHECKPOINT: usize = 1 << 20;
 
-/// Where it looks again after so long, in the order of how much there is to do.
+/// How long the thread sleeps between two rounds when it only watches.
 const IDLE_PAUSE: Duration = Duration::from_millis(2);
+/// How long it sleeps when the strategy launches often, or a feed or a hold is under way.
 const BUSY_PAUSE: Duration = Duration::from_micros(300);
 
 pub(crate) struct Service {
     pub(crate) inner: Arc<Inner>,
     pub(crate) gang: Gang,
     pub(crate) launches: VecDeque<Running>,
-    /// Launches that have ended since the device's memory was made.
+    /// Launches that have finished since the device's memory was set up.
     pub(crate) ended: u64,
     pub(crate) limit: u64,
-    /// Ledger entries read.
+    /// Ledger entries read so far.
     pub(crate) ledger: u32,
     pub(crate) recorder: Option<Recorder>,
-    /// What a restart begins with, and what was taken since.
+    /// The checkpoint that a restart begins with, and the events that ticks took since.
     pub(crate) last: Arc<Checkpoint>,
     pub(crate) since: VecDeque<(u64, Vec<Event>)>,
     pub(crate) since_events: usize,
@@ -58,25 +61,25 @@ pub(crate) struct Service {
     checkpoints: Option<(PathBuf, Duration)>,
     next_checkpoint: Instant,
     writer: Option<JoinHandle<Result<()>>>,
-    /// The last heartbeat that was seen, and when.
+    /// The device clock of the last heartbeat seen, and when the host saw it.
     pub(crate) beat: (u64, Instant),
     was_stuck: bool,
-    /// Whether it was said that answers are lost.
+    /// Whether the user was told that answers are lost.
     said_lost: bool,
     /// Restarts since the last checkpoint.
     pub(crate) in_a_row: u32,
-    /// What ran before the code that has not come to a checkpoint yet.
+    /// The code that ran before the last load, until the new code reaches its first checkpoint.
     pub(crate) before: Option<Image>,
-    /// What was to be loaded and was not: it can be let go of only when no launch runs.
+    /// Successors that were prepared and not loaded. They can be freed only while no launch runs.
     pub(crate) unused: Vec<Successor>,
 }
 
-/// The machine is asked to hold.
+/// A request to the machine to hold at a tick boundary.
 struct Hold {
     number: u32,
     since: Instant,
     answers: Vec<SyncSender<Result<Arc<Checkpoint>>>>,
-    /// For the file that is written every so often.
+    /// Whether to write the periodic checkpoint file.
     periodic: bool,
 }
 
@@ -129,7 +132,7 @@ impl Service {
         }
     }
 
-    /// Sets the machine going, from the state in its memory.
+    /// Starts the machine from the state in its memory.
     pub(crate) fn launch(&mut self) -> Result<()> {
         set_control(&self.inner.bus, &self.inner.settings, self.limit);
         self.beat = (0, Instant::now());
@@ -152,7 +155,7 @@ impl Service {
         self.finish()
     }
 
-    /// Launches what the strategy asks for.
+    /// Reaps finished launches and launches as many as the strategy wants in flight.
     pub(crate) fn keep_launched(&mut self) -> Result<()> {
         while let Some(first) = self.launches.front() {
             if !first.is_done()? {
@@ -163,7 +166,7 @@ impl Service {
             }
             self.count_ended()?;
             if let Strategy::Checkpointed(_) = self.inner.settings.strategy {
-                // It has left: this is a tick boundary.
+                // The launch has left, so this is a tick boundary.
                 self.read_ledger()?;
                 let checkpoint = Arc::new(read_state(&self.gang)?);
                 self.keep(checkpoint);
@@ -176,7 +179,8 @@ impl Service {
         Ok(())
     }
 
-    /// The first launch has ended. Each says at its end how many there were.
+    /// Removes the oldest launch, which has finished. A launch publishes the number of launches that have begun, at the
+    /// latest when it leaves; a lower number means that this launch failed before that.
     pub(crate) fn count_ended(&mut self) -> Result<()> {
         let Some(first) = self.launches.front() else { return Ok(()) };
         self.ended += 1;
@@ -210,7 +214,7 @@ impl Service {
         }
     }
 
-    /// What ticks took: into the log, and kept until the next checkpoint.
+    /// Writes the events that ticks took to the log, and keeps them until the next checkpoint.
     pub(crate) fn read_ledger(&mut self) -> Result<()> {
         let before = self.ledger;
         while let Some(took) = LEDGER_RING.get(&self.inner.bus, self.ledger) {
@@ -257,7 +261,8 @@ impl Service {
         }
     }
 
-    /// What was posted and not taken before a restart; whether all of it is in the ring.
+    /// Puts events back into the ring that were posted before a restart and not taken. Returns whether all of them are
+    /// in the ring.
     fn step_posted(&mut self) -> bool {
         let Some((feed, _)) = &mut self.feed else { return true };
         let mut inbox = self.inner.inbox.lock();
@@ -302,9 +307,10 @@ impl Service {
         let checkpoint = Arc::new(read_state(&self.gang)?);
         self.keep(checkpoint.clone());
         if let (Some((path, _)), true) = (&self.checkpoints, self.hold.as_ref().is_some_and(|hold| hold.periodic)) {
-            // What the log says of ticks before it must be there if it is.
+            // The log of the ticks before a checkpoint must be on disk before the checkpoint is.
             if let (Some(recorder), Some(last)) = (&mut self.recorder, checkpoint.tick().checked_sub(1)) {
-                // The log reaches as far, even if its last ticks took nothing; one that is being replayed reaches further.
+                // Makes the log reach up to the checkpoint even if its last ticks took no events. A log that is being
+                // replayed reaches further already.
                 if self.feed.is_none() {
                     recorder.events(last, &[])?;
                 }
@@ -317,7 +323,8 @@ impl Service {
         Ok(())
     }
 
-    /// Ends a hold, one way or the other.
+    /// Ends a hold and answers everyone who asked for it: with the checkpoint, or with the seconds that were waited in
+    /// vain.
     pub(crate) fn let_go(&mut self, outcome: Result<Arc<Checkpoint>, u64>) {
         let Some(hold) = self.hold.take() else { return };
         self.inner.control(C_HOLD, 0);
@@ -337,7 +344,7 @@ impl Service {
         self.before = None;
     }
 
-    /// Waits for the file that is being written.
+    /// Waits until the checkpoint file is written.
     fn settle_writer(&mut self) -> Result<()> {
         match self.writer.take().map(JoinHandle::join) {
             Some(Ok(outcome)) => outcome,
@@ -346,7 +353,7 @@ impl Service {
         }
     }
 
-    /// Notices what does not get on.
+    /// Restarts a machine without heartbeats, and reports stuck phases and lost answers.
     fn watch(&mut self) -> Result<()> {
         let clock = status(&self.inner.bus, STATUS_CLOCK);
         if clock != self.beat.0 {
@@ -403,7 +410,7 @@ impl Service {
     }
 }
 
-/// What a launch that should not have ended says of it.
+/// Returns why a launch finished that should not have: its trap, or that it left by itself.
 fn why_ended(launch: &Running) -> Result<Error> {
     let trap = launch.wait()?.err();
     Ok(Error::Usage(trap.map_or("it has left by itself".to_owned(), |trap| trap.to_string())))

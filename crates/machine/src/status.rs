@@ -1,15 +1,16 @@
-//! What a machine says of itself with every heartbeat.
+//! What a machine reports with every heartbeat.
 
 use crate::layout::*;
 use gpu_run_device::Shared;
 use std::time::Duration;
 
-/// A machine as it is now, or was a millisecond ago.
+/// A machine's state, at most about a millisecond old.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Ticks done.
     pub tick: u64,
-    /// Events that ticks took, fired timers among them, and those of them that an object, the timers or the work queue refused.
+    /// Events that ticks took, including fired timers; and how many of those an object, the timers or the work queue
+    /// refused.
     pub events: u64,
     pub refused: u64,
     pub heap_bytes: u64,
@@ -17,44 +18,45 @@ pub struct State {
     pub timers: u64,
     /// Work items that wait.
     pub work: u64,
-    /// Answers nobody had taken in time.
+    /// Answers that were dropped because the ring of answers was full.
     pub lost: u64,
-    /// The supervisor's rounds.
+    /// Rounds of the supervisor.
     pub iterations: u64,
     /// The device's clock at the last heartbeat.
     pub clock: Duration,
     /// The longest time between two heartbeats.
     pub heartbeat_gap: Duration,
-    /// Ticks that began late.
+    /// Ticks that began more than half a period late.
     pub late: u64,
-    /// Launches whose end was their time limit.
+    /// Launches that left because of their time limit.
     pub limits: u64,
-    /// The phase in which the workers have not moved for a second.
+    /// The phase in which the workers have made no progress for a second.
     pub stuck: Option<&'static str>,
     pub phases: Vec<Phase>,
     /// Events posted and not yet taken.
     pub waiting: u32,
-    /// Launches, waits for the end of one, copies to and from a GPU that were waited for (checkpoints are), restarts; all since the machine was up.
+    /// Since the machine came up: launches, waits for a launch to finish, copies to and from a GPU that the host waited
+    /// for (checkpoints are such copies), and restarts.
     pub launches: u64,
     pub waits: u64,
     pub copies: u64,
     pub restarts: u32,
-    /// How often new code was loaded, and for how long no tick could begin the last time.
+    /// How often new code was loaded, and for how long no tick could begin during the last load.
     pub loads: u32,
     pub load_gap: Duration,
-    /// Processor time of the machine's thread on the host.
+    /// CPU time of the machine's thread on the host.
     pub host_cpu: Duration,
 }
 
 impl State {
-    /// Lanes that had something to do, of those there were: the mean over phases that did anything.
+    /// Returns the share of lanes that had something to do: the mean over all phases that did anything.
     pub fn lanes_active(&self) -> Option<f64> {
         let shares: Vec<f64> = self.phases.iter().filter_map(Phase::lanes_active).collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 }
 
-/// What one phase took so far.
+/// What one phase has used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Phase {
     pub name: &'static str,
@@ -69,7 +71,7 @@ impl Phase {
     }
 }
 
-/// Adds up what the device counts in words that start again.
+/// Sums up the device's 32-bit counters of lanes, which wrap around.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lanes {
     seen: [[u32; 2]; PHASE_NAMES.len()],
@@ -87,18 +89,18 @@ impl Lanes {
         }
     }
 
-    /// The device begins from nothing.
+    /// The device's counters start at zero again.
     pub(crate) fn forget_seen(&mut self) {
         self.seen = Default::default();
     }
 }
 
-/// A word of the status.
+/// Reads a status word.
 pub(crate) fn status(bus: &Shared, which: u32) -> u64 {
     bus.load_u64((STATUS + which * 8) as u64)
 }
 
-/// What the bus says.
+/// Reads the status words into a [`State`].
 pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> State {
     let word = |which| status(bus, which);
     let phase = |index: usize| Phase {
@@ -127,7 +129,7 @@ pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> State {
     }
 }
 
-/// The phase that does not get on.
+/// Returns the phase in which the workers are stuck.
 pub(crate) fn stuck(bus: &Shared) -> Option<&'static str> {
     let phase = status(bus, STATUS_STUCK).checked_sub(1)?;
     PHASE_NAMES.get(phase as usize).copied()

@@ -1,26 +1,26 @@
-//! Who calls the next tick.
+//! Strategies: how many ticks a launch does, and who starts the next launch.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How a machine is kept running. What it does is the same under all.
+/// How a machine is kept running. The machine computes the same under every strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// One launch, which never returns.
     Resident,
-    /// So many ticks a launch.
+    /// This many ticks per launch.
     Mega(u32),
-    /// One tick a launch.
+    /// One tick per launch.
     Redispatch,
-    /// One tick a launch, and so many launches queued ahead.
+    /// One tick per launch, with this many launches in flight or queued.
     Buffered(u32),
-    /// A launch leaves before a time limit, its state is kept, and the next goes on.
+    /// A launch leaves before this time limit, the host keeps its state, and the next launch continues.
     Checkpointed(Duration),
 }
 
 impl Strategy {
-    /// Ticks of a launch; 0: any number.
+    /// Ticks per launch; 0 means no limit.
     pub(crate) fn ticks(self) -> u32 {
         match self {
             Self::Mega(ticks) => ticks,
@@ -29,7 +29,7 @@ impl Strategy {
         }
     }
 
-    /// What a launch may take, if that is limited.
+    /// How long a launch may take, if the strategy limits it.
     pub(crate) fn limit(self) -> Option<Duration> {
         match self {
             Self::Checkpointed(limit) => Some(limit),
@@ -37,7 +37,7 @@ impl Strategy {
         }
     }
 
-    /// Launches that are under way or queued.
+    /// How many launches are in flight or queued.
     pub(crate) fn depth(self) -> u32 {
         match self {
             Self::Buffered(depth) => depth,
@@ -46,7 +46,8 @@ impl Strategy {
     }
 }
 
-/// Where a watchdog ends what runs for two seconds.
+/// Default time limit of a checkpointed launch: below the two seconds after which a display driver's watchdog stops a
+/// kernel.
 const LIMIT: Duration = Duration::from_millis(1500);
 const MEGA: u32 = 64;
 

@@ -16,7 +16,7 @@ use crate::encode::{Out, Result as CallResult};
 use crate::socket::Socket;
 use crate::{Context, Errno, Stdio};
 
-/// What cannot be given to an instance.
+/// Why something cannot be given to an instance.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot open directory {} for the program (as {guest}): {source}", host.display())]
@@ -27,12 +27,13 @@ pub enum Error {
     Nul { what: &'static str, text: String },
 }
 
-/// What a guest may do in a directory it is given, by that directory and all it opens below: what else it was given, under whatever name, has its own.
+/// What a guest may do in a directory it was given, and in everything it opens below it. If the guest reaches the same
+/// files through another preopened directory, that directory's access applies there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     #[default]
     ReadWrite,
-    /// What would change anything is `rofs`.
+    /// Every call that would change something returns `rofs`.
     ReadOnly,
 }
 
@@ -45,7 +46,7 @@ impl Access {
     }
 }
 
-/// A folder of the host that guests are given, under a name of their own.
+/// A directory of the host that guests are given, under a name of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preopen {
     pub host: PathBuf,
@@ -53,7 +54,8 @@ pub struct Preopen {
     pub access: Access,
 }
 
-/// What instances have in common. One builder makes any number of them; directories and sockets are opened once, here.
+/// What instances have in common. One builder makes any number of [`Context`]s; directories and sockets are opened only
+/// once, by the builder.
 ///
 /// ```
 /// use gpu_run_wasi::{Access, Builder, Stdio};
@@ -77,7 +79,7 @@ impl Builder {
         Self::default()
     }
 
-    /// One more argument. The first is the program's name.
+    /// Adds an argument. The first is the program's name.
     pub fn arg(&mut self, arg: impl AsRef<[u8]>) -> Result<&mut Self, Error> {
         Arc::make_mut(&mut self.args).push("argument", &[arg.as_ref()])?;
         Ok(self)
@@ -90,19 +92,19 @@ impl Builder {
         Ok(self)
     }
 
-    /// One more environment variable.
+    /// Adds an environment variable.
     pub fn env(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<&mut Self, Error> {
         Arc::make_mut(&mut self.env).push("environment variable", &[key.as_ref(), b"=", value.as_ref()])?;
         Ok(self)
     }
 
-    /// Opens a directory of the host, which the guest sees under another name. It reaches what is beneath it and nothing
-    /// else.
+    /// Opens a directory of the host, which the guest sees under another name. The guest reaches what is beneath that
+    /// directory and nothing else.
     pub fn preopen(&mut self, host: &Path, guest: &str) -> Result<&mut Self, Error> {
         self.preopen_with(host, guest, Access::ReadWrite)
     }
 
-    /// The same, with what it may do there.
+    /// Like [`Builder::preopen`], with the given access.
     pub fn preopen_with(&mut self, host: &Path, guest: &str, access: Access) -> Result<&mut Self, Error> {
         let dir = Dir::open_ambient_dir(host, ambient_authority()).map_err(|source| Error::Preopen {
             host: host.into(),
@@ -113,24 +115,26 @@ impl Builder {
         Ok(self)
     }
 
-    /// Gives the guest a listener or a connected socket, TCP or Unix, on a descriptor after those of the directories.
+    /// Gives the guest a listener or a connected socket, TCP or Unix. Sockets get the descriptors after those of the
+    /// directories.
     pub fn preopen_socket(&mut self, socket: impl Into<OwnedFd>) -> Result<&mut Self, Error> {
         let socket = waitless(socket.into()).map_err(|source| Error::Socket { source })?;
         self.sockets.push(Arc::new(socket));
         Ok(self)
     }
 
-    /// The arguments as the guest gets them: where each starts, and all of them, each ended by a NUL.
+    /// Returns the arguments as the guest gets them: the offset of each, and all of them in one buffer, each terminated
+    /// by a NUL.
     pub fn arg_strings(&self) -> (&[u32], &[u8]) {
         (&self.args.starts, &self.args.buffer)
     }
 
-    /// The environment likewise.
+    /// Returns the environment in the same form.
     pub fn env_strings(&self) -> (&[u32], &[u8]) {
         (&self.env.starts, &self.env.buffer)
     }
 
-    /// An instance's view of the host.
+    /// Makes an instance's view of the host.
     pub fn build(&self, stdio: Stdio) -> Context {
         let mut table = Table::with_capacity(3 + self.preopens.len() + self.sockets.len());
         let stdio =
@@ -140,7 +144,7 @@ impl Builder {
         let sockets = self.sockets.iter().map(|socket| socket.share());
         let given = preopens.map(Descriptor::Directory).chain(sockets.map(Descriptor::Socket));
         for descriptor in stdio.into_iter().chain(given) {
-            // A full table is one that holds all the guest can have: the rest it could not use either.
+            // The table is full, so the guest cannot have any of the remaining descriptors.
             if table.insert(descriptor).is_err() {
                 break;
             }
@@ -159,13 +163,13 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// `accept` has no flag that says "do not wait": the listener itself must be so.
+/// Makes a socket non-blocking. `accept` has no flag for that, so the listener itself must be non-blocking.
 fn waitless(fd: OwnedFd) -> io::Result<Socket> {
     fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
     Socket::new(Arc::new(fd))
 }
 
-/// Strings as the guest gets them: each ended by a NUL, one after the other.
+/// Strings as the guest gets them: one after the other, each terminated by a NUL.
 #[derive(Clone, Default)]
 pub(crate) struct Strings {
     buffer: Vec<u8>,
@@ -177,7 +181,7 @@ impl Strings {
         if parts.iter().any(|part| part.contains(&0)) {
             return Err(Error::Nul { what, text: String::from_utf8_lossy(&parts.concat()).into_owned() });
         }
-        // Beyond 4 GiB they fit no guest; `sizes` says so.
+        // Beyond 4 GiB the strings fit no guest; then `sizes` returns an error.
         self.starts.push(self.buffer.len() as u32);
         for part in parts {
             self.buffer.extend_from_slice(part);
@@ -193,7 +197,7 @@ impl Strings {
         Ok(())
     }
 
-    /// `args_get`, `environ_get`: pointers into where the buffer will be, then the buffer.
+    /// `args_get`, `environ_get`: a pointer to each string, with the buffer at guest address `at`; then the buffer.
     pub(crate) fn get(&self, at: u64, out: &mut Out) {
         for start in &self.starts {
             out.put_u32((at as u32).wrapping_add(*start));

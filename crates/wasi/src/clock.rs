@@ -1,6 +1,6 @@
 //! Clocks: the host's own, in nanoseconds.
 //!
-//! The monotonic clock is the host's, not one per instance, so that instances can compare what they read. The two
+//! The monotonic clock is the host's and not one per instance, so that instances can compare their readings. The two
 //! CPU-time clocks do not exist (`badf`, as in Wasmtime): the host's CPU time says nothing about a program on a device.
 
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};

@@ -1,4 +1,4 @@
-//! An instance's descriptors: which there are, and what can be done with any of them.
+//! An instance's descriptors, and the calls that work on any kind of descriptor.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::socket::Socket;
 use crate::stdio::{Input, Output};
 use crate::{Access, Errno};
 
-/// The most descriptors an instance has at once, so that one guest cannot use up the host's.
+/// The most descriptors that an instance may have open, so that one guest cannot use up the host's.
 pub(crate) const MAX_DESCRIPTORS: usize = 65536;
 
 pub(crate) enum Descriptor {
@@ -23,7 +23,7 @@ pub(crate) enum Descriptor {
     Socket(Socket),
 }
 
-/// The descriptors by number. A new one gets the lowest number that is free.
+/// The descriptors by number. A new descriptor gets the lowest free number.
 #[derive(Default)]
 pub(crate) struct Table {
     slots: Vec<Option<Descriptor>>,
@@ -35,7 +35,8 @@ impl Table {
         Self { slots: Vec::with_capacity(count), free: BTreeSet::new() }
     }
 
-    /// Whether one more fits. To be asked before the host makes anything that would be lost.
+    /// Returns `mfile` if the table is full. Callers check this before they open something on the host that would then
+    /// have no number.
     pub(crate) fn check_room(&self) -> Result {
         if self.slots.len() < MAX_DESCRIPTORS || !self.free.is_empty() { Ok(()) } else { Err(Errno::Mfile.into()) }
     }
@@ -62,7 +63,7 @@ impl Table {
         }
     }
 
-    /// A file with a position: `spipe` for what is open but has none.
+    /// Returns a file with a position; `spipe` for a descriptor that has none.
     pub(crate) fn seekable(&mut self, fd: u64) -> Result<&mut File> {
         match self.get(fd)? {
             Descriptor::File(file) if file.stream => Err(Errno::Spipe.into()),
@@ -79,7 +80,7 @@ impl Table {
         }
     }
 
-    /// A directory in which things may be changed.
+    /// Returns a directory in which the guest may change things, or `rofs`.
     pub(crate) fn changeable(&mut self, fd: u64) -> Result<&mut Directory> {
         let directory = self.directory(fd)?;
         directory.access.check_changes()?;
@@ -118,7 +119,7 @@ pub(crate) fn close(table: &mut Table, fd: u64) -> Result {
     table.remove(fd).map(drop)
 }
 
-/// `fd_renumber`: both must be open; `to` is closed and becomes what `from` was.
+/// `fd_renumber`: both must be open; `to` is closed and becomes the descriptor that `from` was.
 pub(crate) fn renumber(table: &mut Table, from: u64, to: u64) -> Result {
     table.get(to)?;
     table.get(from)?;
@@ -129,7 +130,7 @@ pub(crate) fn renumber(table: &mut Table, from: u64, to: u64) -> Result {
     Ok(())
 }
 
-/// What may be done with a preopened directory; many guests' C libraries expect exactly this.
+/// The rights of a preopened directory; many guests' C libraries expect exactly these.
 const PREOPEN: u64 = rights::PATH_CREATE_DIRECTORY
     | rights::PATH_CREATE_FILE
     | rights::PATH_LINK_SOURCE
@@ -147,7 +148,7 @@ const PREOPEN: u64 = rights::PATH_CREATE_DIRECTORY
     | rights::FD_FILESTAT_GET
     | rights::FD_FILESTAT_SET_TIMES;
 
-/// What may be done with what is opened in one.
+/// The rights of what is opened in a preopened directory.
 const PREOPEN_INHERITING: u64 = PREOPEN
     | rights::FD_DATASYNC
     | rights::FD_READ
@@ -164,7 +165,7 @@ const PREOPEN_INHERITING: u64 = PREOPEN
 const OPENED_DIRECTORY: u64 =
     rights::ALL & !(rights::FD_SEEK | rights::FD_FILESTAT_SET_SIZE | rights::PATH_FILESTAT_SET_SIZE | rights::FD_WRITE);
 
-/// What changes something.
+/// The rights to change something.
 const CHANGES: u64 = rights::FD_WRITE
     | rights::FD_ALLOCATE
     | rights::FD_FILESTAT_SET_SIZE
@@ -181,13 +182,14 @@ const CHANGES: u64 = rights::FD_WRITE
     | rights::PATH_FILESTAT_SET_SIZE
     | rights::PATH_FILESTAT_SET_TIMES;
 
-/// The rights that are left where nothing may be changed.
+/// Returns the rights that remain with this access.
 fn within(access: Access, rights: u64) -> u64 {
     if access == Access::ReadOnly { rights & !CHANGES } else { rights }
 }
 
-/// The same of what is opened there. The right to write stays among them: wasi-libc asks for no more than these when it opens a file, and would not be told that
-/// it cannot be written, but be given one that can only be read.
+/// Returns the inheriting rights that remain with this access. `FD_WRITE` stays among them: wasi-libc masks the rights
+/// it asks for with these when it opens a file. Without `FD_WRITE`, opening a file for writing would succeed with a
+/// read-only descriptor instead of failing with `rofs`.
 fn within_inheriting(access: Access, rights: u64) -> u64 {
     within(access, rights) | rights & rights::FD_WRITE
 }
@@ -237,7 +239,7 @@ pub(crate) fn fdstat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
     Ok(())
 }
 
-/// A terminal is a character device; guests decide by it whether to buffer lines and to colour them.
+/// A terminal is a character device. Guests use this to decide whether to buffer by lines and to print colours.
 fn stdio_type(terminal: bool) -> Filetype {
     if terminal { Filetype::CharacterDevice } else { Filetype::Unknown }
 }
@@ -261,7 +263,7 @@ pub(crate) fn set_flags(table: &mut Table, fd: u64, word: u64) -> Result {
     Ok(())
 }
 
-/// `fd_fdstat_set_rights`: rights are told, not kept.
+/// `fd_fdstat_set_rights`: rights are only reported, so they cannot be changed.
 pub(crate) fn set_rights(table: &mut Table, fd: u64, base: u64, inheriting: u64) -> Result {
     flags(base | inheriting, rights::ALL)?;
     match table.get(fd)? {
@@ -306,7 +308,7 @@ pub(crate) fn set_times(table: &mut Table, fd: u64, times: Times) -> Result {
             file.access.check_changes()?;
             Ok(rustix::fs::futimens(&file.file, &times.timestamps())?)
         }
-        // Directories are opened for their names alone, which does not suffice for `futimens`.
+        // Preopened directories are opened with `O_PATH`, which does not suffice for `futimens`.
         Descriptor::Directory(directory) => {
             directory.access.check_changes()?;
             crate::path::set_times_in(&directory.dir, ".", false, times)
@@ -315,7 +317,7 @@ pub(crate) fn set_times(table: &mut Table, fd: u64, times: Times) -> Result {
     }
 }
 
-/// `fd_prestat_get`: a tag, 0 for a directory, and the length of the name.
+/// `fd_prestat_get`: the tag 0, which means a directory, and the length of the name.
 pub(crate) fn prestat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
     match table.get(fd)? {
         Descriptor::Directory(Directory { preopen: Some(name), .. }) => {

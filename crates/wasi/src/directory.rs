@@ -1,7 +1,7 @@
 //! Open directories, and reading their entries.
 //!
-//! A listing is taken when a guest starts reading (cookie 0) and kept with the descriptor, so that a cookie
-//! means the same entry however the directory changes meanwhile: no entry is seen twice, and a loop that removes what it reads
+//! The first read of a directory (cookie 0) takes a listing, which is kept with the descriptor. So a cookie always
+//! means the same entry, however the directory changes: no entry is seen twice, and a loop that removes what it reads
 //! misses none.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{Access, Errno};
 
 pub(crate) struct Directory {
     pub(crate) dir: Arc<Dir>,
-    /// The name the guest knows it by, if it did not open it itself.
+    /// The guest's name for a preopened directory; `None` for one that the guest opened itself.
     pub(crate) preopen: Option<Arc<str>>,
     pub(crate) access: Access,
     listing: Option<Vec<Entry>>,
@@ -38,7 +38,7 @@ impl Entry {
         Ok(Self { ino: entry.ino(), kind: kind.into(), name: name.into() })
     }
 
-    /// What it takes of the host's memory.
+    /// Returns how much of the host's memory the entry takes.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.name.len()
     }
@@ -54,13 +54,15 @@ impl Directory {
     }
 }
 
-/// Bytes of entries that an instance's listings hold together. A directory that has more is read anew for every call, and a cookie is
-/// only a position: slower and less exact, but a guest cannot fill the host's memory with them.
+/// The most bytes of entries that all listings of an instance may hold. A larger directory is read anew for every call,
+/// and a cookie is then only a position. That is slower and less exact, but a guest cannot fill the host's memory with
+/// listings.
 const MAX_HELD_BYTES: usize = 16 << 20;
-/// Bytes of entries in one answer. Fewer than there is room for would be the end of the directory, so a guest that asks for more of a directory that has more is refused.
+/// The most bytes of entries in one answer. An answer shorter than the guest's buffer would mean the end of the
+/// directory, so a guest with a larger buffer and a larger directory gets an error instead.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// `fd_readdir`: as many entries as fit, the last one cut off where the room ends.
+/// `fd_readdir`: returns as many entries as fit; the last one is cut off where the buffer ends.
 pub(crate) fn read(table: &mut Table, fd: u64, room: u64, cookie: u64, out: &mut Out) -> Result {
     read_within(table, fd, room, cookie, out, Limits { held: MAX_HELD_BYTES, answer: MAX_ANSWER_BYTES })
 }
@@ -96,7 +98,7 @@ fn read_within(table: &mut Table, fd: u64, room: u64, cookie: u64, out: &mut Out
         }
         match &mut listing {
             Some(listing) => listing.push(entry),
-            // Nobody asks for the rest now.
+            // The answer is full, and the rest is not kept either.
             None if answer.is_full() => break,
             None => {}
         }
@@ -106,13 +108,13 @@ fn read_within(table: &mut Table, fd: u64, room: u64, cookie: u64, out: &mut Out
     Ok(())
 }
 
-/// What `fd_readdir` says: how many bytes, and entries from a cookie on.
+/// The answer of `fd_readdir`: its length, and the entries from a cookie on.
 struct Answer<'a> {
     out: &'a mut Out,
     room: usize,
-    /// Bytes that it may have.
+    /// The most bytes that the answer may have.
     most: usize,
-    /// The number of the next entry, and of the first that is wanted.
+    /// The number of the next entry, and of the first entry that the guest wants.
     at: u64,
     first: u64,
 }
@@ -151,12 +153,12 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// All there is in a directory.
+/// Returns all entries of a directory.
 fn entries(dir: &Dir) -> Result<impl Iterator<Item = Result<Entry>>> {
     let own = Filestat::from(fstat(dir)?).ino;
-    // The parent may be outside of what the guest may know: it gets the directory's own number.
+    // The guest may not learn about the parent directory: `..` gets the directory's own inode number.
     let own = [".", ".."].map(|name| Ok(Entry { ino: own, kind: Filetype::Directory, name: name.into() }));
-    // A descriptor of its own: the position in a directory belongs to what was opened.
+    // Opened anew: the read position belongs to the open file description.
     let opened = dir.open_with(".", OpenOptions::new().read(true))?.into_std();
     let others = rustix::fs::Dir::new(opened)?.filter_map(move |entry| match entry {
         Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => None,

@@ -1,7 +1,7 @@
-//! What crosses the bus, in the guest's terms: argument words in, little-endian results out.
+//! The encoding of calls on the bus: argument words in, little-endian results out.
 //!
-//! Nothing here trusts a length the guest gave: words are checked against what came with them, and room is made for
-//! at most [`MAX_TRANSFER`] bytes however much is asked for.
+//! Nothing here trusts a length from the guest: words are checked against the bytes that came with them, and a call
+//! gets a buffer of at most [`MAX_TRANSFER`] bytes, however much it asks for.
 
 use std::time::Instant;
 
@@ -9,12 +9,13 @@ use gpu_run_abi::hostcall::{Call, Move};
 
 use crate::Errno;
 
-/// The most bytes one `fd_read` or `sock_recv` gives: a guest that asks for 4 GiB gets a short read, as is its right.
+/// The most bytes that one `fd_read` or `sock_recv` returns. A guest that asks for 4 GiB gets a short read, which WASI
+/// allows.
 pub(crate) const MAX_TRANSFER: usize = 1 << 20;
 
-/// What a call gives back: results first, in the row's order, then the bytes of its output.
+/// The output of a call: results first, in the row's order, then the output bytes.
 ///
-/// Keep one and pass it again: its memory is reused, so that the usual calls allocate nothing.
+/// Keep one and pass it to every call: its memory is reused, so that the usual calls allocate nothing.
 #[derive(Debug, Default)]
 pub struct Out {
     pub bytes: Vec<u8>,
@@ -38,7 +39,7 @@ impl<E: Into<Errno>> From<E> for Stop {
     }
 }
 
-/// What becomes of a call on a descriptor that has nothing yet.
+/// Returns how a call stops if its descriptor would block: with the errno `again`, or to be repeated.
 pub(crate) fn would_block(nonblocking: bool) -> Stop {
     if nonblocking { Stop::Errno(Errno::Again) } else { Stop::Again(None) }
 }
@@ -61,7 +62,8 @@ impl Out {
         self.put(&value.to_le_bytes());
     }
 
-    /// Output after `results` bytes of results, of which the first four say how much `fill` put into the room it got.
+    /// Lets `fill` write into a buffer of `room` bytes behind `results` bytes of results. The first four bytes of the
+    /// results are set to how many bytes `fill` wrote.
     pub(crate) fn fill(
         &mut self,
         results: usize,
@@ -77,7 +79,7 @@ impl Out {
     }
 }
 
-/// A call's argument words, if there are as many as the call has.
+/// Returns a call's argument words, if their number is right.
 pub(crate) fn exactly<const N: usize>(words: &[u64]) -> Result<[u64; N]> {
     words.try_into().map_err(|_| Errno::Inval.into())
 }
@@ -94,12 +96,12 @@ pub(crate) fn check_input(call: Call, words: &[u64], input: &[u8]) -> Result {
     if expected == input.len() as u64 { Ok(()) } else { Err(Errno::Inval.into()) }
 }
 
-/// A word of flags, none of which is unknown.
+/// Returns a word of flags, or `inval` if it has unknown ones.
 pub(crate) fn flags(word: u64, known: u64) -> Result<u64> {
     if word & !known == 0 { Ok(word) } else { Err(Errno::Inval.into()) }
 }
 
-/// `rights`: what a descriptor says may be done with it.
+/// `rights`: what may be done with a descriptor, as reported to the guest.
 pub(crate) mod rights {
     pub(crate) const FD_DATASYNC: u64 = 1 << 0;
     pub(crate) const FD_READ: u64 = 1 << 1;
@@ -193,7 +195,7 @@ pub(crate) struct Filestat {
 }
 
 impl Filestat {
-    /// Something that has a type and nothing else.
+    /// Returns the stat of something that has only a type.
     pub(crate) fn only(kind: Filetype) -> Self {
         Self { dev: 0, ino: 0, kind, links: 0, size: 0, accessed: 0, modified: 0, changed: 0 }
     }
@@ -208,7 +210,8 @@ impl Filestat {
     }
 }
 
-/// A moment as WASI counts it; what lies before 1970 or after 2554 has no number there, and gets the nearest one.
+/// Returns a time in WASI's nanoseconds since 1970. Times before 1970 or after 2554 cannot be represented and are
+/// clamped.
 pub(crate) fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
     let total = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
     total.clamp(0, i128::from(u64::MAX)) as u64

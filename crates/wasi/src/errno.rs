@@ -1,4 +1,4 @@
-//! WASI's error numbers, and what the host's errors are called there.
+//! WASI's error numbers, and how the host's errors map to them.
 
 use std::io;
 
@@ -25,7 +25,7 @@ errnos! {
 const _: () = assert!(Errno::Notcapable as u16 == 76 && Errno::Badf as u16 == 8 && Errno::Inval as u16 == 28);
 
 impl Errno {
-    /// The number on the bus.
+    /// Returns the errno as it is sent on the bus.
     pub const fn number(self) -> u32 {
         self as u32
     }
@@ -102,7 +102,7 @@ impl From<io::Error> for Errno {
         if let Some(os) = Os::from_io_error(&error) {
             return os.into();
         }
-        // Errors made by a library, without a number of the operating system.
+        // Errors that a library made, without an errno of the operating system.
         match error.kind() {
             io::ErrorKind::NotFound => Self::Noent,
             io::ErrorKind::PermissionDenied => Self::Perm,

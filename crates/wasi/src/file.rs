@@ -1,7 +1,8 @@
 //! Open files: reading, writing, positions.
 //!
-//! A regular file's position is kept here and every access names its place (`pread`, `pwrite`). What has no positions,
-//! a FIFO or a terminal, is a *stream*: it was opened non-blocking, and what it does not have yet is asked for again.
+//! A regular file's position is kept here, and every access names its offset (`pread`, `pwrite`). A file without a
+//! position, such as a FIFO or a terminal, is a *stream*: it is open in non-blocking mode, and a read that finds
+//! nothing is repeated.
 
 use std::io::IoSlice;
 use std::os::unix::fs::FileExt;
@@ -27,7 +28,7 @@ pub(crate) struct File {
     pub(crate) append: bool,
     pub(crate) nonblocking: bool,
     pub(crate) stream: bool,
-    /// Of the directory it was opened in.
+    /// The access of the directory in which the file was opened.
     pub(crate) access: Access,
 }
 
@@ -49,7 +50,7 @@ impl File {
     }
 
     fn read_stream(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        // A FIFO that no one has opened for writing yet reads as ended; `poll` knows the difference.
+        // A FIFO that nobody has opened for writing yet reads as ended; `poll` knows the difference.
         if !is_ready(&self.file, PollFlags::IN) {
             return Err(would_block(self.nonblocking));
         }
@@ -76,7 +77,7 @@ impl File {
         self.advance(count)
     }
 
-    /// As on Linux, the place does not count where everything is appended.
+    /// As on Linux, the offset is ignored if the file is in append mode.
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<usize> {
         self.access.check_changes()?;
         if self.append { self.append(bytes) } else { Ok(self.file.write_at(bytes, offset)?) }
@@ -84,7 +85,7 @@ impl File {
 
     fn append(&self, bytes: &[u8]) -> Result<usize> {
         match rustix::io::pwritev2(&self.file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
-            // A file system that cannot append in one step.
+            // The file system cannot append in one step.
             Err(Os::NOSYS | Os::OPNOTSUPP) => Ok(self.file.write_at(bytes, self.size()?)?),
             other => Ok(other?),
         }
@@ -100,7 +101,7 @@ impl File {
 pub(crate) fn read(table: &mut Table, fd: u64, room: u64, out: &mut Out) -> Result {
     match table.get(fd)? {
         Descriptor::Input(input) => out.fill(4, room, |buffer| {
-            // Asking for nothing must not make the reader's thread read.
+            // A read of zero bytes must not start the reader thread.
             if buffer.is_empty() { Ok(0) } else { input.read(buffer).map_err(stdio_error) }
         }),
         Descriptor::File(file) => out.fill(4, room, |buffer| file.read(buffer)),
@@ -143,7 +144,7 @@ pub(crate) fn write_at(table: &mut Table, fd: u64, bytes: &[u8], offset: u64, ou
     Ok(())
 }
 
-/// Standard streams cannot be made non-blocking: what is not there yet is waited for.
+/// Standard streams cannot be made non-blocking: the guest waits for what has not arrived yet.
 fn stdio_error(error: std::io::Error) -> Stop {
     if error.kind() == std::io::ErrorKind::WouldBlock { would_block(false) } else { error.into() }
 }
@@ -184,7 +185,7 @@ pub(crate) fn advise(table: &mut Table, fd: u64, offset: u64, length: u64, advic
     Ok(fadvise(&table.file(fd)?.file, offset, std::num::NonZeroU64::new(length), advice)?)
 }
 
-/// `fd_allocate`: not every file system can, so none does.
+/// `fd_allocate`: not supported, because not every file system can do it.
 pub(crate) fn allocate(table: &mut Table, fd: u64) -> Result {
     table.file(fd)?.access.check_changes()?;
     Err(Errno::Notsup.into())
@@ -207,7 +208,7 @@ pub(crate) fn set_size(table: &mut Table, fd: u64, size: u64) -> Result {
     Ok(file.file.set_len(size)?)
 }
 
-/// What `*_filestat_set_times` makes of a file's two times.
+/// What `*_filestat_set_times` sets a file's two times to.
 #[derive(Clone, Copy)]
 pub(crate) struct Times {
     accessed: Time,
@@ -236,7 +237,7 @@ impl Times {
         })
     }
 
-    /// As the system call wants them.
+    /// Returns the times in the form that the system call takes.
     pub(crate) fn timestamps(self) -> Timestamps {
         let time = |time| match time {
             Time::Keep => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
@@ -246,7 +247,7 @@ impl Times {
         Timestamps { last_access: time(self.accessed), last_modification: time(self.modified) }
     }
 
-    /// As cap-std wants them.
+    /// Returns the times in the form that cap-std takes.
     pub(crate) fn specs(self) -> (Option<SystemTimeSpec>, Option<SystemTimeSpec>) {
         let time = |time| match time {
             Time::Keep => None,

@@ -1,22 +1,23 @@
 //! The host's side of WASI preview 1: the 46 calls of [`gpu_run_abi::hostcall`], answered from a sandbox.
 //!
-//! A [`Builder`] says what instances are given, and makes a [`Context`] for each. [`Context::call`] performs one
-//! call: argument words and input bytes in, output bytes out, exactly as the call's row describes them.
+//! A [`Builder`] holds what instances are given and makes a [`Context`] for each. [`Context::call`] performs one call:
+//! argument words and input bytes in, output bytes out, exactly as the call's row describes them.
 //!
-//! - **No call blocks.** What cannot be answered yet (a sleep, an empty pipe, a socket with no connection) is
-//!   [`Reply::Again`], has changed nothing the guest can see, and is asked again with the same arguments. Regular
-//!   files are read and written directly.
+//! - **No call blocks.** A call that cannot be answered yet (a sleep, an empty pipe, a socket with no connection)
+//!   returns [`Reply::Again`] and has changed nothing that the guest can see; the caller repeats it with the same
+//!   arguments. Regular files are read and written directly.
 //! - **No guest reaches outside its directories.** Every path goes through cap-std, which resolves it beneath the
 //!   directory it is relative to (`openat2` with `RESOLVE_BENEATH`): `..`, absolute paths, symbolic links and races
 //!   between them never lead out.
-//! - **No guest changes what it was given to read** ([`Access::ReadOnly`]): every call that would is `rofs` before the host is asked.
+//! - **No guest changes a directory that it may only read** ([`Access::ReadOnly`]): every call that would change
+//!   something returns `rofs` before it reaches the host's file system.
 //! - **No guest makes the host panic or run out of memory.** Words and lengths are checked, transfers and descriptors
 //!   are limited.
 //! - **No call of the hot path allocates**: writing to standard output, reading, the clock.
 //!
-//! Behaviour, errno by errno, is that of Wasmtime's preview 1, where it has one. It differs where that has nothing:
-//! sockets work, FIFOs and terminals can be read, directory cookies are stable, device and inode numbers are the host's, and
-//! error numbers that Wasmtime folds into `io` (`xdev`, `rofs`, `mfile`, …) are told apart.
+//! Behaviour, errno by errno, is that of Wasmtime's preview 1, except where Wasmtime lacks something: here sockets
+//! work, FIFOs and terminals can be read, directory cookies are stable, device and inode numbers are the host's, and
+//! error numbers that Wasmtime folds into `io` (`xdev`, `rofs`, `mfile`, …) are distinct.
 
 mod builder;
 mod clock;
@@ -46,15 +47,15 @@ use descriptor::Table;
 use encode::{Result, Stop, check_input, exactly};
 use file::Times;
 
-/// How a call went.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// It is done. If the errno is [`Errno::Success`], `out` holds its output.
+    /// The call is done. If the errno is [`Errno::Success`], `out` holds its output.
     Done(Errno),
-    /// The instance ends here, with this exit code.
+    /// The instance exits with this code.
     Exit(u32),
-    /// Nothing was done yet. Make the same call again, with no other call in between: at `at`, and now and then before
-    /// that, since it may wait for a descriptor as well. `None`: no moment ends the waiting, only a descriptor does.
+    /// Nothing was done yet. Repeat the same call, with no other call in between: at the moment `at`, and now and then
+    /// before that, since the call may also wait for a descriptor. `None`: the call waits only for a descriptor.
     Again { at: Option<Instant> },
 }
 
@@ -63,12 +64,12 @@ pub struct Context {
     args: Arc<Strings>,
     env: Arc<Strings>,
     table: Table,
-    /// When the call that is being made again was made first.
+    /// When a call that is being repeated was first made.
     since: Option<Instant>,
 }
 
 impl Context {
-    /// Performs a call. `words` and `input` are as [`gpu_run_abi::hostcall`] describes them; `out` is emptied first.
+    /// Performs a call. `words` and `input` are as [`gpu_run_abi::hostcall`] describes them. `out` is cleared first.
     pub fn call(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Reply {
         out.clear();
         let reply = match self.dispatch(call, words, input, out) {
@@ -248,7 +249,7 @@ impl Context {
                 let [code] = exactly(words)?;
                 Err(Stop::Exit(code as u32))
             }
-            // A guest has no one to send signals to.
+            // A guest has nobody to send a signal to.
             Call::proc_raise => match exactly(words)? {
                 [0..=30] => Err(Errno::Notsup.into()),
                 [_] => Err(Errno::Inval.into()),
@@ -274,7 +275,7 @@ impl Context {
                 let [fd, how] = exactly(words)?;
                 socket::shut_down(table, fd, how)
             }
-            // The test suite's printers: the calls are real, what they print is not looked at.
+            // The printers of the official test suite: the calls are made, but nothing is printed.
             Call::print
             | Call::print_i32
             | Call::print_i64
@@ -286,7 +287,8 @@ impl Context {
     }
 }
 
-/// `random_get`: as many bytes as asked for. There is no short answer: the device asks piece by piece, and what is far more than a piece is refused.
+/// `random_get`: fills the whole buffer, as there are no short answers. The device splits a large request into pieces;
+/// a request far larger than a piece is refused.
 fn random(room: u64, out: &mut Out) -> Result {
     const MAX_RANDOM_BYTES: u64 = 4 << 20;
     if room > MAX_RANDOM_BYTES {

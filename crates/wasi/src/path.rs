@@ -1,7 +1,8 @@
-//! Everything that takes a path.
+//! Calls that take a path.
 //!
-//! A guest's path is resolved by cap-std, beneath the directory it is given with: `..`, absolute paths and symbolic links
-//! never lead out, not even while someone else swaps them. No path of a guest reaches `std::fs` or a plain system call.
+//! cap-std resolves a guest's path beneath the directory it is relative to: `..`, absolute paths and symbolic links
+//! never lead out, not even while another process swaps them. No path of a guest reaches `std::fs` or a plain system
+//! call.
 
 use std::borrow::Cow;
 
@@ -26,7 +27,7 @@ mod oflags {
     pub(super) const ALL: u64 = 15;
 }
 
-/// A path as the guest gave it. WASI's paths are UTF-8.
+/// Checks that a guest's path is UTF-8, as WASI's paths are.
 fn utf8(path: &[u8]) -> Result<&str> {
     std::str::from_utf8(path).map_err(|_| Errno::Ilseq.into())
 }
@@ -35,7 +36,7 @@ fn follow(word: u64) -> Result<bool> {
     Ok(flags(word, SYMLINK_FOLLOW)? != 0)
 }
 
-/// Two paths that came one after the other.
+/// Splits the input into two paths; `first` is the length of the first.
 pub(crate) fn split(input: &[u8], first: u64) -> Result<(&[u8], &[u8])> {
     usize::try_from(first).ok().and_then(|first| input.split_at_checked(first)).ok_or_else(|| Errno::Inval.into())
 }
@@ -77,7 +78,7 @@ pub(crate) fn open(table: &mut Table, fd: u64, path: &[u8], how: &Open, out: &mu
     if writable {
         access.check_changes()?;
     }
-    // What is not to be written is opened for reading, since it must be opened for something.
+    // A file that is not opened for writing is opened for reading, because it must be opened for something.
     let readable = base & rights::FD_READ != 0 || base & rights::FD_WRITE == 0;
     let mut options = waitless(follow);
     options.read(readable).write(writable).truncate(truncate);
@@ -89,7 +90,7 @@ pub(crate) fn open(table: &mut Table, fd: u64, path: &[u8], how: &Open, out: &mu
         };
     }
     let opened = match dir.open_with(path, &options) {
-        // A FIFO that no one reads yet: opening it would block, were it not opened non-blocking.
+        // Nobody reads this FIFO yet. A blocking open would wait for a reader; this one fails.
         Err(error) if Os::from_io_error(&error) == Some(Os::NXIO) && is_fifo(dir, path, follow) => {
             return Err(would_block(nonblocking));
         }
@@ -110,7 +111,7 @@ pub(crate) fn open(table: &mut Table, fd: u64, path: &[u8], how: &Open, out: &mu
     Ok(())
 }
 
-/// Options with which opening waits for no one and takes over no terminal.
+/// Options that make opening neither block nor acquire a controlling terminal.
 fn waitless(follow: bool) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.follow(FollowSymlinks::follow(follow)).nonblock(true).custom_flags(OFlags::NOCTTY.bits() as i32);
@@ -162,8 +163,8 @@ pub(crate) fn set_times_in(dir: &Dir, path: &str, follow: bool, times: Times) ->
     if !follow {
         return Ok(dir.set_symlink_times(path, accessed, modified)?);
     }
-    // cap-std would open the file as it is, and wait for the other end of a FIFO. So open it here first, without waiting;
-    // what may be neither written nor read is not waited for either.
+    // cap-std would open the file in blocking mode and wait for the other end of a FIFO. So try to open it here first,
+    // without blocking. Where neither writing nor reading is permitted, cap-std cannot block either.
     for write in [true, false] {
         let mut options = waitless(true);
         match dir.open_with(path, options.write(write).read(!write)) {
@@ -190,26 +191,28 @@ pub(crate) fn link(table: &mut Table, from: (u64, &[u8]), word: u64, to: (u64, &
 pub(crate) fn rename(table: &mut Table, from: (u64, &[u8]), to: (u64, &[u8])) -> Result {
     let (old, new) = both(table, from.0, to.0)?;
     let (old_path, new_path) = (utf8(from.1)?, utf8(to.1)?);
-    // A slash at the end of the new name says that a directory is meant; cap-std looks at the old name's only.
+    // A slash at the end of the new name means that a directory is renamed; cap-std checks only the old name for one.
     let directory = new_path.ends_with('/') && !old_path.is_empty();
     let old_path = if directory { Cow::Owned(format!("{old_path}/")) } else { Cow::Borrowed(old_path) };
     Ok(old.rename(&*old_path, &new, new_path)?)
 }
 
-/// Two directories in which something is changed. For a link, too, it is both: through a new name, what could only be read could be written.
+/// Returns two directories, in both of which the guest may change things. A hard link needs both, too: through a name
+/// in a writable directory, the guest could write a file that it may only read.
 fn both(table: &mut Table, first: u64, second: u64) -> Result<(std::sync::Arc<Dir>, std::sync::Arc<Dir>)> {
     table.directory(second)?;
     let first = table.changeable(first)?.dir.clone();
     Ok((first, table.changeable(second)?.dir.clone()))
 }
 
-/// `path_symlink`: a target that begins with `/` is refused (`perm`), so that no program outside follows it either.
+/// `path_symlink`: a target that begins with `/` is refused (`perm`), so that no program outside the sandbox follows it
+/// either.
 pub(crate) fn symlink(table: &mut Table, target: &[u8], fd: u64, path: &[u8]) -> Result {
     let dir = &table.changeable(fd)?.dir;
     Ok(DirExt::symlink(&**dir, utf8(target)?, utf8(path)?)?)
 }
 
-/// `path_readlink`: as much of the target as there is room for.
+/// `path_readlink`: returns the target, cut off to `room` bytes.
 pub(crate) fn readlink(table: &mut Table, fd: u64, path: &[u8], room: u64, out: &mut Out) -> Result {
     let dir = &table.directory(fd)?.dir;
     let target = dir.read_link(utf8(path)?)?;

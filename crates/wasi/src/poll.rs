@@ -1,7 +1,8 @@
-//! `poll_oneoff`: waiting, without waiting.
+//! `poll_oneoff` without blocking.
 //!
-//! Each time it is called it looks at all subscriptions once. If something happened, it says what; if not, it says until
-//! when nothing will, and the call is made again. A relative timeout counts from the first time.
+//! Each call checks every subscription once. If something happened, the call reports it. If not, the call returns the
+//! next moment at which a clock fires, and the caller repeats it. A relative timeout counts from the first of these
+//! calls.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ const SUBSCRIPTION: usize = 48;
 const EVENT: usize = 32;
 const ABSOLUTE: u64 = 1;
 const HANGUP: u16 = 1;
-/// The most subscriptions in one call: each may cost a system call, and other instances wait for this one.
+/// The most subscriptions in one call. Each may cost a system call, and other instances wait meanwhile.
 const MAX_SUBSCRIPTIONS: usize = 1 << 16;
 
 /// `poll_oneoff`. `since` is when this call was first made.
@@ -139,7 +140,7 @@ fn clock_state(id: u64, timeout: u64, absolute: bool, start: Instant, now: Insta
     })
 }
 
-/// Where the number of bytes is not known, it is 1: something.
+/// If the number of readable bytes is not known, it is reported as 1.
 fn read_state(descriptor: &mut Descriptor) -> Result<State> {
     match descriptor {
         Descriptor::Input(input) => Ok(happened_if(input.ready(), 1)),

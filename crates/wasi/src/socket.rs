@@ -1,7 +1,7 @@
-//! Sockets: those an instance was given, and the connections it accepts on them.
+//! Sockets: those that an instance was given, and the connections that it accepts on them.
 //!
-//! Preview 1 cannot make a socket. A listener or a stream comes from the [`crate::Builder`]; every operation asks
-//! the system not to wait.
+//! Preview 1 cannot create sockets: the [`crate::Builder`] supplies listeners and streams. Every operation is
+//! non-blocking.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::stdio::is_ready;
 
 const PEEK: u64 = 1;
 const WAITALL: u64 = 2;
-/// `roflags`: the message was longer than the room for it.
+/// `roflags`: the message was longer than the buffer.
 const DATA_TRUNCATED: u16 = 1;
 
 pub(crate) struct Socket {
@@ -27,7 +27,7 @@ pub(crate) struct Socket {
     pub(crate) listening: bool,
     pub(crate) nonblocking: bool,
     datagram: bool,
-    /// What came for a call that waits for more (`WAITALL`), and was not given to the guest yet.
+    /// Bytes received for a call that waits for more (`WAITALL`), and not yet given to the guest.
     held: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ impl Socket {
         })
     }
 
-    /// Another instance's descriptor of the same socket.
+    /// Returns another instance's descriptor of the same socket.
     pub(crate) fn share(&self) -> Self {
         Self { fd: self.fd.clone(), held: Vec::new(), ..*self }
     }
@@ -59,12 +59,12 @@ impl Socket {
         is_ready(&self.fd, PollFlags::OUT)
     }
 
-    /// Bytes that can be read now.
+    /// Returns how many bytes can be read now.
     pub(crate) fn available(&self) -> u64 {
         self.held.len() as u64 + rustix::io::ioctl_fionread(&self.fd).unwrap_or(0)
     }
 
-    /// Receives into the buffer: how many bytes, and `roflags`.
+    /// Receives into the buffer. Returns how many bytes, and the `roflags`.
     pub(crate) fn receive(&mut self, buffer: &mut [u8], word: u64) -> Result<(usize, u16)> {
         if word & WAITALL != 0 && !self.datagram && !self.nonblocking {
             self.hold(buffer.len())?;
@@ -79,7 +79,8 @@ impl Socket {
         }
         let mut how = RecvFlags::DONTWAIT;
         how.set(RecvFlags::PEEK, word & PEEK != 0);
-        // On a stream, this flag would throw bytes away instead of telling how many there were.
+        // On a datagram socket, this flag makes `recv` return the message's full length. On a stream, it would discard
+        // bytes.
         how.set(RecvFlags::TRUNC, self.datagram);
         let (filled, whole) = self.received(buffer, how)?;
         Ok((filled, if whole > filled { DATA_TRUNCATED } else { 0 }))
@@ -95,7 +96,7 @@ impl Socket {
         }
     }
 
-    /// Holds `wanted` bytes, or all there are before the connection's end.
+    /// Receives until `held` has `wanted` bytes, or all that come before the connection's end.
     fn hold(&mut self, wanted: usize) -> Result {
         while self.held.len() < wanted {
             let start = self.held.len();
@@ -112,7 +113,7 @@ impl Socket {
     }
 }
 
-/// Sends what goes out at once.
+/// Sends as many bytes as the socket takes without blocking.
 pub(crate) fn send_bytes(socket: &Socket, bytes: &[u8]) -> Result<usize> {
     match send(&socket.fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Err(Os::AGAIN) => Err(would_block(socket.nonblocking)),

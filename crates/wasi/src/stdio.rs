@@ -1,11 +1,11 @@
-//! Standard input and output: whatever can give or take bytes without blocking.
+//! Standard input and output: anything that gives or takes bytes without blocking.
 //!
-//! An instance's three first descriptors are an [`Input`] and two [`Output`]s. Those of the process itself are
-//! [`inherit`]ed; a batch of instances gets a [`Buffer`] each, or [`Null`].
+//! An instance's first three descriptors are an [`Input`] and two [`Output`]s. [`inherit`] has those of the process
+//! itself; a batch of instances gets a [`Buffer`] each, or [`Null`].
 //!
-//! A pipe or terminal that another process reads from as well can take away what `poll` announced, so the
-//! process's standard input is read on a thread of its own ([`Pipe`]), one read at a time and only once an instance has
-//! asked: what nobody asked for stays in the pipe for whoever comes next.
+//! If another process reads from the same pipe or terminal, it can take the bytes that `poll` announced. So a thread
+//! reads the process's standard input ([`Pipe`]), one read at a time and only after an instance asked: bytes that no
+//! instance asked for stay in the pipe for its next reader.
 
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
@@ -18,10 +18,10 @@ use rustix::fs::{FileType, fstat};
 
 /// Where an instance's standard input comes from.
 pub trait Input: Send {
-    /// Reads what is there, at most `buffer`. `Ok(0)` is the end; [`io::ErrorKind::WouldBlock`] means that there is
-    /// nothing yet, and that it may come after having been asked for.
+    /// Reads what is available, at most `buffer`. `Ok(0)` is the end. [`io::ErrorKind::WouldBlock`] means that nothing
+    /// has arrived yet; the call may have started a read, so a later call may find bytes.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
-    /// Whether [`Input::read`] would give bytes, the end or an error.
+    /// Whether [`Input::read`] would return bytes, the end or an error.
     fn ready(&mut self) -> bool {
         true
     }
@@ -32,9 +32,9 @@ pub trait Input: Send {
 
 /// Where an instance's standard output or error goes.
 pub trait Output: Send {
-    /// Takes as many of the bytes as it can at once. [`io::ErrorKind::WouldBlock`] means none for now.
+    /// Writes as many of the bytes as it can without blocking. [`io::ErrorKind::WouldBlock`] means none for now.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// Whether [`Output::write`] would take something or fail.
+    /// Whether [`Output::write`] would write something or fail.
     fn ready(&mut self) -> bool {
         true
     }
@@ -51,7 +51,7 @@ pub struct Stdio {
 }
 
 impl Stdio {
-    /// The process's own.
+    /// Returns the process's own streams.
     pub fn inherit() -> Self {
         Self {
             stdin: Box::new(inherit::stdin()),
@@ -60,7 +60,7 @@ impl Stdio {
         }
     }
 
-    /// Nothing to read; what is written is dropped.
+    /// Returns an input without bytes, and outputs that drop everything.
     pub fn null() -> Self {
         Self { stdin: Box::new(Null), stdout: Box::new(Null), stderr: Box::new(Null) }
     }
@@ -72,7 +72,7 @@ impl fmt::Debug for Stdio {
     }
 }
 
-/// At its end from the start; takes everything.
+/// An input without bytes; an output that drops everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Null;
 
@@ -88,7 +88,7 @@ impl Output for Null {
     }
 }
 
-/// Input from bytes in memory, shared by however many instances read the same.
+/// Input from bytes in memory, which any number of instances can share.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
     bytes: Arc<[u8]>,
@@ -111,7 +111,7 @@ impl Input for Bytes {
     }
 }
 
-/// Output into memory. Clones are the same buffer: give one to the instance and keep one.
+/// Output into memory. Clones share one buffer: give one to the instance and keep one.
 #[derive(Clone, Debug, Default)]
 pub struct Buffer(Arc<Mutex<Vec<u8>>>);
 
@@ -120,7 +120,7 @@ impl Buffer {
         Self::default()
     }
 
-    /// What was written since the last time.
+    /// Returns and clears what was written.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -133,9 +133,10 @@ impl Output for Buffer {
     }
 }
 
-/// Input from a descriptor that may block: a pipe, a terminal. Clones read from the same one.
+/// Input from a descriptor that may block: a pipe, a terminal. Clones read from the same descriptor.
 ///
-/// A thread, started by the first question, reads once for each time that someone wanted bytes and there were none.
+/// A thread, started by the first read that finds nothing, does one blocking read for each time that an instance wanted
+/// bytes and there were none.
 #[derive(Clone)]
 pub struct Pipe(Arc<PipeEnd>);
 
@@ -157,7 +158,7 @@ struct PipeState {
     closed: bool,
     bytes: Vec<u8>,
     position: usize,
-    /// `Some` once the source gave its end (`None`) or an error.
+    /// Set once the source reached its end (`Some(None)`) or failed (`Some(Some(error))`).
     ended: Option<Option<rustix::io::Errno>>,
 }
 
@@ -202,7 +203,7 @@ impl Input for Pipe {
         if state.position < state.bytes.len() || state.ended.is_some() {
             return true;
         }
-        // While the thread is reading, what the source has is about to be here.
+        // While the thread reads, it takes the bytes that the source has: they are not ready here yet.
         !state.wanted && is_ready(&shared.source, PollFlags::IN)
     }
 
@@ -223,12 +224,12 @@ impl PipeShared {
                 if state.closed {
                     return;
                 }
-                // Nothing is there while the thread reads, and whoever asks meanwhile must find it so.
+                // The buffer is the thread's while it reads; an instance that reads meanwhile finds no bytes.
                 state.position = 0;
                 std::mem::take(&mut state.bytes)
             };
             bytes.resize(CHUNK, 0);
-            // The lock is not held here: this is the one place that may block.
+            // The lock is not held here: this is the only place that may block.
             let result = rustix::io::retry_on_intr(|| rustix::io::read(&self.source, &mut bytes[..]));
             let mut state = self.state.lock();
             state.wanted = false;
@@ -241,7 +242,7 @@ impl PipeShared {
                     continue;
                 }
                 Err(rustix::io::Errno::AGAIN) => {
-                    // Someone made the source non-blocking: wait for it as if it were not.
+                    // Someone made the source non-blocking: wait until it has bytes, as if it were not.
                     state.wanted = true;
                     drop(state);
                     let _ = poll(&mut [PollFd::new(&self.source, PollFlags::IN)], None);
@@ -271,19 +272,20 @@ impl fmt::Debug for Pipe {
 pub mod inherit {
     use super::*;
 
-    /// The process's standard input: directly where it is a regular file, through one shared [`Pipe`] otherwise.
+    /// Returns the process's standard input: read directly if it is a regular file, otherwise through one shared
+    /// [`Pipe`].
     pub fn stdin() -> impl Input {
         static STDIN: OnceLock<Option<Source>> = OnceLock::new();
         STDIN.get_or_init(|| Source::new(io::stdin().as_fd().try_clone_to_owned().ok()?)).clone()
     }
 
-    /// The process's standard output. Nothing is buffered.
+    /// Returns the process's standard output, unbuffered.
     pub fn stdout() -> impl Output {
         static STDOUT: OnceLock<Option<Sink>> = OnceLock::new();
         STDOUT.get_or_init(|| Sink::new(io::stdout().as_fd().try_clone_to_owned().ok()?)).clone()
     }
 
-    /// The process's standard error.
+    /// Returns the process's standard error.
     pub fn stderr() -> impl Output {
         static STDERR: OnceLock<Option<Sink>> = OnceLock::new();
         STDERR.get_or_init(|| Sink::new(io::stderr().as_fd().try_clone_to_owned().ok()?)).clone()
@@ -301,7 +303,7 @@ pub mod inherit {
         }
     }
 
-    /// `None`: the process was started with the stream closed.
+    /// `None` means that the process was started with this stream closed.
     impl Input for Option<Source> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             match self {
@@ -322,10 +324,11 @@ pub mod inherit {
     }
 }
 
-/// A descriptor of the process that takes bytes. It is shared with other processes, so its flags are left alone.
+/// A descriptor of the process to write to. Other processes share its open file description, so its flags are left
+/// alone.
 #[derive(Clone)]
 struct Sink {
-    /// Locked from asking for room to using it, so that no other instance takes it in between.
+    /// Locked from the `poll` to the write, so that no other instance fills the pipe in between.
     fd: Arc<Mutex<OwnedFd>>,
     regular: bool,
     terminal: bool,
@@ -339,8 +342,7 @@ impl Sink {
 
 impl Output for Option<Sink> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// A pipe that `poll` calls writable has room for this much (POSIX's `PIPE_BUF`), so that writing it
-        /// does not block.
+        /// A pipe that `poll` reports as writable takes this many bytes (POSIX's `PIPE_BUF`) without blocking.
         const ROOM: usize = 4096;
         let Some(sink) = self else { return Ok(bytes.len()) };
         let fd = sink.fd.lock();
@@ -364,7 +366,7 @@ fn is_regular(fd: &OwnedFd) -> bool {
     fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }
 
-/// Whether an operation would not block, now. What cannot be polled does not block.
+/// Whether an operation would not block now. A descriptor that cannot be polled does not block.
 pub(crate) fn is_ready(fd: impl AsFd, flags: PollFlags) -> bool {
     let mut fds = [PollFd::new(&fd, flags)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,5 +1,5 @@
-//! `cargo run -p gpu-run-wast --example dump-suite -- DIR`: writes the scripts of the official WebAssembly suite to a folder, those the tests
-//! run, so that `gpu-run wast DIR` can run them on another machine.
+//! `cargo run -p gpu-run-wast --example dump-suite -- DIR`: writes the scripts of the official WebAssembly suite that
+//! the tests run to a folder, so that `gpu-run wast DIR` can run them on another computer.
 
 #[path = "../tests/support/suite.rs"]
 mod suite;
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let to = root.join(folder.name);
         std::fs::create_dir_all(&to)?;
         for script in folder.scripts {
-            // At the end, where it changes no line's number.
+            // At the end, so that no line number changes.
             let text = format!("{}\n;;! wasm = {}\n", script.raw(), folder.wasm);
             std::fs::write(to.join(script.name()), text)?;
             count += 1;

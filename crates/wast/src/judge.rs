@@ -1,4 +1,4 @@
-//! What a script says of values and traps, against what came out.
+//! Compares values and traps with a script's assertions.
 
 use gpu_run_abi::TrapCode;
 use gpu_run_compiler::Value;
@@ -25,7 +25,7 @@ pub(super) fn argument(arg: &WastArg<'_>) -> Result<Value, String> {
     })
 }
 
-/// What garbage collection knows.
+/// The heap types of the garbage collection proposal.
 const ANY: [Abstract; 6] =
     [Abstract::Any, Abstract::Eq, Abstract::I31, Abstract::Struct, Abstract::Array, Abstract::None];
 
@@ -89,7 +89,7 @@ fn matches_v128(bytes: [u8; 16], expected: &V128Pattern) -> bool {
     }
 }
 
-/// The suite's words for a trap begin with ours, or ours with theirs ("uninitialized element 7").
+/// Compares a trap with the suite's message: one must begin with the other, as in "uninitialized element 7".
 pub(super) fn same_trap(code: TrapCode, message: &str) -> Result<(), String> {
     let ours = code.message();
     match message.starts_with(ours) || ours.starts_with(message) {

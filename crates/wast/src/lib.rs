@@ -1,13 +1,14 @@
-//! Runs scripts of the official test suite: modules, calls, and what is said of their results.
+//! Runs scripts of the official test suite: modules, calls, and assertions about their results.
 //!
 //! ```text
-//! modules   every module of the script, compiled and loaded on all cores before the first call
-//! spectest  the memories and tables all of them can import
-//! judge     values and traps, against what the script says of them
+//! modules   compiles and loads every module of the script on all cores, before the first call
+//! spectest  the memories and tables that scripts can import
+//! judge     compares values and traps with the script's assertions
 //! ```
 //!
-//! Each directive is a check of its own: one that fails does not stop the script, and the report says which lines did. A
-//! directive that needs what gpu-run does not have yet, or a module that needs it, is counted apart, with what it needs.
+//! Each directive is one check: a failure does not stop the script, and the report lists the lines that failed. A
+//! directive that needs, itself or through its module, a feature that gpu-run does not support yet is counted
+//! separately, with the name of that feature.
 
 mod judge;
 mod modules;
@@ -31,30 +32,31 @@ use std::time::{Duration, Instant};
 use wast::parser::{self, ParseBuffer};
 use wast::{QuoteWat, Wast, WastDirective, WastExecute, WastInvoke, Wat};
 
-/// How a script is run.
+/// How to run a script.
 #[derive(Clone)]
 pub struct Options<'a> {
     pub device: Arc<dyn Device>,
     pub layout: Layout,
     pub features: WasmFeatures,
-    /// Bytes of linear memory an instance may have at most, where memory is really taken; see [`Capacity`].
+    /// The most bytes of linear memory per instance, on a device that reserves memory in advance; see [`Capacity`].
     pub max_memory: Option<u64>,
-    /// Is shown the PTX of every module that is compiled, and may object.
+    /// Is called with the PTX of every compiled module; an error fails the directive.
     pub inspect: Option<Inspect<'a>>,
 }
 
-/// Looks at PTX text.
+/// A check of PTX text.
 pub type Inspect<'a> = &'a (dyn Fn(&str) -> Result<(), String> + Sync);
 
-/// What the suite's memories grow to: 804 pages, and some to spare.
+/// Enough for the suite's memories, which grow to 804 pages.
 const MEMORY: u64 = 1024 * gpu_run_abi::layout::PAGE;
 
-/// What scripts find on a device.
+/// What a device has room for.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
-    /// What [`Options::max_memory`] should be: a device that sets memory aside before it is used would give all of it to the first instance that might grow.
+    /// The value for [`Options::max_memory`]. Without it, a device that reserves memory in advance would give all of it
+    /// to the first instance that may grow.
     pub max_memory: Option<u64>,
-    /// How many have room at once; 0 if not one has.
+    /// How many scripts can run at once; 0 if not even one fits.
     pub scripts: usize,
 }
 
@@ -66,7 +68,7 @@ impl Capacity {
         }
         let free = device.free_bytes()?.saturating_sub(resident_stacks(properties.resident_threads));
         let instance = layout.slots(1) * MEMORY;
-        // A script has its last instance and the next one at the same time, and now and then others that have a name.
+        // A script holds its last instance and the next one at the same time, and sometimes named instances as well.
         let (least, usual) = (2 * instance, 4 * instance);
         let scripts = if free < least { 0 } else { (free / 2 / usual).max(1) as usize };
         Ok(Self { max_memory: Some(MEMORY), scripts })
@@ -84,9 +86,9 @@ pub struct Report {
     pub passed: usize,
     /// Line (from 1) and what went wrong.
     pub failures: Vec<(usize, String)>,
-    /// Line (from 1) and what it needs that is not there yet.
+    /// Line (from 1) and the unsupported feature.
     pub unsupported: Vec<(usize, String)>,
-    /// The line at which the device was lost. It is the last of the failures; nothing after it was run.
+    /// The line at which the device was lost. Its failure is the last one; nothing after it was run.
     pub lost: Option<usize>,
 }
 
@@ -94,9 +96,9 @@ pub struct Report {
 #[derive(Clone, Debug)]
 enum Problem {
     Failed(String),
-    /// It needs this.
+    /// A feature that gpu-run does not support.
     Unsupported(String),
-    /// The device is gone, and everything on it.
+    /// The device is lost, with everything on it.
     Lost(String),
 }
 
@@ -122,11 +124,11 @@ impl From<Error> for Problem {
     }
 }
 
-/// A runaway call is ended after this long.
+/// A call that runs longer than this is stopped.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a script's modules may use: WebAssembly 3.0, or what a line of it says, such as `;;! wasm = 2.0` or
-/// `;;! wasm = 3.0 -multi-memory +threads`.
+/// Returns the WebAssembly features that a script may use: those of WebAssembly 3.0, unless a line of the script says
+/// otherwise, as in `;;! wasm = 2.0` or `;;! wasm = 3.0 -multi-memory +threads`.
 pub fn features(script: &str) -> Result<WasmFeatures, String> {
     let Some(line) = script.lines().find_map(|line| line.strip_prefix(";;! wasm =")) else {
         return Ok(WasmFeatures::WASM3);
@@ -148,7 +150,7 @@ pub fn features(script: &str) -> Result<WasmFeatures, String> {
     Ok(features)
 }
 
-/// Runs a script. An `Err` means that it could not be parsed.
+/// Runs a script. `Err` means that the script could not be parsed.
 pub fn run(script: &str, options: &Options<'_>) -> Result<Report, String> {
     let mut lexer = wast::lexer::Lexer::new(script);
     lexer.allow_confusing_unicode(true);
@@ -195,7 +197,7 @@ impl<'a, 'o> Runner<'a, 'o> {
         }
     }
 
-    /// `loaded` is the directive's module, if it has one to run.
+    /// Runs a directive. `loaded` is its module, if it has one to run.
     fn directive(&mut self, directive: WastDirective<'a>, loaded: Option<Loaded>) -> Result<(), Problem> {
         match directive {
             WastDirective::Module(module) => {
@@ -245,7 +247,7 @@ impl<'a, 'o> Runner<'a, 'o> {
         }
     }
 
-    /// A module that is defined. What its instances take is only asked when there is to be one.
+    /// Checks a module definition. Whether its instances fit on the device is checked only when one is made.
     fn valid(&self, mut module: Loaded) -> Result<Loaded, Problem> {
         let decoded = gpu_run_wasm::decode_unlinked(&module.wasm, self.options.features);
         if let (Err(error), program) = (decoded, &module.program) {
@@ -256,7 +258,7 @@ impl<'a, 'o> Runner<'a, 'o> {
         Ok(module)
     }
 
-    /// A module's instance; a trap is a failure.
+    /// Makes an instance of a module; a trap is a failure.
     fn instance(&mut self, module: Loaded) -> Result<InstanceId, Problem> {
         self.instantiate(module)?.map_err(|trap| Problem::Failed(format!("instantiation trapped: {trap}")))
     }
@@ -277,7 +279,8 @@ impl<'a, 'o> Runner<'a, 'o> {
         instance.map(|_| ())
     }
 
-    /// A module that must not be accepted. The words are not compared: they are the reference interpreter's.
+    /// Checks that a module is refused. The messages are not compared: the script's are those of the reference
+    /// interpreter.
     fn refused(&mut self, mut module: QuoteWat<'a>, message: &str) -> Result<(), Problem> {
         let Ok(bytes) = module.encode() else { return Ok(()) };
         match gpu_run_wasm::decode_unlinked(&bytes, self.options.features) {
@@ -290,7 +293,7 @@ impl<'a, 'o> Runner<'a, 'o> {
         }
     }
 
-    /// A module that must not be linked, for one of the two reasons there are.
+    /// Checks that a module cannot be linked, for the reason given: an unknown import or an incompatible type.
     fn unlinkable(&mut self, mut module: Wat<'a>, message: &str) -> Result<(), Problem> {
         let bytes = module.encode().map_err(|e| e.to_string())?;
         spectest::provide(&mut self.linker, &imports(&bytes))?;
@@ -342,7 +345,7 @@ impl<'a, 'o> Runner<'a, 'o> {
 
 const NOT_LOADED: &str = "the script's modules were not loaded";
 
-/// A module with a custom section that is none, though all else is right: it is the text's reader that says so.
+/// Checks that a module with a malformed custom section is refused. The text parser finds such errors.
 fn refused_custom(mut module: QuoteWat<'_>, message: &str) -> Result<(), Problem> {
     match module.encode() {
         Err(_) => Ok(()),
@@ -350,7 +353,7 @@ fn refused_custom(mut module: QuoteWat<'_>, message: &str) -> Result<(), Problem
     }
 }
 
-/// What becomes of a directive whose module has a problem.
+/// Returns the problem of a directive whose module has one.
 fn follows(problem: &Problem) -> Problem {
     match problem {
         Problem::Failed(_) => "the module before it did not load".into(),

@@ -1,8 +1,9 @@
 //! A script's modules, compiled and loaded before its first call.
 //!
-//! Most do not depend on each other, some scripts have hundreds of them, and assembling one for a GPU takes a hundred
-//! thousand times as long as a call: here it is done on all cores. Those that import from others are, too, if those have no state;
-//! else, and where they import a memory or a table of `spectest`, what they are linked to is only known when their turn comes.
+//! Most modules do not depend on each other, some scripts have hundreds, and assembling one for a GPU takes a hundred
+//! thousand times as long as a call: so this is done on all cores. It is also done for modules that import from others
+//! without state. If the exporting modules have state, or a module imports a memory or a table of `spectest`, the
+//! imports are known only when the script reaches the module.
 
 use super::{Options, Problem, spectest};
 use gpu_run_compiler::Error;
@@ -18,17 +19,17 @@ use wast::{WastDirective, WastExecute};
 #[derive(Clone)]
 pub(super) struct Loaded {
     pub(super) wasm: Arc<Vec<u8>>,
-    /// The module on the device, or why it is not there; `None` if that depends on what runs before.
+    /// The program on the device, or why there is none; `None` if it depends on what runs before.
     pub(super) program: Option<Result<Arc<Prepared>, Problem>>,
 }
 
-/// A module before it is compiled, and the modules that the names it imports from stand for at its place in the script.
+/// A module before it is compiled, with the registered modules that it imports from at its place in the script.
 struct Encoded {
     wasm: Arc<Vec<u8>>,
     exporters: Vec<(String, Arc<Vec<u8>>)>,
 }
 
-/// For each directive its module, where it has one that is to be run.
+/// Compiles and loads the module of each directive that has one to run.
 pub(super) fn load_all(
     directives: &mut [WastDirective<'_>],
     options: &Options<'_>,
@@ -45,10 +46,10 @@ pub(super) fn load_all(
     encoded.into_par_iter().with_max_len(1).map(|module| module.map(load)).collect()
 }
 
-/// The modules of a script, with what was registered before each.
+/// Encodes the modules of a script, each with the modules registered before it.
 fn encode_all(directives: &mut [WastDirective<'_>]) -> Vec<Option<Result<Encoded, String>>> {
     let mut registered: HashMap<String, Arc<Vec<u8>>> = HashMap::new();
-    // By name; the last module's is `None`.
+    // By name; `None` is the last module.
     let mut instances: HashMap<Option<String>, Arc<Vec<u8>>> = HashMap::new();
     let mut all = Vec::new();
     for directive in directives {
@@ -77,7 +78,7 @@ fn encode_all(directives: &mut [WastDirective<'_>]) -> Vec<Option<Result<Encoded
     all
 }
 
-/// The bytes of the module a directive runs.
+/// Encodes the module that a directive runs.
 fn encode(directive: &mut WastDirective<'_>) -> Option<Result<Vec<u8>, String>> {
     let bytes = match directive {
         WastDirective::Module(module) | WastDirective::ModuleDefinition(module) => module.encode(),
@@ -104,13 +105,13 @@ fn load(
     let exporters: Vec<_> = exporters.iter().map(|(name, wasm)| (name.as_str(), wasm.clone())).collect();
     let inspect = |compiled: &Compiled| options.inspect.map_or(Ok(()), |inspect| inspect(compiled.ptx()));
     match Prepared::new(settings, wasm.clone(), &exporters, inspect) {
-        // What a name stands for is only guessed here.
+        // The exporters are only a guess here; the real link may succeed.
         Err(Error::Module(UnknownImport { .. } | ImportType { .. })) => Ok(None),
         made => Ok(made?.map(Arc::new)),
     }
 }
 
-/// The modules it imports from, and the names.
+/// Returns a module's imports as (module, name).
 pub(super) fn imports(bytes: &[u8]) -> BTreeSet<(String, String)> {
     let sections = wasmparser::Parser::new(0).parse_all(bytes).map_while(Result::ok);
     let imports = sections.filter_map(|payload| match payload {

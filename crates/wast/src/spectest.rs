@@ -1,7 +1,9 @@
-//! What modules import from `spectest`, where it can be written to.
+//! The memories and tables of `spectest`, the module that scripts import from.
 //!
-//! Its functions and constants are the same for everyone (`wasm/src/provided.rs`). Its memories and tables are there once for a script, as in the reference interpreter: what one module writes to
-//! them, the next one reads. Each is an instance of its own, made when the first module asks for it, so that only those that import the same thing are one program (`linker`).
+//! The functions and constants of `spectest` are the same for everyone (`wasm/src/provided.rs`). Its memories and
+//! tables exist once per script, as in the reference interpreter: what one module writes to them, the next one reads.
+//! Each is an instance of its own, made when the first module imports it, so that only modules that import the same
+//! memory or table become one program (`linker`).
 
 use super::Problem;
 use gpu_run_run::Linker;
@@ -10,7 +12,7 @@ use std::sync::Arc;
 
 const MODULE: &str = "spectest";
 
-/// The module that has the thing of this name.
+/// Returns the text of the module that exports this name.
 fn text(name: &str) -> Option<&'static str> {
     Some(match name {
         "memory" => r#"(module (memory (export "memory") 1 2))"#,
@@ -21,17 +23,17 @@ fn text(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether what these imports are linked to depends on what ran before.
+/// Whether one of these imports is a memory or table of `spectest`, whose contents depend on what ran before.
 pub(super) fn is_among(imports: &BTreeSet<(String, String)>) -> bool {
     imports.iter().any(|(module, name)| module == MODULE && text(name).is_some())
 }
 
-/// Sees to it that what these imports are of is there.
+/// Makes the memories and tables of `spectest` that these imports name, if they do not exist yet.
 pub(super) fn provide(linker: &mut Linker, imports: &BTreeSet<(String, String)>) -> Result<(), Problem> {
     for (module, name) in imports {
         let Some(text) = text(name).filter(|_| module == MODULE && !linker.provides(module, name)) else { continue };
         let wasm = wat::parse_str(text).map_err(|error| error.to_string())?;
-        // A script without shared memories, or without 64-bit tables, cannot import one: what is wrong with it is found when it is linked.
+        // A script without shared memories, or without 64-bit tables, cannot import one: linking reports the error.
         if linker.check(Arc::new(wasm.clone())).is_err() {
             continue;
         }

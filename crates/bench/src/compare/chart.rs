@@ -1,7 +1,7 @@
-//! The picture: how many times Wasmtime's rate each program reaches, as bars on a logarithmic scale from 1×.
+//! The picture: each program's rate relative to Wasmtime's, as bars on a logarithmic scale from 1×.
 //!
-//! An SVG file of its own, in light colours or dark ones as the reader's system has it. Text is only outside of where
-//! bars and marks are drawn, in columns of its own; what would not fit its column is cut.
+//! A self-contained SVG file, in light or dark colours according to the reader's system. Text is never drawn over bars
+//! and marks but in columns of its own; text that does not fit its column is cut off.
 
 use super::set::Report;
 use super::{describe, show_grouped, show_ratio};
@@ -19,13 +19,13 @@ const BASELINE: f64 = 19.0;
 const LEFT: f64 = 170.0;
 /// Where bars end.
 const RIGHT: f64 = 620.0;
-/// Right edges of the columns behind the bars: ratio, our rate, Wasmtime's rate.
+/// Right edges of the columns after the bars: ratio, our rate, Wasmtime's rate.
 const COLUMNS: [f64; 3] = [748.0, 842.0, WIDTH - MARGIN];
-/// What the text of such a column may take.
+/// Width of such a column's text.
 const COLUMN: f64 = 78.0;
 /// The least space between two texts.
 const GAP: f64 = 12.0;
-/// The sizes of text, in pixels: see `STYLE`.
+/// Text sizes in pixels, as in `STYLE`.
 const NORMAL: f64 = 13.0;
 const SMALL: f64 = 12.0;
 
@@ -74,14 +74,14 @@ pub(super) fn svg(report: &Report) -> String {
     chart.finish(bottom + 16.0)
 }
 
-/// All that is drawn on the scale.
+/// Returns all ratios that are drawn.
 fn ratios(report: &Report) -> Vec<f64> {
     let handwritten =
         report.measured().filter_map(|(_, figures)| Some(figures.handwritten_rate? / figures.wasmtime_rate));
     report.measured().map(|(_, figures)| figures.ratio()).chain(handwritten).collect()
 }
 
-/// Whole decades, 1× and 10× among them.
+/// Whole decades, always including 1× and 10×.
 struct Scale {
     first: i32,
     last: i32,
@@ -90,7 +90,7 @@ struct Scale {
 impl Scale {
     fn new(ratios: &[f64]) -> Self {
         let decades = || ratios.iter().map(|ratio| ratio.log10()).filter(|decade| decade.is_finite());
-        // A ratio is of two measured rates: more than nine decades are a mistake, and would only be drawn badly.
+        // Ratios are of two measured rates: more than nine decades must be a mistake, and would only be drawn badly.
         let bound = |decade: f64| decade.clamp(-9.0, 9.0) as i32;
         Self { first: bound(decades().fold(0.0, f64::min).floor()), last: bound(decades().fold(1.0, f64::max).ceil()) }
     }
@@ -121,7 +121,8 @@ impl Chart {
         }
     }
 
-    /// A line for each decade, with its ratio above, or above every second one, or third, if there are many.
+    /// Draws a line for each decade, labelled with its ratio; with many decades, only every second or third has a
+    /// label.
     fn grid(&mut self, bottom: f64) {
         let decades = self.scale.first..=self.scale.last;
         let widest = decades.clone().map(|decade| width(&power(decade), SMALL)).fold(0.0, f64::max);
@@ -141,14 +142,14 @@ impl Chart {
         self.text(LEFT - GAP, y + BASELINE, "text end", &name);
     }
 
-    /// From 1× to the ratio, on whichever side it lies.
+    /// Draws a bar from 1× to the ratio, to either side.
     fn bar(&mut self, y: f64, ratio: f64, class: &str) {
         let (one, end) = (self.scale.x(1.0), self.scale.x(ratio));
         let (from, to) = if end < one { (end, one) } else { (one, end) };
         self.rect(from, y + (ROW - BAR) / 2.0, (to - from).max(1.0), BAR, class);
     }
 
-    /// The figures behind the bars.
+    /// Writes the figures after the bars.
     fn columns(&mut self, y: f64, colour: &str, texts: &[&str]) {
         for (text, x) in texts.iter().zip(COLUMNS) {
             self.text(x, y + BASELINE, &format!("{colour} small end"), &fit(text, SMALL, COLUMN));
@@ -179,13 +180,13 @@ impl Chart {
     }
 }
 
-/// `1/100×`, `1,000×`
+/// Writes a power of ten as `1/100×` or `1,000×`.
 fn power(decade: i32) -> String {
     let power = show_grouped(10u32.saturating_pow(decade.unsigned_abs()));
     if decade < 0 { format!("1/{power}×") } else { format!("{power}×") }
 }
 
-/// As much of a text as `room` has room for.
+/// Cuts off text that is wider than `room`.
 fn fit(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -197,7 +198,7 @@ fn fit(text: &str, size: f64, room: f64) -> String {
     cut.into_iter().chain(['…']).collect()
 }
 
-/// What a text takes at most, in the widest of the fonts that `STYLE` names: DejaVu Sans.
+/// Returns an upper bound of a text's width, in the widest of `STYLE`'s fonts: DejaVu Sans.
 fn width(text: &str, size: f64) -> f64 {
     let ems = text.chars().map(|c| match c {
         'f' | 'i' | 'j' | 'l' | 'r' | 't' | 'I' | 'J' | ' ' | '.' | ',' | ':' | ';' | '-' | '/' | '(' | ')' => 0.42,
@@ -209,7 +210,7 @@ fn width(text: &str, size: f64) -> f64 {
     ems.sum::<f64>() * size
 }
 
-/// Names come from files and may hold anything; XML may not.
+/// Escapes text for XML: names come from files and may contain anything.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! The same work as CUDA kernels that were written by hand, to know what the card can do. The sources, benches/cuda, are
-//! part of this binary; nvcc compiles them where it is installed.
+//! The same work as hand-written CUDA kernels, to show what the card can do. Their sources, benches/cuda, are built
+//! into this binary; nvcc compiles them if it is installed.
 
 use anyhow::{Context as _, Result, bail};
 use gpu_run_console::terminal;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Which program of the set has a kernel, and in which of [`SOURCES`].
+/// Which programs of the set have a kernel, and in which of [`SOURCES`].
 const KERNELS: [(&str, &str); 2] = [("sha256", "sha256.cu"), ("n-body", "nbody.cu")];
 
 const SOURCES: [(&str, &str); 3] = [
@@ -17,17 +17,17 @@ const SOURCES: [(&str, &str); 3] = [
     ("timing.cuh", include_str!("../../../../benches/cuda/timing.cuh")),
 ];
 
-/// nvcc, and the device it compiles for.
+/// nvcc, and the device that it compiles for.
 #[derive(Debug)]
 pub(super) struct Handwritten {
     nvcc: PathBuf,
     sm: u32,
-    /// As CUDA counts devices.
+    /// The device's number in CUDA's order.
     ordinal: String,
 }
 
 impl Handwritten {
-    /// `None` where there is no nvcc.
+    /// Returns `None` if there is no nvcc.
     pub(super) fn find(device: &Properties) -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let homes = std::env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin"));
@@ -37,8 +37,9 @@ impl Handwritten {
         Some(Self { nvcc, sm: device.target, ordinal })
     }
 
-    /// Instances a second of the program's kernel, if it has one. `expected` is what instance 0 of the program prints: a
-    /// kernel that computes something else is no measure. One that cannot be compiled or run is told and left out.
+    /// Returns the instances per second of the program's kernel, if it has one. `expected` is what instance 0 of the
+    /// program prints: a kernel that computes something else is an error. A kernel that cannot be compiled or run is
+    /// reported on stderr and left out.
     pub(super) fn rate(&self, program: &str, instances: u32, expected: &[u8]) -> Result<Option<f64>> {
         let Some((_, source)) = KERNELS.iter().find(|(name, _)| *name == program) else { return Ok(None) };
         let printed = match self.run(source, instances) {
@@ -51,7 +52,7 @@ impl Handwritten {
         rate_of(&printed, expected).with_context(|| format!("the hand-written {source}")).map(Some)
     }
 
-    /// Compiles and runs; what it prints.
+    /// Compiles and runs a kernel, and returns what it prints.
     fn run(&self, source: &str, instances: u32) -> Result<String> {
         let folder = TempDir::new()?;
         for (name, text) in SOURCES {
@@ -65,7 +66,7 @@ impl Handwritten {
     }
 }
 
-/// A command's stdout; what it says on stderr is the error if it fails.
+/// Returns a command's stdout. If the command fails, its stderr is the error.
 fn output(name: &Path, command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {}", name.display()))?;
     if !output.status.success() {
@@ -75,7 +76,7 @@ fn output(name: &Path, command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Instances a second out of a kernel's line of JSON.
+/// Extracts the instances per second from a kernel's line of JSON.
 fn rate_of(printed: &str, expected: &[u8]) -> Result<f64> {
     let line: serde_json::Value = serde_json::from_str(printed).context("did not print JSON")?;
     let (Some(rate), Some(check)) = (line["per_second"].as_f64(), line["check"].as_str()) else {

@@ -1,8 +1,8 @@
-//! What it takes to ask the host for something: how long for one instance and for one warp, how many calls a second where all lanes ask, and what the host needs while
-//! nobody asks.
+//! The cost of host calls: their round trip for one instance and for one warp, their throughput when all lanes call,
+//! and the host's CPU use while nobody calls.
 //!
-//! The guest (`benches/hostcalls.wat`) asks for the time and prints the answers. The host took each when it answered: what lies between two of them
-//! is one way to the device and back, as the guest sees it.
+//! The guest (`benches/hostcalls.wat`) asks for the time and prints the answers. The host reads the clock when it
+//! answers, so the difference between two answers is one round trip as the guest sees it.
 
 use super::on_device::{self, Loaded};
 use super::{Options, show_grouped};
@@ -16,32 +16,34 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What this part is called among the programs.
+/// The name of this part among the programs of `gpu-run bench`.
 pub const NAME: &str = "hostcalls";
 const GUEST: &str = include_str!("../../../../benches/hostcalls.wat");
 
-/// Instances of a warp.
+/// Instances in a warp.
 const WARP: u32 = 32;
-/// Calls that each of them makes, and each of many.
+/// Calls per instance when one instance or one warp calls.
 const CALLS_ALONE: u32 = 10_000;
+/// Calls per instance when many call.
 const CALLS_MANY: u32 = 50;
-/// What a warp counts to where nobody calls: about a second.
+/// What a warp counts to without making calls: takes about a second.
 const COUNTS: u32 = 200_000_000;
 const ROUNDS: usize = 3;
 
 #[derive(Clone, Debug)]
 pub(super) struct HostCalls {
-    /// Of one instance's calls.
+    /// The median round trip when one instance calls.
     pub(super) one: Duration,
-    /// Of one warp's.
+    /// The median and the 99th percentile when one warp calls.
     pub(super) p50: Duration,
     pub(super) p99: Duration,
-    /// How many were measured.
+    /// How many of the warp's calls were measured.
     pub(super) measured: usize,
-    /// Calls a second, of so many instances.
+    /// Calls per second when `instances` call.
     pub(super) per_second: f64,
     pub(super) instances: u32,
-    /// Of a core, while the guests compute; on `cpu` they do that themselves.
+    /// The share of a core that the host uses while guests only compute; `None` on `cpu`, where the same cores run the
+    /// guests.
     pub(super) idle: Option<f64>,
 }
 
@@ -64,7 +66,7 @@ impl Work {
     }
 }
 
-/// The text with another number before a mark.
+/// Replaces the number before a mark in the text.
 fn with_number(text: &str, mark: &str, number: u32) -> Option<String> {
     let (before, after) = text.split_once(&format!(" (; {mark} ;)"))?;
     let before = before.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -105,7 +107,7 @@ pub(super) fn measure(device: &Arc<dyn Device>, options: &Options) -> Result<Hos
     Ok(HostCalls { one, p50, p99, measured: times.len(), per_second, instances, idle })
 }
 
-/// What lies between two answers, in nanoseconds, of all instances.
+/// Returns the nanoseconds between successive answers, of all instances.
 fn round_trips(results: &Results) -> Result<Vec<u64>> {
     let mut times = Vec::new();
     for done in results.iter() {

@@ -1,4 +1,4 @@
-//! The figures for programs: seconds, bytes and instances a second, `null` where there is none.
+//! The figures as JSON: in seconds, bytes and instances per second, `null` where there is none.
 
 use super::set::{Report, Row};
 use super::{hostcalls, on_wasmtime, seconds};

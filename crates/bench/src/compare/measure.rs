@@ -1,5 +1,5 @@
-//! One program's figures. The sides take turns, so that both see the same machine, and the best round of each counts;
-//! what they print is compared before anything is believed.
+//! Measures one program. The sides take turns, so that both see the computer in the same state, and the best round of
+//! each counts. Outputs are compared before any figure is believed.
 
 use super::Options;
 use super::handwritten::Handwritten;
@@ -13,26 +13,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(super) const ROUNDS: u32 = 3;
-/// Instances whose outputs are compared.
+/// How many instances' outputs are compared.
 const SAMPLE: u32 = 16;
-/// Runs of one instance alone, whose median counts; fewer if they are long.
+/// How often a single instance is run; the median counts. Long programs are run less often.
 const SINGLE_RUNS: usize = 15;
 
 #[derive(Clone, Debug)]
 pub(super) struct Figures {
-    /// Instances a second.
+    /// Instances per second.
     pub(super) device_rate: f64,
     pub(super) wasmtime_rate: f64,
-    /// The same work as a CUDA kernel written by hand.
+    /// The same work as a hand-written CUDA kernel.
     pub(super) handwritten_rate: Option<f64>,
-    /// One instance alone.
+    /// The time of one instance alone.
     pub(super) device_latency: Duration,
     pub(super) wasmtime_latency: Duration,
-    /// wasm to PTX.
+    /// Time from wasm to PTX.
     pub(super) to_ptx: Duration,
-    /// PTX to a program on the device.
+    /// Time from PTX to a program on the device.
     pub(super) load: Duration,
-    /// From the module's bytes to a program on the device, the second time.
+    /// Time from the module's bytes to a program on the device when the program is in the cache.
     pub(super) warm_start: Option<Duration>,
     /// The fastest build, if several were tried.
     pub(super) build: Option<String>,
@@ -44,7 +44,7 @@ impl Figures {
     }
 }
 
-/// Measures a program; `place` says on a terminal how far it has come.
+/// Measures a program; `place` says in the progress line how far the bench is.
 pub(super) fn measure(
     place: &str,
     device: &Arc<dyn Device>,
@@ -56,14 +56,14 @@ pub(super) fn measure(
 ) -> Result<Figures> {
     let progress = Progress::start(format!("{place}: compiling"));
     let loaded = on_device::load(device, source, options, options.instances)?;
-    // What one instance takes is what `gpu-run FILE` would take, which compiles for one.
+    // The latency of one instance is that of `gpu-run FILE`, which compiles for one instance.
     let differs = options.layout(&**device, options.instances) != options.layout(&**device, 1);
     let alone = if differs { Some(on_device::load(device, source, options, 1)?) } else { None };
     let wasmtime = OnWasmtime::new(source, threads)?;
     drop(progress);
 
     let progress = Progress::start(format!("{place}: one instance"));
-    // The device first: it has a limit for programs that do not end.
+    // The device first: it stops programs that never return.
     let device_latency = device_latency(alone.as_ref().unwrap_or(&loaded), options.budget)?;
     let wasmtime_latency = median(options.budget, || {
         let began = Instant::now();
@@ -96,7 +96,7 @@ pub(super) fn measure(
     })
 }
 
-/// The best round of each side, instances a second.
+/// Returns the instances per second of each side's best round.
 fn rates(
     loaded: &Loaded,
     wasmtime: &OnWasmtime,
@@ -104,7 +104,8 @@ fn rates(
     sample: &[u32],
     expected: &[Vec<u8>],
 ) -> Result<(f64, f64)> {
-    // What happens once is not counted: a build for instances that need another, room on the device.
+    // Work that happens only once is not counted: building for instances that need another build, allocating device
+    // memory.
     on_device::run(loaded, loaded.built.batch)?;
     if loaded.tries_another() {
         on_device::run(loaded, loaded.built.batch)?;
@@ -120,7 +121,7 @@ fn rates(
         compare(sample, &outputs, expected)?;
         ours = ours.max(rate);
         theirs = theirs.max(wasmtime.rate(options.instances, options.budget)?);
-        // A batch on the device cannot be cut short.
+        // A batch on the device cannot be stopped early.
         if spent > options.budget * ROUNDS * 2 {
             break;
         }
@@ -129,11 +130,11 @@ fn rates(
 }
 
 fn device_latency(loaded: &Loaded, budget: Duration) -> Result<Duration> {
-    run_one(loaded).context("one instance alone")?; // sets up what stays
+    run_one(loaded).context("one instance alone")?; // sets up what later runs reuse
     median(budget, || run_one(loaded))
 }
 
-/// The median of several runs, which together take no more than a part of the budget; one at least.
+/// Returns the median of several runs, at least one. No further run starts after a quarter of the budget.
 pub(super) fn median(budget: Duration, mut run: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     let began = Instant::now();
     let mut times = vec![run()?];
@@ -144,7 +145,7 @@ pub(super) fn median(budget: Duration, mut run: impl FnMut() -> Result<Duration>
     Ok(times[times.len() / 2])
 }
 
-/// The first instance, the last and some between.
+/// Returns the first instance, the last and some in between.
 pub(super) fn sample(instances: u32) -> Vec<u32> {
     let last = u64::from(instances.max(1) - 1);
     let steps = u64::from(SAMPLE - 1);
@@ -153,7 +154,7 @@ pub(super) fn sample(instances: u32) -> Vec<u32> {
     sample
 }
 
-/// Both sides printed the same.
+/// Checks that both sides printed the same.
 fn compare(sample: &[u32], ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Result<()> {
     for ((instance, ours), theirs) in sample.iter().zip(ours).zip(theirs) {
         if ours != theirs {
@@ -166,7 +167,7 @@ fn compare(sample: &[u32], ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Result<()> {
     Ok(())
 }
 
-/// The part of an output where the two differ.
+/// Returns the part of an output where the two differ.
 pub(super) fn excerpt(bytes: &[u8], one: &[u8], other: &[u8]) -> String {
     const SHOWN: usize = 60;
     let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();

@@ -1,10 +1,10 @@
-//! What running on the device gains over Wasmtime on all cores.
+//! Compares the device with Wasmtime on all cores.
 //!
 //! ```text
-//! on_device    our side: compile, load, run instances
-//! on_wasmtime  the other side: the same instances, a store for each, on all cores
-//! handwritten  the same work as a CUDA kernel, where there is one and nvcc is installed
-//! measure      the sides take turns; outputs are compared; figures come out
+//! on_device    our side: compiles, loads, runs instances
+//! on_wasmtime  the other side: the same instances, each in a store of its own, on all cores
+//! handwritten  the same work as a CUDA kernel, if there is one and nvcc is installed
+//! measure      lets the sides take turns, compares their outputs, and returns figures
 //! hostcalls    how long a host call takes
 //! set          the programs of a set, with table, json and chart
 //! own          the user's own program, with verdict
@@ -30,18 +30,18 @@ use gpu_run_console::units::three_digits;
 use gpu_run_device::Device;
 use std::time::Duration;
 
-/// How programs are compiled, and how long they are measured.
+/// How to compile programs, and how long to measure them.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Instances that run at once on the device.
     pub instances: u32,
-    /// For a round of one side.
+    /// How long one round of one side may take.
     pub budget: Duration,
-    /// `None`: the layout that suits the number of instances.
+    /// `None` means the layout that suits the number of instances.
     pub layout: Option<Layout>,
     /// The PTX target.
     pub sm: u32,
-    /// Of several builds the fastest is measured.
+    /// Whether to measure several builds and use the fastest.
     pub tunes: bool,
 }
 
@@ -58,7 +58,7 @@ struct Setting {
     device: String,
     /// `NVIDIA H200`
     device_name: String,
-    /// Of a GPU.
+    /// The driver's version, on a GPU.
     driver: Option<String>,
     host: String,
     threads: usize,
@@ -79,7 +79,7 @@ impl Setting {
     }
 }
 
-/// `580.159.04` out of `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build`.
+/// Extracts `580.159.04` from `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build`.
 fn driver_version(file: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let is_version = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -92,7 +92,7 @@ fn processor(file: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// What the table and the picture say of where it ran: ours, then theirs.
+/// Describes both sides for the table and the picture: gpu-run's, then Wasmtime's.
 fn describe(setting: &Setting) -> [String; 2] {
     let driver = setting.driver.as_ref().map_or(String::new(), |driver| format!(", driver {driver}"));
     let instances = show_grouped(setting.instances);

@@ -1,4 +1,4 @@
-//! Our side: a program on the device, and so many instances of it.
+//! Our side: runs instances of a program on the device.
 
 use super::Options;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -15,41 +15,41 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What a run may take at most: far more than any should, so that a program without an end is told as one.
+/// The most that a run may take: far more than any should, so that a program that never returns is reported.
 pub(super) const LIMIT: Duration = Duration::from_secs(300);
 
 /// A program on the device.
 #[derive(Debug)]
 pub(super) struct Built {
     program: Arc<Program>,
-    /// Where it is kept on disk, and what else is built of it: for as long as it runs.
+    /// The cache folder with this and further builds of the program; must exist as long as the program runs.
     _kept: TempDir,
     extent: Extent,
     slow: Option<Slow>,
-    /// What instances are given, one after the other, and then from the first on.
+    /// What instances are given, in turn, beginning again after the last.
     jobs: Vec<Job>,
-    /// Instances of a batch.
+    /// Instances per batch.
     pub(super) batch: u32,
-    /// The build that was found to be the fastest, if several were tried before.
+    /// The fastest build, if several were measured before.
     variant: Option<Variant>,
     pub(super) to_ptx: Duration,
     pub(super) load: Duration,
-    /// A second load, from the module's bytes on, of what the first one left in a cache.
+    /// How long a second load takes: from the module's bytes, with the program in the cache.
     pub(super) again: Option<Duration>,
 }
 
-/// One that is ready to run.
+/// A program that is ready to run.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) built: Built,
-    /// With room for as many instances as it is to run at once.
+    /// Has slots for as many instances as run at once.
     mapper: Mapper,
 }
 
 /// How often a program is loaded again; the best time counts.
 const SECOND_LOADS: usize = 5;
 
-/// Compiles for `instances` at once and loads, and loads again. The instances are given nothing but their number.
+/// Compiles for `instances` at once, loads, and loads again. The instances are given nothing but their number.
 pub(super) fn load(device: &Arc<dyn Device>, source: &Source, options: &Options, instances: u32) -> Result<Loaded> {
     let mut guest = Builder::new();
     guest.arg(&source.argv0)?;
@@ -57,7 +57,7 @@ pub(super) fn load(device: &Arc<dyn Device>, source: &Source, options: &Options,
     compile(device, source, options, vec![job], instances, None)?.ready()
 }
 
-/// The same for instances that are given something, without room for them yet.
+/// Compiles for instances with these jobs. Allocates no slots yet.
 pub(super) fn compile(
     device: &Arc<dyn Device>,
     source: &Source,
@@ -73,7 +73,7 @@ pub(super) fn compile(
     let variant = if bench.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;
-    // A compiler of its own each time: what one has loaded it does not load again.
+    // A new compiler each time: a compiler does not load a program twice.
     let load = || {
         let compiler = Compiler::new(Cache::open(gpu_run_cache::Options::new(kept.path().to_owned())));
         let request = compiler.request(device, source.wasm.clone(), &options, &source.name).map_err(failed)?;
@@ -90,7 +90,7 @@ pub(super) fn compile(
     }
     let lanes = variant.and_then(|variant| variant.lanes);
     let capacity = variant.map_or(instances, |variant| variant.batch) as usize;
-    // As `gpu-run map` does where nobody has said what is best.
+    // As `gpu-run map` does if nobody has said which build is best.
     let is_guess = variant.is_none() && bench.layout.is_none() && device.is_gpu();
     let slow = Some(SLOW).filter(|_| is_guess);
     let extent = Extent { capacity, max_memory, lanes, ..Extent::default() };
@@ -110,51 +110,53 @@ pub(super) fn compile(
 }
 
 impl Built {
-    /// The same for batches of so many instances, which need so much.
+    /// Sets the size of batches, and what instances were found to need.
     pub(super) fn for_batches(mut self, batch: u32, learned: Option<Allowance>) -> Self {
         self.batch = batch;
         (self.extent.capacity, self.extent.learned) = (batch as usize, learned);
         self
     }
 
-    /// Sets aside room for its instances.
+    /// Allocates slots for the instances.
     pub(super) fn ready(self) -> Result<Loaded> {
         Ok(Loaded { mapper: Mapper::trying(self.program.clone(), self.extent, None, self.slow)?, built: self })
     }
 
-    /// All that `gpu-run map` does for so many, its program being on the device: room for them, the run, the outcomes.
+    /// Does everything that `gpu-run map` does for this many instances once the program is on the device: allocates
+    /// slots, runs the instances, collects outcomes. Returns how long that took, and what instances were found to need.
     pub(super) fn session(&self, instances: u32, learned: Option<Allowance>) -> Result<(Duration, Option<Allowance>)> {
         let began = Instant::now();
         let extent = Extent { capacity: instances as usize, learned, ..self.extent };
         let mapper = Mapper::trying(self.program.clone(), extent, None, self.slow)?;
         mapper.run(numbered(&self.jobs, instances), Some(LIMIT))?;
         let took = began.elapsed();
-        // The next one needs its memory.
+        // The next session needs this one's memory.
         mapper.settle();
         Ok((took, mapper.tuning().and_then(|tuning| tuning.learned)))
     }
 }
 
 impl Loaded {
-    /// The build that was found to be faster than the usual one, before or while it ran.
+    /// Returns the build that was found to be faster than the default, before or during the run.
     pub(super) fn faster(&self) -> Option<Variant> {
         let found = || self.mapper.tuning()?.best().filter(|best| best.memory == MemoryKind::Linear);
         self.built.variant.or_else(found)
     }
 
-    /// The next batch finds out about another build.
+    /// Whether a part of the next batch tries another build.
     pub(super) fn tries_another(&self) -> bool {
         self.mapper.tries_another()
     }
 }
 
-/// So many, numbered; where there are fewer, they come again.
+/// Returns this many jobs, numbered; repeats them if there are fewer.
 fn numbered(jobs: &[Job], instances: u32) -> Vec<Job> {
     let numbers = 0..u64::from(instances);
     jobs.iter().cycle().zip(numbers).map(|(job, number)| Job { number, ..job.clone() }).collect()
 }
 
-/// The fastest of a program's builds, as `gpu-run tune` finds it. One that cannot be made or run is none.
+/// Returns the fastest of a program's builds, as `gpu-run tune` finds it. Builds that cannot be made or run are
+/// skipped.
 fn fastest(
     device: &Arc<dyn Device>,
     source: &Source,
@@ -178,8 +180,8 @@ fn fastest(
     Ok(best.map(|(variant, _)| variant))
 }
 
-/// Batches of so many instances until the budget is spent, the next begun while one runs, as in `gpu-run map`: what `each` is told of every one, and how many instances a second there were, from
-/// the first job to the last outcome.
+/// Runs batches until the budget is spent, beginning the next while one runs, as in `gpu-run map`. Passes the results
+/// of every batch to `each`. Returns the instances per second, from the first job to the last outcome.
 pub(super) fn batches(
     loaded: &Loaded,
     instances: u32,
@@ -190,7 +192,7 @@ pub(super) fn batches(
     let mut done = 0;
     let (begun, pending) = mpsc::sync_channel(0);
     thread::scope(|scope| {
-        // To begin may wait for another batch to be finished: that is another thread's.
+        // Beginning a batch may wait until another is finished, so a thread of its own does it.
         let beginning = scope.spawn(move || -> Result<()> {
             while begun.send(begin(loaded, instances)?).is_ok() && began.elapsed() < budget {}
             Ok(())
@@ -206,7 +208,8 @@ pub(super) fn batches(
     Ok(done as f64 / began.elapsed().as_secs_f64())
 }
 
-/// The same, with what the instances of `sample` wrote in the last batch.
+/// Like [`batches`], but checks that all instances succeeded and returns the last batch's output of the instances in
+/// `sample`.
 pub(super) fn run_device(
     loaded: &Loaded,
     instances: u32,
@@ -225,7 +228,7 @@ pub(super) fn run_device(
     Ok((sample.iter().filter_map(stdout).collect(), rate))
 }
 
-/// One instance alone: how long it takes.
+/// Runs one instance alone and returns how long it took.
 pub(super) fn run_one(loaded: &Loaded) -> Result<Duration> {
     let began = Instant::now();
     let (results, stats) = begin(loaded, 1)?.finish()?;
@@ -235,7 +238,7 @@ pub(super) fn run_one(loaded: &Loaded) -> Result<Duration> {
     Ok(took)
 }
 
-/// One batch: what its instances printed, and what it took.
+/// Runs one batch. Returns its results and statistics.
 pub(super) fn run(loaded: &Loaded, instances: u32) -> Result<(Results, RunStats)> {
     let (results, stats) = begin(loaded, instances)?.finish()?;
     check_all(&results)?;
@@ -253,7 +256,7 @@ fn check_all(results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// A program that is to be measured ends well.
+/// Checks that an instance succeeded, as a program to be measured must.
 fn check_end(done: &Done<'_>) -> Result<()> {
     match done.end {
         End::Returned | End::Exited(0) => Ok(()),

@@ -1,5 +1,5 @@
-//! Their side: Wasmtime as one would embed it for throughput. The module is compiled once and linked once; memories come
-//! from a pool; every instance has a store of its own, and threads on all cores take the next number from one counter.
+//! Wasmtime's side, embedded for throughput. The module is compiled and linked once; memories come from a pool; every
+//! instance has a store of its own, and threads on all cores take the next instance number from one counter.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use gpu_run_run::{INSTANCE, Job, Source};
@@ -14,11 +14,11 @@ use wasmtime_wasi::p2::pipe::{MemoryInputPipe, MemoryOutputPipe};
 use wasmtime_wasi::runtime::with_ambient_tokio_runtime;
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtxBuilder};
 
-/// The version that is built in; a test compares it with the workspace's manifest.
+/// The version of Wasmtime that is built in; a test compares it with the workspace's manifest.
 pub(super) const VERSION: &str = "48.0.8";
-/// Bytes an instance may print.
+/// The most bytes that an instance may print.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
-/// Bytes of a memory, and of a table, that are cleared rather than given back when an instance ends.
+/// Bytes of a memory, and of a table, that are cleared instead of returned to the system after an instance.
 const KEEP_RESIDENT_BYTES: usize = 2 << 20;
 
 pub(super) struct OnWasmtime {
@@ -41,7 +41,7 @@ impl Given {
         Self { args: vec![source.argv0.clone()], env: Vec::new(), stdin: Vec::new() }
     }
 
-    /// What the device's instance is given; Wasmtime knows only text.
+    /// Returns what the device's instance is given. Wasmtime accepts only UTF-8.
     pub(super) fn like(job: &Job) -> Result<Self> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).context("Wasmtime takes only UTF-8 as arguments");
         let strings = |(starts, bytes): (&[u32], &[u8])| -> Result<Vec<String>> {
@@ -53,7 +53,7 @@ impl Given {
     }
 }
 
-/// What became of an instance.
+/// The result of an instance.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) end: Ending,
@@ -63,17 +63,17 @@ pub(super) struct Ran {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Exited(i32),
-    /// What Wasmtime says of it.
+    /// Wasmtime's error message.
     Trapped(String),
 }
 
 impl OnWasmtime {
-    /// For instances that are given nothing.
+    /// Prepares instances that are given nothing.
     pub(super) fn new(source: &Source, threads: usize) -> Result<Self> {
         Self::with(source, threads, vec![Given::nothing(source)], Vec::new())
     }
 
-    /// Instances are given one after the other, and then what the first was given.
+    /// Prepares instances that are given the elements of `given` in turn, beginning again after the last.
     pub(super) fn with(source: &Source, threads: usize, given: Vec<Given>, dirs: Vec<Preopen>) -> Result<Self> {
         let build = || -> wasmtime::Result<_> {
             let engine = Engine::new(&config(threads))?;
@@ -87,27 +87,27 @@ impl OnWasmtime {
         Ok(Self { engine, linked, given, dirs, threads })
     }
 
-    /// What one instance writes to stdout.
+    /// Runs one instance, which must succeed. Returns what it wrote to stdout.
     pub(super) fn run(&self, instance: u32) -> Result<Vec<u8>> {
         with_ambient_tokio_runtime(|| self.run_one(instance)?.well(instance))
     }
 
-    /// One instance, however it ends.
+    /// Runs one instance, however it ends.
     pub(super) fn run_any(&self, instance: u32) -> Result<Ran> {
         with_ambient_tokio_runtime(|| self.run_one(instance))
     }
 
-    /// What instances of a sample write.
+    /// Returns what the instances of a sample write.
     pub(super) fn outputs(&self, sample: &[u32]) -> Result<Vec<Vec<u8>>> {
         sample.iter().map(|instance| self.run(*instance)).collect()
     }
 
-    /// Instances a second on all cores: that many of them, or as many as fit into the time.
+    /// Returns the instances per second on all cores. Runs `instances` of them, or as many as the budget allows.
     pub(super) fn rate(&self, instances: u32, budget: Duration) -> Result<f64> {
         self.rate_of(instances, budget, |instance, ran| ran.well(instance).map(drop))
     }
 
-    /// The same; `look` sees what became of each.
+    /// Like [`OnWasmtime::rate`], but passes the result of each instance to `look`.
     pub(super) fn rate_of(
         &self,
         instances: u32,
@@ -143,8 +143,8 @@ impl OnWasmtime {
         Ok(done as f64 / took.as_secs_f64())
     }
 
-    /// A store, an instance, its end. Tokio's runtime must be there: without it, every host call would set it up and
-    /// yield to it.
+    /// Runs one instance in a new store. The caller must have entered a Tokio runtime: otherwise every host call would
+    /// set one up and yield to it.
     fn run_one(&self, instance: u32) -> Result<Ran> {
         let stdout = MemoryOutputPipe::new(MAX_OUTPUT_BYTES);
         let mut builder = WasiCtxBuilder::new();
@@ -174,7 +174,7 @@ impl OnWasmtime {
 }
 
 impl Ran {
-    /// What it wrote, if it ended well.
+    /// Returns the instance's output, if it exited with 0.
     fn well(self, instance: u32) -> Result<Vec<u8>> {
         match self.end {
             Ending::Exited(0) => Ok(self.stdout),
@@ -184,14 +184,14 @@ impl Ran {
     }
 }
 
-/// One slot for each thread, and one to spare.
+/// Configures a pool with one slot per thread, and a spare one.
 fn config(threads: usize) -> Config {
     let slots = threads as u32 + 1;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_core_instances(slots).total_memories(slots).total_tables(slots).total_gc_heaps(slots);
     if PoolingAllocationConfig::is_pagemap_scan_available() {
-        // The kernel tells which pages were written (Linux 6.7): clearing them is half the work of giving them back and
-        // faulting them in again. Without it all of them would be cleared, which is worse.
+        // The Linux kernel reports which pages were written (since 6.7): clearing those takes half as long as returning
+        // them and faulting them in again. Without that, all pages would have to be cleared, which is worse.
         pool.linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
             .table_keep_resident(KEEP_RESIDENT_BYTES)
             .pagemap_scan(Enabled::Auto);
@@ -208,7 +208,7 @@ fn permissions(access: Access) -> FsPerms {
     }
 }
 
-/// Wasmtime's error with all it says of its causes.
+/// Turns Wasmtime's error, with all its causes, into an `anyhow` error.
 fn plain(error: wasmtime::Error) -> anyhow::Error {
     anyhow!("{error:#}")
 }

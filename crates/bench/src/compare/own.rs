@@ -1,4 +1,5 @@
-//! `gpu-run bench PROGRAM --input RECORDS`: the user's own program with the user's own records, on the device and under Wasmtime.
+//! `gpu-run bench PROGRAM --input RECORDS`: the user's own program with the user's own records, on the device and on
+//! Wasmtime.
 
 use super::measure::{ROUNDS, excerpt, median};
 use super::on_device::{self, Built, Loaded};
@@ -15,24 +16,26 @@ use gpu_run_wasi::Preopen;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// So many records are run in a session of their own, as far as there is time and room: what few take is no part of what many take.
+/// Numbers of records that are each run from an empty device, as far as time and memory allow: the time of a few
+/// records cannot be derived from that of many.
 const SESSIONS: [u32; 5] = [1, 32, 1024, 8 << 10, 32 << 10];
-/// Sessions that take more than so many rounds are not followed by larger ones, nor are those that do no more than so many percent of the last one's records a second.
+/// A session is the last one if it takes longer than this many times the budget.
 const MAX_SESSION_ROUNDS: u32 = 2;
+/// A session is also the last one if its rate is below this percentage of the previous session's rate.
 const MIN_GAIN_PERCENT: u32 = 110;
-/// Of fewer records neither says anything: the first ones learn what they need, and have it built.
+/// Neither rule looks at smaller sessions: their first records find out what they need, and wait for builds.
 const MIN_TELLING_RECORDS: u32 = 1024;
 
 /// The user's program and records.
 #[derive(Debug)]
 pub struct Own {
     pub source: Source,
-    /// What becomes of the records.
+    /// The jobs that the records become.
     pub jobs: Vec<Job>,
     /// Folders that each instance is given.
     pub folders: Vec<Preopen>,
     pub max_memory: Option<u64>,
-    /// How long it took to open the device.
+    /// How long opening the device took.
     pub opening: Duration,
 }
 
@@ -40,7 +43,7 @@ pub struct Own {
 pub fn measure(device: &Arc<dyn Device>, own: Own, options: &Options, sheet: &mut Sheet) -> Result<bool> {
     let Own { source, jobs, folders, max_memory, opening } = own;
     let count = jobs.len() as u32;
-    // As many as the user has are run at once, and not the most that could be: how those would do nobody has asked.
+    // Run as many at once as the user has, not as many as the device could take: nobody asked about those.
     let most = options.instances.min(count.max(MIN_TELLING_RECORDS));
 
     let progress = Progress::start(format!("{}: compiling", source.name));
@@ -52,7 +55,7 @@ pub fn measure(device: &Arc<dyn Device>, own: Own, options: &Options, sheet: &mu
     let wasmtime_compile = began.elapsed();
     drop(progress);
 
-    // The device first: it has a limit for programs that do not end.
+    // The device first: it stops programs that never return.
     let progress = Progress::start(format!("{}: few records", source.name));
     let (sessions, learned) = sessions(&built, options.budget)?;
     let batch = sessions.last().map_or(1, |(records, _)| *records as u32);
@@ -99,10 +102,10 @@ pub fn measure(device: &Arc<dyn Device>, own: Own, options: &Options, sheet: &mu
     Ok(verdict.comparison.different.is_empty())
 }
 
-/// Records, and what they took.
+/// Numbers of records, and how long each took.
 type Sessions = Vec<(u64, Duration)>;
 
-/// What so many records take, each time from an empty device on; and what they were found to need.
+/// Measures each number of records from an empty device. Also returns what records were found to need.
 fn sessions(built: &Built, budget: Duration) -> Result<(Sessions, Option<Allowance>)> {
     let (mut sessions, mut learned, mut best) = (Vec::new(), None, 0.0);
     for records in SESSIONS.into_iter().filter(|records| *records < built.batch).chain([built.batch]) {
@@ -119,10 +122,10 @@ fn sessions(built: &Built, budget: Duration) -> Result<(Sessions, Option<Allowan
     Ok((sessions, learned))
 }
 
-/// The best round of each side, records a second; and whether both give the same.
+/// Returns the records per second of each side's best round, and whether both give the same.
 fn rates(loaded: &Loaded, wasmtime: &OnWasmtime, batch: u32, budget: Duration) -> Result<([f64; 2], Comparison)> {
     let (mut ours, mut theirs) = (0.0f64, 0.0f64);
-    // What the first round of Wasmtime gave, as far as it came.
+    // The results of Wasmtime's first round, for as many records as it ran.
     let seen: Vec<OnceLock<Outcome>> = (0..batch).map(|_| OnceLock::new()).collect();
     let mut comparison = None;
     for _ in 0..ROUNDS {
@@ -145,7 +148,7 @@ fn rates(loaded: &Loaded, wasmtime: &OnWasmtime, batch: u32, budget: Duration) -
     Ok(([ours, theirs], comparison.unwrap_or_default()))
 }
 
-/// What became of a record, short enough to be kept of all.
+/// A record's result, short enough to keep for all records.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Exited { code: i32, stdout: blake3::Hash },
@@ -170,7 +173,7 @@ impl Outcome {
     }
 }
 
-/// Whether both gave the same for each record that both have run.
+/// Compares the results of each record that both sides have run.
 fn compare(results: &Results, seen: &[OnceLock<Outcome>], wasmtime: &OnWasmtime) -> Result<Comparison> {
     let mut comparison = Comparison::default();
     for (record, (done, theirs)) in results.iter().zip(seen).enumerate() {
@@ -189,7 +192,7 @@ fn compare(results: &Results, seen: &[OnceLock<Outcome>], wasmtime: &OnWasmtime)
     Ok(comparison)
 }
 
-/// How the two differ: the device's first.
+/// Describes how the two results differ: the device's first.
 fn differ(done: &Done<'_>, ran: &Ran) -> [String; 2] {
     let exited = |code: i32, bytes: &[u8]| {
         let part = excerpt(bytes, done.stdout, &ran.stdout);

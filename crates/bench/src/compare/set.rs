@@ -1,4 +1,5 @@
-//! The programs of a set, and how long a host call takes. A program that fails has a row that says so, and the others go on.
+//! Measures the programs of a set, and how long a host call takes. A program that fails gets a row that says so, and
+//! the others are still measured.
 
 use super::handwritten::Handwritten;
 use super::hostcalls::{self, HostCalls};
@@ -12,7 +13,7 @@ use gpu_run_run::Source;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A program to be measured.
+/// A program to measure.
 #[derive(Debug)]
 pub struct Program {
     pub name: String,
@@ -20,12 +21,12 @@ pub struct Program {
     pub source: Result<Source>,
 }
 
-/// All that was found out.
+/// All results.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) setting: Setting,
     pub(super) rows: Vec<Row>,
-    /// `None`: not measured.
+    /// `None` if not measured.
     pub(super) host_calls: Option<Result<HostCalls, String>>,
 }
 
@@ -33,11 +34,11 @@ pub(super) struct Report {
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) wasm_bytes: usize,
-    /// The error is one that names the place.
+    /// The figures, or an error message.
     pub(super) figures: Result<Figures, String>,
 }
 
-/// Measures programs, and with `host_calls` also those. `svg` is where the picture goes. Returns whether none failed.
+/// Measures programs and, with `host_calls`, host calls. The picture is written to `svg`. Returns whether none failed.
 pub fn measure(
     mut device: Arc<dyn Device>,
     programs: Vec<Program>,
@@ -64,7 +65,7 @@ pub fn measure(
         let row = Row { name, wasm_bytes, figures: figures.map_err(message) };
         sheet.write(&table.row(&row))?;
         if row.figures.is_err() {
-            // A kernel that faulted has taken its context with it.
+            // A kernel fault has destroyed the context.
             device = reopen(device);
         }
         report.rows.push(row);
@@ -88,7 +89,7 @@ fn message(error: anyhow::Error) -> String {
     format!("{error:#}")
 }
 
-/// The device anew; if it cannot be had, the old one will say why.
+/// Opens the device anew. If that fails, returns the old one, whose next use will report the error.
 fn reopen(old: Arc<dyn Device>) -> Arc<dyn Device> {
     if !old.is_gpu() {
         return old;
@@ -100,7 +101,7 @@ fn write_picture(svg: &Path, report: &Report) -> Result<()> {
     std::fs::write(svg, chart::svg(report)).with_context(|| format!("cannot write {}", svg.display()))
 }
 
-/// Says in full what went wrong, where the table had one line for it; returns whether nothing did.
+/// Prints the full errors, of which the table shows only one line each. Returns whether there are none.
 fn tell_failures(report: &Report) -> bool {
     let rows = report.rows.iter().map(|row| (row.name.as_str(), row.figures.as_ref().err()));
     let calls = report.host_calls.iter().map(|calls| (hostcalls::NAME, calls.as_ref().err()));
@@ -119,7 +120,7 @@ impl Report {
         self.rows.iter().filter_map(|row| Some((row.name.as_str(), row.figures.as_ref().ok()?)))
     }
 
-    /// Of the ratios to Wasmtime; `None` where nothing was measured.
+    /// Returns the geometric mean of the ratios to Wasmtime; `None` if nothing was measured.
     pub(super) fn geometric_mean(&self) -> Option<f64> {
         let logarithms: Vec<f64> = self.measured().map(|(_, figures)| figures.ratio().ln()).collect();
         (!logarithms.is_empty()).then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())

@@ -1,4 +1,4 @@
-//! The table on the terminal: a row as soon as a program is done, in columns wide enough for what can come.
+//! The table on the terminal: each row is printed as soon as its program is done, in columns wide enough for any value.
 
 use super::set::{Report, Row};
 use super::{Setting, describe, show_ratio};
@@ -19,7 +19,7 @@ const HANDWRITTEN: [(&str, usize); 2] = [("CUDA/s", 8), ("of it", 6)];
 #[derive(Debug)]
 pub(super) struct Table {
     setting: [String; 2],
-    /// Of the first column.
+    /// Width of the first column.
     width: usize,
     columns: Vec<(&'static str, usize)>,
 }
@@ -40,7 +40,7 @@ impl Table {
     pub(super) fn row(&self, row: &Row) -> String {
         let figures = match &row.figures {
             Ok(figures) => figures,
-            // What follows the first line comes on stderr at the end.
+            // The rest of the error is printed on stderr at the end.
             Err(error) => {
                 return format!(
                     "{:width$}  failed: {}\n",
@@ -84,7 +84,7 @@ impl Table {
         text
     }
 
-    /// Cells flush right under their titles.
+    /// Prints cells right-aligned under their titles.
     fn line(&self, name: &str, cells: &[String]) -> String {
         let cells = cells.iter().zip(&self.columns).map(|(cell, (_, width))| format!("{cell:>width$}"));
         let text = format!("{name:width$}{}", cells.collect::<String>(), width = self.width);

@@ -1,17 +1,17 @@
-//! Is the device worth it? What is made of the figures of one program: a table, a few sentences, JSON.
+//! Is the device worth it? Turns the figures of one program into a table, a few sentences and JSON.
 
 use super::{Setting, describe, on_wasmtime, seconds, show_grouped, show_ratio};
 use gpu_run_console::units::{show_count, show_duration};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// All that was found out.
+/// All results.
 #[derive(Debug)]
 pub(super) struct Verdict {
     pub(super) program: String,
     pub(super) setting: Setting,
     pub(super) is_gpu: bool,
-    /// Those of the input, or as many as run at once.
+    /// The records of the input, at most one batch.
     pub(super) records: u64,
     pub(super) device: Side,
     pub(super) wasmtime: Side,
@@ -20,32 +20,32 @@ pub(super) struct Verdict {
 
 #[derive(Debug)]
 pub(super) struct Side {
-    /// Records a second.
+    /// Records per second.
     pub(super) rate: f64,
-    /// One record, everything being set up.
+    /// The time of one record, with everything set up.
     pub(super) latency: Duration,
-    /// Until the first record can run: the first time, when the program is compiled.
+    /// Time until the first record can run, when the program has to be compiled.
     pub(super) first_start: Duration,
-    /// The same when it was compiled before.
+    /// The same when the program was compiled before.
     pub(super) later_start: Duration,
     pub(super) curve: Curve,
 }
 
-/// What so many records take, from the start on.
+/// How long a given number of records takes, after the start.
 #[derive(Debug)]
 pub(super) struct Curve {
-    /// Ascending; between them it is a straight line.
+    /// Measured points (records, seconds), ascending; linear in between.
     points: Vec<(f64, f64)>,
-    /// Seconds for each record beyond the last.
+    /// Seconds for each record beyond the last point.
     slope: f64,
 }
 
-/// What both sides gave.
+/// Whether both sides gave the same.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    /// Records that both have run.
+    /// Records that both sides have run.
     pub(super) compared: u64,
-    /// Of those, how many failed.
+    /// How many of those failed.
     pub(super) failed: u64,
     pub(super) different: Vec<Different>,
 }
@@ -53,23 +53,23 @@ pub(super) struct Comparison {
 #[derive(Debug)]
 pub(super) struct Different {
     pub(super) record: u64,
-    /// The device's and Wasmtime's, of the first.
+    /// The device's and Wasmtime's result, for the first record that differs.
     pub(super) shown: Option<[String; 2]>,
 }
 
 impl Curve {
-    /// Measured points, and records a second where there are more.
+    /// Makes a curve from measured points, and a rate in records per second beyond them.
     pub(super) fn new(points: Vec<(u64, Duration)>, rate: f64) -> Self {
         let points = points.into_iter().map(|(records, time)| (records as f64, time.as_secs_f64())).collect();
         Self { points, slope: 1.0 / rate }
     }
 
-    /// Seconds for so many records.
+    /// Returns the seconds for this many records.
     fn at(&self, records: f64) -> f64 {
         let (mut from, mut time) = (0.0, 0.0);
         for (at, took) in &self.points {
             if records <= *at {
-                // Fewer than were measured take no less than those.
+                // Fewer records than the first point take as long as that point.
                 return if from == 0.0 { *took } else { time + (took - time) * (records - from) / (at - from) };
             }
             (from, time) = (*at, *took);
@@ -78,7 +78,7 @@ impl Curve {
     }
 }
 
-/// From how many records on the device is done first, for good; `None`: never. Each side begins with what it takes to start.
+/// Returns from how many records on the device is always faster; `None` if never. Each side begins with its start time.
 fn pays_from(device: (&Curve, Duration), wasmtime: (&Curve, Duration)) -> Option<u64> {
     let behind = |records: f64| {
         let time = |(curve, start): (&Curve, Duration)| start.as_secs_f64() + curve.at(records);
@@ -90,12 +90,12 @@ fn pays_from(device: (&Curve, Duration), wasmtime: (&Curve, Duration)) -> Option
     }
     let mut corners: Vec<f64> = device.0.points.iter().chain(&wasmtime.0.points).map(|(records, _)| *records).collect();
     corners.sort_by(f64::total_cmp);
-    // From the last corner on both go straight, and the device gains with each record.
+    // From the last corner on both curves are straight, and the device gains with each record.
     let last = corners.last().copied().unwrap_or(1.0);
     if behind(last) > 0.0 {
         return Some((last + behind(last) / gain).ceil() as u64);
     }
-    // Back to where it was behind last.
+    // Search backwards for where the device was last behind.
     for pair in corners.windows(2).rev() {
         let (from, to) = (behind(pair[0]), behind(pair[1]));
         if from > 0.0 {
@@ -141,7 +141,7 @@ impl Verdict {
         format!("{text}\n{}\n{}\n{}\n", self.worth(), self.yours(), self.same())
     }
 
-    /// The answer.
+    /// Answers the question in one sentence.
     fn worth(&self) -> String {
         let name = if self.is_gpu { "the GPU" } else { "the device `cpu`" };
         let records =
@@ -161,7 +161,7 @@ impl Verdict {
         }
     }
 
-    /// What the user's own records take.
+    /// Estimates how long the user's own records take.
     fn yours(&self) -> String {
         let records = self.records as f64;
         let time =
@@ -176,7 +176,7 @@ impl Verdict {
         )
     }
 
-    /// Whether both sides print the same.
+    /// Says whether both sides print the same.
     fn same(&self) -> String {
         let Comparison { compared, failed, different } = &self.comparison;
         let failures = match failed {

@@ -1,4 +1,4 @@
-//! Events: there and back, beside one word that goes the same way, and as many as there is room for.
+//! Events: their round trip, compared with that of a single word, and their throughput.
 
 use super::round_trip::{self, relax};
 use super::{Bench, Record, micros, percentile};
@@ -9,8 +9,9 @@ use gpu_run_machine::{Load, Options};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// Round trips of each kind.
+/// Round trips of each kind, on a GPU.
 const TRIPS: u64 = 2000;
+/// Round trips of each kind, on `cpu`.
 const TRIPS_CPU: u64 = 200;
 /// How long events are posted.
 const POSTING: Duration = Duration::from_millis(1500);
@@ -33,7 +34,7 @@ pub(super) fn round_trips(bench: &Bench, record: &mut Record<'_>) -> Result<()> 
     record.put("event_to_bare", json!(ratio))
 }
 
-/// A ping and its answer, one at a time, while the machine ticks.
+/// Measures a ping and its answer, one at a time, while the machine ticks.
 fn event_round_trips(bench: &Bench, count: u64) -> Result<Vec<Duration>> {
     let machine = bench.boot(Options::default())?;
     let mut times = Vec::new();
@@ -60,7 +61,8 @@ pub(super) fn throughput(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
     record.put("events_per_second", json!(effects))
 }
 
-/// Events a second, posted as fast as there is room: answered at once, or with an effect in ticks that follow each other as fast as they can.
+/// Returns the events per second, posted as fast as the ring takes them. Pings are answered at once; other events take
+/// effect in ticks, which follow each other as fast as possible.
 fn per_second(bench: &Bench, pings: bool) -> Result<f64> {
     let machine = bench.boot(Options { rate: if pings { 120 } else { 0 }, ..Options::default() })?;
     let mut load = Load::new(7);

@@ -1,7 +1,8 @@
-//! Whether what a launch has read is still in the L2 cache when the next begins.
+//! Whether data that one launch has read is still in the L2 cache when the next launch begins.
 //!
-//! An array that fits there is read twice in one launch, then by a launch that follows at once, by one that follows after a pause, and by one before which another array, far larger
-//! than any cache, was read. All reads go past the multiprocessors' own caches; the time is taken on the device, without what a launch costs.
+//! An array that fits in L2 is read twice in one launch, again in a launch that follows at once, and again in a launch
+//! after a pause. Before each round, another array, far larger than any cache, is read to evict it. All reads bypass
+//! the multiprocessors' own caches. The time is taken on the device, so it does not include the cost of a launch.
 
 use anyhow::Result;
 use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module};
@@ -10,25 +11,27 @@ use std::time::{Duration, Instant};
 
 pub(super) const PTX: &str = include_str!("l2.ptx");
 
-/// Bytes of the array, and of the one that pushes it out.
+/// Bytes of the array.
 const ARRAY: u64 = 16 << 20;
+/// Bytes of the array that evicts it.
 const OTHER: u64 = 512 << 20;
 const THREADS: u32 = 1024;
-/// How often all is done, and for how long at most.
+/// How many rounds are measured.
 const ROUNDS: usize = 20;
+/// No round begins after this long.
 const LIMIT: Duration = Duration::from_secs(5);
-/// As long as a frame at 120 Hz.
+/// About one frame at 120 Hz.
 const PAUSE: Duration = Duration::from_millis(8);
 
-/// Gigabytes a second at which the array was read.
+/// Gigabytes per second at which the array was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct L2 {
     pub(super) bytes: u64,
-    /// For the first time, and after another array was read.
+    /// The first read, after the other array was read.
     pub(super) cold: f64,
-    /// Again in the same launch.
+    /// The second read in the same launch.
     pub(super) same_launch: f64,
-    /// In the next launch, at once and after a pause.
+    /// The read in the next launch: at once, and after a pause.
     pub(super) next_launch: f64,
     pub(super) after_a_pause: f64,
 }
@@ -48,7 +51,7 @@ struct Sweeper {
 impl Sweeper {
     fn new(device: &Arc<dyn Device>) -> Result<Self, DeviceError> {
         let properties = device.properties();
-        // Slices are whole rows of a block's reads.
+        // One workgroup per multiprocessor; each reads its own slice of the array.
         let grid = Grid { blocks: properties.processors, threads: THREADS, stack_bytes: properties.stack_bytes };
         Ok(Self {
             module: device.load(PTX)?,
@@ -59,7 +62,7 @@ impl Sweeper {
         })
     }
 
-    /// Nanoseconds that a block took for each of up to two passes, in the mean.
+    /// Returns the mean nanoseconds that a workgroup took for each of up to two passes.
     fn sweep(&self, what: &Buffer, passes: usize) -> Result<[f64; 2], DeviceError> {
         let slice = self.slice(what);
         let args = [Arg::U64(what.address()), Arg::U32(slice), Arg::U32(passes as u32), Arg::U64(self.out.address())];
@@ -96,7 +99,7 @@ impl Sweeper {
         let bytes = f64::from(self.slice(&self.array)) * f64::from(self.grid.blocks);
         let [cold, same_launch, next_launch, after_a_pause] = times.map(|mut all| {
             all.sort_by(f64::total_cmp);
-            // Bytes in a nanosecond are gigabytes in a second.
+            // Bytes per nanosecond are gigabytes per second.
             bytes / all.get(all.len() / 2).copied().unwrap_or(f64::INFINITY).max(1.0)
         });
         Ok(L2 { bytes: bytes as u64, cold, same_launch, next_launch, after_a_pause })

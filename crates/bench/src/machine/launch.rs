@@ -1,4 +1,4 @@
-//! What it costs to launch a kernel that does nothing: what every strategy but `resident` pays now and then.
+//! The cost of launching a kernel that does nothing: every strategy except `resident` pays it repeatedly.
 
 use anyhow::Result;
 use gpu_run_device::{Device, Error as DeviceError, Grid};
@@ -15,17 +15,18 @@ pub(super) const PTX: &str = "\
 }
 ";
 
-/// How often it is done, and for how long at most.
+/// How often each measurement is repeated.
 const ROUNDS: usize = 500;
+/// How long each measurement may take.
 const LIMIT: Duration = Duration::from_secs(1);
-/// Launches that are put into a queue at once.
+/// How many launches are queued at once.
 const QUEUED: u32 = 50;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BareLaunch {
-    /// From the launch until the host knows of its end; half were shorter.
+    /// The median time from the launch until the host knows that it finished.
     pub(super) waited: Duration,
-    /// Of those that lie in a queue, one behind the other.
+    /// The median time per launch when many are queued one behind the other.
     pub(super) queued: Duration,
 }
 
@@ -48,7 +49,7 @@ fn measure(device: &Arc<dyn Device>) -> Result<BareLaunch, DeviceError> {
     Ok(BareLaunch { waited, queued: queued / QUEUED })
 }
 
-/// Half of the times were shorter. The first counts only if there is no other: it makes what the others find.
+/// Returns the median time. The first run is not counted: it sets up what the others reuse.
 fn median(mut once: impl FnMut() -> Result<(), DeviceError>) -> Result<Duration, DeviceError> {
     let (began, mut times) = (Instant::now(), Vec::new());
     while times.len() < ROUNDS && (times.len() < 2 || began.elapsed() < LIMIT) {

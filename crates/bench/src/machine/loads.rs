@@ -1,7 +1,8 @@
-//! New code while the machine is up: how long it is away.
+//! Loading new code into a running machine: for how long it does not tick.
 //!
-//! Ticks follow each other as fast as they can, so that the time from the last tick of the old code to the first of the new is all that loading costs; then at 120 Hz, where a tick that
-//! is late would show. The same code is loaded again and again, each time as if it was new: nothing of what is on the device is used.
+//! First, ticks follow each other as fast as possible, so that the time from the old code's last tick to the new code's
+//! first tick is the whole cost of loading. Then the machine runs at 120 Hz, where a late tick would show. The same
+//! code is loaded every time, but treated as new: no code that is already on the device is reused.
 
 use super::{Bench, Record, micros, percentile};
 use anyhow::{Result, bail};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const LOADS: usize = 20;
-/// All of them take no longer.
+/// The loads of one row stop after this long.
 const LIMIT: Duration = Duration::from_secs(8);
 /// One frame at 120 Hz.
 const FRAME: Duration = Duration::from_micros(8333);
@@ -40,7 +41,7 @@ pub(super) fn loads(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
 
 struct Row {
     loads: usize,
-    /// Half were shorter, and the longest.
+    /// The median and the maximum.
     between: (Duration, Duration),
     away: (Duration, Duration),
     preparation: Duration,
@@ -70,14 +71,14 @@ fn measure(bench: &Bench, grid: GridSize, rate: u32) -> Result<Row> {
     let began = Instant::now();
     while away.len() < LOADS && began.elapsed() < LIMIT {
         for event in load.by_ref().take(200) {
-            let _ = machine.post(event); // no room: it has enough to do
+            let _ = machine.post(event); // Ring full: enough to do.
         }
         let loaded = machine.load(bench.compiler, &Image::built_in())?;
         between.extend(loaded.between_ticks);
         away.push(loaded.gap);
         preparation.push(loaded.preparation);
         machine.take_events();
-        // As if it had been up for a while.
+        // Lets the machine run for a while between two loads.
         std::thread::sleep(Duration::from_millis(20));
     }
     let late = machine.state().late - late;

@@ -1,4 +1,4 @@
-//! CUDA's own `malloc` on the device, beside the machine's heap.
+//! CUDA's own device-side `malloc`, to compare the machine's heap with.
 
 use anyhow::{Result, bail};
 use gpu_run_device::{Arg, Device, Grid};
@@ -7,16 +7,17 @@ use std::time::{Duration, Instant};
 
 pub(super) const PTX: &str = include_str!("malloc.ptx");
 
-/// What a storm of allocations by the device's `malloc` came to.
+/// The result of a storm of allocations with the device's `malloc`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MallocStorm {
-    /// Allocations served, and refused for want of room.
+    /// Allocations served, and refused for lack of memory.
     pub(super) allocations: u64,
     pub(super) refused: u64,
     pub(super) time: Duration,
 }
 
-/// The same allocations and frees as [`super::storm::heap`], of the same sizes, from one workgroup. Its heap is as large as the driver makes it.
+/// Makes the same allocations and frees as [`super::storm::heap`], of the same sizes, from one workgroup. The heap has
+/// the driver's default size.
 pub(super) fn storm(device: &Arc<dyn Device>, threads: u32, rounds: u32, seed: u32) -> Result<MallocStorm> {
     let module = device.load(PTX)?;
     let out = device.allocate(64)?;
@@ -25,7 +26,7 @@ pub(super) fn storm(device: &Arc<dyn Device>, threads: u32, rounds: u32, seed: u
         let args = [Arg::U64(out.address()), Arg::U32(rounds), Arg::U32(seed)];
         module.run("storm", grid, &args, &|| false)
     };
-    // The first one makes the heap.
+    // The first run sets up the heap.
     run(1)?;
     out.zero(0, 64)?;
     let began = Instant::now();

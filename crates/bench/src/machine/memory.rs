@@ -1,11 +1,12 @@
-//! The device's memory: the heap beside the device's own `malloc`, and what the L2 cache keeps from launch to launch.
+//! The device's memory: the machine's heap compared with the device's own `malloc`, and what the L2 cache keeps between
+//! launches.
 
 use super::{Bench, Record, l2, malloc, storm};
 use anyhow::{Result, bail};
 use gpu_run_console::units::{show_count, show_size};
 use serde_json::json;
 
-/// Rounds of the heap's storm: each thread allocates or frees so often.
+/// How often each thread allocates or frees in the heap's storm.
 const ROUNDS: u32 = 1000;
 
 pub(super) fn heap(bench: &Bench, record: &mut Record<'_>) -> Result<()> {

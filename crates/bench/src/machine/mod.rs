@@ -1,15 +1,16 @@
-//! `gpu-run bench machine`: what ticks, events, allocations and new code take of the resident machine.
+//! `gpu-run bench machine`: how long ticks, events, allocations and loads of new code take on the resident machine.
 //!
 //! ```text
-//! events   the round trip of an event beside that of one word; events a second
-//! ticks    what a tick costs under every strategy, idle and under load
+//! events   the round trip of an event, compared with that of one word; events per second
+//! ticks    how long a tick takes under every strategy, idle and under load
 //! loads    how long the machine is away when new code is loaded
-//! memory   the heap beside the device's malloc; what the L2 cache keeps between launches
+//! memory   the heap compared with the device's malloc; what the L2 cache keeps between launches
 //!
-//! round_trip, launch, malloc, l2   what these are compared with: without a machine, by kernels written by hand
+//! round_trip, launch, malloc, l2   the baselines: measured without a machine, most of them by hand-written kernels
 //! ```
 //!
-//! What belongs together is measured one after the other in the same run. A part that fails says so, and the others go on; figures are written as they come, so that none is lost.
+//! Figures that are compared are measured one after the other in the same run. If a part fails, its error is printed
+//! and the other parts continue. Figures are written as they come, so that none is lost.
 
 mod events;
 mod l2;
@@ -30,10 +31,10 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What `gpu-run bench` calls this among the programs.
+/// The name of this bench among the programs of `gpu-run bench`.
 pub const NAME: &str = "machine";
 
-/// The kernels that were written by hand to compare with, by name.
+/// The hand-written kernels to compare with, by name.
 pub const BASELINES: [(&str, &str); 3] = [("malloc", malloc::PTX), ("l2", l2::PTX), ("launch", launch::PTX)];
 
 /// A part of the bench.
@@ -59,7 +60,7 @@ impl Bench<'_> {
     }
 }
 
-/// Measures all parts.
+/// Runs all parts. Returns an error if one failed.
 pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, sheet: &mut Sheet) -> Result<()> {
     let bench = Bench { device, compiler };
     let mut record = Record { sheet, figures: Map::new() };
@@ -79,7 +80,7 @@ pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, sheet: &mut Sheet) 
     Ok(())
 }
 
-/// The figures found so far, and the sheet they are written on.
+/// The figures found so far, and the sheet that they are written to.
 struct Record<'a> {
     sheet: &'a mut Sheet,
     figures: Map<String, Value>,
@@ -90,7 +91,7 @@ impl Record<'_> {
         self.sheet.write(&format!("{text}\n"))
     }
 
-    /// Keeps a figure, in the file at once.
+    /// Adds a figure and writes it to the file at once.
     fn put(&mut self, key: &str, value: Value) -> Result<()> {
         self.figures.insert(key.to_owned(), value);
         self.sheet.keep(|| Value::Object(self.figures.clone()))
@@ -101,7 +102,7 @@ fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// Half are shorter, and so many of a hundred.
+/// Sorts the times and returns the one that `part` percent of them do not exceed.
 fn percentile(times: &mut [Duration], part: usize) -> Duration {
     times.sort_unstable();
     times.get((times.len().max(1) - 1) * part / 100).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The bare way to the device and back: one word each way, without a machine.
+//! The bare round trip to the device: one word each way, without a machine.
 
 use anyhow::{Result, anyhow, bail};
 use gpu_run_compiler::Compiler;
@@ -8,10 +8,10 @@ use gpu_run_machine::{Image, boot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long one word may take there and back before something is wrong.
+/// How long one round trip may take before it counts as a failure.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Times of one word there and one word back, between one thread of the host and one of the device.
+/// Measures round trips of one word between one thread of the host and one of the device.
 pub(super) fn bare(compiler: &Compiler, device: &Arc<dyn Device>, count: u64) -> Result<Vec<Duration>> {
     let mut gang = boot::gang(compiler, device, &Image::measuring(), 1, 32)?;
     let bus = gang.bus().clone();
@@ -34,7 +34,7 @@ pub(super) fn bare(compiler: &Compiler, device: &Arc<dyn Device>, count: u64) ->
     Ok(times)
 }
 
-/// While waiting for an answer: on `cpu` the device needs the core.
+/// Waits a moment for an answer. On `cpu`, yields, because the device needs the core.
 pub(super) fn relax(device: &dyn Device) {
     if device.is_gpu() { std::hint::spin_loop() } else { std::thread::yield_now() }
 }

@@ -8,22 +8,22 @@ use gpu_run_machine::{Image, boot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a storm of allocations came to.
+/// The result of a storm of allocations.
 #[derive(Clone, Copy, Debug)]
 pub struct Storm {
-    /// Allocations served, and refused for want of room.
+    /// Allocations served, and refused for lack of memory.
     pub allocations: u64,
     pub refused: u64,
-    /// Blocks that did not hold what their owner had written.
+    /// Blocks that did not contain what their owner had written.
     pub wrong: u64,
-    /// Pages still held when all was freed: the sum of what they held.
+    /// The sum of all pages' use codes after all blocks were freed; 0 if every page is free again.
     pub left: u64,
     pub time: Duration,
     pub threads: u32,
 }
 
-/// Every thread of a workgroup allocates, writes, checks and frees at random. `threads` is how many threads there are, where the
-/// device does not say.
+/// Runs a storm: every thread of a workgroup allocates, writes, checks and frees at random. `threads` is the size of
+/// the workgroup; `None` means the default for the device.
 pub fn heap(
     compiler: &Compiler,
     device: &Arc<dyn Device>,

@@ -1,4 +1,4 @@
-//! What a tick costs under every strategy, with nothing to do, then with events all the time; beside it a launch that does nothing.
+//! How long a tick takes under every strategy, idle and under load, compared with a launch that does nothing.
 
 use super::{Bench, Record, launch, micros};
 use anyhow::Result;
@@ -8,7 +8,7 @@ use gpu_run_machine::{GridSize, Load, Options, Strategy};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// How long it ticks, idle and under load.
+/// How long each machine ticks, once idle and once under load.
 const TICKING: Duration = Duration::from_millis(800);
 
 pub(super) fn strategies(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
@@ -48,7 +48,7 @@ fn strategies_to_measure() -> [Strategy; 6] {
     ]
 }
 
-/// What ticks cost under a strategy.
+/// What ticks cost under one strategy.
 struct Row {
     idle: Duration,
     loaded: Duration,
@@ -70,7 +70,7 @@ impl Row {
     }
 }
 
-/// Ticks as fast as they go.
+/// Measures ticks at the highest possible rate.
 fn ticks(bench: &Bench, strategy: Strategy, grid: GridSize) -> Result<Row> {
     let machine = bench.boot(Options { strategy, grid, rate: 0, ..Options::default() })?;
     let (began, before) = (Instant::now(), machine.state());
@@ -79,7 +79,7 @@ fn ticks(bench: &Bench, strategy: Strategy, grid: GridSize) -> Result<Row> {
     let mut load = Load::new(3);
     let began = Instant::now();
     while began.elapsed() < TICKING {
-        // So many for each tick that there is work for all lanes, and not so many that they queue up.
+        // Enough events for each tick to keep all lanes busy, but few enough that they do not pile up.
         while machine.state().waiting < 1024 {
             let Some(event) = load.next() else { break };
             if machine.post(event).is_err() {

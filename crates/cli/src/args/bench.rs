@@ -1,4 +1,4 @@
-//! `gpu-run bench`, as it is typed.
+//! The options of `gpu-run bench`.
 
 use super::common::{ChecksChoice, LaunchArgs};
 use super::map::{MapArgs, Split, TuneArgs};
@@ -85,7 +85,7 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// The programs of the set are given nothing, and nothing of theirs is kept.
+    /// Refuses options that have no effect without `--input`.
     #[cfg_attr(not(feature = "bench"), allow(dead_code))]
     pub(crate) fn check_without_input(&self) -> Result<(), Failure> {
         let launch = &self.launch;
@@ -104,7 +104,7 @@ impl BenchArgs {
     }
 }
 
-/// `gpu-run bench PROGRAM --input`: the same records.
+/// `gpu-run bench PROGRAM --input` reads its records as `map` does.
 impl From<(&BenchArgs, &Path, &Path)> for MapArgs {
     fn from((args, program, input): (&BenchArgs, &Path, &Path)) -> Self {
         TuneArgs {

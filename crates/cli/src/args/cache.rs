@@ -1,4 +1,4 @@
-//! `gpu-run cache`, as it is typed.
+//! The options of `gpu-run cache`.
 
 use super::common::{CodegenArgs, DeviceChoice};
 use clap::{Args, Subcommand};

@@ -1,4 +1,4 @@
-//! Options that several commands have.
+//! Options that several commands share.
 
 use clap::{Args, ValueEnum};
 use gpu_run_abi::Layout;
@@ -119,7 +119,7 @@ impl LayoutChoice {
         self.fixed().unwrap_or(Layout::suited(gpu, instances))
     }
 
-    /// `None` for `auto`.
+    /// Returns the layout that the user chose; `None` for `auto`.
     pub(crate) fn fixed(self) -> Option<Layout> {
         match self {
             LayoutChoice::Linear => Some(Layout::Linear),
@@ -153,7 +153,7 @@ impl FromStr for DeviceChoice {
 }
 
 impl LaunchArgs {
-    /// All folders that the guest is given.
+    /// Returns all folders that the guest is given.
     pub(crate) fn preopens(&self) -> impl Iterator<Item = &Preopen> {
         self.dirs.iter().chain(&self.dirs_read_only)
     }
@@ -177,7 +177,7 @@ fn read_only_folder(text: &str) -> Result<Preopen, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) name: String,
-    /// `None`: as in our own environment.
+    /// `None` means the value in our own environment.
     pub(crate) value: Option<String>,
 }
 

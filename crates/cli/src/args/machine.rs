@@ -1,4 +1,4 @@
-//! `gpu-run boot` and `gpu-run top`, as they are typed.
+//! The options of `gpu-run boot` and `gpu-run top`.
 
 use super::common::{CacheArgs, DeviceChoice, StatsFormat};
 use clap::Args;

@@ -184,12 +184,12 @@ impl MapArgs {
         self.input == Path::new("-")
     }
 
-    /// `None`: stdout.
+    /// Returns the output's path; `None` means stdout.
     pub(crate) fn output(&self) -> Option<&Path> {
         self.output.as_deref().filter(|output| *output != Path::new("-"))
     }
 
-    /// Mistakes that nothing need be opened for.
+    /// Reports mistakes that can be seen without opening anything.
     pub(crate) fn check(&self) -> Result<()> {
         if self.reads_stdin() && self.file == Path::new("-") {
             return Err(Failure::usage("program and input cannot both come from stdin")
@@ -199,7 +199,7 @@ impl MapArgs {
         Ok(())
     }
 
-    /// What `--split` says, or what the input is.
+    /// Returns what `--split` says, or else what the input suggests.
     pub(crate) fn split(&self) -> Result<Split> {
         let input = self.input.display();
         let is_folder = !self.reads_stdin()

@@ -1,7 +1,7 @@
 //! The command line.
 //!
-//! `gpu-run FILE ARGS…` is the command people use; everything after FILE is the guest's, whatever it looks like. The
-//! subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
+//! `gpu-run FILE ARGS…` is the command people use; everything after FILE belongs to the guest, whatever it looks like.
+//! Subcommands are recognised only in FILE's place, so that no guest argument is ever taken for one.
 
 mod bench;
 mod cache;

@@ -1,4 +1,4 @@
-//! `gpu-run bench [PROGRAM…]` and `gpu-run bench PROGRAM --input RECORDS`: the device beside Wasmtime.
+//! `gpu-run bench [PROGRAM…]` and `gpu-run bench PROGRAM --input RECORDS`: compares the device with Wasmtime.
 
 use super::set;
 use crate::args::{BenchArgs, MapArgs};
@@ -32,7 +32,7 @@ fn without_input(args: &BenchArgs) -> Result<bool> {
     gpu_run_bench::set::measure(device, programs, host_calls, &options(args, instances), &mut sheet, &args.svg)
 }
 
-/// The user's own program and records.
+/// Measures the user's own program with the user's records.
 fn with_records(args: &BenchArgs, input: &Path) -> Result<bool> {
     let [program] = args.programs.as_slice() else {
         return Err(Failure::usage("--input goes with one program").hint("gpu-run bench app.wasm -i records").into());

@@ -1,4 +1,4 @@
-//! Comparisons with Wasmtime where they were left out of the build: they bring a second compiler and runtime along.
+//! Stands in for `compare` in a build without it: comparing with Wasmtime needs a second compiler and runtime.
 
 use crate::args::BenchArgs;
 use anyhow::Result;

@@ -1,4 +1,4 @@
-//! `gpu-run bench`: arguments become options here; the crate `gpu-run-bench` measures.
+//! `gpu-run bench`: turns arguments into options; the crate `gpu-run-bench` measures.
 
 #[cfg(feature = "bench")]
 mod compare;

@@ -1,4 +1,4 @@
-//! Which programs are measured: files the user names, or the benchmark set.
+//! Chooses the programs to measure: files that the user names, or the benchmark set.
 
 use crate::args::{BenchArgs, CodegenArgs};
 use crate::source;
@@ -9,12 +9,12 @@ use gpu_run_console::failure::Failure;
 use gpu_run_run::Source;
 use std::path::{Path, PathBuf};
 
-/// Where `scripts/build-benches` leaves the set, from the repository's root.
+/// Where `scripts/build-benches` puts the set, from the repository's root.
 const BUILT: &str = "benches/programs/target/wasm32-wasip1/release";
-/// Names the folder of the set where it lies elsewhere.
+/// The variable that names the set's folder if it lies elsewhere.
 const VARIABLE: &str = "GPU_RUN_BENCHES";
 
-/// A program to be measured.
+/// A program to measure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The file's name without folders and extension.
@@ -22,7 +22,8 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
 }
 
-/// The programs of `args`, in alphabetical order if they are a folder's, and whether host calls are measured.
+/// Returns the programs that `args` names, in alphabetical order if they come from a folder, and whether to measure
+/// host calls.
 pub(super) fn find(args: &BenchArgs) -> Result<(Vec<Entry>, bool)> {
     let is_calls = |path: &&PathBuf| path.as_os_str() == HOST_CALLS;
     let named = args.programs.iter().any(|path| is_calls(&path));
@@ -54,7 +55,7 @@ pub(super) fn load(entry: &Entry, codegen: &CodegenArgs) -> Program {
     Program { name: entry.name.clone(), source: module(entry, codegen) }
 }
 
-/// The program's bytes, looked at so that what cannot run is told as `gpu-run FILE` would.
+/// Loads the program and checks it, so that errors read as those of `gpu-run FILE` do.
 fn module(entry: &Entry, codegen: &CodegenArgs) -> Result<Source> {
     let source = source::load(&entry.path, codegen.bin.as_deref())?;
     let surface = Surface::read(&source.wasm, &source.name)?;
@@ -78,7 +79,7 @@ fn set_folder(args: &BenchArgs) -> Result<PathBuf> {
     })
 }
 
-/// All modules of a folder.
+/// Returns all modules in a folder.
 fn folder(folder: &Path) -> Result<Vec<Entry>> {
     let unreadable = |error| Failure::usage(format!("cannot read the folder {}: {error}", folder.display()));
     let mut entries = Vec::new();

@@ -1,4 +1,4 @@
-//! `gpu-run cache`: looks after the compiled programs that are kept.
+//! `gpu-run cache`: shows and maintains the cache of compiled programs.
 
 mod preload;
 mod show;

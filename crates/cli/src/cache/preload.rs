@@ -1,6 +1,6 @@
-//! `gpu-run cache preload`: compiles ahead.
+//! `gpu-run cache preload`: compiles programs in advance.
 //!
-//! For each program, what its runs will ask for: `gpu-run FILE` and, where that is another build, `gpu-run map FILE`.
+//! Compiles each program as `gpu-run FILE` does and, where `gpu-run map FILE` uses another layout, as that does.
 
 use crate::args::{ChecksChoice, CodegenArgs, PreloadArgs};
 use crate::devices;
@@ -33,7 +33,8 @@ pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
-    // Threads, not the pool that compiling uses itself: a program that waits for another process must not wait in it.
+    // Own threads instead of the pool that compiling uses: a program that waits for another process must not block that
+    // pool.
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(args.files.len());
     let (next, failed, lines) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -60,7 +61,7 @@ pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
     Ok(if failed.into_inner() == 0 { 0 } else { exit::FAILURE })
 }
 
-/// Compiles one program in every way its runs will ask for, and says what that took.
+/// Compiles one program in these builds, and returns a line about each.
 fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &CodegenArgs) -> Result<String> {
     let source = source::load(file, codegen.bin.as_deref())?;
     let surface = Surface::read(&source.wasm, &source.name)?;

@@ -1,4 +1,4 @@
-//! What `gpu-run cache` prints.
+//! Formats what `gpu-run cache` prints.
 
 use gpu_run_cache::{Check, Listed, ModelStats, Stats};
 use gpu_run_compiler::printable;
@@ -42,7 +42,7 @@ pub(super) fn list(entries: &[Listed]) -> String {
     let mut rows = vec![headings.map(String::from)];
     rows.extend(entries.iter().map(|entry| {
         [
-            // A name is what a file was called, and files are called anything.
+            // The name comes from a file's name, which may contain anything.
             printable::name(&entry.label).into_owned(),
             entry.model.clone(),
             show_size(entry.bytes),
@@ -55,7 +55,7 @@ pub(super) fn list(entries: &[Listed]) -> String {
     table(&rows)
 }
 
-/// One object a line; times are seconds since 1970.
+/// One object per line; times are seconds since 1970.
 pub(super) fn list_json(entries: &[Listed]) -> String {
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let object = |entry: &Listed| {
@@ -84,7 +84,7 @@ pub(super) fn check(check: &Check) -> String {
     text + "\n"
 }
 
-/// How long ago, in the largest unit.
+/// Says how long ago a time was, in the largest unit of which there are at least two.
 fn ago(time: SystemTime) -> String {
     let seconds = time.elapsed().unwrap_or_default().as_secs();
     let (value, unit) = match seconds {

@@ -1,4 +1,4 @@
-//! `gpu-run boot`: brings the resident machine up, gives it something to do, and says what became of it.
+//! `gpu-run boot`: boots the resident machine, posts a load of events, and reports how it went.
 
 mod published;
 mod reload;
@@ -26,10 +26,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often it is looked at, and told to `gpu-run top`.
+/// How often this thread wakes to post events and take answers.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How often the machine's state is published for `gpu-run top`.
 const PUBLISH_EVERY: Duration = Duration::from_millis(250);
-/// How long it may take until nothing is left.
+/// How long `--drain` may take until the machine is empty.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(10);
 
 pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
@@ -84,7 +85,7 @@ fn start(args: &BootArgs) -> Result<Start> {
     })
 }
 
-/// The log to write, and what of it has to be done again first.
+/// Returns the log to write, and the log that has to be replayed first.
 fn recorder(args: &BootArgs, tick: u64) -> Result<(Option<Recorder>, Option<Log>)> {
     let Some(path) = &args.record else { return Ok((None, None)) };
     if args.resume.is_none() || !path.exists() {
@@ -102,7 +103,7 @@ fn read_log(path: &Path) -> Result<Log> {
     Ok(log)
 }
 
-/// Posts the load and looks after the machine, until it is time.
+/// Posts the load and watches the machine, until the time is over or a signal arrives.
 fn attend(
     machine: &Machine,
     args: &BootArgs,
@@ -127,7 +128,7 @@ fn attend(
         while posted < (elapsed.as_secs_f64() * args.load as f64) as u64 {
             let Some(event) = held_back.take().or_else(|| load.next()) else { break };
             if machine.post(event).is_err() {
-                // No room: it is posted later.
+                // The ring is full: post this event later.
                 held_back = Some(event);
                 break;
             }
@@ -152,12 +153,13 @@ fn attend(
     Ok(())
 }
 
-/// Destroys what the load made. Events that wait may come later than that, so it is done again, until nothing is left.
+/// Destroys the objects that the load made. Waiting events may still create some, so this is repeated until nothing is
+/// left.
 fn drain(machine: &Machine) {
     let since = Instant::now();
     let is_empty = |state: &State| state.objects == 0 && state.timers == 0 && state.work == 0 && state.waiting == 0;
     while since.elapsed() < MAX_DRAIN_TIME && machine.is_up() && !is_empty(&machine.state()) {
-        Load::farewell().for_each(|event| drop(machine.post(event))); // no room: next time
+        Load::farewell().for_each(|event| drop(machine.post(event))); // Ring full: next round.
         std::thread::sleep(PUBLISH_EVERY);
         machine.take_events();
     }
@@ -169,12 +171,12 @@ fn tell(notices: &[String]) {
     }
 }
 
-/// Processor time that the host's side takes.
+/// CPU time that the host's side takes.
 #[derive(Debug)]
 pub(crate) struct Host {
     gpu: bool,
     began: Instant,
-    /// Seconds of the process and of this thread by then.
+    /// CPU seconds of the process and of this thread when measuring began.
     process: f64,
     thread: f64,
 }
@@ -185,7 +187,8 @@ impl Host {
         Self { gpu: device.is_gpu(), began: Instant::now(), process, thread }
     }
 
-    /// Seconds since: of the whole process, or where the device is made of this machine's cores, of this thread and the machine's.
+    /// Returns the CPU seconds used since: of the whole process on a GPU; on `cpu`, whose cores run the device, only of
+    /// this thread and the machine's.
     fn used(&self, state: &State) -> f64 {
         match self.gpu {
             true => seconds(ClockId::ProcessCPUTime) - self.process,
@@ -242,7 +245,7 @@ fn report(args: &BootArgs, ended: &Ended, host_cpu: f64) -> Result<()> {
     Ok(())
 }
 
-/// A replay comes to what its log says.
+/// Checks that a replay reached the tick and the state that its log ends with.
 fn judge(ended: &Ended, replayed: Option<&Log>) -> Result<u8> {
     let Some((tick, hash)) = replayed.and_then(|log| log.end) else { return Ok(0) };
     if (tick, hash) != (ended.checkpoint.tick(), ended.hash) {
@@ -255,7 +258,7 @@ fn judge(ended: &Ended, replayed: Option<&Log>) -> Result<u8> {
     Ok(0)
 }
 
-/// What a machine's error means for the command line.
+/// Turns a machine's error into one for the command line, with its exit code.
 fn failure(error: Error) -> anyhow::Error {
     match error {
         Error::Engine(error) => Failure::compiler("the machine", error).into(),

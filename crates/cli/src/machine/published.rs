@@ -1,5 +1,6 @@
-//! What a booted machine tells `gpu-run top`: a small file, replaced several times a second, in a folder that only its owner can read. Whoever reads it believes nothing: another
-//! could have made the folder, put a pipe or a link in it, or damaged the file.
+//! What a booted machine publishes for `gpu-run top`: a small file, replaced several times a second, in a folder that
+//! only its owner can read. A reader trusts nothing: someone else could have made the folder, put a pipe or a link in
+//! it, or damaged the file.
 
 use anyhow::{Context as _, Result};
 use gpu_run_cache::trust::{self, Others};
@@ -18,13 +19,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A machine, as another process sees it.
+/// A machine's state, as another process sees it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Published {
     pub(crate) pid: u32,
     pub(crate) device: String,
     pub(crate) strategy: String,
-    /// Since it was up.
+    /// Seconds since the machine came up.
     pub(crate) seconds: f64,
     pub(crate) tick: u64,
     pub(crate) events: u64,
@@ -41,9 +42,9 @@ pub(crate) struct Published {
     pub(crate) restarts: u32,
     pub(crate) loads: u32,
     pub(crate) load_gap_ms: f64,
-    /// Of a core.
+    /// As a fraction of one core.
     pub(crate) host_cpu: f64,
-    /// Name, seconds, lanes active.
+    /// For each phase: name, seconds, share of active lanes.
     pub(crate) phases: Vec<(String, f64, Option<f64>)>,
     pub(crate) stuck: Option<String>,
 }
@@ -78,12 +79,13 @@ impl Published {
     }
 }
 
-/// The folder that machines' files are in, held open: ours alone, or it is not used. The name of one among temporary files is known to all, and anybody could have made it.
+/// The folder of the machines' files, held open. It is used only if it belongs to this user alone: the name of a folder
+/// in the temporary directory is predictable, so anybody could have made it.
 #[derive(Debug)]
 struct Folder(OwnedFd);
 
 impl Folder {
-    /// The user's own folder for what is running, or one among temporary files.
+    /// Returns the path of a folder in the user's runtime directory, or else in the temporary directory.
     fn path() -> PathBuf {
         match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute()) {
             Some(folder) => folder.join("gpu-run"),
@@ -91,7 +93,7 @@ impl Folder {
         }
     }
 
-    /// `None`: nobody has made it yet.
+    /// Opens the folder; `None` if it does not exist yet.
     fn open(path: &Path) -> Result<Option<Self>> {
         match trust::open_folder_in(CWD, path, Others::MayNothing) {
             Ok(folder) => Ok(Some(Self(folder))),
@@ -104,7 +106,7 @@ impl Folder {
 
     fn make(path: &Path) -> Result<Self> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-        // What is there already, whatever it is, is looked at when it is opened.
+        // Whatever exists there already is checked when it is opened.
         if let Err(error) = made
             && error.kind() != ErrorKind::AlreadyExists
         {
@@ -119,7 +121,7 @@ impl Folder {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || openat(&self.0, &draft, flags, Mode::RUSR | Mode::WUSR);
         let file = match create() {
-            // Of a process that had our number, and was killed.
+            // Left by a process that had our process ID and was killed.
             Err(Errno::EXIST) => unlinkat(&self.0, &draft, AtFlags::empty()).and_then(|()| create()),
             made => made,
         }?;
@@ -127,7 +129,7 @@ impl Folder {
         Ok(renameat(&self.0, &draft, &self.0, name)?)
     }
 
-    /// What a process has published, and when: if it is that, whole.
+    /// Returns what a process has published, and when, if the file is whole and belongs to that process.
     fn read(&self, name: &CStr) -> Option<(SystemTime, Published)> {
         let pid: u32 = name.to_str().ok()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()?;
         let file = trust::open_file_in(&self.0, OsStr::from_bytes(name.to_bytes())).ok()?;
@@ -141,14 +143,14 @@ impl Folder {
 
 const PREFIX: &str = "machine-";
 const SUFFIX: &str = ".status";
-/// Bytes of a file that are read at most; one has a few hundred.
+/// The most bytes of a file that are read; a real one has a few hundred.
 const MAX_PUBLISHED_BYTES: u64 = 1 << 20;
 
 fn file_name(pid: u32) -> String {
     format!("{PREFIX}{pid}{SUFFIX}")
 }
 
-/// An object, and its checksum on a line of its own.
+/// Encodes a JSON object, followed by its checksum on a line of its own.
 fn encode(published: &Published) -> serde_json::Result<Vec<u8>> {
     let object = serde_json::to_string(published)?;
     let sum = blake3::hash(object.as_bytes());
@@ -166,7 +168,7 @@ fn decode(bytes: &[u8]) -> Option<Published> {
     serde_json::from_str(object).ok()
 }
 
-/// This process's file; removed when dropped.
+/// This process's file; dropping this removes it.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     folder: Folder,
@@ -192,7 +194,7 @@ impl Drop for Publisher {
     }
 }
 
-/// The machine of a process, or the one whose process is alive and wrote last.
+/// Returns the machine of the given process, or of the live process that published last.
 pub(crate) fn find(pid: Option<u32>) -> Result<Option<Published>> {
     let path = Folder::path();
     let Some(folder) = Folder::open(&path)? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! New code for the machine that is up: when it is asked for, it is read, compiled and loaded, beside all else.
+//! Loading new code into the running machine: on request, the file is read, compiled and loaded on a thread of its own.
 
 use super::{failure, tell};
 use crate::args::BootArgs;
@@ -12,19 +12,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// What the machine is to run.
+/// Returns the code for the machine to run.
 pub(super) fn image(kernel: Option<&Path>) -> Result<Image> {
     kernel.map_or_else(|| Ok(Image::built_in()), |path| Image::read(path).map_err(failure))
 }
 
-/// Loads, one after the other.
+/// Loads new code, one load at a time.
 #[derive(Debug)]
 pub(super) struct Reloads<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     machine: &'env Machine,
     compiler: &'env Compiler,
     kernel: Option<&'env Path>,
-    /// SIGHUP came.
+    /// Whether SIGHUP arrived.
     asked: Arc<AtomicBool>,
     /// Ticks at which to load.
     at: VecDeque<u64>,
@@ -40,7 +40,8 @@ impl<'scope, 'env> Reloads<'scope, 'env> {
     ) -> Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         let kernel = args.kernel.as_deref();
-        // Without a file there is nothing to read again, and a terminal that goes ends the machine.
+        // Without a file there is nothing to reload: then SIGHUP, sent when the terminal closes, ends the process as
+        // usual.
         if kernel.is_some() {
             signal_hook::flag::register(signal_hook::consts::SIGHUP, asked.clone())?;
         }
@@ -49,7 +50,7 @@ impl<'scope, 'env> Reloads<'scope, 'env> {
         Ok(Self { scope, machine, compiler, kernel, asked, at: at.into(), under_way: None })
     }
 
-    /// Begins what was asked for, and tells what became of it.
+    /// Reports a load that is done, and starts the next one that is due.
     pub(super) fn step(&mut self) {
         if let Some(done) = self.under_way.take_if(|load| load.is_finished()) {
             tell(&[done.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]);
@@ -68,7 +69,7 @@ impl<'scope, 'env> Reloads<'scope, 'env> {
     }
 }
 
-/// What a person is told of it.
+/// Loads new code and returns the message for the user.
 fn load(machine: &Machine, compiler: &Compiler, kernel: Option<&Path>) -> String {
     let loaded = image(kernel).and_then(|image| machine.load(compiler, &image).map_err(failure));
     match loaded {

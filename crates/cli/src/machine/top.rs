@@ -1,4 +1,4 @@
-//! `gpu-run top`: a machine that another process has booted, as it is now.
+//! `gpu-run top`: shows the state of a machine that another process has booted.
 
 use super::published::{Published, find};
 use crate::args::TopArgs;
@@ -11,7 +11,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 const SHOW_EVERY: Duration = Duration::from_millis(500);
-/// To the upper left, and everything away.
+/// Moves the cursor to the upper left and clears the screen.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 pub(crate) fn top(args: &TopArgs) -> Result<u8> {
@@ -37,12 +37,12 @@ pub(crate) fn top(args: &TopArgs) -> Result<u8> {
     }
 }
 
-/// Whatever number another process has written.
+/// Accepts any number that the other process may have written.
 fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
-/// What there is to see, with rates since the last look.
+/// Formats a machine's state, with rates since the last look.
 fn show(before: &Published, now: &Published) -> String {
     let seconds = (now.seconds - before.seconds).max(1e-9);
     let rate = |after: u64, before: u64| show_count(after.saturating_sub(before) as f64 / seconds);

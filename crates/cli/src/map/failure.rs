@@ -1,11 +1,11 @@
-//! What a user is told of a map's errors: which options they came from, what to do about them, and the exit code.
+//! Turns a map's errors into messages for the user: with the options they concern, a hint, and the exit code.
 
 use gpu_run_console::failure::Failure;
 use gpu_run_map::{Error, TaskChange};
 
 const BEGIN_ANEW: &str = "begin anew with --force";
 
-/// What is told of an error of the map of `program`.
+/// Returns the message for an error of the map of `program`.
 pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
     let failure = match &error {
         Error::OpenInput { path, source } => Failure::usage(format!("cannot read {}: {source}", path.display())),
@@ -65,7 +65,7 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
     failure.into()
 }
 
-/// What needs no hint: exit code 1, unless the engine has its own.
+/// Errors without a hint: exit code 1, unless the compiler's error has its own.
 fn plain(program: &str, error: Error) -> anyhow::Error {
     match error {
         Error::Engine(error) => Failure::compiler(program, error).into(),

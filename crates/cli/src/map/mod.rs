@@ -1,7 +1,7 @@
 //! `gpu-run map FILE`: one instance for each record of an input, of any length, in bounded memory.
 //!
-//! The map itself is the crate `gpu-run-map`; here arguments become its options, and what it says is printed. A signal waits for the
-//! writer to be between two batches, and ends the process there.
+//! The crate `gpu-run-map` has the map itself; this module turns arguments into its options and prints what it reports.
+//! After a signal, the process waits until the writer is between two batches, and exits there.
 
 mod failure;
 mod printer;
@@ -39,7 +39,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tune::Choice;
 
-/// A run that takes so long had better be tuned, the next time.
+/// After a guessed build has run for this long, the user is told about `gpu-run tune`.
 const LONG_RUN: Duration = Duration::from_secs(30);
 
 pub(crate) fn map(args: &MapArgs) -> Result<u8> {
@@ -56,7 +56,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let device = devices::open(args.launch.device)?;
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let (first, tuned) = match map.is_continued() {
-        // Who goes on for another process has what that found out.
+        // A process that continues for another one has that process's findings.
         true => (None, None),
         false if args.tune => {
             let (records, tuned) = tune::first_batch(&device, &source, args, &mut map)?;
@@ -69,7 +69,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         tune::choice(&compiler, &device, &source, args, is_few, tuned);
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
-    // Who goes on after a loss tries nothing.
+    // A process that continues after a device loss tries no other builds.
     let slow = Some(SLOW).filter(|_| is_guess && !map.is_continued());
     let quiet = args.output().is_none() && io::stdout().is_terminal();
     let map = map.begin(Box::new(Printer::new(&source.name, args.launch.timeout, quiet))).map_err(told)?;
@@ -93,7 +93,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     Ok(code)
 }
 
-/// What the map is asked to do. Mistakes that can be seen without compiling are told before it.
+/// Returns the map's options. Reports mistakes that can be seen without compiling.
 fn options(args: &MapArgs, source: &Source) -> Result<Options> {
     let name = &source.name;
     let surface = Surface::read(&source.wasm, name)?;
@@ -101,7 +101,7 @@ fn options(args: &MapArgs, source: &Source) -> Result<Options> {
     surface.check_memory(name, args.launch.max_memory)?;
     surface.check_command(name)?;
     let split = args.split()?;
-    // Arguments that differ are made for each record.
+    // Arguments that differ from record to record are made for each record.
     let common = if differ(&args.args) { &[][..] } else { &args.args[..] };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
     let context = Guest::new(&argv, &args.launch.env, args.launch.preopens())?.into_builder();
@@ -145,7 +145,7 @@ fn say_stats(finished: &Finished, loaded: &Loaded, args: &MapArgs) {
     }
 }
 
-/// The first signal waits for the writer, the second does not.
+/// The first signal waits for the writer; the second exits at once.
 fn watch_signals(map: StopHandle) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
     let watch = move || {
@@ -156,7 +156,7 @@ fn watch_signals(map: StopHandle) -> Result<()> {
             }
             let map = map.clone();
             thread::spawn(move || {
-                // A run that has just ended has an exit code of its own, and is about to give it.
+                // A run that has just finished is about to exit with its own code.
                 if map.stop(StopReason::Interrupted) {
                     std::process::exit(code);
                 }

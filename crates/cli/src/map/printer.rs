@@ -1,4 +1,4 @@
-//! What a map says on stderr while it runs: failed records, how far it is, and how it ended.
+//! What a map prints on stderr while it runs: failed records, progress, and how it ended.
 
 use super::failure::told;
 use super::progress::{Bar, rate};
@@ -8,16 +8,16 @@ use gpu_run_console::units::{count, show_duration};
 use gpu_run_map::{FailedRecord, Flaw, HandoverReason, Location, Observer, RecordFailure, Stopped, Summary};
 use std::time::Duration;
 
-/// Failed records that are printed one by one.
+/// How many failed records are printed individually.
 const MAX_FAILURES_SHOWN: u64 = 10;
-/// Characters of a record's stderr that are shown.
+/// How many characters of a failed record's stderr are shown.
 const MAX_STDERR_SHOWN: usize = 1000;
 
 #[derive(Debug)]
 pub(super) struct Printer {
     program: String,
     timeout: Option<Duration>,
-    /// The output itself goes to the terminal.
+    /// Whether the output itself goes to the terminal.
     quiet: bool,
     bar: Bar,
 }
@@ -27,7 +27,7 @@ impl Printer {
         Self { program: program.to_owned(), timeout, quiet, bar: Bar::hidden() }
     }
 
-    /// What went wrong with a record.
+    /// Says what went wrong with a record.
     fn what(&self, record: &FailedRecord<'_>) -> String {
         let what = match &record.failure {
             RecordFailure::Flawed(flaw @ Flaw::LinkOut) => format!("{flaw}; --follow-links follows it"),
@@ -99,12 +99,12 @@ fn summed_up(summary: &Summary) -> String {
     format!("{}{before}, {failed} failed, in {time} ({rate} records/s)", count(*records, "record"))
 }
 
-/// The lines of a trap that say where it was.
+/// Returns the lines of a trap's message that say where it happened.
 fn place_of(trap: &Trap) -> String {
     trap.to_string().lines().skip(1).map(|line| format!("\n{line}")).collect()
 }
 
-/// The end of a record's stderr, indented.
+/// Returns the end of a record's stderr, indented.
 fn shown(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let skip = text.chars().count().saturating_sub(MAX_STDERR_SHOWN);

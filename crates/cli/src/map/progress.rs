@@ -1,4 +1,4 @@
-//! How far a map is: a line on a terminal's stderr, redrawn in place.
+//! A map's progress: a line on stderr that is redrawn in place.
 
 use gpu_run_console::terminal;
 use gpu_run_map::Summary;
@@ -6,17 +6,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-/// A bar where the input's length is known, else a count; nothing where stderr is no terminal.
+/// A bar if the input's length is known, otherwise a count; nothing if stderr is no terminal.
 #[derive(Debug)]
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    /// Not there yet.
+    /// Returns a bar that is not shown.
     pub(super) fn hidden() -> Self {
         Self(ProgressBar::hidden())
     }
 
-    /// `length` is the input's in bytes, `from` where this process begins. `quiet`: the output itself goes to the terminal.
+    /// `length` is the input's length in bytes, `from` is where this process begins. `quiet`: the output itself goes to
+    /// the terminal, so no bar is drawn.
     pub(super) fn new(length: Option<u64>, from: &Summary, quiet: bool) -> Self {
         let show = !quiet && io::stderr().is_terminal();
         let target = if show { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -46,7 +47,7 @@ impl Bar {
         self.0.set_message(format!("{} records, {}/s{failed}", at.records, rate(at)));
     }
 
-    /// Writes to stderr, above the bar.
+    /// Prints text on stderr, above the bar.
     pub(super) fn say(&self, text: &str) {
         self.0.suspend(|| terminal::say(text));
     }
@@ -56,7 +57,7 @@ impl Bar {
     }
 }
 
-/// Records a second, of this run.
+/// Formats the records per second of this run.
 pub(super) fn rate(at: &Summary) -> String {
     let rate = at.records.saturating_sub(at.before) as f64 / at.elapsed.as_secs_f64().max(1e-9);
     match rate {

@@ -1,4 +1,4 @@
-//! `gpu-run tune` and `map --tune`: which build of a program is the fastest on this device, for the user's own records.
+//! `gpu-run tune` and `map --tune`: find the fastest build of a program on this device, for the user's own records.
 
 use super::{failure, input, options};
 use crate::args::LayoutChoice;
@@ -22,11 +22,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So few records at once are no reason to use local memory. An input that is larger has more.
+/// With fewer records than this at once, local memory is not worth its cost.
 const FEW_RECORDS: u32 = 8192;
+/// An input of at least this many bytes is taken to have more records than that.
 const SMALL_INPUT: u64 = 1 << 20;
 
-/// `gpu-run tune`: measures, says what it found on stdout, and has the cache remember it.
+/// `gpu-run tune`: measures all builds, prints the results on stdout, and keeps them in the cache.
 pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     args.check()?;
     let source = source::load(&args.file, args.launch.codegen.bin.as_deref())?;
@@ -38,7 +39,7 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     Ok(if best.is_some() { 0 } else { exit::FAILURE })
 }
 
-/// `bench --input`: what the first batch's records become, and how many run at once.
+/// `bench --input`: returns the jobs of the first batch, and how many records run at once.
 #[cfg(feature = "bench")]
 pub(crate) fn sample(args: &MapArgs, source: &Source, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
     let told = |error| failure::told(&source.name, error);
@@ -53,7 +54,7 @@ pub(crate) fn sample(args: &MapArgs, source: &Source, device: &dyn Device) -> Re
     Ok((jobs, max_records))
 }
 
-/// `map --tune`: takes the first batch, and finds the build that is fastest for it. Says how many records it has.
+/// `map --tune`: reads the first batch and finds the fastest build for it. Returns how many records the batch has.
 pub(super) fn first_batch(
     device: &Arc<dyn Device>,
     source: &Source,
@@ -66,7 +67,7 @@ pub(super) fn first_batch(
     Ok((records, best))
 }
 
-/// How many records the first batch has, if the input is small: only who reads it knows how many there are.
+/// Returns how many records the first batch has, if the input is small: their number is known only after reading them.
 pub(super) fn small_batch(
     device: &dyn Device,
     source: &Source,
@@ -77,7 +78,7 @@ pub(super) fn small_batch(
     first.transpose().map_err(|error| failure::told(&source.name, error))
 }
 
-/// Whether an input of so many bytes, of which so many records were read, has few records.
+/// Whether the input has few records, judged by the size of the first batch if it was read, else by the input's bytes.
 pub(super) fn is_few(first: Option<usize>, input_bytes: Option<u64>) -> bool {
     first.map_or(is_small(input_bytes), |records| records < FEW_RECORDS as usize)
 }
@@ -86,18 +87,18 @@ fn is_small(input_bytes: Option<u64>) -> bool {
     input_bytes.is_some_and(|bytes| bytes < SMALL_INPUT)
 }
 
-/// How to compile, how many records run at once, and in how many lanes of a warp.
+/// How to compile, how many records run at once, and on how many lanes of a warp.
 pub(super) struct Choice {
     pub(super) options: CompileOptions,
     pub(super) max_records: u32,
     pub(super) lanes: Option<u32>,
     /// What records were found to need.
     pub(super) learned: Option<Allowance>,
-    /// Nobody has found out yet, or said, what is best.
+    /// Whether the build is a guess: neither the user nor a measurement has chosen it.
     pub(super) is_guess: bool,
 }
 
-/// What is asked for, what was just found out, what was found out earlier, or what is usual.
+/// Chooses the build: what the user asked for, or what was just measured, or what was measured earlier, or the default.
 pub(super) fn choice(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
@@ -109,7 +110,7 @@ pub(super) fn choice(
     let max_records = batch(args, &**device);
     let mut options = usual_options(args, &**device, max_records);
     if (is_few || max_records < FEW_RECORDS) && device.is_gpu() {
-        // A GPU sets local memory aside for all threads that it can hold.
+        // A GPU reserves local memory for all threads that it can hold.
         options.build = options.build.in_slots();
     }
     if args.launch.codegen.layout != LayoutChoice::Auto {
@@ -120,7 +121,8 @@ pub(super) fn choice(
     match tuned.or_else(|| earlier.best()) {
         Some(variant) => {
             tracing::info!(?variant, "tuned");
-            // It may have been found with a few records only: those are no reason to run fewer at once than usual.
+            // The variant may have been measured with a few records only. That is no reason to run fewer at once than
+            // usual.
             let max_records = args.batch.unwrap_or(variant.batch.max(max_records));
             let options = variant.options(&options);
             Choice { options, max_records, lanes: variant.lanes, learned, is_guess: false }
@@ -137,7 +139,8 @@ fn usual_options(args: &MapArgs, device: &dyn Device, instances: u32) -> Compile
     run::options(&args.launch.codegen, device, Entry::Start, instances, args.checks)
 }
 
-/// Tries all variants with such jobs, says what each gave, and has the cache remember it. The fastest, if there is one.
+/// Measures all variants with these jobs, prints each result, and keeps them in the cache. Returns the fastest, if any
+/// ran.
 fn try_all(
     device: &Arc<dyn Device>,
     source: &Source,
@@ -152,7 +155,7 @@ fn try_all(
     let instances = batch(args, &**device).min(jobs.len() as u32);
     let options = usual_options(args, &**device, instances);
     let all = variants(&**device, instances);
-    // Of its own: what it has loaded goes with it, and leaves the device's memory to the run.
+    // A compiler of its own: its loaded programs are dropped with it, which leaves the device's memory to the run.
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     writeln!(out, "{} on {}, {} records", source.name, device.properties().name, jobs.len())?;
     let (mut tuning, mut fastest) = (Tuning::default(), 0.0);
@@ -178,7 +181,7 @@ fn try_all(
     Ok(Some(best))
 }
 
-/// How fast a variant is, what its instances need, and how long it took to compile, when it was.
+/// Returns how fast a variant is, what its instances need, and how long compiling it took, now or when it was cached.
 fn trial(
     compiler: &Compiler,
     device: &Arc<dyn Device>,
