@@ -110,35 +110,42 @@ impl Default for Limits {
 /// Bytes of stdout that every instance may print, whatever other instances print.
 pub const SHARE: usize = 16 << 10;
 /// Annexes take at most 1/16 of the device's free memory and 1/16 of the host's memory, because the host reads all of
-/// them at once; and at most 8 GiB. Larger annexes do not make a launch faster.
+/// them at once. Larger annexes do not make a launch faster.
 const ANNEX_PART: u64 = 16;
+/// Bytes that all annexes take together, at most.
 const MAX_ANNEXES: u64 = 8 << 30;
-/// An annex is a multiple of this many bytes; the first annex of an instance has [`FIRST_ANNEX`] bytes.
+/// An annex is a multiple of this many bytes.
 const ANNEX_UNIT: u64 = 4 << 10;
+/// Bytes of the first annex that an instance gets.
 const FIRST_ANNEX: u64 = 1 << 20;
-/// A rerun gets this many times the memory or output it had; [`STACK_GROWTH`] is the same for the stack. The factors
-/// are large enough that few instances run more than twice.
+/// A rerun gets this many times the memory or output that it had, so that few instances run more than twice.
 const GROWTH_FACTOR: u64 = 4;
+/// The same for the stack.
 const STACK_GROWTH: u32 = 4;
-/// Bytes by which all instances together may grow at first, limited to 1/[`GROWTH_PART`] of the memory for slots. If
-/// memory is plenty, each instance may grow by at least [`LEAST_GROWTH`].
+/// Bytes by which all instances together may grow at first, at most.
 const FIRST_GROWTH: u64 = 2 << 30;
+/// At first, instances may grow into at most 1/16 of the memory for slots.
 const GROWTH_PART: u64 = 16;
+/// Bytes by which each instance may grow at least, if memory is plenty.
 const LEAST_GROWTH: u64 = 1 << 20;
-/// The least growth that is worth having where memory is short.
+/// The least growth that is worth having where memory is short, in bytes.
 const SCARCE_GROWTH: u64 = 2 * PAGE;
-/// Stacks take 1/4 of the free memory at first, and always leave 1/[`NO_STACK_PART`] of it to others. Below: bounds of
-/// one stack.
+/// At first, stacks take 1/4 of the free memory.
 const STACK_PART: u64 = 4;
+/// Stacks never take the last 1/16 of the free memory.
 const NO_STACK_PART: u64 = 16;
+/// The smallest stack, in bytes; stacks are multiples of it.
 const LEAST_STACK: u32 = 2 << 10;
+/// The largest stack that instances begin with on a GPU, in bytes.
 const MAX_FIRST_STACK: u32 = 32 << 10;
 /// Bytes that a GPU sets aside per thread beside its stack, about; it depends on the kernel.
 const THREAD_FRAME: u64 = 1 << 10;
-/// For an instance that stays: its stacks take 1/8 of the free memory, or more if that gives a stack of less than
-/// [`RESIDENT_STACK`]; 1/[`OTHERS_PART`] of the memory is always left to others.
+/// The stacks of an instance that stays take 1/8 of the free memory, or more if they would be smaller than
+/// [`RESIDENT_STACK`].
 const RESIDENT_STACK_PART: u64 = 8;
+/// The stack that an instance that stays should have, in bytes.
 const RESIDENT_STACK: u32 = 8 << 10;
+/// An instance that stays leaves 1/4 of the free memory to others.
 const OTHERS_PART: u64 = 4;
 
 /// The most that any instance of a program may have on a device.
@@ -340,7 +347,7 @@ impl Bounds {
         Sizes::new(compiled, allowance, self.max_memory, is_last)
     }
 
-    /// Raises the largest stack, if `free` bytes have room for it.
+    /// Raises the largest stack, if `free` bytes of free memory suffice for a larger one.
     pub fn raise_stack(&mut self, free: u64) {
         let most = stack(free - free / NO_STACK_PART, self.resident_threads, self.whole_stack);
         (self.free, self.most_stack) = (self.free.max(free), self.most_stack.max(most));

@@ -2,8 +2,8 @@
 //!
 //! While one launch runs, the thread that ordered it reads the results of the previous launch and prepares the next:
 //! the device waits for neither. An order carries the [`LaunchSlot`] that its launch uses, and the reply brings it
-//! back. There are two launch slots, so that one launch runs while the host reads another's results; who orders a third
-//! launch waits.
+//! back. There are two launch slots, so that one launch runs while the host reads another's results; a thread
+//! that orders a third launch waits.
 //!
 //! The launcher's thread makes the slots when a launch needs them. Several launchers share a device's memory
 //! ([`SlotSpace`]): if it does not suffice, those that do not launch now give up their slots, and make them again at
@@ -280,10 +280,10 @@ const MAX_LAUNCH_SLOTS: usize = 2;
 #[derive(Default)]
 #[allow(clippy::vec_box)] // a launch slot is boxed everywhere: it travels through channels and errors
 struct Free {
-    /// Those that no launch uses.
+    /// Launch slots that no launch uses.
     launch_slots: Vec<Box<LaunchSlot>>,
     made: usize,
-    /// Those that were lost with their thread.
+    /// Launch slots that were lost with their thread.
     lost: usize,
 }
 
@@ -320,7 +320,7 @@ impl LaunchSlots {
         }))
     }
 
-    /// Returns a launch slot; `None` stands for one that was lost with its thread.
+    /// Gives a launch slot back; `None` stands for one that was lost with its thread.
     pub fn put(&self, launch_slot: Option<Box<LaunchSlot>>) {
         let mut free = self.lock();
         free.lost += usize::from(launch_slot.is_none());
@@ -329,7 +329,7 @@ impl LaunchSlots {
         self.returned.notify_all();
     }
 
-    /// Waits until all launch slots have been returned.
+    /// Waits until all launch slots have been given back.
     pub fn wait_for_all(&self) {
         let away = |free: &mut Free| free.launch_slots.len() + free.lost < free.made;
         self.returned.wait_while(&mut self.lock(), away);

@@ -51,9 +51,9 @@ impl Plan {
     }
 }
 
-/// Slots for reruns: at least this many, because few reruns are expected.
+/// A stage gets at least this many slots, within [`Extent::capacity`]: enough for the few reruns that are expected.
 const MIN_RERUN_SLOTS: usize = 1024;
-/// By what factor fewer instances run at once if the memory that they share did not suffice.
+/// If the memory that instances share did not suffice, 1/8 as many of them run at once.
 const FEWER_AT_ONCE: usize = 8;
 /// Instances with [`Bounds::all`] that run at once.
 const LAST_AT_ONCE: usize = 8;
@@ -67,7 +67,7 @@ const MAX_STAGES: usize = 3;
 const SHORT_FOR: Duration = Duration::from_secs(10);
 /// How often the free memory is checked to see whether other processes have left.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
-/// The divisor of a stage's capacity where nothing says how many instances fit.
+/// If nothing says how many instances fit, a stage's capacity is divided by this.
 const FEWER_SLOTS: usize = 2;
 /// If stacks lack memory, a warp's slots may take at most 1/16 of what is free.
 const MAX_WARP_SHARE: u64 = 16;

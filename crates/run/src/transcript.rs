@@ -179,7 +179,7 @@ fn hash(call: Call, words: &[u64], input: &[u8]) -> u64 {
     })
 }
 
-/// Computes the random bytes that the device gave an instance once more: see `wasm::runtime::answers`.
+/// Computes once more the random bytes that the device gave an instance: see `wasm::runtime::answers`.
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     pub key: [u64; 2],

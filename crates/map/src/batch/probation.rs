@@ -34,7 +34,7 @@ pub(crate) struct Probation {
 enum State {
     /// No launch was slow enough yet.
     Idle(Slow),
-    /// The next batch is to try the other build. This build runs so many instances a second.
+    /// The next batch is to try the other build. The number is this build's instances per second.
     Due(f64),
     /// A batch tries the other build now.
     UnderWay(f64),

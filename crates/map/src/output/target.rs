@@ -260,7 +260,7 @@ impl Target {
     }
 }
 
-/// Writes in large pieces, and only when told to: dropping it drops the bytes it holds.
+/// Writes in large pieces. Dropping it writes nothing: the bytes that it still holds are lost.
 struct Buffered<W> {
     to: W,
     bytes: Vec<u8>,

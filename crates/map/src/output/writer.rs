@@ -66,7 +66,7 @@ pub(crate) struct Writer {
     counts: Counts,
     /// The counts of whole batches.
     counted: Counts,
-    /// Whether the output ends where `done` says. If not, no checkpoint may be made any more.
+    /// Whether the output ends where `done` says. If not, no checkpoint may be made.
     whole: bool,
     /// Failures that were reported.
     told: u64,
