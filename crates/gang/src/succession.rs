@@ -6,8 +6,8 @@
 //! [`Successor::take_over`]: load the code, and copy the part of the image that lasts, on the device. Bus and report
 //! stay where they are.
 //!
-//! Old memory cannot be freed while a kernel runs, either. So the gang that was replaced is kept: the next successor
-//! uses its memory, and frees the rest of it at the takeover.
+//! Old memory and code cannot be freed while a kernel runs, either. So the gang that was replaced is kept: the next
+//! successor uses its memory, and frees the rest of it when it takes over.
 
 use crate::gang::{Gang, GangOptions, GangProgram};
 use crate::memory::{GangMemory, HostChannels, gang_place};

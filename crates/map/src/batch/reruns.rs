@@ -76,7 +76,7 @@ impl Pending {
             earlier_runs.extend(earlier_run.map(|earlier_run| (at as u32, earlier_run)));
         }
         let count = again.len();
-        // A launch slot of its own: the thread that would return one of the stage's may be waiting for this thread.
+        // A launch slot of its own: the thread that must give back one of the stage's may be waiting for this thread.
         let ordered = match stage.launch_slot() {
             Ok(launch_slot) => {
                 self.order(&stage, Box::new(launch_slot), Arc::new(again), 0..count, earlier_runs, unfinished.timeout)
