@@ -1,4 +1,6 @@
-//! What a gang's operations cost on a device: barriers, votes, shuffles, atomics, calls, launches. `cargo run --release --example gang-cost -- [cpu|cuda:0|ptx] [threads] [groups] [operation]`
+//! Measures what a gang's operations cost on a device: barriers, votes, shuffles, atomics, calls, launches.
+//!
+//! `cargo run --release --example gang-cost -- [cpu|cuda:0|ptx] [threads] [groups] [operation]`
 #![allow(clippy::unwrap_used)]
 
 use gpu_run_cache::Cache;
@@ -7,7 +9,7 @@ use gpu_run_gang::{Gang, GangOptions, GangProgram};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// One entry for each operation, made so often in a row.
+/// Each entry makes its operation this many times in a row.
 const ROUNDS: u32 = 1000;
 
 fn module() -> String {

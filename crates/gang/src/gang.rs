@@ -1,11 +1,13 @@
-//! A gang on a device: threads that share one memory, launched and let go.
+//! A gang on a device: threads that share one memory, launched and stopped.
 //!
-//! The memory's *image* is all that lasts (`abi::gang`): it is made from the module's data once, each launch goes on with what the last one left, and the host can read and
-//! write it, also while a launch runs. Host and threads talk through the *bus*, memory both see. A launch returns at once; several can be queued, and each begins when the one
-//! before has ended.
+//! Only the memory's *image* lasts (`abi::gang`). It is made once, from the module's data; each launch continues with
+//! what the last one left, and the host can read and write the image even while a launch runs. Host and threads
+//! communicate through the *bus*, memory that both see. A launch returns at once; several can be queued, and each
+//! begins when the one before it is over.
 //!
-//! A thread that traps ends the launch in an orderly way: the others leave at their next barrier, sleep, or look at the stop word. [`Running::wait`] then says who trapped
-//! and where, and the gang launches no more until [`Gang::recover`].
+//! A thread that traps stops the launch in an orderly way: the other threads exit at their next barrier, sleep, or
+//! check of the stop word. [`Running::wait`] then returns which thread trapped and where, and the gang runs no launches
+//! until [`Gang::recover`].
 
 use crate::memory::{GangMemory, HostChannels, gang_place};
 use gpu_run_abi::gang::offset;
@@ -19,33 +21,35 @@ use gpu_run_wasm::GANG;
 use gpu_run_wasm::slot::GangPlace;
 use std::sync::Arc;
 
-/// PTX target: any GPU that lanes of a warp can wait for each other on.
+/// The PTX target: any GPU on which the lanes of a warp can wait for each other.
 const TARGET: u32 = 75;
-/// Registers of a multiprocessor, which the threads of a workgroup share, and the most one can have.
+/// Registers of a multiprocessor, which the threads of a workgroup share.
 const MULTIPROCESSOR_REGISTERS: u32 = 65536;
+/// Registers of one thread, at most.
 const MAX_REGISTERS: u32 = 255;
-/// A part of a thread's stack that is left for the deepest function's frame: one so-manieth of it.
+/// 1/16 of a thread's stack is left for the frame of the deepest function.
 const STACK_RESERVE: u32 = 16;
-/// Stack of a thread where it costs nothing to have little.
+/// Stack of a thread, in bytes, on a device where unused stack costs nothing.
 const STACK_BYTES: u32 = 256 << 10;
-/// The same on a GPU, which sets it aside for every thread that it can hold.
+/// The same on a GPU, which sets a stack aside for every thread it can hold.
 const GPU_STACK_BYTES: u32 = 32 << 10;
 
-/// What a gang is made for. All of it is compiled into its code.
+/// The sizes of a gang. All of them are compiled into its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GangOptions {
     /// Threads of a workgroup.
     pub threads: u32,
-    /// Workgroups, which all run at once.
+    /// Workgroups; all of them run at once.
     pub groups: u32,
     /// Bytes of each thread's shadow stack, a multiple of 16.
     pub stack_bytes: u32,
-    /// Bytes of the image: whole pages of 64 KiB, at least as many as the module's memory begins with.
+    /// Bytes of the image: whole pages of 64 KiB, at least as many as the initial size of the module's memory.
     pub image_bytes: u64,
     /// Bytes of the bus, a multiple of 16.
     pub bus_bytes: u64,
-    /// wasm's atomic operations are in one order for all threads, which costs two fences each. Relaxed ones order nothing but themselves: the module then has to call
-    /// `gpu.fence`, or `gpu.barrier` within a workgroup, wherever one thread is to see what another wrote before.
+    /// By default, wasm's atomic operations have one order for all threads, which costs two fences each. Relaxed ones
+    /// order nothing but themselves: the module must then call `gpu.fence`, or `gpu.barrier` within a workgroup,
+    /// wherever one thread is to see what another wrote before.
     pub relaxed: bool,
 }
 
@@ -69,7 +73,7 @@ impl GangOptions {
         CompileOptions { build, sm: TARGET, entry: Entry::Exports, registers: Some(registers) }
     }
 
-    /// The PTX of a module, without a device.
+    /// Returns the PTX of a module, without a device.
     pub fn ptx(&self, wasm: &[u8]) -> Result<String, Error> {
         Ok(Compiled::new(wasm, &self.compile_options())?.ptx().to_owned())
     }
@@ -84,7 +88,8 @@ pub struct GangProgram {
 }
 
 impl GangProgram {
-    /// Compiles a module, or finds it in the compiler's cache. Its exported functions without parameters and results are entries. `name` is what the cache calls it.
+    /// Compiles a module, or finds it in the compiler's cache. Its exported functions without parameters and results are
+    /// the entries. `name` is its label in the cache.
     pub fn compile(
         compiler: &Compiler,
         device: &Arc<dyn Device>,
@@ -98,7 +103,7 @@ impl GangProgram {
         Ok(Arc::new(Self { program, device: device.clone(), place }))
     }
 
-    /// The functions a launch can run.
+    /// Returns the functions that a launch can run.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         self.program.compiled().entries.iter().map(|entry| entry.name.as_str())
     }
@@ -119,17 +124,17 @@ impl GangProgram {
     }
 }
 
-/// A gang's memory on its device, and what launches it.
+/// A gang's memory on its device, and the queue of its launches.
 #[derive(Debug)]
 pub struct Gang {
-    /// Before the memory: dropping it waits for launches.
+    /// Declared before the memory, so that it is dropped first: dropping it waits for launches.
     queue: Box<dyn Queue>,
     shared: Arc<State>,
-    /// Another gang has its memory.
+    /// Whether another gang has its memory now.
     retired: bool,
 }
 
-/// What a launch still needs when nobody else does.
+/// What a launch needs even after its [`Gang`] is dropped.
 #[derive(Debug)]
 struct State {
     program: Arc<GangProgram>,
@@ -143,7 +148,7 @@ impl State {
         }
     }
 
-    /// The first trap since the record was cleared, and the thread's number in the grid.
+    /// Returns the first trap since the record was cleared, and the thread's number in the grid.
     fn trap(&self) -> Option<(Trap, u64)> {
         let GangMemory { place, buffer, region, channels, .. } = &self.memory;
         let trap = TrapRecord::unpack(channels.report.load_u64(offset::TRAP))?;
@@ -155,7 +160,7 @@ impl State {
 }
 
 impl Gang {
-    /// Memory on the program's device, as the module's data says it begins.
+    /// Allocates a gang's memory on the program's device and fills it with the module's data.
     pub fn new(program: Arc<GangProgram>) -> Result<Self, Error> {
         let (device, place) = (&program.device, &program.place);
         let channels = HostChannels::new(&**device, place)?;
@@ -164,7 +169,7 @@ impl Gang {
         Self::of(program, memory)
     }
 
-    /// A program where everything is ready for it.
+    /// Makes a gang of a program and memory that is ready for it.
     pub(crate) fn of(program: Arc<GangProgram>, memory: GangMemory) -> Result<Self, Error> {
         let queue = program.program.module().clone().queue()?;
         Ok(Self { queue, shared: Arc::new(State { program, memory }), retired: false })
@@ -174,12 +179,12 @@ impl Gang {
         &self.shared.memory
     }
 
-    /// Its memory is another's from now on.
+    /// Notes that its memory belongs to another gang from now on.
     pub(crate) fn retire(&mut self) {
         self.retired = true;
     }
 
-    /// Memory that host and threads both see.
+    /// Returns the memory that host and threads both see.
     pub fn bus(&self) -> &Arc<Shared> {
         &self.shared.memory.channels.bus
     }
@@ -192,14 +197,14 @@ impl Gang {
         self.shared.program.place.sizes.image_bytes
     }
 
-    /// The image, as it is now: whole if no launch runs.
+    /// Returns the present image. It is consistent if no launch runs.
     pub fn read_image(&self) -> Result<Vec<u8>, Error> {
         let mut image = vec![0; self.image_bytes() as usize];
         self.read(0, &mut image)?;
         Ok(image)
     }
 
-    /// A part of the image. Waits for the copy, and for no launch.
+    /// Reads a part of the image. Waits for the copy, but for no launch.
     ///
     /// # Panics
     /// If the range is not inside the image.
@@ -208,10 +213,10 @@ impl Gang {
         Ok(self.shared.memory.buffer.read(self.shared.memory.image_at() + at, bytes)?)
     }
 
-    /// The same into memory that the device writes to by itself: the fastest way out.
+    /// Like [`Gang::read`], into memory that the device writes by itself: the fastest way out.
     ///
     /// # Panics
-    /// If one of the ranges is not inside.
+    /// If one of the ranges is not inside its memory.
     pub fn read_to(&self, at: u64, shared: &Shared, to: u64, length: u64) -> Result<(), Error> {
         self.check(at, length);
         Ok(self.shared.memory.buffer.read_to(self.shared.memory.image_at() + at, shared, to, length)?)
@@ -240,7 +245,7 @@ impl Gang {
         assert!(at.checked_add(length).is_some_and(|end| end <= size), "{at}+{length} is outside an image of {size}");
     }
 
-    /// Has every thread run an entry, after the launches before. Returns at once.
+    /// Makes every thread run an entry, after the launches before this one. Returns at once.
     pub fn launch(&mut self, entry: &str) -> Result<Running, Error> {
         let selector = self.shared.program.selector(entry)?;
         let (sizes, device) = (self.shared.program.place.sizes, self.shared.program.device.properties());
@@ -255,17 +260,18 @@ impl Gang {
         Ok(Running { launched, shared: self.shared.clone() })
     }
 
-    /// Ends what runs, and what is queued, soon: threads leave where they look at the stop word.
+    /// Stops the launch that runs, and those that are queued, soon: threads exit where they check the stop word.
     pub fn stop(&self) {
         self.shared.stop();
     }
 
-    /// What can stop the gang from another thread.
+    /// Returns a handle that can stop the gang from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.shared.clone())
     }
 
-    /// After a stop or a trap, once all launches have ended: the next launch runs again. The image is what they left of it.
+    /// Makes launches possible again after a stop or a trap, once all launches are over. The image stays as they left
+    /// it.
     pub fn recover(&self) -> Result<(), Error> {
         let memory = &self.shared.memory;
         memory.set_stop(false)?;
@@ -276,14 +282,14 @@ impl Gang {
 
 impl Drop for Gang {
     fn drop(&mut self) {
-        // The queue waits for its launches.
+        // Dropping the queue waits for its launches.
         if !self.retired {
             self.stop();
         }
     }
 }
 
-/// Stops a gang from wherever it is held.
+/// Stops a gang from any thread.
 #[derive(Clone, Debug)]
 pub struct Stopper(Arc<State>);
 
@@ -293,7 +299,7 @@ impl Stopper {
     }
 }
 
-/// A launch that may be under way.
+/// A launch that may still run.
 #[derive(Debug)]
 pub struct Running {
     launched: Box<dyn Launched>,
@@ -301,24 +307,25 @@ pub struct Running {
 }
 
 impl Running {
-    /// Whether it has ended, well or not.
+    /// Returns whether the launch is over, well or not.
     pub fn is_done(&self) -> Result<bool, Error> {
         Ok(self.launched.is_done()?)
     }
 
-    /// Waits for its end, and says whether every thread returned from the entry, or which trap was the first: [`TrapCode::Interrupted`] if the gang was stopped.
+    /// Waits until the launch is over. Returns whether every thread returned from the entry, or else the first trap:
+    /// [`TrapCode::Interrupted`] if the gang was stopped.
     pub fn wait(&self) -> Result<Result<(), GangTrap>, Error> {
         self.launched.wait()?;
         Ok(self.trap().map_or(Ok(()), Err))
     }
 
-    /// The first trap so far, of this launch or of one before it.
+    /// Returns the first trap so far, of this launch or of one before it.
     pub fn trap(&self) -> Option<GangTrap> {
         self.shared.trap().map(|(trap, thread)| GangTrap { trap, thread })
     }
 }
 
-/// A thread's trap, which ended its gang.
+/// A thread's trap, which stopped its gang.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GangTrap {
     pub trap: Trap,
@@ -327,7 +334,7 @@ pub struct GangTrap {
 }
 
 impl GangTrap {
-    /// Whether nothing went wrong but that somebody stopped the gang.
+    /// Returns whether the gang was only stopped from outside, and nothing went wrong.
     pub fn is_stop(&self) -> bool {
         self.trap.code == TrapCode::Interrupted
     }

@@ -1,4 +1,4 @@
-//! A gang: threads of a device that share one memory, launched and let go.
+//! A gang: threads of a device that share one memory. This crate launches them, stops them, and gives them new code.
 
 mod gang;
 mod memory;

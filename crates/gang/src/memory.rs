@@ -1,4 +1,4 @@
-//! A gang's memory on a device: region and image, and how they begin (`abi::gang`).
+//! A gang's memory on a device: region and image, and their initial content (`abi::gang`).
 
 use gpu_run_abi::gang::{Record, offset};
 use gpu_run_abi::layout::{GUARD, Header, MEMORY_TAIL};
@@ -11,33 +11,33 @@ use std::sync::Arc;
 
 /// Bytes of slots that are written at once.
 const WRITE_BYTES: usize = 4 << 20;
-/// Bytes of a page, at least.
+/// Bytes of the smallest page.
 const MIN_PAGE: usize = 4096;
-/// Bytes where the first trap is told.
+/// Bytes of the memory that the first trap is reported in.
 const REPORT_BYTES: u64 = 64;
 
 pub(crate) fn gang_place(compiled: &Compiled) -> Result<GangPlace, Error> {
     compiled.slots.gang().ok_or_else(|| Error::Internal("it was compiled as a batch".into()))
 }
 
-/// Where a gang lies.
+/// Where a gang lies on the device.
 #[derive(Debug)]
 pub(crate) struct GangMemory {
     pub(crate) place: GangPlace,
-    /// Region and memory, with room to align it.
+    /// Region and memory, with space to align the region.
     pub(crate) buffer: Arc<Buffer>,
-    /// Where in it the region begins.
+    /// The offset in `buffer` where the region begins.
     pub(crate) region: u64,
     pub(crate) channels: HostChannels,
     /// Passive segments.
     _constants: Option<Buffer>,
 }
 
-/// The memory that a gang and the host both see: what one gang leaves to the next.
+/// The memory that a gang and the host both see. A gang leaves it to its successor.
 #[derive(Clone, Debug)]
 pub(crate) struct HostChannels {
     pub(crate) bus: Arc<Shared>,
-    /// Where the first trap is told.
+    /// Where the first trap is reported.
     pub(crate) report: Arc<Shared>,
 }
 
@@ -49,12 +49,13 @@ impl HostChannels {
 }
 
 impl GangMemory {
-    /// Bytes of a gang's memory on the device.
+    /// Returns the bytes of a gang's memory on the device.
     pub(crate) fn bytes(place: &GangPlace) -> u64 {
         2 * place.region + place.memory_bytes + GUARD + MEMORY_TAIL
     }
 
-    /// A gang's record and slots, and its image as far as the module's data says how it begins. These parts of it are cleared before; the rest is as it was in the memory.
+    /// Writes a gang's record, its slots, and the module's data in its image. The parts `cleared` of the image are
+    /// zeroed first; the rest stays as it was in the buffer.
     pub(crate) fn new(
         device: &dyn Device,
         compiled: &Compiled,
@@ -74,7 +75,7 @@ impl GangMemory {
         let memory = Self { place, buffer, region, channels, _constants: constants };
         memory.write_slots(compiled, address)?;
         for part in cleared {
-            // Written: where a kernel fills the GPU, nothing else clears.
+            // By writing: while a kernel fills the GPU, no other way of clearing works.
             memory.buffer.write(memory.image_at() + part.start, &vec![0; (part.end - part.start) as usize])?;
         }
         for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
@@ -88,7 +89,8 @@ impl GangMemory {
         self.region + self.place.region
     }
 
-    /// Has memory behind the image that costs nothing until it is touched: not when there is no time for it. What the module's data says is not changed.
+    /// Touches every page of the image, on a device whose memory costs nothing until it is touched, so that this need
+    /// not happen later, when time is short. The content does not change.
     pub(crate) fn touch(&self) -> Result<(), Error> {
         let pages = (self.image_at()..self.image_at() + self.place.sizes.image_bytes).step_by(MIN_PAGE);
         for at in pages {
@@ -99,12 +101,12 @@ impl GangMemory {
         Ok(())
     }
 
-    /// Sets or clears the stop word. It is in the device's memory, where looking at it costs threads little.
+    /// Sets or clears the stop word. It lies in device memory, where threads can check it cheaply.
     pub(crate) fn set_stop(&self, stop: bool) -> Result<(), Error> {
         Ok(self.buffer.write(self.region + offset::STOP, &u32::from(stop).to_le_bytes())?)
     }
 
-    /// Every thread's slot: a header, globals and tables, the same for all but for its number.
+    /// Writes every thread's slot: header, globals and tables. Slots differ in their thread's number only.
     fn write_slots(&self, compiled: &Compiled, constants: u64) -> Result<(), Error> {
         let place = self.place;
         let slot_bytes = place.slot_bytes as usize;

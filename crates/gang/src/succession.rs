@@ -1,10 +1,13 @@
-//! New code for a gang that is up: it goes on with the image of the one before.
+//! New code for a running gang: a successor continues with the image of the gang before it.
 //!
-//! A GPU takes no code while a kernel runs in its context, so a gang has to end before the next can be loaded. All else is done before, while it runs: a [`Successor`] is
-//! compiled, its machine code is in the host's memory, and so is on the device what it begins with, in memory of its own: slots, and what the module's data says. What is
-//! left for [`Successor::take_over`] is to load the code and to copy the part of the image that lasts, on the device. Bus and report stay where they are.
+//! A GPU loads no code while a kernel runs in its context, so a gang must stop before its successor can be loaded.
+//! Everything else happens before, while the old gang runs: a [`Successor`] is compiled, its machine code is in host
+//! memory, and its slots and its module's data are in device memory of its own. Only two things are left for
+//! [`Successor::take_over`]: load the code, and copy the part of the image that lasts, on the device. Bus and report
+//! stay where they are.
 //!
-//! What was used before cannot be freed while a kernel runs either. So the gang that was replaced is kept: the next successor takes its memory, and lets go of the rest when it takes over.
+//! Old memory and code cannot be freed while a kernel runs, either. So the gang that was replaced is kept: the next
+//! successor uses its memory, and frees the rest of it when it takes over.
 
 use crate::gang::{Gang, GangOptions, GangProgram};
 use crate::memory::{GangMemory, HostChannels, gang_place};
@@ -16,14 +19,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a successor has to know of the gang that runs: it can be made while another thread has that.
+/// What a successor must know of the running gang. It is a copy, so that the successor can be prepared while another
+/// thread holds the gang.
 #[derive(Clone, Debug)]
 pub struct Seat {
     device: Arc<dyn Device>,
     channels: HostChannels,
 }
 
-/// A gang that is ready to take another's place, but for its code.
+/// A gang that is ready to replace another one, except that its code is not loaded.
 #[derive(Debug)]
 pub struct Successor {
     cache: Arc<Cache>,
@@ -31,9 +35,9 @@ pub struct Successor {
     unloaded: Unloaded,
     device: Arc<dyn Device>,
     memory: GangMemory,
-    /// What of the image it takes from the other.
+    /// The part of the image that it takes from the other gang.
     carried: Range<u64>,
-    /// Whose memory it may have.
+    /// A gang that was replaced earlier, whose memory this one may use.
     spare: Option<Gang>,
 }
 
@@ -44,8 +48,10 @@ impl Gang {
 }
 
 impl Successor {
-    /// Compiles a module, or finds it in the cache, and makes everything ready; nothing here waits for the gang that runs. `spare` is one that was replaced before, if there is: it is
-    /// taken when the module is known to compile, and its memory is used if it is large enough. `carried` is what of the image lasts; the rest begins as the module's data says.
+    /// Compiles a module, or finds it in the cache, and prepares everything; nothing here waits for the running gang.
+    /// `spare` is a gang that was replaced before, if there is one: it is taken once the module is known to compile,
+    /// and its memory is used if it is large enough. `carried` is the part of the image that lasts; the rest begins
+    /// with the module's data.
     pub fn prepare(
         compiler: &Compiler,
         seat: &Seat,
@@ -64,7 +70,7 @@ impl Successor {
         let buffer = fitting.map_or_else(|| device.allocate_uncleared(bytes).map(Arc::new), Ok)?;
         let image = options.image_bytes;
         let end = carried.end.min(image);
-        // Nobody has cleared it.
+        // The buffer has not been cleared.
         let cleared = [0..carried.start.min(end), end..image];
         let memory = GangMemory::new(&*device, &compiled, buffer, seat.channels.clone(), &cleared)?;
         if device.properties().overcommits {
@@ -77,10 +83,10 @@ impl Successor {
         Ok(Self { cache: compiler.shared_cache(), request, unloaded, device, memory, carried, spare })
     }
 
-    /// Loads the code and goes on with what is carried of the other's image. No launch may be running.
+    /// Loads the code and continues with the part `carried` of the other gang's image. No launch may be running.
     ///
     /// # Panics
-    /// If that is not inside both images.
+    /// If that part is not inside both images.
     pub fn take_over(self, from: &Gang) -> Result<Gang, Error> {
         let Self { cache, request, unloaded, device, memory, carried, spare } = self;
         let inside =

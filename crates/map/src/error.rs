@@ -1,6 +1,6 @@
-//! What can go wrong with a map, apart from its records: a record that fails is an outcome, not an error.
+//! What can go wrong with a map, apart from its records: a failed record is an outcome, not an error.
 //!
-//! An error names the thing and the place. What to do about it, and which option it came from, is for whoever has options to say.
+//! An error names the thing and the place. The caller, who knows the options, adds advice and the name of the option.
 
 use crate::handover::HandoverReason;
 use crate::input::SplitError;
@@ -16,7 +16,7 @@ pub enum Error {
     OpenInput { path: PathBuf, source: io::Error },
     #[error("cannot read on: {0}")]
     RecordTooLong(SplitError),
-    /// CSV's first row.
+    /// The first row of CSV.
     #[error("cannot read the input")]
     ReadHeader(#[source] SplitError),
     #[error("the input is not the one that the unfinished output was made from")]
@@ -36,7 +36,7 @@ pub enum Error {
     #[error("{} was replaced while the map wrote it: what is there now is not the output", .0.display())]
     OutputReplaced(PathBuf),
 
-    // ---- going on with an unfinished output ----
+    // ---- continuing an unfinished output ----
     #[error("only a file or a folder can be gone on with")]
     OutputHasNoJournal,
     #[error("{} is unfinished: an earlier run was interrupted", .0.display())]
@@ -78,7 +78,7 @@ pub enum Error {
     #[error("internal error: {0}")]
     Internal(&'static str),
 
-    // ---- going on in another process ----
+    // ---- continuing in another process ----
     #[error("cannot go on in a new process: {} was replaced while the map ran", .0.display())]
     PathReplaced(PathBuf),
     #[error("cannot go on in a new process: links of {} were changed while the map ran", .0.display())]
@@ -114,7 +114,7 @@ pub enum JournalFlaw {
     Unknown,
 }
 
-/// What is no longer as it was when an unfinished output was begun.
+/// What has changed since an unfinished output was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TaskChange {
     #[error("the program has changed")]

@@ -1,8 +1,9 @@
-//! A folder that is held open: what lies in it is reached from there, name by name, and no link is followed on the way.
+//! A folder that is held open: everything in it is reached from there, name by name, and no link is followed on the
+//! way.
 //!
-//! A guest that was given a folder can put links into it, and other things in the place of files and folders, at any time while a map
-//! runs. So a path is looked up once, before the first guest runs ([`FolderEntry::find`]); from then on everything is opened, made, renamed and removed
-//! relative to the handle.
+//! A guest that was given a folder can, at any time while a map runs, put links into it, and replace files and folders.
+//! So a path is looked up once, before the first guest runs ([`FolderEntry::find`]); from then on everything is opened,
+//! made, renamed and removed relative to the handle.
 
 use crate::options::Options;
 use gpu_run_wasi::Access;
@@ -19,25 +20,25 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// Links that one path may lead through, as the system has it.
+/// Links that one path may lead through: the same number as in Linux.
 const MAX_LINKS: u32 = 40;
-/// Names that are tried for a temporary file. They are random: one that is taken was guessed.
+/// Names that are tried for a temporary file. They are random: if one is taken, somebody guessed it.
 const MAX_TEMPORARY_NAMES: u32 = 100;
-/// Digits behind the stem of a temporary file's name.
+/// Random digits at the end of a temporary file's name.
 const RANDOM_DIGITS: usize = 16;
 
-/// A folder that things are reached from: it need not be readable itself.
+/// Opens a folder to reach what is in it; the folder itself need not be readable.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A folder that is listed, locked or flushed.
+/// Opens a folder to list, lock or flush it.
 const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A FIFO must not be waited for, and a terminal not become ours.
+/// Does not wait for a FIFO, and does not make a terminal ours.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 
-/// A name in a folder that is held open. There need not be anything under it.
+/// A name in a folder that is held open. The name need not exist.
 #[derive(Debug)]
 pub(crate) struct FolderEntry {
     pub(crate) folder: Folder,
@@ -47,12 +48,12 @@ pub(crate) struct FolderEntry {
 /// Which of the user's paths may lead through links: those on which no guest can have put one.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
-    /// The folders that guests can write to, by their real paths.
+    /// The real paths of the folders that guests can write to.
     guests: Vec<PathBuf>,
 }
 
 impl Trust {
-    /// If links are followed, the user knows of them, wherever they are.
+    /// If the user asks to follow links, all links are trusted, wherever they are.
     pub(crate) fn of(options: &Options) -> Self {
         let written = options.folders.iter().filter(|folder| folder.access == Access::ReadWrite);
         Self::new(written.map(|folder| &*folder.host), options.follow_links)
@@ -72,11 +73,11 @@ impl Trust {
     }
 }
 
-/// Why a path leads nowhere.
+/// Why a path cannot be followed.
 #[derive(Debug)]
 pub(crate) enum FindError {
     Io(io::Error),
-    /// It leads through this link, which a guest may have made.
+    /// The path leads through this link, which a guest may have made.
     UntrustedLink(PathBuf),
 }
 
@@ -93,7 +94,7 @@ impl From<Errno> for FindError {
 }
 
 impl FolderEntry {
-    /// Where a path that the user gave leads: through links as far as they are trusted. With `make`, missing folders are made.
+    /// Returns where a path of the user's leads, through trusted links. With `make`, missing folders are made.
     pub(crate) fn find(path: &Path, trust: &Trust, make: bool) -> Result<Self, FindError> {
         let mut at = start(path)?;
         let (mut rest, mut links) = (names(path), 0);
@@ -112,7 +113,7 @@ impl FolderEntry {
                     rest.extend(names(&target));
                     continue;
                 }
-                // No link, or nothing.
+                // No link, or nothing at all.
                 Err(Errno::INVAL | Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -125,7 +126,7 @@ impl FolderEntry {
         Ok(Self { folder: Folder(at), name: ".".into() })
     }
 
-    /// What is there, if anything is.
+    /// Returns the kind of what is there; `None` if nothing is.
     pub(crate) fn kind(&self) -> io::Result<Option<FileType>> {
         match self.folder.stat(&self.name) {
             Ok(stat) => Ok(Some(kind_of(&stat))),
@@ -139,7 +140,7 @@ impl FolderEntry {
         Ok(openat(&self.folder.0, &self.name, flags, Mode::from_raw_mode(0o666))?.into())
     }
 
-    /// The folder of this name; with `make`, it is made if there is nothing.
+    /// Opens the folder of this name; with `make`, it is made if it does not exist.
     pub(crate) fn into_folder(self, make: bool) -> io::Result<Folder> {
         let held = || openat(&self.folder.0, &self.name, STEP, Mode::empty());
         let held = match held() {
@@ -154,7 +155,7 @@ impl FolderEntry {
 }
 
 impl Folder {
-    /// The root of the file system.
+    /// Opens the root of the file system.
     pub(crate) fn top() -> io::Result<Self> {
         Ok(Self(open("/", STEP, Mode::empty())?))
     }
@@ -168,15 +169,15 @@ impl Folder {
         real_path(self.0.as_fd())
     }
 
-    /// Where a path in this folder leads, through links, whoever made them. Nothing is opened.
+    /// Returns where a path in this folder leads, through links, whoever made them. Nothing is opened.
     pub(crate) fn leads_to(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(handle_path(self.0.as_fd()).join(path))
     }
 
-    /// A regular file in this folder, or in one below it, for reading.
+    /// Opens a regular file in this folder, or in one below it, for reading.
     pub(crate) fn read(&self, path: &Path) -> Result<(File, Stat), Errno> {
         let (folder, name) = self.way(path, false)?;
-        // Looked at before it is opened: to open a device may do something.
+        // Its kind is checked before it is opened: opening a device may have effects.
         regular(statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?)?;
         let file = openat(&folder, name, READ, Mode::empty())?;
         let stat = regular(fstat(&file)?)?;
@@ -192,7 +193,7 @@ impl Folder {
         Ok(kind_of(&statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// What lies in a folder below this one, in no order.
+    /// Returns what lies in a folder below this one, in no particular order.
     pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<(OsString, FileType)>> {
         let mut at = None;
         for name in parts(path)? {
@@ -214,7 +215,7 @@ impl Folder {
         Ok(found)
     }
 
-    /// A new file under a name that nobody can have foreseen: `STEM.` and random digits.
+    /// Makes a new file with a name that nobody can foresee: `STEM.` and random digits.
     pub(crate) fn temporary(&self, stem: &OsStr) -> io::Result<(File, OsString)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..MAX_TEMPORARY_NAMES {
@@ -229,7 +230,7 @@ impl Folder {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Removes the temporary files that a run which was killed has left.
+    /// Removes temporary files that a killed run has left.
     pub(crate) fn remove_temporary(&self, stem: &OsStr) -> io::Result<()> {
         let is_ours = |name: &OsStr| {
             let rest = name.as_bytes().strip_prefix(stem.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
@@ -241,13 +242,13 @@ impl Folder {
         Ok(())
     }
 
-    /// Puts a file of this folder in the place of whatever is under `path`, in one step; folders that are missing are made.
+    /// Moves a file of this folder to `path`, in one step, in place of whatever is there. Missing folders are made.
     pub(crate) fn rename(&self, name: &OsStr, path: &Path) -> io::Result<()> {
         let (folder, to) = self.way(path, true)?;
         Ok(renameat(&self.0, name, &folder, to)?)
     }
 
-    /// Removes a file or a link, if it is there.
+    /// Removes a file or a link, if it exists.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         let removed = self.way(path, false).and_then(|(folder, name)| unlinkat(&folder, name, AtFlags::empty()));
         match removed {
@@ -256,17 +257,17 @@ impl Folder {
         }
     }
 
-    /// Makes names in it last.
+    /// Makes the names in this folder durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(fsync(openat(&self.0, ".", LISTED, Mode::empty())?)?)
     }
 
-    /// The same folder, as a file: to be locked and flushed.
+    /// Opens the same folder as a file, to be locked and flushed.
     pub(crate) fn as_file(&self) -> io::Result<File> {
         Ok(openat(&self.0, ".", LISTED, Mode::empty())?.into())
     }
 
-    /// The folder that the last name of a path is in, and that name.
+    /// Returns the folder that the last name of a path is in, and that name.
     fn way<'a>(&self, path: &'a Path, make: bool) -> Result<(OwnedFd, &'a OsStr), Errno> {
         let names = parts(path)?;
         let (last, folders) = names.split_last().ok_or(Errno::INVAL)?;
@@ -278,7 +279,7 @@ impl Folder {
     }
 }
 
-/// The names of a path that stays below where it begins.
+/// Returns the names of a path that stays below its beginning; an error for any other path.
 fn parts(path: &Path) -> Result<Vec<&OsStr>, Errno> {
     let name = |component| match component {
         Component::Normal(name) => Ok(name),
@@ -287,7 +288,7 @@ fn parts(path: &Path) -> Result<Vec<&OsStr>, Errno> {
     path.components().map(name).collect()
 }
 
-/// All names of a path, `..` among them, the last one first.
+/// Returns all names of a path, including `..`, the last one first.
 fn names(path: &Path) -> Vec<OsString> {
     let name = |component: Component<'_>| match component {
         Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),
@@ -322,7 +323,7 @@ fn kind_of(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// A link is told as the system tells it.
+/// Refuses what is no regular file. For a link, the error is the same as the system's.
 fn regular(stat: Stat) -> Result<Stat, Errno> {
     match kind_of(&stat) {
         FileType::RegularFile => Ok(stat),

@@ -1,9 +1,10 @@
-//! A map that goes on in another process.
+//! Continues a map in another process.
 //!
-//! A kernel fault poisons the whole process: after it the driver refuses to make anything new there. So the process that
-//! loses its device starts the same program in its own place (`exec`), with the same arguments, and hands it what arguments do not say: how far the
-//! output is, what was counted, the program, and of a pipe what was read but not written. That travels in a file without a name; a
-//! variable says under which number it is open. Whoever waits for the process, reads its output or feeds its stdin notices nothing.
+//! A kernel fault poisons the whole process: after it, the driver refuses to make anything new there. So a process that
+//! loses its device replaces itself with the same program (`exec`), with the same arguments, and hands over what the
+//! arguments do not say: how far the output is, what was counted, the program, and what was read from a pipe but not
+//! written. All this travels in a file without a name; an environment variable holds its descriptor. Whoever waits for
+//! the process, reads its output or feeds its stdin notices nothing.
 
 use crate::error::Error;
 use crate::input::chain::Anchor;
@@ -27,27 +28,27 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of the open file.
+/// The environment variable with the file's descriptor.
 const VARIABLE: &str = "GPU_RUN_MAP_HANDOVER";
 
-/// What this process hands the next.
+/// What this process hands to the next.
 #[derive(Debug)]
 pub struct Handover {
     reason: HandoverReason,
     state: State,
     contents: Contents,
-    /// Stays open until the other process has it.
+    /// Kept open until the next process has it.
     _tape: Option<Tape>,
 }
 
-/// What another process has handed us, whose place we take.
+/// What the process whose place we take has handed to us.
 #[derive(Debug)]
 pub struct Takeover {
     pub(crate) state: State,
     pub(crate) contents: Contents,
 }
 
-/// Why another process is to go on.
+/// Why another process must continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandoverReason {
     #[error("{error}; going on in a new process at record {record}")]
@@ -58,22 +59,22 @@ pub enum HandoverReason {
     RecordHangs { record: u64 },
 }
 
-/// What of it is text.
+/// The part of the handover that is text.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) done: Progress,
-    /// Records behind `done` that are written.
+    /// Records after `done` that are written.
     #[serde(default)]
     pub(crate) skip: u64,
-    /// Records one of which does not end.
+    /// Records one of which hangs.
     #[serde(default)]
     pub(crate) suspects: Option<Suspects>,
-    /// Records that did not end by themselves, one by one.
+    /// Records that are known to hang.
     #[serde(default)]
     pub(crate) given_up: Vec<u64>,
     /// Records that earlier runs had done when the map began.
     pub(crate) before: u64,
-    /// Failures that were told.
+    /// Failures that were reported.
     pub(crate) told: u64,
     pub(crate) counts: Counts,
     pub(crate) elapsed: Duration,
@@ -86,12 +87,12 @@ pub(crate) struct State {
     pub(crate) surroundings: Surroundings,
 }
 
-/// What of it is no text.
+/// The part of the handover that is not text.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     wasm: Arc<Vec<u8>>,
     pub(crate) header: Vec<u8>,
-    /// Of the stream, from the anchor on.
+    /// The stream's bytes from the anchor on.
     pub(crate) input: Vec<u8>,
 }
 
@@ -112,7 +113,7 @@ impl Handover {
         Self { reason, state, contents, _tape: tape }
     }
 
-    /// Starts the same program in this one's place. Returns only if that fails.
+    /// Replaces this process with the same program. Returns only if that fails.
     pub fn give(self) -> Error {
         let source = match self.exec() {
             Ok(never) => match never {},
@@ -122,7 +123,7 @@ impl Handover {
     }
 
     fn exec(&self) -> io::Result<std::convert::Infallible> {
-        // Not closed on exec; gone with the last process that has it open.
+        // Not closed on exec. The file is gone with the last process that has it open.
         let mut file = File::from(memfd_create("gpu-run map", MemfdFlags::empty())?);
         serde_json::to_writer(&mut file, &self.state)?;
         let Contents { wasm, header, input } = &self.contents;
@@ -142,7 +143,7 @@ impl Handover {
 }
 
 impl Takeover {
-    /// What another process has left us, if we take its place.
+    /// Returns what another process has left us, if we take its place.
     pub fn take() -> Result<Option<Self>, Error> {
         let Some(number) = std::env::var_os(VARIABLE) else { return Ok(None) };
         let taken = Self::read(&number).map(Some);
@@ -167,23 +168,23 @@ impl Takeover {
         Ok(Self { state, contents })
     }
 
-    /// The program, as it was.
+    /// Returns the program that the other process ran.
     pub fn source(&self) -> Source {
         let (name, argv0, _) = self.state.program.clone();
         Source { name, argv0, wasm: self.contents.wasm.clone() }
     }
 }
 
-/// What the user's paths led to when the map began. Guests have run since: they may have put something else there.
+/// What the user's paths led to when the map began. Guests have run since then, and may have put something else there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Surroundings {
-    /// Device and number of each, where there is something.
+    /// Device and inode number of each path, if it exists.
     identities: Vec<Option<(u64, u64)>>,
-    /// The input's links that are followed.
+    /// Hash of the input's links that are followed.
     links: Option<String>,
 }
 
-/// The paths that a map was asked to use.
+/// The paths that the user gave to a map.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
     pub(crate) input: Option<PathBuf>,
@@ -207,7 +208,7 @@ impl Surroundings {
         Self { identities: paths.iter().map(identity).collect(), links }
     }
 
-    /// Refuses to go on where something is no longer what it was.
+    /// Refuses to continue if a path no longer leads to the same file or folder.
     pub(crate) fn check(&self, now: &Self, paths: &Paths) -> Result<(), Error> {
         let pairs = self.identities.iter().zip(&now.identities).zip(paths.iter());
         if let Some((_, path)) = pairs.into_iter().find(|((then, now), _)| then != now) {
@@ -221,7 +222,7 @@ impl Surroundings {
     }
 }
 
-/// Records one of which does not end, nor when it is told to: up to this one, and so many at a time.
+/// Records one of which hangs, and cannot be stopped: those before `until`, to be run `batch` at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Suspects {
     pub(crate) until: u64,
@@ -229,13 +230,14 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
-    /// How many times fewer run at a time after each time that one of them did not end.
+    /// After each hang, the batch is smaller by this factor.
     const FEWER_AT_ONCE: u32 = 32;
 
-    /// Whom to suspect when a launch did not end, of records from `first` on; `None`, if it was the first one.
+    /// Returns the records to suspect when a launch hangs whose records begin at `first`; `None` if it is `first`
+    /// itself.
     pub(crate) fn narrowed(before: Option<Self>, first: u64, usual: u32) -> Option<Self> {
         match before {
-            // Those that ran, those that waited to run, and those that were read meanwhile.
+            // Records that ran, that waited to run, and that were read meanwhile.
             None => Some(Self { until: first + 4 * u64::from(usual), batch: (usual / Self::FEWER_AT_ONCE).max(1) }),
             Some(Self { batch: 1, .. }) => None,
             Some(before) => Some(Self { batch: (before.batch / Self::FEWER_AT_ONCE).max(1), ..before }),
@@ -243,11 +245,11 @@ impl Suspects {
     }
 }
 
-/// An input that comes once.
+/// An input that can be read only once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Stream {
     pub(crate) anchor: Anchor,
-    /// What it is open under, where it is not stdin.
+    /// Its descriptor, if it is not stdin.
     pub(crate) file: Option<RawFd>,
     /// Bytes of CSV's header.
     header: usize,
@@ -259,7 +261,7 @@ impl Stream {
     }
 }
 
-/// Of [`RunStats`], what is added up.
+/// The fields of [`RunStats`] that are added up.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Spent {
     instances: u64,
@@ -284,14 +286,14 @@ impl From<Spent> for RunStats {
     }
 }
 
-/// A file that is open in this process under a number.
+/// Opens a file by its descriptor in this process.
 fn open(number: &OsString) -> io::Result<File> {
     let mut path = OsString::from("/proc/self/fd/");
     path.push(number);
     File::open(path)
 }
 
-/// The stream that was handed on under a number.
+/// Opens the stream that was handed over under this descriptor.
 pub(crate) fn open_stream(number: RawFd) -> Result<File, Error> {
     open(&number.to_string().into()).map_err(Error::TakeInput)
 }

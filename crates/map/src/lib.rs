@@ -1,7 +1,9 @@
-//! Many records through one program: bytes in, bytes out.
+//! Runs many records through one program: bytes in, bytes out.
 //!
-//! A [`Map`] reads an input of any length, runs one instance for each record, and writes the outputs in order, in bounded memory; the walk of a record is at the top of
-//! `pipeline.rs`. [`Mapper`] is its engine, and can be used alone: it runs batches of [`Job`](gpu_run_run::Job)s, two at a time under way; [`measure`] and [`Tuning`] find the fastest build.
+//! A [`Map`] reads an input of any length, runs one instance for each record, and writes the outputs in order, in
+//! bounded memory; `pipeline.rs` begins with the way of a record. [`Mapper`] is its engine and can be used alone: it
+//! runs batches of [`Job`](gpu_run_run::Job)s, two of them at a time. [`measure`] and [`Tuning`] find the fastest
+//! build.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))] // in a test, that is an assertion
 

@@ -1,4 +1,4 @@
-//! A map from beginning to end: opened, begun, run, and if the device is lost handed to another process.
+//! A map from beginning to end: it is opened, begun and run, and handed to another process if the device is lost.
 
 use crate::batch::Tuning;
 use crate::error::Error;
@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A map whose input and output are open. Nothing is written yet.
+/// A map whose input and output are open. Nothing has been written yet.
 pub struct Map {
     source: Source,
     options: Options,
@@ -30,13 +30,14 @@ pub struct Map {
     target: Target,
     /// What an earlier run, or another process, has done.
     from: Progress,
-    /// What another process has handed us.
+    /// What another process has handed to this one.
     handed: Option<State>,
     surroundings: Surroundings,
 }
 
 impl Map {
-    /// Opens input and output, and skips what an earlier run did. `handed` is what another process has left us.
+    /// Opens input and output, and skips what an earlier run did. `handed` comes from the process whose place this one
+    /// takes.
     pub fn open(
         input: Input,
         output: Output,
@@ -51,7 +52,7 @@ impl Map {
             handed.surroundings.check(&Surroundings::of(&paths, found.links()), &paths)?;
         }
         let target = output::open(output, paths.input.as_deref(), &options, &source, found.links())?;
-        // The output is there now, if it was not.
+        // By now the output exists, even if it did not before.
         let surroundings = Surroundings::of(&paths, found.links());
         let from = match &handed {
             Some(handed) => handed.done.clone(),
@@ -63,27 +64,27 @@ impl Map {
         Ok(Self { source, options, jobs, input, target, from, handed, surroundings })
     }
 
-    /// Whether another process has begun it.
+    /// Returns whether another process began this map.
     pub fn is_continued(&self) -> bool {
         self.handed.is_some()
     }
 
-    /// Bytes of input, if that can be known.
+    /// Returns the bytes of input, if known.
     pub fn input_bytes(&self) -> Option<u64> {
         self.input.length
     }
 
-    /// Reads the first batch ahead of the others. Says how many records it has.
+    /// Reads the first batch ahead of the others. Returns how many records it has.
     pub fn read_first(&mut self, max_records: u32) -> Result<usize, Error> {
         Ok(self.input.reader.read_first(max_records as usize)?.records.len())
     }
 
-    /// The jobs of the first batch, if it was read ahead, to measure with.
+    /// Returns the jobs of the first batch, if it was read ahead, for a measurement.
     pub fn first_jobs(&mut self) -> Vec<Job> {
         self.input.reader.first().map_or_else(Vec::new, |batch| self.jobs.of_batch(batch))
     }
 
-    /// From here on the output is the map's: what is there and was not gone on with is gone.
+    /// Begins the map. From here on the output belongs to it: old output that this map does not continue is gone.
     pub fn begin(mut self, observer: Box<dyn Observer>) -> Result<BegunMap, Error> {
         self.target.begin(self.from.clone())?;
         let Options { split, fail_fast, timeout, max_memory, .. } = self.options;
@@ -115,7 +116,7 @@ fn paths(input: &Input, output: &Output, options: &Options) -> Paths {
     Paths::new(input, output, options)
 }
 
-/// A map that has begun: its journal is there.
+/// A map that has begun: its journal exists.
 pub struct BegunMap {
     reader: Reader,
     jobs: Jobs,
@@ -130,25 +131,25 @@ pub struct BegunMap {
 pub enum Ended {
     /// All records are written.
     Finished(Box<Finished>),
-    /// A record failed, and the map was to stop there.
+    /// A record failed, and the options say to stop there.
     Stopped,
-    /// Another process has to go on: [`Handover::give`] starts it.
+    /// Another process must continue: [`Handover::give`] starts it.
     HandOver(Box<Handover>),
 }
 
 #[derive(Debug)]
 pub struct Finished {
-    /// What was spent, by all processes of the run.
+    /// What all processes of the run spent.
     pub stats: RunStats,
     pub counts: Counts,
-    /// Records that failed, those of earlier runs too.
+    /// Failed records, including those of earlier runs.
     pub failed: u64,
-    /// What was found out about the program, if anything was.
+    /// What was learned about the program.
     pub tuning: Option<Tuning>,
 }
 
 impl BegunMap {
-    /// Ends the map from outside.
+    /// Returns a handle that stops the map from outside.
     pub fn stop_handle(&self) -> StopHandle {
         self.writer.stop_handle()
     }
@@ -179,7 +180,7 @@ impl BegunMap {
     }
 }
 
-/// The first records of an input, to measure with: nothing is written.
+/// The first records of an input, for a measurement: nothing is written.
 pub struct Sample {
     reader: Reader,
     jobs: Jobs,
@@ -191,7 +192,7 @@ impl Sample {
         Ok(Self { reader: input.reader, jobs: Jobs::new(options.context.clone(), &options.args) })
     }
 
-    /// The jobs of the first batch.
+    /// Returns the jobs of the first batch.
     pub fn jobs(mut self, max_records: u32) -> Result<Vec<Job>, Error> {
         let batch = self.reader.read_first(max_records as usize)?;
         Ok(self.jobs.of_batch(batch))

@@ -1,4 +1,4 @@
-//! What is said of a map while it runs, to whoever wants to print it.
+//! What a map reports while it runs, for whoever wants to print it.
 
 use crate::error::Error;
 use crate::handover::HandoverReason;
@@ -8,35 +8,35 @@ use gpu_run_compiler::Trap;
 use gpu_run_run::Denied;
 use std::time::Duration;
 
-/// Is told what happens, in order. No batch is written meanwhile.
+/// Is called for each event, in order. No batch is written during a call.
 pub trait Observer: Send {
-    /// The map begins, or goes on. The input has so many bytes, if that is known.
+    /// The map begins or continues. `input_bytes` is the length of the input, if known.
     fn begun(&mut self, _input_bytes: Option<u64>, _summary: &Summary) {}
     /// A batch was written.
     fn written(&mut self, _summary: &Summary) {}
     fn record_failed(&mut self, _record: &FailedRecord<'_>) {}
     /// All records are written.
     fn finished(&mut self, _summary: &Summary) {}
-    /// The map ends before its input does.
+    /// The map stops before the end of its input.
     fn stopped(&mut self, _stopped: Stopped) {}
-    /// Another process is to go on.
+    /// Another process is about to continue.
     fn handing_over(&mut self, _reason: &HandoverReason) {}
 }
 
-/// Nobody listens.
+/// Ignores everything.
 impl Observer for () {}
 
 /// How far a map is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Records that are written, by this run and earlier ones.
+    /// Records written by this run and earlier ones.
     pub records: u64,
-    /// Those that earlier runs wrote.
+    /// Records written by earlier runs.
     pub before: u64,
     pub failed: u64,
-    /// The time that this run takes so far, in all its processes.
+    /// The time that this run has taken so far, in all its processes.
     pub elapsed: Duration,
-    /// Bytes of input that are dealt with.
+    /// Bytes of input whose records are written.
     pub input_offset: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct FailedRecord<'a> {
     pub failure: RecordFailure<'a>,
     /// What its instance was refused.
     pub denied: Option<Denied>,
-    /// The end of it, if it is long.
+    /// The end of stderr, if it is long.
     pub stderr: &'a [u8],
     /// Its number among the failures of this run, from 1.
     pub nth: u64,
@@ -60,7 +60,7 @@ pub enum RecordFailure<'a> {
     Flawed(&'a Flaw),
     PrintedTooMuch,
     Exited(u32),
-    /// It did not end in time, and was here then.
+    /// It did not finish in time; this is where it was then.
     TimedOut(&'a Trap),
     Trapped(&'a Trap),
 }
@@ -69,8 +69,8 @@ pub enum RecordFailure<'a> {
 pub struct Stopped {
     pub reason: StopReason,
     pub summary: Summary,
-    /// The record that a later run can go on at, if one can.
+    /// The record at which a later run can continue, if one can.
     pub resumes_at: Option<u64>,
-    /// Why what was written last could not be made safe.
+    /// Why the last output could not be made safe.
     pub error: Option<Error>,
 }

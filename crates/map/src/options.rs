@@ -1,4 +1,4 @@
-//! What a map is asked to do.
+//! What a map is to do.
 
 use gpu_run_device::Device;
 use gpu_run_wasi::{Builder, Preopen};
@@ -8,18 +8,18 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the records are read from.
+/// Where records are read from.
 pub enum Input {
     Stdin,
     /// A file, a pipe, or with [`Split::Files`] a folder.
     Path(PathBuf),
-    /// Comes once. No other process can go on with it.
+    /// Can be read once. No other process can continue it.
     Stream(Box<dyn Read + Send>),
 }
 
-/// What the records' outputs are written to.
+/// Where the records' outputs are written.
 pub enum Output {
-    /// Nothing of it can be gone on with after an interruption.
+    /// After an interruption, it cannot be continued.
     Stream(Box<dyn Write + Send>),
     /// A file, a pipe, or with [`Split::Files`] a folder.
     Path(PathBuf),
@@ -33,44 +33,46 @@ pub enum Split {
     Jsonl,
     /// A row, with the header before it.
     Csv,
-    /// A file of a folder, or of the folders in it.
+    /// A file in a folder, or in a folder below it.
     Files,
 }
 
-/// What is done with an output that an earlier run has not finished.
+/// What happens to an output that an earlier run left unfinished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfinished {
     Refuse,
-    /// Goes on where the earlier run was: nothing is lost, nothing is there twice.
+    /// Continues where the earlier run stopped: no record is lost, and none is written twice.
     Resume,
     Overwrite,
 }
 
-/// Records in a batch on a GPU, unless the user says otherwise.
+/// Records in a batch on a GPU, unless the user chooses.
 pub const GPU_BATCH: u32 = 131_072;
 const CPU_BATCH: u32 = 1024;
 
-/// Records in a batch on a device, unless the user says otherwise.
+/// Returns how many records a batch on a device has, unless the user chooses.
 pub fn usual_batch(device: &dyn Device) -> u32 {
     if device.is_gpu() { GPU_BATCH } else { CPU_BATCH }
 }
 
-/// How records become instances, and what may happen to them.
+/// How records become instances, and what limits apply.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub split: Split,
-    /// What every instance is given: environment, folders, the program's name and `args`, unless [`differ`](crate::differ) says that these are each record's own.
+    /// What every instance gets: environment, folders, the program's name, and `args` unless [`differ`](crate::differ)
+    /// says that each record has its own.
     pub context: Builder,
     pub args: Vec<OsString>,
-    /// What `context` was made of: an unfinished output is gone on with by the same task only.
+    /// What `context` was made from. The journal records it: only the same task may continue an unfinished output.
     pub env: Vec<(String, OsString)>,
     pub folders: Vec<Preopen>,
-    /// Links in an input folder that lead out of it are followed, and links that a guest may have made on the way to input and output.
+    /// Whether to follow links that lead out of an input folder, and links on the way to input and output that a guest
+    /// may have made.
     pub follow_links: bool,
     pub unfinished: Unfinished,
-    /// The map stops before the first record that fails.
+    /// Whether the map stops before the first record that fails.
     pub fail_fast: bool,
-    /// For the records that run at once.
+    /// For all records of one launch together.
     pub timeout: Option<Duration>,
     pub max_memory: Option<u64>,
 }
@@ -94,7 +96,7 @@ impl fmt::Debug for Output {
     }
 }
 
-/// Journals hold these words.
+/// Journals contain these words.
 impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

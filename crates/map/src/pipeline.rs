@@ -3,19 +3,19 @@
 //! ```text
 //!    argument
 //! 1  cli/src/map/mod.rs    map                 arguments become Options, Input, Output
-//! 2  map.rs                Map::open, begin    input and output are opened; the journal is there
+//! 2  map.rs                Map::open, begin    input and output are opened; the journal exists
 //! 3  input/reader.rs       Reader::run         bytes ▶ records ▶ batches             thread "reader"
 //! 4  runner/mod.rs         Runner::begin       record ▶ job; the batch is launched    thread "runner"
 //! 5  batch/mapper.rs       Mapper::begin       (runs on the device)
 //! 6  runner/mod.rs         Running::next_part  results ▶ outcome of each record       thread "collector"
-//! 7  output/writer.rs      Writer::write       outcomes in order; failures are told   the caller's thread
+//! 7  output/writer.rs      Writer::write       outcomes in order; failures reported   the caller's thread
 //! 8  output/target.rs      Target::put         bytes of output; the journal follows
 //!    output
 //! ```
 //!
-//! Batches are handed from one to the next without a queue between them: while one is written the next runs, another waits to run and the one
-//! after it is read, and that is all that is in memory. When the device is lost, or a launch does not end, another process goes on where the writer is
-//! ([`handover`](crate::handover)).
+//! Batches pass from one thread to the next without a queue in between. While one batch is written, the next one runs,
+//! another waits to run, and the one after it is read; nothing else is in memory. If the device is lost or a launch
+//! hangs, another process continues after the records that were written ([`handover`](crate::handover)).
 
 use crate::batch::{Pending, Tuning};
 use crate::error::Error;
@@ -31,22 +31,22 @@ use std::thread::{self, JoinHandle};
 
 /// How the threads ended, if not with an error.
 pub(crate) enum PipelineEnd {
-    /// All records are written. What was found out about the program, if anything was.
+    /// All records are written. With it, what was learned about the program.
     Finished(Option<Tuning>),
     /// A record failed, and the map was to stop there.
     Stopped,
     DeviceLost(DeviceLost),
-    /// A launch did not end, nor when it was told to.
+    /// A launch did not end, not even after it was stopped.
     Hung,
 }
 
-/// What the writer is told.
+/// A message to the writer.
 enum Message {
     Ran(Box<RanPart>),
     Hung,
 }
 
-/// Tells the writer of a launch that does not end, as long as there is something to write.
+/// Tells the writer that a launch hangs, as long as there is something to write.
 #[derive(Clone, Default)]
 pub(crate) struct HangAlarm(Arc<Mutex<Option<SyncSender<Message>>>>);
 
@@ -56,13 +56,13 @@ impl HangAlarm {
     }
 
     pub(crate) fn ring(&self) {
-        // Not sent under the lock: that may wait for the writer.
+        // Not sent under the lock: sending may wait for the writer.
         let writer = self.0.lock().clone();
         let _ = writer.map(|writer| writer.send(Message::Hung));
     }
 }
 
-/// Reads, runs and writes until the input ends, or something else does. What is spent is added to `spent`.
+/// Reads, runs and writes until the input ends or something fails. What the launches spend is added to `spent`.
 pub(crate) fn run(
     reader: Reader,
     runner: Runner<OnDevice>,
@@ -74,13 +74,13 @@ pub(crate) fn run(
     let (threads, ran) = start(reader, runner, max_records, alarm.clone(), spent.clone())?;
     match write_all(&ran, writer) {
         Ok(Written::All) => {}
-        // The others are not waited for: they may be reading from a pipe, or running for long.
+        // The other threads are not joined: they may be reading from a pipe, or running for long.
         Ok(Written::UpToFailure) => {
             writer.end(StopReason::RecordFailed);
             return Ok(PipelineEnd::Stopped);
         }
         Ok(Written::UpToHang) => {
-            // What they have run would be waited for.
+            // Dropping the threads' results would wait for the launch that hangs.
             std::mem::forget(threads);
             return Ok(PipelineEnd::Hung);
         }
@@ -101,7 +101,7 @@ pub(crate) fn run(
     Ok(PipelineEnd::Finished(engine.tuning()))
 }
 
-/// Those who work for the writer.
+/// The threads that work for the writer.
 struct Threads {
     reader: JoinHandle<Result<(), Error>>,
     runner: JoinHandle<Result<OnDevice, Error>>,
@@ -115,7 +115,7 @@ fn start(
     alarm: HangAlarm,
     spent: Arc<Mutex<RunStats>>,
 ) -> Result<(Threads, Receiver<Message>), Error> {
-    // Nothing waits in between: whoever hands over waits until the other takes.
+    // No queue: a thread that sends waits until the other one receives.
     let (to_run, batches) = mpsc::sync_channel::<Batch>(0);
     let (to_collect, begun) = mpsc::sync_channel::<Running<Pending>>(0);
     let (to_write, ran) = mpsc::sync_channel::<Message>(0);
@@ -131,7 +131,8 @@ fn start(
 }
 
 impl Threads {
-    /// Waits for them to end, in the order of the way back: one that has nobody to give to may wait for ever.
+    /// Joins the threads, the last of the pipeline first. After an error, it does not join the threads before it: the
+    /// reader may wait for its input for ever.
     fn join(self) -> Result<OnDevice, Error> {
         join(self.collector)?;
         let engine = join(self.runner)?;
@@ -169,7 +170,7 @@ fn collect_all(
     Ok(())
 }
 
-/// What was written of what ran.
+/// How much was written.
 enum Written {
     All,
     UpToFailure,
@@ -178,7 +179,7 @@ enum Written {
 
 fn write_all(ran: &Receiver<Message>, writer: &SharedWriter) -> Result<Written, Error> {
     let mut is_hung = false;
-    // What has run before a launch that hangs is written.
+    // Parts that ran before the launch that hangs are still written.
     while let Ok(message) = if is_hung { ran.try_recv().map_err(drop) } else { ran.recv().map_err(drop) } {
         match message {
             Message::Ran(part) => {

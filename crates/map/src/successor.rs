@@ -1,4 +1,4 @@
-//! What the process that goes on after this one is given, besides what the writer knows.
+//! What the process after this one gets, besides what the writer knows.
 
 use crate::error::Error;
 use crate::handover::{Handover, HandoverReason, State, Stream, Surroundings, Suspects};
@@ -11,7 +11,7 @@ use crate::runner::DeviceLost;
 use gpu_run_run::RunStats;
 use gpu_run_run::Source;
 
-/// How often in a row the device may be lost before anything is written.
+/// The map fails after this many losses of the device in a row, if no record was written in between.
 const MAX_LOSSES_IN_A_ROW: u32 = 3;
 /// Batches that run alone after a loss: more than were under way.
 const ALONE_AFTER_LOSS: u32 = 4;
@@ -19,15 +19,15 @@ const ALONE_AFTER_LOSS: u32 = 4;
 pub(crate) struct Successor {
     pub(crate) source: Source,
     pub(crate) again: ReadAgain,
-    /// CSV's.
+    /// CSV's header.
     pub(crate) header: Vec<u8>,
-    /// What we were given ourselves.
+    /// What was handed to this process.
     pub(crate) handed: Option<State>,
     pub(crate) surroundings: Surroundings,
 }
 
 impl Successor {
-    /// How many batches run one by one.
+    /// Returns how many batches run one by one.
     pub(crate) fn alone(&self) -> u32 {
         match &self.handed {
             None => 0,
@@ -36,15 +36,15 @@ impl Successor {
         }
     }
 
-    /// What the processes before this one have spent.
+    /// Returns what the processes before this one have spent.
     pub(crate) fn spent(&self) -> RunStats {
         self.handed.as_ref().map(|handed| handed.spent.into()).unwrap_or_default()
     }
 
-    /// The device is lost: another process takes this one's place, unless that was tried before to no avail.
+    /// Hands over to another process after the device was lost, unless that has failed too often.
     pub(crate) fn after_loss(self, lost: DeviceLost, writer: &SharedWriter, spent: &RunStats) -> Result<Ended, Error> {
         let record = writer.lock().records();
-        // Another record was written since the last time: that counts as progress.
+        // If a record was written since the last loss, that counts as progress.
         let in_vain = self.handed.as_ref().filter(|handed| handed.done.mark.records == record);
         let losses = 1 + in_vain.map_or(0, |handed| handed.losses);
         if losses >= MAX_LOSSES_IN_A_ROW {
@@ -59,7 +59,8 @@ impl Successor {
         self.hand_over(reason, writer, spent, |state| state.losses = losses)
     }
 
-    /// A launch did not end, nor when it was told to: another process takes this one's place, and finds out which record it was, or goes on without that.
+    /// Hands over to another process after a launch hung and could not be stopped. The other process finds out which
+    /// record it was, or continues without that record.
     pub(crate) fn after_hang(self, max_records: u32, writer: &SharedWriter, spent: &RunStats) -> Result<Ended, Error> {
         let first = writer.lock().records();
         if matches!(self.again, ReadAgain::Never) {

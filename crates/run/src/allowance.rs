@@ -1,8 +1,9 @@
-//! What an instance is given, and how many are given that at once.
+//! How much memory, stack and output an instance gets, and how many instances fit beside it.
 //!
-//! An [`Allowance`] is small at first: most instances need little, and the more each has, the fewer run side by side. One that outgrows it
-//! ends, and runs again with a larger one ([`Bounds::larger`]), at last with all that one may have ([`Bounds::all`]).
-//! So an instance is denied something only by the bounds themselves: what the user allows, what the module declares, and what the device has for one alone.
+//! An [`Allowance`] is small at first: most instances need little, and the more each one gets, the fewer run side by
+//! side. An instance that outgrows its allowance is stopped and rerun with a larger one ([`Bounds::larger`]), at last
+//! with all that one instance can get ([`Bounds::all`]). So only the bounds themselves deny an instance anything: what
+//! the user allows, what the module declares, and what the device has for a single instance.
 
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
@@ -11,10 +12,10 @@ use gpu_run_compiler::Error;
 use gpu_run_device::{Device, Properties};
 use serde::{Deserialize, Serialize};
 
-/// What one instance has.
+/// What one instance may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
-    /// Bytes that each of its memories has room to grow to.
+    /// Bytes that each of its memories may grow to.
     pub memory: u64,
     /// Bytes of its thread's stack.
     pub stack: u32,
@@ -23,21 +24,21 @@ pub struct Allowance {
     pub output: u64,
 }
 
-/// What an instance was refused, for good.
+/// What an instance was refused for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// It printed more than so many bytes.
+    /// It printed more than this many bytes.
     Output(u64),
-    /// Its memory wanted to grow beyond what its module declares, in bytes,
+    /// Its memory tried to grow beyond the maximum that its module declares, in bytes.
     ModuleMaximum(u64),
-    /// beyond what the user allows,
+    /// Its memory tried to grow beyond the bytes that the user allows.
     MaxMemory(u64),
-    /// or beyond what the device has for one instance.
+    /// Its memory tried to grow beyond the bytes that the device has for one instance.
     DeviceMemory(u64),
 }
 
 impl Denied {
-    /// Why a memory was refused to grow to so many bytes, if it was.
+    /// Returns why a `memory.grow` was refused, if one was.
     pub fn growth(compiled: &Compiled, max_memory: Option<u64>, ending: &Ending) -> Option<Self> {
         let wanted = Some(ending.growth_refused).filter(|wanted| *wanted > 0)?;
         let declared =
@@ -63,31 +64,33 @@ impl std::fmt::Display for Denied {
     }
 }
 
-/// What instances that could not finish ran out of, all of them together.
+/// What one or several instances that could not finish ran out of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lack {
-    /// Bytes that a memory wanted to grow to.
+    /// A memory ran out: the bytes that it tried to grow to.
     pub memory: Option<u64>,
     pub stack: bool,
-    /// Room for what it prints: the bytes that it had printed by then.
+    /// Space for output ran out: the bytes that the instance had printed by then.
     pub output: Option<u64>,
-    /// Room that all share: for the answers that are kept.
+    /// The memory that all instances of a launch share for transcripts ran out.
     pub shared: bool,
 }
 
 /// Limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of device memory for instances; a part of what is free, if nobody says.
+    /// Bytes of device memory for slots. If `None`: a part of what is free.
     pub device_bytes: Option<u64>,
-    /// The stack that instances begin with; by what the device has, if nobody says.
+    /// Bytes of stack that instances begin with. If `None`, it depends on the device's free memory.
     pub first_stack: Option<u32>,
-    /// Bytes that instances which run at once may print, beyond a share that each has in any case.
+    /// Bytes that the instances of one launch may print together, beyond the [`SHARE`] that each of them has.
     pub output_bytes: usize,
-    /// Bytes that the outboxes of a launch take, about; and of the device's memory their annexes, by what device and host have if nobody says.
+    /// Bytes that all outboxes of a launch take, about.
     pub outbox_bytes: u64,
+    /// Bytes of device memory that all annexes of a launch take. If `None`, it depends on the memory of device and
+    /// host.
     pub annex_bytes: Option<u64>,
-    /// Bytes of answers that are kept of instances which run at once.
+    /// Bytes that the transcripts of the instances of one launch may take together.
     pub answer_bytes: usize,
 }
 
@@ -104,57 +107,72 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of stdout that every instance may write, whatever the others do.
+/// Bytes of stdout that every instance may print, whatever other instances print.
 pub const SHARE: usize = 16 << 10;
-/// What part of the device's free memory, and of the host's memory, annexes take: the host reads what is in them at once. More do not make a launch faster.
+/// Annexes take at most 1/16 of the device's free memory and 1/16 of the host's memory, because the host reads all of
+/// them at once. Larger annexes do not make a launch faster.
 const ANNEX_PART: u64 = 16;
+/// Bytes that all annexes take together, at most.
 const MAX_ANNEXES: u64 = 8 << 30;
-/// Annexes have a multiple of this, and one has so much at first.
+/// An annex is a multiple of this many bytes.
 const ANNEX_UNIT: u64 = 4 << 10;
+/// Bytes of the first annex that an instance gets.
 const FIRST_ANNEX: u64 = 1 << 20;
-/// By how much more an instance gets than it had, so that few run more than twice.
+/// A rerun gets this many times the memory or output that it had, so that few instances run more than twice.
 const GROWTH_FACTOR: u64 = 4;
+/// The same for the stack.
 const STACK_GROWTH: u32 = 4;
-/// Bytes that all instances together may grow by at first, and what part of the memory for slots at most; the least that one may where memory is plenty.
+/// Bytes by which all instances together may grow at first, at most.
 const FIRST_GROWTH: u64 = 2 << 30;
+/// At first, instances may grow into at most 1/16 of the memory for slots.
 const GROWTH_PART: u64 = 16;
+/// Bytes by which each instance may grow at least, if memory is plenty.
 const LEAST_GROWTH: u64 = 1 << 20;
-/// The least growth that is worth having where memory is short.
+/// The least growth that is worth having where memory is short, in bytes.
 const SCARCE_GROWTH: u64 = 2 * PAGE;
-/// What part of the free memory stacks take at first, and what part of it they never take; bounds of one.
+/// At first, stacks take 1/4 of the free memory.
 const STACK_PART: u64 = 4;
+/// Stacks never take the last 1/16 of the free memory.
 const NO_STACK_PART: u64 = 16;
+/// The smallest stack, in bytes; stacks are multiples of it.
 const LEAST_STACK: u32 = 2 << 10;
+/// The largest stack that instances begin with on a GPU, in bytes.
 const MAX_FIRST_STACK: u32 = 32 << 10;
-/// What a GPU sets aside for a thread beside its stack, about: by the kernel.
+/// Bytes that a GPU sets aside per thread beside its stack, about; it depends on the kernel.
 const THREAD_FRAME: u64 = 1 << 10;
-/// What part of the free memory the stacks of an instance take that stays, and the stack it should have as far as possible; what part of it is left to others.
+/// The stacks of an instance that stays take 1/8 of the free memory, or more if they would be smaller than
+/// [`RESIDENT_STACK`].
 const RESIDENT_STACK_PART: u64 = 8;
+/// The stack that an instance that stays should have, in bytes.
 const RESIDENT_STACK: u32 = 8 << 10;
+/// An instance that stays leaves 1/4 of the free memory to others.
 const OTHERS_PART: u64 = 4;
 
-/// What any instance of a program may have on a device, at most.
+/// The most that any instance of a program may have on a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes for slots together, at most.
+    /// Bytes for all slots together.
     device: u64,
-    /// Bytes for slots and stacks, and how many threads each have a stack set aside whether they run or not.
+    /// Bytes for slots and stacks together.
     pub free: u64,
+    /// The device sets a stack aside for each of this many threads, whether they run or not.
     resident_threads: u64,
     /// Whether memory costs nothing until it is touched.
     overcommits: bool,
-    /// Bytes of a memory.
+    /// Bytes that one memory may have.
     memory: u64,
     first_stack: u32,
-    /// What a stack may have, and what it could have if others left the device its memory.
+    /// Bytes that a stack may have.
     pub most_stack: u32,
+    /// Bytes that a stack could have if other processes left the device its memory.
     whole_stack: u32,
-    /// What all memories and tables of an instance may have together.
+    /// Bytes that all memories and tables of an instance may have together.
     max_memory: Option<u64>,
-    /// Bytes for annexes together, and the most that one is worth.
+    /// Bytes for all annexes together.
     annexes: u64,
+    /// The largest annex that is worth having.
     most_annex: u64,
-    /// What an instance may print.
+    /// Bytes that an instance may print.
     printed: u64,
 }
 
@@ -175,7 +193,7 @@ impl Bounds {
         max_memory: Option<u64>,
         limits: &Limits,
     ) -> Result<Self, Error> {
-        // Stacks and code want some, too, and so do neighbours.
+        // Stacks, code and other processes need memory, too.
         let part = if properties.overcommits { free } else { free / 8 * 5 };
         let slots = limits.device_bytes.unwrap_or(part);
         let growth = growth_left(compiled, max_memory)?;
@@ -203,13 +221,14 @@ impl Bounds {
         })
     }
 
-    /// The same where so much is free, if that is far more: others have left the device.
+    /// Returns the bounds for `free` bytes of free memory, if that is at least twice what was free before: other
+    /// processes have left the device.
     pub fn raised(&self, properties: &Properties, free: u64, compiled: &Compiled, limits: &Limits) -> Option<Self> {
         let has_more = !self.overcommits && free / 2 >= self.free;
         has_more.then(|| Self::where_free(properties, free, compiled, self.max_memory, limits).ok())?
     }
 
-    /// What each of `count` instances of a build begins with.
+    /// Returns the allowance that each of `count` instances begins with.
     pub fn first(&self, compiled: &Compiled, count: usize) -> Allowance {
         let count = compiled.layout().slots(count.max(1) as u64);
         let least = least_memory(compiled);
@@ -224,7 +243,8 @@ impl Bounds {
         Allowance { memory: (least + growth / PAGE * PAGE).min(self.memory), stack: self.first_stack, output: 0 }
     }
 
-    /// What one instance has that stays, where so much is free: others may stay beside it, and it cannot run again.
+    /// Returns the allowance of an instance that stays, if `free` bytes are free: others may stay beside it, and it
+    /// cannot be rerun.
     pub fn resident(&self, compiled: &Compiled, free: u64) -> Allowance {
         let less_others = |bytes: u64| bytes - bytes / OTHERS_PART;
         let of = |bytes: u64| stack(bytes, self.resident_threads, self.most_stack);
@@ -236,7 +256,7 @@ impl Bounds {
         Allowance { memory, stack, output: 0 }
     }
 
-    /// What was found out earlier, as far as it is possible here.
+    /// Returns an allowance that was learned earlier, within the bounds that hold now.
     pub fn learned(&self, compiled: &Compiled, count: usize, learned: Allowance) -> Allowance {
         let first = self.first(compiled, count);
         let memory = learned.memory.clamp(first.memory, self.memory.max(first.memory));
@@ -244,7 +264,7 @@ impl Bounds {
         Allowance { memory, stack, output: self.annex(learned.output) }
     }
 
-    /// What instances are given that lacked something, if there is more to be had.
+    /// Returns the allowance for a rerun of instances that lacked something, if they can have more.
     pub fn larger(&self, had: Allowance, lack: &Lack) -> Option<Allowance> {
         let more = Allowance {
             memory: lack.memory.map_or(had.memory, |wanted| {
@@ -262,43 +282,45 @@ impl Bounds {
         (more != had).then_some(more)
     }
 
-    /// How large an annex is that has room for so much, as far as it can be.
+    /// Returns the size of an annex that holds `bytes` bytes, within the bounds.
     pub fn annex(&self, bytes: u64) -> u64 {
         bytes.min(self.most_annex).next_multiple_of(ANNEX_UNIT)
     }
 
-    /// The annex of an instance that had printed so much when it was at its end, if there is a larger one to be had.
+    /// Returns the annex of a rerun, if a larger one is possible; `printed` is what the instance had printed when its
+    /// output no longer fitted.
     pub fn more_output(&self, had: Allowance, printed: u64) -> Option<u64> {
         let more = self.annex(printed.max(had.output).saturating_mul(GROWTH_FACTOR).max(FIRST_ANNEX));
         (more > had.output && printed <= self.printed).then_some(more)
     }
 
-    /// What an instance may print.
+    /// Returns how many bytes an instance may print.
     pub fn printed_at_most(&self) -> u64 {
         self.printed
     }
 
-    /// All that one instance may have, where it is alone. It has no annex: it is refused what is too much, where it prints that.
+    /// Returns all that an instance may have if it is alone. It has no annex: a write that would be too much is
+    /// refused.
     pub fn all(&self) -> Allowance {
         Allowance { memory: self.memory, stack: self.most_stack, output: 0 }
     }
 
-    /// How many instances with such an allowance fit on the device,
+    /// Returns how many instances with this allowance fit on the device.
     pub fn at_once(&self, compiled: &Compiled, allowance: Allowance) -> usize {
         self.at_once_in(compiled, allowance, self.free)
     }
 
-    /// where so much of it is free.
+    /// Returns how many instances with this allowance fit if `free` bytes are free.
     pub fn at_once_in(&self, compiled: &Compiled, allowance: Allowance, free: u64) -> usize {
         let Ok(sizes) = Sizes::new(compiled, allowance, self.max_memory, true) else { return 1 };
-        // Whole warps, where they interleave.
+        // Only whole warps if slots are interleaved.
         let room = self.device.min(free.saturating_sub(self.stacks(compiled, allowance.stack)));
         let slots = room / sizes.slot_bytes.max(1);
         let slots = slots / compiled.layout().slots(1) * compiled.layout().slots(1);
         slots.min(self.annexes.checked_div(allowance.output).unwrap_or(u64::MAX)) as usize
     }
 
-    /// Whether a warp's instances fit with their memories in slots.
+    /// Returns whether the instances of one warp fit, with their memories in slots.
     pub fn has_room_for_warp(&self, compiled: &Compiled, allowance: Allowance) -> bool {
         let memories = allowance.memory.saturating_mul(compiled.memories.len() as u64);
         let each = memories + compiled.slots.memory + SLOT_ALIGN;
@@ -306,17 +328,17 @@ impl Bounds {
             <= self.device.min(self.free.saturating_sub(set_aside(allowance.stack.into(), self.resident_threads)))
     }
 
-    /// What a GPU sets aside for its threads' stacks and local memory.
+    /// Returns the bytes that a GPU sets aside for its threads' stacks and local memory.
     pub fn stacks(&self, compiled: &Compiled, stack: u32) -> u64 {
         set_aside(u64::from(stack) + compiled.slots.local_bytes(), self.resident_threads)
     }
 
-    /// Whether threads can have such a program's memory as their own.
+    /// Returns whether the device can give each thread enough local memory for the program's memory.
     pub fn has_room_in_threads(&self, compiled: &Compiled) -> bool {
         self.stacks(compiled, self.first_stack) <= self.free - self.free / NO_STACK_PART
     }
 
-    /// Whether a stack could have more if others left the device its memory.
+    /// Returns whether a stack could be deeper if other processes left the device its memory.
     pub fn is_short_of_stack(&self) -> bool {
         self.most_stack < self.whole_stack
     }
@@ -325,13 +347,14 @@ impl Bounds {
         Sizes::new(compiled, allowance, self.max_memory, is_last)
     }
 
-    /// More stack, if there is memory for it: so much is free.
+    /// Raises the largest stack, if `free` bytes of free memory suffice for a larger one.
     pub fn raise_stack(&mut self, free: u64) {
         let most = stack(free - free / NO_STACK_PART, self.resident_threads, self.whole_stack);
         (self.free, self.most_stack) = (self.free.max(free), self.most_stack.max(most));
     }
 
-    /// Less stack, if a launch could not be given so much: from now on nobody is.
+    /// Lowers the largest stack to half of `refused`, which a launch could not get; it holds from now on. Returns
+    /// whether that is lower.
     pub fn lower_stack(&mut self, refused: u32) -> bool {
         let lower = (refused / 2 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK);
         let is_lower = lower < refused;
@@ -343,22 +366,24 @@ impl Bounds {
     }
 }
 
-/// What stacks take of a GPU that can hold so many threads, where an instance stays that has all it should.
+/// Returns the bytes that the stacks of an instance that stays take on a GPU that can hold this many threads, if each
+/// stack has the size that it should have, 8 KiB.
 pub fn resident_stacks(threads: u64) -> u64 {
     set_aside(RESIDENT_STACK.into(), threads)
 }
 
-/// What a GPU that can hold so many threads sets aside where each has so much.
+/// Returns the bytes that a GPU that can hold this many threads sets aside if each needs `each` bytes.
 fn set_aside(each: u64, threads: u64) -> u64 {
     (each + THREAD_FRAME) * threads
 }
 
-/// What the largest of an instance's memories begins with.
+/// Returns the initial length of the largest of an instance's memories.
 fn least_memory(compiled: &Compiled) -> u64 {
     compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0)
 }
 
-/// What stack each of so many threads has of so many bytes, at most so much. Where stacks are set aside for nobody, all of that.
+/// Returns the stack of each of `threads` threads if they share `bytes` bytes, but not more than `most`. If the device
+/// sets no stacks aside (`threads` is 0): `most`.
 fn stack(bytes: u64, threads: u64, most: u32) -> u32 {
     match bytes.checked_div(threads).map(|share| share.saturating_sub(THREAD_FRAME)) {
         Some(share) if share < most.into() => (share as u32 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK),
@@ -366,25 +391,25 @@ fn stack(bytes: u64, threads: u64, most: u32) -> u32 {
     }
 }
 
-/// Bytes of memory that this machine has.
+/// Returns the bytes of memory that the host has.
 fn host_memory() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(info.mem_unit.into())
 }
 
-/// Where a memory lies in a slot, and how far it may grow there.
+/// Where a memory lies in a slot, and the bytes it may grow to.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryRoom {
     pub at: u64,
     pub limit: u64,
-    /// Guest addresses below this have no place.
+    /// Guest addresses below this have no place in the slot.
     pub low: u64,
 }
 
-/// How large a slot is, and what is where in it.
+/// The size of a slot, and where its memories lie.
 #[derive(Clone, Debug)]
 pub struct Sizes {
-    /// One memory behind the other, from where the first one has its place.
+    /// One after the other, from `SlotLayout::memory` on.
     pub memories: Vec<MemoryRoom>,
     pub slot_bytes: u64,
     /// Bytes by which all memories and tables together may grow.
@@ -392,7 +417,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// `is_last`: an instance is refused what has no place in its slot; otherwise it ends there, and is run again.
+    /// `is_last`: an instance whose memory does not fit its slot is refused to grow. Otherwise it is stopped, and
+    /// rerun.
     pub fn new(
         compiled: &Compiled,
         allowance: Allowance,
@@ -418,7 +444,7 @@ impl Sizes {
     }
 }
 
-/// Bytes by which an instance may grow beyond those it begins with.
+/// Returns the bytes by which an instance may grow beyond its initial memories and tables.
 fn growth_left(compiled: &Compiled, max_memory: Option<u64>) -> Result<u64, Error> {
     let memories = compiled.initial.memories.iter().map(|memory| memory.length).sum::<u64>();
     let tables = compiled.initial.tables.iter().map(|elements| elements.len() as u64 * WORD).sum::<u64>();
@@ -430,7 +456,7 @@ fn growth_left(compiled: &Compiled, max_memory: Option<u64>) -> Result<u64, Erro
     })
 }
 
-/// What each memory of an instance may grow to if it is alone in so many bytes of a device, and lies by itself.
+/// Returns what each memory of an instance may grow to if the instance is alone in `device` bytes, in a linear slot.
 fn largest_alone(compiled: &Compiled, device: u64) -> u64 {
     let least: u64 = compiled.initial.memories.iter().map(|memory| memory.length).sum();
     let growing = compiled.memories.iter().filter(|memory| memory.grows).count().max(1) as u64;
@@ -438,7 +464,7 @@ fn largest_alone(compiled: &Compiled, device: u64) -> u64 {
     least_memory(compiled) + device.saturating_sub(beside + least) / growing / PAGE * PAGE
 }
 
-/// What a memory may grow to, wherever it is.
+/// Returns what a memory may grow to, whatever the device.
 fn most_memory(compiled: &Compiled, index: usize, growth_left: u64) -> u64 {
     let (memory, least) = (compiled.memories[index], compiled.initial.memories[index].length);
     let declared = memory.maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;

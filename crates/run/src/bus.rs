@@ -1,8 +1,8 @@
 //! The host side of the bus; `abi::bus` describes the protocol.
 //!
-//! [`Bus::service`] reads the ring from where it stopped, performs the calls it finds and answers them. It may be called from any thread at any time: one
-//! caller at a time does the work, the others are told there is nothing to do. Where many instances have called, all cores answer them. A call that would
-//! block is put aside and tried again; nothing here ever waits.
+//! [`Bus::service`] reads the ring from where it stopped, performs the calls it finds and replies. Any thread may call
+//! it at any time: one caller at a time does the work; for the others it returns `false` at once. If many instances
+//! have called, all cores answer them. A call that would block is put aside and retried; nothing here ever waits.
 
 use crate::transcript::Answered;
 use gpu_run_abi::bus::{self, ARGS, ARGS_AT_HAND, Port, Request, offset, op};
@@ -17,10 +17,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Shared memory: the ring, the replies, and a port for each slot.
+/// Shared memory with the ring, the replies, and a port for each slot; and the stop word.
 pub struct Bus {
     shared: Shared,
-    /// The stop word. It is in the device's memory: every loop looks at it now and then, and a look at the host's takes a GPU 30 µs while thousands do.
+    /// The stop word. It lies in device memory, because every loop reads it now and then: while thousands of threads
+    /// read host memory, one such read takes a GPU 30 µs.
     stop: Buffer,
     ring_entries: u64,
     /// Bytes of payload in a port.
@@ -31,21 +32,22 @@ pub struct Bus {
 }
 
 const RING_AT: u64 = 0;
-/// Bytes that travel together, on both sides.
+/// Bytes of a cache line, on both sides.
 const CACHE_LINE: u64 = 128;
-/// Calls that are answered by one core: to wake others up would take longer.
+/// Fewer calls than this are answered by one core: waking others up would take longer.
 const MAX_SERIAL_CALLS: usize = 256;
 /// Calls that a core takes at a time.
 const CALLS_PER_CORE: usize = 64;
-/// Instances that one core lets go of: from so many on, all cores do.
+/// From this many instances on, all cores release the instances' contexts.
 const MANY_LEFT: usize = 1024;
-/// Calls that are taken out of the ring at once.
+/// Calls that are taken out of the ring at once, at most.
 const MAX_TAKEN: usize = 16 << 10;
 
 /// Bytes of an instance's buffer that are kept from call to call.
 const BUFFER_KEPT: usize = 16 << 10;
 
-/// Who calls: instances with their contexts, or so many whose host side is made when they first call.
+/// The instances of a launch: each with its context, or a number of instances whose host side is made at their first
+/// call.
 pub enum Callers {
     Contexts(Vec<Context>),
     Batch(usize, Arc<dyn BatchHost>),
@@ -62,14 +64,14 @@ impl Callers {
 
 #[derive(Default)]
 struct State {
-    /// By slot; a quiet instance has none until it calls.
+    /// By slot. An instance of a [`BatchHost`] has none until it calls.
     lanes: Vec<Option<Box<Lane>>>,
     quiet: Option<Arc<dyn BatchHost>>,
-    /// Where in the ring the next entry is expected: the ticket it will carry.
+    /// The ticket that the ring's next entry will carry.
     next: u32,
-    /// Packets that are being answered.
+    /// Requests that are being answered.
     ready: Vec<Request>,
-    /// Slots whose port was used.
+    /// Slots that have called in this run.
     touched: Vec<u32>,
     /// Slots whose call could not be answered yet.
     waiting: Vec<u32>,
@@ -77,60 +79,64 @@ struct State {
     out: Out,
 }
 
-/// A port and its payload, in whole lines.
+/// Returns the bytes of a port with its payload: a multiple of 64.
 fn port_bytes(payload: u64) -> u64 {
     (size_of::<Port>() as u64 + payload).next_multiple_of(64)
 }
 
-/// The host's side of a batch: it hears of an instance only when that asks for what the device has no answer to.
+/// The host side of a batch. It hears of an instance only when the instance makes a call that the device cannot answer.
 pub trait BatchHost: Send + Sync {
-    /// The instance in `slot` calls: what it did by itself until now comes first.
+    /// The instance in `slot` has printed or read stdin on the device since its last packet: the host takes note of
+    /// that before it handles the packet.
     fn heard(&self, slot: u32);
-    /// What it sees of the host, for its first call; `None` if it has exited.
+    /// Returns the context for the instance's first call; `None` if the instance has exited.
     fn context(&self, slot: u32) -> Option<Context>;
-    /// What it was answered to this question in an earlier run.
+    /// Returns the answer to the same call in an earlier run of the instance.
     fn answered(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _out: &mut Out) -> Answered {
         Answered::Never
     }
-    /// Whether it was just denied something that it can have if it runs again: it ends here.
+    /// Returns whether the instance was just denied something that a rerun can give it. It is stopped then.
     fn is_denied(&self, _slot: u32) -> bool {
         false
     }
-    /// It is about to write to its own stdout or stderr, in several packets: whether they are to be sent at all. If not, it ends here.
+    /// Returns whether the instance may write to its own stdout or stderr in several packets. If not, it is stopped
+    /// before it sends them.
     fn may_print(&self, _slot: u32) -> bool {
         true
     }
-    /// It writes to its own stdout or stderr, for which nothing else is asked: no context, no answer that is kept.
+    /// Takes what the instance writes to its own stdout or stderr. Such a write needs no context, and no transcript
+    /// keeps it.
     fn print(&self, _slot: u32, _is_stderr: bool, _bytes: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// What it is answered now.
+    /// Called with the reply to a call, for the transcript.
     fn answer(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _reply: &Reply, _out: &Out) {}
-    /// What it saw of the host, when the run is over and it has not exited.
+    /// Takes back the context of an instance that has not exited, when the run is over.
     fn left(&self, _slot: u32, _context: Context) {}
 }
 
 /// One instance as the bus sees it.
 #[derive(Default)]
 struct Lane {
-    /// Gone once the instance has exited: what it held open is closed, and whoever waits for the end of its output knows.
+    /// `None` once the instance has exited: its descriptors are closed, so that whoever reads its output sees the end.
     context: Option<Context>,
     exited: bool,
     sequence: u32,
-    /// Input of the call that is coming in.
+    /// Input of the call whose packets are arriving.
     input: Vec<u8>,
-    /// Output of the last call, and how much of it was sent.
+    /// Output of the last call, and how many bytes of it were sent.
     output: Vec<u8>,
     sent: usize,
-    /// The call that waits.
+    /// The call that could not be answered yet.
     pending: Option<(Call, [u64; ARGS])>,
 }
 
 impl Bus {
     pub fn new(device: &dyn Device, slots: u64) -> Result<Self> {
-        // The ring and the replies share no line: one side writes the one, the other the other.
+        // The ring and the replies share no cache line: the device writes the ring, the host the replies.
         let ring_entries = slots.next_power_of_two().max(CACHE_LINE / Request::BYTES);
-        // One instance has room for a whole buffered write; many share what a few hold.
+        // A single instance gets a payload for a whole buffered write; many instances share 4 MiB, at 512 bytes or more
+        // each.
         let payload = ((4 << 20) / slots.max(1)).clamp(512, 64 << 10) & !(WORD - 1);
         const { assert!(64 << 10 <= bus::Reply::MAX_PAYLOAD) };
         let bytes = RING_AT + ring_entries * (Request::BYTES + bus::Reply::BYTES) + slots * port_bytes(payload);
@@ -139,7 +145,7 @@ impl Bus {
         Ok(Self { shared, stop, ring_entries, payload, deadline, stopped, state })
     }
 
-    // What the slots' headers say of the bus.
+    // What the slots' headers contain of the bus.
 
     pub fn stop_address(&self) -> u64 {
         self.stop.address()
@@ -167,7 +173,7 @@ impl Bus {
         RING_AT + self.ring_entries * Request::BYTES + u64::from(slot) * bus::Reply::BYTES
     }
 
-    /// Gets ready for a run of these instances, in slots from 0. The ring goes on where the last run left it.
+    /// Prepares a run of these instances, in slots from 0 on. The ring continues where the last run stopped.
     pub fn begin(&mut self, guests: Callers, deadline: Option<Instant>) -> Result<()> {
         if std::mem::take(self.stopped.get_mut()) {
             self.set_stop(false)?;
@@ -180,7 +186,7 @@ impl Bus {
                 (state.lanes, state.quiet) = (contexts.into_iter().map(lane).collect(), None);
             }
             Callers::Batch(count, quiet) => {
-                // Those of the last run are all gone.
+                // The lanes of the last run are all gone.
                 state.lanes.resize_with(count, || None);
                 state.quiet = Some(quiet);
             }
@@ -192,10 +198,10 @@ impl Bus {
         self.stop.write(0, &u32::from(stop).to_le_bytes())
     }
 
-    /// Ends a run: gives the contexts back, and says how many calls there were. What was used of the shared memory is as it was before, so that a run costs
-    /// nothing for instances that never call.
+    /// Ends a run. Returns the contexts and the number of calls. The replies that were used are reset, and no others:
+    /// instances that never call cost nothing.
     pub fn end(&mut self) -> (Vec<Context>, u64) {
-        // Every entry must be taken out of the ring, also that of an instance that was stopped since.
+        // Every entry must be taken out of the ring, even that of an instance that has been stopped since.
         self.service();
         let mut state = self.lock();
         state.waiting.clear();
@@ -208,7 +214,7 @@ impl Bus {
             let lanes = std::mem::take(&mut state.lanes);
             return (lanes.into_iter().flatten().filter_map(|lane| lane.context).collect(), calls);
         };
-        // Those that never called have none, and those are most: the rest is taken out, and the places are kept.
+        // Most instances never called and have no lane. The vector itself is kept for the next run.
         let left: Vec<_> =
             touched.into_iter().filter_map(|slot| Some((slot, state.lanes[slot as usize].take()?))).collect();
         drop(state);
@@ -228,12 +234,12 @@ impl Bus {
         self.state.lock()
     }
 
-    /// Whether the deadline ended the run.
+    /// Returns whether the deadline passed and the run was stopped.
     pub fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Answers what is there to answer. Says whether there was anything.
+    /// Answers all calls that can be answered. Returns whether there were any.
     pub fn service(&self) -> bool {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
             && !self.stopped.swap(true, Ordering::Relaxed)
@@ -257,7 +263,7 @@ impl Bus {
         busy
     }
 
-    /// Takes what is in the ring, up to a limit. Says whether there was anything.
+    /// Takes entries out of the ring, up to a limit. Returns whether there were any.
     fn take_entries(&self, state: &mut State) -> bool {
         let before = state.next;
         while state.ready.len() < MAX_TAKEN {
@@ -266,7 +272,7 @@ impl Bus {
             let lap = (state.next >> self.ring_mask().count_ones()).wrapping_add(1);
             let Some(request) = Request::unpack(words, lap as u16) else { break };
             state.next = state.next.wrapping_add(1);
-            // A slot number comes from the device: it is checked like everything else.
+            // The slot number comes from the device, so it is checked like everything else.
             if (request.slot as usize) < state.lanes.len() {
                 state.ready.push(request);
             }
@@ -288,10 +294,10 @@ impl Bus {
         }
     }
 
-    /// The same on all cores: for that, the lanes leave their places for a while.
+    /// Like [`Bus::answer`], on all cores. Meanwhile, the lanes are taken out of the vector.
     fn answer_many(&self, state: &mut State) {
         let State { lanes, quiet, ready, touched, waiting, calls, .. } = state;
-        // An instance that breaks the protocol could be there twice; the second time, it has no lane.
+        // An instance that breaks the protocol could be here twice; the second time, it has no lane.
         let mut taken: Vec<(Request, Box<Lane>)> =
             ready.drain(..).map(|request| (request, lanes[request.slot as usize].take().unwrap_or_default())).collect();
         touched.extend(taken.iter().filter(|(_, lane)| lane.sequence == 0).map(|(request, _)| request.slot));
@@ -309,7 +315,7 @@ impl Bus {
         }
     }
 
-    /// Deals with a packet. Says whether it was a call.
+    /// Handles a packet. Returns whether it was a call.
     fn packet(&self, quiet: Option<&dyn BatchHost>, request: &Request, lane: &mut Lane, out: &mut Out) -> bool {
         let (slot, operation) = (request.slot, request.op);
         let port = self.port(slot.into());
@@ -383,7 +389,7 @@ impl Bus {
         }
     }
 
-    /// Makes a call for the first time or again.
+    /// Performs a call, for the first time or again.
     fn perform(
         &self,
         quiet: Option<&dyn BatchHost>,
@@ -423,7 +429,7 @@ impl Bus {
                 pad_results(call, &out.bytes, &mut lane.output);
                 let result = match lane.output.first_chunk() {
                     Some(first) if has_results(call) => {
-                        // The first word of them goes with the reply.
+                        // The first word of the results travels in the reply.
                         lane.sent = WORD as usize;
                         u64::from_le_bytes(*first)
                     }
@@ -441,14 +447,14 @@ impl Bus {
         }
     }
 
-    /// Answers a call by ending who called.
+    /// Answers a call by stopping the instance.
     fn end_instance(&self, lane: &mut Lane, slot: u32) {
         lane.input.clear();
         lane.output.clear();
         self.deliver(lane, slot, bus::Reply::TRAP, 0);
     }
 
-    /// Tries the calls again that could not be answered: all that may have become possible.
+    /// Retries all calls that could not be answered yet. Returns whether one could be answered now.
     fn retry(&self, state: &mut State) -> bool {
         let before = state.waiting.len();
         let quiet = state.quiet.clone();
@@ -477,7 +483,7 @@ impl Bus {
             empty(&mut lane.output);
         }
         let status = status | more | bytes << bus::Reply::PAYLOAD_SHIFT;
-        // Last: the instance may go on as soon as it sees this.
+        // Last: the instance may continue as soon as it sees this.
         self.store_words(self.reply(slot), bus::Reply { status, result }.pack(lane.sequence as u16));
     }
 
@@ -490,7 +496,7 @@ impl Bus {
     }
 }
 
-/// Large buffers are let go of: thousands of instances may each have read or written a MiB once.
+/// Empties a buffer, and frees a large one: thousands of instances may each have read or written a MiB once.
 fn empty(buffer: &mut Vec<u8>) {
     buffer.clear();
     buffer.shrink_to(BUFFER_KEPT);
@@ -500,12 +506,12 @@ fn has_results(call: Call) -> bool {
     call.function().moves.iter().any(|step| matches!(step, Move::Result { .. }))
 }
 
-/// Argument words of a call.
+/// Returns how many argument words a call has.
 fn count_words(call: Call) -> usize {
     call.function().moves.iter().filter(|m| m.has_word()).count().min(ARGS)
 }
 
-/// Results are padded to whole cells on the bus, so that what follows them begins at a cell's border.
+/// Pads results to whole words, so that the bytes after them begin at a cell's border.
 fn pad_results(call: Call, bytes: &[u8], padded: &mut Vec<u8>) {
     let mut rest = bytes;
     for step in call.function().moves {

@@ -1,7 +1,7 @@
-//! What instances are given on the device before a launch: stdin, arguments, environment, and a key for random bytes.
+//! What instances get on the device before a launch: stdin, arguments, environment, and a key for random bytes.
 //!
-//! All of a batch's stdin goes over in one copy: an address and a length for each instance, then the bytes. They are put together in memory that the device
-//! fetches by itself, by all cores.
+//! The stdin of a whole batch is one copy to the device: an address and a length for each instance, then the bytes. All
+//! cores write it into shared memory, from which the device copies it.
 
 use crate::launcher::LaunchSlot;
 use bytes::Bytes;
@@ -17,31 +17,31 @@ use std::sync::Arc;
 /// One instance to run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Arguments, environment, directories: the same for all jobs that share it.
+    /// Arguments, environment and directories; jobs may share them.
     pub context: Arc<Builder>,
-    /// What the instance finds in `GPU_RUN_INSTANCE`.
+    /// The value of the instance's variable `GPU_RUN_INSTANCE`.
     pub number: u64,
     pub stdin: Bytes,
 }
 
-/// The variable that holds an instance's number.
+/// The environment variable that holds an instance's number.
 pub const INSTANCE: &str = "GPU_RUN_INSTANCE";
-/// Jobs that one core puts together at a time.
+/// Jobs whose stdin one core copies at a time.
 const CHUNK: usize = 2048;
-/// Bytes that say where an instance's stdin is, and how long.
+/// Bytes of the address and the length of an instance's stdin.
 const PLACE: u64 = 2 * WORD;
 
 /// What is kept from launch to launch.
 #[derive(Default)]
 pub struct Inputs {
-    /// Arguments and environment on the device, and whose they are.
+    /// Arguments and environment on the device, and the builder they come from.
     strings: Option<(Arc<Builder>, Arc<Strings>)>,
-    /// Where stdin is put together; grows.
+    /// Shared memory in which stdin is put together; grows.
     staging: Option<Shared>,
 }
 
 impl Inputs {
-    /// Puts what these jobs are given on the device, and says where it is.
+    /// Copies the inputs of these jobs to the device. Returns a `Launch` with their addresses.
     pub fn write(&mut self, device: &dyn Device, launch_slot: &mut LaunchSlot, jobs: &[Job]) -> Result<Launch, Error> {
         let ((outbox, outbox_bytes), (annex, annex_bytes)) =
             (launch_slot.outboxes.place(), launch_slot.outboxes.annex());
@@ -111,7 +111,7 @@ impl Inputs {
     }
 }
 
-/// Bytes that a job's stdin takes.
+/// Returns the bytes that a job's stdin takes on the device.
 fn padded(job: &Job) -> u64 {
     (job.stdin.len() as u64).next_multiple_of(WORD)
 }
@@ -131,7 +131,7 @@ impl Strings {
             starts.chain(bytes.iter().copied()).collect::<Vec<u8>>()
         };
         let sizes = |(starts, bytes): (&[u32], &[u8])| (starts.len() as u64, bytes.len() as u64);
-        // The number is the last variable: its value is not here.
+        // The instance's number is the value of the last variable. It is not stored here: the device appends it.
         let (starts, bytes) = builder.env_strings();
         let starts = [starts, &[bytes.len() as u32]].concat();
         let bytes = [bytes, INSTANCE.as_bytes(), b"="].concat();

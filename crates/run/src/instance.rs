@@ -1,4 +1,5 @@
-//! One instance that stays: instantiated once, called as often as one likes. What the official test suite and the fuzzer need.
+//! One instance that stays in its slot: instantiated once, then called any number of times. The official test suite and
+//! the fuzzer use it.
 
 use crate::allowance::{Bounds, Limits};
 use crate::bus::Callers;
@@ -29,13 +30,14 @@ impl std::fmt::Debug for Instance {
 }
 
 impl Instance {
-    /// Instantiates: segments, then the start function. The `Err` of the inner result is the trap that ended it.
+    /// Instantiates: segments, then the start function. The inner `Err` is the trap that stopped it.
     pub fn new(program: Arc<Program>, context: Context, max_memory: Option<u64>) -> Result<Result<Self, Trap>, Error> {
         let (this, trap) = Self::begin(program, context, max_memory)?;
         Ok(trap.map_or(Ok(this), Err))
     }
 
-    /// The same, where what a trap leaves behind is of interest.
+    /// Like [`Instance::new`], but also returns the instance if it trapped: the state that a trap leaves behind matters
+    /// to the linker.
     pub(crate) fn begin(
         program: Arc<Program>,
         context: Context,
@@ -61,7 +63,7 @@ impl Instance {
         self.invoke_of(0, function, args, deadline)
     }
 
-    /// Calls a function that one of its modules exports.
+    /// Calls a function that one of the instance's modules exports.
     pub(crate) fn invoke_of(
         &mut self,
         part: u32,
@@ -86,12 +88,12 @@ impl Instance {
         outcome::first_outcome(self.program.compiled(), &self.buffers, run.selector)
     }
 
-    /// The value of an exported global.
+    /// Returns the value of an exported global.
     pub fn global(&self, name: &str) -> Result<Option<Value>, Error> {
         self.global_of(0, name)
     }
 
-    /// The value of a global that one of its modules exports.
+    /// Returns the value of a global that one of the instance's modules exports.
     pub(crate) fn global_of(&self, part: u32, name: &str) -> Result<Option<Value>, Error> {
         let compiled = self.program.compiled();
         let Some(global) = compiled.globals.iter().find(|g| g.part == part && g.name == name) else { return Ok(None) };
@@ -99,7 +101,7 @@ impl Instance {
         Ok(Some(Value::from_words(global.ty, |i| self.batch.read_word(0, at + WORD * i))?))
     }
 
-    /// All of a memory, as it is now.
+    /// Returns the present content of a memory.
     pub fn memory(&self, index: usize) -> Result<Vec<u8>, Error> {
         self.batch.read_memory(0, index)
     }
@@ -108,7 +110,7 @@ impl Instance {
         &self.program
     }
 
-    /// All that it holds.
+    /// Returns the whole state of the instance.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         let slots = &self.program.compiled().slots;
         let word = |at: &u64| self.batch.read_word(0, *at);
@@ -140,7 +142,7 @@ impl Instance {
     }
 }
 
-/// A slot for one instance that stays: it cannot run again with more, and others may stay beside it.
+/// Makes a slot for an instance that stays: it cannot be rerun with more, and others may stay beside it.
 fn slots(program: &Program, max_memory: Option<u64>) -> Result<Slots, Error> {
     let (device, compiled) = (program.device(), program.compiled());
     let bounds = Bounds::new(device, compiled, max_memory, &Limits::default())?;
@@ -150,15 +152,15 @@ fn slots(program: &Program, max_memory: Option<u64>) -> Result<Slots, Error> {
     Ok(batch)
 }
 
-/// What an instance holds, by its program's numbers.
+/// The state of an instance, by the indices of its program.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) globals: Vec<u128>,
     pub(crate) tables: Vec<Vec<u64>>,
     pub(crate) memories: Vec<Vec<u8>>,
-    /// What is left of segments.
+    /// How much is left of each segment: its length, or 0 once it was dropped.
     pub(crate) data: Vec<u64>,
     pub(crate) elements: Vec<u64>,
-    /// Exceptions that were given a number.
+    /// How many exceptions were given a number.
     pub(crate) exceptions: u64,
 }

@@ -1,7 +1,8 @@
-//! Instances with contexts of their own, however many: they go through the same slots, one launch after the other.
+//! Runs any number of instances, each with its own context. They pass through the same slots, one launch after the
+//! other.
 //!
-//! What an instance does reaches its context at once. If it runs again, because it lacked something, it is answered from its transcript as far as that goes, and nothing
-//! happens twice.
+//! What an instance does reaches its context at once. An instance that is rerun because it lacked something gets the
+//! answers in its transcript first, so that nothing happens twice.
 
 use crate::allowance::{Denied, Lack, Limits};
 use crate::bus::BatchHost;
@@ -24,11 +25,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
-/// Instances in one launch at most; more go one launch after the other through the same slots.
+/// Instances in one launch, at most. More instances take several launches.
 const MAX_AT_ONCE: usize = 4096;
 
-/// Runs one instance for each context (arguments, environment, descriptors): instantiates, calls `function` with `args` (the start
-/// function before it), and says what became of each, in order.
+/// Runs one instance for each context (arguments, environment, descriptors): instantiates it, runs the start function,
+/// and calls `function` with `args`. Returns how each instance ended, in order.
 pub fn run(
     program: &Arc<Program>,
     function: &str,
@@ -45,7 +46,7 @@ pub fn run(
     let extent = Extent {
         capacity: contexts.len().min(MAX_AT_ONCE),
         max_memory: options.max_memory,
-        // What they write goes to their contexts.
+        // Output goes to the contexts, not to outboxes.
         limits: Limits { outbox_bytes: 0, ..options.limits },
         ..Extent::default()
     };
@@ -78,7 +79,7 @@ struct Run<'a> {
 type Waiting = Vec<(Plan, Vec<(usize, Guest)>)>;
 
 impl Run<'_> {
-    /// Runs instances, by their places. Gives back those that have to run again, and how.
+    /// Runs instances, each with its position in the result. Returns those that must be rerun, with their plans.
     fn launch_all(&mut self, plan: Plan, guests: Vec<(usize, Guest)>) -> Result<Waiting, Error> {
         let stage = self.stages.get(plan, guests.len())?;
         let mut again = Waiting::new();
@@ -91,7 +92,7 @@ impl Run<'_> {
             let mut guests = places.into_iter().zip(batch.take_all());
             match launched {
                 Ok(lacks) => {
-                    // What the others hold open is closed here.
+                    // Dropping the finished guests closes what they hold open.
                     for ((place, guest), lack) in guests.zip(lacks).filter_map(|(guest, lack)| Some((guest, lack?))) {
                         self.stats.again += 1;
                         let next = self.stages.settled(self.stages.after(plan, &lack));
@@ -111,7 +112,8 @@ impl Run<'_> {
         Ok(again)
     }
 
-    /// Launches, and says what those that could not finish lacked. An `Err` inside means that there was no memory to launch.
+    /// Launches a batch. Returns what each instance that could not finish lacked. The inner `Err` means that the device
+    /// had no memory for the launch.
     fn launch(
         &mut self,
         stage: &Arc<Stage>,
@@ -123,7 +125,8 @@ impl Run<'_> {
             Err(error) if error.is_shortage() => return Ok(Err(LaunchError::NoSlots)),
             Err(error) => return Err(error),
         };
-        // A clock that says something else in a second run would have the instance do something else.
+        // No clock on the device if a rerun may follow: in the rerun it would show another time, and the instance might
+        // do something else.
         let launch = Launch { answers: if batch.plan.is_last { answers::CLOCK } else { 0 }, ..Launch::default() };
         let (count, slots, selector, stack) = (places.len(), stage.capacity(), stage.selector(), stage.stack());
         let timeout = self.options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -184,7 +187,7 @@ impl Run<'_> {
 /// An instance as the host sees it.
 #[derive(Default)]
 struct Guest {
-    /// `None` while it runs, and once it has exited.
+    /// `None` while the instance runs, and once it has exited.
     context: Option<Context>,
     transcript: Transcript,
 }
@@ -195,10 +198,10 @@ impl Guest {
     }
 }
 
-/// The instances of a launch.
+/// The instances of one launch.
 struct ContextBatch {
     guests: Vec<Mutex<Guest>>,
-    /// Bytes of answers that can still be kept.
+    /// Bytes that transcripts may still take.
     room: AtomicUsize,
     plan: Plan,
 }
@@ -208,7 +211,7 @@ impl ContextBatch {
         self.guests[slot as usize].lock()
     }
 
-    /// The instances again, for another launch.
+    /// Takes the instances out, ready for another launch.
     fn take_all(&self) -> Vec<Guest> {
         let mut all: Vec<Guest> =
             (0..self.guests.len()).map(|slot| std::mem::take(&mut *self.guest(slot as u32))).collect();
@@ -216,7 +219,7 @@ impl ContextBatch {
         all
     }
 
-    /// What an instance that could not finish would have needed, if it can have that.
+    /// Returns what an instance that could not finish lacked, if a rerun can give it that.
     fn lack(&self, slot: usize, ending: &Ending, end: &End, has_more_stack: bool) -> Option<Lack> {
         let none = Lack::default();
         match end {
@@ -242,7 +245,7 @@ impl BatchHost for ContextBatch {
         let mut guest = self.guest(slot);
         match guest.transcript.is_full() && !self.plan.is_last {
             true => Answered::NoRoom,
-            // What went to stdout is there already.
+            // The output of the earlier run has already gone to stdout.
             false => guest.transcript.again(call, words, input, out).0,
         }
     }

@@ -1,11 +1,13 @@
 //! Launches, one after the other, on a thread of their own.
 //!
-//! While one runs, whoever ordered it reads the results of the last and makes the next ready: the device waits for
-//! neither. An order comes with the [`LaunchSlot`] it is made on and brings it back when its launch has ended. There are two launch slots, so that one
-//! launch runs while another's results are read; who orders a third waits.
+//! While one launch runs, the thread that ordered it reads the results of the previous launch and prepares the next:
+//! the device waits for neither. An order carries the [`LaunchSlot`] that its launch uses, and the reply brings it
+//! back. There are two launch slots, so that one launch runs while the host reads another's results; a thread
+//! that orders a third launch waits.
 //!
-//! The thread makes the slots when a launch needs them. Several launchers share a device's memory ([`SlotSpace`]): where it does not suffice, those that do not
-//! launch now give their slots up, and make them again at their next launch.
+//! The launcher's thread makes the slots when a launch needs them. Several launchers share a device's memory
+//! ([`SlotSpace`]): if it does not suffice, those that do not launch now give up their slots, and make them again at
+//! their next launch.
 
 use crate::bus::{BatchHost, Callers};
 use crate::inputs::Strings;
@@ -22,20 +24,20 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a launch has to itself.
+/// The memory that one launch has to itself.
 pub struct LaunchSlot {
     pub buffers: LaunchBuffers,
     /// Stdin of all instances; grows.
     pub inputs: Buffer,
-    /// Arguments and environment of the last launch: what comes after may have others.
+    /// Arguments and environment of the last launch; kept alive here, because a later launch may have others.
     pub strings: Option<Arc<Strings>>,
     pub outboxes: Arc<Outboxes>,
 }
 
-/// EntryCall before every launch; what it gives is dropped after it.
+/// Called before every launch; the value it returns is dropped after the launch.
 pub type Watch = Arc<dyn Fn() -> Box<dyn Any> + Send + Sync>;
 
-/// Makes slots for so many instances.
+/// Makes slots for this many instances.
 pub type MakeSlots = Box<dyn Fn(u64) -> Result<Slots, Error> + Send>;
 type SharedSlots = Arc<Mutex<Option<Slots>>>;
 
@@ -47,7 +49,8 @@ pub struct Launcher {
 
 /// The slots of all launchers that share a device's memory.
 ///
-/// Who makes slots takes the turn first, then its own slots, then the others'. Who launches has its own slots only, and waits for nobody else's.
+/// Lock order: a thread that makes slots takes `turn` first, then its own slots, then the slots of others. A thread
+/// that launches locks its own slots only, and waits for no others.
 #[derive(Default)]
 pub struct SlotSpace {
     turn: Mutex<()>,
@@ -61,7 +64,7 @@ impl SlotSpace {
         all.push(Arc::downgrade(slots));
     }
 
-    /// Has all but these give up their memory, when their launches have ended. For who has the turn.
+    /// Frees all slots but `except`, each once its launch is over. The caller holds `turn`.
     fn vacate(&self, except: Option<&SharedSlots>) {
         let all: Vec<_> = self.all.lock().iter().filter_map(Weak::upgrade).collect();
         for slots in all.iter().filter(|slots| except.is_none_or(|except| !Arc::ptr_eq(slots, except))) {
@@ -69,7 +72,7 @@ impl SlotSpace {
         }
     }
 
-    /// Has all give up their memory, when their launches have ended.
+    /// Frees all slots, each once its launch is over.
     pub fn vacate_all(&self) {
         let _turn = self.turn.lock();
         self.vacate(None);
@@ -79,28 +82,28 @@ impl SlotSpace {
 pub struct LaunchOrder {
     pub launch_slot: Box<LaunchSlot>,
     pub count: usize,
-    /// SharedSlots to make, if there are none.
+    /// Slots to make, if there are none yet.
     pub slots: usize,
     pub guests: Arc<dyn BatchHost>,
     pub launch: Launch,
     pub selector: u32,
     pub stack: u32,
-    /// Memories are cleared before, up to this guest address.
+    /// Memories are cleared up to this guest address before the launch.
     pub cleared: u64,
     pub timeout: Option<Duration>,
     pub watch: Option<Watch>,
 }
 
-/// An order, and whom to tell.
+/// An order, and where its reply goes.
 type Placed = (LaunchOrder, Sender<Reply>);
 type Reply = (Box<LaunchSlot>, Result<LaunchReport, LaunchError>);
 
-/// Why a launch did not end as one does.
+/// Why a launch failed.
 #[derive(Debug)]
 pub enum LaunchError {
-    /// The device has no memory for the slots: it was not begun.
+    /// The device has no memory for the slots; the launch did not begin.
     NoSlots,
-    /// Nor for the stacks.
+    /// The device has no memory for the stacks; the launch did not begin.
     NoStack,
     Failed(Error),
 }
@@ -111,16 +114,16 @@ impl From<Error> for LaunchError {
     }
 }
 
-/// What the host knows of a launch that has ended.
+/// What the host knows of a launch that is over.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchReport {
     pub hostcalls: u64,
     pub run: Duration,
-    /// What still ran was asked to end.
+    /// Whether the timeout passed, and instances that still ran were stopped.
     pub stopped: bool,
-    /// What of a processor that took, on this thread.
+    /// Processor time that the launch took on this thread.
     pub service: Duration,
-    /// What the slots take.
+    /// Bytes that the slots take.
     pub device_bytes: u64,
 }
 
@@ -143,7 +146,7 @@ impl Launcher {
         Ok(Self { orders: Mutex::new(Some(orders)), thread: Mutex::new(Some(thread)) })
     }
 
-    /// Orders a launch of fresh instances. What still runs after its timeout is ended.
+    /// Orders a launch of fresh instances. Instances that still run after the order's timeout are stopped.
     pub fn order(&self, order: LaunchOrder) -> Result<PendingLaunch, (Box<LaunchSlot>, Error)> {
         let (reply, ordered) = mpsc::channel();
         let orders = self.orders.lock();
@@ -157,17 +160,17 @@ impl Launcher {
         }
     }
 
-    /// Launches what was ordered, and nothing more: when this returns, the slots are free.
+    /// Runs the launches that were ordered and accepts no more. When this returns, the slots are free.
     pub fn close(&self) {
         self.orders.lock().take();
         let thread = self.thread.lock().take();
-        // If it panicked, whoever waited for a reply was told.
+        // If the thread panicked, `PendingLaunch::wait` has returned an error.
         let _ = thread.map(JoinHandle::join);
     }
 }
 
 impl PendingLaunch {
-    /// Waits until the launch has ended. Without a launch slot, the thread is gone.
+    /// Waits until the launch is over. Returns no launch slot if the launcher's thread is gone.
     pub fn wait(self) -> (Option<Box<LaunchSlot>>, Result<LaunchReport, LaunchError>) {
         match self.reply.recv() {
             Ok((launch_slot, result)) => (Some(launch_slot), result),
@@ -180,7 +183,7 @@ fn gone() -> Error {
     Error::Internal("the thread that launches has ended".into())
 }
 
-/// What the thread has.
+/// The state of the launcher's thread.
 struct LaunchThread {
     space: Arc<SlotSpace>,
     slots: SharedSlots,
@@ -192,7 +195,7 @@ impl LaunchThread {
         for (order, reply) in orders {
             let result = self.launch(&order);
             tracing::debug!(count = order.count, ?result, "launch done");
-            // Nobody may care any more.
+            // The receiver may be gone.
             let _ = reply.send((order.launch_slot, result));
         }
     }
@@ -223,7 +226,7 @@ impl LaunchThread {
         }
     }
 
-    /// For who has the turn, and its own slots.
+    /// Makes slots. The caller holds `turn`, and the lock of its own slots.
     fn make(&self, capacity: usize) -> Result<Slots, LaunchError> {
         let make = || match (self.make)(capacity as u64) {
             Err(error) if error.is_shortage() => Err(LaunchError::NoSlots),
@@ -258,34 +261,34 @@ fn begin(batch: &mut Slots, order: &LaunchOrder) -> Result<LaunchReport, Error> 
     })
 }
 
-/// What this thread has had of a processor.
+/// Returns the processor time that this thread has used.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The launch slots there are; made when they are needed, so that one batch alone costs one.
+/// A stage's launch slots. They are made when they are needed, so that a single batch pays for one only.
 #[derive(Default)]
 pub struct LaunchSlots {
     state: Mutex<Free>,
     returned: Condvar,
 }
 
-/// How many there can be.
+/// Launch slots of a stage, at most.
 const MAX_LAUNCH_SLOTS: usize = 2;
 
 #[derive(Default)]
 #[allow(clippy::vec_box)] // a launch slot is boxed everywhere: it travels through channels and errors
 struct Free {
-    /// Those that no launch is made on.
+    /// Launch slots that no launch uses.
     launch_slots: Vec<Box<LaunchSlot>>,
     made: usize,
-    /// Those that never come back.
+    /// Launch slots that were lost with their thread.
     lost: usize,
 }
 
 impl LaunchSlots {
-    /// One of them; waits until there is one.
+    /// Takes a launch slot; waits until one is free.
     pub fn take(&self, make: impl FnOnce() -> Result<LaunchSlot, Error>) -> Result<Box<LaunchSlot>, Error> {
         let none = |free: &mut Free| free.launch_slots.is_empty() && free.made == MAX_LAUNCH_SLOTS && free.lost == 0;
         let mut state = self.lock();
@@ -293,7 +296,7 @@ impl LaunchSlots {
         self.take_from(state, make).unwrap_or_else(|| Err(gone()))
     }
 
-    /// One, if there is one now.
+    /// Takes a launch slot, if one is free or can be made now.
     pub fn take_now(&self, make: impl FnOnce() -> Result<LaunchSlot, Error>) -> Option<Result<Box<LaunchSlot>, Error>> {
         self.take_from(self.lock(), make)
     }
@@ -317,7 +320,7 @@ impl LaunchSlots {
         }))
     }
 
-    /// Brings one back; `None` is one that went with its thread.
+    /// Gives a launch slot back; `None` stands for one that was lost with its thread.
     pub fn put(&self, launch_slot: Option<Box<LaunchSlot>>) {
         let mut free = self.lock();
         free.lost += usize::from(launch_slot.is_none());
@@ -326,7 +329,7 @@ impl LaunchSlots {
         self.returned.notify_all();
     }
 
-    /// Waits until all are back.
+    /// Waits until all launch slots have been given back.
     pub fn wait_for_all(&self) {
         let away = |free: &mut Free| free.launch_slots.len() + free.lost < free.made;
         self.returned.wait_while(&mut self.lock(), away);

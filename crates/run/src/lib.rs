@@ -1,9 +1,10 @@
-//! Instances of a program on a device: slots, launches, host calls, endings.
+//! Runs instances of a program on a device: slots, launches, host calls, endings.
 //!
-//! [`run`] runs one instance for each context, [`Instance`] is one that stays, [`Linker`] has several that share things. `gpu-run-map` runs
-//! many more, on the modules that are public here.
+//! [`run`] runs one instance per context. An [`Instance`] stays in its slot between calls. A [`Linker`] holds instances
+//! that share memories, tables, globals or functions. `gpu-run-map` runs many more instances, on the modules that are
+//! public here.
 
-#![allow(missing_debug_implementations)] // the public modules are parts for `gpu-run-map`, and most of them are device memory
+#![allow(missing_debug_implementations)] // public modules are parts for `gpu-run-map`; most hold device memory
 
 pub mod allowance;
 pub mod bus;

@@ -1,9 +1,11 @@
 //! Instances that share what they import from each other.
 //!
-//! Modules are linked when they are compiled (`wasm::link`): instances that share something are one program in one slot, a [`Home`]. A module that imports from
-//! instances that are there already makes a new home of theirs and itself: their state moves along, references to functions as the new program
-//! writes them. (Exceptions that are kept do not move: a reference to one that is thrown afterwards is the trap of a lost one.) What a module without a state exports is not shared but copied: nothing can tell the difference, and
-//! its importers stay apart, each as small as it is.
+//! Modules are linked when they are compiled (`wasm::link`): instances that share something are one program in one
+//! slot, a [`Home`]. A module that imports from existing instances makes a new home for them and itself: their state
+//! moves there, with function references rewritten for the new program. (Exceptions that are kept for references do not
+//! move: throwing such a reference afterwards is the trap `LostException`.) The exports of a module without state are
+//! not shared but copied: no guest can tell the difference, and the modules that import them stay apart, each in a
+//! small program.
 
 use crate::instance::{Instance, Snapshot};
 use crate::outcome::Outcome;
@@ -23,17 +25,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What instances are made with.
+/// The settings that instances are made with.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub device: Arc<dyn Device>,
     pub compile: CompileOptions,
     pub features: WasmFeatures,
-    /// Bytes each of an instance's memories may have at most.
+    /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
 }
 
-/// Makes instances, and knows under which names modules can import from them.
+/// Makes instances, and knows the names under which modules can import from them.
 #[derive(Debug)]
 pub struct Linker {
     settings: Settings,
@@ -41,7 +43,7 @@ pub struct Linker {
     next_home: usize,
     members: Vec<Member>,
     registered: HashMap<String, InstanceId>,
-    /// By module and name, where nothing is registered for the module.
+    /// By module and name, for modules that no instance is registered for.
     provided: HashMap<(String, String), InstanceId>,
 }
 
@@ -49,14 +51,14 @@ pub struct Linker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InstanceId(usize);
 
-/// Where an instance is.
+/// The home of an instance, and which of the home's modules it is.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     home: usize,
     part: usize,
 }
 
-/// A program in a slot, and the modules it was made of.
+/// A program in a slot, and the modules it is linked from.
 #[derive(Debug)]
 struct Home {
     instance: Instance,
@@ -64,24 +66,24 @@ struct Home {
     has_state: bool,
 }
 
-/// A module, and what its imports lead to.
+/// A module, and what its imports resolve to.
 #[derive(Clone, Debug)]
 struct Source {
     wasm: Arc<Vec<u8>>,
     targets: Vec<Option<Target>>,
-    /// By its own numbers.
+    /// By the module's own indices.
     exports: Arc<Vec<(String, ExportKind)>>,
 }
 
-/// What a program is to be linked of: the last is the module that is instantiated.
+/// The modules that a program is to be linked from; the last one is the module that is instantiated.
 #[derive(Debug)]
 struct Plan {
     sources: Vec<Source>,
-    /// Homes whose modules are among the sources, and where theirs begin.
+    /// Homes whose modules are among the sources, and the index of each home's first module there.
     homes: BTreeMap<usize, usize>,
 }
 
-/// A program that was made before it was asked for.
+/// A program that was compiled ahead of its instantiation.
 #[derive(Debug)]
 pub struct Prepared {
     sources: Vec<Source>,
@@ -89,8 +91,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Links a module to others, given by the names it imports from, and compiles it, if that can be done ahead: none of them may have a state, or
-    /// import from instances itself.
+    /// Links a module to others, which are given with the names it imports from, and compiles it. Returns `None` if
+    /// that cannot be done ahead: one of the others has state, or imports from another one.
     pub fn new(
         settings: &Settings,
         wasm: Arc<Vec<u8>>,
@@ -109,7 +111,7 @@ impl Prepared {
         }
         let find = |name: &str, _: &str| {
             let home = exporters.iter().position(|(exporter, _)| *exporter == name)?;
-            // Names of one module share its home.
+            // One module that has several names has one home.
             let home = exporters.iter().position(|(_, wasm)| Arc::ptr_eq(wasm, &exporters[home].1))?;
             Some((home, &homes[home][..], 0))
         };
@@ -121,11 +123,13 @@ impl Prepared {
     }
 }
 
-/// Modules of a home that move into another: where they begin there, where they lie in their program, and what they hold.
+/// Modules of a home that move into another home: the index of the first one there, their places in the old program,
+/// and their state.
 type Moving<'a> = (usize, &'a [Part], Snapshot);
 
 impl Plan {
-    /// `find` gives the home of the instance that an import's module and name stand for, its modules, and which of them it is.
+    /// For an import's module and name, `find` returns the home of the instance, the home's modules, and which of them
+    /// the instance is.
     fn new<'s>(
         module: &Unlinked<'_>,
         wasm: Arc<Vec<u8>>,
@@ -160,7 +164,7 @@ impl Plan {
         self.sources.len() == prepared.sources.len() && self.sources.iter().zip(&prepared.sources).all(same)
     }
 
-    /// Links what is planned, with the state of what moves. Copies begin anew, with the same.
+    /// Links the planned modules, with the state of those that move. Copied modules have no state to carry over.
     fn link<T>(
         &self,
         settings: &Settings,
@@ -196,12 +200,13 @@ impl Linker {
         Self { settings, homes, next_home: 0, members, registered: HashMap::new(), provided: HashMap::new() }
     }
 
-    /// From now on, modules that import from `name` import from this instance.
+    /// Makes modules that import from `name` import from this instance, from now on.
     pub fn register(&mut self, name: &str, instance: InstanceId) {
         self.registered.insert(name.to_owned(), instance);
     }
 
-    /// From now on, modules that import `name` from `module`, where that is no instance's name, import it from this one.
+    /// Makes modules that import `name` from `module` import it from this instance, from now on, unless an instance is
+    /// registered as `module`.
     pub fn provide(&mut self, module: &str, name: &str, instance: InstanceId) {
         self.provided.insert((module.to_owned(), name.to_owned()), instance);
     }
@@ -210,12 +215,14 @@ impl Linker {
         self.provided.contains_key(&(module.to_owned(), name.to_owned()))
     }
 
-    /// Instantiates a module, linked to what it imports. The `Err` of the inner result is a trap; what it left in other instances is there.
+    /// Instantiates a module, linked to the instances it imports from. The inner `Err` is a trap; what the module
+    /// changed in other instances before it stays changed.
     pub fn instantiate(&mut self, wasm: Arc<Vec<u8>>) -> Result<Result<InstanceId, Trap>, Error> {
         self.instantiate_prepared(wasm, None, |_| Ok(()))
     }
 
-    /// The same, where a program may have been made already; `inspect` sees the one that is made here, and may object.
+    /// Like [`Linker::instantiate`], but uses `prepared` if it is the same program. `inspect` sees a program that is
+    /// compiled here, and may refuse it.
     pub fn instantiate_prepared(
         &mut self,
         wasm: Arc<Vec<u8>>,
@@ -238,7 +245,7 @@ impl Linker {
         self.settle(program, plan, has_state)
     }
 
-    /// Links a module as [`Linker::instantiate`] would, and says what does not fit.
+    /// Links a module as [`Linker::instantiate`] would. An error says what does not fit.
     pub fn check(&self, wasm: Arc<Vec<u8>>) -> Result<(), Error> {
         let plan = self.plan(&decode_unlinked(&wasm, self.settings.features)?, wasm.clone())?;
         plan.link(&self.settings, &self.moving(&plan)?, |_, _| Ok(()))
@@ -262,7 +269,7 @@ impl Linker {
         Ok(moving)
     }
 
-    /// Makes the plan's home, and moves those there whose state is there now.
+    /// Makes the plan's home, and moves the instances there whose state the new program holds.
     fn settle(
         &mut self,
         program: Arc<Program>,
@@ -304,7 +311,7 @@ impl Linker {
         instance.invoke_of(part, function, args, deadline)
     }
 
-    /// The value of a global that an instance exports.
+    /// Returns the value of a global that an instance exports.
     pub fn global(&mut self, instance: InstanceId, name: &str) -> Result<Option<Value>, Error> {
         let (instance, part) = self.find(instance)?;
         instance.global_of(part, name)
@@ -312,7 +319,7 @@ impl Linker {
 }
 
 impl Source {
-    /// The same in a program whose modules begin later.
+    /// Returns the same source in a program where its home's modules begin at index `first`.
     fn moved(&self, first: usize) -> Self {
         let moved = |target: &Target| Target { part: first + target.part, item: target.item };
         Self { targets: self.targets.iter().map(|target| target.as_ref().map(moved)).collect(), ..self.clone() }
@@ -333,7 +340,7 @@ fn kind(kind: ImportKind) -> &'static str {
     }
 }
 
-/// What a module declares has the size now that it has grown to.
+/// Sets the minimum of a module's own tables and memories to the size they have grown to.
 fn resize(module: &mut Unlinked<'_>, part: &Part, snapshot: &Snapshot) {
     let kinds: Vec<_> = module.imports.iter().map(|import| import.kind).collect();
     let imported = |kind: ImportKind| kinds.iter().filter(|k| **k == kind).count();
@@ -346,7 +353,7 @@ fn resize(module: &mut Unlinked<'_>, part: &Part, snapshot: &Snapshot) {
     }
 }
 
-/// Carries what instances hold over into a program that their modules are parts of, too.
+/// Carries the state of a home's instances over into a program that their modules are part of.
 fn carry(program: &Module<'_>, new: &[Part], old: &[Part], snapshot: &Snapshot, state: &mut State) {
     let pairs = || old.iter().zip(new);
     let functions: HashMap<u32, u32> =
@@ -372,7 +379,7 @@ fn carry(program: &Module<'_>, new: &[Part], old: &[Part], snapshot: &Snapshot, 
         }
     }
     state.exceptions = state.exceptions.max(snapshot.exceptions);
-    // Segments lie in order, part by part.
+    // Segments are numbered in order, part by part.
     let bounds = |first: fn(&Part) -> u32, parts: &[Part], end: usize| {
         parts.iter().map(first).skip(1).chain([end as u32]).collect::<Vec<_>>()
     };

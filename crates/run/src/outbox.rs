@@ -1,4 +1,4 @@
-//! What instances wrote to stdout and stderr without asking: `abi::launch` describes an outbox and its annex.
+//! What instances print without a host call. `abi::launch` describes an outbox and its annex.
 
 use gpu_run_abi::launch::outbox;
 use gpu_run_device::{Buffer, Device, Result, Shared, Tray};
@@ -6,7 +6,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One for each slot, in memory both sides see; and their annexes, in the device's.
+/// One outbox per slot, in shared memory, and their annexes, in device memory.
 #[derive(Debug)]
 pub struct Outboxes {
     shared: Shared,
@@ -21,33 +21,34 @@ struct Annexes {
     trays: Arc<Trays>,
 }
 
-/// Where annexes go on their way to the host: one for each thread that reads some.
+/// The trays through which annexes reach the host: one for each thread that reads some.
 ///
-/// All are made before the first launch that has annexes, and none goes before the last: a GPU frees such memory when no kernel runs, and a kernel may wait for who reads an annex.
+/// All trays are made before the first launch that has annexes, and none is freed before the last such launch: a GPU
+/// frees such memory only when no kernel runs, and a kernel may wait for the thread that reads an annex.
 #[derive(Debug, Default)]
 pub struct Trays {
     free: Mutex<Vec<Tray>>,
-    /// How many there are.
+    /// How many trays there are.
     made: Mutex<usize>,
     returned: Condvar,
 }
 
-/// Annexes that are read together take no more than this.
+/// Bytes of annexes that are read together, at most.
 const MAX_TRAY_BYTES: u64 = 4 << 20;
-/// So much between two of them is read in vain: to ask for the second by itself takes as long.
+/// Annexes with a gap of up to this many bytes are read together: a second transfer takes as long as reading the gap.
 const MAX_GAP: u64 = 512 << 10;
-/// No more are of use: together they empty trays faster than one is filled.
+/// More trays are of no use: together, 16 threads empty trays faster than the device fills one.
 const MAX_TRAYS: usize = 16;
 
 impl Trays {
-    /// Makes them, if there are none.
+    /// Makes the trays, if there are none.
     fn prepare(&self, device: &dyn Device) -> Result<()> {
         let mut made = self.made.lock();
         let wanted = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_TRAYS);
         while *made < wanted {
             match device.tray(MAX_TRAY_BYTES) {
                 Ok(tray) => self.free().push(tray),
-                // Fewer do, too.
+                // Fewer trays will do.
                 Err(_) if *made > 0 => break,
                 Err(error) => return Err(error),
             }
@@ -60,7 +61,7 @@ impl Trays {
         self.free.lock()
     }
 
-    /// One that is free, or will be.
+    /// Takes a tray; waits until one is free.
     fn take(&self) -> Tray {
         let mut free = self.free();
         loop {
@@ -77,22 +78,24 @@ impl Trays {
     }
 }
 
-/// Reads outboxes one after the other, each with its annex. A thread has one at a time: another one may have to wait for its tray.
+/// Reads outboxes one after the other, each with its annex. A thread may have only one reader at a time: a second one
+/// might wait for the first one's tray.
 #[derive(Debug)]
 pub struct Reader<'a> {
     outboxes: &'a Outboxes,
-    /// Annexes from this slot's on are not read ahead.
+    /// Annexes from this slot on are not read ahead.
     end: u64,
-    /// What was in the outbox that was read last, and in its annex, if that is longer than a tray.
+    /// Content of the outbox that was read last.
     bytes: Vec<u8>,
+    /// Content of its annex, if it is longer than a tray.
     long: Vec<u8>,
     tray: Option<Tray>,
-    /// What of the annexes is on the tray.
+    /// The range of the annexes' memory that is on the tray.
     on_tray: Range<u64>,
 }
 
 impl Reader<'_> {
-    /// What the slot's instance wrote. No length is believed.
+    /// Returns what the slot's instance printed. No length from the device is trusted.
     pub fn read(&mut self, slot: u64) -> Result<Records<'_>> {
         let Outboxes { shared, bytes: size, annex_bytes, .. } = self.outboxes;
         let first = slot * size;
@@ -107,7 +110,7 @@ impl Reader<'_> {
         Ok(Records { rest: &self.bytes, annex: self.fetched(annex) })
     }
 
-    /// Has a slot's annex at hand.
+    /// Fetches a slot's annex, unless it is on the tray already.
     fn fetch(&mut self, slot: u64, annex: Range<u64>) -> Result<()> {
         let Some(annexes) = &self.outboxes.annexes else { return Ok(()) };
         let tray = self.tray.get_or_insert_with(|| annexes.trays.take());
@@ -149,7 +152,7 @@ impl Drop for Reader<'_> {
     }
 }
 
-/// How small and how large one is.
+/// The smallest and the largest size of an outbox, in bytes.
 const BYTES: [u64; 2] = [512, 16 << 10];
 
 /// One write of an instance.
@@ -160,7 +163,7 @@ pub struct Record<'a> {
 }
 
 impl Outboxes {
-    /// `total` is about what all outboxes take together; each has an annex of so many bytes.
+    /// `total` is about what all outboxes take together; each has an annex of `annex_bytes` bytes.
     pub fn new(device: &dyn Device, slots: u64, total: u64, annex_bytes: u64, trays: &Arc<Trays>) -> Result<Self> {
         let bytes = (total / slots.max(1)).clamp(BYTES[0], BYTES[1]) & !63;
         let annexes = match annex_bytes {
@@ -173,37 +176,38 @@ impl Outboxes {
         Ok(Self { shared: device.share(slots * bytes)?, bytes, annexes, annex_bytes })
     }
 
-    /// What the device knows slot 0's by, and the size of one.
+    /// Returns the device address of slot 0's outbox, and the size of one outbox.
     pub fn place(&self) -> (u64, u64) {
         (self.shared.address(), self.bytes)
     }
 
-    /// The same of the annexes.
+    /// Returns the device address of slot 0's annex, and the size of one annex; zeros if there are none.
     pub fn annex(&self) -> (u64, u64) {
         self.annexes.as_ref().map_or((0, 0), |annexes| (annexes.memory.address(), self.annex_bytes))
     }
 
-    /// Bytes that an instance can write without asking.
+    /// Returns the bytes that an instance can print without a host call.
     pub fn room(&self) -> u64 {
         self.bytes - outbox::HEAD + self.annex_bytes
     }
 
-    /// Bytes of stdin the slot's instance has not read yet.
+    /// Returns the bytes of stdin that the slot's instance has not read yet.
     pub fn stdin_left(&self, slot: u64) -> u32 {
         self.shared.load_u32(slot * self.bytes + outbox::STDIN_LEFT)
     }
 
-    /// For slots before this one.
+    /// Returns a reader of the slots before `end`.
     pub fn reader(&self, end: u64) -> Reader<'_> {
         Reader { outboxes: self, end, bytes: Vec::new(), long: Vec::new(), tray: None, on_tray: 0..0 }
     }
 
-    /// Bytes in a slot's annex.
+    /// Returns the bytes in a slot's annex.
     fn annexed(&self, slot: u64) -> u64 {
         u64::from(self.shared.load_u32(slot * self.bytes + outbox::ANNEX_USED)).min(self.annex_bytes)
     }
 
-    /// Where what is read ends, if the first slot's annex is, and with it those behind it that are near.
+    /// Returns where a transfer that begins with the first slot's annex ends: it includes the annexes that follow
+    /// closely.
     fn worth_reading(&self, slots: Range<u64>) -> u64 {
         let used = |slot: u64| slot * self.annex_bytes..slot * self.annex_bytes + self.annexed(slot);
         let Range { start, mut end } = used(slots.start);
@@ -216,7 +220,7 @@ impl Outboxes {
         end
     }
 
-    /// Leaves the slot's empty, for an instance that goes on.
+    /// Empties the slot's outbox, for an instance that continues.
     pub fn clear(&self, slot: u64) {
         self.shared.store_u64(slot * self.bytes + outbox::USED, outbox::EMPTY);
     }

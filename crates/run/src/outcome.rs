@@ -1,4 +1,4 @@
-//! How instances ended, and what a run of them took.
+//! How instances ended, and what a run of them cost.
 
 use crate::allowance::{Denied, Limits};
 use crate::slots::{Endings, LaunchBuffers};
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// When the run as a whole is to be ended.
+    /// When the whole run is to be stopped.
     pub deadline: Option<Instant>,
     /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
     pub limits: Limits,
 }
 
-/// What became of one instance.
+/// How one instance ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub end: End,
     /// Results of the entry function, if it returned.
     pub results: Vec<Value>,
-    /// What it was refused.
+    /// What the instance was refused.
     pub denied: Option<Denied>,
 }
 
@@ -35,7 +35,8 @@ pub enum End {
 }
 
 impl End {
-    /// A trap that has no place to name: every instance has one whose module's segments do not fit, for instance.
+    /// A trap without a place in the code. For instance, if a module's segments do not fit, every instance traps this
+    /// way.
     pub fn trapped(code: TrapCode) -> Self {
         Self::Trapped(Box::new(Trap { code, function: None, name: None, offset: 0, source: None }))
     }
@@ -47,24 +48,25 @@ pub struct RunStats {
     pub instances: u64,
     pub launches: u64,
     pub hostcalls: u64,
-    /// Instances that ran a second time, with exact checks.
+    /// Reruns, whatever the instance lacked.
     pub again: u64,
-    /// Of these, those that ran on `cpu`: the device has no memory for a stack as deep as theirs.
+    /// Instances that ran on `cpu`, because the device has no memory for a stack as deep as theirs.
     pub on_host: u64,
-    /// Bytes of device memory set aside for instances.
+    /// Bytes of device memory that slots took, at most.
     pub device_bytes: u64,
-    /// On the host, before launches: what instances are given goes to the device.
+    /// Time on the host before launches: copying stdin, arguments and environment to the device.
     pub prepare: Duration,
-    /// From launch to end, one launch after the other.
+    /// Time from the begin to the end of launches, summed over all of them.
     pub run: Duration,
-    /// Of mapped batches: what of a processor the thread had that launches and answers calls, while they ran. On `cpu` it also computes.
+    /// Processor time, during launches, of the thread that launches and answers host calls. On `cpu`, that thread also
+    /// runs guests.
     pub service: Duration,
-    /// On the host, after launches: how instances ended, and what they wrote.
+    /// Time on the host after launches: reading how instances ended and what they printed.
     pub collect: Duration,
 }
 
 impl RunStats {
-    /// Counts another run in.
+    /// Adds the figures of another run.
     pub fn add(&mut self, other: &RunStats) {
         self.instances += other.instances;
         self.launches += other.launches;
@@ -79,13 +81,13 @@ impl RunStats {
     }
 }
 
-/// What became of the instance in slot 0, once its launch has ended.
+/// Returns how the instance in slot 0 ended, once its launch is over.
 pub fn first_outcome(compiled: &Compiled, buffers: &LaunchBuffers, selector: u32) -> Result<Outcome, Error> {
     let types = compiled.results(selector);
     outcome(compiled, 0, &buffers.endings(1, words(types) as usize)?, types)
 }
 
-/// What became of an instance that returns values of such types.
+/// Returns how the instance in `slot` ended, with its results, which have these types.
 pub fn outcome(compiled: &Compiled, slot: usize, endings: &Endings<'_>, types: &[ValueType]) -> Result<Outcome, Error> {
     let end = ending(compiled, slot, &endings.get(slot))?;
     let returned = if end == End::Returned { types } else { &[] };
@@ -98,7 +100,8 @@ pub fn outcome(compiled: &Compiled, slot: usize, endings: &Endings<'_>, types: &
     Ok(Outcome { end, results: returned.iter().map(value).collect::<Result<_, Error>>()?, denied: None })
 }
 
-/// How an instance ended.
+/// Returns how an instance ended. An instance that outgrew its allowance, or that a speculative build stopped, gets the
+/// trap [`TrapCode::Inexact`]: the caller reruns it.
 pub fn ending(compiled: &Compiled, slot: usize, ending: &Ending) -> Result<End, Error> {
     if let Some(record) = TrapRecord::unpack(ending.trap) {
         return Ok(End::Trapped(Box::new(compiled.trap(record))));

@@ -1,4 +1,4 @@
-//! Slots on a device: room for a number of instances, set up, run and read back together.
+//! Slots on a device: memory for a number of instances that are set up, run and read back together.
 
 use crate::allowance::{MemoryRoom, Sizes};
 use crate::bus::{Bus, Callers};
@@ -14,13 +14,13 @@ use std::mem::offset_of;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What part of a thread's stack is kept for frames that do not look how much is left.
+/// 1/16 of a thread's stack is kept for frames that do not check how much stack is left.
 const STACK_RESERVE: u32 = 16;
-/// The least stack that is worth a launch.
+/// The smallest stack that is worth a launch, in bytes.
 const LEAST_STACK: u32 = 2 << 10;
 /// Cells of an interleaved slot that are read at once.
 const CELLS_PER_READ: usize = 1 << 14;
-/// Warps of a processor that run at a time; the others wait.
+/// Warps that a multiprocessor runs at the same time; its other warps wait.
 const SCHEDULERS: u64 = 4;
 
 pub struct Slots {
@@ -29,34 +29,35 @@ pub struct Slots {
     capacity: u64,
     sizes: Sizes,
     slots: Buffer,
-    /// Kept for the addresses in the image.
+    /// Kept alive because the image holds its address.
     _constants: Option<Buffer>,
-    /// What fresh instances are made of, and where in it the arguments are.
+    /// What fresh instances are made of.
     image: Image,
-    /// Kept for its address in the image: the ring's counter, which goes on from launch to launch.
+    /// The ring's ticket counter, which continues from launch to launch. Kept alive because the image holds its
+    /// address.
     _ticket: Buffer,
     bus: Bus,
     stack_bytes: u32,
     lowers_stack: bool,
     processors: u64,
-    /// Slots that a launch has used.
+    /// Slots that a launch has used so far.
     used: u64,
-    /// Threads of a block, where that is not left to the layout.
+    /// Threads of a workgroup, unless [`Slots::grid`] chooses.
     lanes: Option<u32>,
     /// How long the last launch ran.
     ran: Duration,
 }
 
-/// What a launch has to itself: with two of these, the next is made ready while the results of the last are read.
+/// The buffers of one launch. With two of these, the host prepares one launch while it reads the results of another.
 pub struct LaunchBuffers {
     /// The `abi::Launch`.
     launch: Buffer,
     endings: Buffer,
-    /// The endings again, where the host can read them.
+    /// A copy of the endings that the host can read.
     seen: Shared,
 }
 
-/// The image of `abi::launch`.
+/// The image that `abi::launch` describes, and where in it the arguments are.
 struct Image {
     buffer: Buffer,
     pieces: u64,
@@ -66,24 +67,24 @@ struct Image {
 /// What a launch does.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Position of the entry; past the last one: none.
+    /// Index of the entry function; past the last one: no function is called.
     pub selector: u32,
-    /// Make the slots fresh instances first.
+    /// Make fresh instances in the slots first.
     pub fresh: bool,
-    /// Call the module's start function first.
+    /// Call the module's start function before the entry function.
     pub start: bool,
     pub deadline: Option<Instant>,
 }
 
 impl Run {
-    /// Fresh instances that call the entry.
+    /// Fresh instances that call the entry function.
     pub fn fresh(selector: u32, deadline: Option<Instant>) -> Self {
         Self { selector, fresh: true, start: true, deadline }
     }
 }
 
 impl Slots {
-    /// Room for `capacity` instances.
+    /// Allocates slots for `capacity` instances.
     pub fn new(program: &Program, capacity: u64, sizes: Sizes, stack_bytes: u32) -> Result<Self, Error> {
         let (device, module, compiled) = (program.device(), program.module().clone(), program.compiled().clone());
         let properties = device.properties();
@@ -127,7 +128,7 @@ impl Slots {
         })
     }
 
-    /// Only so many lanes of a warp run an instance: those of programs whose lanes soon part do better with more warps.
+    /// Limits the lanes of a warp that run an instance: programs whose lanes soon diverge are faster in more warps.
     pub fn set_lanes(&mut self, lanes: Option<u32>) {
         self.lanes = lanes;
     }
@@ -136,17 +137,18 @@ impl Slots {
         self.capacity
     }
 
-    /// Launches that the device has no memory for have a smaller stack.
+    /// A launch that the device has no memory for gets a smaller stack from now on, instead of an error.
     pub fn lower_stack_if_need_be(&mut self) {
         self.lowers_stack = true;
     }
 
-    /// With another stack from the next launch on.
+    /// Sets the stack of later launches.
     pub fn set_stack(&mut self, stack_bytes: u32) {
         self.stack_bytes = stack_bytes;
     }
 
-    /// Clears what the next so many instances would have to, up to a guest address, before they begin: the device does it faster.
+    /// Clears the memories of the next `count` instances up to a guest address, so that the instances need not: the
+    /// device does it faster.
     pub fn clear(&self, count: u64, end: u64) -> Result<(), Error> {
         let layout = self.compiled.layout();
         let Some(MemoryRoom { at, limit, low }) = self.sizes.memories.first().copied() else { return Ok(()) };
@@ -165,7 +167,7 @@ impl Slots {
         self.slots.len()
     }
 
-    /// The arguments of the entry, for instances made from now on.
+    /// Sets the arguments of the entry function, for instances that are made from now on.
     pub fn set_arguments(&self, words: &[u64]) -> Result<(), Error> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         match bytes.is_empty() {
@@ -174,15 +176,15 @@ impl Slots {
         }
     }
 
-    /// What all launches here have in common, and what the device is to do by itself in this one.
+    /// Adds to `local`, which says what the device does by itself, what all launches in these slots have in common.
     pub fn describe(&self, local: Launch) -> Launch {
         let (image, pieces) = (self.image.buffer.address(), self.image.pieces);
         let (ports, port_bytes) = (self.bus.ports_address(), self.bus.port_bytes());
         Launch { image, pieces, ports, port_bytes, ..local }
     }
 
-    /// Runs the instances in slots from 0 on, and gathers how they ended. `buffers` were told what to do. Gives back the contexts, and the number of host
-    /// calls.
+    /// Runs the instances in the first slots and collects how they ended. `buffers` already say what to do. Returns the
+    /// contexts and the number of host calls.
     pub fn launch(&mut self, run: Run, guests: Callers, buffers: &LaunchBuffers) -> Result<(Vec<Context>, u64), Error> {
         let count = guests.count() as u64;
         assert!(count <= self.capacity, "{count} instances in {} slots", self.capacity);
@@ -192,7 +194,7 @@ impl Slots {
         buffers.set_clock()?;
         let (bus, began) = (&self.bus, OnceLock::new());
         let serve = || {
-            // Before, it may have waited for other launches to end.
+            // Before the first call, the launch may have waited for other launches.
             began.get_or_init(Instant::now);
             bus.service()
         };
@@ -233,9 +235,10 @@ impl Slots {
         self.ran
     }
 
-    /// One thread for each of the first slots.
+    /// One thread per instance, for the first `count` slots.
     fn grid(&self, count: u64, stack_bytes: u32) -> Grid {
-        // Few instances spread over the processors, one in each of as many warps as run at a time: lanes that part take turns.
+        // Few instances are spread over the processors, at best one in each of the warps that run at the same time:
+        // diverging lanes of one warp take turns.
         let threads = (count / (SCHEDULERS * self.processors).max(1)).clamp(1, WARP);
         let threads = self.lanes.map_or(threads, |lanes| u64::from(lanes).clamp(1, WARP));
         let stack_bytes = stack_bytes + self.compiled.slots.local_bytes() as u32;
@@ -264,13 +267,13 @@ impl Slots {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Bytes of a slot, from the beginning of a cell on.
+    /// Reads bytes of a slot, from the beginning of a cell on.
     fn read(&self, slot: u64, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         let layout = self.compiled.layout();
         if layout.spread() == 1 {
             return Ok(self.slots.read(self.offset(slot, at), bytes)?);
         }
-        // What lies between, other slots' cells, is read along: a transfer takes longer than its bytes.
+        // The cells of other slots in between are read, too: a transfer takes longer than its bytes.
         let (cell, stride) = (layout.cell() as usize, layout.stride() as usize);
         let mut seen = Vec::new();
         for (i, part) in bytes.chunks_mut(CELLS_PER_READ * cell).enumerate() {
@@ -284,14 +287,14 @@ impl Slots {
         Ok(())
     }
 
-    /// Words of a slot.
+    /// Reads words of a slot.
     pub fn read_words(&self, slot: u64, at: u64, count: usize) -> Result<Vec<u64>, Error> {
         let mut bytes = vec![0; count * WORD as usize];
         self.read(slot, at, &mut bytes)?;
         Ok(bytes.as_chunks::<{ WORD as usize }>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
-    /// A memory of the instance in `slot`, as far as it reaches now.
+    /// Reads a memory of the instance in `slot`, at its present length.
     pub fn read_memory(&self, slot: u64, index: usize) -> Result<Vec<u8>, Error> {
         let Some(room) = self.sizes.memories.get(index) else { return Ok(Vec::new()) };
         let side = index.checked_sub(1).and_then(|side| self.compiled.slots.memories.get(side));
@@ -304,7 +307,7 @@ impl Slots {
 }
 
 impl LaunchBuffers {
-    /// For launches of so many instances.
+    /// Allocates buffers for launches of `capacity` instances.
     pub fn new(device: &dyn Device, compiled: &Compiled, capacity: usize) -> Result<Self, Error> {
         let results = compiled.entries.iter().map(|e| words(&e.ty.results)).max().unwrap_or(0) as usize;
         let bytes = capacity as u64 * ending_bytes(results);
@@ -316,7 +319,7 @@ impl LaunchBuffers {
         Ok(self.launch.write(0, launch.bytes())?)
     }
 
-    /// Tells the launch that comes now what time it is.
+    /// Writes the present time into the `Launch`, for the launch that comes next.
     fn set_clock(&self) -> Result<(), Error> {
         let now = clock_gettime(ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
@@ -325,19 +328,20 @@ impl LaunchBuffers {
         Ok(self.launch.write(launch::offset::CLOCK_HOST, words.as_flattened())?)
     }
 
-    /// How the instances of the first slots ended, once their launch has: each with so many words of results.
+    /// Reads how the instances in the first `count` slots ended, each with `results` words of results. The launch must
+    /// be over.
     pub fn endings(&self, count: usize, results: usize) -> Result<Endings<'_>, Error> {
         self.endings.read_to(0, &self.seen, 0, count as u64 * ending_bytes(results))?;
         Ok(Endings { seen: &self.seen, bytes: ending_bytes(results) })
     }
 }
 
-/// Bytes of an ending with so many words of results.
+/// Returns the bytes of an ending with `results` words of results.
 fn ending_bytes(results: usize) -> u64 {
     size_of::<Ending>() as u64 + WORD * results as u64
 }
 
-/// How instances ended, slot by slot.
+/// How instances ended, by slot.
 pub struct Endings<'a> {
     seen: &'a Shared,
     bytes: u64,
@@ -355,13 +359,13 @@ impl Endings<'_> {
         }
     }
 
-    /// A word of the entry's results.
+    /// Returns a word of the entry function's results.
     pub fn result(&self, slot: usize, index: usize) -> u64 {
         self.seen.load_u64(slot as u64 * self.bytes + ending_bytes(index))
     }
 }
 
-/// What a fresh instance holds, in pieces: where in the slot, how many words, the words.
+/// Makes the image of a fresh instance: pieces, each with its place in the slot, its number of words, and the words.
 fn image(device: &dyn Device, compiled: &Compiled, header: &Header, rooms: &[MemoryRoom]) -> Result<Image, Error> {
     let (initial, slots) = (&compiled.initial, &compiled.slots);
     let mut fixed = vec![0u64; (slots.end / WORD) as usize];
@@ -388,7 +392,7 @@ fn image(device: &dyn Device, compiled: &Compiled, header: &Header, rooms: &[Mem
     let words =
         pieces.iter().flat_map(|(at, words)| [*at, words.len() as u64].into_iter().chain(words.iter().copied()));
     let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-    // The fixed part is the first piece, behind its own two words.
+    // The fixed part is the first piece, after that piece's two words for place and length.
     Ok(Image {
         buffer: device.allocate_filled(&bytes)?,
         pieces: pieces.len() as u64,

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-/// A module, and what to call it.
+/// A module, and its names.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// As the user named it, for messages.
+    /// The name the user gave, for messages.
     pub name: String,
-    /// The guest's `argv[0]`: the file's name without its folders, as Wasmtime has it, so that no host path leaks.
+    /// The guest's `argv[0]`: the file name without its folders, as in Wasmtime, so that no host path leaks.
     pub argv0: String,
     pub wasm: Arc<Vec<u8>>,
 }

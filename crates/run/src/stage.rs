@@ -1,7 +1,8 @@
-//! Where instances run: builds of one program, each with slots for a number of instances that have the same [`Allowance`].
+//! Where instances run: builds of one program, each with slots for instances that have the same [`Allowance`].
 //!
-//! A [`Plan`] says how instances are to run, a [`Stage`] runs them so. What a stage cannot finish has another plan ([`Stages::after`]): more
-//! memory, a deeper stack, fewer others beside it, exact checks. The last plan there is, is one that denies nothing but what nobody can have.
+//! A [`Plan`] says how instances are to run; a [`Stage`] runs them that way. Instances that a stage cannot finish get
+//! another plan ([`Stages::after`]): more memory, a deeper stack, fewer instances beside them, an exact build. The last
+//! plan denies an instance only what no plan can give.
 
 use crate::allowance::{Allowance, Bounds, Lack, Limits};
 use crate::inputs::Inputs;
@@ -18,16 +19,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How much of a device the instances of a program take.
+/// How much of a device the instances of a program may take.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extent {
-    /// Instances at once, if the device has memory for them.
+    /// Instances that run at once, if the device has memory for them.
     pub capacity: usize,
     /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
-    /// Lanes of a warp that run an instance, if not all do.
+    /// How many lanes of a warp run an instance, if not all do.
     pub lanes: Option<u32>,
-    /// What instances were found to need, earlier.
+    /// The allowance that instances were found to need in an earlier run.
     pub learned: Option<Allowance>,
     pub limits: Limits,
 }
@@ -35,12 +36,12 @@ pub struct Extent {
 /// How instances are to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// In which build; the usual one, if in no other.
+    /// The build; `None` is the program's usual build.
     pub build: Option<Sibling>,
     pub allowance: Allowance,
-    /// Beside how many others at most.
+    /// How many instances run at once, at most.
     pub at_once: usize,
-    /// There is no other plan after this: who lacks something is refused it.
+    /// No other plan comes after this one: an instance that lacks something is refused it.
     pub is_last: bool,
 }
 
@@ -50,32 +51,32 @@ impl Plan {
     }
 }
 
-/// Instances that run again side by side, for a start: few are expected.
+/// A stage gets at least this many slots, within [`Extent::capacity`]: enough for the few reruns that are expected.
 const MIN_RERUN_SLOTS: usize = 1024;
-/// How many fewer run side by side, if what they share did not suffice.
+/// If the memory that instances share did not suffice, 1/8 as many of them run at once.
 const FEWER_AT_ONCE: usize = 8;
-/// Instances that have all that one may have, side by side.
+/// Instances with [`Bounds::all`] that run at once.
 const LAST_AT_ONCE: usize = 8;
-/// Bytes up to which memories of a warp's instances interleave: a larger one is by itself.
+/// The largest memory, in bytes, that is interleaved with those of its warp; a larger one gets a linear slot.
 const MAX_INTERLEAVED: u64 = 64 << 20;
-/// Instances are few if the device can hold so many times as many.
+/// Instances are few if the device can hold more than this many times as many threads.
 const FEW_OF_CAPACITY: u64 = 16;
-/// Stages that are kept for what comes next.
+/// Stages that are kept for later batches.
 const MAX_STAGES: usize = 3;
-/// How long fewer run at once after the device had no memory for more: others may have left.
+/// How long a stage stays narrow after the device had no memory for more instances: other processes may have left.
 const SHORT_FOR: Duration = Duration::from_secs(10);
-/// How soon it is looked whether they have.
+/// How often the free memory is checked to see whether other processes have left.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
-/// By how many fewer it is tried again where nothing says how many fit.
+/// If nothing says how many instances fit, a stage's capacity is divided by this.
 const FEWER_SLOTS: usize = 2;
-/// What part of the free memory is too much for one warp where stacks want it.
+/// If stacks lack memory, a warp's slots may take at most 1/16 of what is free.
 const MAX_WARP_SHARE: u64 = 16;
-/// Device memory that another build's code should find.
+/// Bytes of device memory that should be free before the code of another build is loaded.
 const CODE_ROOM: u64 = 128 << 20;
-/// Instances that run on the host side by side, because the device has no stack for them.
+/// Instances that run on `cpu` at once, because the device has no memory for their stacks.
 const ON_HOST: usize = 64;
 
-/// One build, its slots, and who launches there.
+/// One build with its slots, and the thread that launches there.
 pub struct Stage {
     pub plan: Plan,
     pub program: Arc<Program>,
@@ -83,21 +84,21 @@ pub struct Stage {
     pub launch_slots: LaunchSlots,
     pub inputs: Mutex<Inputs>,
     selector: u32,
-    /// Instances of a launch at most: fewer, once the device was seen to have no memory for more.
+    /// Instances of a launch, at most. Lowered when the device turns out to have no memory for more.
     capacity: AtomicUsize,
-    /// When that was.
+    /// When `capacity` was lowered.
     short_since: Mutex<Option<Instant>>,
-    /// Whether more than `capacity` would fit.
+    /// Whether the device's memory limits `capacity`: no more instances would fit.
     is_full: bool,
     slot_bytes: u64,
-    /// What memory an instance had in the end, of those that ran last.
+    /// Bytes of memory that the instances of the last launch had in the end, on average.
     memory: AtomicU64,
-    /// What all outboxes take together.
+    /// Bytes that all outboxes take together, about.
     outbox_bytes: u64,
     trays: Arc<Trays>,
 }
 
-/// What instances call.
+/// The function that instances call.
 #[derive(Clone, Debug, Default)]
 pub struct EntryCall {
     pub selector: u32,
@@ -114,12 +115,12 @@ impl Stage {
         self.capacity.load(Ordering::Relaxed)
     }
 
-    /// Bytes of stack that a launch asks for.
+    /// Returns the bytes of stack that a launch asks for.
     pub fn stack(&self) -> u32 {
         self.plan.allowance.stack
     }
 
-    /// Whether so many instances of such a plan run here.
+    /// Returns whether this stage suits `wanted` instances of `plan`.
     fn is_for(&self, plan: Plan, wanted: usize, bounds: &Bounds) -> bool {
         let Plan { build, allowance, is_last, .. } = self.plan;
         let is_short = self.short_since.lock().is_some();
@@ -132,7 +133,8 @@ impl Stage {
         is_wide && (build, allowance, is_last) == (plan.build, plan.allowance, plan.is_last)
     }
 
-    /// Whether far more may fit by now than when the device had no memory for more: others have left, or it was long ago.
+    /// Returns whether at least twice as many instances may fit by now, because other processes have left the device,
+    /// or because `capacity` was lowered long ago.
     fn is_too_narrow(&self, bounds: &Bounds) -> bool {
         let (compiled, device) = (self.program.compiled(), self.program.device());
         let fits = |free| bounds.at_once_in(compiled, self.plan.allowance, free) >= 2 * self.capacity();
@@ -143,7 +145,7 @@ impl Stage {
         }
     }
 
-    /// Fewer at once from now on, if that is possible: as many as there seems to be memory for.
+    /// Lowers `capacity` to the number of instances that seem to fit. Returns whether that was possible.
     fn narrow(&self, fitting: usize) -> bool {
         let capacity = self.capacity();
         let fewer = if fitting < capacity { fitting.max(1) } else { capacity / FEWER_SLOTS };
@@ -156,14 +158,15 @@ impl Stage {
         true
     }
 
-    /// What memories instances had when they ended.
+    /// Notes how large the instances' memories were when they ended.
     pub fn note_memory(&self, memories: &[u64]) {
         let mean = memories.iter().sum::<u64>() / memories.len().max(1) as u64;
         self.memory.store(mean, Ordering::Relaxed);
     }
 
-    /// Up to which guest address memories are to be cleared before a launch: a GPU does that several times faster than instances that clear what the last ones left. Those that left
-    /// more than the mean clear the rest.
+    /// Returns the guest address up to which memories are to be cleared before a launch; 0 if they are not. A GPU
+    /// clears several times faster than instances that each clear what the previous one left. An instance whose
+    /// predecessor left more than the average clears the rest itself.
     pub fn to_clear(&self) -> u64 {
         let slots = &self.program.compiled().slots;
         let end = self.memory.load(Ordering::Relaxed).next_multiple_of(PAGE);
@@ -185,7 +188,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // The slots' memory is free when this returns.
+        // When `close` returns, the slots' memory is free.
         self.launcher.close();
     }
 }
@@ -200,13 +203,13 @@ pub struct Stages {
     trays: Arc<Trays>,
     programs: Mutex<HashMap<Sibling, Arc<Program>>>,
     stages: Mutex<Vec<Arc<Stage>>>,
-    /// Whether some had to run on the host.
+    /// Whether some instances had to run on the host.
     is_on_host: AtomicBool,
     looked: Mutex<Instant>,
     looked_for_stack: Mutex<Instant>,
 }
 
-/// How many run at once where so many found what they share used up.
+/// Returns how many instances run at once after `at_once` of them used up the memory that they share.
 pub fn fewer(at_once: usize) -> usize {
     (at_once / FEWER_AT_ONCE).max(1)
 }
@@ -233,7 +236,7 @@ impl Stages {
         self.bounds.lock()
     }
 
-    /// What batches begin with.
+    /// Returns the plan that batches begin with.
     pub fn first(&self) -> Plan {
         let (compiled, count) = (self.program.compiled(), self.extent.capacity.max(1));
         let bounds = self.bounds();
@@ -244,7 +247,7 @@ impl Stages {
         let has_outgrown = self.extent.learned.is_some_and(|learned| {
             learned.memory > compiled.slots.local_bytes() || learned.stack > bounds.first(compiled, count).stack
         });
-        // A GPU sets local memory aside for all threads that it can hold: not for a few.
+        // A GPU sets local memory aside for all threads it can hold: too expensive for a few instances.
         let resident = self.program.device().properties().resident_threads;
         let is_few = (count as u64).saturating_mul(FEW_OF_CAPACITY) < resident;
         let is_narrow = is_few || !bounds.has_room_in_threads(compiled);
@@ -252,7 +255,8 @@ impl Stages {
         self.fitting(&bounds, Plan { build, allowance, at_once: count, is_last: false })
     }
 
-    /// The same plan, the last one if no instance can have more by any other. For instances that share nothing.
+    /// Returns the plan, marked as the last one if no other plan gives an instance more. For instances that share
+    /// nothing.
     pub fn settled(&self, plan: Plan) -> Plan {
         let anything = Lack { memory: Some(u64::MAX / 2), stack: true, ..Lack::default() };
         let bounds = self.bounds();
@@ -260,12 +264,12 @@ impl Stages {
         Plan { is_last: plan.is_last || is_all && !self.has_own(plan.build), ..plan }
     }
 
-    /// Whether a build has its guests' memory in their threads.
+    /// Returns whether a build keeps guest memory in the thread's local memory.
     fn has_own(&self, build: Option<Sibling>) -> bool {
         build.is_none() && self.program.compiled().slots.is_local()
     }
 
-    /// Whether a deeper stack than a plan's can be had.
+    /// Returns whether a deeper stack than `stack` bytes is possible.
     pub fn has_more_stack(&self, stack: u32) -> bool {
         let bounds = self.bounds();
         stack < bounds.most_stack || bounds.is_short_of_stack()
@@ -276,18 +280,18 @@ impl Stages {
         self.bounds().annex(bytes)
     }
 
-    /// Whether more can be had for what an instance prints.
+    /// Returns whether an instance can get a larger annex.
     pub fn has_more_output(&self, allowance: Allowance) -> bool {
         self.bounds().more_output(allowance, 0).is_some()
     }
 
-    /// The same plan with another allowance. Local memory is no place for those that need more than it.
+    /// Returns the plan with another allowance. Instances that outgrow local memory run in slots.
     pub fn with(&self, plan: Plan, allowance: Allowance, outgrows_threads: bool) -> Plan {
         let Plan { build, .. } = if outgrows_threads { self.in_slots(plan) } else { plan };
         self.fitting(&self.bounds(), Plan { build, allowance, ..plan })
     }
 
-    /// How to run instances that a plan did not suffice for.
+    /// Returns the plan for a rerun of instances that lacked something.
     pub fn after(&self, plan: Plan, lack: &Lack) -> Plan {
         if lack.stack {
             self.look_for_stack();
@@ -323,7 +327,7 @@ impl Stages {
         self.fitting(&bounds, next)
     }
 
-    /// The same in a build where memories lie by themselves, if they are too large to interleave.
+    /// Returns the plan with a build whose slots are linear, if memories are too large to interleave.
     fn fitting(&self, bounds: &Bounds, plan: Plan) -> Plan {
         let compiled = self.program.compiled();
         let is_small = self.has_own(plan.build)
@@ -334,7 +338,8 @@ impl Stages {
         }
     }
 
-    /// All that one instance may have. Where that is less stack than the device could give if others left it its memory, the host has it.
+    /// Returns the plan that gives an instance all it may have. If the device could give a deeper stack but other
+    /// processes hold its memory, instances that lack stack run on the host.
     fn last(&self, bounds: &Bounds, plan: Plan, lack: &Lack) -> Plan {
         let allowance = bounds.all();
         let last = Plan { build: Some(Sibling::Alone), allowance, at_once: LAST_AT_ONCE, is_last: true };
@@ -348,7 +353,7 @@ impl Stages {
         }
     }
 
-    /// Finds out, now and then, whether others have left memory for deeper stacks.
+    /// Checks, from time to time, whether other processes have left memory for deeper stacks.
     fn look_for_stack(&self) {
         let mut looked = self.looked_for_stack.lock();
         if !self.bounds().is_short_of_stack() || looked.elapsed() < SHORT_FOR {
@@ -360,7 +365,7 @@ impl Stages {
         }
     }
 
-    /// What is free on a device when we hold nothing there.
+    /// Returns the bytes that are free on a device when we hold nothing there.
     fn free_alone(&self, device: &dyn Device) -> Result<u64, Error> {
         self.space.vacate_all();
         device.trim();
@@ -379,12 +384,12 @@ impl Stages {
         Plan { build: Some(Sibling::OnHost), allowance, at_once: ON_HOST, is_last: true }
     }
 
-    /// How to rerun instances that a speculative build has stopped.
+    /// Returns the plan for a rerun of instances that a speculative build has stopped.
     pub fn exact(&self, plan: Plan) -> Plan {
         Plan { build: Some(Sibling::Exact), ..self.in_slots(plan) }
     }
 
-    /// The same without threads' own memory.
+    /// Returns the plan without local memory.
     fn in_slots(&self, plan: Plan) -> Plan {
         match self.has_own(plan.build) {
             true => Plan { build: Some(Sibling::InSlots), ..plan },
@@ -392,12 +397,14 @@ impl Stages {
         }
     }
 
-    /// The build for lanes that part.
+    /// Returns the plan with the build for lanes that diverge.
     pub fn apart(&self, plan: Plan) -> Plan {
         Plan { build: Some(Sibling::Apart), ..plan }
     }
 
-    /// How to run instances whose launch the device had no memory for: fewer at once; with less stack; when others of ours have left it some. An error, if there is no way.
+    /// Returns the plan for instances whose launch the device had no memory for. Each call tries the next way out:
+    /// fewer instances at once, linear slots, a smaller stack, waiting until other processes of ours have left. An
+    /// error if no way is left.
     pub fn after_shortage(&self, stage: &Stage, why: LaunchError, patience: &mut Patience) -> Result<Plan, Error> {
         let is_stack = match why {
             LaunchError::Failed(error) => return Err(error),
@@ -413,7 +420,7 @@ impl Stages {
         }
         let warp = stage.slot_bytes * compiled.layout().slots(1);
         if compiled.layout() == Layout::Interleaved && (!is_stack || warp > free / MAX_WARP_SHARE) {
-            // There, one takes as much as all of a warp.
+            // In interleaved slots, one instance takes as much memory as a whole warp.
             return Ok(Plan { build: Some(Sibling::Alone), ..stage.plan });
         }
         let mut bounds = self.bounds();
@@ -424,7 +431,7 @@ impl Stages {
         }
         drop(bounds);
         if patience.wait(device) {
-            // Whoever comes next begins anew.
+            // A later batch makes a new stage.
             *stage.short_since.lock() = Instant::now().checked_sub(SHORT_FOR);
             return Ok(stage.plan);
         }
@@ -451,7 +458,7 @@ impl Stages {
         ))
     }
 
-    /// Where the rest of a batch runs that began on this stage: elsewhere, if that has become too narrow.
+    /// Returns the stage for the rest of a batch that began on `stage`: another one, if more instances fit by now.
     pub fn for_rest(&self, stage: &Arc<Stage>, left: usize) -> Result<Arc<Stage>, Error> {
         self.look();
         let bounds = *self.bounds();
@@ -461,7 +468,7 @@ impl Stages {
         }
     }
 
-    /// Looks, now and then, whether others have left the device memory.
+    /// Checks, from time to time, whether other processes have left the device memory.
     fn look(&self) {
         let mut looked = self.looked.lock();
         if looked.elapsed() < LOOK_AFTER {
@@ -477,7 +484,7 @@ impl Stages {
         }
     }
 
-    /// The stage for a plan, with room for so many instances, or as many as can be.
+    /// Returns the stage for a plan, with slots for `wanted` instances or as many as fit.
     pub fn get(&self, plan: Plan, wanted: usize) -> Result<Arc<Stage>, Error> {
         let wanted = wanted.max(MIN_RERUN_SLOTS).min(self.extent.capacity.max(1)).min(plan.at_once).max(1);
         self.look();
@@ -495,7 +502,7 @@ impl Stages {
         let surplus = stages.len().saturating_sub(MAX_STAGES);
         let gone: Vec<_> = stages.drain(..surplus).collect();
         drop(stages);
-        // Whoever still runs there keeps it.
+        // A batch that still runs there keeps the stage alive.
         drop(gone);
         Ok(made)
     }
@@ -554,13 +561,13 @@ impl Stages {
         Ok(program)
     }
 
-    /// Waits until all launches have ended and been read, by whoever does it.
+    /// Waits until all launches are over and their results were read by the threads that ordered them.
     pub fn settle(&self) {
         let stages = self.stages.lock().clone();
         stages.iter().for_each(|stage| stage.launch_slots.wait_for_all());
     }
 
-    /// Lets go of all slots that nobody uses.
+    /// Frees all slots that are not in use.
     pub fn close(&self) {
         let stages = std::mem::take(&mut *self.stages.lock());
         stages.iter().for_each(|stage| stage.launcher.close());

@@ -1,82 +1,85 @@
-//! What the host answered an instance, so that it can be answered the same again.
+//! The host's answers to an instance, kept so that a rerun gets the same answers.
 //!
-//! An instance of a mapped batch that its build cannot finish (see `ptx::fast`) is run again from its beginning. If it has asked the host for something, files
-//! were read and written: that must happen once. So what it was answered is kept, and in its second run it gets the same answers to the same questions,
-//! in the same order, and nothing is done; behind the last of them it goes on with what it had open.
+//! An instance that its build cannot finish (see `ptx::guest::speculative`) is rerun from its beginning. If it has made
+//! host calls, files were read and written: that must happen only once. So the host keeps its answers. In the rerun,
+//! the instance gets the same answers to the same calls, in the same order, and nothing is performed; after the last
+//! kept answer, it continues with the descriptors it had open.
 //!
-//! It asks the same, because all it sees is the same: arguments, environment, stdin, answers, random bytes ([`Random`]). What it could see the time by on the
-//! device alone is not: if an instance asks for something else because of that, it ends, and its record says so.
+//! The rerun makes the same calls, because everything the instance sees is the same: arguments, environment, stdin,
+//! answers, random bytes ([`Random`]). Only the time that it can observe on the device differs. An instance that makes
+//! another call because of that is stopped, and its record says so.
 //!
-//! Memory ends somewhere: the answers of all instances of a launch share so many bytes. An instance that finds none left is ended before it asks for anything else, and
-//! runs again beside fewer others; its transcript goes with it.
+//! Memory is limited: the transcripts of all instances of a launch share a fixed number of bytes. An instance that
+//! finds none left is stopped before its next call and rerun beside fewer others; its transcript goes with it.
 
 use gpu_run_abi::hostcall::Call;
 use gpu_run_wasi::{Errno, Out, Reply};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes an instance asks for at once: all of a batch share what counts them.
+/// Bytes that a transcript reserves at once: all transcripts of a batch share one counter.
 const PORTION: usize = 1 << 10;
 
-/// The answers an instance was given, in order. There can be very many: each takes as little as it can.
+/// The answers that an instance got, in order. There can be very many, so each is as small as possible.
 #[derive(Debug, Default)]
 pub struct Transcript {
     answers: Vec<Answer>,
-    /// Of all answers, one after the other: [`More`], where there is any, and the output.
+    /// The bytes of all answers, one after the other: [`More`] where an answer has it, then the output.
     bytes: Vec<u8>,
-    /// How many of them it was given in this run, and how many bytes.
+    /// How many answers the instance has got in this run, and how many of `bytes` these take.
     given: usize,
     given_bytes: usize,
-    /// Bytes it may keep before it asks for more.
+    /// Bytes that are reserved but not used yet.
     allowed: usize,
-    /// Whether there was no room for the last one.
+    /// Whether there was no memory left for the last answer.
     full: bool,
     deviated: bool,
-    /// Whether random bytes are kept, too: where nobody can make them again.
+    /// Whether random bytes are kept, too: for instances whose random bytes cannot be computed again.
     keeps_random: bool,
 }
 
 #[derive(Debug)]
 struct Answer {
-    /// Hash of what it was asked with.
+    /// Hash of the call's arguments and input.
     asked: u64,
     call: Call,
     errno: Errno,
-    /// Bytes of output, and [`HAS_MORE`].
+    /// Bytes of output, and the flag [`HAS_MORE`].
     length: u32,
 }
 
 const HAS_MORE: u32 = 1 << 31;
 const _: () = assert!(size_of::<Answer>() == 16);
 
-/// What few answers have.
+/// What only few answers have.
 #[derive(Clone, Copy, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct More {
     split: u32,
-    /// Bytes of what was asked that went to stdout and to stderr, from its beginning.
+    /// How many bytes of the call's input, from its beginning, went to stdout and to stderr.
     written: [u32; 2],
 }
 
-/// What a question gets.
+/// What a transcript has for a call.
 #[derive(Debug)]
 pub enum Answered {
-    /// It was never asked.
+    /// Nothing: the call was not made in an earlier run.
     Never,
-    /// This; the output is in `Out`.
+    /// This answer; the output is in `Out`.
     Was(Reply),
-    /// Something else was asked in its place.
+    /// In the earlier run, the instance made another call here.
     Deviates,
-    /// There is no room to keep what it would be answered.
+    /// There is no memory left to keep an answer.
     NoRoom,
 }
 
 impl Transcript {
-    /// One that keeps random bytes, too.
+    /// A transcript that keeps random bytes, too.
     pub fn with_random() -> Self {
         Self { keeps_random: true, ..Self::default() }
     }
 
-    /// Whether something comes of asking, or the answer may be another one. What is not kept may be asked of the host in one run and of the device in another.
+    /// Returns whether answers to `call` are kept: the call has an effect, or its answer could differ next time. A call
+    /// whose answers are not kept may be answered by the host in one run and by the device in another.
     fn is_kept(&self, call: Call) -> bool {
         match call {
             Call::args_get | Call::args_sizes_get | Call::environ_get | Call::environ_sizes_get | Call::sched_yield => {
@@ -87,7 +90,8 @@ impl Transcript {
         }
     }
 
-    /// The answer to a question in an instance's second run, its output in `out`; and how much of the question went to stdout and to stderr.
+    /// Returns the kept answer to a call in a rerun, with its output in `out`; and how many bytes of the call's input
+    /// went to stdout and to stderr.
     pub fn again(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> (Answered, [usize; 2]) {
         let Some(answer) = self.answers.get(self.given) else { return (Answered::Never, [0; 2]) };
         if answer.call != call || answer.asked != hash(call, words, input) {
@@ -111,7 +115,7 @@ impl Transcript {
         (Answered::Was(Reply::Done(answer.errno)), more.written.map(|bytes| bytes as usize))
     }
 
-    /// Keeps an answer. If there is no room for it, it is the last.
+    /// Keeps an answer. If the memory for transcripts is used up, this is the last one: see [`Transcript::is_full`].
     pub fn keep(
         &mut self,
         room: &AtomicUsize,
@@ -120,7 +124,7 @@ impl Transcript {
         out: &Out,
         written: [usize; 2],
     ) {
-        // Who exits never runs again; who waits has no answer yet.
+        // An instance that exits is never rerun; a call that waits has no answer yet.
         let Reply::Done(errno) = *reply else { return };
         if self.given < self.answers.len() || !self.is_kept(call) {
             return;
@@ -146,23 +150,24 @@ impl Transcript {
         (self.given, self.given_bytes) = (self.answers.len(), self.bytes.len());
     }
 
-    /// Whether there was no room for the last answer.
+    /// Returns whether there was no memory left for the last answer.
     pub fn is_full(&self) -> bool {
         self.full
     }
 
-    /// The next run begins.
+    /// Prepares the transcript for the next run.
     pub fn rewind(&mut self) {
         (self.given, self.given_bytes, self.full, self.allowed) = (0, 0, false, 0);
     }
 
-    /// Whether the run asked for something else than the one before, or for less.
+    /// Returns whether this run made other calls than the earlier one, or fewer.
     pub fn deviated(&self) -> bool {
         self.deviated || self.given < self.answers.len()
     }
 }
 
-/// Tells questions apart. It is made for every call: quick, and no secret.
+/// Hashes a call, to compare it with that of an earlier run. It runs for every call: it must be fast, and need not be
+/// secret.
 fn hash(call: Call, words: &[u64], input: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |sum: u64, word: u64| (sum.rotate_left(23) ^ word).wrapping_mul(FACTOR);
@@ -174,11 +179,11 @@ fn hash(call: Call, words: &[u64], input: &[u8]) -> u64 {
     })
 }
 
-/// The random bytes that the device gave an instance, once more: see `wasm::runtime::local`.
+/// Computes once more the random bytes that the device gave an instance: see `wasm::runtime::answers`.
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     pub key: [u64; 2],
-    /// The instance's number, as the device counted.
+    /// The instance's number in its first run: `Launch::first` plus its slot.
     pub number: u64,
     /// Words that were drawn in this run.
     pub drawn: u64,

@@ -1,17 +1,17 @@
-//! Acts when a run outlives its deadline by far: a device that hangs, or a stream that nobody reads. The
-//! engine's own deadline comes first and says more.
+//! Acts when a run outlives its deadline by far: the device hangs, or a stream has no reader. The engine's own deadline
+//! comes first and gives the better message.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Dropped, it does nothing any more.
+/// Once it is dropped, the watchdog does nothing any more.
 #[derive(Debug)]
 pub struct Watchdog {
     _end: mpsc::Sender<()>,
 }
 
 impl Watchdog {
-    /// How much later than the engine it acts.
+    /// How long the watchdog waits after the engine's deadline.
     const GRACE: Duration = Duration::from_millis(800);
 
     pub fn start(timeout: Duration, act: impl FnOnce() + Send + 'static) -> Self {

@@ -1,4 +1,5 @@
-//! What is kept of one instance that asks the host for something, or writes more than its outbox holds: its three streams and its transcript.
+//! What the host keeps of one instance that makes host calls or prints more than its outbox holds: its three streams
+//! and its transcript.
 
 use bytes::Bytes;
 use gpu_run_run::allowance::SHARE;
@@ -9,39 +10,40 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of stderr kept, the last ones: a panic's message comes last.
+/// Bytes of stderr that are kept. They are the last ones, because a panic's message comes last.
 pub(super) const MAX_STDERR_KEPT: usize = 4 << 10;
 
-/// What is kept of an instance that asked for something, or wrote more than its outbox holds.
+/// What the host keeps of one such instance.
 pub(super) struct Kept {
     pub(super) stdout: Stdout,
     pub(super) stderr: Stderr,
-    /// How much of its stdin it has read.
+    /// How many bytes of its stdin it has read.
     pub(super) taken: Arc<AtomicUsize>,
     pub(super) transcript: Mutex<Transcript>,
-    /// How much was written to stdout and to stderr before the call that is being made.
+    /// How many bytes it had written to stdout and to stderr before the present call.
     pub(super) before: Mutex<[usize; 2]>,
 }
 
 impl Kept {
-    /// How much was written to stdout and to stderr.
+    /// Returns how many bytes it has written to stdout and to stderr.
     pub(super) fn written(&self) -> [usize; 2] {
         [self.stdout.0.lock().bytes.len(), self.stderr.0.lock().1]
     }
 
-    /// How much it had written to stdout when it was refused more.
+    /// Returns how many bytes it had written to stdout when it was refused more.
     pub(super) fn printed_when_cut(&self) -> Option<u64> {
         let text = self.stdout.0.lock();
         text.cut.then_some(text.bytes.len() as u64)
     }
 
-    /// How much more it is than before the call.
+    /// Returns how many bytes the present call has added to stdout and to stderr.
     pub(super) fn grown(&self) -> [usize; 2] {
         let (before, now) = (*self.before.lock(), self.written());
         [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
     }
 
-    /// The instance will write all it wrote again, out of this pool. What it reads of stdin through the host comes after what it has read already.
+    /// Prepares a rerun, which prints everything again, out of `pool`. Reads of stdin through the host continue behind
+    /// what was read already.
     pub(super) fn begin_again(&self, pool: Arc<AtomicUsize>) {
         *self.stdout.0.lock() = Text { bytes: Vec::new(), cut: false, pool };
         *self.stderr.0.lock() = (Vec::new(), 0);
@@ -49,7 +51,7 @@ impl Kept {
     }
 }
 
-/// A job's stdin, from where the instance is.
+/// A job's stdin, from the position of the instance on.
 pub(super) struct Stdin {
     pub(super) bytes: Bytes,
     pub(super) taken: Arc<AtomicUsize>,
@@ -66,14 +68,14 @@ impl Input for Stdin {
     }
 }
 
-/// All that an instance writes, until it is refused more. Clones are the same.
+/// All that an instance prints, until it is refused more. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Stdout(pub(super) Arc<Mutex<Text>>);
 
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) bytes: Vec<u8>,
-    /// Whether some were refused.
+    /// Whether a write was refused.
     pub(super) cut: bool,
     pub(super) pool: Arc<AtomicUsize>,
 }
@@ -100,7 +102,7 @@ impl Output for Stdout {
     }
 }
 
-/// The end of what an instance writes, and how much that was. Clones are the same.
+/// The end of what an instance writes, and how many bytes it wrote. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stderr(pub(super) Arc<Mutex<(Vec<u8>, usize)>>);
 
@@ -109,7 +111,7 @@ impl Stderr {
         let (kept, count) = &mut *self.0.lock();
         *count += bytes.len();
         kept.extend_from_slice(&bytes[bytes.len().saturating_sub(MAX_STDERR_KEPT)..]);
-        // Not at every write: moving what is kept costs more than keeping twice as much.
+        // Not at every write: moving the kept bytes costs more than keeping twice as many.
         if kept.len() > 2 * MAX_STDERR_KEPT {
             forget(kept);
         }

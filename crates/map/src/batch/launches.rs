@@ -1,4 +1,4 @@
-//! Launches of a batch: which of its jobs go next, and where.
+//! Launches of a batch: which of its jobs come next, and on which stage.
 
 use super::outputs::{BatchTerms, EarlierRun, MappedBatch};
 use super::pending::{Pending, UnderWay};
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-/// Bytes that the instances of a launch print through the bus before they are run again with larger annexes.
+/// Bytes that the instances of a launch may print through the bus before they are rerun with larger annexes.
 const MAX_BUS_OUTPUT: usize = 64 << 20;
 
-/// What comes back of a launch that was not ordered.
+/// What is left of a launch that could not be ordered.
 pub(super) struct Unordered {
     pub(super) launch_slot: Option<Box<LaunchSlot>>,
     pub(super) earlier_runs: HashMap<u32, EarlierRun>,
@@ -27,7 +27,7 @@ pub(super) struct Unordered {
 }
 
 impl Pending {
-    /// What is left runs where more run at once, if there is memory for more again.
+    /// Moves the jobs that are left to a stage that runs more at once, if there is memory for more again.
     fn widen(&mut self) -> Result<(), Error> {
         if let (Some(stages), Some(stage), false) = (&self.mapper.stages, &self.stage, self.left.is_empty()) {
             self.stage = Some(stages.for_rest(stage, self.left.len())?);
@@ -35,7 +35,8 @@ impl Pending {
         Ok(())
     }
 
-    /// Launches what is left when nothing is under way: what a build is tried with, or what there was no memory for.
+    /// Launches jobs that are left when nothing is under way: those that try another build, or those that there was no
+    /// memory for. Returns whether there were any.
     pub(super) fn launch_rest(&mut self) -> Result<bool, Error> {
         self.widen()?;
         let Some(stage) = self.stage.clone() else { return Ok(false) };
@@ -44,7 +45,7 @@ impl Pending {
             self.left = tried;
             match self.mapper.stages.as_ref().map(|stages| stages.get(stages.apart(stage.plan), self.left.len())) {
                 Some(Ok(other)) => {
-                    // All at once, or its speed says nothing.
+                    // All at once: otherwise their speed would say nothing.
                     self.launch_on(&other, self.left.clone(), true)?;
                     self.left = 0..0;
                     return Ok(true);
@@ -85,8 +86,8 @@ impl Pending {
         Ok(())
     }
 
-    /// Launches as many as there are slots for; if there are not for all, parts of one size: while one runs, the results of another are read. Says whether there was memory
-    /// for what they are given.
+    /// Launches as many jobs as there are slots. If there are more jobs, it launches parts of equal size: while one
+    /// runs, the host reads the results of another. Returns whether there was memory for the inputs.
     pub(super) fn launch_next(&mut self, stage: &Arc<Stage>, launch_slot: Box<LaunchSlot>) -> Result<bool, Error> {
         let began = Instant::now();
         let (left, capacity) = (self.left.len(), stage.capacity().max(1));
@@ -104,13 +105,13 @@ impl Pending {
             Err(unordered) => {
                 let Unordered { launch_slot, error, .. } = *unordered;
                 stage.launch_slots.put(launch_slot);
-                // Later, when others need less.
+                // The jobs are launched later, when others need less memory.
                 if error.is_shortage() { Ok(false) } else { Err(error) }
             }
         }
     }
 
-    /// Launches the next part, with what was learned since: a launch slot is free.
+    /// Launches the next part on a free launch slot, with the plan that was learned meanwhile.
     pub(super) fn go_on(&mut self, stage: &Arc<Stage>, launch_slot: Box<LaunchSlot>) -> Result<(), Error> {
         self.widen()?;
         match self.stage.clone() {
@@ -128,7 +129,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Puts what some jobs are given on the device, and orders their launch.
+    /// Copies the inputs of some jobs to the device, and orders their launch.
     pub(super) fn order(
         &self,
         stage: &Arc<Stage>,
@@ -145,14 +146,14 @@ impl Pending {
         };
         launch.answers |= answers::CLOCK;
         if !earlier_runs.is_empty() {
-            // The host knows which bytes they were given before.
+            // The host computes the random bytes: it knows which ones these instances got before.
             launch.answers &= !answers::RANDOM;
         }
         let Plan { is_last, .. } = stage.plan;
         let has_more_stack = self.mapper.stages.as_ref().is_some_and(|stages| stages.has_more_stack(stage.stack()));
         let Extent { max_memory, limits: Limits { output_bytes, answer_bytes, .. }, .. } = self.mapper.extent;
         let (key, first) = (launch.key, launch.first);
-        // Soon, while there are larger annexes: those are far faster than the bus.
+        // As long as larger annexes are possible, a rerun with one comes soon: annexes are far faster than the bus.
         let can_have_more = |stages: &Stages| !is_last && stages.has_more_output(stage.plan.allowance);
         let has_more_output = self.mapper.stages.as_ref().is_some_and(can_have_more);
         let pool = if has_more_output { output_bytes.min(MAX_BUS_OUTPUT) } else { output_bytes };

@@ -1,17 +1,18 @@
-//! Many records through one program: bytes in, bytes out.
+//! Runs batches of jobs through one program.
 //!
-//! A [`Mapper`] keeps a loaded program's slots between batches, so that the next batch costs a launch and nothing
-//! else. A [`Job`] is one instance: what it is given, and its stdin. What became of it, and what it wrote, is a [`Done`](super::Done).
+//! A [`Mapper`] keeps a loaded program's slots between batches, so that the next batch costs a launch and nothing else.
+//! A [`Job`] describes one instance: its context and its stdin. A [`Done`](super::Done) says how the instance ended and
+//! what it printed.
 //!
 //! ```text
-//! begin    inputs to the device, launch ordered          inputs, launcher
-//! (runs)   the launcher's thread launches and serves         launcher, slots, bus
-//! next     endings and outputs to the host               outputs, results
-//!          who could not finish runs again, otherwise    stage, allowance
-//!          if launches take long, another build is tried    probation
+//! begin    inputs to the device, the launch is ordered         inputs, launcher
+//! (runs)   the launcher's thread launches and answers calls    launcher, slots, bus
+//! next     endings and outputs to the host                     outputs, results
+//!          instances that could not finish are rerun           stage, allowance
+//!          if launches take long, another build is tried       probation
 //! ```
 //!
-//! Two batches can be under way: while one runs, the host makes the next ready and reads the results of the last.
+//! Two batches can be under way: while one runs, the host prepares the next and reads the results of the previous one.
 
 use super::pending::Pending;
 use super::probation::{Probation, Slow};
@@ -26,25 +27,25 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A loaded program, and slots for a number of instances of it.
+/// A loaded program, and slots for a number of its instances.
 ///
-/// Dropped, it waits for what runs.
+/// Dropping it waits for launches that still run.
 pub struct Mapper {
     inner: Arc<Inner>,
 }
 
 pub(super) struct Inner {
     pub(super) program: Arc<Program>,
-    /// `None`: the module's segments do not fit, and no instance ever begins.
+    /// `None` if the module's segments do not fit: then no instance ever begins.
     pub(super) stages: Option<Stages>,
     pub(super) watch: Option<Watch>,
-    /// As it was asked for.
+    /// The extent that the caller asked for.
     pub(super) extent: Extent,
-    /// How new batches run.
+    /// The plan of new batches.
     pub(super) plan: Mutex<Option<Plan>>,
-    /// What instances were found to need, if it is more than they begin with.
+    /// The allowance that instances were found to need, if it is more than they begin with.
     pub(super) learned: Mutex<Option<Allowance>>,
-    /// Whether another build is faster.
+    /// Finds out whether another build is faster.
     pub(super) probation: Probation,
     pub(super) recycled: Arc<Recycled>,
 }
@@ -56,12 +57,13 @@ impl std::fmt::Debug for Mapper {
 }
 
 impl Mapper {
-    /// A mapper whose instances each call `_start`. `watch` is called before every launch; what it gives is dropped after it.
+    /// Makes a mapper whose instances each call `_start`. `watch` is called before every launch; the value it returns
+    /// is dropped after the launch.
     pub fn new(program: Arc<Program>, extent: Extent, watch: Option<Watch>) -> Result<Self, Error> {
         Self::trying(program, extent, watch, None)
     }
 
-    /// The same, which tries another build after a launch as slow as this: see [`super::SLOW`].
+    /// Like [`Mapper::new`], but tries another build after a launch as slow as `slow`: see [`super::SLOW`].
     pub fn trying(
         program: Arc<Program>,
         extent: Extent,
@@ -73,7 +75,7 @@ impl Mapper {
             Some(_) => None,
             None => Some(Stages::new(program.clone(), extent, EntryCall { selector, words })?),
         };
-        // The other build is one without these.
+        // The other build, `Sibling::Apart`, differs in the layout and the lanes.
         let is_usual = program.compiled().layout() == Layout::Interleaved && extent.lanes.is_none();
         let probation = Probation::new(slow.filter(|_| is_usual));
         let plan = Mutex::new(stages.as_ref().map(Stages::first));
@@ -81,7 +83,7 @@ impl Mapper {
         Ok(Self { inner: Arc::new(Inner { program, stages, watch, extent, plan, learned, probation, recycled }) })
     }
 
-    /// How many instances run at once. A batch may have more: they go one launch after the other.
+    /// Returns how many instances run at once. A batch may have more: it then takes several launches.
     pub fn capacity(&self) -> Result<usize, Error> {
         match self.inner.begin(self.inner.extent.capacity)? {
             Some(stage) => Ok(stage.capacity()),
@@ -89,14 +91,14 @@ impl Mapper {
         }
     }
 
-    /// Runs one instance for each job and says what became of each, in order. Those that run at once have `timeout`; what
-    /// still runs then is ended. After an error nothing is known of any of them.
+    /// Runs one instance for each job and returns how each ended, in order. The instances of one launch have `timeout`
+    /// together; those that still run then are stopped. After an error, nothing is known of any job.
     pub fn run(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<(Results, RunStats), Error> {
         self.begin(jobs, timeout)?.finish()
     }
 
-    /// Begins a batch. If two are under way that nobody has finished, it waits for one of them: a thread that begins
-    /// has to finish, or leave that to another one.
+    /// Begins a batch. If two unfinished batches are under way, it waits for one of them. So a thread that begins
+    /// batches must also finish them, or leave that to another thread.
     pub fn begin(&self, jobs: Vec<Job>, timeout: Option<Duration>) -> Result<Pending, Error> {
         let inner = &self.inner;
         let stage = inner.begin(jobs.len())?;
@@ -124,7 +126,7 @@ impl Mapper {
                 Err(error) if error.is_shortage() => false,
                 Err(error) => return Err(error),
             };
-            // Of a large batch, two launches can be under way; to wait for a launch slot here could be for ever.
+            // Two launches of a large batch can be under way. Waiting here for a launch slot could take for ever.
             while is_launched
                 && !pending.left.is_empty()
                 && let Some(Ok(launch_slot)) = stage.launch_slots.take_now(make)
@@ -135,12 +137,12 @@ impl Mapper {
         Ok(pending)
     }
 
-    /// Whether a part of the next batch is to try another build.
+    /// Returns whether a part of the next batch is to try another build.
     pub fn tries_another(&self) -> bool {
         self.inner.probation.is_due()
     }
 
-    /// What was found out: about the builds, if another one was tried, and about what instances need.
+    /// Returns what was learned: about builds, if another one was tried, and about what instances need.
     pub fn tuning(&self) -> Option<Tuning> {
         let is_local = self.inner.program.compiled().slots.is_local();
         let memory = if is_local { MemoryKind::Local } else { MemoryKind::Interleaved };
@@ -151,7 +153,7 @@ impl Mapper {
             .then(|| Tuning { trials: trials.unwrap_or_default(), learned: learned.or(self.inner.extent.learned) })
     }
 
-    /// Waits until all that was begun is finished, by whoever does it.
+    /// Waits until all batches that were begun are finished, by the threads that finish them.
     pub fn settle(&self) {
         if let Some(stages) = &self.inner.stages {
             stages.settle();
@@ -161,7 +163,7 @@ impl Mapper {
 
 impl Drop for Mapper {
     fn drop(&mut self) {
-        // A batch that is still pending may keep the rest, but not the slots.
+        // A batch that is still pending may keep everything else alive, but not the slots.
         if let Some(stages) = &self.inner.stages {
             stages.close();
         }
@@ -169,7 +171,7 @@ impl Drop for Mapper {
 }
 
 impl Inner {
-    /// Where so many new instances run.
+    /// Returns the stage for `count` new instances.
     fn begin(&self, count: usize) -> Result<Option<Arc<Stage>>, Error> {
         let (Some(stages), Some(plan)) = (&self.stages, *self.plan.lock()) else { return Ok(None) };
         stages.get(plan, count).map(Some)

@@ -1,4 +1,4 @@
-//! Batches of jobs on a device: [`Mapper`] runs them, two at a time under way; [`measure`] and [`Tuning`] find the fastest build.
+//! Batches of jobs on a device: [`Mapper`] runs them, two at a time; [`measure`] and [`Tuning`] find the fastest build.
 
 mod kept;
 mod launches;

@@ -1,11 +1,13 @@
-//! The instances of a launch, as far as the host hears of them: what they write, and what they see of the host if they ask.
+//! The instances of a launch as the host sees them: what they print, and their contexts if they make host calls.
 //!
-//! What instances write is kept in memory until their launch is done, and memory ends somewhere: of stdout each may keep
-//! [`SHARE`] bytes whatever the others do, and what goes beyond that comes out of one pool for the launch. Whoever finds it
-//! empty is ended, and runs again with a larger annex to its outbox, or beside fewer others. One that had all of it is told that the write failed, and its record says so: `cut`. Of stderr the last
-//! [`MAX_STDERR_KEPT`] bytes are kept.
+//! The output of instances is kept in memory until their launch is over, and memory is limited. Each instance may keep
+//! [`SHARE`] bytes of stdout whatever the others print; what goes beyond that comes out of one pool for the launch. An
+//! instance that finds the pool empty is stopped, and rerun with a larger annex to its outbox, or beside fewer others.
+//! An instance that had the whole pool to itself gets an error from its write, and its record says so: `cut`. Of
+//! stderr, the last [`MAX_STDERR_KEPT`] bytes are kept.
 //!
-//! Most instances never ask: for those nothing is made here, what they wrote is read from their outbox at the end.
+//! Most instances never make a host call. The host makes nothing for them here, and reads their output from the outbox
+//! at the end.
 
 use super::kept::{Kept, MAX_STDERR_KEPT, Stderr, Stdin, Stdout, Text};
 use super::results::{Piece, Recycled};
@@ -30,70 +32,75 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Of so many instances, those whose results one core reads at a time: all cores have several such chunks, where there are enough.
+/// Returns how many results of `count` instances one core reads at a time. If there are enough instances, each core
+/// gets several such chunks.
 pub(crate) fn chunk_of(count: usize) -> usize {
     (count / 64).clamp(16, 256)
 }
 
-/// Bytes that a write of several packets takes out of the pool before it is sent, where there are faster ways.
+/// Bytes that a write of several packets takes out of the pool before it is sent, if a larger annex is possible:
+/// annexes are faster.
 const LONG_WRITE_DEPOSIT: usize = 64 << 10;
 
-/// An instance that ran before, as far as the host knows of it.
+/// What the host knows of an instance's earlier run.
 pub(crate) struct EarlierRun {
     kept: Arc<Kept>,
     context: Option<Context>,
     random: Random,
 }
 
-/// What a batch's instances are given on the device, as far as it matters here.
+/// The conditions under which a launch's instances run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BatchTerms {
     /// The key of random bytes, and the number of the instance in slot 0.
     pub(crate) key: [u64; 2],
     pub(crate) first: u64,
-    /// Nobody runs after this: who lacks something is refused it.
+    /// No plan comes after this one: an instance that lacks something is refused it.
     pub(crate) is_last: bool,
-    /// Whether a deeper stack can be had elsewhere.
+    /// Whether another plan has a deeper stack.
     pub(crate) has_more_stack: bool,
-    /// Whether a larger outbox can.
+    /// Whether another plan has a larger annex.
     pub(crate) has_more_output: bool,
-    /// What one that is alone may print beyond its share, and have of memory.
+    /// Bytes that an instance with the whole pool may print beyond its share.
     pub(crate) output_bytes: usize,
+    /// Bytes that an instance's memories and tables may have together.
     pub(crate) max_memory: Option<u64>,
 }
 
-/// The instances of a launch.
+/// The instances of one launch.
 pub(crate) struct MappedBatch {
-    /// Those of the whole batch, and which of them these are.
+    /// The jobs of the whole batch, and the range of those in this launch.
     jobs: Arc<Vec<Job>>,
     range: Range<usize>,
     outboxes: Arc<Outboxes>,
-    /// By slot, like everything that follows.
+    /// By slot, like all fields that follow.
     kept: Vec<OnceLock<Arc<Kept>>>,
-    /// Who has asked the host for something.
+    /// Whether the instance has made a host call.
     called: Vec<AtomicBool>,
     pool: Arc<AtomicUsize>,
     terms: BatchTerms,
-    /// Bytes of answers that can still be kept.
+    /// Bytes that transcripts may still take.
     transcript_bytes: Arc<AtomicUsize>,
-    /// What instances had open when the last run of them ended: this batch's, or one before.
+    /// Contexts of instances that do not run: from their last run, in this launch or an earlier one.
     contexts: Mutex<HashMap<u32, Context>>,
-    /// The random bytes of those that run again.
+    /// The random bytes of instances that are rerun.
     randoms: HashMap<u32, Mutex<Random>>,
     recycled: Arc<Recycled>,
 }
 
-/// What became of the instances of a launch, by slot.
+/// How the instances of a launch ended, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
-    /// [`chunk_of`] instances each, but for the last. Those that run again have a place.
+    /// [`chunk_of`] instances each, but for the last one. Instances that are rerun have a place, too.
     pub(crate) pieces: Vec<Piece>,
-    /// Bytes of memory that each had, and of stdout that each wrote.
+    /// Bytes of memory that each instance had.
     pub(crate) memory: Vec<u64>,
+    /// Bytes of stdout that each instance printed.
     pub(crate) printed: Vec<u64>,
-    /// Those that an exact build reruns: they trapped, or a speculative build was not sure, or they were asked to end.
+    /// Instances that are rerun with an exact build: they trapped, or a speculative build was not sure, or they were
+    /// stopped.
     pub(crate) exact: Vec<usize>,
-    /// Those that run again with more than they had, and what they lacked.
+    /// Instances that are rerun with a larger allowance, and what they lacked.
     pub(crate) outgrown: Vec<(usize, Lack)>,
 }
 
@@ -121,7 +128,7 @@ impl MappedBatch {
         Self { jobs, range, outboxes, kept, called, pool, terms, transcript_bytes, contexts, randoms, recycled }
     }
 
-    /// What an instance that is to run again leaves behind, if the host knows of it.
+    /// Returns what an instance that is to be rerun leaves behind, if the host knows of it.
     pub(crate) fn earlier_run(&self, slot: usize) -> Option<EarlierRun> {
         if !self.called[slot].load(Ordering::Relaxed) {
             return None;
@@ -135,12 +142,12 @@ impl MappedBatch {
         Some(EarlierRun { kept: self.kept[slot as usize].get()?.clone(), context, random })
     }
 
-    /// Whether an instance can run again: the host knows nothing of it, or all that it answered.
+    /// Returns whether an instance can be rerun: either it made no host call, or all answers are in its transcript.
     fn can_run_again(&self, slot: usize) -> bool {
         !self.terms.is_last || !self.called[slot].load(Ordering::Relaxed)
     }
 
-    /// What an instance that did not finish would have needed, if it can have that.
+    /// Returns what an instance that did not finish lacked, if another plan can give it that.
     fn lack(&self, slot: usize, ending: &Ending, end: &End) -> Option<Lack> {
         let none = Lack::default();
         if self.terms.is_last {
@@ -161,7 +168,7 @@ impl MappedBatch {
         }
     }
 
-    /// Bytes that an instance can write without asking.
+    /// Returns the bytes that an instance can print without a host call.
     pub(crate) fn outbox_bytes(&self) -> u64 {
         self.outboxes.room()
     }
@@ -170,8 +177,9 @@ impl MappedBatch {
         &self.jobs[self.range.clone()]
     }
 
-    /// What became of them all, and those that their build could not finish: if nobody but the device heard of one, nothing of what it did is left,
-    /// and it may run again; so may one whose answers were all kept. `stopped`: those that still ran were asked to end.
+    /// Returns how all instances ended, and which of them must be rerun. An instance that made no host call has left no
+    /// effects and can be rerun; so can one whose answers were all kept. `stopped`: instances that still ran at the
+    /// timeout were stopped.
     pub(crate) fn results(
         &self,
         compiled: &Compiled,
@@ -217,13 +225,13 @@ impl MappedBatch {
                     Some(lack) => all.outgrown.push((slot, lack)),
                     None => all.exact.push(slot),
                 }
-                // What became of it is not known yet.
+                // How it ends is not known yet.
                 piece.push(end, [], [], None);
                 all.printed.push(0);
                 continue;
             }
             if is_inexact && stopped {
-                // Who was asked to end did.
+                // It was stopped because of the timeout.
                 end = End::trapped(TrapCode::Interrupted);
             } else if self.randoms.contains_key(&(slot as u32)) && !(stopped && is_interruption(&end)) {
                 let deviated = self.kept[slot].get().is_some_and(|kept| kept.transcript.lock().deviated());
@@ -231,7 +239,7 @@ impl MappedBatch {
             }
             let denied = Denied::growth(compiled, self.terms.max_memory, &ending);
             if self.terms.is_last && self.kept[slot].get().is_some() {
-                // Out of the pool, which knows what is too much.
+                // The output comes out of the pool, which enforces the limit.
                 self.hear(&mut outboxes, slot as u32);
             }
             let records = outboxes.read(slot as u64)?;
@@ -243,7 +251,7 @@ impl MappedBatch {
             let kept = self.kept[slot].get();
             let before = kept.map_or(0, |kept| kept.written()[0]);
             if before + stdout_bytes > max_stdout && !self.terms.is_last {
-                // More than it may print. Elsewhere it is told where it does.
+                // It printed more than it may. A rerun with the last plan refuses the write that is too much.
                 all.outgrown.push((slot, Lack { output: Some((before + stdout_bytes) as u64), ..Lack::default() }));
                 piece.push(end, [], [], None);
                 all.printed.push(0);
@@ -272,12 +280,12 @@ impl MappedBatch {
 
     /// Takes what is in a slot's outbox.
     fn hear(&self, outboxes: &mut Reader<'_>, slot: u32) {
-        // If it cannot be read, the device is lost, and its launch says so.
+        // If it cannot be read, the device is lost, and the launch reports that.
         let Ok(records) = outboxes.read(slot.into()) else { return };
         let is_empty = records.is_empty();
         for Record { is_stderr, bytes } in records {
             let kept = self.kept(slot as usize);
-            // What does not fit is told by `cut`: the guest has gone on long ago.
+            // `cut` says if something did not fit: the guest has continued long ago.
             let _ = if is_stderr { kept.stderr.clone().write(bytes) } else { kept.stdout.clone().write(bytes) };
         }
         if !is_empty {
@@ -286,7 +294,7 @@ impl MappedBatch {
         if let Some(kept) = self.kept[slot as usize].get() {
             let length = self.jobs()[slot as usize].stdin.len();
             let left = (self.outboxes.stdin_left(slot.into()) as usize).min(length);
-            // What the host has read for it is more than the device knows of.
+            // The host may have read more for the instance than the device knows of.
             kept.taken.fetch_max(length - left, Ordering::Relaxed);
         }
     }
@@ -308,7 +316,7 @@ impl MappedBatch {
     }
 }
 
-/// What an instance's output comes out of: who is refused what it lacks has it to itself.
+/// Returns the pool that an instance's output comes out of. With the last plan, each instance has one to itself.
 fn pool_of(terms: &BatchTerms, shared: &Arc<AtomicUsize>) -> Arc<AtomicUsize> {
     match terms.is_last {
         true => Arc::new(AtomicUsize::new(terms.output_bytes)),
@@ -320,7 +328,7 @@ fn is_interruption(end: &End) -> bool {
     matches!(end, End::Trapped(trap) if trap.code == TrapCode::Interrupted)
 }
 
-/// Parts of something, without its first bytes.
+/// Returns the parts of a text without its first `count` bytes.
 fn without_first<'a>(parts: impl Iterator<Item = &'a [u8]>, mut count: usize) -> impl Iterator<Item = &'a [u8]> {
     parts.map(move |part| {
         let skipped = part.len().min(count);
@@ -348,7 +356,7 @@ impl BatchHost for MappedBatch {
             stderr: Box::new(kept.stderr.clone()),
         };
         let mut builder = (*job.context).clone();
-        // A number has no NUL, the only thing a variable may not have.
+        // A number has no NUL, the only byte a variable may not contain.
         let _ = builder.env(INSTANCE, job.number.to_string());
         Some(builder.build(stdio))
     }
@@ -386,7 +394,7 @@ impl BatchHost for MappedBatch {
         }
         let kept = self.kept(slot as usize);
         let (answered, [stdout, stderr]) = kept.transcript.lock().again(call, words, input, out);
-        // It was taken before.
+        // The earlier run has written this. If it does not fit now, `cut` says so.
         let _ = kept.stdout.clone().write(&input[..stdout.min(input.len())]);
         let _ = kept.stderr.clone().write(&input[..stderr.min(input.len())]);
         answered
@@ -402,7 +410,7 @@ impl BatchHost for MappedBatch {
             return;
         }
         let kept = self.kept(slot as usize);
-        // Only writing makes more of either, and all it has written is the beginning of its input.
+        // Only `fd_write` adds to stdout or stderr, and what it has written is the beginning of its input.
         let written = match (call, reply) {
             (Call::fd_write, Reply::Done(Errno::Success)) => kept.grown(),
             _ => [0; 2],
@@ -417,7 +425,7 @@ impl BatchHost for MappedBatch {
     }
 }
 
-/// Bytes of random data that are given at once, as elsewhere.
+/// Bytes that one `random_get` of a rerun gets from [`Random`], at most. The sandbox refuses longer ones.
 const MAX_RANDOM_BYTES: u64 = 64 << 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A batch that was begun: what becomes of its launches, in order.
+//! A batch that was begun: its launches and their results, in order.
 
 use super::mapper::Inner;
 use super::outputs::{Collected, MappedBatch};
@@ -14,23 +14,25 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// If more than one of so many is stopped by a speculative build, all that follow begin with an exact one: that takes longer, so that to run some twice is less.
+/// If a speculative build stops more than 1/2 of a launch's instances, later launches begin with an exact build. Below
+/// that, rerunning some instances costs less, because an exact build is slower.
 const MANY_INEXACT: usize = 2;
-/// What runs again has the rest of its time; if all went by, so much of it once more: some may have ended long before the others were asked to.
+/// Reruns have what is left of the timeout, and at least 1/8 of it: some instances may have stopped long before the
+/// timeout stopped the others.
 const LAST_CHANCE: u32 = 8;
 
 /// A batch that was begun.
 pub struct Pending {
     pub(super) mapper: Arc<Inner>,
-    /// Where it began; `None` if no instance ever begins.
+    /// The stage where the batch began; `None` if no instance ever begins.
     pub(super) stage: Option<Arc<Stage>>,
     pub(super) jobs: Arc<Vec<Job>>,
-    /// Those that were not launched yet.
+    /// Jobs that were not launched yet.
     pub(super) left: Range<usize>,
-    /// Those that are to try another build, behind all others.
+    /// Jobs that are to try another build, after all others.
     pub(super) tried: Option<Range<usize>>,
     pub(super) timeout: Option<Duration>,
-    /// In order. Each has a launch slot, which goes back.
+    /// In order. Each has a launch slot, which goes back to its stage.
     pub(super) under_way: VecDeque<UnderWay>,
     pub(super) unfinished: Option<Unfinished>,
     pub(super) stats: RunStats,
@@ -40,9 +42,9 @@ pub(super) struct UnderWay {
     pub(super) stage: Arc<Stage>,
     pub(super) ordered: PendingLaunch,
     pub(super) batch: Arc<MappedBatch>,
-    /// Which of the batch's jobs these are.
+    /// The range of the batch's jobs in this launch.
     pub(super) range: Range<usize>,
-    /// Another build is tried.
+    /// Whether this launch tries another build.
     pub(super) is_trial: bool,
 }
 
@@ -53,7 +55,7 @@ impl std::fmt::Debug for Pending {
 }
 
 impl Pending {
-    /// Waits until the batch has run, and says what became of each job, in order.
+    /// Waits until the batch has run. Returns how each job ended, in order.
     pub fn finish(mut self) -> Result<(Results, RunStats), Error> {
         let mut all = Results::default();
         while let Some(part) = self.next_part()? {
@@ -62,12 +64,13 @@ impl Pending {
         Ok((all, self.take_stats()))
     }
 
-    /// What was spent since it was asked last.
+    /// Returns the statistics since the last call.
     pub fn take_stats(&mut self) -> RunStats {
         std::mem::take(&mut self.stats)
     }
 
-    /// Waits for the next jobs of the batch, and says what became of them. What many of them wrote need not be in memory at once.
+    /// Waits for the next jobs of the batch and returns how they ended. So not all outputs of a batch need be in memory
+    /// at once.
     pub fn next_part(&mut self) -> Result<Option<Results>, Error> {
         if self.mapper.stages.is_none() {
             let code = self.mapper.program.compiled().initial.trap;
@@ -100,7 +103,7 @@ impl Pending {
         }
     }
 
-    /// Waits for a launch, launches the next one, and reads what became of the instances.
+    /// Waits for a launch, launches the next one, and reads how the instances ended.
     fn finish_launch(&mut self, next: UnderWay) -> Result<(), Error> {
         let UnderWay { stage, ordered, batch, range, is_trial } = next;
         let (launch_slot, report) = ordered.wait();
@@ -111,7 +114,7 @@ impl Pending {
             Err(LaunchError::Failed(error)) => Err(error),
             Err(short) => Ok(Err(short)),
         };
-        // The next part goes first: what runs again can do so beside it.
+        // The next part is launched first: reruns can run beside it.
         match launch_slot {
             _ if is_trial => {}
             Some(launch_slot) if matches!(collected, Ok(Ok(_))) => self.go_on(&stage, launch_slot)?,
@@ -143,7 +146,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Reads what became of the instances of a launch that has ended.
+    /// Reads how the instances of a launch ended.
     pub(super) fn collect(
         &mut self,
         stage: &Stage,
@@ -167,7 +170,7 @@ impl Pending {
         collected
     }
 
-    /// What is left to do of a launch, and how what comes next runs.
+    /// Returns what is left to do of a launch, and may change the plan of later batches.
     fn unfinished_of(
         &self,
         stage: &Stage,

@@ -1,27 +1,28 @@
-//! Whether another build of a program is faster, found out while it runs.
+//! Finds out, while a program runs, whether another build is faster.
 //!
-//! Where the lanes of a warp part and stay apart, the usual build waits for memory more than it computes, and one with each
-//! instance's memory by itself ([`Variant::apart`]) is several times as fast. The program alone does not tell. So where a launch takes long, a
-//! part of a batch after it runs in the other build, and all that follow in whichever is faster.
+//! If the lanes of a warp diverge and stay apart, the usual build waits for memory more than it computes; a build whose
+//! slots are linear ([`Variant::apart`]) is several times as fast. The program alone does not show it. So if a launch
+//! takes long, a part of a later batch runs with the other build, and all batches after it with the faster one.
 
 use crate::batch::tune::{Trial, Variant};
 use parking_lot::Mutex;
 use std::time::Duration;
 
-/// A launch that is reason to try: one that took so long, of so many instances. Where fewer run at once, how many they are says more than the build.
+/// A launch that is slow enough to try another build: it took at least this long, with at least this many instances. If
+/// fewer run at once, their number matters more than the build.
 #[derive(Clone, Copy, Debug)]
 pub struct Slow {
     pub took: Duration,
     pub instances: usize,
 }
 
-/// What is tried takes about as long, once.
+/// The usual threshold. Trying the other build takes about as long as that launch, once.
 pub const SLOW: Slow = Slow { took: Duration::from_secs(1), instances: 16 << 10 };
-/// What part of a batch is tried.
+/// 1/4 of a batch tries the other build.
 const TRIED_PART: usize = 4;
-/// By how much the other build has to be faster, or it may be chance.
+/// The other build must be faster by this factor; less may be chance.
 const MIN_GAIN: f64 = 1.1;
-/// What is tried may take this many times as long: there must be time enough.
+/// The other build may take this many times as long: a timeout must leave that much time.
 const MAX_SLOWDOWN: u32 = 8;
 
 #[derive(Debug)]
@@ -31,23 +32,23 @@ pub(crate) struct Probation {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// There was no such launch.
+    /// No launch was slow enough yet.
     Idle(Slow),
-    /// The next batch is to try the other build. This one runs so many instances a second.
+    /// The next batch is to try the other build. The number is this build's instances per second.
     Due(f64),
-    /// A batch does.
+    /// A batch tries the other build now.
     UnderWay(f64),
-    /// What was found, this build's and the other's, if anything was.
+    /// The trial is over: instances per second of this build and of the other one, if it could be tried.
     Over(Option<[f64; 2]>),
 }
 
 impl Probation {
-    /// Without `slow`, nothing is reason to try.
+    /// Without `slow`, no other build is ever tried.
     pub(crate) fn new(slow: Option<Slow>) -> Self {
         Self { state: Mutex::new(slow.map_or(State::Over(None), State::Idle)) }
     }
 
-    /// A launch of so many instances took so long, of the time they may have.
+    /// Notes that a launch of `instances` instances took `took`; `timeout` is the time they had.
     pub(crate) fn note(&self, instances: usize, took: Duration, timeout: Option<Duration>) {
         let mut state = self.state.lock();
         if let State::Idle(slow) = *state
@@ -59,12 +60,12 @@ impl Probation {
         }
     }
 
-    /// Whether the next batch is to try the other build.
+    /// Returns whether the next batch is to try the other build.
     pub(crate) fn is_due(&self) -> bool {
         matches!(*self.state.lock(), State::Due(_))
     }
 
-    /// How many jobs of a batch of so many are to try the other build: none, almost always.
+    /// Returns how many jobs of a batch of `jobs` are to try the other build: almost always 0.
     pub(crate) fn part_of(&self, jobs: usize) -> usize {
         let mut state = self.state.lock();
         match *state {
@@ -76,7 +77,8 @@ impl Probation {
         }
     }
 
-    /// So many instances ran in the other build, in such a time; without any, it could not be tried. Says whether it is the faster one.
+    /// Ends the trial: `tried` says how many instances the other build ran and how long that took; `None` if it could
+    /// not be tried. Returns whether the other build is faster.
     pub(crate) fn judge(&self, tried: Option<(usize, Duration)>) -> bool {
         let mut state = self.state.lock();
         let State::UnderWay(usual) = *state else { return false };
@@ -86,10 +88,10 @@ impl Probation {
         other.is_some_and(|other| other > usual * MIN_GAIN)
     }
 
-    /// What was found out, to be kept: `usual` is this build.
+    /// Returns the result of the trial, to be remembered; `usual` describes this build.
     pub(crate) fn trials(&self, usual: Variant) -> Option<Vec<Trial>> {
         let State::Over(Some([per_second, other])) = *self.state.lock() else { return None };
-        // One that is hardly faster is as good as slower.
+        // A build that is hardly faster counts as slower.
         let other = Trial { variant: Variant::apart(usual.batch), per_second: other / MIN_GAIN };
         Some(vec![Trial { variant: usual, per_second }, other])
     }

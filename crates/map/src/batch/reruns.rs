@@ -1,4 +1,4 @@
-//! Instances of a launch that run again, with more or with another build, and what all that follow learn from them.
+//! Reruns of a launch's instances, with a larger allowance or another build, and what later launches learn from them.
 
 use super::launches::Unordered;
 use super::outputs::{Collected, EarlierRun, MappedBatch, chunk_of};
@@ -14,25 +14,26 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// If more than one of so many instances outgrows what it was given, all that follow begin with more.
+/// If more than 1/16 of a launch's instances outgrow their allowance, later launches begin with a larger one.
 const MANY_OUTGROWN: usize = 16;
-/// What is learned of an instance's output is so much of it more: not all print the same, and every write has a head.
+/// The learned output is larger by 1/8 than what was printed: not all instances print the same, and every write has a
+/// head.
 const OUTPUT_MARGIN: u64 = 8;
 
-/// A launch of which some have to run again.
+/// A launch of which some instances must be rerun.
 pub(super) struct Unfinished {
-    /// Of so many instances each, but for the last; those that were handed on are gone.
+    /// [`chunk_of`] results each, but for the last piece. Pieces that were returned are gone.
     pub(super) pieces: VecDeque<Piece>,
     /// The first slot of the first piece.
     pub(super) first: usize,
-    /// The first slot's job.
+    /// The index of the first slot's job.
     pub(super) job: usize,
-    /// Who runs again, by slot.
+    /// Instances to rerun, by slot.
     pub(super) reruns: BTreeMap<usize, Rerun>,
-    /// The time they have.
+    /// The time that they have.
     pub(super) timeout: Option<Duration>,
     pub(super) patience: Patience,
-    /// What was found out about those that had lacked something and then finished.
+    /// What instances that lacked something needed to finish.
     pub(super) needs: Needs,
     pub(super) instances: usize,
     pub(super) from: Plan,
@@ -43,22 +44,22 @@ pub(super) struct Unfinished {
 pub(super) struct Needs {
     pub(super) memory: Vec<u64>,
     pub(super) stack: Vec<u32>,
-    /// What those have printed whose outboxes were too small for it.
+    /// Bytes printed by instances whose outboxes were too small.
     pub(super) output: Vec<u64>,
-    /// How many found what all share used up.
+    /// How many instances found the memory for transcripts used up.
     pub(super) shared: usize,
 }
 
-/// An instance that runs again.
+/// An instance to rerun.
 pub(super) struct Rerun {
     pub(super) plan: Plan,
     pub(super) earlier_run: Option<EarlierRun>,
-    /// All that it lacked until now.
+    /// All that it has lacked so far.
     pub(super) lacked: Lack,
 }
 
 impl Pending {
-    /// Runs some of those again that could not finish, the first of them among them.
+    /// Reruns the first of the unfinished instances, and others that have the same plan.
     pub(super) fn run_again(&mut self) -> Result<(), Error> {
         let (mapper, jobs) = (self.mapper.clone(), self.jobs.clone());
         let (Some(stages), Some(mut unfinished)) = (&mapper.stages, self.unfinished.take()) else { return Ok(()) };
@@ -75,7 +76,7 @@ impl Pending {
             earlier_runs.extend(earlier_run.map(|earlier_run| (at as u32, earlier_run)));
         }
         let count = again.len();
-        // A launch slot of its own: those that the stage has may wait for who waits here.
+        // A launch slot of its own: the thread that must give back one of the stage's may be waiting for this thread.
         let ordered = match stage.launch_slot() {
             Ok(launch_slot) => {
                 self.order(&stage, Box::new(launch_slot), Arc::new(again), 0..count, earlier_runs, unfinished.timeout)
@@ -125,7 +126,7 @@ impl Pending {
             if front.is_some_and(|front| front == stage.plan) {
                 *front = Some(plan);
             }
-            // Those that were not launched yet need not find out for themselves.
+            // Jobs that were not launched yet need not run into the same shortage.
             if self.stage.as_ref().is_some_and(|first| Arc::ptr_eq(first, stage)) {
                 self.stage = Some(stages.get(plan, self.left.len())?);
             }
@@ -133,7 +134,7 @@ impl Pending {
         Ok(plan)
     }
 
-    /// Has all that follow begin with what many of a launch were found to need.
+    /// Makes later launches begin with what many instances of this one were found to need.
     pub(super) fn learn(&mut self) -> Result<(), Error> {
         let mapper = self.mapper.clone();
         let (Some(stages), Some(unfinished)) = (&mapper.stages, &mut self.unfinished) else { return Ok(()) };
@@ -156,7 +157,7 @@ impl Pending {
         let outgrow_threads = usual_memory.is_some() || usual_stack.is_some();
         let mut next = stages.with(plan, allowance, outgrow_threads);
         if outgrow_threads || output.is_some() {
-            // What they were given without need is no part of it: with fewer or more at once, that is another amount.
+            // Memory that instances had without needing it is not learned: its amount depends on how many run at once.
             let mut learned = mapper.learned.lock();
             let known = learned.or(mapper.extent.learned).unwrap_or_default();
             *learned = Some(Allowance {
@@ -180,14 +181,14 @@ impl Pending {
     }
 }
 
-/// What all but the most demanding need.
+/// Returns what 15/16 of the instances can do with: all but the most demanding ones.
 fn usual_need<T: Ord + Copy>(needs: &mut [T]) -> Option<T> {
     needs.sort_unstable();
     needs.get(needs.len().saturating_sub(1) - needs.len().saturating_sub(1) / MANY_OUTGROWN).copied()
 }
 
 impl Unfinished {
-    /// A launch that could not be made: all of it has to run.
+    /// A launch that could not be made: all of its instances must still run.
     pub(super) fn nothing(job: usize, instances: usize, plan: Plan, timeout: Option<Duration>) -> Self {
         let mut pieces = VecDeque::new();
         let size = chunk_of(instances);
@@ -204,7 +205,7 @@ impl Unfinished {
         Self { pieces, first: 0, job, reruns, timeout, patience, needs, instances, from: plan }
     }
 
-    /// The next pieces of which all have finished.
+    /// Takes the next pieces whose instances have all finished.
     pub(super) fn ready(&mut self) -> Vec<Piece> {
         let mut ready = Vec::new();
         while let Some(piece) = self.pieces.front() {
@@ -218,7 +219,7 @@ impl Unfinished {
         ready
     }
 
-    /// Those of a launch that have to run again, where `slot` says which they are.
+    /// Adds the instances of a launch that must be rerun; `slot` maps a slot of that launch to ours.
     pub(super) fn add(
         &mut self,
         stages: &Stages,
@@ -242,13 +243,13 @@ impl Unfinished {
             }
             self.put(slot(*at), next, batch.earlier_run(*at), lack);
         }
-        // The others that were to run like this need not find out for themselves.
+        // Others that were to run with this plan need not run into the same lack.
         if let Some(next) = largest.filter(|_| is_many) {
             self.reruns.values_mut().filter(|rerun| rerun.plan == plan).for_each(|rerun| rerun.plan = next);
         }
     }
 
-    /// What became of those that have finished now.
+    /// Takes the results of the instances that have finished now.
     pub(super) fn take(&mut self, collected: &mut Collected, slots: &[usize], plan: Plan) {
         let again: Vec<usize> =
             collected.exact.iter().copied().chain(collected.outgrown.iter().map(|(at, _)| *at)).collect();
@@ -260,7 +261,7 @@ impl Unfinished {
             let printed = done.1.len() as u64;
             let lacked = self.reruns.remove(slot).map_or(Lack::default(), |rerun| rerun.lacked);
             self.needs.memory.extend(lacked.memory.map(|_| collected.memory[at]));
-            // A host's stack says nothing about what is needed here.
+            // A stack on the host says nothing about what is needed on the device.
             self.needs.stack.extend((lacked.stack && !plan.is_on_host()).then_some(plan.allowance.stack));
             self.needs.output.extend(lacked.output.map(|_| printed));
             let place = slot - self.first;
@@ -268,7 +269,7 @@ impl Unfinished {
         }
     }
 
-    /// Those that could not be launched.
+    /// Puts back instances that could not be launched.
     pub(super) fn put_back(
         &mut self,
         slots: &[usize],
@@ -280,7 +281,7 @@ impl Unfinished {
         }
     }
 
-    /// An instance that runs again, with what it lacked this time.
+    /// Adds an instance to rerun, with what it lacked this time.
     pub(super) fn put(&mut self, slot: usize, plan: Plan, earlier_run: Option<EarlierRun>, lack: &Lack) {
         let before = self.reruns.get(&slot).map_or(Lack::default(), |rerun| rerun.lacked);
         let lacked = Lack {

@@ -1,37 +1,37 @@
-//! What became of the jobs of a batch.
+//! How the jobs of a batch ended.
 //!
-//! There are tens of thousands of them, and most write a few bytes: those lie one behind the other in a few long vectors, not in a vector each. [`Results`] knows
-//! where, and gives out [`Done`], which borrows.
+//! A batch has tens of thousands of jobs, and most print a few bytes: their outputs lie one after the other in a few
+//! long vectors, not in a vector each. [`Results`] knows where, and returns [`Done`], which borrows.
 
 use gpu_run_run::Denied;
 use gpu_run_run::End;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What became of jobs, in order.
+/// How jobs ended, in order.
 #[derive(Debug, Default)]
 pub struct Results {
     pieces: Vec<Piece>,
 }
 
-/// What became of one.
+/// How one job ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Done<'a> {
     pub end: &'a End,
     pub stdout: &'a [u8],
-    /// The end of it, if it is long.
+    /// The end of stderr, if it is long.
     pub stderr: &'a [u8],
-    /// What it was refused.
+    /// What the instance was refused.
     pub denied: Option<Denied>,
 }
 
-/// Some of them, made by one thread.
+/// Results that one thread has collected.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
     entries: Vec<Entry>,
-    /// Of each entry stdout, then stderr.
+    /// For each entry: stdout, then stderr.
     bytes: Vec<u8>,
-    /// What came in vectors of its own.
+    /// Outputs that have vectors of their own: stdout and stderr.
     apart: Vec<(Vec<u8>, Vec<u8>)>,
     recycled: Arc<Recycled>,
 }
@@ -42,20 +42,21 @@ impl Drop for Piece {
     }
 }
 
-/// Long vectors that nobody needs any more, for what the next batches print: fresh memory costs as much as copying twice.
+/// Long vectors that are free again, for the output of later batches: fresh memory costs as much as copying twice.
 #[derive(Debug, Default)]
 pub(crate) struct Recycled(Mutex<Vec<Vec<u8>>>);
 
-/// Shorter ones are not worth it.
+/// Vectors with less capacity than this are not worth keeping.
 const MIN_RECYCLED_BYTES: usize = 64 << 10;
 
 impl Recycled {
-    /// An empty one for so many bytes.
+    /// Returns an empty vector with capacity for `bytes` bytes.
     pub(crate) fn take(&self, bytes: usize) -> Vec<u8> {
         if bytes < MIN_RECYCLED_BYTES {
             return Vec::with_capacity(bytes);
         }
-        // Outputs of one program are about as long: one does for the others. To enlarge a vector would copy what was in it.
+        // Outputs of one program have about the same length, so any vector usually fits. Enlarging one would copy its
+        // old content.
         let used = self.0.lock().pop().filter(|vector| vector.capacity() >= bytes);
         used.unwrap_or_else(|| Vec::with_capacity(bytes.next_multiple_of(MIN_RECYCLED_BYTES)))
     }
@@ -80,9 +81,9 @@ struct Entry {
 
 #[derive(Clone, Copy, Debug)]
 enum Text {
-    /// In `bytes`, from here on.
+    /// In `bytes`, from `at` on.
     Here { at: usize, stdout: u32, stderr: u32 },
-    /// In `apart`.
+    /// In `apart`, at this index.
     Apart(u32),
 }
 
@@ -99,13 +100,13 @@ impl Results {
         self.pieces.iter().flat_map(|piece| piece.entries.iter().map(|entry| piece.done(entry)))
     }
 
-    /// The one at this place, if there are so many. To see all of them, [`Results::iter`] is faster.
+    /// Returns the result at this index. To visit all results, [`Results::iter`] is faster.
     pub fn get(&self, index: usize) -> Option<Done<'_>> {
         let (piece, at) = self.find(index)?;
         Some(self.pieces[piece].done(&self.pieces[piece].entries[at]))
     }
 
-    /// Adds one behind the others.
+    /// Appends a result.
     pub fn push(&mut self, end: End, stdout: &[u8], stderr: &[u8], denied: Option<Denied>) {
         if self.pieces.is_empty() {
             self.pieces.push(Piece::default());
@@ -115,7 +116,7 @@ impl Results {
         }
     }
 
-    /// Adds those of another behind the others.
+    /// Appends the results of another.
     pub(crate) fn append(&mut self, other: Results) {
         self.pieces.extend(other.pieces);
     }
@@ -145,12 +146,12 @@ impl From<Vec<Piece>> for Results {
 }
 
 impl Piece {
-    /// For so many, whose long vectors go there in the end.
+    /// Makes a piece for `count` results. Dropping it gives its long vectors to `recycled`.
     pub(crate) fn new(count: usize, recycled: Arc<Recycled>) -> Self {
         Self { entries: Vec::with_capacity(count), bytes: Vec::new(), apart: Vec::new(), recycled }
     }
 
-    /// Adds one, of whose output there are several parts.
+    /// Appends a result whose output comes in parts.
     pub(crate) fn push<'a>(
         &mut self,
         end: End,
@@ -162,7 +163,7 @@ impl Piece {
         self.entries.push(Entry { end, text, denied });
     }
 
-    /// Adds one whose output has vectors already.
+    /// Appends a result whose output has vectors already.
     pub(crate) fn push_apart(&mut self, end: End, stdout: Vec<u8>, stderr: Vec<u8>, denied: Option<Denied>) {
         let text = Text::Apart(self.apart.len() as u32);
         self.apart.push((stdout, stderr));
@@ -173,7 +174,7 @@ impl Piece {
         self.entries.len()
     }
 
-    /// What became of the one at this place, which is taken away.
+    /// Takes the result at this index out, and leaves an empty one there.
     pub(crate) fn take(&mut self, at: usize) -> (End, Vec<u8>, Vec<u8>, Option<Denied>) {
         let text = match self.entries[at].text {
             Text::Apart(index) => std::mem::take(&mut self.apart[index as usize]),
@@ -186,7 +187,7 @@ impl Piece {
         (std::mem::replace(end, End::Returned), text.0, text.1, *denied)
     }
 
-    /// Puts another one in the place of one that is there.
+    /// Replaces the result at this index.
     pub(crate) fn put(&mut self, at: usize, (end, stdout, stderr, denied): (End, Vec<u8>, Vec<u8>, Option<Denied>)) {
         let text = Text::Apart(self.apart.len() as u32);
         self.apart.push((stdout, stderr));
@@ -202,7 +203,7 @@ impl Piece {
         stdout.into_iter().for_each(|part| self.bytes.extend_from_slice(part));
         let middle = self.bytes.len();
         stderr.into_iter().for_each(|part| self.bytes.extend_from_slice(part));
-        // Neither is longer than what a batch may write.
+        // Neither is longer than the output of a whole batch may be.
         Text::Here { at, stdout: (middle - at) as u32, stderr: (self.bytes.len() - middle) as u32 }
     }
 

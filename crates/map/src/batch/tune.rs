@@ -1,7 +1,8 @@
-//! Which build of a program is the fastest on a device, found out by running them.
+//! Finds the fastest build of a program on a device, by running the candidates.
 //!
-//! A program has several builds: where its memory lies, how many registers a thread has, and with that how many instances run at
-//! once. Which one is best depends on what the program does with its input, so it is measured on that; the cache keeps what was found.
+//! A program has several builds: they differ in where memory lies and how many registers a thread has, and so in how
+//! many instances run at once. Which one is best depends on what the program does with its input, so the measurement
+//! uses that input; the cache keeps the result.
 
 use crate::batch::mapper::Mapper;
 use gpu_run_compiler::{
@@ -14,16 +15,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Registers of a thread with which twice as many fit as usual.
+/// Registers of a thread: with this few, twice as many threads fit as usual.
 const THRIFTY_REGISTERS: u32 = APART_REGISTERS;
 
-/// One way to build a program and to run it.
+/// One way to build and run a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     pub memory: MemoryKind,
-    /// Lanes of a warp that run an instance, if not all do.
+    /// How many lanes of a warp run an instance, if not all do.
     pub lanes: Option<u32>,
-    /// Registers a thread may have, where the device does not choose.
+    /// Registers of a thread at most, if the device does not choose.
     pub registers: Option<u32>,
     /// Instances that run at once.
     pub batch: u32,
@@ -37,7 +38,7 @@ pub enum MemoryKind {
     Local,
 }
 
-/// As `gpu-run tune` shows it: `interleaved, 64 registers, local memory, 131072 at once`.
+/// The form that `gpu-run tune` prints: `interleaved, 64 registers, local memory, 131072 at once`.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (layout, local) = match self.memory {
@@ -58,12 +59,12 @@ impl fmt::Display for Variant {
 }
 
 impl Variant {
-    /// For programs whose lanes part and stay apart: the memory of each instance by itself, few of them in each of many warps.
+    /// For programs whose lanes diverge and stay apart: linear slots, and few instances in each of many warps.
     pub fn apart(batch: u32) -> Self {
         Self { memory: MemoryKind::Linear, lanes: Some(APART_LANES), registers: Some(THRIFTY_REGISTERS), batch }
     }
 
-    /// How it is compiled, where all else is usual.
+    /// Returns the compile options of this variant; all other options are as usual.
     pub fn options(&self, usual: &CompileOptions) -> CompileOptions {
         let build = match (self.memory, usual.build) {
             (MemoryKind::Linear, build) => build.linear(),
@@ -76,15 +77,18 @@ impl Variant {
     }
 }
 
-/// What is worth trying on a device, what it does unasked first. `batch` is the usual number of instances at once.
+/// Returns the variants that are worth trying on a device; the first one is the default. `batch` is the usual number of
+/// instances at once.
 pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
     let usual = |memory| Variant { memory, lanes: None, registers: None, batch };
     let (linear, interleaved) = (usual(MemoryKind::Linear), usual(MemoryKind::Interleaved));
     let best = usual(if device.properties().local_bytes > 0 { MemoryKind::Local } else { MemoryKind::Interleaved });
     match device.properties().overcommits {
         true => vec![linear, best],
-        // A GPU. Fewer at once have more of the caches each, in the same build. Half of the usual registers let twice as many threads wait for memory at once; with all there are, none are kept in memory. Where
-        // lanes part and stay apart, fewer of them in each of more warps do better, and best with the memory of each by itself: one build, however many lanes.
+        // A GPU. Fewer instances at once, in the same build, each have more of the caches. With half of the usual
+        // registers, twice as many threads can wait for memory at once; with all 255 registers, no values are spilled
+        // to memory. If lanes diverge and stay apart, fewer of them in each of more warps are faster, and fastest with
+        // linear slots; that is one build, whatever the number of lanes.
         false => {
             let (apart, thrifty) = (Variant::apart(batch), Variant { registers: Some(THRIFTY_REGISTERS), ..best });
             let mut all = vec![
@@ -110,7 +114,7 @@ pub fn variants(device: &dyn Device, batch: u32) -> Vec<Variant> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     pub variant: Variant,
-    /// Instances a second.
+    /// Instances per second.
     pub per_second: f64,
 }
 
@@ -118,26 +122,27 @@ pub struct Trial {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     pub trials: Vec<Trial>,
-    /// What instances were found to need, if it is more than they begin with.
+    /// The allowance that instances were found to need, if it is more than they begin with.
     #[serde(default)]
     pub learned: Option<Allowance>,
 }
 
 impl Tuning {
-    /// With what was known before, where this says nothing.
+    /// Fills in what was known before, where this tuning says nothing.
     fn after(self, before: Tuning) -> Self {
         let trials = if self.trials.is_empty() { before.trials } else { self.trials };
         Self { trials, learned: self.learned.or(before.learned) }
     }
 
-    /// The fastest.
+    /// Returns the fastest variant.
     pub fn best(&self) -> Option<Variant> {
         let fastest = self.trials.iter().max_by(|a, b| a.per_second.total_cmp(&b.per_second));
         fastest.map(|trial| trial.variant)
     }
 }
 
-/// What was found out of a program's variants on such a device, if anything was. `options` are those that all have in common.
+/// Returns what earlier runs found out about a program's variants on such a device. `options` are those that all
+/// variants have in common.
 pub fn recall(
     compiler: &Compiler,
     device: &dyn Device,
@@ -147,7 +152,7 @@ pub fn recall(
     serde_json::from_slice(&compiler.note(device, wasm, options)?).ok()
 }
 
-/// Keeps what was found out, and what was before and is not contradicted, for all runs that come; whether that worked.
+/// Keeps a tuning for later runs, together with what was known before and is not replaced. Returns whether that worked.
 pub fn remember(
     compiler: &Compiler,
     device: &dyn Device,
@@ -161,12 +166,12 @@ pub fn remember(
     compiler.keep_note(device, wasm, options, &format!("{name}, tuning"), &bytes)
 }
 
-/// A variant is run until it has taken this, up to so many times: a run so long makes nothing of what happens once.
+/// A variant is run until one second has passed, but at most 17 times: over such a time, one-time costs do not matter.
 const MIN_MEASURED: Duration = Duration::from_secs(1);
 const MAX_RUNS: u32 = 17;
 
-/// Instances a second of a loaded program with such jobs, which are repeated as often as a batch needs; and what they need. An instance that does not end by itself is an error: there is no
-/// speed to speak of.
+/// Returns how many instances per second a loaded program runs, and the allowance they need. `jobs` are repeated to
+/// fill a batch. An instance that traps is an error: then there is no speed to speak of.
 pub fn measure(
     program: Arc<Program>,
     variant: Variant,
@@ -194,7 +199,7 @@ pub fn measure(
         {
             return Err(Error::Limit(format!("an instance does not end by itself: {trap}")));
         }
-        // The first time some run again, what they run in is compiled.
+        // If instances are rerun in the first run, it includes compiling another build, so it does not count.
         if run > 0 || stats.again == 0 {
             best = best.max(results.len() as f64 / took.as_secs_f64());
         }

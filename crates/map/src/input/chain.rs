@@ -1,7 +1,8 @@
-//! A hash of a stream that another process can go on with.
+//! A hash of a stream that another process can continue.
 //!
-//! What is hashed is cut into blocks; a block's hash begins with the one before it. So it depends on the bytes alone, however they come, and from an
-//! [`Anchor`], the border of a block, it can be gone on with.
+//! The stream is cut into blocks, and the hash of a block begins with the hash of the block before it. So the result
+//! depends on the bytes alone, not on how they arrive, and can be continued from an [`Anchor`], the border between two
+//! blocks.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -13,12 +14,12 @@ const BLOCK_BYTES: u64 = 1 << 20;
 pub(crate) struct Chain {
     /// Where the present block begins.
     anchor: Anchor,
-    /// Of the anchor's hash and what is in the block so far.
+    /// Hashes the anchor's hash and the present block's bytes so far.
     block: blake3::Hasher,
     filled: u64,
 }
 
-/// The border of a block, and what all before it hash to.
+/// The border between two blocks, and the hash of everything before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Anchor {
     pub(crate) offset: u64,
@@ -26,7 +27,7 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    /// The stream's beginning.
+    /// The beginning of the stream.
     pub(crate) fn start() -> Self {
         Self { offset: 0, hash: [0; 32] }
     }
@@ -51,12 +52,12 @@ impl Chain {
         }
     }
 
-    /// What the bytes so far hash to.
+    /// Returns the hash of the bytes so far.
     pub(crate) fn seen(&self) -> String {
         self.block.finalize().to_hex().to_string()
     }
 
-    /// From where another can go on, if it has the bytes since.
+    /// Returns where another process can continue, if it has the bytes since then.
     pub(crate) fn anchor(&self) -> &Anchor {
         &self.anchor
     }

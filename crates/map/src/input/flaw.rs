@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Its text goes behind what the record is called: `line 3 is not JSON: …`.
+/// The text follows the name of the record: `line 3 is not JSON: …`.
 #[derive(Debug, thiserror::Error)]
 pub enum Flaw {
     #[error("is not JSON: {0}")]
@@ -13,7 +13,7 @@ pub enum Flaw {
     TooLong(usize),
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    /// A link that nobody has asked to follow.
+    /// A link that the user has not asked to follow.
     #[error("is a link out of the input folder")]
     LinkOut,
     #[error("is a link out of the input folder that was not there when the map began")]
@@ -22,7 +22,7 @@ pub enum Flaw {
     LinkToNothing(io::Error),
     #[error("cannot be an argument: {0}")]
     NoArgument(gpu_run_wasi::Error),
-    /// It ran before, and could be ended only with its process.
+    /// It ran before, and only the end of its process stopped it.
     #[error("did not end in time, nor when it was told to")]
     DidNotEnd,
 }

@@ -1,7 +1,8 @@
-//! An input folder, and what links in it may lead to.
+//! An input folder, and where links in it may lead.
 //!
-//! A link leads to a file of the folder or it is not followed: a guest may have made it, a moment ago. Where links are to be followed, all of them are looked
-//! up once, before the first guest runs; those lead where they led then, and any other is one that a guest has made.
+//! A link that leads out of the folder is not followed: a guest may have made it a moment ago. If the user asks to
+//! follow links, all of them are looked up once, before the first guest runs. These links lead where they led then; a
+//! guest may have made any other.
 
 use super::flaw::Flaw;
 use super::walk::Walk;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct InputFolder {
     root: Folder,
-    /// Links that were there before, and what they led to.
+    /// Links that existed before the first guest ran, and where they led.
     known: Option<BTreeMap<PathBuf, PathBuf>>,
 }
 
@@ -35,7 +36,7 @@ impl InputFolder {
     fn survey(&self) -> Result<BTreeMap<PathBuf, PathBuf>, Error> {
         let (mut walk, mut links) = (Walk::new(self)?, BTreeMap::new());
         while let Some(link) = walk.next_link(self) {
-            // What leads nowhere yet is not followed later.
+            // A link that leads nowhere yet is not followed later.
             if let Ok(target) = self.root.leads_to(&link) {
                 links.insert(link, target);
             }
@@ -43,7 +44,7 @@ impl InputFolder {
         Ok(links)
     }
 
-    /// What the links that are followed hash to: later they must be the same. `None`: there are none.
+    /// Returns the hash of the links that are followed, which must be the same later; `None` if none are.
     pub(crate) fn links(&self) -> Option<String> {
         let mut hasher = blake3::Hasher::new();
         for path in self.known.as_ref()?.iter().flat_map(|(link, target)| [link, target]) {
@@ -56,7 +57,7 @@ impl InputFolder {
         self.root.list(path)
     }
 
-    /// Opens a file for reading, or says why it is no record's content.
+    /// Opens a file for reading, or says why it is not a record's content.
     pub(crate) fn open(&self, path: &Path) -> Result<(File, Stat), Flaw> {
         match self.root.read(path) {
             Err(Errno::LOOP) => self.follow(path),
@@ -64,7 +65,8 @@ impl InputFolder {
         }
     }
 
-    /// Whether a link leads to a folder. Asked only of what is in the input, or was linked to it before the run: a guest learns nothing about other places.
+    /// Returns whether a link leads to a folder. It looks only at what lies in the input or was linked from it before
+    /// the run: a guest learns nothing about other places.
     pub(crate) fn leads_to_folder(&self, path: &Path) -> bool {
         if let Some(target) = self.known(path) {
             return fs::symlink_metadata(target).is_ok_and(|metadata| metadata.is_dir());
@@ -82,7 +84,7 @@ impl InputFolder {
             return top.read(target.strip_prefix("/").unwrap_or(target)).map_err(why);
         }
         match self.within(path) {
-            // No link is followed any more: what was one a moment ago is looked up again or refused.
+            // From here on no link is followed: if the target is a link by now, it is refused.
             Ok(Some(target)) => self.root.read(&target).map_err(why),
             Ok(None) if self.known.is_some() => Err(Flaw::NewLinkOut),
             Ok(None) => Err(Flaw::LinkOut),
@@ -94,7 +96,7 @@ impl InputFolder {
         self.known.as_ref()?.get(path)
     }
 
-    /// Where in the folder a link leads to, if it does not leave it.
+    /// Returns where in the folder a link leads; `None` if it leads out of the folder.
     fn within(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         let (root, target) = (self.root.real_path()?, self.root.leads_to(path)?);
         Ok(target.strip_prefix(&root).ok().map(Path::to_owned))

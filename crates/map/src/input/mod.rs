@@ -33,7 +33,7 @@ use tape::Tape;
 pub(crate) enum FoundInput {
     Stdin,
     Stream(Box<dyn Read + Send>),
-    /// What stands for something that a process has open already.
+    /// A path to something that the process has open already.
     Special(PathBuf),
     File(FolderEntry, PathBuf),
     Folder(InputFolder),
@@ -43,17 +43,17 @@ pub(crate) enum FoundInput {
 #[derive(Debug)]
 pub(crate) struct OpenInput {
     pub(crate) reader: Reader,
-    /// In bytes, if that can be known.
+    /// In bytes, if known.
     pub(crate) length: Option<u64>,
     pub(crate) again: ReadAgain,
 }
 
-/// How another process gets what was read of the input but not written.
+/// How another process gets the input that was read but not written.
 #[derive(Clone, Debug)]
 pub(crate) enum ReadAgain {
     /// It opens the input itself.
     FromPath,
-    /// It comes once: what was read is kept. `is_stdin`: the other process has it, too.
+    /// The input can be read only once, so what was read is kept. `is_stdin`: the other process inherits it.
     FromTape {
         tape: Tape,
         is_stdin: bool,
@@ -71,7 +71,7 @@ impl ReadAgain {
 }
 
 impl FoundInput {
-    /// Finds the input. A path that leads through links which a guest may have made is refused.
+    /// Finds the input. Refuses a path that leads through links which a guest may have made.
     pub(crate) fn find(input: Input, options: &Options) -> Result<Self, Error> {
         let path = match input {
             Input::Stdin => return Ok(Self::Stdin),
@@ -100,7 +100,7 @@ impl FoundInput {
         }
     }
 
-    /// Opens the input, and skips what an earlier run did. `handed` is what another process had of a stream.
+    /// Opens the input and skips what an earlier run did. `handed` is what another process has read of a stream.
     pub(crate) fn open(
         self,
         split: Split,
@@ -132,7 +132,7 @@ impl FoundInput {
         };
         let regular = file.metadata().ok().filter(|metadata| metadata.is_file());
         let length = regular.map(|metadata| metadata.len());
-        // Stdin is a stream also if it is a file: somebody else has opened it, and may have read from it.
+        // Stdin is a stream even if it is a file: another process has opened it, and may have read from it.
         if length.is_some() && !is_stdin {
             return seekable(Reader::stream(ByteSource::File(file), rule)?, length, from);
         }
@@ -146,14 +146,14 @@ fn seekable(mut reader: Reader, length: Option<u64>, from: &Progress) -> Result<
     Ok(OpenInput { reader, length, again: ReadAgain::FromPath })
 }
 
-/// An input that comes once: what is read of it is kept until it has been dealt with.
+/// Opens an input that can be read only once: what is read of it is kept until its output is written.
 fn stream(
     file: File,
     rule: Rule,
     from: &Progress,
     handed: Option<(Stream, Contents)>,
 ) -> Result<(Reader, Tape), Error> {
-    // What another process has not written a record of begins with its header.
+    // If the other process has written no record, the stream begins with its header.
     let continued = handed.is_some() && from.mark.records > 0;
     let (stream, contents) = handed.unzip();
     let Contents { header, input, .. } = contents.unwrap_or_default();
@@ -175,7 +175,7 @@ fn skip(reader: &mut Reader, from: &Progress) -> Result<(), Error> {
     if from.mark.records > 0 { reader.skip_to(&from.mark) } else { Ok(()) }
 }
 
-/// What stands for something that a process has open already, and leads there by no name.
+/// Returns whether a path stands for something that the process has open already, which cannot be reached by name.
 pub(crate) fn is_special(path: &Path) -> bool {
     ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|special| path.starts_with(special))
 }

@@ -1,7 +1,7 @@
-//! The input, read ahead: records, numbered and gathered into batches.
+//! Reads the input ahead, and gathers numbered records into batches.
 //!
-//! A batch has a number of records and of bytes at most, whichever is reached first. It also goes out half full when the
-//! device has nothing to do and the input comes slowly: a pipe that gives a line a second gets a line a second back.
+//! A batch is full when it has its maximum of records or of bytes. If the device is idle and the input comes slowly, a
+//! batch is sent before it is full: a pipe that gives a line a second gets a line a second back.
 
 use super::chain::Anchor;
 use super::flaw::Flaw;
@@ -20,11 +20,11 @@ use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
-/// Bytes of input in a batch, a single record that is larger aside.
+/// Bytes of input in a batch, unless a single record is larger.
 const MAX_BATCH_BYTES: usize = 64 << 20;
-/// What a record counts besides its bytes: however short, a batch has no more than a million.
+/// What a record counts besides its bytes: so a batch has at most about a million records, however short.
 const RECORD_OVERHEAD_BYTES: usize = 64;
-/// How old a batch gets before it is offered half full.
+/// How old a batch gets before it is offered although it is not full.
 const MAX_BATCH_AGE: Duration = Duration::from_millis(100);
 
 /// One record: an instance to be.
@@ -34,12 +34,12 @@ pub(crate) struct Record {
     pub(crate) stdin: Bytes,
     /// Bytes of `stdin` before the record itself: CSV's header.
     lead: usize,
-    /// Why it cannot be run.
+    /// Why the record cannot be run.
     pub(crate) flaw: Option<Flaw>,
 }
 
 impl Record {
-    /// What `{}` stands for.
+    /// Returns what `{}` stands for.
     pub(crate) fn text(&self) -> &[u8] {
         match &self.location {
             Location::Line(_) => trimmed(&self.stdin[self.lead..]),
@@ -51,21 +51,21 @@ impl Record {
 /// Where a record is in the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// The line it begins in, from 1.
+    /// The line in which it begins, from 1.
     Line(u64),
-    /// A path, from the input folder on.
+    /// A path below the input folder.
     File(PathBuf),
 }
 
-/// How far the input has been read: between two records.
+/// A position in the input, between two records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) records: u64,
     pub(crate) offset: u64,
     pub(crate) line: u64,
-    /// What the input so far hashes to, where it is no file that can be known by its size and time.
+    /// Hash of the input so far, if it is not a file that its size and time identify.
     pub(crate) seen: Option<String>,
-    /// From where on another process needs a stream's bytes to go on here.
+    /// Where another process must begin to read a stream's bytes, to continue here.
     #[serde(default)]
     pub(crate) anchor: Option<Anchor>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct Batch {
     /// The number of its first record, from 0.
     pub(crate) first: u64,
     pub(crate) records: Vec<Record>,
-    /// Behind its last.
+    /// The position after its last record.
     pub(crate) mark: Mark,
 }
 
@@ -86,9 +86,9 @@ pub(crate) struct Reader {
     source: RecordSource,
     /// Records that were read.
     records: u64,
-    /// Already read, and sent before all others.
+    /// A batch that was read already; it is sent before all others.
     first: Option<Batch>,
-    /// These are sent a few at a time.
+    /// Records that are sent a few at a time.
     suspects: Option<Suspects>,
 }
 
@@ -104,7 +104,7 @@ impl Reader {
         Ok(Self::new(RecordSource::Stream(Box::new(records))))
     }
 
-    /// Goes on with a stream that another process has begun.
+    /// Continues a stream that another process began.
     pub(crate) fn continued(source: ByteSource, rule: Rule, header: Vec<u8>, anchor: Anchor) -> Self {
         let records = Records::continued(source, rule, MAX_RECORD_BYTES, header, anchor);
         Self::new(RecordSource::Stream(Box::new(records)))
@@ -119,7 +119,7 @@ impl Reader {
         Self { source, records: 0, first: None, suspects: None }
     }
 
-    /// What every record of CSV comes after; empty for the others.
+    /// Returns CSV's header; empty for other inputs.
     pub(crate) fn header(&self) -> &[u8] {
         match &self.source {
             RecordSource::Stream(records) => records.header(),
@@ -127,13 +127,13 @@ impl Reader {
         }
     }
 
-    /// Goes on from where an earlier run was, if the input up to there is what it was then.
+    /// Skips to the mark of an earlier run, if the input up to there is still the same.
     pub(crate) fn skip_to(&mut self, mark: &Mark) -> Result<(), Error> {
         match &mut self.source {
             RecordSource::Stream(records) => {
                 let to = Position { offset: mark.offset, line: mark.line };
                 let there = records.skip_to(to).map_err(|error| Error::read("the input", error))?;
-                // A record has a byte at least.
+                // A record has at least one byte.
                 if !there || mark.records > mark.offset || records.seen() != mark.seen {
                     return Err(Error::InputChanged);
                 }
@@ -152,23 +152,23 @@ impl Reader {
         Ok(())
     }
 
-    /// These records are sent a few at a time: one of them does not end.
+    /// Makes these records be sent a few at a time: one of them hangs.
     pub(crate) fn suspect(&mut self, suspects: Option<Suspects>) {
         self.suspects = suspects;
     }
 
-    /// Reads the first batch, which is sent later, before all others.
+    /// Reads the first batch; it is sent later, before all others.
     pub(crate) fn read_first(&mut self, max_records: usize) -> Result<&Batch, Error> {
         let batch = self.take(max_records)?;
         Ok(self.first.insert(batch))
     }
 
-    /// The batch that was read already.
+    /// Returns the batch that was read already.
     pub(crate) fn first(&self) -> Option<&Batch> {
         self.first.as_ref()
     }
 
-    /// Sends batches until the input ends, or nobody takes them any more.
+    /// Sends batches until the input ends or nobody receives them any more.
     pub(crate) fn run(mut self, max_records: usize, send: &SyncSender<Batch>) -> Result<(), Error> {
         let first = self.first.take();
         if !send_if_any(first, send) {
@@ -186,7 +186,7 @@ impl Reader {
         self.send_rest(max_records, send)
     }
 
-    /// The next batch, whole: as many records as there may be, or are.
+    /// Returns the next full batch, or the rest of the input.
     fn take(&mut self, max_records: usize) -> Result<Batch, Error> {
         let mut gathered = Gathered::new(self.records);
         while gathered.records.len() < max_records && gathered.bytes < MAX_BATCH_BYTES {
@@ -198,7 +198,7 @@ impl Reader {
         Ok(gathered.take(self.mark()))
     }
 
-    /// What was read before an error is sent.
+    /// Sends the rest of the input. Records that were read before an error are sent, too.
     fn send_rest(mut self, max_records: usize, send: &SyncSender<Batch>) -> Result<(), Error> {
         let mut gathered = Gathered::new(self.records);
         let ended = loop {
@@ -261,7 +261,7 @@ impl Reader {
     }
 }
 
-/// Sends a batch that has records; says whether anybody takes more.
+/// Sends a batch, if it has records. Returns whether anybody receives more.
 fn send_if_any(batch: Option<Batch>, send: &SyncSender<Batch>) -> bool {
     batch.filter(|batch| !batch.records.is_empty()).is_none_or(|batch| send.send(batch).is_ok())
 }
@@ -271,7 +271,7 @@ struct Gathered {
     first: u64,
     records: Vec<Record>,
     bytes: usize,
-    /// When it was begun, or offered last.
+    /// When it was begun, or last offered.
     since: Instant,
 }
 
@@ -296,7 +296,8 @@ impl Gathered {
     }
 }
 
-/// Opens what was found, or says why it cannot be read. What tells a file from another is hashed, without reading it.
+/// Opens a file that was found, or says why it cannot be read. Its path, size and time are added to the hash `seen`;
+/// its content is not read.
 fn open(root: &InputFolder, found: Found, seen: &mut blake3::Hasher) -> (PathBuf, Result<(File, Stat), Flaw>) {
     let opened = match found.flaw {
         Some(flaw) => Err(flaw),
@@ -312,7 +313,7 @@ fn content(file: File, stat: &Stat) -> Result<Vec<u8>, Flaw> {
     let too_long = || Flaw::TooLong(MAX_RECORD_BYTES);
     let length = usize::try_from(stat.st_size).ok().filter(|length| *length <= MAX_RECORD_BYTES);
     let mut bytes = Vec::with_capacity(length.ok_or_else(too_long)? + 1);
-    // It may have grown since.
+    // The file may have grown since then.
     file.take(MAX_RECORD_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Flaw::unreadable)?;
     if bytes.len() > MAX_RECORD_BYTES { Err(too_long()) } else { Ok(bytes) }
 }

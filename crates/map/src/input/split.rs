@@ -1,12 +1,12 @@
-//! A stream of bytes becomes records: lines, JSON values one a line, or rows of CSV.
+//! Splits a stream of bytes into records: lines, JSON values (one per line), or rows of CSV.
 //!
-//! Bytes are passed on as they are. Nothing depends on how they arrive: any cutting of the stream into reads gives the
-//! same records. Memory holds one record at a time, and a record has a limit, so that a file without newlines or a quote
-//! that is never closed ends with a message and not with an exhausted machine.
+//! Bytes are passed on as they are. Records do not depend on how the bytes arrive: any division of the stream into
+//! reads gives the same records. Memory holds one record at a time, and a record has a limit, so that a file without
+//! newlines, or with a quote that is never closed, leads to a message and not to an exhausted machine.
 //!
-//! CSV is RFC 4180 as far as records need it: a field that begins with a quote ends with one that is not doubled, and newlines
-//! in between belong to it; a quote anywhere else is a character like others. What separates fields is the first
-//! of `,` `;` tab `|` in the header. Empty lines are no rows, as every reader of CSV has it.
+//! CSV is RFC 4180 as far as it concerns records: a field that begins with a quote ends with a quote that is not
+//! doubled, and newlines in between belong to the field; a quote anywhere else is an ordinary character. The separator
+//! of fields is the first of `,` `;` tab `|` in the header. Empty lines are no rows, as in every reader of CSV.
 
 use super::chain::{Anchor, Chain};
 use super::flaw::Flaw;
@@ -14,14 +14,14 @@ use bytes::{Buf, Bytes, BytesMut};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-/// Bytes of one record at most.
+/// Bytes of one record, at most.
 pub(crate) const MAX_RECORD_BYTES: usize = 1 << 30;
-/// What is read of a file at once. A record that lies in it whole stays there.
+/// Bytes that are read of a file at once. A record that lies wholly within them is not copied.
 const MAX_FILE_READ: usize = 1 << 20;
-/// What a pipe gives at once, at most.
+/// Bytes that are read of a pipe at once, at most.
 const MAX_PIPE_READ: usize = 64 << 10;
 
-/// How a stream is cut.
+/// How a stream is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     Lines,
@@ -29,7 +29,7 @@ pub(crate) enum Rule {
     Csv,
 }
 
-/// Between two records.
+/// A position between two records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Bytes before it.
@@ -38,14 +38,14 @@ pub(crate) struct Position {
     pub(crate) line: u64,
 }
 
-/// One record as it stands in the stream.
+/// One record as it is in the stream.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// The line it begins in, from 1.
+    /// The line in which it begins, from 1.
     pub(crate) line: u64,
-    /// With a newline at its end, also if the stream's last line has none.
+    /// Always with a newline at the end, even if the stream's last line has none.
     pub(crate) bytes: Bytes,
-    /// Why it is not what the rule asks for.
+    /// Why it is not what the rule demands.
     pub(crate) flaw: Option<Flaw>,
 }
 
@@ -58,11 +58,11 @@ pub enum SplitError {
     TooLong { line: u64, limit: usize, csv: bool },
 }
 
-/// What records are read from.
+/// Where records are read from.
 pub(crate) enum ByteSource {
     /// Can be sought.
     File(File),
-    /// Comes once, in order. What was read is hashed, so that it can be known again.
+    /// Can be read once, in order. What was read is hashed, so that it can be recognized.
     Stream(Box<dyn Read + Send>),
 }
 
@@ -75,7 +75,7 @@ impl Read for ByteSource {
     }
 }
 
-/// A source, and what was read of it ahead. What is taken of that is not copied.
+/// A source, and bytes that were read ahead. Taking some of these copies nothing.
 struct Ahead {
     source: ByteSource,
     held: BytesMut,
@@ -86,7 +86,7 @@ impl Ahead {
         Self { source, held: BytesMut::new() }
     }
 
-    /// The next so many bytes of what is held.
+    /// Takes the next `length` of the held bytes.
     fn take_held(&mut self, length: usize) -> Bytes {
         self.held.split_to(length).freeze()
     }
@@ -111,7 +111,8 @@ impl Read for Ahead {
 impl BufRead for Ahead {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.held.is_empty() {
-            // Behind what was taken of the last stretch, while something of it is free: a slow pipe must not have one for each line.
+            // Reads into the rest of the last allocation while there is some: a slow pipe must not allocate for every
+            // line.
             if self.held.capacity() < MAX_PIPE_READ {
                 self.held.reserve(MAX_FILE_READ);
             }
@@ -135,7 +136,7 @@ pub(crate) struct Records {
     rule: Rule,
     at: Position,
     limit: usize,
-    /// Of the bytes before `at`, where the source is a stream.
+    /// Hash of the bytes before `at`, if the source is a stream.
     hasher: Option<Chain>,
     /// CSV's first row.
     header: Vec<u8>,
@@ -143,14 +144,14 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Begins; of CSV, the header is read.
+    /// Begins to read. Of CSV, it reads the header.
     pub(crate) fn new(source: ByteSource, rule: Rule, limit: usize) -> Result<Self, SplitError> {
         let hasher = matches!(source, ByteSource::Stream(_)).then(Chain::new);
         let source = Ahead::new(source);
         let at = Position::default();
         let mut records = Self { source, rule, at, limit, hasher, header: Vec::new(), separator: b',' };
         if rule == Rule::Csv {
-            // While the separator is not known, quotes that open a field are found behind any of them.
+            // While the separator is unknown, a quote after any of the separators opens a field.
             records.separator = ANY;
             records.header = records.row()?.map_or_else(Vec::new, |piece| piece.bytes.to_vec());
             records.separator = separator(&records.header);
@@ -158,14 +159,15 @@ impl Records {
         Ok(records)
     }
 
-    /// Goes on with a stream that another process has begun, at an anchor before what it has done: [`Records::skip_to`] leads there.
+    /// Continues a stream that another process began, at an anchor before the records that process has done;
+    /// [`Records::skip_to`] skips those.
     pub(crate) fn continued(source: ByteSource, rule: Rule, limit: usize, header: Vec<u8>, anchor: Anchor) -> Self {
         let (at, separator) = (Position { offset: anchor.offset, line: 0 }, separator(&header));
         let source = Ahead::new(source);
         Self { source, rule, at, limit, hasher: Some(anchor.into()), header, separator }
     }
 
-    /// What every row of CSV comes after; empty for the others.
+    /// Returns CSV's header; empty for other inputs.
     pub(crate) fn header(&self) -> &[u8] {
         &self.header
     }
@@ -174,20 +176,20 @@ impl Records {
         self.at
     }
 
-    /// What a stream's bytes so far hash to.
+    /// Returns the hash of a stream's bytes so far.
     pub(crate) fn seen(&self) -> Option<String> {
         self.hasher.as_ref().map(Chain::seen)
     }
 
-    /// From where another process could go on with a stream.
+    /// Returns where another process could continue a stream.
     pub(crate) fn anchor(&self) -> Option<Anchor> {
         self.hasher.as_ref().map(|hasher| hasher.anchor().clone())
     }
 
-    /// Goes on from where another has been. Says whether there is that much.
+    /// Skips to a position that was reached before. Returns whether the input is that long.
     pub(crate) fn skip_to(&mut self, to: Position) -> io::Result<bool> {
         let Some(missing) = to.offset.checked_sub(self.at.offset) else { return Ok(false) };
-        // A line has a byte at least.
+        // A line has at least one byte.
         if to.line > to.offset
             || matches!(&self.source.source, ByteSource::File(file) if to.offset > file.metadata()?.len())
         {
@@ -225,7 +227,7 @@ impl Records {
         Ok(Some(Piece { line, bytes: ended(bytes).into(), flaw: None }))
     }
 
-    /// The next line, if all of it was read already.
+    /// Returns the next line, if all of it was read already.
     fn line_at_hand(&mut self) -> Result<Option<Bytes>, SplitError> {
         let held = &self.source.held;
         let length = (&mut &held[..]).skip_until(b'\n')?;
@@ -260,7 +262,7 @@ impl Records {
         }
     }
 
-    /// Reads on to the next newline or the end, behind what is there. Says how much that was.
+    /// Reads to the next newline or the end of the input, and appends to `bytes`. Returns how many bytes that were.
     fn read_line(&mut self, bytes: &mut Vec<u8>, line: u64) -> Result<usize, SplitError> {
         let before = bytes.len();
         let rest = (self.limit - before) as u64 + 1;
@@ -277,7 +279,7 @@ impl Records {
     }
 }
 
-/// A record without the newline at its end.
+/// Returns a record without the newline at its end.
 pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
@@ -290,7 +292,7 @@ fn ended(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The message, without a line number that is always 1.
+/// Returns the message without its line number, which is always 1.
 fn json_error(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.split_once(" at line ") {
@@ -301,10 +303,10 @@ fn json_error(error: &serde_json::Error) -> String {
 }
 
 const SEPARATORS: &[u8] = b",;\t|";
-/// Stands for every one of [`SEPARATORS`]; no separator itself.
+/// Stands for every one of [`SEPARATORS`]; not a separator itself.
 const ANY: u8 = 0;
 
-/// The first separator in a header that is not in quotes.
+/// Returns the first separator in a header that is not in quotes.
 fn separator(header: &[u8]) -> u8 {
     let mut scan = Scan::FieldStart;
     for byte in header {
@@ -316,13 +318,13 @@ fn separator(header: &[u8]) -> u8 {
     b','
 }
 
-/// Where in a row of CSV we are.
+/// The state within a row of CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scan {
     FieldStart,
     Bare,
     Quoted,
-    /// Behind a quote that ends the field, or is the first of a doubled one.
+    /// After a quote that ends the field, or is the first of a doubled one.
     Quote,
 }
 

@@ -1,8 +1,8 @@
-//! A stream that can be read again: what was taken from a pipe is kept until it has been dealt with.
+//! A stream that can be read again: what was taken from a pipe is kept until its output is written.
 //!
-//! When the device is lost, another process goes on with the input. It gets the pipe, and the records that were read from it but not
-//! written: a [`Tape`] has them. Once the tape is [stopped](Tape::stop), nothing more is taken from the pipe, so that
-//! not a byte is lost between the two.
+//! When the device is lost, another process continues the input. It gets the pipe, and the records that were read from
+//! it but not written: a [`Tape`] has them. Once the tape is [stopped](Tape::stop), nothing more is taken from the
+//! pipe, so that no byte is lost between the two processes.
 
 use crate::error::Error;
 use parking_lot::{Mutex, MutexGuard};
@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
-/// What is kept of a stream. Clones are the same.
+/// What is kept of a stream. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Tape(Arc<Mutex<State>>);
 
@@ -23,9 +23,9 @@ struct State {
     from: Arc<File>,
     /// What was read, piece by piece.
     kept: VecDeque<Vec<u8>>,
-    /// Where in the stream that begins.
+    /// The offset in the stream where `kept` begins.
     start: u64,
-    /// What lies before this will not be asked for.
+    /// Bytes before this offset are not needed any more.
     needed: u64,
     stopped: bool,
 }
@@ -42,7 +42,7 @@ impl State {
     }
 }
 
-/// The stream, for the one who reads it.
+/// Reads the stream.
 #[derive(Debug)]
 pub(crate) struct TapeReader {
     tape: Tape,
@@ -52,7 +52,7 @@ pub(crate) struct TapeReader {
 }
 
 impl Tape {
-    /// The stream's bytes from `start` on are `again`, and then what comes out of `from`.
+    /// The stream's bytes from `start` on are `again`, followed by what comes out of `from`.
     pub(crate) fn new(from: File, start: u64, again: Vec<u8>) -> (Self, TapeReader) {
         let from = Arc::new(from);
         let kept = VecDeque::from([again.clone()]);
@@ -61,14 +61,14 @@ impl Tape {
         (tape, reader)
     }
 
-    /// What lies before `offset` will not be needed again.
+    /// Drops what lies before `offset`: it will not be needed again.
     pub(crate) fn forget(&self, offset: u64) {
         let mut state = self.lock();
         state.needed = offset;
         state.trim();
     }
 
-    /// Takes nothing more from the stream, and gives out what was read of it since `offset`.
+    /// Takes nothing more from the stream. Returns what was read of it from `offset` on.
     pub(crate) fn stop(&self, offset: u64) -> Vec<u8> {
         let mut state = self.lock();
         state.stopped = true;
@@ -82,7 +82,8 @@ impl Tape {
         kept
     }
 
-    /// Lets the stream stay open when another program takes this one's place, which will know it by this number.
+    /// Keeps the stream open when another program replaces this one. Returns the descriptor under which that program
+    /// finds it.
     pub(crate) fn keep_open(&self) -> Result<RawFd, Error> {
         let from = self.lock().from.clone();
         fcntl_setfd(&*from, FdFlags::empty()).map_err(|error| Error::GiveInput(error.into()))?;
@@ -101,7 +102,7 @@ impl Read for TapeReader {
             return Ok(again);
         }
         self.again = io::Cursor::default();
-        // Waits here and not in `read`, which holds the lock.
+        // Waits here, and not in `read` below, which holds the lock.
         while let Err(error) = poll(&mut [PollFd::new(&*self.from, PollFlags::IN)], None) {
             if error != Errno::INTR {
                 return Err(error.into());
@@ -110,7 +111,7 @@ impl Read for TapeReader {
         let mut state = self.tape.lock();
         while state.stopped {
             drop(state);
-            std::thread::park(); // until this process is another
+            std::thread::park(); // until another program replaces this one
             state = self.tape.lock();
         }
         let count = (&*self.from).read(buffer)?;

@@ -1,8 +1,9 @@
-//! The files of a folder, and of the folders in it, in an order that stays: by name, folder by folder.
+//! The files of a folder and of all folders below it, in a stable order: by name, folder by folder.
 //!
-//! Memory holds the names of the folders on the way, not of the whole tree. Links to folders are not followed, so that no ring of links is walked for
-//! ever. What an earlier map into that folder has left of its own is passed over. Everything else is a record, though of what is no regular file, or cannot be
-//! read, only the reason is told.
+//! Memory holds the names in the folders on the way down, not those of the whole tree. Links to folders are not
+//! followed, so that no ring of links is walked for ever. Files that an earlier map into that folder left for itself
+//! are skipped. Everything else is a record; but one that is no regular file, or cannot be read, is only reported as
+//! failed.
 
 use super::flaw::Flaw;
 use super::links::InputFolder;
@@ -16,16 +17,16 @@ use std::path::PathBuf;
 
 #[derive(Debug)]
 pub(crate) struct Walk {
-    /// What is still to be visited, of each folder on the way down: names in reverse order.
+    /// What is still to be visited in each folder on the way down: names in reverse order.
     pending: Vec<(PathBuf, Vec<(OsString, FileType)>)>,
 }
 
 /// Something in the folder.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// From the root on.
+    /// Relative to the root.
     pub(crate) path: PathBuf,
-    /// Why it cannot be walked, if it is a folder.
+    /// If it is a folder: why it cannot be read.
     pub(crate) flaw: Option<Flaw>,
 }
 
@@ -36,7 +37,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// The next file, or folder that cannot be read.
+    /// Returns the next file, or folder that cannot be read.
     pub(crate) fn next(&mut self, root: &InputFolder) -> Option<Found> {
         loop {
             let (found, kind) = self.step(root)?;
@@ -46,7 +47,7 @@ impl Walk {
         }
     }
 
-    /// The next link.
+    /// Returns the next link.
     pub(crate) fn next_link(&mut self, root: &InputFolder) -> Option<PathBuf> {
         loop {
             let (found, kind) = self.step(root)?;

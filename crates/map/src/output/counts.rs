@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub instances: u64,
-    /// By exit code; returning is exiting with 0.
+    /// By exit code; returning counts as exiting with 0.
     pub exits: BTreeMap<u32, u64>,
     pub trapped: u64,
     pub timed_out: u64,
 }
 
 impl Counts {
-    /// One more instance has ended. `has_deadline`: without one, an interruption is a trap like any other.
+    /// Counts an instance. `has_deadline`: without a deadline, an interruption is a trap like any other.
     pub(crate) fn add(&mut self, end: &End, has_deadline: bool) {
         self.instances += 1;
         match end {

@@ -1,13 +1,13 @@
-//! What an unfinished output needs to be finished: a small file beside it, or in it if it is a folder.
+//! What is needed to finish an unfinished output: a small file beside it, or in it if it is a folder.
 //!
-//! The journal says what was being done (program, input, options) and how far it is safely on disk: so many records,
-//! so many bytes of output. It is there before the first byte of output and gone after the last, and each version of it
-//! replaces the one before in one step, after the output it speaks of was flushed. So at whatever moment the process or the
-//! machine dies, the journal is whole and the output is at least as long as it says; what is beyond belongs to a batch that
-//! was not finished and is done again.
+//! The journal says what was being done (program, input, options) and how many records and bytes of output are safely
+//! on disk. It exists before the first byte of output and until after the last. Each version replaces the previous one
+//! in one step, after the output that it describes was flushed. So whenever the process or the machine dies, the
+//! journal is whole, and the output is at least as long as the journal says; anything beyond belongs to an unfinished
+//! batch, which is done again.
 //!
-//! It is a line of JSON, and a line with that line's hash: a journal that was damaged is refused, and so is an output whose end is not
-//! what the journal says ([`Tail`]).
+//! A journal is a line of JSON, and a line with that line's hash. A damaged journal is refused, and so is an output
+//! whose end is not what the journal says ([`Tail`]).
 
 use crate::error::{Error, JournalFlaw, TaskChange};
 use crate::folder::Folder;
@@ -22,12 +22,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Behind the output's name. In a folder, every name that begins so is ours.
+/// Suffix of a journal's name, after the output's name. In a folder, every name that begins with it is ours.
 pub(crate) const SUFFIX: &str = ".gpu-run-map";
 const VERSION: u32 = 3;
-/// Bytes of a journal at most: it repeats the command line.
+/// Bytes of a journal, at most: it repeats the command line.
 const MAX_JOURNAL_BYTES: u64 = 16 << 20;
-/// Bytes at the end of the output that the journal knows the hash of.
+/// Bytes at the end of the output whose hash is in the journal.
 const TAIL_BYTES: u64 = 64 << 10;
 
 /// What is being done. Two runs with the same task give the same output, whatever the device and the size of batches.
@@ -42,11 +42,11 @@ pub(crate) struct Task {
     /// blake3 of the variables: their values may be secret.
     pub(crate) env: String,
     pub(crate) max_memory: Option<u64>,
-    /// The links of an input folder that are followed: see [`crate::input::FoundInput::links`].
+    /// Hash of the links of an input folder that are followed: see [`crate::input::FoundInput::links`].
     pub(crate) links: Option<String>,
 }
 
-/// How the input is known again. What is no file is known by [`Mark::seen`].
+/// How the input is recognized. An input that is no file is recognized by [`Mark::seen`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Identity {
     File { path: String, bytes: u64, modified: (i64, i64) },
@@ -56,7 +56,7 @@ pub(crate) enum Identity {
 
 impl Identity {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        // A path need not be text.
+        // Formatted, because a path need not be valid text.
         let (metadata, path) = (fs::metadata(path)?, format!("{:?}", fs::canonicalize(path)?));
         Ok(if metadata.is_dir() {
             Self::Folder { path }
@@ -68,28 +68,28 @@ impl Identity {
     }
 }
 
-/// How far it is.
+/// How far the map is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
     pub(crate) mark: Mark,
-    /// Bytes of output; 0 where the output is a folder.
+    /// Bytes of output; 0 if the output is a folder.
     pub(crate) output: u64,
     /// Records that failed.
     pub(crate) failed: u64,
     pub(crate) tail: Tail,
 }
 
-/// The end of an output, to know it again.
+/// The end of an output, to recognize it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tail {
     /// In a folder, the path of the record that was written last.
     pub(crate) path: Option<Vec<u8>>,
-    /// Of the last bytes, and how many there are before them. `None`: there is no file.
+    /// Hash of the length and the last bytes. `None` if there is no file.
     hash: Option<String>,
 }
 
 impl Tail {
-    /// The first `length` bytes of a file end so.
+    /// Returns the tail of the first `length` bytes of a file.
     pub(crate) fn of_file(file: &File, length: u64) -> io::Result<Self> {
         let count = length.min(TAIL_BYTES);
         let mut bytes = vec![0; count as usize];
@@ -98,7 +98,7 @@ impl Tail {
         Ok(Self { path: None, hash: Some(hash.to_hex().to_string()) })
     }
 
-    /// The file of a record in a folder, or that it has none.
+    /// Returns the tail of a record's file in a folder, which may not exist.
     pub(crate) fn of_record(folder: &Folder, path: &Path) -> io::Result<Self> {
         let file = match folder.read(path) {
             Ok((file, stat)) => Self::of_file(&file, stat.st_size as u64)?,
@@ -121,24 +121,24 @@ struct Content {
 pub(crate) struct Journal {
     folder: Arc<Folder>,
     name: OsString,
-    /// What it is called where it is spoken of.
+    /// Its path in messages.
     path: PathBuf,
     task: Task,
 }
 
 impl Journal {
-    /// Of a file of that name in the folder; `output` is its path.
+    /// The journal of the file `file` in the folder; `output` is the file's path.
     pub(crate) fn beside(folder: Arc<Folder>, file: &OsStr, output: &Path, task: Task) -> Self {
         let with_suffix = |name: &OsStr| -> OsString { [name, SUFFIX.as_ref()].into_iter().collect() };
         Self { folder, name: with_suffix(file), path: with_suffix(output.as_os_str()).into(), task }
     }
 
-    /// Not beside it: the folder may be all that we can write to.
+    /// The journal of a folder. It is not beside the folder, because that may be all we can write to.
     pub(crate) fn within(folder: Arc<Folder>, output: &Path, task: Task) -> Self {
         Self { folder, name: SUFFIX.into(), path: output.join(SUFFIX), task }
     }
 
-    /// The name that temporary files of the output begin with.
+    /// Returns the prefix of the names of temporary files.
     pub(crate) fn stem(&self) -> &OsStr {
         &self.name
     }
@@ -147,7 +147,7 @@ impl Journal {
         self.folder.stat(&self.name).is_ok()
     }
 
-    /// How far an earlier run came with the same task. `None`: there was none, or it finished.
+    /// Returns how far an earlier run with the same task came; `None` if there was none, or it finished.
     pub(crate) fn read(&self) -> Result<Option<Progress>, Error> {
         let refused = |flaw| Error::Journal { path: self.path.clone(), flaw };
         let file = match self.folder.read(Path::new(&self.name)) {
@@ -171,7 +171,7 @@ impl Journal {
         }
     }
 
-    /// Replaces the journal, in one step. The output it speaks of has been flushed.
+    /// Replaces the journal in one step. The output that it describes has been flushed.
     pub(crate) fn write(&self, progress: &Progress) -> Result<(), Error> {
         let content = Content { version: VERSION, task: self.task.clone(), progress: progress.clone() };
         self.replace(&content).map_err(|error| Error::write(self.path.display().to_string(), error))
@@ -190,19 +190,19 @@ impl Journal {
         replaced.and_then(|()| self.folder.sync())
     }
 
-    /// Removes what a run that was killed has left; what cannot be removed harms nobody.
+    /// Removes temporary files that a killed run has left. One that cannot be removed does no harm.
     pub(crate) fn remove_temporary(&self) {
         let _ = self.folder.remove_temporary(&self.name);
     }
 
-    /// All is done.
+    /// Removes the journal: the output is finished.
     pub(crate) fn remove(&self) -> Result<(), Error> {
         let removed = self.folder.remove(Path::new(&self.name));
         removed.map_err(|source| Error::Remove { path: self.path.clone(), source })
     }
 }
 
-/// The line that the hash behind it is of.
+/// Returns the first line, if the second one is its hash.
 fn checked(bytes: &[u8]) -> Option<&[u8]> {
     let lines = bytes.strip_suffix(b"\n")?;
     let end = lines.iter().rposition(|byte| *byte == b'\n')?;
@@ -210,7 +210,7 @@ fn checked(bytes: &[u8]) -> Option<&[u8]> {
     (blake3::hash(text).to_hex().as_bytes() == hash).then_some(text)
 }
 
-/// The first thing that is no longer as it was.
+/// Returns the first difference between two tasks.
 fn difference(then: &Task, now: &Task) -> Option<TaskChange> {
     let same = [
         (TaskChange::Program, then.program == now.program),

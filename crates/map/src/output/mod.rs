@@ -1,4 +1,5 @@
-//! The output: opened without destroying the input, written in order, and known again by an unfinished one's journal.
+//! The output: opened without destroying the input, written in order, and recognized by its journal if it is
+//! unfinished.
 
 mod counts;
 pub(crate) mod journal;
@@ -22,7 +23,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Opens the output, unless that would destroy the input, which is at `input`, if it has a path. `links` are those of the input that are followed.
+/// Opens the output, unless that would destroy the input at the path `input`. `links` is the hash of the input's links
+/// that are followed.
 pub(crate) fn open(
     output: Output,
     input: Option<&Path>,
@@ -48,7 +50,7 @@ pub(crate) fn open(
         FindError::UntrustedLink(link) => Error::UntrustedLink { action: "write", path: output.clone(), link },
     })?;
     let kind = entry.kind().map_err(unwritable)?;
-    // A link's journal is beside what it leads to.
+    // The journal of a link lies beside the file that the link leads to.
     let path = match output.is_symlink() {
         true => entry.folder.real_path().map_err(unwritable)?.join(&entry.name),
         false => output.clone(),
@@ -63,7 +65,7 @@ pub(crate) fn open(
     }
 }
 
-/// What is being done, as the journal knows it.
+/// Returns the task as the journal records it.
 fn task(input: Option<&Path>, options: &Options, source: &Source, links: Option<String>) -> Result<Task, Error> {
     let input = match input {
         None => Identity::Stream,
@@ -85,9 +87,9 @@ fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// Refuses an output that is the input, or within it, or around it.
+/// Refuses an output that is the input, lies within it, or contains it.
 fn check_apart(input: &Path, output: &Path) -> Result<(), Error> {
-    // What does not exist yet will be where the nearest folder is that does.
+    // The real path of something that does not exist yet begins with its nearest existing ancestor.
     let real = |path: &Path| {
         let path = std::path::absolute(path).ok()?;
         path.ancestors().find_map(|there| Some(fs::canonicalize(there).ok()?.join(path.strip_prefix(there).ok()?)))

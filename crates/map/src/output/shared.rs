@@ -1,4 +1,4 @@
-//! The writer, for the thread that writes and for whoever may end the map from outside.
+//! The writer, shared by the thread that writes and by those who may stop the map from outside.
 
 use super::writer::{StopReason, Writer};
 use parking_lot::{Mutex, MutexGuard};
@@ -12,17 +12,18 @@ pub(crate) struct SharedWriter(Arc<State>);
 #[derive(Debug)]
 struct State {
     writer: Mutex<Writer>,
-    /// Somebody has ended the map, or is waiting to.
+    /// Somebody has stopped the map, or is waiting to.
     is_ended: AtomicBool,
 }
 
-/// Ends a map from outside.
+/// Stops a map from outside.
 #[derive(Clone, Debug)]
 pub struct StopHandle(SharedWriter);
 
 impl StopHandle {
-    /// Ends the map between two batches: when this returns, nothing is written any more. Says whether it had not ended before; if so, the
-    /// thread that runs the map waits for ever: whoever stops a map ends the process.
+    /// Stops the map between two batches: after this returns, nothing is written any more. Returns whether the map was
+    /// still running. In that case the thread that runs the map waits for ever: whoever stops a map must end the
+    /// process.
     pub fn stop(&self, reason: StopReason) -> bool {
         self.0.end(reason)
     }
@@ -41,13 +42,14 @@ impl SharedWriter {
         self.0.writer.lock()
     }
 
-    /// Ends the map between two batches. Says whether it had not ended before.
+    /// Stops the map between two batches. Returns whether it was still running.
     pub(crate) fn end(&self, reason: StopReason) -> bool {
         self.0.is_ended.store(true, Ordering::SeqCst);
         self.lock().stop(reason)
     }
 
-    /// For the thread that writes: the writer, if nobody has ended the map. Who has ends the process, and is waited for.
+    /// Returns the writer to the thread that writes. If somebody has stopped the map, it waits for ever, until they end
+    /// the process.
     pub(crate) fn writing(&self) -> MutexGuard<'_, Writer> {
         while self.0.is_ended.load(Ordering::SeqCst) {
             thread::park();

@@ -1,8 +1,8 @@
 //! Where output records go: a stream, a file with a journal, or a folder with a journal.
 //!
-//! A *checkpoint* makes what was put so far last: it is flushed to disk, then the journal says so. Checkpoints cost a
-//! wait for the disk; the next one is made when the last one is a small part of the time since. The first comes before any
-//! output, the last after all of it.
+//! A *checkpoint* makes the output so far durable: it is flushed to disk, and then the journal says so. A checkpoint
+//! waits for the disk, so the next one is made only when this wait is a small part of the time since. The first
+//! checkpoint comes before any output. A finished output needs none: its journal is removed.
 
 use super::journal::{Journal, Progress, Tail, Task};
 use crate::error::Error;
@@ -18,23 +18,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How many times as long as a checkpoint took no other one is made: a twentieth of the time goes into them at most.
+/// The next checkpoint comes after at least this many times as long as the last one took: checkpoints take at most 1/20
+/// of the time.
 const CHECKPOINT_SPACING: u32 = 20;
-/// Bytes that are written at once, at least.
+/// Bytes of output that are gathered before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
 
 pub(crate) struct Target {
     sink: Sink,
-    /// `None`: nothing of it can be gone on with.
+    /// `None`: after an interruption, the output cannot be continued.
     journal: Option<Journal>,
     /// What the journal says.
     safe: Progress,
-    /// Before this, no checkpoint is due.
+    /// No checkpoint is due before this.
     next: Instant,
 }
 
 enum Sink {
-    /// A pipe, a terminal, a device.
+    /// A pipe, a terminal, or a device.
     Stream(Buffered<Box<dyn Write + Send>>),
     File {
         file: Buffered<File>,
@@ -43,7 +44,7 @@ enum Sink {
     },
     Folder {
         root: Arc<Folder>,
-        /// Locked while it is written to.
+        /// Locked while the folder is written to.
         lock: File,
         /// The record that was put last.
         last: Option<PathBuf>,
@@ -66,28 +67,28 @@ impl Target {
         Self { sink, journal, safe: Progress::default(), next: Instant::now() }
     }
 
-    /// What no journal can be beside: what a process has open already.
+    /// An output that cannot have a journal beside it: one that the process has open already.
     pub(crate) fn special(path: &Path) -> Result<Self, Error> {
         let file = OpenOptions::new().write(true).open(path).map_err(|error| unwritable(path, error))?;
         Ok(Self::stream(Box::new(file)))
     }
 
-    /// A device or a pipe.
+    /// An output that is a device or a pipe.
     pub(crate) fn device(entry: &FolderEntry, path: &Path) -> Result<Self, Error> {
         let file = entry.open(OFlags::WRONLY).map_err(|error| unwritable(path, error))?;
         Ok(Self::stream(Box::new(file)))
     }
 
-    /// Opens a file for writing. What is in it stays until [`Target::begin`].
+    /// Opens a file for writing. Its content stays until [`Target::begin`].
     pub(crate) fn file(entry: FolderEntry, path: &Path, task: Task) -> Result<Self, Error> {
-        // Read, too: the journal says what is at its end.
+        // Also for reading: the journal has a hash of the file's end.
         let file = entry.open(OFlags::RDWR | OFlags::CREATE).map_err(|error| unwritable(path, error))?;
         lock(&file, path)?;
         let journal = Journal::beside(Arc::new(entry.folder), &entry.name, path, task);
         Ok(Self::new(Sink::File { file: Buffered::new(file), bytes: 0, path: path.to_owned() }, Some(journal)))
     }
 
-    /// Makes the folder, if it is not there.
+    /// Opens a folder, and makes it if it does not exist.
     pub(crate) fn folder(entry: FolderEntry, path: &Path, task: Task) -> Result<Self, Error> {
         let held = entry.into_folder(true).and_then(|root| Ok((root.as_file()?, Arc::new(root))));
         let (handle, root) = held.map_err(|error| unwritable(path, error))?;
@@ -96,7 +97,8 @@ impl Target {
         Ok(Self::new(Sink::Folder { root, lock: handle, last: None, path: path.to_owned() }, Some(journal)))
     }
 
-    /// What an earlier run left, if it is to be gone on with; refuses what would destroy an unfinished output, and what is none.
+    /// Returns what an earlier run left, if this run is to continue it. Refuses to destroy an unfinished output, and to
+    /// continue one that is not unfinished.
     pub(crate) fn earlier(&self, unfinished: Unfinished) -> Result<Option<Progress>, Error> {
         let is_resumed = unfinished == Unfinished::Resume;
         let (Some(journal), Some((output, _))) = (&self.journal, self.held()) else {
@@ -127,7 +129,7 @@ impl Target {
         }
     }
 
-    /// The end of the first `length` bytes that were put, or of the folder's `last` record.
+    /// Returns the end of the first `length` bytes of a file, or of the folder's `last` record.
     fn tail(&self, length: u64, last: Option<&Path>) -> io::Result<Tail> {
         match &self.sink {
             Sink::Folder { root, .. } => last.map_or(Ok(Tail::default()), |last| Tail::of_record(root, last)),
@@ -136,7 +138,7 @@ impl Target {
         }
     }
 
-    /// The output's path, and what is held open of it.
+    /// Returns the output's path, and the file that is held open there.
     fn held(&self) -> Option<(&Path, &File)> {
         match &self.sink {
             Sink::Stream(_) => None,
@@ -145,12 +147,12 @@ impl Target {
         }
     }
 
-    /// From here on the output is ours: what is beyond `from` is gone, and the journal is there.
+    /// Begins: output beyond `from` is removed, and the journal exists.
     pub(crate) fn begin(&mut self, from: Progress) -> Result<(), Error> {
         let Some(journal) = &self.journal else { return Ok(()) };
-        // A run that was killed has left its journal, too.
+        // A run that was killed leaves its journal behind.
         let leftovers = journal.exists();
-        // First: an output that was cut must not look like a finished one.
+        // The journal comes first: an output that was cut must not look like a finished one.
         journal.write(&from)?;
         if leftovers {
             journal.remove_temporary();
@@ -169,7 +171,7 @@ impl Target {
         Ok(())
     }
 
-    /// The output of one record: `None` if it has none. `name` is its file in a folder.
+    /// Puts the output of one record; `None` if it has none. In a folder, `name` is the record's file.
     pub(crate) fn put(&mut self, name: &Path, record: Option<&[u8]>) -> Result<(), Error> {
         let bytes = record.unwrap_or_default();
         match (&mut self.sink, &self.journal) {
@@ -187,7 +189,7 @@ impl Target {
         }
     }
 
-    /// Hands on what was put: whoever reads the output sees whole batches.
+    /// Flushes the output of a batch: whoever reads the output sees whole batches.
     pub(crate) fn deliver(&mut self) -> Result<(), Error> {
         match &mut self.sink {
             Sink::Stream(stream) => stream.flush().map_err(unwritable_stream),
@@ -196,7 +198,7 @@ impl Target {
         }
     }
 
-    /// Makes what was put last, if it is time for that, or `now`.
+    /// Makes a checkpoint, if one is due, or if `now`.
     pub(crate) fn checkpoint(&mut self, mut progress: Progress, now: bool) -> Result<(), Error> {
         let Some(journal) = &self.journal else { return Ok(()) };
         if let Sink::File { bytes, .. } = &self.sink {
@@ -213,7 +215,7 @@ impl Target {
                 let flushed = file.flush().and_then(|()| file.to.sync_data());
                 flushed.map_err(|error| unwritable(path, error))?;
             }
-            // One wait for all of them, and not one for each file.
+            // One wait for all files, instead of one for each.
             Sink::Folder { lock, path, .. } => {
                 rustix::fs::syncfs(lock).map_err(|error| Error::write(format!("to {}", path.display()), error))?;
             }
@@ -230,16 +232,17 @@ impl Target {
         Ok(())
     }
 
-    /// After a write that failed: what is not safe is cut off, so that no part of a record stays.
+    /// Cuts off, after a failed write, all output that is not safe, so that no part of a record stays.
     pub(crate) fn cut_back(&mut self) {
         if let Sink::File { file, .. } = &mut self.sink {
             file.bytes.clear();
-            // If this fails too, the next run does it.
+            // If this fails, too, the next run does it.
             let _ = file.to.set_len(self.safe.output);
         }
     }
 
-    /// All records are there. From here on the output is a file like any other: nobody waits until it is on disk, which may take longer than all the rest.
+    /// Finishes the output: all records are there. From here on it is a file like any other, and nobody waits until it
+    /// is on disk, which may take longer than all the rest.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         self.deliver()?;
         if let Some((path, held)) = self.held() {
@@ -251,13 +254,13 @@ impl Target {
         self.journal.as_ref().map_or(Ok(()), Journal::remove)
     }
 
-    /// What the journal says is safe, if there is one: only then an interrupted run can be gone on with.
+    /// Returns what the journal says is safe. Without a journal, an interrupted run cannot be continued.
     pub(crate) fn safe(&self) -> Option<&Progress> {
         self.journal.as_ref().map(|_| &self.safe)
     }
 }
 
-/// Writes in large pieces, and nothing that was not asked for: dropped, it drops what it holds.
+/// Writes in large pieces. Dropping it writes nothing: the bytes that it still holds are lost.
 struct Buffered<W> {
     to: W,
     bytes: Vec<u8>,
@@ -284,7 +287,8 @@ impl<W: Write> Buffered<W> {
     }
 }
 
-/// The file is whole or not there: a reader never sees half of one.
+/// Writes a record's file, or removes it if there is no content. The file is whole or absent: a reader never sees half
+/// of it.
 fn put_file(root: &Folder, path: &Path, stem: &OsStr, content: Option<&[u8]>) -> io::Result<()> {
     let Some(content) = content else { return root.remove(path) };
     let (mut file, fresh) = root.temporary(stem)?;
@@ -295,7 +299,7 @@ fn put_file(root: &Folder, path: &Path, stem: &OsStr, content: Option<&[u8]>) ->
     put
 }
 
-/// Says why a folder cannot be entered that seems to be there.
+/// Explains why a folder that seems to exist cannot be entered.
 fn explained(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::NotADirectory => {
@@ -317,7 +321,7 @@ fn lock(file: &File, path: &Path) -> Result<(), Error> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(Error::OutputInUse(path.to_owned())),
-        // Some file systems have no locks; then nobody is kept out.
+        // Some file systems have no locks; then no other map is kept out.
         Err(TryLockError::Error(_)) => Ok(()),
     }
 }

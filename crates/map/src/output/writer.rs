@@ -1,10 +1,10 @@
-//! What records gave becomes output, in order, and what went wrong is told.
+//! Writes the outputs of records in order, and reports failures.
 //!
-//! An output record is the guest's stdout as it is. Where the input is lines, JSON or CSV it ends with a newline, which is
-//! added if it is missing, so that a program which prints one line, or nothing, keeps line *n* of the output for record *n*. A
-//! record that exited with another code than 0 has said what it had to say, and that is kept; of one that was
-//! cut off (a trap, the time limit, too much output) or could not be run nothing is kept: its record is empty, in a
-//! folder it has no file.
+//! An output record is the guest's stdout as it is. If the input is lines, JSON or CSV, the record ends with a newline,
+//! which is added if missing: so for a program that prints one line, or nothing, line *n* of the output belongs to
+//! record *n*. A record that exited with a code other than 0 has said what it had to say: its output is kept. The
+//! output of a record that was cut off (by a trap, the time limit, or too much output) or could not be run is dropped:
+//! its output record is empty, or, in a folder, has no file.
 
 use super::Counts;
 use super::journal::Progress;
@@ -26,7 +26,7 @@ pub(crate) struct Rules {
     /// Whether each record ends with a newline.
     pub(crate) lines: bool,
     pub(crate) fail_fast: bool,
-    /// Whether records that take too long are ended: without that, an interruption is a trap like any other.
+    /// Whether there is a time limit. Without one, an interruption is a trap like any other.
     pub(crate) has_deadline: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Flow {
     Stop,
 }
 
-/// Why a map ends before its input does.
+/// Why a map stops before the end of its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StopReason {
     #[error("interrupted")]
@@ -55,22 +55,22 @@ pub(crate) struct Writer {
     rules: Rules,
     observer: Box<dyn Observer>,
     began: Instant,
-    /// Behind the last batch that was written whole.
+    /// How far the whole batches reach that were written.
     done: Progress,
     /// Records that earlier runs did.
     before: u64,
-    /// Records of a batch that is not whole, behind `done`.
+    /// Records of an incomplete batch that are written after `done`.
     beyond: u64,
-    /// Records behind `done` that another process has written: they are run again, and not written.
+    /// Records after `done` that another process has written: they are run again, but not written.
     skip: u64,
     counts: Counts,
-    /// What was counted of whole batches.
+    /// The counts of whole batches.
     counted: Counts,
-    /// Whether the output ends where `done` says. If not, no checkpoint may be made any more.
+    /// Whether the output ends where `done` says. If not, no checkpoint may be made.
     whole: bool,
-    /// Failures that were told.
+    /// Failures that were reported.
     told: u64,
-    /// What the input was read from, where that comes once.
+    /// What is kept of an input that can be read only once.
     tape: Option<Tape>,
     finished: bool,
 }
@@ -82,7 +82,7 @@ impl std::fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// The target has begun, at `from`. What is read of `tape` and was written is forgotten there.
+    /// `target` has begun, at `from`. Input whose output is written is dropped from `tape`.
     pub(crate) fn new(
         target: Target,
         rules: Rules,
@@ -108,7 +108,7 @@ impl Writer {
         }
     }
 
-    /// Goes on counting where another process was.
+    /// Continues the counts of another process.
     pub(crate) fn continued(mut self, from: &State) -> Self {
         self.began = self.began.checked_sub(from.elapsed).unwrap_or(self.began);
         (self.before, self.told, self.skip) = (from.before, from.told, from.skip);
@@ -116,12 +116,12 @@ impl Writer {
         self
     }
 
-    /// An input of so many bytes, if that is known, will be written.
+    /// Reports that the map begins; `input_bytes` is the length of the input, if known.
     pub(crate) fn begin(&mut self, input_bytes: Option<u64>) {
         self.observer.begun(input_bytes, &self.summary());
     }
 
-    /// Writes a batch, or the next part of one. After an error no part of a record is left in a file.
+    /// Writes a batch, or the next part of one. After an error, no part of a record is left in a file.
     pub(crate) fn write(&mut self, ran: RanPart) -> Result<Flow, Error> {
         let written = self.write_part(ran);
         if written.is_err() {
@@ -135,7 +135,7 @@ impl Writer {
         let failures: Vec<_> = ran.outcomes().map(|(_, outcome)| self.failure(outcome)).collect();
         let first = failures.iter().position(Option::is_some).filter(|_| self.rules.fail_fast);
         if first.is_some() && self.whole {
-            // What comes now is part of a batch, and done again by whoever goes on.
+            // What follows is part of an incomplete batch: a later run does it again.
             self.target.checkpoint(self.done.clone(), true)?;
         }
         let count = first.unwrap_or(ran.records.len());
@@ -184,7 +184,7 @@ impl Writer {
         if missing { self.target.put(Path::new(""), Some(b"\n")) } else { Ok(()) }
     }
 
-    /// What went wrong with a record.
+    /// Returns what went wrong with a record.
     fn failure<'a>(&self, outcome: Outcome<'a>) -> Option<RecordFailure<'a>> {
         let done = match outcome {
             Outcome::Flawed(flaw) => return Some(RecordFailure::Flawed(flaw)),
@@ -210,7 +210,7 @@ impl Writer {
         self.observer.record_failed(&FailedRecord { number, location, failure, denied, stderr, nth: self.told });
     }
 
-    /// All records are written: the output is finished.
+    /// Finishes the output: all records are written.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         self.target.finish()?;
         self.finished = true;
@@ -218,8 +218,8 @@ impl Writer {
         Ok(())
     }
 
-    /// It ends here, before the input does: what is written is made safe, and the way on is told. Says whether that was so: it
-    /// may have ended already.
+    /// Stops before the end of the input: makes the written output safe, and reports where a later run can continue.
+    /// Returns false if the map has ended already.
     pub(crate) fn stop(&mut self, reason: StopReason) -> bool {
         if self.finished {
             return false;
@@ -235,13 +235,14 @@ impl Writer {
         true
     }
 
-    /// What another process needs to go on here: everything that was written is safe, and nothing is written any more.
+    /// Returns what another process needs to continue here. All written output is safe, and nothing is written any
+    /// more.
     pub(crate) fn hand_over(&mut self) -> Result<State, Error> {
         if self.whole {
             self.target.checkpoint(self.done.clone(), true)?;
         }
         self.finished = true;
-        // What is behind the last checkpoint of a file is cut off, and done again. What went down a pipe stays.
+        // A file is cut back to the last checkpoint, and the rest is done again. What went down a pipe stays.
         let safe = self.target.safe().cloned();
         let (skip, counts) = match safe {
             Some(_) => (0, self.counted.clone()),
@@ -266,12 +267,12 @@ impl Writer {
         self.finished
     }
 
-    /// The records that are written.
+    /// Returns how many records are written.
     pub(crate) fn records(&self) -> u64 {
         self.done.mark.records + self.beyond
     }
 
-    /// The records that failed, those of earlier runs too.
+    /// Returns how many records failed, including those of earlier runs.
     pub(crate) fn failed(&self) -> u64 {
         self.done.failed
     }

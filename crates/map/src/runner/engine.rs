@@ -1,4 +1,4 @@
-//! A loaded program and its slots, as the runner needs them.
+//! The engine of the runner: a loaded program and its slots.
 
 use super::{Engine, Finish};
 use crate::batch::{Mapper, Pending, Results, Slow, Tuning};
@@ -12,15 +12,15 @@ use std::time::Duration;
 pub struct Batches {
     /// Records of the largest batch.
     pub max_records: u32,
-    /// Lanes of a warp that run an instance, if not all do.
+    /// How many lanes of a warp run an instance, if not all do.
     pub lanes: Option<u32>,
-    /// What records were found to need earlier.
+    /// The allowance that records were found to need earlier.
     pub learned: Option<Allowance>,
-    /// Another build is tried after such a launch.
+    /// Another build is tried after a launch that is this slow.
     pub slow: Option<Slow>,
 }
 
-/// What to do about a launch that does not end, nor when it is told to.
+/// Called when a launch does not end, not even after it was stopped.
 pub(crate) type OnHang = Arc<dyn Fn() + Send + Sync>;
 
 pub(crate) struct OnDevice {
@@ -32,7 +32,7 @@ pub(crate) struct OnDevice {
     mapper: Option<Mapper>,
     /// How many instances the mapper was asked to run at once.
     capacity: usize,
-    /// Batches that run alone, from now on: if one of them loses the device, no other goes with it.
+    /// How many of the next batches run alone: if one of them loses the device, no other batch is lost with it.
     alone: u32,
 }
 
@@ -48,15 +48,16 @@ impl OnDevice {
         Self { program, batches, max_memory, timeout, on_hang, mapper: None, capacity: 0, alone }
     }
 
-    /// What was found out about the program, if anything was.
+    /// Returns what was learned about the program.
     pub(crate) fn tuning(&self) -> Option<Tuning> {
         self.mapper.as_ref().and_then(Mapper::tuning)
     }
 
-    /// Slots for so many. A short input gets as few as it needs, a long one gets all at its second batch at the latest.
+    /// Returns a mapper with slots for `jobs` instances. A short input gets only the slots it needs; a long one gets
+    /// all of them at its second batch at the latest.
     fn mapper(&mut self, jobs: usize) -> Result<&Mapper, Error> {
         if let Some(mapper) = self.mapper.take_if(|_| self.capacity < jobs) {
-            // Its memory is needed, and what it has learned.
+            // The new mapper needs its memory, and what it has learned.
             mapper.settle();
             self.batches.learned = mapper.tuning().and_then(|tuning| tuning.learned).or(self.batches.learned);
         }
@@ -72,7 +73,7 @@ impl OnDevice {
         Ok(self.mapper.insert(mapper))
     }
 
-    /// Acts when a launch outlives its time by far.
+    /// Returns the function that starts a watchdog before each launch, in case the launch outlives its timeout by far.
     fn watch(&self) -> Option<Watch> {
         let (timeout, on_hang) = (self.timeout?, self.on_hang.clone());
         Some(Arc::new(move || {

@@ -1,4 +1,4 @@
-//! A record becomes an instance's job.
+//! Turns a record into the job of an instance.
 
 use crate::input::Flaw;
 use crate::input::reader::{Batch, Record};
@@ -8,38 +8,38 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// What stands for the record in a guest's arguments.
+/// The placeholder for the record in a guest's arguments.
 const RECORD: &[u8] = b"{}";
 
 pub(crate) struct Jobs {
-    /// What all records' instances are given.
+    /// What all instances get.
     common: Builder,
-    /// The guest's arguments after its name, if `{}` is in them; else they are in `common`.
+    /// The guest's arguments after its name, if they contain `{}`; otherwise they are in `common`.
     args: Vec<OsString>,
-    /// What is given to an instance, where their arguments do not differ.
+    /// The context of all instances, if their arguments do not differ.
     alike: Option<Arc<Builder>>,
-    /// Records that are not run: they did not end, and could not be ended but with their process.
+    /// Records that are not run: they did not end, and only the end of their process stopped them.
     given_up: Vec<u64>,
 }
 
-/// Whether `{}` stands in the arguments, so that they differ from record to record.
+/// Returns whether the arguments contain `{}`, so that they differ from record to record.
 pub fn differ(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg.as_bytes().windows(RECORD.len()).any(|w| w == RECORD))
 }
 
 impl Jobs {
-    /// `args` are the guest's: `common` has them already, unless they differ.
+    /// `args` are the guest's arguments. `common` has them already, unless they differ.
     pub(crate) fn new(common: Builder, args: &[OsString]) -> Self {
         let args = if differ(args) { args.to_vec() } else { Vec::new() };
         Self { common, args, alike: None, given_up: Vec::new() }
     }
 
-    /// These records are not run.
+    /// Sets the records that are not to be run.
     pub(crate) fn give_up(&mut self, records: &[u64]) {
         self.given_up = records.to_vec();
     }
 
-    /// The job of a record that has no flaw, or why it cannot be run nevertheless.
+    /// Returns the job of a record that has no flaw, or why it cannot be run nevertheless.
     pub(crate) fn of(&mut self, number: u64, record: &Record) -> Result<Job, Flaw> {
         if self.given_up.contains(&number) {
             return Err(Flaw::DidNotEnd);
@@ -48,7 +48,7 @@ impl Jobs {
         Ok(Job { context, number, stdin: record.stdin.clone() })
     }
 
-    /// The jobs of those records of a batch that can be run, to measure with.
+    /// Returns the jobs of those records of a batch that can be run, for a measurement.
     pub(crate) fn of_batch(&mut self, batch: &Batch) -> Vec<Job> {
         let numbered = (batch.first..).zip(&batch.records).filter(|(_, record)| record.flaw.is_none());
         numbered.filter_map(|(number, record)| self.of(number, record).ok()).collect()
@@ -69,7 +69,7 @@ impl Jobs {
     }
 }
 
-/// `arg` with every `{}` replaced.
+/// Returns `arg` with every `{}` replaced.
 pub(super) fn replace(arg: &[u8], record: &[u8]) -> Vec<u8> {
     let (mut rest, mut replaced) = (arg, Vec::with_capacity(arg.len() + record.len()));
     while let Some(at) = rest.windows(RECORD.len()).position(|w| w == RECORD) {

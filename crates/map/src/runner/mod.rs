@@ -1,7 +1,7 @@
-//! Batches through the device.
+//! Runs batches on the device.
 //!
-//! The program is compiled and loaded once, and its slots stay from batch to batch. A batch is begun by one thread and finished by
-//! another, so that the next runs while the results of the last are read.
+//! The program is compiled and loaded once, and its slots stay from batch to batch. One thread begins a batch and
+//! another finishes it, so that the next batch runs while the results of the last are read.
 
 mod engine;
 mod jobs;
@@ -19,7 +19,7 @@ use gpu_run_compiler::Error as EngineError;
 use gpu_run_run::{Job, RunStats};
 use std::collections::VecDeque;
 
-/// A record of a batch that was begun: where it is, and why it cannot be run, if so.
+/// A record of a batch that was begun: its location, and why it cannot be run, if so.
 type Begun = (Location, Option<Flaw>);
 
 /// A part of a batch, or all of it, that has run.
@@ -27,16 +27,16 @@ type Begun = (Location, Option<Flaw>);
 pub(crate) struct RanPart {
     pub(crate) first: u64,
     pub(crate) records: Vec<Begun>,
-    /// Of those that could be run.
+    /// Results of those records that could be run.
     pub(crate) results: Results,
-    /// Behind its last record, where that is the batch's last.
+    /// The position after its last record, if that is the batch's last.
     pub(crate) mark: Option<Mark>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome<'a> {
     Done(Done<'a>),
-    /// It could not be run: why.
+    /// The record could not be run, for this reason.
     Flawed(&'a Flaw),
 }
 
@@ -50,7 +50,7 @@ impl RanPart {
     }
 }
 
-/// Something that runs jobs: a `Mapper` on a device, and in tests what stands for one.
+/// Something that runs jobs: a `Mapper` on a device, or a substitute in tests.
 pub(crate) trait Engine {
     type Pending: Finish;
     fn begin(&mut self, jobs: Vec<Job>) -> Result<Self::Pending, EngineError>;
@@ -58,18 +58,18 @@ pub(crate) trait Engine {
 
 /// Jobs that were begun.
 pub(crate) trait Finish {
-    /// What became of the next of them; `None` when there are no more.
+    /// Returns how the next jobs ended; `None` after the last.
     fn next_part(&mut self) -> Result<Option<Results>, EngineError>;
-    /// What was spent since it was asked last.
+    /// Returns the statistics since the last call.
     fn take_stats(&mut self) -> RunStats;
 }
 
-/// The device is gone, and with it what ran there.
+/// The device is lost, with everything that ran there.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct DeviceLost {
     pub(crate) error: String,
-    /// The first record of what was lost, and how many there were.
+    /// The first record that was lost, and how many there were.
     pub first: u64,
     pub count: usize,
 }
@@ -82,12 +82,12 @@ pub(crate) struct Runner<E> {
 /// A batch that was begun.
 #[derive(Debug)]
 pub(crate) struct Running<P> {
-    /// The first record that was not given out yet.
+    /// The first record that was not returned yet.
     first: u64,
     records: VecDeque<Begun>,
-    /// `None`: all were given out.
+    /// `None` once all parts were returned.
     mark: Option<Mark>,
-    /// `None`: no record of it can be run.
+    /// `None` if no record of the batch can be run.
     pending: Option<P>,
 }
 
@@ -117,7 +117,8 @@ impl<E: Engine> Runner<E> {
 }
 
 impl<P: Finish> Running<P> {
-    /// Waits until the next part of the batch has run; `None` after the last. If the device is lost, nothing is known of what was not given out.
+    /// Waits until the next part of the batch has run; returns `None` after the last. If the device is lost, nothing is
+    /// known of the parts that were not returned.
     pub(crate) fn next_part(&mut self) -> Result<Option<(RanPart, RunStats)>, Error> {
         if self.mark.is_none() {
             return Ok(None);
@@ -134,7 +135,7 @@ impl<P: Finish> Running<P> {
         }
         let is_last = results.len() == fine;
         let mut left = results.len();
-        // Those that cannot be run go with the one before them.
+        // Records that cannot be run go with the record before them.
         let behind = self.records.iter().position(|record| {
             let is_next = left == 0 && record.1.is_none();
             left -= usize::from(!is_next && record.1.is_none());
@@ -148,7 +149,7 @@ impl<P: Finish> Running<P> {
     }
 }
 
-/// What the engine says of a batch. After a fault nothing on the device can be used any more.
+/// Converts an engine's error on a batch. After a kernel fault, nothing on the device can be used any more.
 fn failed(error: EngineError, first: u64, count: usize) -> Error {
     match error.is_device_lost() {
         true => Error::DeviceLost(DeviceLost { error: error.to_string(), first, count }),
