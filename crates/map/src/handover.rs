@@ -87,6 +87,13 @@ pub(crate) struct State {
     pub(crate) surroundings: Surroundings,
 }
 
+impl State {
+    /// Returns how many records were written before this process, and stay.
+    pub(crate) fn kept_records(&self) -> u64 {
+        self.done.mark.records + self.skip
+    }
+}
+
 /// The part of the handover that is not text.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {

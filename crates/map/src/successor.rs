@@ -43,9 +43,12 @@ impl Successor {
 
     /// Hands over to another process after the device was lost, unless that has failed too often.
     pub(crate) fn after_loss(self, lost: DeviceLost, writer: &SharedWriter, spent: &RunStats) -> Result<Ended, Error> {
-        let record = writer.lock().records();
-        // If a record was written since the last loss, that counts as progress.
-        let in_vain = self.handed.as_ref().filter(|handed| handed.done.mark.records == record);
+        let (record, kept) = {
+            let writer = writer.lock();
+            (writer.records(), writer.kept_records())
+        };
+        // Progress is what no process has to write again: the part of a batch that a file is cut back by is none.
+        let in_vain = self.handed.as_ref().filter(|handed| kept <= handed.kept_records());
         let losses = 1 + in_vain.map_or(0, |handed| handed.losses);
         if losses >= MAX_LOSSES_IN_A_ROW {
             writer.end(StopReason::CannotRun);

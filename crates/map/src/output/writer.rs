@@ -272,6 +272,15 @@ impl Writer {
         self.done.mark.records + self.beyond
     }
 
+    /// Returns how many records another process would not have to write again, were this one to hand over now.
+    pub(crate) fn kept_records(&self) -> u64 {
+        match self.target.safe() {
+            Some(safe) if !self.whole => safe.mark.records,
+            Some(_) => self.done.mark.records,
+            None => self.done.mark.records + self.skip.max(self.beyond),
+        }
+    }
+
     /// Returns how many records failed, including those of earlier runs.
     pub(crate) fn failed(&self) -> u64 {
         self.done.failed
