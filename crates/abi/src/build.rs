@@ -25,8 +25,8 @@ pub enum Placement {
     Linear,
     /// In interleaved slots: those of a warp side by side.
     Interleaved,
-    /// In the thread's local memory, if the memory's initial size is at most `bytes`; otherwise as
-    /// [`Placement::Interleaved`].
+    /// In `bytes` of the thread's local memory, if the instance has one unshared memory whose initial contents (without
+    /// the far end of the stack) fit there; otherwise as [`Placement::Interleaved`].
     Local { bytes: u32 },
 }
 
