@@ -1,7 +1,7 @@
 //! Takes apart the 128-bit comparisons that Cranelift's optimiser makes.
 //!
-//! It turns a comparison of two numbers of two words each into one `icmp.i128` over `iconcat`s. That is good for
-//! machines with add-with-carry, but not for PTX, which has no such type. Nothing else makes or uses 128-bit values
+//! The optimiser turns a comparison of two numbers of two words each into one `icmp.i128` over `iconcat`s. That is good
+//! for machines with add-with-carry, but not for PTX, which has no such type. Nothing else makes or uses 128-bit values
 //! here.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
