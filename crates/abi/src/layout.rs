@@ -10,7 +10,8 @@
 //!   and a wider value takes two accesses that are just as well coalesced.
 //!
 //! The *instance pointer*, the first parameter of every compiled function, is the device address of the slot's byte 0.
-//! Every other address in the slot is the instance pointer plus [`Layout::offset`]; only this file knows the formula.
+//! Every other address in the slot is the instance pointer plus [`Layout::offset`]. The formula is in this file; code for
+//! the device computes the same from [`Layout::cell`] and [`Layout::spread`].
 
 use std::fmt;
 
@@ -142,7 +143,7 @@ pub struct Header {
     pub port_sequence: u64,
     /// The device's read or write position in the port's payload.
     pub port_cursor: u64,
-    /// Payload bytes of the last packet that the device has not taken yet.
+    /// Payload bytes of the last packet that the device has not taken yet; bit 31 says that more packets follow.
     pub port_left: u64,
     /// The last reply's [`crate::bus::Reply::result`].
     pub port_result: u64,

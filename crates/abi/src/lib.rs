@@ -7,7 +7,7 @@
 //! - [`launch`]: what a launch gives its instances
 //! - [`gang`]: what the threads of a gang share
 //! - [`trap`]: why an instance stopped
-//! - [`bus`]: how an instance calls the host
+//! - [`bus`]: how an instance calls the host, with [`tagged`] words that show whether they have arrived
 //! - [`hostcall`]: which host calls exist
 //! - [`intrinsic`]: which operations of the device a compiled function may name
 //!

@@ -148,8 +148,8 @@ impl Compiler {
     }
 
     /// Keeps a note about a program beside its builds, for all later runs. Returns whether that worked. All builds
-    /// share one note, whose key covers only the options they have in common. `label` is the note's name in `gpu-run
-    /// cache list`.
+    /// share one note, whose key covers only the options they have in common. `label` is the note's name in
+    /// `gpu-run cache list`.
     pub fn keep_note(
         &self,
         device: &dyn Device,

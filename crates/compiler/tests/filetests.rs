@@ -4,8 +4,8 @@
 //! Lines that begin with `;;!` are options:
 //!
 //! ```text
-//! ;;! build = "exact-interleaved"     one of BUILDS; exact-linear, if nothing is said
-//! ;;! check = "clif ptx"              what is compared: both, if nothing is said
+//! ;;! build = "exact-interleaved"     one of BUILDS; exact-linear by default
+//! ;;! check = "clif ptx"              what to compare; both by default
 //! ;;! function = "f"                  only functions whose name contains this
 //! ```
 //!

@@ -233,8 +233,9 @@ impl<'b> Code<'b> {
 
     // Guest memory.
 
-    /// Returns the device address of guest byte `at`, which was checked. Only copies, which move whole cells, use this;
-    /// all other accesses leave address, bounds and alignment to `crates/ptx`, see [`Code::guest_flags`].
+    /// Returns the device address of guest byte `at`, which was checked. Copies use this, which move whole cells, and
+    /// accesses to memories other than the first. Ordinary accesses to memory 0 leave address, bounds and alignment to
+    /// `crates/ptx`, see [`Code::guest_flags`].
     pub(crate) fn guest_address(&mut self, at: Value, memory: Value) -> Value {
         let cell = self.layout.cell() as i64;
         if self.is_local || self.layout.spread() == 1 {

@@ -38,7 +38,7 @@ pub(crate) struct Locals {
     far: BTreeMap<u32, Local>,
     params: u32,
     open: Vec<Open>,
-    /// For each block, in the order of opening: the number of paths that join where its branches lead; 0 if nothing joins.
+    /// For each block, in the order of opening: the number of paths that join where its branches lead; 0 if none join.
     ways: Vec<u32>,
     /// Operators so far.
     now: u32,

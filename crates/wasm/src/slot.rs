@@ -14,7 +14,7 @@ use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
 use gpu_run_abi::{Build, GangSizes, Placement};
 use std::ops::Range;
 
-/// Elements by which a table may grow beyond its initial size, if it declares no maximum.
+/// The most elements by which a table may grow beyond its initial size; a declared maximum may allow fewer.
 const TABLE_GROWTH: u64 = 1 << 16;
 
 /// The most threads in a workgroup, and the most workgroups in a gang.

@@ -48,8 +48,8 @@ impl ValType {
         matches!(self, Self::FuncRef | Self::ExternRef | Self::ExnRef | Self::AnyRef)
     }
 
-    /// Returns the type that holds such a value in CLIF. A reference is one word: 0 is null; a function is `signature
-    /// << 32 | index + 1`, an external reference the host's number plus one, an exception its number, from 1.
+    /// Returns the type that holds such a value in CLIF. A reference is one word: 0 is null; a function is
+    /// `signature << 32 | index + 1`, an external reference the host's number plus one, an exception its number, from 1.
     pub(crate) fn clif(self) -> ir::Type {
         match self {
             Self::I32 => types::I32,

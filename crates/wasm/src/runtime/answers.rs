@@ -190,7 +190,7 @@ fn write_number(code: &mut Code<'_>, at: Value) {
 
 // ---- the clock ----
 
-/// WASI's number of the monotonic clock. The host answers for the realtime clock, because that may be set while the
+/// WASI's number of the monotonic clock. The host answers for other clocks: the realtime clock may be set while the
 /// launch runs.
 const MONOTONIC: i64 = 1;
 

@@ -13,7 +13,7 @@ use gpu_run_abi::intrinsic::Intrinsic;
 
 /// The result of a wait whose time ran out.
 const TIMED_OUT: i64 = 2;
-/// The longest sleep between two looks at the clock and the stop word, in nanoseconds.
+/// The longest sleep between two checks of the clock and the stop word, in nanoseconds.
 const MAX_SLEEP: i64 = 100_000;
 
 /// (guest address, nanoseconds; negative means forever) -> how the wait ended
