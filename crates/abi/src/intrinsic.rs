@@ -20,19 +20,20 @@ pub mod symbol {
     pub const FUNCTION_TABLE: u32 = 0;
 }
 
-/// Identifiers of CLIF's alias regions (`AliasRegionData::user_id`): accesses in different regions never overlap.
+/// Identifiers of CLIF's alias regions (`AliasRegionData::user_id`): within a function, accesses in different regions
+/// never overlap.
 pub mod region {
     /// The guest's linear memory, by guest address. Accesses in this region, and only these, may be misaligned.
     pub const GUEST: u32 = 1;
-    /// The instance header.
+    /// The instance header, and other words of a slot's fixed part.
     pub const HEADER: u32 = 2;
     /// Table elements.
     pub const TABLE: u32 = 3;
-    /// The bus: ports, ring.
+    /// The bus (ports, ring), outboxes, and other bytes by device address: memories other than the first, for example.
     pub const BUS: u32 = 4;
-    /// The guest's linear memory, by device address: aligned and checked.
+    /// The guest's linear memory, by device address: aligned and checked. No function uses both this and `GUEST`.
     pub const CELLS: u32 = 6;
-    /// Constants that no instance writes.
+    /// Data that does not change while an instance runs.
     pub const CONSTANT: u32 = 5;
     /// Locals of a function that live in its frame, which is memory of the thread alone.
     pub const FRAME: u32 = 7;
