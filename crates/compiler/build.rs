@@ -1,9 +1,9 @@
-//! Says which build of the compiler this is: a hash of its sources, for the keys of what it compiles.
+//! Identifies this build of the compiler by a hash of its sources, for the keys of compiled programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What has an influence on the code that comes out: every crate on the way, and the versions of all others.
+/// The sources that influence the generated code: every crate on the way, and the versions of all other crates.
 const SOURCES: [&str; 6] = ["../abi/src", "../wasm/src", "../ptx/src", "../device/src", "src", "../../Cargo.lock"];
 
 fn main() {
@@ -21,7 +21,8 @@ fn main() {
     println!("cargo::rustc-env=GPU_RUN_BUILD={}", hasher.finalize().to_hex());
 }
 
-/// A file, or all below a folder. What is not there does not count: a crate taken from a registry stands alone, and is named by its version.
+/// Collects a file, or all files below a folder. A missing path is ignored: a crate from a registry is alone there, and
+/// identified by its version.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     match fs::read_dir(path) {
         Ok(entries) => entries.flatten().for_each(|entry| collect(&entry.path(), files)),

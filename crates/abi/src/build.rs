@@ -1,4 +1,4 @@
-//! How a program is compiled: one of several builds, each with what belongs to that build alone.
+//! The builds: the ways to compile a program, each with the settings that belong to that build alone.
 
 use crate::Layout;
 
@@ -7,12 +7,13 @@ use crate::Layout;
 pub enum Build {
     /// Right whatever the guest does. Thread *i* of a launch runs instance *i*.
     Exact(Layout),
-    /// The same, but the code may stop an instance where it is not sure. The host then reruns the instance with an exact build.
+    /// Like an exact build, but the code may stop an instance where it is not sure. The host then reruns the instance
+    /// with an exact build.
     Speculative(Placement),
     /// All threads of a launch share one instance's memory, see [`crate::gang`].
     Gang {
         sizes: GangSizes,
-        /// Atomic operations order nothing but themselves: fences do.
+        /// Whether the guest's atomic operations are relaxed: then they order no other access, and only fences do.
         relaxed: bool,
     },
 }
@@ -20,22 +21,23 @@ pub enum Build {
 /// Where a speculative build keeps the memory of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// In slots, one after the other.
+    /// In linear slots: one after the other.
     Linear,
-    /// In slots, those of a warp side by side.
+    /// In interleaved slots: those of a warp side by side.
     Interleaved,
-    /// In the thread's local memory, if it begins with no more than so many bytes; otherwise as [`Placement::Interleaved`].
+    /// In `bytes` of the thread's local memory, if the instance has one unshared memory whose initial contents (without
+    /// the far end of the stack) fit there; otherwise as [`Placement::Interleaved`].
     Local { bytes: u32 },
 }
 
-/// How large a gang is. All of it is compiled into its code.
+/// The sizes of a gang. All of them are constants of its compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct GangSizes {
-    /// Threads of a workgroup.
+    /// Threads in a workgroup.
     pub threads: u32,
-    /// Workgroups.
+    /// Number of workgroups.
     pub groups: u32,
-    /// Bytes of the image, whole pages.
+    /// Bytes of the image: a whole number of wasm pages.
     pub image_bytes: u64,
     /// Bytes of each thread's shadow stack.
     pub stack_bytes: u64,
@@ -43,7 +45,8 @@ pub struct GangSizes {
 }
 
 impl Build {
-    /// A speculative build with slots in such a layout; interleaved, with as much of a thread's local memory as this.
+    /// Returns the speculative build with slots in `layout`. With interleaved slots, up to `local_bytes` of a thread's
+    /// local memory may hold an instance's memory; 0 means none.
     pub const fn speculative(layout: Layout, local_bytes: u32) -> Self {
         Self::Speculative(match (layout, local_bytes) {
             (Layout::Linear, _) => Placement::Linear,
@@ -52,7 +55,7 @@ impl Build {
         })
     }
 
-    /// How slots lie.
+    /// Returns how the build's slots lie.
     pub const fn layout(&self) -> Layout {
         match self {
             Self::Exact(layout) => *layout,
@@ -69,7 +72,7 @@ impl Build {
         matches!(self, Self::Gang { .. })
     }
 
-    /// The exact build with the same slots. A gang's build is exact already.
+    /// Returns the exact build with the same slots. A gang's build is exact already.
     pub const fn exact(&self) -> Self {
         match self {
             Self::Speculative(_) => Self::Exact(self.layout()),
@@ -77,7 +80,7 @@ impl Build {
         }
     }
 
-    /// The same, with the memory of every instance in its slot.
+    /// Returns the same build with every instance's memory in its slot, never in local memory.
     pub const fn in_slots(&self) -> Self {
         match self {
             Self::Speculative(Placement::Local { .. }) => Self::Speculative(Placement::Interleaved),
@@ -85,7 +88,7 @@ impl Build {
         }
     }
 
-    /// The same, with slots one after the other.
+    /// Returns the same build with linear slots.
     pub const fn linear(&self) -> Self {
         match self {
             Self::Exact(_) => Self::Exact(Layout::Linear),

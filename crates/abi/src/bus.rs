@@ -1,8 +1,9 @@
-//! The bus: how an instance on the device asks the host for something.
+//! The bus: how an instance on the device calls the host.
 //!
-//! All of it lies in memory that both sides see, and every look of the device at it is a journey over PCIe. To ask, an instance takes a ticket (an atomic add
-//! in device memory) and writes a [`Request`] into the *ring* at that ticket; the host reads the ring in order. It answers with a [`Reply`], which has its
-//! place behind the ring. What does not fit into these, the instance's *port* has room for.
+//! The bus lies in memory that both sides see, and every access of the device to it is a round trip over PCIe. To make
+//! a call, an instance takes a ticket (an atomic add in device memory) and writes a [`Request`] into the *ring* at that
+//! ticket; the host reads the ring in order. The host answers with a [`Reply`]; every slot has a place for its reply
+//! behind the ring. Arguments, input and output that do not fit request and reply go through the instance's *port*.
 //!
 //! ```text
 //! device                                           host
@@ -12,41 +13,45 @@
 //!   ◀───────────────────── port: output (few have any), then the reply
 //! ```
 //!
-//! Both consist of tagged words ([`crate::tagged`]): the tag is the lap of the ring, or the packet's sequence number. Only what is in the port must be there before the words are. Lanes that call together get neighbouring tickets, so what they ask
-//! lies side by side, and so do the replies: they travel together without a lock or a vote.
+//! Requests and replies consist of tagged words ([`crate::tagged`]). A request's tag is the lap of the ring, a reply's
+//! the packet's sequence number. Only the contents of the port must be written before the tagged words. Lanes that call
+//! together get neighbouring tickets, so their requests lie side by side, and so do the replies: they travel together
+//! without a lock or a vote.
 //!
-//! A call whose input is longer than the payload goes in several packets, all but the last marked [`op::MORE`] and
-//! answered at once; output that is longer is fetched with [`op::PULL`] while the reply says [`Reply::MORE`]. An
-//! instance has at most one packet under way, so a ring with an entry per instance never overflows. Tickets are counted on from launch to
-//! launch.
+//! Input that is longer than the port's payload is sent in several packets, all but the last marked [`op::MORE`] and
+//! answered at once. Longer output is fetched with [`op::PULL`] while the reply says [`Reply::MORE`]. An instance has
+//! at most one packet under way, so a ring with one entry per instance never overflows. Tickets are counted on from
+//! launch to launch.
 
 use crate::tagged::{LOW, TAG_SHIFT, are_tagged, tag};
 use core::mem::offset_of;
 
-/// Argument words of a call.
+/// The most argument words of a call.
 pub const ARGS: usize = 7;
-/// Those that are in the request itself.
+/// How many argument words are in the request itself; the others are in the port.
 pub const ARGS_AT_HAND: usize = 2;
 
-/// Bytes of input that a call has at most, whatever a guest asks for: it bounds what the host holds for an instance.
+/// The most bytes of input of a call, whatever a guest asks for: this bounds the memory that the host holds for an
+/// instance.
 pub const MAX_INPUT: usize = 1 << 20;
 
-/// Device to host: an entry of the ring.
+/// Device to host: one entry of the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub slot: u32,
-    /// The hostcall's number, with [`op`]'s flags.
+    /// The host call's number, with flags of [`op`].
     pub op: u16,
-    /// The first arguments.
+    /// The first argument words.
     pub args: [u64; ARGS_AT_HAND],
 }
 
 impl Request {
     pub const WORDS: usize = 4;
     pub const BYTES: u64 = 8 * Self::WORDS as u64;
-    /// Where the first word has the operation; below it is the slot.
+    /// Position of the operation in the first word; the slot is below it.
     pub const OP_SHIFT: u32 = 32;
-    /// Where the last word has the upper 16 bits of each argument, whose lower 48 have a word of their own.
+    /// Positions in the last word of the upper 16 bits of each argument. The lower 48 bits of each argument have a word
+    /// of their own.
     pub const HIGH_SHIFTS: [u32; ARGS_AT_HAND] = [0, 16];
 
     pub const fn pack(&self, lap: u16) -> [u64; Self::WORDS] {
@@ -55,7 +60,7 @@ impl Request {
         [self.slot as u64 | (self.op as u64) << Self::OP_SHIFT | tag, a & LOW | tag, b & LOW | tag, high | tag]
     }
 
-    /// What the words say, if all are of this lap.
+    /// Returns the request, if all words carry this lap's tag.
     pub fn unpack(words: [u64; Self::WORDS], lap: u16) -> Option<Self> {
         if !are_tagged(&words, tag(lap)) {
             return None;
@@ -72,41 +77,45 @@ pub mod op {
     pub const MORE: u16 = 1 << 15;
     /// Asks for the next packet of the last call's output.
     pub const PULL: u16 = 1 << 14;
-    /// There is something in the port.
+    /// The port holds arguments or input of this packet.
     pub const PORT: u16 = 1 << 13;
-    /// The instance has written to its outbox or read of its stdin since the last packet.
+    /// The instance has written to its outbox or read from its stdin since the last packet.
     pub const UNHEARD: u16 = 1 << 12;
-    /// What is written goes to the instance's own stdout or stderr, as it was given them: the outbox had no room for it.
+    /// The call writes to the stdout or stderr that the instance was given, because the outbox had no space for the
+    /// output.
     pub const OWN: u16 = 1 << 11;
-    /// The bits that hold the hostcall's number.
+    /// The bits that hold the host call's number.
     pub const NUMBER: u16 = (1 << 11) - 1;
 }
 
-/// Host to device: its tag is the header's `port_sequence` once it is there.
+/// Host to device. A reply has arrived when its tag is the header's `port_sequence`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// How the call ended: 8 bits of errno, three flags, and from [`Reply::PAYLOAD_SHIFT`] on the bytes of payload in this packet.
+    /// The call's outcome: 8 bits of errno, three flags, and from [`Reply::PAYLOAD_SHIFT`] on the bytes of payload in
+    /// this packet.
     pub status: u32,
-    /// The first 8 bytes of the results of fixed size ([`crate::hostcall::Move::Result`]). Calls that have none: the length of the output's first answer, where
-    /// the host sets lengths ([`crate::hostcall::Move::Answer`]); the code of an [`Reply::EXIT`].
+    /// The first 8 bytes of the results of fixed size ([`crate::hostcall::Move::Result`]). In calls without such
+    /// results: the length of the first answer in the output, where the host decides lengths
+    /// ([`crate::hostcall::Move::Answer`]); or the exit code of an [`Reply::EXIT`].
     pub result: u64,
 }
 
 impl Reply {
     pub const WORDS: usize = 2;
     pub const BYTES: u64 = 8 * Self::WORDS as u64;
-    /// Where the first word has the status; below it are the upper 16 bits of the result, whose lower 48 are the second word.
+    /// Position of the status in the first word. Below it are the upper 16 bits of the result; the lower 48 are the
+    /// second word.
     pub const STATUS_SHIFT: u32 = 16;
 
     pub const ERRNO: u32 = 0xff;
-    /// The instance ends here.
+    /// The instance exits.
     pub const EXIT: u32 = 1 << 8;
     /// The call cannot be answered: the instance traps with `TrapCode::HostCall`.
     pub const TRAP: u32 = 1 << 9;
-    /// There is more output to be fetched after this packet.
+    /// There is more output to fetch after this packet.
     pub const MORE: u32 = 1 << 10;
     pub const PAYLOAD_SHIFT: u32 = 12;
-    /// Bytes of payload in a packet at most.
+    /// The most bytes of payload in a packet.
     pub const MAX_PAYLOAD: u64 = (1 << (32 - Self::PAYLOAD_SHIFT)) - 1;
 
     pub const fn pack(&self, sequence: u16) -> [u64; Self::WORDS] {
@@ -115,20 +124,20 @@ impl Reply {
         [first | tag, self.result & LOW | tag]
     }
 
-    /// What the words say, if both are of this packet.
+    /// Returns the reply, if both words carry this packet's tag.
     pub fn unpack(words: [u64; Self::WORDS], sequence: u16) -> Option<Self> {
         let result = (words[0] & 0xffff) << TAG_SHIFT | words[1] & LOW;
         are_tagged(&words, tag(sequence)).then_some(Self { status: (words[0] >> Self::STATUS_SHIFT) as u32, result })
     }
 }
 
-/// What a port begins with; `payload` bytes follow.
+/// The head of a port; the payload follows.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Port {
-    /// Bytes of payload that belong to this packet, device to host.
+    /// Bytes of payload in this packet, device to host.
     pub length: u64,
-    /// All arguments have a place here, but [`ARGS_AT_HAND`] of them are elsewhere.
+    /// The call's argument words. The first [`ARGS_AT_HAND`] are unused: those words are in the request.
     pub args: [u64; ARGS],
 }
 

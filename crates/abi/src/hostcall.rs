@@ -1,11 +1,12 @@
-//! The calls an instance can make, one row each.
+//! The host calls, one row each.
 //!
-//! A row says what a function's parameters mean: which are plain values, which point at bytes to send, which at room
-//! for bytes to receive. Device-side stubs, host-side decoding and tracing all follow from the row; to
-//! add a call, add a row here and an arm in `crates/wasi`.
+//! A row says what a function's parameters mean: which are plain values, which point at bytes to send, and which at
+//! memory for bytes to receive. Device-side stubs, host-side decoding and tracing all follow from the row. To add a
+//! call, add a row here and an arm in `crates/wasi`.
 //!
-//! On the bus, a call's *argument words* are one word per [`Move`] that has one, in the row's order; its *input* is the bytes of all
-//! input moves, concatenated; its *output* likewise. Output is written to the guest only if the call returned errno 0.
+//! On the bus, a call's *argument words* are one word per [`Move`] that has one, in the row's order. Its *input* is the
+//! bytes of all input moves, concatenated; its *output* likewise. Output is written to the guest only if the call
+//! returned errno 0.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValType {
@@ -20,31 +21,36 @@ pub enum ValType {
 pub enum Move {
     /// A plain value. Word: the value, zero-extended; a float's bits.
     Value(u8),
-    /// `len * size` bytes at `ptr` are input. Word: that many bytes.
+    /// `len * size` bytes at `ptr` are input. Word: the number of bytes.
     Input { ptr: u8, len: u8, size: u32 },
-    /// `count` (pointer, length) pairs at `iovs`: the bytes they point at are input. Word: their total.
+    /// The bytes that the `count` (pointer, length) pairs at `iovs` point at are input. Word: the total number of
+    /// bytes.
     Gather { iovs: u8, count: u8 },
-    /// Up to `len * size` bytes of output go to `ptr`. Word: that many bytes.
+    /// Up to `len * size` bytes of output go to `ptr`. Word: the number of bytes.
     Output { ptr: u8, len: u8, size: u32 },
-    /// `count` (pointer, length) pairs at `iovs`: output fills them one after the other. Word: their total room.
+    /// Output fills the memory of the `count` (pointer, length) pairs at `iovs`, one after the other. Word: the total
+    /// number of bytes.
     Scatter { iovs: u8, count: u8 },
-    /// Exactly `bytes` bytes of output go to `ptr`, which is a multiple of `align`. No word. Results come before all other output.
+    /// Exactly `bytes` bytes of output go to `ptr`, a multiple of `align`. No word. Results come before all other
+    /// output.
     Result { ptr: u8, bytes: u32, align: u32 },
-    /// Output of a length the host decides goes to `ptr`, a multiple of `align`. Word: `ptr`. Of two, the first's length is `Reply::split`.
+    /// Output whose length the host decides goes to `ptr`, a multiple of `align`. Word: `ptr`. If a call has two
+    /// answers, [`crate::bus::Reply::result`] is the length of the first.
     Answer { ptr: u8, align: u32 },
 }
 
 impl Move {
-    /// Whether the move has an argument word.
+    /// Returns whether the move has an argument word.
     pub const fn has_word(self) -> bool {
         !matches!(self, Move::Result { .. })
     }
 
-    /// The parameter that is a pointer, and what it has to be a multiple of. A call with another is a trap.
+    /// Returns the parameter that is a pointer, and the alignment that it must have. A call with a misaligned pointer
+    /// traps.
     pub const fn alignment(self) -> Option<(u8, u32)> {
         match self {
             Move::Value(_) => None,
-            // Bytes, or structs that begin with a word: subscriptions, events.
+            // Bytes, or structs that begin with a u64: subscriptions, events.
             Move::Input { ptr, size, .. } | Move::Output { ptr, size, .. } => {
                 Some((ptr, if size == 1 { 1 } else { 8 }))
             }
@@ -54,20 +60,20 @@ impl Move {
     }
 }
 
-/// One row of the table.
+/// One row of the table: a host function.
 #[derive(Clone, Copy, Debug)]
 pub struct HostFunction {
     pub module: &'static str,
     pub name: &'static str,
     pub params: &'static [(&'static str, ValType)],
-    /// Whether it returns an errno (an i32). `proc_exit` and the test suite's printers return nothing.
+    /// Whether the function returns an errno (an i32). `proc_exit` and the test suite's printers return nothing.
     pub returns_errno: bool,
     pub moves: &'static [Move],
 }
 
 macro_rules! calls {
     ($($module:literal { $($name:ident ($($param:ident : $type:ident),*) $(-> $errno:ident)? { $($move:ident ($($at:tt),*)),* })* })*) => {
-        /// The numbers of the calls on the bus: positions in [`TABLE`].
+        /// The calls' numbers on the bus: positions in [`TABLE`].
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
@@ -81,7 +87,7 @@ macro_rules! calls {
             pub fn function(self) -> &'static HostFunction {
                 &TABLE[self as usize]
             }
-            /// The call a module means by an import.
+            /// Returns the call that an import names.
             pub fn find(module: &str, name: &str) -> Option<Call> {
                 Call::ALL.iter().copied().find(|c| c.function().module == module && c.function().name == name)
             }
@@ -170,7 +176,7 @@ calls! {
         sock_send(fd: I32, iovs: I32, iovs_len: I32, flags: I32, sent: I32) -> Errno { Value(fd), Gather(iovs, iovs_len), Value(flags), Result(sent, 4) }
         sock_shutdown(fd: I32, how: I32) -> Errno { Value(fd), Value(how) }
     }
-    // What the official test suite's modules import. They print nothing here; the calls are real.
+    // Imports of the official test suite's modules. These calls reach the host, but print nothing.
     "spectest" {
         print() { }
         print_i32(a: I32) { Value(a) }

@@ -1,7 +1,7 @@
 //! What a compiled function may name besides other functions.
 //!
-//! CLIF refers to functions by a namespace and an index; this is who lives in which namespace. Device intrinsics are
-//! calls that `crates/ptx` lowers to an instruction or two; to add one, add a row here and a row there.
+//! CLIF refers to functions by a namespace and an index; this module says which namespace holds what. Device intrinsics
+//! are calls that `crates/ptx` lowers to an instruction or two. To add an intrinsic, add a row here and a row there.
 
 /// Namespaces of CLIF's external names.
 pub mod namespace {
@@ -9,32 +9,33 @@ pub mod namespace {
     pub const WASM: u32 = 0;
     /// One of [`super::Intrinsic`].
     pub const INTRINSIC: u32 = 1;
-    /// Functions the compiler itself adds: bus helpers, entry points.
+    /// Functions that the compiler itself adds: bus helpers, entry points.
     pub const RUNTIME: u32 = 2;
     /// Data symbols: [`super::symbol`].
     pub const DATA: u32 = 3;
 }
 
 pub mod symbol {
-    /// The array of code addresses, one u64 for each function of the module that may be called indirectly.
+    /// The array of code addresses: one u64 for each function of the module that may be called indirectly.
     pub const FUNCTION_TABLE: u32 = 0;
 }
 
-/// Identifiers of CLIF's alias regions (`AliasRegionData::user_id`): accesses in different regions never overlap.
+/// Identifiers of CLIF's alias regions (`AliasRegionData::user_id`): within a function, accesses in different regions
+/// never overlap.
 pub mod region {
-    /// The guest's linear memory. Its accesses, and only they, may be misaligned.
+    /// The guest's linear memory, by guest address. Accesses in this region, and only these, may be misaligned.
     pub const GUEST: u32 = 1;
-    /// The instance header.
+    /// The instance header, and other words of a slot's fixed part.
     pub const HEADER: u32 = 2;
     /// Table elements.
     pub const TABLE: u32 = 3;
-    /// The bus: ports, ring.
+    /// The bus (ports, ring), outboxes, and other bytes by device address: memories other than the first, for example.
     pub const BUS: u32 = 4;
-    /// The guest's linear memory by the device's addresses: aligned and checked.
+    /// The guest's linear memory, by device address: aligned and checked. No function uses both this and `GUEST`.
     pub const CELLS: u32 = 6;
-    /// Constants that no instance writes.
+    /// Data that does not change while an instance runs.
     pub const CONSTANT: u32 = 5;
-    /// Locals of a function that live in its frame, memory of the thread's own.
+    /// Locals of a function that live in its frame, which is memory of the thread alone.
     pub const FRAME: u32 = 7;
     /// Global `n` of the module is region `GLOBALS + n`.
     pub const GLOBALS: u32 = 16;
@@ -52,7 +53,7 @@ macro_rules! intrinsics {
             pub fn from_index(index: u32) -> Option<Self> {
                 Self::ALL.get(index as usize).copied()
             }
-            /// Parameter and result types.
+            /// Returns the parameter and result types.
             pub const fn signature(self) -> (&'static [Type], &'static [Type]) {
                 match self { $(Intrinsic::$name => (&[$(Type::$param),*], &[$(Type::$result),*])),* }
             }
@@ -77,9 +78,9 @@ intrinsics! {
     Lane() -> (I32);
     /// `%globaltimer`: nanoseconds, from an unspecified start.
     GlobalTimer() -> (I64);
-    /// `nanosleep.u32`: gives the other threads the floor for about that long.
+    /// `nanosleep.u32`: sleeps about that many nanoseconds, so that other threads can run.
     NanoSleep(I32) -> ();
-    /// `exit`: the thread ends here. What follows in CLIF is unreachable.
+    /// `exit`: the thread stops here. CLIF code after this call is unreachable.
     Exit() -> ();
     /// `membar.sys`
     FenceSystem() -> ();
@@ -87,12 +88,13 @@ intrinsics! {
     Barrier() -> ();
     /// `activemask.b32`
     ActiveMask() -> (I32);
-    /// `ld.global.L1::no_allocate.u32`: a word that the host may change at any time, as it is now or was a moment ago. Nothing is
-    /// ordered by it: a load that orders things empties a cache, and where an assembler finds one in a loop (or one that is volatile) it
-    /// has the lanes of a warp take turns there, until none of them is in step with another.
+    /// `ld.global.L1::no_allocate.u32`: a word that the host may change at any time; the value may be slightly stale.
+    /// This load orders nothing: a load that orders other accesses empties a cache, and where an assembler finds such a
+    /// load (or a volatile one) in a loop, it makes the lanes of a warp take turns there, until no two of them are in
+    /// step.
     Glance(I64) -> (I32);
-    /// One round of a loop: `(rounds left, address of the stop word) -> rounds left`. When none are left it looks at the stop word as `Glance` does, traps if that is
-    /// set, and begins with [`INTERVAL`] again.
+    /// One iteration of a loop: `(iterations left, address of the stop word) -> iterations left`. When none are left,
+    /// the code reads the stop word as `Glance` does, traps if it is set, and starts again with [`INTERVAL`].
     Tick(I32, I64) -> (I32);
     /// `%nctaid.x`
     GridBlocks() -> (I32);
@@ -100,15 +102,15 @@ intrinsics! {
     Processor() -> (I32);
     /// `%clock64`
     Cycles() -> (I64);
-    /// `atom.relaxed.gpu.global.add.u32` of 1: (address) -> what was there
+    /// `atom.relaxed.gpu.global.add.u32` of 1: (address) -> the old value
     Ticket(I64) -> (I32);
     /// `fence.acq_rel.gpu`
     FenceDevice() -> ();
     /// `fence.acq_rel.sys`
     FenceHost() -> ();
-    /// `barrier.sync 0` of a gang, and a look whether another thread trapped.
+    /// `barrier.sync 0` of a gang, then a check whether another thread trapped.
     GangBarrier() -> ();
-    /// `nanosleep.u32` of a gang, and a look at the stop word: (nanoseconds, its address).
+    /// `nanosleep.u32` of a gang, then a check of the stop word: (nanoseconds, address of the stop word).
     GangSleep(I32, I64) -> ();
     /// `vote.sync.ballot.b32`, all lanes
     Ballot(I32) -> (I32);
@@ -118,13 +120,14 @@ intrinsics! {
     ShuffleUp(I32, I32) -> (I32);
     /// `shfl.sync.bfly.b32`: (value, mask)
     ShuffleXor(I32, I32) -> (I32);
-    /// `ld.shared.u32` of the workgroup's memory, at an offset that was checked.
+    /// `ld.shared.u32` of the workgroup's memory: (offset), which was checked.
     LocalLoad(I32) -> (I32);
     /// `st.shared.u32`: (offset, value)
     LocalStore(I32, I32) -> ();
-    /// `atom.relaxed.cta.shared.add.u32`: (offset, value) -> what was there
+    /// `atom.relaxed.cta.shared.add.u32`: (offset, value) -> the old value
     LocalAdd(I32, I32) -> (I32);
-    /// Nobody in the workgroup has trapped yet: `st.shared.u32` of 0 to the word that [`Intrinsic::GangBarrier`] looks at.
+    /// `st.shared.u32` of 0 to the word that [`Intrinsic::GangBarrier`] reads: no thread of the workgroup has trapped
+    /// yet.
     LocalReset() -> ();
     /// `ld.relaxed.sys.global.u64`
     BusLoad(I64) -> (I64);
@@ -138,5 +141,6 @@ intrinsics! {
     BusPut2(I64, I64, I64) -> ();
 }
 
-/// Loop iterations between two looks at the stop word, or as much of what functions do that can reach themselves.
+/// Loop iterations between two checks of the stop word; also the units of work that functions which can reach
+/// themselves may do between two checks.
 pub const INTERVAL: i64 = 4096;

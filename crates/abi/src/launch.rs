@@ -1,13 +1,21 @@
-//! What all instances of a launch have in common, in device memory, and the answers they get without asking the host.
+//! What all instances of a launch have in common, in device memory, and the answers they get without calling the host.
 //!
-//! A launch has one [`Launch`]. A fresh instance makes its slot from the *image* it points at: pieces of words, each with its place in the slot and its
-//! length before it. Then it takes what is its own: number, port, stdin, room for output.
+//! A launch has one [`Launch`]. A fresh instance makes its slot from the *image* that `Launch` points at: a list of
+//! pieces, each of which is its offset in the slot, its length in words, and the words. Then the instance fills in the
+//! fields of its own: number, port, stdin, outbox.
 //!
-//! Where [`answers`]'s flags say so, the calls every program makes stay on the device: arguments and environment are copied from here, stdin from device memory,
-//! random bytes are computed (SipHash in counter mode, under a key of the launch), the monotonic clock is the device's timer ([`answers::CLOCK`]), and what is written to stdout and stderr goes to the instance's
-//! *outbox*, memory the host sees: 4 bytes that say how many of it are in use, 4 for the annex, 4 that say how much of stdin is left, then records, each 4 bytes ([`outbox::record`]) and what
-//! was written, padded to a multiple of 4. Where programs print much, an outbox goes on in its *annex*, memory of the device with records only: once one did not fit before it, all do.
-//! The host empties both whenever the instance asks for something else, and at the end. What fits neither is sent as a call that says so ([`crate::bus::op::OWN`]).
+//! Where the flags of [`answers`] say so, the calls that every program makes stay on the device. Arguments and
+//! environment are copied from here, and stdin from device memory. Random bytes are computed (SipHash in counter mode,
+//! under a key of the launch). The monotonic clock is the device's timer ([`answers::CLOCK`]).
+//!
+//! Output to stdout and stderr goes to the instance's *outbox*, memory that the host sees. An outbox begins with three
+//! u32: bytes in use, bytes of the annex in use, and bytes of stdin left. Then come records, each a 4-byte head
+//! ([`outbox::record`]) and the bytes written, padded to a multiple of 4. For programs that print much, the outbox
+//! continues in its *annex*, device memory that holds records only: once a record did not fit the outbox, all later
+//! ones go to the annex.
+//!
+//! The host empties both whenever the instance makes a host call, and when the instance stops. Output that fits neither
+//! is sent as a host call marked [`crate::bus::op::OWN`].
 
 use core::mem::offset_of;
 
@@ -16,38 +24,40 @@ use core::mem::offset_of;
 pub struct Launch {
     /// Device address of the image.
     pub image: u64,
-    /// Its pieces.
+    /// Number of pieces in the image.
     pub pieces: u64,
-    /// Of each slot's first memory, guest addresses below this have been cleared.
+    /// Guest addresses below this are already cleared in the first memory of every slot.
     pub cleared: u64,
-    /// Device address of slot 0's port, and how far the next is.
+    /// Device address of slot 0's port, and the bytes from one port to the next.
     pub ports: u64,
     pub port_bytes: u64,
-    /// Which calls are answered on the device: [`answers`]'s flags.
+    /// Which calls are answered on the device: flags of [`answers`].
     pub answers: u64,
-    /// Number of the instance in slot 0: `GPU_RUN_INSTANCE`.
+    /// Number of the instance in slot 0, as `GPU_RUN_INSTANCE` shows it.
     pub first: u64,
-    /// Device address of each slot's stdin: address and length, 8 bytes each.
+    /// Device address of an array with an entry for each slot's stdin: address and length, 8 bytes each.
     pub stdin: u64,
-    /// Device address of slot 0's outbox, and the size of one.
+    /// Device address of slot 0's outbox, and the bytes of one outbox.
     pub outbox: u64,
     pub outbox_bytes: u64,
-    /// Device address of slot 0's annex, and the size of one.
+    /// Device address of slot 0's annex, and the bytes of one annex.
     pub annex: u64,
     pub annex_bytes: u64,
-    /// Arguments: how many, their bytes with a NUL behind each, and the device address of their starts (u32 each); the bytes follow.
+    /// Arguments: how many; their total bytes, with a NUL behind each; and the device address of their starts (u32
+    /// each), which the bytes follow.
     pub args_count: u64,
     pub args_bytes: u64,
     pub args: u64,
-    /// The environment likewise; the last variable's value is the instance's number, which is not counted in.
+    /// The environment likewise. The last variable's value is the instance's number, whose bytes are not counted in
+    /// `env_bytes`.
     pub env_count: u64,
     pub env_bytes: u64,
     pub env: u64,
-    /// The key of random bytes.
+    /// The key of the random bytes.
     pub key: [u64; 2],
-    /// What the host's monotonic clock said just before the launch, in nanoseconds.
+    /// The host's monotonic clock just before the launch, in nanoseconds.
     pub clock_host: u64,
-    /// What the device's timer said when the first thread began: all ones until then.
+    /// The device's timer when the first thread began: all ones until then.
     pub clock_device: u64,
 }
 
@@ -59,46 +69,50 @@ impl Launch {
     }
 }
 
-/// Flags of [`Launch::answers`], and a slot's own copy, in which what the guest closes is taken out.
+/// Flags of [`Launch::answers`]. Each slot has a copy of them; when the guest closes a stream, the copy loses that
+/// stream's flag.
 pub mod answers {
     /// The three standard streams, by descriptor.
     pub const STREAMS: [u64; 3] = [1, 2, 4];
     pub const STRINGS: u64 = 8;
     pub const RANDOM: u64 = 16;
-    /// The monotonic clock: the host's time at the launch, and what the device's timer has counted since. It is behind the host's by the time that passes
-    /// between the host's look at its clock and the first thread's at the timer.
+    /// The monotonic clock: the host's time at the launch, plus the time that the device's timer has counted since. It
+    /// is behind the host's clock by the time between the host's reading of its clock and the first thread's reading of
+    /// the timer.
     pub const CLOCK: u64 = 32;
 }
 
-/// What lies in an outbox: a head, then records.
+/// The contents of an outbox: a head, then records.
 pub mod outbox {
-    /// The bit of a record's first word that says it is stderr's; the rest is its length.
+    /// The bit of a record's head that marks stderr; the other bits are the record's length.
     pub const STDERR: u32 = 1 << 31;
 
-    /// What a record begins with.
+    /// Returns the head of a record.
     pub const fn record(stderr: bool, length: u32) -> u32 {
         length | if stderr { STDERR } else { 0 }
     }
     /// Bytes of a record's head.
     pub const RECORD_HEAD: u64 = 4;
-    /// What an outbox begins with: bytes in use, the annex's bytes in use, and bytes of stdin left (u32 each).
+    /// Offsets in an outbox's head: bytes in use (with the head), bytes of the annex in use, bytes of stdin left (u32
+    /// each).
     pub const USED: u64 = 0;
     pub const ANNEX_USED: u64 = 4;
     pub const STDIN_LEFT: u64 = 8;
+    /// Bytes of an outbox's head.
     pub const HEAD: u64 = 16;
-    /// The first two of them in one word, where nothing is in use.
+    /// `USED` and `ANNEX_USED`, as one u64, of an outbox without records.
     pub const EMPTY: u64 = HEAD;
 }
 
-/// What the host reads of each slot when a launch is over: so many words.
+/// What the host reads of each slot when a launch is over. The entry's results follow, one word each.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Ending {
     pub status: u64,
     pub trap: u64,
-    /// Where the status is [`crate::Status::Outgrown`]: the bytes that a memory wanted to grow to, or 0.
+    /// The exit code. If the status is [`crate::Status::Outgrown`]: the bytes that a memory asked to grow to, or 0.
     pub exit_code: u64,
-    /// Bytes of memory 0.
+    /// Length of memory 0 in bytes.
     pub memory_bytes: u64,
     /// See [`crate::layout::Header::growth_refused`].
     pub growth_refused: u64,

@@ -1,11 +1,18 @@
-//! What host and device agree on, written once.
+//! Everything that host and device agree on, written once.
 //!
-//! Everything that crosses from one side to the other is described here and nowhere else: how an instance
-//! lies in device memory ([`layout`]) and how it is compiled ([`build`]), what a launch gives its instances ([`launch`]), what threads share that share an instance ([`gang`]), why it stopped ([`trap`]), how it asks the host for something ([`bus`]),
-//! which calls there are to ask for ([`hostcall`]), and which operations of the device a compiled
-//! function may name ([`intrinsic`]). The compiler takes its offsets from these structs, the host its views.
+//! Every structure that crosses from one side to the other is described here and nowhere else:
 //!
-//! Nothing here allocates, does I/O or depends on a device.
+//! - [`layout`]: how an instance lies in device memory
+//! - [`build`]: the ways to compile a program
+//! - [`launch`]: what a launch gives its instances
+//! - [`gang`]: what the threads of a gang share
+//! - [`trap`]: why an instance stopped
+//! - [`bus`]: how an instance calls the host, with [`tagged`] words that show whether they have arrived
+//! - [`hostcall`]: which host calls exist
+//! - [`intrinsic`]: which operations of the device a compiled function may name
+//!
+//! The compiler takes its offsets from these structs; the host uses them as views of shared memory. Nothing here
+//! allocates, does I/O or depends on a device.
 
 pub mod build;
 pub mod bus;

@@ -15,28 +15,30 @@ pub enum TrapCode {
     StackOverflow = 9,
     /// The stop word was set: a timeout, or the host gave up.
     Interrupted = 10,
-    /// The host's side of a call failed in a way WASI has no number for.
+    /// The host's side of a call failed in a way that WASI has no errno for.
     HostCall = 11,
     NullReference = 12,
     /// An indirect call through an index outside the table.
     UndefinedElement = 13,
-    /// Not a guest's: a speculative build stopped an instance that cannot be rerun. Never in a record, see [`Status::Running`].
+    /// Not a trap of the guest: a speculative build stopped an instance that cannot be rerun. Never in a record, see
+    /// [`Status::Running`].
     Inexact = 14,
-    /// Not a guest's: run again with exact checks, an instance asked the host for something else than before. Never in a record.
+    /// Not a trap of the guest: when it was rerun, an instance made another host call than in its first run. Never in a
+    /// record.
     Deviated = 17,
-    /// An atomic access whose address is no multiple of its size.
+    /// An atomic access whose address is not a multiple of its size.
     UnalignedAtomic = 15,
     /// A wait on a memory that no other thread can reach.
     WaitOnUnshared = 16,
-    /// A null reference to a function was called.
+    /// A call of a null function reference.
     NullFunction = 20,
-    /// A null reference to an exception was thrown.
+    /// A throw of a null exception reference.
     NullException = 21,
-    /// An exception that nothing caught.
+    /// An exception that no handler caught.
     UncaughtException = 22,
-    /// A reference to an exception that is no longer kept was thrown.
+    /// A throw of a reference to an exception that is no longer kept.
     LostException = 23,
-    /// A host function was given a pointer that is not aligned to what it is to point to.
+    /// A pointer given to a host function is not aligned for the type it points to.
     MisalignedPointer = 24,
 }
 
@@ -70,7 +72,7 @@ impl TrapCode {
         Self::ALL.into_iter().find(|c| *c as u8 == code)
     }
 
-    /// The words of the WebAssembly specification, which its test suite compares.
+    /// Returns the message that the WebAssembly specification uses and its test suite compares.
     pub const fn message(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
@@ -104,7 +106,7 @@ impl TrapCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrapRecord {
     pub code: TrapCode,
-    /// Index in the module's function space; [`TrapRecord::NO_FUNCTION`] for code no module contains.
+    /// Index in the module's function space; [`TrapRecord::NO_FUNCTION`] for code that no module contains.
     pub function: u32,
     /// Offset in the .wasm file of the instruction that trapped.
     pub offset: u32,
@@ -123,17 +125,18 @@ impl TrapRecord {
     }
 }
 
-/// What became of an instance, as its header's `status` says.
+/// How an instance stopped: its header's `status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Status {
-    /// Not run, or ended by a trap: the trap record tells. Without one, a speculative build stopped it: an exact build is to rerun it.
+    /// The instance has not run, or it trapped: then there is a trap record. If it ran and has no record, a speculative
+    /// build stopped it, and the host reruns it with an exact build.
     Running = 0,
     /// The entry function returned.
     Returned = 1,
-    /// `proc_exit`: the header's `exit_code` holds.
+    /// The instance called `proc_exit`; the header's `exit_code` holds the code.
     Exited = 2,
-    /// Its memory would have grown, or its stack reached, beyond what it was given here: to be run again where there is more.
+    /// The instance's memory or stack needed more than this slot has: the host reruns the instance where there is more.
     Outgrown = 3,
 }
 

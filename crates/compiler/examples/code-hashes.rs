@@ -1,7 +1,8 @@
-//! `code-hashes [--texts FOLDER] PATH…`: one line for each module in these files and folders and each way to build it, with hashes of its CLIF and of its PTX.
-//! `scripts/same-code` compares the lines of two commits. `.wasm` and `.wat` files are modules, `.wast` scripts have several.
+//! `code-hashes [--texts FOLDER] PATH…` prints one line for each module in these files and folders and each way to
+//! build it, with hashes of its CLIF and of its PTX. `scripts/same-code` compares the lines of two commits. `.wasm` and
+//! `.wat` files are modules, `.wast` scripts have several.
 //!
-//! --texts writes the CLIF and the PTX themselves, too, a file for each line.
+//! `--texts` also writes the CLIF and the PTX themselves, in two files for each line.
 
 use gpu_run_abi::{Build, GangSizes, Layout, Placement};
 use gpu_run_compiler::{CompileOptions, Compiled, Entry, explain};
@@ -13,10 +14,10 @@ use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
 use wast::{QuoteWat, Wast, WastDirective};
 
-/// Local memory of a thread of a large GPU.
+/// Local memory of a thread on a large GPU, in bytes.
 const LOCAL_BYTES: u32 = 256 << 10;
 
-/// Some gang: its threads, and the sizes of its image, stacks and bus.
+/// An example of a gang.
 const GANG: GangSizes =
     GangSizes { threads: 1024, groups: 1, image_bytes: 64 << 20, stack_bytes: 4096, bus_bytes: 1 << 16 };
 
@@ -52,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// All files below a path that have modules in them.
+/// Finds all files below a path that contain modules.
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     if !path.is_dir() {
         files.push(path.to_owned());
@@ -69,7 +70,7 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The modules of a file, by names that are the same wherever the file lies.
+/// Returns the modules of a file, with names that do not depend on where the file lies.
 fn modules(file: &Path) -> Result<Vec<Module>, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
     let bytes = fs::read(file).map_err(|error| told(&error))?;
@@ -81,7 +82,7 @@ fn modules(file: &Path) -> Result<Vec<Module>, String> {
     }
     let text = String::from_utf8(bytes).map_err(|error| told(&error))?;
     let mut lexer = Lexer::new(&text);
-    // The suite has names that confuse people, on purpose.
+    // The suite has confusing names on purpose.
     lexer.allow_confusing_unicode(true);
     let buffer = ParseBuffer::new_with_lexer(lexer).map_err(|error| told(&error))?;
     let script = parser::parse::<Wast<'_>>(&buffer).map_err(|error| told(&error))?;
@@ -93,7 +94,7 @@ fn modules(file: &Path) -> Result<Vec<Module>, String> {
     Ok(encoded.enumerate().map(|(at, wasm)| Module { name: format!("{name}:{at}"), wasm }).collect())
 }
 
-/// Every way to build a module, but for gangs.
+/// Every build of a module except gangs.
 const BUILDS: [(&str, Build); 5] = [
     ("exact-linear", Build::Exact(Layout::Linear)),
     ("exact-interleaved", Build::Exact(Layout::Interleaved)),
@@ -102,7 +103,7 @@ const BUILDS: [(&str, Build); 5] = [
     ("speculative-own", Build::Speculative(Placement::Local { bytes: LOCAL_BYTES })),
 ];
 
-/// What a program is run for: its `_start`, or all that it exports.
+/// Returns the entry to compile: `_start` if the module exports it, else all exports.
 fn entry(wasm: &[u8]) -> Entry {
     let is_command = wasmparser::Parser::new(0).parse_all(wasm).any(|payload| match payload {
         Ok(wasmparser::Payload::ExportSection(exports)) => {
@@ -138,7 +139,7 @@ fn lines(module: &Module, texts: Option<&Path>) -> Vec<String> {
             if let Some(folder) = texts {
                 let name = format!("{}.{build}", module.name.replace('/', "_"));
                 for (text, extension) in [(&clif, "clif"), (&ptx, "ptx")] {
-                    // Whoever wants them looks for them.
+                    // A text that cannot be written is only reported: the hashes are still printed.
                     if let Err(error) = fs::write(folder.join(format!("{name}.{extension}")), text) {
                         eprintln!("code-hashes: {name}.{extension}: {error}");
                     }

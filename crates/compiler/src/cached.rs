@@ -1,7 +1,8 @@
-//! Programs through the cache: what was compiled once is not compiled again.
+//! Loads programs through the cache: a program that was compiled once is not compiled again.
 //!
-//! One entry holds all that a run takes, machine code and [`stored`]: a hit reads one file and is ready to launch. The PTX between is not kept: it is
-//! two thirds of the bytes, and no more than a fifth of the time it takes to make machine code.
+//! One entry holds all that a run needs, machine code and [`stored`]: a hit reads one file and is ready to launch. The
+//! PTX in between is not kept: it is two thirds of the bytes, and making it takes no more than a fifth of the time that
+//! making machine code takes.
 
 use crate::compile::{CompileOptions, Compiled, default_features};
 use crate::content;
@@ -19,18 +20,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes of machine code that stay loaded beyond what is used.
+/// Bytes of machine code that stay loaded beyond the code that is in use.
 const MAX_IDLE_CODE_BYTES: u64 = 256 << 20;
 
-/// Times this process has compiled wasm to PTX.
+/// How often this process has compiled wasm to PTX.
 pub(crate) static TO_PTX: AtomicU64 = AtomicU64::new(0);
 
-/// How often this process has compiled anything: wasm to PTX, and PTX to machine code.
+/// Returns how often this process has compiled wasm to PTX, and PTX to machine code.
 pub fn compilations() -> (u64, u64) {
     (TO_PTX.load(Ordering::Relaxed), gpu_run_device::compilations())
 }
 
-/// Everything that has an influence on what is kept. A field that is added to one of the structs in here is in the key by itself.
+/// Everything that influences a cache entry. A field that is added to one of the structs in here becomes part of the
+/// key by itself.
 #[derive(Serialize)]
 struct Recipe<'a> {
     version: &'static str,
@@ -41,7 +43,7 @@ struct Recipe<'a> {
     target: &'a str,
 }
 
-/// Compiles programs, keeps them, and finds them again.
+/// Compiles programs, keeps them in the cache, and finds them again.
 #[derive(Debug)]
 pub struct Compiler {
     cache: Arc<Cache>,
@@ -49,22 +51,24 @@ pub struct Compiler {
     limit: Option<Duration>,
 }
 
-/// What is to be loaded, and where. Making it hashes the module; loading it again is then a look in a table.
+/// Which program to load, and on which device. Making a request hashes the module; loading it a second time is then a
+/// table lookup.
 #[derive(Clone, Debug)]
 pub struct Request {
     key: Key,
     build: Build,
-    /// What making it took.
+    /// The time it took to make the request.
     hashing: Duration,
 }
 
 impl Request {
-    /// What its entry is called.
+    /// Returns the key of the program's cache entry.
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// Loads what was fetched. What the device does not take was of no use, and is made again another time.
+    /// Loads a fetched program on the device. An entry that the device does not accept is discarded, and compiled again
+    /// the next time.
     pub fn place(&self, cache: &Arc<Cache>, unloaded: Unloaded) -> Result<Program, Error> {
         let placed = self.build.place(unloaded).inspect_err(|_| cache.discard(&self.key))?;
         let (Origin::Hit { saved: took } | Origin::Miss { took, .. }) = placed.origin;
@@ -72,14 +76,14 @@ impl Request {
     }
 }
 
-/// How a program is made.
+/// How to make a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Build {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) wasm: Arc<Vec<u8>>,
     pub(crate) options: CompileOptions,
     pub(crate) features: WasmFeatures,
-    /// For people who look into the cache.
+    /// The name in `gpu-run cache list`.
     pub(crate) name: String,
     /// How long compiling may take.
     pub(crate) limit: Option<Duration>,
@@ -89,10 +93,10 @@ pub(crate) struct Build {
 #[derive(Clone, Debug)]
 pub struct Report {
     pub origin: Origin,
-    /// Steps from wasm to PTX, if they were taken.
+    /// How long each step from wasm to PTX took, if the program was compiled.
     pub timings: Vec<(&'static str, Duration)>,
-    /// The rest, from the bytes of the module to a program that can be launched: finding it in the cache or making machine code of the PTX, and
-    /// loading that.
+    /// The rest of the time from the module's bytes to a program that can be launched: finding it in the cache or
+    /// compiling the PTX to machine code, and loading that.
     pub load: Duration,
 }
 
@@ -101,7 +105,7 @@ impl Compiler {
         Self { cache: Arc::new(cache), resident: Resident::new(MAX_IDLE_CODE_BYTES), limit: None }
     }
 
-    /// Compiling a program may take so long.
+    /// Limits how long compiling a program may take.
     pub fn limited(self, limit: Duration) -> Self {
         Self { limit: Some(limit), ..self }
     }
@@ -110,7 +114,7 @@ impl Compiler {
         &self.cache
     }
 
-    /// `name` is what `gpu-run cache list` calls it.
+    /// Makes a request. `name` is the program's name in `gpu-run cache list`.
     pub fn request(
         &self,
         device: &Arc<dyn Device>,
@@ -125,7 +129,8 @@ impl Compiler {
         Ok(Request { key: build.key()?, build, hashing: began.elapsed() })
     }
 
-    /// The program, from memory, from disk, or compiled. The report is of how it came to be loaded, `None` if it was.
+    /// Returns the program from memory, from disk, or compiled. The report says how it came to be loaded; `None` if it
+    /// already was.
     pub fn load(&self, request: &Request) -> Result<(Arc<Program>, Option<Report>), Error> {
         let mut report = None;
         let program = self.resident.get_or_make(&place(request), || {
@@ -137,13 +142,14 @@ impl Compiler {
         Ok((program, report))
     }
 
-    /// What was noted about a program on such a device, if anything was: see [`Compiler::keep_note`].
+    /// Returns the note about a program on such a device, if there is one, see [`Compiler::keep_note`].
     pub fn note(&self, device: &dyn Device, wasm: &Arc<Vec<u8>>, options: &CompileOptions) -> Option<Vec<u8>> {
         self.cache.peek(&note_key(device, wasm, options).ok()?)
     }
 
-    /// Keeps a note about a program beside its builds, for all runs that come; whether that worked. All builds have one note: of `options` counts what they have in common.
-    /// `label` is what `gpu-run cache list` calls it.
+    /// Keeps a note about a program beside its builds, for all later runs. Returns whether that worked. All builds
+    /// share one note, whose key covers only the options they have in common. `label` is the note's name in
+    /// `gpu-run cache list`.
     pub fn keep_note(
         &self,
         device: &dyn Device,
@@ -157,7 +163,7 @@ impl Compiler {
         Ok(kept)
     }
 
-    /// Sees to it that the program is on disk, without loading it.
+    /// Makes sure that the program is on disk, without loading it.
     pub fn prepare(&self, request: &Request) -> Result<Origin, Error> {
         let mut compiled = None;
         Ok(match request.build.find(&self.cache, &request.key, &mut compiled, false)? {
@@ -166,7 +172,7 @@ impl Compiler {
         })
     }
 
-    /// The program, compiled and not loaded: nothing waits for what runs on the device.
+    /// Returns the program compiled but not loaded, so that nothing waits for kernels that run on the device.
     pub fn fetch(&self, request: &Request) -> Result<Unloaded, Error> {
         let build = &request.build;
         build.unloaded(build.find(&self.cache, &request.key, &mut None, true)?)
@@ -176,14 +182,14 @@ impl Compiler {
         self.cache.clone()
     }
 
-    /// Lets go of everything on a device, which may be lost.
+    /// Drops everything on a device, which may be lost.
     pub fn forget(&self, device: &Arc<dyn Device>) {
         let address = Arc::as_ptr(device).addr();
         self.resident.forget(|(_, at)| *at == address);
     }
 }
 
-/// The key of what is made of a module for a device by this build of the compiler.
+/// Returns the key of what this build of the compiler makes of a module for a device.
 fn key(device: &dyn Device, wasm: &Arc<Vec<u8>>, options: String, features: String) -> Result<Key, Error> {
     let target = device.code_target()?;
     let recipe = Recipe {
@@ -202,7 +208,8 @@ fn note_key(device: &dyn Device, wasm: &Arc<Vec<u8>>, options: &CompileOptions) 
     key(device, wasm, format!("tuning {common:?}"), String::new())
 }
 
-/// A program is resident on one device. Its address is no other's while a program there holds it.
+/// Returns where a program is resident: its key and its device. The device's address is unique while a program holds
+/// the device.
 fn place(request: &Request) -> (Key, usize) {
     (request.key.clone(), Arc::as_ptr(&request.build.device).addr())
 }
@@ -213,7 +220,7 @@ impl Build {
         Ok(key(&*self.device, &self.wasm, options, features)?.labelled(&self.name))
     }
 
-    /// The program's bytes. What was compiled for them, if anything was, is left in `compiled`.
+    /// Returns the program's bytes. If it had to be compiled, the result is left in `compiled`.
     fn find(
         &self,
         cache: &Cache,
@@ -229,17 +236,18 @@ impl Build {
         })
     }
 
-    /// Compiles it, and gives what is kept of it.
+    /// Compiles the program, and returns the bytes to keep.
     fn make(&self, untried: bool, until: Option<Instant>) -> Result<(Compiled, Vec<u8>), Error> {
         let compiled = Compiled::with_features(&self.wasm, &self.options, self.features, until)?;
-        // An exact build saves registers for calls that are never made, which looks as if more of them were needed.
+        // An exact build saves registers around calls that are never made, which looks as if it needed more of them.
         let once = !self.options.build.is_speculative();
         let options = CodeOptions { registers: self.options.registers, once, untried, until };
         let bytes = stored::write(&compiled, &self.device.compile(compiled.ptx(), options)?)?;
         Ok((compiled, bytes))
     }
 
-    /// The program on its device, how it came there, and the bytes of its code.
+    /// Returns the program on its device, how it came there, and the bytes of its code. Waits while the device is short
+    /// of memory.
     pub(crate) fn load(&self, cache: &Arc<Cache>, key: &Key) -> Result<(Program, Report, u64), Error> {
         let mut patience = Patience::default();
         loop {
@@ -256,7 +264,7 @@ impl Build {
         let found = self.find(cache, key, &mut compiled, false)?;
         let was_read = matches!(found, Got::Read(_));
         let placed = match self.unloaded(found).and_then(|unloaded| self.place(unloaded)) {
-            // Whole, and yet this device does not take it: it is made again, once.
+            // The entry is intact, but this device does not accept it: the program is compiled again, once.
             Err(error) if was_read => {
                 if error.is_device_lost() || error.is_shortage() {
                     return Err(error);
@@ -268,7 +276,7 @@ impl Build {
             placed => placed,
         };
         let Placed { program, bytes, origin, in_use } = placed?;
-        // Counts are written now: the run may end by a signal.
+        // The cache's counts are written now, because a signal may stop the run.
         cache.flush();
         let timings = compiled.map_or_else(Vec::new, |compiled| compiled.timings().to_vec());
         let load = began.elapsed().saturating_sub(timings.iter().map(|(_, time)| *time).sum());
@@ -280,11 +288,11 @@ impl Build {
         Ok((program, Report { origin, timings, load }, bytes))
     }
 
-    /// What was found, read as far as the host needs it.
+    /// Reads the part of a program that the host needs.
     fn unloaded(&self, got: Got<Held>) -> Result<Unloaded, Error> {
         let read = |bytes: &[u8]| -> Result<(Compiled, Range<usize>), Error> {
             let (compiled, code) = stored::read(bytes, self.wasm.clone(), &self.options, self.features)?;
-            // It is the last thing there.
+            // The code is the last thing there.
             Ok((compiled, bytes.len() - code.len()..bytes.len()))
         };
         let (compiled, code, origin, in_use) = match got {
@@ -323,10 +331,10 @@ pub struct Unloaded {
     in_use: InUse,
 }
 
-/// Machine code, and where it is in what is held of it.
+/// Machine code, and its range in the bytes that hold it.
 #[derive(Debug)]
 enum Code {
-    /// It may run there.
+    /// Pages that the code may run in.
     Pages(Pages, Range<usize>),
     Bytes(Vec<u8>, Range<usize>),
 }
@@ -334,17 +342,17 @@ enum Code {
 /// A program on its device.
 struct Placed {
     program: Program,
-    /// Of its code.
+    /// Bytes of its code.
     bytes: u64,
     origin: Origin,
     in_use: InUse,
 }
 
-/// What an entry is read into.
+/// The memory that a cache entry is read into.
 #[derive(Debug)]
 struct Held {
     pages: Pages,
-    /// Whole pages may be more.
+    /// Length of the entry; the pages may be longer.
     length: usize,
 }
 

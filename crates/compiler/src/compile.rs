@@ -1,4 +1,4 @@
-//! wasm to PTX: the compiler's passes, in order.
+//! Compiles wasm to PTX: the compiler's passes, in order.
 
 use crate::cached::TO_PTX;
 use crate::error::Error;
@@ -34,20 +34,21 @@ pub struct CompileOptions {
     /// PTX target, as in `sm_75`: 75.
     pub sm: u32,
     pub entry: Entry,
-    /// Registers a thread may have, where the device does not choose.
+    /// The most registers that a thread may have; `None` lets the device choose.
     pub registers: Option<u32>,
 }
 
 impl CompileOptions {
-    /// How a function list and all it reaches are translated.
+    /// Returns the options for translating these entries and all functions they reach.
     pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
         wasm::Options { until: None, build: self.build, entries, optimize: true }
     }
 
-    /// The same, with what is done on such a device and not what was asked for: one key for one result.
+    /// Returns the options that the device will really use, which may differ from those asked for: so one result has
+    /// one key.
     pub(crate) fn settled(&self, device: &Properties) -> Self {
         let build = match self.build {
-            // On `cpu`, speculation gains too little for a second build of linear slots.
+            // On `cpu`, speculation gains too little to justify a second build with linear slots.
             Build::Speculative(Placement::Linear) if device.overcommits => Build::Exact(Layout::Linear),
             build => build,
         };
@@ -57,28 +58,28 @@ impl CompileOptions {
 
 /// Registers of a thread in [`Sibling::Apart`]: twice as many threads fit as usual.
 pub const APART_REGISTERS: u32 = 64;
-/// Lanes of a warp that run an instance there.
+/// Lanes of a warp that run an instance in [`Sibling::Apart`].
 pub const APART_LANES: u32 = 8;
 
 /// Another build of the same program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sibling {
-    /// Memory in slots, where it can grow: for instances whose local memory does not suffice.
+    /// Memory in slots, where it can grow: for instances whose local memory is too small.
     InSlots,
     /// For instances that a speculative build has stopped.
     Exact,
-    /// Each instance's memory by itself, and few lanes of a warp: faster where lanes part and stay apart.
+    /// Linear slots, and only [`APART_LANES`] lanes of each warp: faster where lanes diverge and stay apart.
     Apart,
-    /// Right whatever happens, each instance's memory by itself: for those that want more than many can have.
+    /// An exact build with linear slots: for instances that need more memory than many at once can have.
     Alone,
-    /// The same on `cpu`: for those that need a deeper stack than the device has memory for.
+    /// The same on `cpu`: for instances that need a deeper stack than the device has memory for.
     OnHost,
 }
 
-/// A module compiled to PTX; knows nothing of devices yet.
+/// A module compiled to PTX, not yet loaded on a device.
 #[derive(Debug)]
 pub struct Compiled {
-    /// What it was made of, for a build with other checks.
+    /// The wasm module, kept to compile other builds of it.
     pub wasm: Arc<Vec<u8>>,
     pub options: CompileOptions,
     pub features: WasmFeatures,
@@ -88,14 +89,15 @@ pub struct Compiled {
     pub initial: Initial,
     pub memories: Vec<Memory>,
     pub has_start: bool,
-    /// Functions the kernel can call, in the order of its selectors.
+    /// Functions that the kernel can call, in the order of its selectors.
     pub entries: Vec<EntryFunction>,
     pub globals: Vec<ExportedGlobal>,
-    /// Types of all globals. Not kept either.
+    /// Types of all globals. Not stored in the cache.
     pub global_types: Vec<ValType>,
-    /// Where the modules it was linked of lie in it. Not kept: only what was linked is linked again.
+    /// Where the index spaces of the linked modules lie in the program's. Not stored in the cache: only a freshly
+    /// linked program is linked further.
     pub parts: Vec<Part>,
-    /// Read when the first trap asks.
+    /// Names and source lines, read when the first trap is reported.
     pub(crate) symbols: OnceLock<Symbols>,
     pub timings: Vec<(&'static str, Duration)>,
 }
@@ -117,25 +119,25 @@ pub struct EntryFunction {
     pub ty: FuncType,
 }
 
-/// What a module may use if nobody says otherwise: everything that is standard, so that what is not supported
-/// yet is refused by name and not as malformed.
+/// Returns the features that a module may use by default: every standard feature, so that an unsupported one is refused
+/// by name and not as malformed.
 pub(crate) fn default_features() -> WasmFeatures {
     WasmFeatures::WASM3 | WasmFeatures::THREADS
 }
 
 impl Compiled {
-    /// Decodes, validates and compiles.
+    /// Decodes, validates and compiles a module.
     pub fn new(wasm: &[u8], options: &CompileOptions) -> Result<Self, Error> {
         Self::with_features(wasm, options, default_features(), None)
     }
 
-    /// The same, of a module that is called `name`, within this time.
+    /// Like [`Compiled::new`], within this time. `name` is the module's name in errors.
     pub fn within(name: &str, wasm: Arc<Vec<u8>>, options: &CompileOptions, limit: Duration) -> Result<Self, Error> {
         let options = options.clone();
         limit::within(name, Some(limit), move |until| Self::with_features(&wasm, &options, default_features(), until))
     }
 
-    /// The same for a module that may only use these features; it has to end by `until`.
+    /// Like [`Compiled::new`], for a module that may use only these features. Compiling has to finish by `until`.
     pub fn with_features(
         bytes: &[u8],
         options: &CompileOptions,
@@ -151,7 +153,7 @@ impl Compiled {
         Self::of_module(module, bytes, options, features, &State::default(), timings, until)
     }
 
-    /// Compiles a program of modules that are linked, with the state that some of them have already. `bytes` are those of the last.
+    /// Compiles a program of linked modules, with the state that some of them have already. `bytes` is the last module.
     pub fn linked(
         module: Module<'_>,
         bytes: Arc<Vec<u8>>,
@@ -212,7 +214,7 @@ impl Compiled {
         })
     }
 
-    /// How the same is compiled as another build.
+    /// Returns the options for compiling another build of the program.
     pub(crate) fn sibling_options(&self, sibling: Sibling) -> CompileOptions {
         let CompileOptions { build, registers, .. } = self.options;
         let (build, registers) = match sibling {
@@ -224,12 +226,12 @@ impl Compiled {
         CompileOptions { build, registers, ..self.options.clone() }
     }
 
-    /// How slots lie.
+    /// Returns how slots lie.
     pub fn layout(&self) -> Layout {
         self.options.build.layout()
     }
 
-    /// Names and source lines.
+    /// Returns names and source lines.
     pub(crate) fn symbols(&self) -> &Symbols {
         self.symbols.get_or_init(|| match wasm::decode(&self.wasm, self.features) {
             Ok(module) => Symbols::new(&module),
@@ -241,12 +243,12 @@ impl Compiled {
         &self.ptx
     }
 
-    /// How long each step took, in order.
+    /// Returns how long each step took, in order.
     pub fn timings(&self) -> &[(&'static str, Duration)] {
         &self.timings
     }
 
-    /// The kernel's selector for a function that one of its modules exports, and the function's type.
+    /// Returns the kernel's selector for a function that the module `part` exports, and the function's type.
     pub fn entry(&self, part: u32, name: &str) -> Option<(u32, &FuncType)> {
         let found = self.entries.iter().position(|e| e.part == part && e.name == name);
         found.map(|i| (i as u32, &self.entries[i].ty))
@@ -265,10 +267,10 @@ impl Stopwatch<'_> {
     }
 }
 
-/// The function a reactor wants called before any other.
+/// The function that a reactor wants called before any other.
 const INITIALIZE: &str = "_initialize";
 
-/// Makes a reactor's `_initialize` its start function: both run once, before anything else in the instance does.
+/// Makes a reactor's `_initialize` its start function: both run once, before anything else in the instance.
 fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> {
     let function = module.exports.iter().find_map(|export| match export.kind {
         ExportKind::Function(index) if export.name == INITIALIZE && called != INITIALIZE => Some(index),
@@ -288,7 +290,7 @@ fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> 
     Ok(())
 }
 
-/// The functions an [`Entry`] means, with their indices.
+/// Returns the functions that an [`Entry`] names, with their indices.
 pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, EntryFunction)>, Error> {
     let functions = module.exports.iter().filter_map(|e| match e.kind {
         ExportKind::Function(index) => {
@@ -309,7 +311,7 @@ pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, En
     }
 }
 
-/// Exports that a message names at most.
+/// The most exports that an error message lists.
 const MAX_NAMED_EXPORTS: usize = 20;
 
 fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> Error {
@@ -320,7 +322,7 @@ fn missing(wanted: &str, exported: &[(u32, EntryFunction)]) -> Error {
     }
 }
 
-/// The CLIF program in the form the back end takes.
+/// Converts the CLIF program to the form that the back end takes.
 pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> ptx::Program {
     let function_table = program.address_taken.iter().enumerate().map(|(i, taken)| taken.then_some(i as u32)).collect();
     let slots = &program.slots;
@@ -358,7 +360,7 @@ fn ptx_function(function: wasm::Function) -> ptx::Function {
     }
 }
 
-/// What of a name PTX takes as an identifier, short enough to read.
+/// Turns a name into a PTX identifier, short enough to read.
 fn identifier(name: &str) -> String {
     let name = demangle(name);
     name.chars()
@@ -368,7 +370,7 @@ fn identifier(name: &str) -> String {
         .collect()
 }
 
-/// Names come from the module and may hold anything; a comment in PTX may not.
+/// Replaces characters that a PTX comment may not hold: names come from the module and may hold anything.
 fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect()
 }

@@ -1,20 +1,21 @@
-//! What of a module has an influence on what is compiled from it, and the hash of that.
+//! Hashes the part of a module that influences what is compiled from it.
 //!
-//! Everything has, but for the contents of the sections that hold debug information: DWARF is looked up in the module itself, should something trap. It is
-//! four fifths of what `cargo build --release` leaves, and hashing it would be a third of the time it takes to start a program that was compiled before. Where
-//! those sections are and how long they are is hashed: traps carry offsets in the whole file.
+//! That is everything except the contents of the sections that hold debug information: DWARF is looked up in the module
+//! itself when something traps. It is four fifths of what `cargo build --release` leaves, and hashing it would take a
+//! third of the time to start a program that was compiled before. The positions and lengths of those sections are
+//! hashed, because traps carry offsets in the whole file.
 
 use gpu_run_cache::Key;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-/// Modules whose hash is kept in mind: a program in several builds is asked for by each of them.
+/// How many modules' hashes are remembered: each build of a program asks for the hash.
 const MAX_REMEMBERED: usize = 4;
 
-/// The hash of what has an influence, once for as long as the module is in memory.
+/// Returns the hash of what influences compilation, computed once for as long as the module is in memory.
 pub(crate) fn sum(wasm: &Arc<Vec<u8>>) -> String {
-    // While there is a weak reference, nobody can change what it leads to.
+    // While a weak reference exists, nobody can change the bytes it refers to.
     static KNOWN: Mutex<Vec<(Weak<Vec<u8>>, String)>> = Mutex::new(Vec::new());
     let here = Arc::downgrade(wasm);
     if let Some((_, sum)) = KNOWN.lock().iter().find(|(module, _)| module.ptr_eq(&here)) {
@@ -31,13 +32,13 @@ pub(crate) fn sum(wasm: &Arc<Vec<u8>>) -> String {
 }
 
 fn of_bytes(wasm: &[u8]) -> String {
-    // What cannot be taken apart is hashed as it is.
+    // A module that cannot be parsed is hashed as a whole.
     let parts = with_influence(wasm).unwrap_or_else(|| std::iter::once(0..wasm.len()).collect());
     let part = |part: Range<usize>| format!("{part:?} {}", Key::content(&wasm[part.clone()]));
     format!("{} bytes: {}", wasm.len(), parts.into_iter().map(part).collect::<Vec<_>>().join(", "))
 }
 
-/// The parts that have an influence: all but the contents of sections whose name begins with `.debug_`.
+/// Returns the parts that influence compilation: all but the contents of sections whose name begins with `.debug_`.
 fn with_influence(wasm: &[u8]) -> Option<Vec<Range<usize>>> {
     if !wasm.starts_with(b"\0asm\x01\0\0\0") {
         return None;
@@ -62,7 +63,7 @@ fn with_influence(wasm: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(parts)
 }
 
-/// A number in LEB128.
+/// Reads a number in LEB128.
 fn number(bytes: &[u8], at: &mut usize) -> Option<usize> {
     let mut value = 0u64;
     for shift in (0..35).step_by(7) {

@@ -1,25 +1,26 @@
-//! What a module cannot be run for.
+//! Why a module cannot be compiled or run.
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not a module, an invalid one, or one that uses what is not supported yet: what, and at which offset of the file.
+    /// Not a module, an invalid module, or one that uses an unsupported feature. The message names what and at which
+    /// offset of the file.
     #[error("{0}")]
     Module(gpu_run_wasm::Error),
     #[error("{0}")]
     Device(gpu_run_device::Error),
-    /// A missing export, a wrong number of arguments: what was asked does not fit the module.
+    /// The request does not fit the module, for example a wrong number of arguments.
     #[error("{0}")]
     Usage(String),
-    /// More memory than `--max-memory` or the device allows.
+    /// More memory than `--max-memory` or the device allows, or another limit of the compiler.
     #[error("{0}")]
     Limit(String),
-    /// It does not export the function that was asked for.
+    /// The module does not export the requested function.
     #[error("it exports no function `{wanted}`; {}", list(.exported))]
     MissingExport { wanted: String, exported: Vec<String> },
-    /// Compiling has to end, and was at this.
+    /// The time limit for compiling passed during this step.
     #[error("compiling did not end in time, and was at {0}")]
     Late(String),
-    /// Compiling took longer than it may.
+    /// Compiling took longer than its time limit.
     #[error("{0}")]
     CompileTimeout(String),
     #[error("internal error: {0}")]
@@ -34,12 +35,12 @@ fn list(exported: &[String]) -> String {
 }
 
 impl Error {
-    /// Whether the device is lost with all that was on it: see `gpu_run_device::Error::is_lost`.
+    /// Returns whether the device is lost with everything on it, see `gpu_run_device::Error::is_lost`.
     pub fn is_device_lost(&self) -> bool {
         matches!(self, Self::Device(error) if error.is_lost())
     }
 
-    /// Whether the device has no memory for it now.
+    /// Returns whether the device has no memory for this now.
     pub fn is_shortage(&self) -> bool {
         matches!(self, Self::Device(gpu_run_device::Error::OutOfMemory { .. }))
     }

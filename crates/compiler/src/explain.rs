@@ -1,4 +1,4 @@
-//! One function as it passes through the compiler, for people to read.
+//! Shows a function at each stage of the compiler, for people to read.
 
 use crate::compile::{CompileOptions, default_features, demangle, entries, ptx_program};
 use crate::error::Error;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct Explained {
     pub index: u32,
-    /// Demangled, where there is a name.
+    /// The function's name, demangled; `function N` if it has none.
     pub name: String,
     /// (offset in the file, a line of the text format)
     pub wasm: Vec<(usize, String)>,
@@ -18,7 +18,7 @@ pub struct Explained {
     pub ptx: String,
 }
 
-/// Explains the functions whose name contains, or whose index is, `filter` (all, if `None`).
+/// Explains the functions whose name contains `filter` or whose index is `filter`; all functions if it is `None`.
 pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> Result<Vec<Explained>, Error> {
     let module = wasm::decode(bytes, default_features())?;
     let functions = entries(&module, &options.entry)?.into_iter().map(|(index, _)| index).collect();
@@ -46,7 +46,7 @@ fn matches(function: &wasm::Function, filter: Option<&str>) -> bool {
     })
 }
 
-/// The module in the text format, each line under the offset of what it shows.
+/// Returns the module in the text format: each line under the file offset of what it shows.
 fn lines(bytes: &[u8]) -> Result<BTreeMap<usize, String>, Error> {
     const INDENT: &str = "  ";
     let mut text = String::new();
@@ -54,7 +54,7 @@ fn lines(bytes: &[u8]) -> Result<BTreeMap<usize, String>, Error> {
         .indent_text(INDENT)
         .offsets_and_lines(bytes, &mut text)
         .map_err(|error| Error::Internal(format!("the module cannot be printed: {error}")))?;
-    // Everything lies in the module's own parentheses.
+    // All lines are indented once, by the module's own parentheses.
     let inner = |line: &str| line.strip_prefix(INDENT).unwrap_or(line).trim_end().to_owned();
     Ok(lines.filter_map(|(offset, line)| Some((offset?, inner(line)))).collect())
 }

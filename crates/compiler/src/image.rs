@@ -1,8 +1,9 @@
-//! What a fresh instance holds.
+//! The initial contents of an instance.
 //!
-//! All of it is known when the module is compiled: globals, table elements, data segments, and also whether an active segment lies outside its
-//! memory or table, in which case every instance traps before it begins. Of modules that are linked to others, some of it is what those have already
-//! ([`State`]); segments before the one that traps leave there what they hold.
+//! All of it is known when the module is compiled: globals, table elements, data segments, and also whether an active
+//! segment lies outside its memory or table, in which case every instance traps before it begins. If modules are linked
+//! to others that have already run, part of it is the state of those ([`State`]); the segments before the one that
+//! traps still write their contents there.
 
 use crate::error::Error;
 use crate::stored::words;
@@ -13,23 +14,24 @@ use gpu_run_wasm::{Constant, ElementKind, Module, function_reference};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// The initial state of an instance's slot, in pieces of whole cells.
+/// The initial state of an instance's slot, in pieces of whole words.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Initial {
-    /// Cells of the fixed part, beside the header: offset in the slot, word.
+    /// Words of the fixed part, behind the header: offset in the slot, and value.
     pub words: Vec<(u64, u64)>,
-    /// Each table's elements.
+    /// The elements of each table.
     pub tables: Vec<Vec<u64>>,
     pub memories: Vec<InitialMemory>,
     /// Passive segments, for `memory.init` and `table.init`.
     pub constants: Vec<u8>,
-    /// What a reference to each function looks like, for those the host passes.
+    /// The reference to each function, for references that the host passes.
     #[serde(with = "words")]
     pub references: Vec<u64>,
+    /// Set if an active segment is out of bounds: the trap that every instance starts with.
     pub trap: Option<TrapCode>,
 }
 
-/// Words of a memory, and where the first of them is: a multiple of a cell.
+/// Words of a memory, and the address of the first: a multiple of a word.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct InitialPiece {
     pub at: u64,
@@ -37,27 +39,28 @@ pub struct InitialPiece {
     pub words: Vec<u64>,
 }
 
-/// A memory's length, and the pieces of it that are not zero.
+/// A memory's length in bytes, and the pieces of it that are not zero.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct InitialMemory {
     pub length: u64,
     pub pieces: Vec<InitialPiece>,
 }
 
-/// What of a program is there already, because its modules have run as parts of another: by its index, in this program's words.
+/// The state that a program's modules already have because they ran as parts of another program: by index, in this
+/// program's words.
 #[derive(Debug, Default)]
 pub struct State {
     pub globals: HashMap<u32, u128>,
     pub tables: HashMap<u32, Vec<u64>>,
     pub memories: HashMap<u32, Vec<u8>>,
-    /// What is left of segments.
+    /// Remaining length of each data segment and each element segment.
     pub data: HashMap<u32, u64>,
     pub elements: HashMap<u32, u64>,
-    /// Exceptions that were given a number: no other may have it.
+    /// How many exceptions were given a number: those numbers are taken.
     pub exceptions: u64,
 }
 
-/// Elements that all tables of a program together may begin with.
+/// The most elements that all tables of a program may begin with, together.
 const MAX_ELEMENTS: u64 = 1 << 26;
 
 impl Initial {
@@ -145,24 +148,25 @@ impl Initial {
     }
 }
 
-/// The parts of a memory that are not zero.
+/// Returns the parts of a memory that are not zero.
 fn used(memory: &[u8]) -> Vec<(u64, &[u8])> {
     const PART: usize = 4096;
     let parts = (0..).step_by(PART).zip(memory.chunks(PART));
     parts.filter(|(_, part)| part.iter().any(|byte| *byte != 0)).collect()
 }
 
-/// A constant's word in the slot.
+/// Returns a constant's word in the slot.
 fn word(module: &Module<'_>, globals: &[u128], constant: &Constant) -> u64 {
     bits(module, globals, constant) as u64
 }
 
-/// A constant's words, of which all but a v128 have one.
+/// Returns a constant's bits in the slot: two words for a v128, one for anything else.
 fn bits(module: &Module<'_>, globals: &[u128], constant: &Constant) -> u128 {
     constant.bits(&|function| function_reference(module, function), &|global| globals[global as usize])
 }
 
-/// Pieces of bytes, later ones over earlier ones, as disjoint pieces of whole cells in ascending order.
+/// Converts pieces of bytes, where later ones overwrite earlier ones, to disjoint pieces of whole words in ascending
+/// order.
 fn in_cells(pieces: &[(u64, &[u8])]) -> Vec<InitialPiece> {
     let ends = |at: u64, len: usize| (at / WORD, (at + len as u64).div_ceil(WORD));
     let mut spans: Vec<(u64, u64)> =

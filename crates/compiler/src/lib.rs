@@ -5,8 +5,8 @@
 //! load:     Device::compile ▶ Device::load_code                 Program
 //! ```
 //!
-//! [`Compiler`] does both through the cache: what was compiled once is loaded from there. The cache's key covers this crate and those
-//! it compiles with, and nothing else: see `build.rs`.
+//! [`Compiler`] does both through the cache: a program that was compiled once is loaded from there. The cache's key
+//! covers this crate and the crates it compiles with, and nothing else, see `build.rs`.
 
 mod cached;
 mod compile;

@@ -1,20 +1,20 @@
-//! Compiling that takes too long ends.
+//! Stops compiling that takes too long.
 //!
-//! What compiles looks at the clock between two functions, and kills the assemblers it has started. A single function can take longer than that: so all of it is done by a thread of its own,
-//! which is left to itself when its time is over.
+//! The compiler checks the clock between two functions, and kills the assemblers it has started. A single function can
+//! take longer than the limit, so a thread of its own does all the compiling, and is abandoned when its time is over.
 
 use crate::error::Error;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How long it may take where nobody says.
+/// How long compiling may take by default.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long after its time a compiler may take to say what it was at.
+/// How long past the limit the compiler may take to report which step it was at.
 const GRACE: Duration = Duration::from_millis(500);
-/// Of its stack.
+/// Bytes of the compiling thread's stack.
 const STACK_BYTES: usize = 16 << 20;
 
-/// Does `compile`, which is given the end of its time, within `limit`. `name` is what is compiled.
+/// Runs `compile` within `limit`, and passes it the time by which it has to finish. `name` is what is compiled.
 pub(crate) fn within<T: Send + 'static>(
     name: &str,
     limit: Option<Duration>,

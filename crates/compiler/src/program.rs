@@ -19,22 +19,23 @@ pub struct Program {
     device: Arc<dyn Device>,
     module: Arc<dyn Module>,
     compiled: Arc<Compiled>,
-    /// Where it came from, and others like it come from.
+    /// The cache that the program came from, and that its other builds come from.
     cache: Arc<Cache>,
     _in_use: InUse,
     _growth: Option<Growth>,
-    /// In the cache.
+    /// Its name in the cache.
     name: String,
 }
 
-/// Where a program goes again when it is done with, if it has more machine code by then than it began with: a device may compile functions when they are called.
+/// Writes a program to the cache again when it is dropped, if it has more machine code by then than it began with: a
+/// device may compile functions when they are first called.
 #[derive(Debug)]
 struct Growth {
     cache: Arc<Cache>,
     key: Key,
     module: Arc<dyn Module>,
     compiled: Arc<Compiled>,
-    /// What making it took.
+    /// How long compiling the program took.
     took: Duration,
 }
 
@@ -49,17 +50,17 @@ impl Drop for Growth {
     }
 }
 
-/// A trap, with what is known of its place.
+/// A trap, with what is known about its location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trap {
     pub code: TrapCode,
     /// Index in the module's function space.
     pub function: Option<u32>,
-    /// Demangled.
+    /// The function's name, demangled.
     pub name: Option<String>,
     /// Offset in the .wasm file.
     pub offset: u32,
-    /// From DWARF: file, line.
+    /// File and line, from DWARF.
     pub source: Option<(String, u32)>,
 }
 
@@ -83,7 +84,7 @@ impl fmt::Display for Trap {
 }
 
 impl Program {
-    /// Compiles the PTX for a device.
+    /// Compiles the PTX for a device, and loads it.
     pub fn load(device: Arc<dyn Device>, compiled: Arc<Compiled>) -> Result<Self, Error> {
         let module = device.load(compiled.ptx())?;
         Ok(Self::new(device, module, compiled))
@@ -94,14 +95,14 @@ impl Program {
         Self { device, module, compiled, cache, _in_use: InUse::default(), _growth: None, name: String::new() }
     }
 
-    /// The same, of a cache: its entry stays while the program does.
+    /// Returns the program as one of a cache: its entry is not evicted while the program exists.
     pub(crate) fn kept(self, cache: Arc<Cache>, key: Key, in_use: InUse, name: String, took: Duration) -> Self {
         let (module, compiled) = (self.module.clone(), self.compiled.clone());
         let growth = Growth { cache: cache.clone(), key, module, compiled, took };
         Self { cache, _in_use: in_use, _growth: Some(growth), name, ..self }
     }
 
-    /// The same program on the same device in another build.
+    /// Loads another build of the program, on the same device unless the build is [`Sibling::OnHost`].
     pub fn rebuilt(&self, sibling: Sibling) -> Result<Self, Error> {
         let device = if sibling == Sibling::OnHost { cpu::open() } else { self.device.clone() };
         let compiled = &self.compiled;
@@ -111,7 +112,7 @@ impl Program {
         Ok(build.load(&self.cache, &build.key()?)?.0)
     }
 
-    /// Parameters and results of an exported function.
+    /// Returns the parameters and results of an exported function.
     pub fn signature(&self, function: &str) -> Option<(Vec<ValueType>, Vec<ValueType>)> {
         self.compiled.entry(0, function).map(|(_, ty)| (ty.params.clone(), ty.results.clone()))
     }
@@ -130,12 +131,12 @@ impl Program {
 }
 
 impl Compiled {
-    /// The selector of an exported function and the words of its arguments.
+    /// Returns the selector of an exported function, and the words of its arguments.
     pub fn arguments(&self, function: &str, args: &[Value]) -> Result<(u32, Vec<u64>), Error> {
         self.arguments_of(0, function, args)
     }
 
-    /// The same of a function that one of its modules exports.
+    /// Like [`Compiled::arguments`], for a function that the module `part` exports.
     pub fn arguments_of(&self, part: u32, function: &str, args: &[Value]) -> Result<(u32, Vec<u64>), Error> {
         let (selector, ty) = self
             .entry(part, function)
@@ -152,11 +153,12 @@ impl Compiled {
         Ok((selector, args.iter().flat_map(|a| a.words(|index| references[index as usize])).collect()))
     }
 
-    /// What an entry returns; nothing, where there is none.
+    /// Returns the result types of an entry; none if there is no such entry.
     pub fn results(&self, selector: u32) -> &[ValueType] {
         self.entries.get(selector as usize).map_or(&[], |e| &e.ty.results)
     }
 
+    /// Returns the trap of a record, with the function's name and source line looked up in the module.
     pub fn trap(&self, record: TrapRecord) -> Trap {
         let function = (record.function != TrapRecord::NO_FUNCTION).then_some(record.function);
         let name = function.and_then(|f| self.symbols().name(f));

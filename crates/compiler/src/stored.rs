@@ -1,7 +1,7 @@
-//! A compiled program as bytes: its machine code, and beside it all that running it takes.
+//! A compiled program as bytes: its machine code, and everything else that running it needs.
 //!
-//! A program that comes from the cache is neither decoded nor translated. Names and debug information are not stored: they are looked up
-//! in the module itself, should something trap.
+//! A program that comes from the cache is neither decoded nor translated. Names and debug information are not stored:
+//! they are looked up in the module itself when something traps.
 
 use crate::compile::{CompileOptions, Compiled, EntryFunction, ExportedGlobal};
 use crate::image::Initial;
@@ -24,7 +24,7 @@ struct Stored<'a> {
     globals: Cow<'a, [ExportedGlobal]>,
 }
 
-/// The program and its machine code, in one piece.
+/// Returns the program and its machine code as one piece.
 pub(crate) fn write(compiled: &Compiled, code: &[u8]) -> Result<Vec<u8>> {
     let stored = Stored {
         slots: Cow::Borrowed(&compiled.slots),
@@ -37,7 +37,7 @@ pub(crate) fn write(compiled: &Compiled, code: &[u8]) -> Result<Vec<u8>> {
     pack(&stored, code, CODE_ALIGN)
 }
 
-/// Reads what [`write`] wrote of this module, and where the code is in it.
+/// Reads what [`write`] wrote for this module; returns the program and its machine code.
 pub(crate) fn read<'a>(
     bytes: &'a [u8],
     wasm: Arc<Vec<u8>>,
@@ -64,7 +64,7 @@ pub(crate) fn read<'a>(
     Ok((compiled, code))
 }
 
-/// Words as bytes, for fields with many of them: they are copied in one piece.
+/// Serializes words as bytes, for fields with many of them: they are copied in one piece.
 pub(crate) mod words {
     use serde::de::{Error, Visitor};
     use serde::{Deserializer, Serializer};

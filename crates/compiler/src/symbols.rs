@@ -4,11 +4,11 @@ use crate::compile::demangle;
 use gpu_run_wasm::Module;
 use std::collections::HashMap;
 
-/// What is known of a module's functions, kept for when something traps.
+/// Names and debug information of a module's functions, for trap messages.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     names: HashMap<u32, String>,
-    /// DWARF sections; parsed when the first trap asks.
+    /// DWARF sections, parsed for each trap.
     debug: Vec<(String, Box<[u8]>)>,
     code_start: u64,
 }
@@ -24,7 +24,7 @@ impl Symbols {
         self.names.get(&function).map(|name| demangle(name))
     }
 
-    /// File and line of an offset in the .wasm file, if the module says.
+    /// Returns file and line for an offset in the .wasm file, if the module has debug information.
     pub(crate) fn source(&self, offset: u32) -> Option<(String, u32)> {
         type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
         if self.debug.is_empty() {

@@ -12,13 +12,13 @@ pub enum Value {
     F64(u64),
     /// The bits, lane 0 lowest.
     V128(u128),
-    /// `None` is null; a function's index.
+    /// A function's index; `None` is null.
     FuncRef(Option<u32>),
-    /// `None` is null; the host's number.
+    /// The host's number; `None` is null.
     ExternRef(Option<u32>),
-    /// `None` is null; the exception's number.
+    /// The exception's number; `None` is null.
     ExnRef(Option<u64>),
-    /// Null: there are no others yet.
+    /// Null, the only value so far.
     AnyRef,
 }
 
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// The function it refers to.
+    /// Returns the function that a function reference refers to.
     pub fn function(self) -> Option<u32> {
         match self {
             Value::FuncRef(index) => index,
@@ -47,7 +47,8 @@ impl Value {
         }
     }
 
-    /// The words in the slot. A function reference needs its signature besides; see `gpu_run_wasm::function_reference`.
+    /// Returns the value's words in the slot. A function reference also needs the function's signature, so `reference`
+    /// returns its word, see `gpu_run_wasm::function_reference`.
     pub fn words(self, reference: impl FnOnce(u32) -> u64) -> impl Iterator<Item = u64> {
         let bits: u128 = match self {
             Value::I32(v) => (v as u32).into(),
@@ -63,7 +64,7 @@ impl Value {
         [bits as u64, (bits >> 64) as u64].into_iter().take(self.ty().words() as usize)
     }
 
-    /// A value of the words in a slot, which `read` gives by their number.
+    /// Returns the value of these words in a slot; `read` returns a word by its position.
     pub fn from_words<E>(ty: ValueType, read: impl Fn(u64) -> Result<u64, E>) -> Result<Self, E> {
         let reference = |word: u64| (word as u32).checked_sub(1);
         let word = read(0)?;

@@ -1,15 +1,16 @@
-//! Each file in `tests/filetests` is a module in the text format; behind it, in `;;` comments, is what the compiler makes of its functions.
+//! Each file in `tests/filetests` is a module in the text format, followed by `;;` comments with what the compiler
+//! makes of its functions.
 //!
 //! Lines that begin with `;;!` are options:
 //!
 //! ```text
-//! ;;! build = "exact-interleaved"     one of BUILDS; exact-linear, if nothing is said
-//! ;;! check = "clif ptx"              what is compared: both, if nothing is said
+//! ;;! build = "exact-interleaved"     one of BUILDS; exact-linear by default
+//! ;;! check = "clif ptx"              what to compare; both by default
 //! ;;! function = "f"                  only functions whose name contains this
 //! ```
 //!
-//! With `BLESS=1` the expectations are rewritten. NVIDIA's assembler judges every module, found through `GPU_RUN_PTXAS` or `PATH`; where
-//! there is none, these tests are ignored.
+//! With `BLESS=1` the expectations are rewritten. NVIDIA's assembler, found through `GPU_RUN_PTXAS` or `PATH`,
+//! assembles every module; if there is none, those tests are ignored.
 
 mod support;
 

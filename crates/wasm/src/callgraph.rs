@@ -1,7 +1,7 @@
-//! Who calls whom: found while a body is validated, and used to know which functions may recurse.
+//! The call graph: collected while bodies are validated, and used to know which functions may recurse.
 //!
-//! Only functions that can reach themselves need to look at the stop word when they are entered: any other endless run goes through a loop, and loops look for
-//! themselves. What ends by itself, but late, is [`crate::work`]'s.
+//! Only functions that can reach themselves need to check the stop word when they are entered: any other endless run
+//! goes through a loop, and loops check it themselves. [`crate::work`] handles code that returns, but late.
 
 use crate::cost::Cost;
 use crate::decode::Module;
@@ -11,36 +11,36 @@ use crate::locals::Locals;
 use crate::work::Text;
 use wasmparser::{Catch, FuncValidator, FunctionBody, Operator, WasmModuleResources};
 
-/// What a pass over a function's operators tells.
+/// What one pass over a function's operators finds.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    /// Functions it calls, sorted, once each.
+    /// Functions it calls, sorted, without duplicates.
     pub(crate) calls: Vec<u32>,
-    /// Types it calls through, sorted, once each.
+    /// Types it calls through, sorted, without duplicates.
     pub(crate) indirect: Vec<u32>,
     pub(crate) text: Text,
     pub(crate) cost: Cost,
     /// Functions it takes references to.
     pub(crate) references: Vec<u32>,
-    /// Of those it calls, the ones it leaves its own place to.
+    /// Of the functions and types that it calls, those that it tail-calls.
     pub(crate) tails: Vec<u32>,
     pub(crate) tails_indirect: Vec<u32>,
     pub(crate) throws: bool,
-    /// It makes references to exceptions.
+    /// Whether it makes references to exceptions.
     pub(crate) keeps_exceptions: bool,
     pub(crate) grows_memories: Vec<u32>,
     pub(crate) grows_tables: bool,
-    /// Bytes it takes of the stack that LLVM's programs have in their memory.
+    /// The most bytes it takes at once of the stack that programs built by LLVM have in their memory.
     pub(crate) frame: u32,
-    /// One more than the highest local it accesses.
+    /// One more than the index of the highest local it accesses.
     pub(crate) locals: u32,
-    /// Loops are so deep in each other that it is not optimised.
+    /// Whether its loops are nested so deep that it is not optimised.
     pub(crate) deep: bool,
     /// Locals that live in its frame, sorted.
     pub(crate) frame_locals: Vec<u32>,
 }
 
-/// How many of `global.get 0`, `i32.const`, `i32.sub` were the last operators: what takes bytes of that stack.
+/// How far the last operators match `global.get 0`, `i32.const`, `i32.sub`, which take bytes of LLVM's stack.
 #[derive(Default)]
 enum Prologue {
     #[default]
@@ -50,11 +50,11 @@ enum Prologue {
 }
 
 impl Prologue {
-    /// The bytes, at its last operator.
+    /// Advances by an operator; returns the number of bytes if `op` completes the sequence.
     fn operator(&mut self, op: &Operator<'_>) -> Option<u32> {
         let (next, taken) = match (&*self, op) {
             (_, Operator::GlobalGet { global_index: 0 }) => (Self::Pointer, None),
-            // Less than none is no frame.
+            // A negative size is no frame.
             (Self::Pointer, Operator::I32Const { value }) => (Self::Bytes(u32::try_from(*value).unwrap_or(0)), None),
             (Self::Bytes(bytes), Operator::I32Sub) => (Self::None, Some(*bytes)),
             _ => (Self::None, None),
@@ -65,7 +65,7 @@ impl Prologue {
 }
 
 impl Survey {
-    /// From the module's numbers to the program's.
+    /// Replaces the module's indices with the program's.
     pub(crate) fn renumber(&mut self, part: &Part) {
         for list in [&mut self.calls, &mut self.references, &mut self.tails] {
             list.iter_mut().for_each(|f| *f = part.functions[*f as usize]);
@@ -104,7 +104,7 @@ impl Survey {
     }
 }
 
-/// Validates a body and surveys it.
+/// Validates and surveys a body.
 pub(crate) fn survey<T: WasmModuleResources>(
     body: &FunctionBody<'_>,
     checker: &mut FuncValidator<T>,
@@ -144,18 +144,18 @@ pub(crate) fn survey<T: WasmModuleResources>(
 /// What a function's callers have to expect.
 #[derive(Debug, Default)]
 pub(crate) struct Traits {
-    /// Functions that may return with an exception under way.
+    /// Functions that may return with a pending exception.
     pub(crate) throws: Vec<bool>,
-    /// The same of functions called through a type, by the type's number.
+    /// The same for calls through a type, by the type's number.
     pub(crate) throws_through: Vec<bool>,
-    /// Functions that leave their place to another one: see `runtime::tail`.
+    /// Functions that make tail calls to others, see `runtime::tail`.
     pub(crate) tails: Vec<bool>,
-    /// Functions that another may leave its place to, by way of the slot.
+    /// Functions that are tail-called through the slot.
     pub(crate) tail_targets: Vec<u32>,
 }
 
-/// Who calls whom. Calls through a reference may reach any function of that type, or of a subtype, whose reference is taken: one extra node for each
-/// type stands for them.
+/// The call graph. A call through a reference may reach any function of that type, or of a subtype, whose reference is
+/// taken: one extra node per type stands for these functions.
 pub(crate) struct Graph {
     functions: usize,
     edges: Vec<Vec<u32>>,
@@ -184,17 +184,17 @@ impl Graph {
         Self { functions, edges }
     }
 
-    /// For each node the number of the cycle it is part of, if it is of one.
+    /// Returns for each node the number of the cycle that it is part of, if any.
     pub(crate) fn cycles(&self) -> Vec<Option<u32>> {
         cycles(&self.edges)
     }
 
-    /// Whom a node leads to at once.
+    /// Returns the nodes that this one calls directly.
     pub(crate) fn called_by(&self, node: usize) -> &[u32] {
         &self.edges[node]
     }
 
-    /// All nodes, those that are called before those that call them, where nobody calls in a circle.
+    /// Returns all nodes, callees before their callers; within a cycle, in any order.
     pub(crate) fn called_first(&self) -> Vec<usize> {
         let (mut seen, mut order, mut work) = (vec![false; self.edges.len()], Vec::new(), Vec::new());
         for root in 0..self.edges.len() {
@@ -226,7 +226,7 @@ impl Graph {
         };
         let mut tails = vec![false; imports];
         tails.extend(module.surveys.iter().enumerate().map(leaves));
-        // Those that leave their place themselves, and whatever may be called through a reference that way.
+        // Functions that make tail calls themselves, and all that may be tail-called through a reference.
         let mut targets: Vec<u32> = module.surveys.iter().flat_map(|survey| survey.tails.iter().copied()).collect();
         targets.retain(|f| tails[*f as usize]);
         let through = module.surveys.iter().flat_map(|survey| &survey.tails_indirect);
@@ -238,7 +238,7 @@ impl Graph {
         Traits { throws, throws_through, tails, tail_targets: targets }
     }
 
-    /// Nodes from which one of these is reached.
+    /// Returns which nodes can reach one of these.
     fn leading_to(&self, work: Vec<usize>) -> Vec<bool> {
         let mut reversed = vec![Vec::new(); self.edges.len()];
         for (from, to) in self.edges.iter().enumerate() {
@@ -247,7 +247,7 @@ impl Graph {
         flood(self.edges.len(), work, |node| reversed[node].clone())
     }
 
-    /// Functions that the nodes of types lead to at once.
+    /// Returns which functions these type nodes lead to, through type nodes only.
     fn reached(&self, work: Vec<usize>) -> Vec<bool> {
         flood(self.edges.len(), work, |node| match node < self.functions {
             true => Vec::new(),
@@ -256,7 +256,7 @@ impl Graph {
     }
 }
 
-/// The nodes that can be come to.
+/// Returns which nodes can be reached.
 fn flood(nodes: usize, mut work: Vec<usize>, next: impl Fn(usize) -> Vec<usize>) -> Vec<bool> {
     let mut seen = vec![false; nodes];
     while let Some(node) = work.pop() {
@@ -267,7 +267,7 @@ fn flood(nodes: usize, mut work: Vec<usize>, next: impl Fn(usize) -> Vec<usize>)
     seen
 }
 
-/// For each function of the module, the number of the cycle of calls by name that it is part of, if it is of one.
+/// Returns for each function the number of the cycle of direct calls that it is part of, if any.
 pub(crate) fn cycles_of_names(module: &Module<'_>) -> Vec<Option<u32>> {
     let imports = module.imports.len();
     let mut edges: Vec<Vec<u32>> = vec![Vec::new(); module.functions.len()];
@@ -277,7 +277,8 @@ pub(crate) fn cycles_of_names(module: &Module<'_>) -> Vec<Option<u32>> {
     cycles(&edges)
 }
 
-/// Tarjan's strongly connected components, without recursion: which nodes lie on a cycle, and which on the same.
+/// Finds strongly connected components with Tarjan's algorithm, without recursion. Returns for each node the number of
+/// the cycle it lies on, if any.
 fn cycles(edges: &[Vec<u32>]) -> Vec<Option<u32>> {
     const UNSEEN: u32 = u32::MAX;
     let n = edges.len();

@@ -1,7 +1,8 @@
-//! Which types are equal, and which one is another's subtype, across all modules of a program.
+//! Decides which types are equal and which are subtypes of others, across all modules of a program.
 //!
-//! Types are declared in groups, and equal groups declare equal types: each gets one number. A group is known by its text, in which types of the group
-//! itself are named by their place and all others by their number.
+//! Types are declared in groups, and equal groups declare equal types, so each distinct type gets one number. Groups
+//! are compared by their text, which names types of the same group by their position and all other types by their
+//! number.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,17 +10,17 @@ use wasmparser::{
     AbstractHeapType, CompositeInnerType, HeapType, PackedIndex, RefType, StorageType, SubType, UnpackedIndex, ValType,
 };
 
-/// The types of a program, each once.
+/// The distinct types of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Canonical {
     groups: HashMap<String, u32>,
-    /// By number: the type it is declared a subtype of.
+    /// By type number: the type that this one is declared a subtype of.
     pub(crate) supertypes: Vec<Option<u32>>,
     is_function: Vec<bool>,
 }
 
 impl Canonical {
-    /// Adds a module's types, group by group: the number of each.
+    /// Adds a module's types, group by group, and returns the number of each type.
     pub(crate) fn add(&mut self, groups: &[Vec<SubType>]) -> Vec<u32> {
         let mut numbers: Vec<u32> = Vec::new();
         for group in groups {
@@ -53,7 +54,8 @@ impl Canonical {
         true
     }
 
-    /// Whether a value of type `a` is one of type `b`, each with the numbers of the types of its module.
+    /// Returns whether a value of type `a` is also one of type `b`. Each type comes with the type numbers of its
+    /// module.
     pub(crate) fn matches(&self, a: ValType, a_types: &[u32], b: ValType, b_types: &[u32]) -> bool {
         match (a, b) {
             (ValType::Ref(a), ValType::Ref(b)) => {
@@ -86,7 +88,7 @@ impl Canonical {
         }
     }
 
-    /// Numbers of the types that a function may have where one of type `of` is called.
+    /// Returns the numbers of the types that a function may have where a call expects type `of`.
     pub(crate) fn subtypes(supertypes: &[Option<u32>], of: u32) -> Vec<u32> {
         let leads = |ty: &u32| {
             let mut chain = std::iter::successors(Some(*ty), |ty| supertypes.get(*ty as usize).copied().flatten());
@@ -112,15 +114,15 @@ fn heap(ty: RefType, numbers: &[u32]) -> Heap {
     }
 }
 
-/// Where a type that is named is.
+/// A type that a group refers to: by position in the group itself, or by number.
 enum Place {
     Here(u32),
     Number(u32),
 }
 
-/// Writes a group so that equal ones have equal texts.
+/// Writes a group as text, so that equal groups have equal texts.
 struct Namer<'a> {
-    /// The group's first type.
+    /// The module's index of the group's first type.
     first: u32,
     numbers: &'a [u32],
 }

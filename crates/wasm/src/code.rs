@@ -1,5 +1,5 @@
-//! The few things all generated code does, whether it comes from wasm or from the runtime: it reaches its instance's slot, turns
-//! guest addresses into device addresses, and traps.
+//! What all generated code has in common, whether it comes from wasm or from the runtime: it accesses its instance's
+//! slot, turns guest addresses into device addresses, and traps.
 
 use crate::slot::{GangPlace, MemoryPlace, SlotLayout, hot};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -15,20 +15,21 @@ use gpu_run_abi::{Layout, TrapCode, gang};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Calling convention of all generated code. It is never lowered by Cranelift: PTX has its own.
+/// Calling convention of all generated code. Cranelift never lowers it: PTX has its own.
 pub(crate) const CONVENTION: CallConv = CallConv::SystemV;
 
 pub(crate) struct Code<'b> {
     pub(crate) b: FunctionBuilder<'b>,
     pub(crate) layout: Layout,
-    /// Guest addresses below this have no place in the slot.
+    /// Guest addresses below this have no memory, see [`SlotLayout::low`].
     low: u64,
+    /// See [`SlotLayout::read_only`].
     read_only: Range<u64>,
-    /// The guest's memory is the thread's local memory.
+    /// Whether the guest's memory is in the thread's local memory.
     pub(crate) is_local: bool,
-    /// Accesses of 8 bytes have to be aligned as such.
+    /// Whether accesses of 8 bytes have to be aligned to 8.
     pub(crate) whole_words: bool,
-    /// It is for the thread of a gang.
+    /// Set if the code is for a gang's thread.
     pub(crate) gang: Option<GangPlace>,
     /// The instance pointer: the function's first parameter.
     pub(crate) instance: Value,
@@ -43,7 +44,7 @@ pub(crate) fn signature(params: impl IntoIterator<Item = Type>, results: impl In
     signature
 }
 
-/// A block argument list, as CLIF wants it.
+/// Converts values to a block argument list, as CLIF takes it.
 pub(crate) fn block_args(values: &[Value]) -> Vec<BlockArg> {
     values.iter().map(|v| BlockArg::from(*v)).collect()
 }
@@ -104,11 +105,12 @@ impl<'b> Code<'b> {
         };
         self.b.func.dfg.alias_regions.insert(AliasRegionData { user_id: id, description })
     }
-    /// Flags of an access that is aligned and in bounds by construction.
+    /// Returns the flags of an access that is aligned and in bounds by construction.
     pub(crate) fn trusted(&mut self, id: u32) -> MemFlagsData {
         MemFlagsData::trusted().with_alias_region(Some(self.region(id)))
     }
-    /// Flags of an access to the guest's memory by a guest address; `aligned` is only what to expect.
+    /// Returns the flags of an access to the guest's memory by guest address; `aligned` is an expectation, not a
+    /// promise.
     pub(crate) fn guest_flags(&mut self, aligned: bool) -> MemFlagsData {
         let flags = MemFlagsData::new().with_alias_region(Some(self.region(region::GUEST)));
         if aligned { flags.with_aligned() } else { flags }
@@ -136,7 +138,7 @@ impl<'b> Code<'b> {
             None => self.slot_store(value, region::HEADER, field),
         }
     }
-    /// The hot word that stands for a field of the header, in a gang.
+    /// Returns the hot word that replaces a field of the header in a gang.
     fn hot_field(&self, at: u64) -> Option<(GangPlace, u64)> {
         let word = match at {
             field::STACK_FLOOR => hot::STACK_FLOOR,
@@ -145,14 +147,15 @@ impl<'b> Code<'b> {
         };
         Some((self.gang?, word))
     }
-    /// Where the thread's hot words are counted from: its number is in the upper bits of its slot's place.
+    /// Returns the address that the thread's hot words are counted from: the upper bits of its slot's offset are its
+    /// number.
     fn hot_base(&mut self, place: &GangPlace) -> Value {
         let (record, instance) = (self.region_address(place), self.instance);
         let slot = self.ins().band_imm_u(instance, place.region as i64 - 1);
         let offset = self.ins().ushr_imm_u(slot, i64::from(place.slot_bytes.trailing_zeros()) - 2);
         self.ins().iadd(record, offset)
     }
-    /// A hot word of a gang's thread (i32).
+    /// Loads a hot word of a gang's thread (i32).
     pub(crate) fn hot_load(&mut self, place: &GangPlace, id: u32, word: u64) -> Value {
         let (flags, base) = (self.trusted(id), self.hot_base(place));
         self.ins().load(types::I32, flags, base, (place.hot + word * place.hot_stride) as i32)
@@ -161,19 +164,19 @@ impl<'b> Code<'b> {
         let (flags, base) = (self.trusted(id), self.hot_base(place));
         self.ins().store(flags, value, base, (place.hot + word * place.hot_stride) as i32);
     }
-    /// A word of the slot that does not change while the instance runs: loaded once, wherever it is used.
+    /// Loads a word of the slot that does not change while the instance runs, so that one load can serve all its uses.
     pub(crate) fn constant_field(&mut self, at: u64) -> Value {
         let flags = self.trusted(region::CONSTANT).with_readonly().with_can_move();
         let instance = self.instance;
         self.word_load(types::I64, flags, instance, at)
     }
-    /// The device address of byte `at` of the slot.
+    /// Returns the device address of byte `at` of the slot.
     pub(crate) fn slot_address(&mut self, at: u64) -> Value {
         let (instance, offset) = (self.instance, self.layout.offset(at) as i64);
         self.ins().iadd_imm_s(instance, offset)
     }
 
-    /// A word of a slot, `at` bytes further than `base`: two halves where cells have half its size.
+    /// Loads a word of a slot, `at` bytes behind `base`; in two halves where a cell is half a word.
     pub(crate) fn word_load(&mut self, ty: Type, flags: MemFlagsData, base: Value, at: u64) -> Value {
         let offset = |at| self.layout.offset(at) as i32;
         let (low_at, high_at) = (offset(at), offset(at + u64::from(types::I32.bytes())));
@@ -214,7 +217,7 @@ impl<'b> Code<'b> {
         self.ins().store(flags, high, base, high_at);
     }
 
-    // Vectors: four words in one value.
+    // Vectors: four 32-bit words in one value.
 
     pub(crate) fn join_vector(&mut self, [first, rest @ ..]: [Value; 4]) -> Value {
         let vector = self.ins().scalar_to_vector(types::I32X4, first);
@@ -230,8 +233,9 @@ impl<'b> Code<'b> {
 
     // Guest memory.
 
-    /// The device address of guest byte `at`, which was checked. For copies, which go by cells; everything else leaves address,
-    /// bounds and alignment to `crates/ptx`: [`Code::guest_flags`].
+    /// Returns the device address of guest byte `at`, which was checked. Copies use this, which move whole cells, and
+    /// accesses to memories other than the first. Ordinary accesses to memory 0 leave address, bounds and alignment to
+    /// `crates/ptx`, see [`Code::guest_flags`].
     pub(crate) fn guest_address(&mut self, at: Value, memory: Value) -> Value {
         let cell = self.layout.cell() as i64;
         if self.is_local || self.layout.spread() == 1 {
@@ -252,7 +256,7 @@ impl<'b> Code<'b> {
         self.b.func.dfg.value_type(value) == types::I64
     }
 
-    /// An index or length as an i32: nothing is so long that it needs more, so what does traps.
+    /// Returns an index or length as an i32. Nothing is long enough to need more than 32 bits, so a larger value traps.
     pub(crate) fn narrow(&mut self, value: Value, code: TrapCode) -> Value {
         if !self.is_wide(value) {
             return value;
@@ -262,7 +266,8 @@ impl<'b> Code<'b> {
         self.ins().ireduce(types::I32, value)
     }
 
-    /// By how much something is to grow, as an i64 that can be added to and multiplied: what is more than there can be stays so.
+    /// Returns the amount to grow by as an i64 that can be added and multiplied without overflow; an impossible amount
+    /// stays impossible.
     pub(crate) fn growth(&mut self, delta: Value) -> Value {
         if !self.is_wide(delta) {
             return self.ins().uextend(types::I64, delta);
@@ -271,7 +276,8 @@ impl<'b> Code<'b> {
         self.ins().umin(delta, most)
     }
 
-    /// Traps unless the `length` (i32) bytes at `at` (i32) are inside the memory.
+    /// Traps unless the `length` (i32) bytes at `at` (i32) are inside the memory. A speculative build also stops the
+    /// instance if those bytes begin below `low`.
     pub(crate) fn check_range(&mut self, at: Value, length: Value) {
         let (at, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
         let end = self.ins().iadd(at, length);
@@ -287,7 +293,8 @@ impl<'b> Code<'b> {
         }
     }
 
-    /// The same where they will be written: what is expected never to be ends the instance.
+    /// Like [`Code::check_range`], for bytes that will be written: also stops the instance if any of them is expected
+    /// to be read-only.
     pub(crate) fn check_written(&mut self, at: Value, length: Value) {
         self.check_range(at, length);
         if self.read_only.is_empty() {
@@ -302,7 +309,7 @@ impl<'b> Code<'b> {
         self.trap_if(touches, TrapCode::Inexact);
     }
 
-    /// Memory 0's length in bytes (i64).
+    /// Returns the length of memory 0 in bytes (i64).
     pub(crate) fn memory_length(&mut self) -> Value {
         match self.gang {
             Some(place) => self.i64(place.memory_bytes as i64),
@@ -310,20 +317,20 @@ impl<'b> Code<'b> {
         }
     }
 
-    /// Where a gang's region begins.
+    /// Returns the device address of a gang's region.
     pub(crate) fn region_address(&mut self, place: &GangPlace) -> Value {
         let instance = self.instance;
         self.ins().band_imm_s(instance, -(place.region as i64))
     }
 
-    /// A word of a gang's record: it does not change during a launch.
+    /// Loads a word of a gang's record that does not change during a launch.
     pub(crate) fn common(&mut self, place: &GangPlace, at: u64) -> Value {
         let flags = self.trusted(region::CONSTANT).with_readonly().with_can_move();
         let record = self.region_address(place);
         self.ins().load(types::I64, flags, record, at as i32)
     }
 
-    /// The address of the stop word.
+    /// Returns the device address of the stop word.
     pub(crate) fn stop_address(&mut self) -> Value {
         match self.gang {
             Some(place) => {
@@ -334,7 +341,7 @@ impl<'b> Code<'b> {
         }
     }
 
-    /// The device address of guest byte 0, for addresses that have a place.
+    /// Returns the device address of guest byte 0, to which the addresses from `low` on are added.
     pub(crate) fn memory_address(&mut self, slots: &SlotLayout) -> Value {
         if let Some(place) = self.gang {
             let region = self.region_address(&place);
@@ -348,7 +355,7 @@ impl<'b> Code<'b> {
         self.ins().iadd_imm_s(first, -below)
     }
 
-    /// The device address of byte 0 of a memory other than the first.
+    /// Returns the device address of byte 0 of a memory other than the first.
     pub(crate) fn side_memory(&mut self, place: &MemoryPlace) -> Value {
         let (offset, instance) = (self.header(types::I64, place.base), self.instance);
         self.ins().iadd(instance, offset)
@@ -365,12 +372,13 @@ impl<'b> Code<'b> {
     pub(crate) fn trap(&mut self, code: TrapCode) {
         self.ins().trap(ir::TrapCode::unwrap_user(code as u8));
     }
-    /// Traps if the host asked for the end.
+    /// Traps if the stop word is set.
     pub(crate) fn check_stop(&mut self) {
         let stop = self.stop_address();
         self.check_stop_at(stop);
     }
-    /// The same where the slot may only just have got its header: what is in there is not read before.
+    /// Like [`Code::check_stop`], for code that may run just after the slot got its header: the load of the address is
+    /// not moved up.
     pub(crate) fn check_stop_of_slot(&mut self) {
         let stop = match self.gang {
             Some(_) => self.stop_address(),
@@ -399,7 +407,7 @@ impl<'b> Code<'b> {
     pub(crate) fn intrinsic(&mut self, which: Intrinsic, args: &[Value]) -> Option<Value> {
         self.intrinsics(which, args).first().copied()
     }
-    /// The same, of one that may have several results.
+    /// Like [`Code::intrinsic`], for an intrinsic that may have several results.
     pub(crate) fn intrinsics(&mut self, which: Intrinsic, args: &[Value]) -> Vec<Value> {
         let clif = |ty: &intrinsic::Type| match ty {
             intrinsic::Type::I32 => types::I32,
@@ -415,7 +423,7 @@ impl<'b> Code<'b> {
 
     // Control.
 
-    /// Goes to a new block if `condition` holds, after which `then` decides; both ways meet again behind it.
+    /// Runs `then` in a new block if `condition` holds; both paths join behind it.
     pub(crate) fn if_then(&mut self, condition: Value, cold: bool, then: impl FnOnce(&mut Self)) {
         let (taken, join) = (self.b.create_block(), self.b.create_block());
         self.ins().brif(condition, taken, &[], join, &[]);
@@ -427,7 +435,7 @@ impl<'b> Code<'b> {
         self.ins().jump(join, &[]);
         self.open(join);
     }
-    /// Repeats `body` while `condition` gives a value that is not 0.
+    /// Repeats `body` while `condition` returns a value other than 0.
     pub(crate) fn while_loop(&mut self, condition: impl FnOnce(&mut Self) -> Value, body: impl FnOnce(&mut Self)) {
         let (head, inside, done) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.ins().jump(head, &[]);
@@ -440,7 +448,7 @@ impl<'b> Code<'b> {
         self.b.seal_block(head);
         self.open(done);
     }
-    /// Continues in a block all of whose predecessors are there.
+    /// Continues in a block whose predecessors are all known.
     pub(crate) fn open(&mut self, block: Block) {
         self.b.switch_to_block(block);
         self.b.seal_block(block);

@@ -1,4 +1,4 @@
-//! Values that are known before a module runs, or where they come from.
+//! Constant expressions: values that are known before a module runs, or where they come from.
 
 use crate::declared::unsupported;
 use crate::error::Error;
@@ -16,7 +16,7 @@ pub enum Constant {
     Function(u32),
     /// Another global's value.
     Global(u32),
-    /// More than one instruction, in postfix order.
+    /// An expression of more than one instruction, in postfix order.
     Computed(Box<[Step]>),
 }
 
@@ -27,7 +27,7 @@ pub enum Step {
     Compute(Arithmetic),
 }
 
-/// What constant expressions can do with the last two values.
+/// An operation of constant expressions on the last two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
     Add32,
@@ -53,7 +53,8 @@ impl Arithmetic {
 }
 
 impl Constant {
-    /// Its words in a slot, of which all but a v128 have one, with those of functions and globals.
+    /// Returns the value's bits as they lie in a slot: two words for a v128, one for anything else. `function` and
+    /// `global` return the bits of a function reference and of a global.
     pub fn bits(&self, function: &dyn Fn(u32) -> u64, global: &dyn Fn(u32) -> u128) -> u128 {
         match self {
             Self::Bits(bits) => (*bits).into(),
@@ -67,7 +68,7 @@ impl Constant {
                     let word = match step {
                         Step::Push(constant) => constant.bits(function, global) as u64,
                         Step::Compute(what) => {
-                            // Validated: there are two.
+                            // Validation guarantees two operands.
                             let (b, a) = (stack.pop().unwrap_or(0), stack.pop().unwrap_or(0));
                             what.apply(a, b)
                         }
@@ -79,7 +80,7 @@ impl Constant {
         }
     }
 
-    /// Every part of it.
+    /// Calls `with` for every constant in the expression.
     pub(crate) fn each(&self, with: &mut dyn FnMut(&Constant)) {
         match self {
             Self::Computed(steps) => steps.iter().for_each(|step| {
@@ -91,7 +92,7 @@ impl Constant {
         }
     }
 
-    /// The same in other index spaces.
+    /// Returns the same constant with the function and global indices of another index space.
     pub(crate) fn renumbered(&self, functions: &[u32], globals: &[u32]) -> Self {
         match self {
             Self::Function(index) => Self::Function(functions[*index as usize]),

@@ -1,28 +1,29 @@
-//! What compiling a module will take, by what it is: known before anything is made of it.
+//! Estimates how much memory compiling a module takes, before anything is compiled.
 //!
-//! A module can ask for far more than it is long: an instruction of two bytes passes a thousand values on, a declaration of three makes 50,000 locals. What would take too much memory is refused, with the function
-//! it is because of.
+//! A small module can be expensive: a two-byte instruction can pass a thousand values on, a three-byte declaration
+//! makes 50,000 locals. A module that would take too much memory is refused, and the error names the function that
+//! causes it.
 
 use crate::error::Error;
 use wasmparser::{BlockType, CompositeInnerType, FrameKind, FuncValidator, Operator, WasmModuleResources};
 
-/// Bytes of memory that compiling a module may take, more or less.
+/// The most memory that compiling a module may take, in bytes: an estimate, not an exact count.
 const MAX_BYTES: u64 = 8 << 30;
 
-/// The same for what a module consists of.
+/// Estimated bytes of memory for each part of a module.
 const BYTES_OF_OPERATOR: u64 = 256;
 const BYTES_OF_VALUE: u64 = 128;
 const BYTES_OF_TARGET: u64 = 64;
 const BYTES_OF_LOCAL: u64 = 64;
 const BYTES_OF_FUNCTION: u64 = 2 << 10;
 
-/// What a function consists of.
+/// Counts of what a function consists of.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     operators: u64,
     /// Values that calls, branches and blocks pass on.
     values: u64,
-    /// Entries of its tables of branches.
+    /// Entries in the function's branch tables.
     targets: u64,
     locals: u64,
 }
@@ -85,7 +86,7 @@ impl Cost {
             + BYTES_OF_LOCAL * locals
     }
 
-    /// Whether a function can be compiled, all by itself.
+    /// Returns an error if the function is too large to compile, even alone.
     pub(crate) fn check(&self, function: u32) -> Result<(), Error> {
         if self.bytes() <= MAX_BYTES {
             return Ok(());
@@ -94,7 +95,7 @@ impl Cost {
         Err(refused(&what, self.bytes()))
     }
 
-    /// What most of it is for.
+    /// Describes the part of the function that takes the most memory.
     fn largest(&self) -> String {
         let Self { operators, values, targets, locals } = *self;
         let parts = [
@@ -108,7 +109,7 @@ impl Cost {
     }
 }
 
-/// Whether all functions of a module can be compiled; they are counted from `first`.
+/// Returns an error if the functions together are too large to compile. `first` is the index of the first of them.
 pub(crate) fn check<'a>(costs: impl Iterator<Item = &'a Cost> + Clone, first: u32) -> Result<(), Error> {
     let bytes = costs.clone().map(Cost::bytes).fold(0, u64::saturating_add);
     if bytes <= MAX_BYTES {

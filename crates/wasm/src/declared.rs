@@ -1,4 +1,4 @@
-//! What a module declares, from wasmparser's words to ours, or what of it is not supported.
+//! Converts declarations from wasmparser's types to ours, or reports what is not supported.
 
 use crate::constant::{Constant, constant};
 use crate::decode::{ElementKind, ElementSegment, Global, Memory, Table};
@@ -14,7 +14,8 @@ pub(crate) fn value_type(ty: wasmparser::ValType, place: &str, at: usize) -> Res
     ValType::from_wasm(ty).map_err(|feature| unsupported(&feature, place, at))
 }
 
-/// A function's type. Of others, of which there are no values, only their place among the types counts.
+/// Converts a function type. Other types, which have no values here, become an empty function type: only their place in
+/// the index space counts.
 pub(crate) fn func_type(ty: &wasmparser::SubType, at: usize) -> Result<FuncType, Error> {
     let wasmparser::CompositeInnerType::Func(func) = &ty.composite_type.inner else { return Ok(FuncType::default()) };
     let list = |types: &[wasmparser::ValType]| {

@@ -1,7 +1,7 @@
 //! Reads a module: its declarations as plain data, its functions surveyed but not yet translated.
 //!
-//! Everything is validated here, function bodies in parallel. From here on errors are limits, not malformed input. What a module imports is left open
-//! ([`Unlinked`]); [`crate::link`] makes a program of one module or several.
+//! Everything is validated here, function bodies in parallel. From here on, errors are limits, not malformed input.
+//! Imports are left unresolved ([`Unlinked`]); [`crate::link`] makes a program of one module or several.
 
 use crate::callgraph::{self, Survey};
 use crate::constant::{Constant, constant};
@@ -23,7 +23,7 @@ use wasmparser::{
 #[derive(Clone, Debug)]
 pub struct Global {
     pub ty: ValType,
-    /// As it is declared, with the module's own numbers of types.
+    /// The type as declared, with the module's own type indices.
     pub(crate) declared: wasmparser::ValType,
     pub mutable: bool,
     pub init: Constant,
@@ -32,11 +32,11 @@ pub struct Global {
 #[derive(Clone, Debug)]
 pub struct Table {
     pub element: ValType,
-    /// As it is declared, with the module's own numbers of types.
+    /// The element type as declared, with the module's own type indices.
     pub(crate) declared: wasmparser::RefType,
     pub minimum: u64,
     pub maximum: Option<u64>,
-    /// Its indices are i64.
+    /// Whether its indices are i64.
     pub is_64: bool,
     pub init: Constant,
 }
@@ -46,9 +46,9 @@ pub struct Memory {
     /// In pages.
     pub minimum: u64,
     pub maximum: Option<u64>,
-    /// Its addresses are i64.
+    /// Whether its addresses are i64.
     pub is_64: bool,
-    /// Threads may share it.
+    /// Whether threads may share it.
     pub shared: bool,
     /// Whether a function grows it.
     pub grows: bool,
@@ -69,7 +69,7 @@ pub struct ElementSegment {
 
 #[derive(Clone, Debug)]
 pub struct DataSegment<'a> {
-    /// Where an active segment goes: memory and address; `None` for a passive one.
+    /// Where an active segment goes: memory and address. `None` for a passive segment.
     pub place: Option<(u32, Constant)>,
     pub bytes: &'a [u8],
 }
@@ -87,11 +87,11 @@ pub enum ExportKind {
 pub struct Export<'a> {
     pub name: &'a str,
     pub kind: ExportKind,
-    /// Which of the program's modules exports it.
+    /// Which of the program's modules (its [`link::Part`]) exports this.
     pub part: u32,
 }
 
-/// What an import stands for: the first entries of the module's index spaces, in order.
+/// The kind of an import. Imports are the first entries of the module's index spaces, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportKind {
     Function,
@@ -108,7 +108,7 @@ pub struct Import<'a> {
     pub kind: ImportKind,
 }
 
-/// A validated module in its own index spaces. What it imports comes first in each, with the type it is imported as.
+/// A validated module in its own index spaces. Imports come first in each space, with the types they are imported as.
 #[derive(Debug, Default)]
 pub struct Unlinked<'a> {
     pub imports: Vec<Import<'a>>,
@@ -135,44 +135,45 @@ pub struct Unlinked<'a> {
 #[derive(Debug, Default)]
 pub struct Module<'a> {
     pub types: Vec<FuncType>,
-    /// For each type its number: equal types have the same, and indirect calls compare it.
+    /// The number of each type: equal types have the same number, and indirect calls compare numbers.
     pub signatures: Vec<u32>,
-    /// By number: the type it is declared a subtype of.
+    /// By type number: the type that this one is declared a subtype of.
     pub(crate) supertypes: Vec<Option<u32>>,
-    /// Each function's type, imports first.
+    /// The type index of each function, imports first.
     pub functions: Vec<u32>,
-    /// The host call behind each imported function.
+    /// The host call or device operation behind each imported function.
     pub imports: Vec<Imported>,
     pub tables: Vec<Table>,
     pub memories: Vec<Memory>,
     pub globals: Vec<Global>,
-    /// Each tag's type.
+    /// The type index of each tag.
     pub tags: Vec<u32>,
     pub exports: Vec<Export<'a>>,
-    /// The last part's.
+    /// The start function of the last part.
     pub start: Option<u32>,
     pub elements: Vec<ElementSegment>,
     pub data: Vec<DataSegment<'a>>,
-    /// From the name section.
+    /// Function names from the name section.
     pub names: HashMap<u32, &'a str>,
     /// The first name that each function is exported under.
     pub(crate) exported_names: HashMap<u32, &'a str>,
     /// DWARF: sections whose name begins with `.debug_`.
     pub debug_sections: Vec<(&'a str, &'a [u8])>,
-    /// Where the code section's contents begin: DWARF counts from there.
+    /// Where the code section's contents begin in the file: DWARF counts offsets from there.
     pub code_start: usize,
-    /// Functions that may be called through a reference.
+    /// Whether each function may be called through a reference.
     pub address_taken: Vec<bool>,
     /// Where the index spaces of each module lie in those of the program.
     pub parts: Vec<link::Part>,
-    /// Each with its part.
+    /// Function bodies, each with the index of its part.
     pub(crate) bodies: Vec<(u32, FunctionBody<'a>)>,
     pub(crate) surveys: Vec<Survey>,
-    /// What calls may do, and which functions may reach themselves again.
+    /// How much work each call may do, and which functions may reach themselves again.
     pub(crate) work: Work,
-    /// Functions that reach themselves by calls by name have a number here, the same if they reach each other.
+    /// Functions that reach themselves through direct calls have a number here; functions that reach each other have
+    /// the same number.
     pub(crate) cycles: Vec<Option<u32>>,
-    /// Functions that may leave an exception behind, or make tail calls.
+    /// Which functions may return with a pending exception, and which make tail calls.
     pub(crate) traits: callgraph::Traits,
 }
 
@@ -186,7 +187,7 @@ impl<'a> Module<'a> {
     pub fn export(&self, name: &str) -> Option<ExportKind> {
         self.exports.iter().find(|e| e.name == name).map(|e| e.kind)
     }
-    /// A function's name: its own, else the name it is exported or imported under.
+    /// Returns a function's name: the one in the name section, else the name it is imported or exported under.
     pub fn function_name(&self, function: u32) -> Option<&str> {
         let imported = || self.imports.get(function as usize).map(|i| i.name());
         let exported = || self.exported_names.get(&function).copied();
@@ -195,26 +196,26 @@ impl<'a> Module<'a> {
     pub fn grows_tables(&self) -> bool {
         self.surveys.iter().any(|s| s.grows_tables)
     }
-    /// The most that a function takes of LLVM's stack, in bytes.
+    /// Returns the most bytes of LLVM's shadow stack that one function takes.
     pub(crate) fn largest_frame(&self) -> u64 {
         u64::from(self.surveys.iter().map(|survey| survey.frame).max().unwrap_or(0))
     }
-    /// Where a function's body lies in the file; nothing for one that is imported.
+    /// Returns where a function's body lies in the file; an empty range for an imported function.
     pub fn body_range(&self, function: u32) -> Range<usize> {
         let index = (function as usize).checked_sub(self.imports.len());
         index.and_then(|index| self.bodies.get(index)).map_or(0..0, |(_, body)| body.range())
     }
 }
 
-/// Decodes and validates a module that imports nothing but what the host provides. `features` is what the module may use; what of it is
-/// not supported yet is reported by name.
+/// Decodes and validates a module that imports only what the host provides. `features` are the features that the module
+/// may use. A feature that is allowed but not supported yet is reported by name.
 pub fn decode(bytes: &[u8], features: WasmFeatures) -> Result<Module<'_>, Error> {
     let module = decode_unlinked(bytes, features)?;
     let targets = vec![None; module.imports.len()];
     link::link(vec![(module, targets)])
 }
 
-/// Decodes and validates.
+/// Decodes and validates a module, and leaves its imports unresolved.
 pub fn decode_unlinked(bytes: &[u8], features: WasmFeatures) -> Result<Unlinked<'_>, Error> {
     if bytes.is_empty() {
         return Err(Error::Invalid { message: "the file is empty".into(), offset: 0 });
@@ -227,7 +228,7 @@ pub fn decode_unlinked(bytes: &[u8], features: WasmFeatures) -> Result<Unlinked<
     let mut to_validate = Vec::new();
     let mut parser = Parser::new(0);
     parser.set_features(features);
-    // What is valid and not supported is only said of a valid module.
+    // An unsupported feature is only reported if the module is valid.
     let mut unsupported = None;
     for payload in parser.parse_all(bytes) {
         let payload = payload?;
@@ -255,7 +256,7 @@ pub fn decode_unlinked(bytes: &[u8], features: WasmFeatures) -> Result<Unlinked<
 }
 
 impl<'a> Unlinked<'a> {
-    /// Whether anything could tell two instances of the module from one.
+    /// Returns whether the module has state: without any, two instances cannot be told from one.
     pub fn has_state(&self) -> bool {
         let mutable = self.globals.iter().any(|global| global.mutable);
         mutable || !self.memories.is_empty() || !self.tables.is_empty() || !self.tags.is_empty()
@@ -363,7 +364,7 @@ impl<'a> Unlinked<'a> {
         Ok(())
     }
 
-    /// Adds what an import stands for to its index space.
+    /// Adds an import to the index space of its kind.
     fn import(&mut self, ty: TypeRef, at: usize) -> Result<ImportKind, Error> {
         Ok(match ty {
             TypeRef::Func(index) | TypeRef::FuncExact(index) => {

@@ -4,14 +4,14 @@ use crate::printable;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Malformed or invalid by the specification.
+    /// Malformed, or invalid by the specification.
     #[error("{} (at offset {offset:#x})", printable::name(message))]
     Invalid { message: String, offset: usize },
     #[error(
         "this is a WebAssembly component, not a module\n  hint: build for wasm32-wasip1 (a core module), not wasm32-wasip2"
     )]
     Component,
-    /// Valid, and not translated yet.
+    /// Valid, but not supported yet.
     #[error("not supported yet: {feature}, at {place}, offset {offset:#x}")]
     Unsupported { feature: String, place: String, offset: usize },
     #[error(
@@ -22,13 +22,13 @@ pub enum Error {
     UnknownImport { module: String, name: String, kind: String },
     #[error("it imports `{}.{}` as {found}, but it is {expected}", printable::name(module), printable::name(name))]
     ImportType { module: String, name: String, found: String, expected: String },
-    /// Larger than this compiler takes.
+    /// Exceeds a limit of this compiler.
     #[error("{0}")]
     Limit(String),
-    /// It has to end, and was at this.
+    /// The time limit for compiling passed during this step.
     #[error("compiling did not end in time, and was at {0}")]
     Late(String),
-    /// A bug in the translator, reported rather than panicked about.
+    /// A bug in the translator, reported instead of a panic.
     #[error("internal error in function {function}: {message}")]
     Internal { function: u32, message: String },
 }

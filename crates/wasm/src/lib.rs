@@ -1,11 +1,12 @@
 //! WebAssembly in, Cranelift IR out.
 //!
-//! [`decode`] reads and validates a module and surveys its functions, [`link`](link::link) makes one program of several; [`translate`](translate()) turns every function, every import's stub and the kernel that
-//! starts an instance into CLIF. What a function may touch is written down here once: its instance's slot ([`slot`]), nothing
-//! else. Every address a guest computes is checked before it is used, and every trap names the function and offset it came from.
+//! [`decode`] reads and validates a module and surveys its functions. [`link`](link::link) makes one program of several
+//! modules. [`translate`](translate()) turns every function, every import's stub and the kernel that starts an instance
+//! into CLIF. A function may access its instance's slot ([`slot`]) and nothing else. Every address that a guest
+//! computes is checked before it is used, and every trap names the function and offset it came from.
 //!
-//! Nothing here knows PTX, and nothing here panics on a module that [`decode`] accepted: what is not supported is an
-//! [`Error`] that says so.
+//! Nothing here knows PTX, and nothing here panics on a module that [`decode`] accepted: an unsupported feature is an
+//! [`Error`] that names it.
 
 mod callgraph;
 mod canonical;

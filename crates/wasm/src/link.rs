@@ -1,10 +1,11 @@
-//! One program of several modules.
+//! Links several modules into one program.
 //!
-//! Modules are linked when they are compiled, not when they run: functions, tables, memories, globals and tags of all of them lie in common index spaces, and an
-//! import is the exported thing's index there. Compiled code then knows nothing of linking: a call into another module is a call, another module's memory a
-//! memory of the slot. [`Part`] says where a module's own numbers lead.
+//! Modules are linked when they are compiled, not when they run. The functions, tables, memories, globals and tags of
+//! all modules lie in common index spaces, and an import is the exported item's index there. Compiled code then knows
+//! nothing of linking: a call into another module is an ordinary call, another module's memory an ordinary memory of
+//! the slot. [`Part`] maps a module's own indices to the program's.
 //!
-//! Functions of the host come first, as in a module, then those of the modules, one module after the other.
+//! The host's functions come first, as in a module, then those of the modules, one module after the other.
 
 use crate::callgraph;
 use crate::canonical::Canonical;
@@ -18,7 +19,7 @@ use crate::types::ValType;
 use crate::work::Work;
 use gpu_run_abi::layout::MAX_PAGES;
 
-/// Where an import leads: to what another module exports, by that module's own numbers. It is one that comes before.
+/// Where an import leads: to an item that an earlier module exports, by that module's own index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     pub part: usize,
@@ -33,14 +34,14 @@ pub struct Part {
     pub memories: Vec<u32>,
     pub globals: Vec<u32>,
     pub tags: Vec<u32>,
-    /// The first of its own types, data and element segments.
+    /// The program's indices of the module's first type, first data segment and first element segment.
     pub types: u32,
     pub data: u32,
     pub elements: u32,
 }
 
 impl Part {
-    /// The program's number for something the module knows.
+    /// Returns the program's index of an item, given the module's.
     pub fn item(&self, item: ExportKind) -> ExportKind {
         match item {
             ExportKind::Function(i) => ExportKind::Function(self.functions[i as usize]),
@@ -52,7 +53,8 @@ impl Part {
     }
 }
 
-/// Makes a program of modules, each with what its imports lead to; `None` is what the host provides.
+/// Links modules into a program. Each module comes with the targets of its imports; `None` means that the host provides
+/// the import.
 pub fn link<'a>(modules: Vec<(Unlinked<'a>, Vec<Option<Target>>)>) -> Result<Module<'a>, Error> {
     let mut linker = Linker::default();
     let hosted = |(module, targets): &(Unlinked<'_>, Vec<Option<Target>>)| {
@@ -70,9 +72,9 @@ pub fn link<'a>(modules: Vec<(Unlinked<'a>, Vec<Option<Target>>)>) -> Result<Mod
 struct Linker<'a> {
     program: Module<'a>,
     types: Canonical,
-    /// Number of each module's types.
+    /// For each module, the numbers of its types.
     numbers: Vec<Vec<u32>>,
-    /// Which module declared each thing, for its types.
+    /// Which module declared each table and each global: its type indices are that module's.
     table_parts: Vec<usize>,
     global_parts: Vec<usize>,
     /// Types of the functions that have bodies.
@@ -102,12 +104,12 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// The type of the import that is resolved next.
+    /// Returns the type of the function import that is resolved next.
     fn function_type(&self, part: &Part, module: &Unlinked<'_>) -> u32 {
         module.functions[part.functions.len()]
     }
 
-    /// An import that leads to another module.
+    /// Resolves an import that leads to another module.
     fn linked(&mut self, part: &mut Part, module: &Unlinked<'_>, import: &Import<'_>, to: Target) -> Result<(), Error> {
         let numbers = &self.numbers[self.numbers.len() - 1];
         let item = self.program.parts[to.part].item(to.item);
@@ -169,7 +171,7 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// The type of a function of the program so far.
+    /// Returns the type of a function of the program so far.
     fn type_of(&self, function: u32) -> u32 {
         let own = (function as usize).checked_sub(self.stubs_total());
         match own {
@@ -182,12 +184,12 @@ impl<'a> Linker<'a> {
         self.program.signatures[self.type_of(function) as usize]
     }
 
-    /// Functions of the host in the whole program.
+    /// Returns how many functions of the whole program are the host's.
     fn stubs_total(&self) -> usize {
         self.next_function as usize - self.bodies.len()
     }
 
-    /// An import that the host provides, if it does.
+    /// Resolves an import that the host provides, or returns an error if the host does not.
     fn hosted(&mut self, part: &mut Part, module: &Unlinked<'_>, import: &Import<'_>) -> Result<(), Error> {
         let current = self.numbers.len() - 1;
         let unknown = |kind: &str| match provided::kind(import.module, import.name) {
@@ -252,7 +254,7 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// What the module itself declares.
+    /// Adds what the module itself declares.
     fn declared(&mut self, part: &mut Part, module: &mut Unlinked<'a>) -> Result<(), Error> {
         let current = self.numbers.len() - 1;
         let program = &mut self.program;
@@ -277,7 +279,7 @@ impl<'a> Linker<'a> {
             program.tags.push(part.types + tag);
         }
         for mut global in module.globals.drain(part.globals.len()..) {
-            // It may name the ones before it.
+            // The initial value may name globals before this one.
             global.init = global.init.renumbered(&part.functions, &part.globals);
             part.globals.push(program.globals.len() as u32);
             program.globals.push(global);
@@ -292,7 +294,7 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// Segments, bodies, exports, names: all by the program's numbers.
+    /// Adds the module's segments, bodies, exports and names, all with the program's indices.
     fn definitions(&mut self, part: &Part, module: Unlinked<'a>) {
         let (number, program) = (self.program.parts.len() as u32, &mut self.program);
         let constant = |constant: &Constant| constant.renumbered(&part.functions, &part.globals);
@@ -327,7 +329,7 @@ impl<'a> Linker<'a> {
             }
             program.surveys.push(survey);
         }
-        // Offsets of several files cannot be told from each other.
+        // With several files, an offset does not say which file it belongs to, so debug information is dropped.
         let alone = number == 0;
         program.debug_sections = if alone { module.debug_sections } else { Vec::new() };
         program.code_start = if alone { module.code_start } else { 0 };
@@ -351,7 +353,7 @@ impl<'a> Linker<'a> {
     }
 }
 
-/// Functions that a table, a global, another module or `ref.func` may hold.
+/// Returns for each function whether a table, a global, an element segment or `ref.func` may refer to it.
 fn address_taken(program: &Module<'_>) -> Vec<bool> {
     let mut taken = vec![false; program.functions.len()];
     let constants = program.elements.iter().flat_map(|e| &e.items).chain(program.globals.iter().map(|g| &g.init));
@@ -368,7 +370,7 @@ fn address_taken(program: &Module<'_>) -> Vec<bool> {
     taken
 }
 
-/// Whether limits are within those that are asked for.
+/// Returns whether an item's limits satisfy the limits that an import asks for.
 fn fits((minimum, maximum): (u64, Option<u64>), (wanted, most): (u64, Option<u64>)) -> bool {
     minimum >= wanted && most.is_none_or(|most| maximum.is_some_and(|maximum| maximum <= most))
 }

@@ -1,51 +1,56 @@
-//! Which locals of a function live in its frame.
+//! Decides which locals of a function live in its frame.
 //!
-//! A local is a value wherever it can be. At the head of a loop that changes it, and where branches meet behind a change, a block takes it as a
-//! parameter, and every branch there passes it on. V locals that the innermost of D loops changes are V × D parameters, from V + D bytes of wasm. So parameters are counted
-//! first, without making them. Where a function would have far more of them than it is long, a local that is passed on much more often than it is accessed lives in the
-//! function's frame instead: what is left is linear in the function's length.
+//! A local is a CLIF value wherever possible. At the head of a loop that changes it, and where branches meet behind a
+//! change, a block takes the local as a parameter, and every branch to the block passes it on. V locals that the
+//! innermost of D loops changes are V × D parameters, from V + D bytes of wasm. So the parameters are counted first,
+//! without making them. If a function would have far more parameters than operators, each local that is passed on much
+//! more often than it is accessed lives in the function's frame instead: then the number of parameters is linear in the
+//! function's length.
 
 use std::collections::BTreeMap;
 use wasmparser::{BrTable, Catch, Operator};
 
-/// Locals with numbers below this are found by them, the others in a map: a function of a few bytes can have 50,000.
+/// Locals with indices below this are in a vector, the others in a map: a function of a few bytes can have 50,000
+/// locals.
 const DIRECT: u32 = 1024;
 
-/// Values passed to blocks that every function may have, and as many again for each of its operators.
+/// Values passed to blocks that every function may have, and how many more for each of its operators.
 const ANY_PASSED: u64 = 1 << 15;
 const PASSED_PER_OPERATOR: u64 = 8;
-/// The same for places where branches meet while a local is in use: whether it is changed there has to be looked at, local by local.
+/// The same for *meetings*, places where branches meet while a local is in use: there, it must be found out for each
+/// local whether it changed.
 const ANY_MEETINGS: u64 = 1 << 22;
 const MEETINGS_PER_OPERATOR: u64 = 64;
-/// The same for loops that operators are in.
+/// The same for the nesting depth of loops, summed over all operators.
 const ANY_DEPTHS: u64 = 1 << 16;
 const DEPTH_OF_OPERATORS: u64 = 32;
-/// In a function that has more, what a local may cost for each access, and accesses that every local is taken to have beyond its own.
+/// In a function that exceeds these limits: how much a local may cost per access, and how many accesses each local gets
+/// for free.
 const PASSED_PER_ACCESS: u64 = 4;
 const MEETINGS_PER_ACCESS: u64 = 64;
 const FREE_ACCESSES: u64 = 2;
 
-/// What is counted while a function's operators go by.
+/// The counts while a function's operators are read one by one.
 #[derive(Debug)]
 pub(crate) struct Locals {
     near: Vec<Local>,
-    /// From [`DIRECT`] on, those that are accessed.
+    /// The accessed locals from [`DIRECT`] on.
     far: BTreeMap<u32, Local>,
     params: u32,
     open: Vec<Open>,
-    /// For each block that was opened, in order: from how many places control comes to where it joins.
+    /// For each block, in the order of opening: the number of paths that join where its branches lead; 0 if none join.
     ways: Vec<u32>,
     /// Operators so far.
     now: u32,
-    /// Places so far where branches meet.
+    /// Meetings so far.
     meetings: u32,
-    /// Blocks that are open up to the outermost loop, and how many meetings there were before that loop.
+    /// If a loop is open: the number of blocks open around the outermost loop, and the meetings before that loop.
     outermost: Option<(usize, u32)>,
-    /// Meetings at the end of each outermost loop.
+    /// Meetings up to the end of each outermost loop.
     loop_ends: Vec<u32>,
     /// Values that branches pass to blocks.
     passed: u64,
-    /// Loops that are open, and the sum of that over all operators.
+    /// Number of open loops, and its sum over all operators.
     loops: u32,
     depths: u64,
 }
@@ -53,13 +58,13 @@ pub(crate) struct Locals {
 #[derive(Clone, Copy, Debug, Default)]
 struct Local {
     accesses: u32,
-    /// When it was written last; 0 for never.
+    /// The operator that wrote it last, counted from 1; 0 for never.
     written: u32,
-    /// Meetings before it is first needed.
+    /// Number of meetings before it is first needed.
     first: u32,
-    /// The same after the last access, or the number of the outermost loop it is in.
+    /// Number of meetings before the last access, or the outermost loop of the last access.
     last: Last,
-    /// Values that branches pass to blocks for it.
+    /// Values that branches pass to blocks for this local.
     passed: u64,
 }
 
@@ -77,14 +82,15 @@ impl Default for Last {
 
 #[derive(Debug)]
 struct Open {
-    /// Its place in `ways`.
+    /// Its index in `ways`.
     index: u32,
     opened: u32,
     is_loop: bool,
     branches: u32,
-    /// Locals written in it: those that are new to the blocks from here outwards, less those that the outer ones have already.
+    /// Once the sums of inner blocks are added as those close: the number of distinct locals written in this block. So a
+    /// write adds 1 to the innermost block, and subtracts 1 from the innermost open block that counts the local already.
     written: i64,
-    /// Sum of `ways` from the outermost block to this one, in the second pass.
+    /// In the second pass: the sum of `ways` from the outermost block to this one.
     ways_so_far: u64,
 }
 
@@ -112,29 +118,30 @@ impl Locals {
         self.outermost.is_some()
     }
 
-    /// One more than the highest number of a local that is accessed.
+    /// Returns one more than the highest index of an accessed local.
     pub(crate) fn accessed(&self) -> u32 {
         self.far.last_key_value().map_or(self.near.len() as u32, |(number, _)| number + 1)
     }
 
-    /// Whether loops are so deep in each other that it takes too long to find out which of them an operator can be moved out of.
+    /// Returns whether loops are nested so deep that it takes too long to find out which of them an operator can be
+    /// moved out of.
     pub(crate) fn is_deep(&self) -> bool {
         self.depths > ANY_DEPTHS + DEPTH_OF_OPERATORS * u64::from(self.now)
     }
 
-    /// All that are accessed, and some that are not, in order.
+    /// Returns all accessed locals, and some that are not accessed, in order.
     fn all(&self) -> impl Iterator<Item = (u32, &Local)> {
         (0..).zip(&self.near).chain(self.far.iter().map(|(number, local)| (*number, local)))
     }
 
-    /// Goes on with the next operator.
+    /// Counts the next operator.
     pub(crate) fn operator(&mut self, op: &Operator<'_>) {
         self.now += 1;
         self.depths += u64::from(self.loops);
         match op {
             Operator::Block { .. } => self.push(false, 0),
             Operator::Loop { .. } => self.push(true, 0),
-            // Its other way.
+            // The branch that skips the body.
             Operator::If { .. } => self.push(false, 1),
             Operator::TryTable { try_table } => {
                 // Labels are counted from outside of the block.
@@ -185,7 +192,7 @@ impl Locals {
     fn close(&mut self) {
         let Some(block) = self.open.pop() else { return };
         self.loops -= u32::from(block.is_loop);
-        // With one way in, nothing meets.
+        // With a single path in, nothing meets.
         let ways = if block.branches > 0 { block.branches + 1 } else { 0 };
         self.ways[block.index as usize] = ways;
         self.meetings += u32::from(!block.is_loop && ways > 0);
@@ -222,7 +229,7 @@ impl Locals {
         }
     }
 
-    /// Meetings at which it is looked at whether a local is changed.
+    /// Returns at how many meetings it must be found out whether a local changed.
     fn meetings(&self, local: &Local) -> u64 {
         let last = match local.last {
             Last::Meetings(meetings) => meetings,
@@ -231,7 +238,8 @@ impl Locals {
         u64::from(last.saturating_sub(local.first))
     }
 
-    /// The locals that live in the frame, in order. `again` gives the operators a second time, if need be.
+    /// Returns the locals that live in the frame, in order. `again` yields the operators a second time, if that is
+    /// needed.
     pub(crate) fn in_frame<'a>(mut self, again: impl IntoIterator<Item = Operator<'a>>) -> Vec<u32> {
         let operators = u64::from(self.now);
         let meetings: u64 = self.all().map(|(_, local)| self.meetings(local)).sum();
@@ -248,7 +256,7 @@ impl Locals {
         self.all().filter(|(_, local)| in_frame(local)).map(|(number, _)| number).collect()
     }
 
-    /// What is passed for each local, now that it is known how many ways lead to each block.
+    /// Counts the values passed for each local, now that the number of paths to each block is known.
     fn count_passed<'a>(&mut self, operators: impl IntoIterator<Item = Operator<'a>>) {
         let (mut open, mut blocks, mut now): (Vec<Open>, _, u32) = (Vec::new(), 0u32, 0);
         self.near.iter_mut().chain(self.far.values_mut()).for_each(|local| local.written = 0);
@@ -292,7 +300,8 @@ fn local<'a>(near: &'a mut Vec<Local>, far: &'a mut BTreeMap<u32, Local>, number
     &mut near[place]
 }
 
-/// How many of the open blocks a local that was last written at this time was written in already: those that were open then.
+/// Returns in how many of the open blocks a local is already written, given when it was last written: those blocks that
+/// were open then.
 fn already_written_in(open: &[Open], written: u32) -> usize {
     if written == 0 { 0 } else { open.partition_point(|block| block.opened < written) }
 }

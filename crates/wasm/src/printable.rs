@@ -1,35 +1,36 @@
-//! Text that others chose, made fit for a terminal.
+//! Makes text that others chose safe to print on a terminal.
 //!
-//! A module names its functions, imports and exports as it likes, and so does whoever makes a file. Shown as they are, such names could move the cursor,
-//! set the window's title, or turn a line around. So what a terminal would obey is shown as an escape, `\u001b`, the form that JSON has, too: an object whose strings were
-//! escaped this way is still the same object.
+//! A module names its functions, imports and exports as it likes, and so does whoever makes a file. Printed unchanged,
+//! such names could move the cursor, set the window's title, or reverse a line. So every character that a terminal
+//! would obey is printed as an escape such as `\u001b`. JSON uses the same form: an object whose strings were escaped
+//! this way is still the same object.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
-/// A name: on one line, whatever is in it.
+/// Escapes a name, so that it stays on one line.
 pub fn name(name: &str) -> Cow<'_, str> {
     escape(name, is_obeyed)
 }
 
-/// A file's name; what of it is no text is not shown.
+/// Escapes a file's path; bytes that are not text are replaced.
 pub fn path(path: &Path) -> String {
     name(&path.to_string_lossy()).into_owned()
 }
 
-/// A message of our own, which may have lines and tabs.
+/// Escapes a message of our own, which may have lines and tabs.
 pub fn message(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// Whether a terminal, or what lays out text, does something else with it than show it.
+/// Returns whether a terminal or a text layout does anything with this character other than show it.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c,
             // Marks, embeddings, overrides and isolates of the writing direction; separators of lines and paragraphs.
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}'
-            // A byte order mark, annotations, tags: nobody sees them.
+            // A byte order mark, annotations, tags: all invisible.
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
@@ -44,7 +45,7 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            let _ = write!(escaped, "\\u{unit:04x}"); // a string takes everything
+            let _ = write!(escaped, "\\u{unit:04x}"); // writing to a string cannot fail
         }
     }
     Cow::Owned(escaped)

@@ -1,11 +1,12 @@
-//! What gpu-run itself provides for import: host calls, a gang's operations of the device, and the official test suite's module `spectest`.
+//! What gpu-run itself provides for import: host calls, a gang's device operations, and the official test suite's
+//! module `spectest`.
 
 use crate::types::{FuncType, ValType};
 use gpu_run_abi::gang::DeviceCall;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::intrinsic::Type;
 
-/// What an imported function is.
+/// The implementation of an imported function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Imported {
     Host(Call),
@@ -32,7 +33,7 @@ impl Imported {
         }
     }
 
-    /// The type it has as a wasm function.
+    /// Returns the function's wasm type.
     pub(crate) fn ty(self) -> FuncType {
         match self {
             Self::Host(call) => {
@@ -51,7 +52,7 @@ impl Imported {
 
 pub(crate) const MODULE: &str = "spectest";
 
-/// An immutable global's type and bits.
+/// Returns the type and bits of a provided global, which is immutable.
 pub(crate) fn global(module: &str, name: &str) -> Option<(ValType, u64)> {
     Some(match (module, name) {
         (MODULE, "global_i32") => (ValType::I32, 666),
@@ -62,7 +63,7 @@ pub(crate) fn global(module: &str, name: &str) -> Option<(ValType, u64)> {
     })
 }
 
-/// A memory's pages: minimum, maximum; and whether it is shared.
+/// Returns a provided memory: minimum and maximum in pages, and whether it is shared.
 pub(crate) fn memory(module: &str, name: &str) -> Option<(u64, u64, bool)> {
     match (module, name) {
         (MODULE, "memory") => Some((1, 2, false)),
@@ -71,7 +72,7 @@ pub(crate) fn memory(module: &str, name: &str) -> Option<(u64, u64, bool)> {
     }
 }
 
-/// A table of functions: minimum, maximum, whether its indices are i64.
+/// Returns a provided table of functions: minimum, maximum, and whether its indices are i64.
 pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64, bool)> {
     match (module, name) {
         (MODULE, "table") => Some((10, 20, false)),
@@ -80,7 +81,7 @@ pub(crate) fn table(module: &str, name: &str) -> Option<(u64, u64, bool)> {
     }
 }
 
-/// What it is that is provided under this name.
+/// Returns which kind of item is provided under this name.
 pub(crate) fn kind(module: &str, name: &str) -> Option<&'static str> {
     let kinds = [
         (Imported::find(module, name).is_some(), "a function"),

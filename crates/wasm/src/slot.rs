@@ -1,8 +1,9 @@
 //! Where a module's state lies in a slot, behind the header.
 //!
-//! Compiled code and host agree on these offsets through [`SlotLayout`]. All is known when the module is compiled, but for how far its memories may
-//! grow, so they come last: memory 0 at a place that is known, the others behind it, where a word of the slot says. Offsets are in bytes of the slot and multiples of a word, before
-//! [`gpu_run_abi::Layout::offset`] is applied.
+//! Compiled code and host agree on these offsets through [`SlotLayout`]. Everything is known when the module is
+//! compiled, except how far its memories may grow, so the memories come last: memory 0 at a known offset, the others
+//! behind it, at offsets that words of the slot hold. All offsets are in bytes of the slot, multiples of a word, and
+//! before [`gpu_run_abi::Layout::offset`] is applied.
 
 use crate::constant::Constant;
 use crate::decode::{ElementKind, Global, Memory, Module, Table};
@@ -13,150 +14,154 @@ use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
 use gpu_run_abi::{Build, GangSizes, Placement};
 use std::ops::Range;
 
-/// Elements a table may get beyond those it begins with, if it has no maximum of its own.
+/// The most elements by which a table may grow beyond its initial size; a declared maximum may allow fewer.
 const TABLE_GROWTH: u64 = 1 << 16;
 
-/// Threads of a workgroup, and workgroups of a gang.
+/// The most threads in a workgroup, and the most workgroups in a gang.
 const MAX_WORKGROUP_THREADS: u32 = 1024;
 const MAX_WORKGROUPS: u32 = 65535;
 
-/// Bytes of stack that have a place in a slot that is trimmed.
+/// Bytes of the guest's stack that have memory in a slot of a speculative build; the rest of the stack has none.
 const STACK_KEPT: u64 = 256 << 10;
-/// The same in a thread's local memory, all of which is cleared for each instance: so many and some of the largest frames, up to a limit.
+/// The same for local memory, all of which is cleared for each instance: `LOCAL_STACK` bytes plus `LOCAL_FRAMES` times
+/// the largest frame, up to `MAX_LOCAL_STACK`.
 const LOCAL_STACK: u64 = 16 << 10;
 const LOCAL_FRAMES: u64 = 4;
 const MAX_LOCAL_STACK: u64 = 64 << 10;
-/// What has a place begins at a multiple of this.
+/// The lowest guest address that has memory is a multiple of this.
 const PLACE_ALIGN: u64 = 4 << 10;
 
-/// One table: where it is, and the words that describe it.
+/// One table: the offsets of its elements and of its length.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct TablePlace {
-    /// The first element.
+    /// Offset of the first element.
     pub at: u64,
-    /// Elements there is room for.
+    /// The most elements that fit here.
     pub capacity: u64,
-    /// The word that says how many there are.
+    /// Offset of the word that holds the current number of elements.
     pub length: u64,
 }
 
-/// A passive segment: its bytes in the module's constants, and the word that says how much of it is left.
+/// A passive segment: where its bytes are in the module's constants, and the word that holds its remaining length.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Segment {
     /// Offset in the constants.
     pub at: u64,
-    /// Length: bytes of a data segment, elements of an element segment; 0 for one that is not passive.
+    /// Length: bytes of a data segment, elements of an element segment; 0 for a segment that is not passive.
     pub length: u64,
-    /// The slot's word with the length; 0 once dropped.
+    /// Offset of the slot's word that holds the length; the word is 0 once the segment is dropped.
     pub cell: u64,
 }
 
-/// A memory other than the first: the words that describe it.
+/// A memory other than the first: offsets of the words that describe it.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct MemoryPlace {
-    /// Its length in bytes.
+    /// Offset of its length in bytes.
     pub length: u64,
-    /// What it may grow to.
+    /// Offset of the length in bytes that it can grow to in the slot.
     pub limit: u64,
-    /// How far from the instance pointer it begins, in bytes on the device.
+    /// Offset of its distance from the instance pointer, in bytes on the device.
     pub base: u64,
 }
 
-/// What a function writes before it leaves its place to another, see `runtime::tail`.
+/// Offsets of the words that a function writes before a tail call, see `runtime::tail`.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct TailPlace {
-    /// The function's index plus one; 0 if none is to be called.
+    /// The callee's index plus one; 0 if there is no tail call to make.
     pub next: u64,
     pub arguments: u64,
     pub results: u64,
 }
 
-/// The exception under way, and those that references were made to, see `runtime::exception`.
+/// Offsets of the words of the pending exception and of the exceptions that references were made to, see
+/// `runtime::exception`.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct ExceptionPlace {
-    /// Its tag plus one; 0 if there is none.
+    /// The pending exception's tag plus one; 0 if no exception is pending.
     pub tag: u64,
-    /// Its number, if it has one.
+    /// The pending exception's number, or 0 if it has none.
     pub number: u64,
     pub values: u64,
-    /// Exceptions that were given a number.
+    /// How many exceptions were given a number.
     pub count: u64,
-    /// Room for the last of them: number, tag and values of each.
+    /// The last [`KEPT_EXCEPTIONS`] numbered exceptions: number, tag and values of each.
     pub kept: u64,
 }
 
-/// Exceptions that references can be made to at a time.
+/// How many of the last referenced exceptions are kept; an older reference cannot be thrown.
 pub const KEPT_EXCEPTIONS: u64 = 256;
 
 /// Where everything of a gang lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct GangPlace {
     pub sizes: GangSizes,
-    /// Bytes of the region with the record and the slots: a power of two, and what its address is a multiple of.
+    /// Bytes of the region with the record and the slots: a power of two. The region's address is a multiple of it.
     pub region: u64,
-    /// From one slot to the next, a power of two. The record has the place of one, and thread 0's slot follows it.
+    /// Bytes from one slot to the next, a power of two. The record takes the place of one slot, and thread 0's slot
+    /// follows it.
     pub slot_bytes: u64,
-    /// Where in the region the threads' *hot* words lie: those that functions use on entry, one word of all threads side by side, so that lanes in step make one access.
+    /// Offset in the region of the threads' *hot* words: the words that functions use on entry. Each hot word lies side
+    /// by side for all threads, so that lanes in step make one access.
     pub hot: u64,
-    /// From one hot word to the next.
+    /// Bytes from one hot word to the next.
     pub hot_stride: u64,
-    /// Bytes of the memory: image, stacks, and a guard, so that no stack is near its end.
+    /// Bytes of the memory: image, stacks, and a guard, so that no stack is near the memory's end.
     pub memory_bytes: u64,
 }
 
 impl GangPlace {
-    /// Threads of the grid.
+    /// Returns the number of threads in the grid.
     pub fn threads(&self) -> u64 {
         u64::from(self.sizes.threads) * u64::from(self.sizes.groups)
     }
 
-    /// Where a thread's slot begins in the region.
+    /// Returns where a thread's slot begins in the region.
     pub fn slot(&self, thread: u64) -> u64 {
         (thread + 1) * self.slot_bytes
     }
 }
 
-/// Hot words of a gang's thread: see [`GangPlace::hot`].
+/// Hot words of a gang's thread, see [`GangPlace::hot`].
 pub(crate) mod hot {
     pub(crate) const STACK_FLOOR: u64 = 0;
     pub(crate) const FUEL: u64 = 1;
-    /// Global `n`, if it is an i32 that begins with a number and changes.
+    /// Global `n` is hot word `GLOBALS + n`, if it is a mutable i32 whose initial value is a number.
     pub(crate) const GLOBALS: u64 = 2;
 }
 
 /// Bytes of a cache line.
 const CACHE_LINE: u64 = 128;
 
-/// Whether a global of a gang's thread is a hot word.
+/// Returns whether a global of a gang's thread is a hot word.
 pub(crate) fn is_hot(global: &Global) -> bool {
     global.mutable && global.ty == ValType::I32 && matches!(global.init, Constant::Bits(_))
 }
 
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SlotLayout {
-    /// Where each global is: a word, or two for a v128.
+    /// Offset of each global: a word, or two for a v128.
     pub globals: Vec<u64>,
     pub tables: Vec<TablePlace>,
-    /// From the second memory on.
+    /// The memories from the second on.
     pub memories: Vec<MemoryPlace>,
     pub tail: TailPlace,
     pub exception: ExceptionPlace,
     pub data: Vec<Segment>,
     pub elements: Vec<Segment>,
-    /// Arguments of the function called, and its results, one behind the other.
+    /// Offset of the called function's arguments, which its results overwrite.
     pub arguments: u64,
     /// Where the fixed part ends; the tables' elements follow.
     pub end: u64,
-    /// Where in the slot the memory begins, with the byte at guest address `low`.
+    /// Where the memory begins in the slot, with the byte at guest address `low`.
     pub memory: u64,
-    /// Guest addresses below this have no place in the slot: a stack's far end, which hardly any program reaches.
+    /// Guest addresses below this have no memory: they are the far end of the stack, which hardly any program reaches.
     pub low: u64,
     /// Where memory 0 is.
     pub home: MemoryHome,
-    /// Guest addresses that are expected to be read only: a speculative build stops an instance that stores there.
-    #[serde(skip)] // compiled code alone asks for it
+    /// Guest addresses that are expected to be read-only: a speculative build stops an instance that stores there.
+    #[serde(skip)] // only the compiler needs it
     pub read_only: Range<u64>,
-    /// Bytes of constants.
+    /// Bytes of the module's constants.
     pub constants: u64,
 }
 
@@ -165,14 +170,15 @@ pub struct SlotLayout {
 pub enum MemoryHome {
     /// In the slot, at [`SlotLayout::memory`].
     Slot,
-    /// In so many bytes of the thread's local memory.
+    /// In `bytes` of the thread's local memory.
     Local { bytes: u64 },
     /// Behind the region with all slots of a gang.
     Gang(GangPlace),
 }
 
 impl SlotLayout {
-    /// The slots of a build. A speculative one leaves out what lies below the stack that is kept, see [`SlotLayout::low`].
+    /// Returns the slots of a build. A speculative build has no memory for the far end of the stack, see
+    /// [`SlotLayout::low`].
     pub fn new(module: &Module<'_>, build: &Build) -> Result<Self, Error> {
         Ok(match build {
             Build::Exact(_) => Self::of_instance(module),
@@ -181,7 +187,7 @@ impl SlotLayout {
         })
     }
 
-    /// What is the same in every build: all but where the memory is.
+    /// Returns what is the same in every build: everything except where the memory is.
     fn of_instance(module: &Module<'_>) -> Self {
         let mut at = field::HEADER_BYTES;
         let mut take = |words: u64| {
@@ -222,7 +228,7 @@ impl SlotLayout {
             TablePlace { at, capacity, length }
         };
         let tables = module.tables.iter().zip(lengths).map(place).collect();
-        // What a program aligns is aligned where it lies, too.
+        // Data that a program aligns is then aligned in the slot, too.
         let memory = memory.next_multiple_of(CACHE_LINE);
         Self {
             globals,
@@ -255,7 +261,7 @@ impl SlotLayout {
         Self { low, home, read_only, ..Self::of_instance(module) }
     }
 
-    /// The slot of a gang's thread, which has no memory in it.
+    /// Returns the slot of a gang's thread, which holds no memory.
     fn of_gang(module: &Module<'_>, sizes: GangSizes) -> Result<Self, Error> {
         let limit = |message: String| Err(Error::Limit(message));
         let GangSizes { threads, groups, image_bytes, stack_bytes, bus_bytes } = sizes;
@@ -282,7 +288,7 @@ impl SlotLayout {
         let count = u64::from(threads) * u64::from(groups);
         let slot_bytes = slots.memory.max(SLOT_ALIGN).max(RECORD_BYTES).next_power_of_two();
         let stacks = count.saturating_mul(stack_bytes);
-        // Too much stays too much.
+        // The cap keeps the sum below from overflowing; it is still above every limit.
         let wanted = image_bytes.saturating_add(stacks).min(1 << 40);
         let memory_bytes = (wanted + GUARD).next_multiple_of(GUARD);
         if memory_bytes > MAX_PAGES * PAGE || bus_bytes > 1 << 31 {
@@ -291,7 +297,7 @@ impl SlotLayout {
                 MAX_PAGES * PAGE
             ));
         }
-        // Thread `t`'s is `t + 1` words behind the beginning: so the first one's begins a line.
+        // Thread `t`'s hot word is `t + 1` words (of 4 bytes) behind `hot`: so thread 0's begins a cache line.
         let hot = ((count + 1) * slot_bytes).next_multiple_of(CACHE_LINE) + CACHE_LINE - 4;
         let hot_stride = (4 * (count + 1)).next_multiple_of(CACHE_LINE);
         let words = hot::GLOBALS + module.globals.len() as u64;
@@ -303,7 +309,7 @@ impl SlotLayout {
         Ok(Self { home, ..slots })
     }
 
-    /// What a memory that may have `limit` bytes can have here.
+    /// Returns the bytes that a memory limited to `limit` bytes can have in this build.
     pub fn capped(&self, limit: u64) -> u64 {
         match self.home {
             MemoryHome::Local { bytes } => limit.min(self.low + bytes),
@@ -311,7 +317,7 @@ impl SlotLayout {
         }
     }
 
-    /// Bytes of the thread's local memory that the guest's has; 0 if it is elsewhere.
+    /// Returns the bytes of local memory that the guest's memory has; 0 if the guest's memory is elsewhere.
     pub fn local_bytes(&self) -> u64 {
         match self.home {
             MemoryHome::Local { bytes } => bytes,
@@ -323,7 +329,7 @@ impl SlotLayout {
         matches!(self.home, MemoryHome::Local { .. })
     }
 
-    /// Where everything of a gang lies, if this is the slot of a gang's thread.
+    /// Returns where everything of a gang lies, if this is the slot of a gang's thread.
     pub fn gang(&self) -> Option<GangPlace> {
         match self.home {
             MemoryHome::Gang(place) => Some(place),
@@ -332,7 +338,7 @@ impl SlotLayout {
     }
 }
 
-/// The most words any of these take.
+/// Returns the most words that any of these lists of values takes, at least 1.
 fn most<'a>(types: impl Iterator<Item = &'a [ValType]>) -> u64 {
     types.map(words).max().unwrap_or(0).max(1)
 }
@@ -362,12 +368,13 @@ fn exception(module: &Module<'_>, take: &mut dyn FnMut(u64) -> u64) -> Exception
     }
 }
 
-/// Words of an exception's values.
+/// Returns the most words that an exception's values take.
 pub(crate) fn exception_words(module: &Module<'_>) -> u64 {
     most(module.tags.iter().map(|ty| &module.types[*ty as usize].params[..]))
 }
 
-/// What is constant in programs built by LLVM: the first of several segments. Where it is not the lowest one, or others overlap it, nothing is.
+/// Returns the guest addresses that are constant in programs built by LLVM: the first of several data segments. If that
+/// segment is not the lowest, or another one overlaps it, no address is taken to be constant.
 fn read_only(module: &Module<'_>) -> Option<Range<u64>> {
     let [Memory { minimum, shared: false, is_64: false, .. }, ..] = module.memories[..] else { return None };
     let mut placed = module.data.iter().filter_map(|segment| match &segment.place {
@@ -380,14 +387,15 @@ fn read_only(module: &Module<'_>) -> Option<Range<u64>> {
     (!others.is_empty() && others.iter().all(|other| other.start >= first.end)).then_some(first)
 }
 
-/// The bytes there at the start.
+/// Returns the initial bytes of the read-only range.
 pub(crate) fn read_only_bytes(module: &Module<'_>, read_only: &Range<u64>) -> Vec<u8> {
     let starts = |place: &(u32, Constant)| matches!(place, (0, Constant::Bits(at)) if *at == read_only.start);
     let found = module.data.iter().find(|segment| segment.place.as_ref().is_some_and(starts));
     found.filter(|_| !read_only.is_empty()).map_or_else(Vec::new, |segment| segment.bytes.to_vec())
 }
 
-/// The stack is where programs built by LLVM have it, below all data, growing down from what the first global begins with.
+/// Returns the lowest guest address that has memory if only `kept` bytes of stack do. Programs built by LLVM have their
+/// stack below all data, growing down from the initial value of the first global.
 fn low(module: &Module<'_>, kept: u64) -> u64 {
     let address = |constant: &Constant| match constant {
         Constant::Bits(bits) => *bits,

@@ -16,12 +16,12 @@ pub enum ValType {
     FuncRef,
     ExternRef,
     ExnRef,
-    /// Of which null is the only value: nothing that makes others is translated.
+    /// Null is the only value of this type: no instruction that makes another value is translated.
     AnyRef,
 }
 
 impl ValType {
-    /// The type's name if it is one that is not supported yet.
+    /// Converts a type; the error is the name of a type that is not supported yet.
     pub(crate) fn from_wasm(ty: wasmparser::ValType) -> Result<Self, String> {
         Ok(match ty {
             wasmparser::ValType::I32 => Self::I32,
@@ -48,8 +48,8 @@ impl ValType {
         matches!(self, Self::FuncRef | Self::ExternRef | Self::ExnRef | Self::AnyRef)
     }
 
-    /// How CLIF holds it. A reference is one word: 0 is null; a function is `signature << 32 | index + 1`, an
-    /// external the host's number plus one, an exception its number, from 1.
+    /// Returns the type that holds such a value in CLIF. A reference is one word: 0 is null; a function is
+    /// `signature << 32 | index + 1`, an external reference the host's number plus one, an exception its number, from 1.
     pub(crate) fn clif(self) -> ir::Type {
         match self {
             Self::I32 => types::I32,
@@ -60,7 +60,7 @@ impl ValType {
         }
     }
 
-    /// Words it takes in a slot.
+    /// Returns how many words such a value takes in a slot.
     pub fn words(self) -> u64 {
         if self == Self::V128 { 2 } else { 1 }
     }
@@ -108,12 +108,12 @@ pub struct FuncType {
     pub results: Vec<ValType>,
 }
 
-/// Words that values of these types take in a slot, one behind the other.
+/// Returns how many words values of these types take in a slot, one behind the other.
 pub fn words(types: &[ValType]) -> u64 {
     types.iter().map(|ty| ty.words()).sum()
 }
 
-/// Each with the offset of its first word.
+/// Returns each type with the byte offset of its value's first word.
 pub(crate) fn places(types: &[ValType]) -> impl Iterator<Item = (u64, ValType)> {
     types.iter().scan(0, |at, ty| {
         let place = *at;

@@ -1,11 +1,15 @@
-//! How much a function may do without a look at the stop word.
+//! Bounds how much work a function may do between two checks of the stop word.
 //!
-//! The loops of a call look at it after [`FIRST`] iterations and every [`INTERVAL`] from then on. That is no limit for a tree of calls, nor for short loops in functions that are called in short loops. So
-//! the work of a call before its first look is bounded from below upwards: operators in the text once, those in loops as often as a loop does not look. What a call may do is charged to the iterations of
-//! the loop it is in, where it is made; in straight code a look is put before the call that would make it too much. Small functions, and loops that call none but small ones, have nothing of this.
+//! The loops of a call check the stop word after [`FIRST`] iterations, and every [`INTERVAL`] iterations from then on.
+//! That alone does not bound a tree of calls, or short loops in functions that are called from short loops. So the work
+//! that a call does before its first check is bounded bottom-up: operators outside of loops count once, operators in
+//! loops as often as the loop runs without a check. A call's work is charged to the iterations of the loop that makes
+//! the call; in straight code, a check is put before a call that would exceed the limit. Small functions, and loops
+//! that call only small functions, pay nothing.
 //!
-//! A function that can reach itself pays when it is entered, to a count that all such functions share. Its callers owe nothing for it. But a stack of calls may come back without one more entry, so such a
-//! function pays again after a call that may have come to itself, if it does much.
+//! A function that can reach itself pays when it is entered, from fuel that all such functions of an instance share.
+//! Its callers pay nothing for it. But a deep stack of calls may return without another entry, so such a function pays
+//! again after a call that may have reached itself, if it does much work there.
 
 use crate::callgraph::Graph;
 use crate::decode::Module;
@@ -14,28 +18,30 @@ use wasmparser::Operator;
 
 /// Operators that count as one iteration of a loop.
 pub(crate) const UNIT: u64 = 1 << 13;
-/// What a call itself counts for: a GPU takes half a microsecond for one.
+/// The work of a call itself: it takes a GPU half a microsecond.
 const CALL_WORK: u64 = 64;
-/// The most that is done without a look, more or less.
+/// The approximate limit of work without a check of the stop word.
 pub(crate) const MAX_UNSEEN_WORK: u64 = UNIT * INTERVAL as u64;
-/// Iterations of a call's loops before its first look. Most loops are short: with fewer than [`INTERVAL`], what the calls of short loops may do is bounded by less, and calls need fewer looks around them.
+/// Iterations of a call's loops before its first check. Most loops are short: with a value below [`INTERVAL`], calls
+/// that contain short loops have a smaller bound, and fewer checks are needed around them.
 pub(crate) const FIRST: i64 = 64;
-/// A recursive function that does no more than this after its calls need not pay there: a stack is only so deep.
+/// A recursive function that does at most this much work after its calls need not pay there, because the stack's depth
+/// is limited.
 const SMALL_BODY: u64 = 1 << 10;
 
-/// What a function's text asks for, each operator once.
+/// The work of a function's text, each operator counted once.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
-    /// Without its calls.
+    /// The work without its calls.
     own: Sum,
-    /// Who is called, and from how many places outside of loops and inside, sorted.
+    /// Each callee with the number of its call sites outside and inside of loops, sorted.
     calls: Vec<(Callee, [u64; 2])>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Callee {
     Function(u32),
-    /// Whatever is called through a reference of this type.
+    /// Any function that is called through a reference of this type.
     Type(u32),
 }
 
@@ -55,7 +61,7 @@ impl Text {
         self.calls.push((callee, [u64::from(!in_loop), u64::from(in_loop)]));
     }
 
-    /// Each callee once.
+    /// Merges the call sites of each callee.
     pub(crate) fn finish(&mut self) {
         self.calls.sort_unstable_by_key(|(callee, _)| *callee);
         self.calls.dedup_by(|(next, more), (callee, sites)| {
@@ -76,7 +82,7 @@ impl Text {
         }
     }
 
-    /// All of it, if its calls do so much.
+    /// Returns the sum of the whole text, if `call` is the work of a call.
     fn sum(&self, call: impl Fn(Callee) -> u64) -> Sum {
         let mut sum = self.own;
         for (callee, [straight, in_loops]) in &self.calls {
@@ -88,13 +94,13 @@ impl Text {
     }
 }
 
-/// What a part of a text asks for, each operator and each call once.
+/// The work of a part of a text, each operator and each call counted once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     operators: u64,
-    /// Those of them that are in a loop.
+    /// The share of `operators` that is in loops.
     in_loops: u64,
-    /// What is called outside of loops, and inside.
+    /// Work of the callees outside of loops, and inside.
     calls: u64,
     calls_in_loops: u64,
 }
@@ -111,7 +117,7 @@ impl Sum {
         *calls = calls.saturating_add(work);
     }
 
-    /// What is behind a part from the beginning on.
+    /// Returns the work that follows `part`, which begins where this sum does.
     fn without(self, part: Sum) -> Sum {
         Sum {
             operators: self.operators.saturating_sub(part.operators),
@@ -121,17 +127,19 @@ impl Sum {
         }
     }
 
-    /// What it does at most before it looks.
+    /// Returns the most work that is done before a check of the stop word.
     fn bound(self) -> u64 {
         let rounds = |work: u64| work.saturating_mul(FIRST as u64);
-        // Iterations are charged for what they call, in whole units: after as many as this, beside the last one, there is a look.
+        // Iterations are charged for their calls in whole units: after this much work, plus one more iteration, there
+        // is a check.
         let in_loops = self.calls_in_loops.saturating_add(rounds(2 * UNIT)).min(rounds(self.calls_in_loops));
         let all = rounds(self.in_loops).saturating_add(in_loops).saturating_add(self.calls);
         all.saturating_add(self.operators).min(MAX_UNSEEN_WORK)
     }
 }
 
-/// Operators that are a loop in the runtime look by themselves, but not soon. What is called is counted apart.
+/// Returns the work of an operator. Operators that are loops in the runtime check the stop word themselves, but not
+/// soon. The callee's work is not included.
 pub(crate) fn weight(op: &Operator<'_>) -> u64 {
     match op {
         Operator::Call { .. }
@@ -151,15 +159,15 @@ pub(crate) fn weight(op: &Operator<'_>) -> u64 {
     }
 }
 
-/// What calls may do.
+/// How much work calls may do.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    /// By function, then by the number of a type that is called through.
+    /// The work of a call, by function and then by number of the type called through.
     calls: Vec<u64>,
-    /// The same: those with the same number reach each other.
+    /// With the same indices: functions and types that reach each other have the same number.
     cycles: Vec<Option<u32>>,
     functions: usize,
-    /// By function: what one does beside its calls to those that pay for themselves.
+    /// By function: its work, without calls to functions that pay for themselves.
     bodies: Vec<Sum>,
 }
 
@@ -174,10 +182,10 @@ impl Work {
                 _ if node >= functions => {
                     graph.called_by(node).iter().map(|to| this.calls[*to as usize]).max().unwrap_or(0)
                 }
-                // It pays for itself.
+                // A function on a cycle pays for itself.
                 _ if this.cycles[node].is_some() => 0,
                 Some(body) => module.surveys[body].text.sum(|callee| this.calls[this.node(module, callee)]).bound(),
-                // An import: its stub looks while it waits.
+                // An import: its stub checks the stop word while it waits.
                 None => UNIT,
             };
         }
@@ -194,18 +202,19 @@ impl Work {
         }
     }
 
-    /// What a call may do before it looks.
+    /// Returns how much work a call may do before it checks the stop word.
     pub(crate) fn of_call(&self, module: &Module<'_>, callee: Callee) -> u64 {
         self.calls[self.node(module, callee)]
     }
 
-    /// What a function that can reach itself pays when it is entered, in units; others nothing.
+    /// Returns the units that a function pays on entry; 0 if it cannot reach itself.
     pub(crate) fn of_entry(&self, function: u32) -> i64 {
         let function = function as usize;
         self.cycles[function].map_or(0, |_| units(self.bodies[function].bound()))
     }
 
-    /// And after a call. `done`: what comes before it in the text, unless that may come again.
+    /// Returns the units that a function pays after a call. `done` is the work that precedes the call in the text,
+    /// unless that code may run again.
     pub(crate) fn of_return(&self, module: &Module<'_>, caller: u32, callee: Callee, done: Option<Sum>) -> i64 {
         let (cycle, node) = (self.cycles[caller as usize], self.node(module, callee));
         if cycle.is_none() || self.cycles[node] != cycle {

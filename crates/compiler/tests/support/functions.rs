@@ -1,33 +1,35 @@
-//! Which functions of a PTX module NVIDIA's assembler has to see.
+//! Decides which functions of a PTX module NVIDIA's assembler has to see.
 //!
-//! Programs share most of what they are made of: the standard library's functions differ from one to the next in the numbers of what they
-//! call and the addresses of constants. ptxas takes a function or refuses it for its instructions, so one of each *shape* is enough: the text
-//! without names and values. What is left out becomes an empty body, so that calls of it are still judged by its declaration.
+//! Programs share most of their code: the standard library's functions differ from one program to the next in the
+//! numbers of their callees and the addresses of constants. ptxas accepts or refuses a function for its instructions,
+//! so one function of each *shape* is enough: the text without names and values. Functions that are left out get an
+//! empty body, so that calls of them are still checked against their declaration.
 //!
-//! Of the largest programs a module can take a [`Share`]: every second function of one build, the others of another, and of both all that
-//! have an instruction whose *form* (operation and kinds of operands) nothing before had.
+//! Of the largest programs a module can take a [`Share`]: every second function of one build, the others of another
+//! build, and of both all functions that have an instruction of a new *form* (operation and kinds of operands).
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-/// Which of the functions whose shape is new.
+/// Which of the functions with a new shape to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     All,
-    /// Those with an even number, those that are no function of the program's own, and all with an instruction of a new form.
+    /// Functions with an even number, functions that are not the program's own, and all with an instruction of a new
+    /// form.
     Even,
     Odd,
 }
 
-/// What was taken so far.
+/// The shapes and forms that were taken so far.
 #[derive(Default)]
 pub struct Seen {
     shapes: HashSet<u64>,
     forms: HashSet<u64>,
 }
 
-/// The module without the bodies of functions like those that were taken before, in this process.
+/// Returns the module without the bodies of functions like those that this process has taken before.
 pub fn new_ones(ptx: &str, share: Share) -> String {
     static SEEN: Mutex<Option<Seen>> = Mutex::new(None);
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().thin(ptx, share)
@@ -40,7 +42,7 @@ impl Seen {
         while let Some((before, head, body, after)) = next_function(rest) {
             text.push_str(before);
             text.push_str(head);
-            // Kernels are few, and what leads to everything else.
+            // Kernels are few, and lead to everything else.
             let taken = head.contains(".entry") || self.takes(head, body, share);
             text.push_str(if taken { body } else { "{\nret;\n}\n" });
             rest = after;
@@ -72,7 +74,7 @@ impl Seen {
     }
 }
 
-/// What comes before the first function that has a body, its head, its body, and what comes after.
+/// Returns the text before the first function that has a body, the function's head, its body, and the text after it.
 fn next_function(text: &str) -> Option<(&str, &str, &str, &str)> {
     // A body begins and ends at the start of a line, and nothing in it does.
     let open = if text.starts_with('{') { 0 } else { text.find("\n{")? + 1 };
@@ -82,13 +84,14 @@ fn next_function(text: &str) -> Option<(&str, &str, &str, &str)> {
     Some((&text[..head], &text[head..open], &text[open..end], &text[end..]))
 }
 
-/// The number of the wasm function that this is: the same in every build.
+/// Returns the number of the wasm function that this is: the same in every build.
 fn number(head: &str) -> Option<u64> {
     let name = head.split_whitespace().find(|word| matches!(Token::of(word), Token::Function))?;
     name[1..name.find('_')?].parse().ok()
 }
 
-/// An instruction without the numbers of its registers and labels; of a list as long as a call's or a table's, what kinds of things are in it.
+/// Returns the hash of an instruction without the numbers of its registers and labels. Of a long list, as in a call or
+/// a table, only the kinds of its items count.
 fn form(line: &str) -> u64 {
     let mut forms: Vec<_> = tokens(line).map(Token::form).collect();
     if forms.iter().take(4).any(|(_, word, _)| ["call", ".branchtargets", ".callprototype"].contains(word)) {
@@ -106,7 +109,7 @@ enum Token<'a> {
     Word(&'a str),
     /// A function's own name: `f12_main`.
     Function,
-    /// How long it is: what fits where is its business, not which it is.
+    /// The number of digits: it decides where a number fits; the value does not matter.
     Number(usize),
     Sign(char),
 }
@@ -124,7 +127,7 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// Of a number, whether it has so many digits that it may be a matter of width.
+    /// For a number, only whether it has so many digits that its width may matter.
     fn shape(self) -> (u8, &'a str, usize) {
         match self {
             Token::Word(word) => (0, word, 0),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-/// NVIDIA's ptxas: `GPU_RUN_PTXAS`, or the one in `PATH`.
+/// Returns the path of NVIDIA's ptxas: `GPU_RUN_PTXAS`, or the one in `PATH`.
 pub fn ptxas() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("GPU_RUN_PTXAS") {
         return Some(path.into());
@@ -21,10 +21,11 @@ pub fn ptxas() -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join("ptxas")).find(|file| file.is_file())
 }
 
-/// Assembles a module with ptxas; says what ptxas said if it refused. Without ptxas nothing is checked: the tests say so once, as ignored.
+/// Assembles a module with ptxas; the error is the output of ptxas. Without ptxas nothing is checked, and the tests
+/// report that once, as ignored.
 pub fn assemble(ptx: &str) -> Result<(), String> {
     let Some(ptxas) = ptxas() else { return Ok(()) };
-    // The suite has many modules more than once.
+    // The suite contains many modules more than once.
     static TAKEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
     let taken = || TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
@@ -35,8 +36,8 @@ pub fn assemble(ptx: &str) -> Result<(), String> {
     }
     let mut file = tempfile::Builder::new().suffix(".ptx").tempfile().map_err(|e| e.to_string())?;
     file.write_all(ptx.as_bytes()).map_err(|e| e.to_string())?;
-    // Only syntax and types are judged, so the least optimisation is enough, and by far the fastest. ptxas 13.4 crashes at
-    // that level on a few modules that it assembles at all others: a crash is no verdict.
+    // Only syntax and types are judged, so the lowest optimisation level is enough, and by far the fastest. At that
+    // level, ptxas 13.4 crashes on a few modules that it assembles at all other levels: a crash is no verdict.
     let mut output = run_ptxas(&ptxas, "-O0", file.path())?;
     if output.status.code().is_none() {
         output = run_ptxas(&ptxas, "-O1", file.path())?;

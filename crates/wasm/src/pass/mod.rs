@@ -1,4 +1,5 @@
-//! Passes over CLIF that Cranelift does not have, in the order they run (`translate::optimize`).
+//! Passes over CLIF that Cranelift does not have. `translate::optimize` runs `nan` before Cranelift's optimiser, `wide`
+//! and `unroll` after it.
 
 pub(crate) mod nan;
 pub(crate) mod unroll;

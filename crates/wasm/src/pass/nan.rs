@@ -1,12 +1,14 @@
 //! Makes NaN canonical wherever a program can see its bits.
 //!
-//! Arithmetic gives different NaNs on different hardware (an NVIDIA GPU's f32 operations give 0x7fffffff); wasm allows only
-//! some of them, and a program must give the same bytes everywhere. So the results of arithmetic are canonicalised, but only where it matters: a value that is
-//! only added, compared or converted again needs nothing. Visibility is found backwards: what is stored, reinterpreted, passed or returned is
-//! visible, and so is what flows unchanged (through a block parameter, `select`, `fneg`, …) into something visible.
+//! Arithmetic gives different NaNs on different hardware (an NVIDIA GPU's f32 operations give 0x7fffffff); wasm allows
+//! only some of them, and a program must give the same bytes everywhere. So the results of arithmetic are
+//! canonicalised, but only where it matters: a value that is only added, compared or converted again needs nothing.
+//! Visibility is found backwards: a value that is stored, reinterpreted, passed or returned is visible, and so is a
+//! value that flows unchanged (through a block parameter, `select`, `fneg`, …) into something visible.
 //!
-//! Vectors carry floats in words, from one operator to the next and around loops: in a function that has them, being joined and taken apart is flowing unchanged, too. What
-//! was computed as one type and is used as a number of another is visible.
+//! Vectors carry floats in words, from one operator to the next and around loops. So in a function that has vectors,
+//! joining them and taking them apart also counts as flowing unchanged. A value that was computed as one type and is
+//! used as a number of another type is visible.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::entity::SecondaryMap;
@@ -28,7 +30,7 @@ pub(crate) fn run(func: &mut Function) {
     }
 }
 
-/// Operations whose NaN results are the hardware's own.
+/// Returns whether the hardware decides which NaN an operation gives.
 fn is_arithmetic(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
@@ -37,14 +39,14 @@ fn is_arithmetic(opcode: Opcode) -> bool {
     )
 }
 
-/// Operations that pass bits on, so that an operand is as visible as the result.
+/// Returns whether an operation passes bits on, so that an operand is as visible as the result.
 fn is_transparent(opcode: Opcode, has_vectors: bool) -> bool {
     use Opcode::*;
     matches!(opcode, Fneg | Fabs | Fcopysign | Select)
         || has_vectors && matches!(opcode, Bitcast | Iconcat | Isplit | ScalarToVector | Insertlane | Extractlane)
 }
 
-/// Operations that read floats as numbers only.
+/// Returns whether an operation reads floats as numbers only.
 fn is_blind(opcode: Opcode) -> bool {
     use Opcode::*;
     is_arithmetic(opcode) || matches!(opcode, Fcmp | FcvtToSint | FcvtToUint | FcvtToSintSat | FcvtToUintSat)
@@ -54,18 +56,19 @@ fn instructions(func: &Function) -> impl Iterator<Item = Inst> + '_ {
     func.layout.blocks().flat_map(|block| func.layout.block_insts(block))
 }
 
-/// Values that may carry a float's bits.
+/// Returns whether a value may carry a float's bits.
 fn carries(func: &Function, value: Value, has_vectors: bool) -> bool {
     let ty = func.dfg.value_type(value);
     ty.is_float() || has_vectors && (ty.is_vector() || ty == types::I32 || ty == types::I64)
 }
 
-/// What becomes of a value: its bits are seen, or it is a number of this type. As one of the other type its bits are seen, too.
+/// How a value is used: its bits are seen, or it is used as a number of this type. A use as a number of another type
+/// than its own makes its bits visible, too.
 const BITS: u8 = 1;
 const F32: u8 = 2;
 const F64: u8 = 4;
 
-/// How a number of a type is used.
+/// Returns the flag for a use as a number of this type.
 fn number(ty: Type) -> u8 {
     match ty {
         types::F32 => F32,
@@ -74,12 +77,12 @@ fn number(ty: Type) -> u8 {
     }
 }
 
-/// What becomes of every value, as far as it was found out.
+/// How every value is used, as far as known.
 struct Uses<'a> {
     func: &'a Function,
     has_vectors: bool,
     how: SecondaryMap<Value, u8>,
-    /// Values something new was found of.
+    /// Values about which something new is known.
     work: Vec<Value>,
 }
 
@@ -104,7 +107,7 @@ fn uses(func: &Function) -> Uses<'_> {
         let opcode = func.dfg.insts[inst].opcode();
         let args = func.dfg.inst_args(inst);
         if opcode == Opcode::Fcopysign {
-            // The sign goes on as part of a number, whatever becomes of that.
+            // The sign continues as part of a number, however that number is used.
             uses.see(args[1], BITS);
         } else if is_blind(opcode) && has_vectors {
             args.iter().for_each(|v| uses.see(*v, number(func.dfg.value_type(*v))));
@@ -112,7 +115,7 @@ fn uses(func: &Function) -> Uses<'_> {
             args.iter().for_each(|v| uses.see(*v, BITS));
         }
     }
-    // What a value is made of, if it is passed on unchanged, is used in the same ways.
+    // A value that is passed on unchanged has the uses of the value that it becomes.
     let incoming = incoming_values(func, has_vectors);
     while let Some(value) = uses.work.pop() {
         let how = uses.how[value];
@@ -133,7 +136,7 @@ fn uses(func: &Function) -> Uses<'_> {
     uses
 }
 
-/// For each block, the values each edge to it carries.
+/// Returns for each block the values that each edge to it carries.
 fn incoming_values(func: &Function, has_vectors: bool) -> HashMap<Block, Vec<Vec<Value>>> {
     let mut edges: HashMap<_, Vec<_>> = HashMap::new();
     for inst in instructions(func) {
@@ -147,7 +150,7 @@ fn incoming_values(func: &Function, has_vectors: bool) -> HashMap<Block, Vec<Vec
     edges
 }
 
-/// Replaces the result by itself, or by the canonical NaN if it is one.
+/// Replaces a result by the canonical NaN if it is a NaN.
 fn canonicalize(func: &mut Function, inst: Inst, value: Value) {
     let ty = func.dfg.value_type(value);
     let raw = func.dfg.replace_result(value, ty);

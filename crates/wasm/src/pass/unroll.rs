@@ -1,9 +1,10 @@
-//! Unrolls loops of one block that go round a known number of times.
+//! Unrolls loops of one block whose number of iterations (*rounds*) is known.
 //!
-//! A hash's rounds pass their state from variable to variable, which a loop does with moves; and each round makes its addresses
-//! anew. NVIDIA's assembler leaves such loops as they are. Where the number of rounds is known it is enough to
-//! test for the end once in several: the block becomes as many copies of itself, in which a round's parameters are
-//! what the round before gave them, and what is counted is a constant further than in the first copy, so that addresses differ in an instruction's offset only.
+//! A hash's rounds pass their state from variable to variable, which costs moves in a loop; and each round computes its
+//! addresses anew. NVIDIA's assembler leaves such loops as they are. If the number of rounds is known, it is enough to
+//! test for the end once in several rounds: the block becomes several copies of itself. In each copy, a round's
+//! parameters are the values that the round before passed on, and the counter is a constant more than in the first
+//! copy, so that addresses differ only in an instruction's offset.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::flowgraph::ControlFlowGraph;
@@ -15,13 +16,14 @@ use cranelift_codegen::ir::{
 use gpu_run_abi::intrinsic::{Intrinsic, namespace};
 use std::collections::HashMap;
 
-/// Instructions that a loop may become, and copies of a round that it may have.
+/// The most instructions that a loop may become, and the most copies of a round.
 const MAX_INSTRUCTIONS: usize = 512;
 const MAX_COPIES: u32 = 8;
-/// Copies pay where a round passes so many variables on to others, or has so many instructions: short loops that only count and load were slower.
+/// Copies pay where a round passes at least `MIN_ROTATED` variables on to others, or has at least `MIN_INSTRUCTIONS`.
+/// Short loops that only count and load became slower.
 const MIN_ROTATED: usize = 3;
 const MIN_INSTRUCTIONS: usize = 24;
-/// Rounds beyond which a loop's end is not looked for.
+/// The most rounds that are counted to find a loop's end.
 const MAX_ROUNDS: u32 = 1 << 16;
 
 pub(crate) fn run(func: &mut Function) {
@@ -36,15 +38,15 @@ pub(crate) fn run(func: &mut Function) {
     }
 }
 
-/// A loop that is one block, and how often it goes round.
+/// A loop that is one block, and its number of rounds.
 struct Counted {
     block: Block,
-    /// Which of the block's parameters counts, and where it ends.
+    /// Which of the block's parameters is the counter, and the counter's value after the last round.
     counter: usize,
     end: i32,
     rounds: u32,
     copies: u32,
-    /// Whether the first of the branch's two ways is round again.
+    /// Whether the branch's first destination is the loop itself.
     again_first: bool,
 }
 
@@ -75,7 +77,7 @@ fn counted(func: &Function, cfg: &ControlFlowGraph, block: Block) -> Option<Coun
     })
 }
 
-/// How many of a loop's parameters are in the next round what another is in this one.
+/// Returns how many of a loop's parameters get the value of another parameter in the next round.
 fn rotated(func: &Function, block: Block, again: &BlockCall) -> usize {
     let params = func.dfg.block_params(block);
     let passes_on =
@@ -87,7 +89,7 @@ fn calls(func: &Function, inst: Inst) -> bool {
     func.dfg.insts[inst].opcode().is_call()
 }
 
-/// Whether an instruction counts towards the next look at the stop word: one for several rounds is enough.
+/// Returns whether an instruction counts towards the next check of the stop word: one for several rounds is enough.
 fn is_tick(func: &Function, inst: Inst) -> bool {
     let InstructionData::Call { func_ref, .. } = func.dfg.insts[inst] else { return false };
     let ExternalName::User(name) = func.dfg.ext_funcs[func_ref].name else { return false };
@@ -103,13 +105,13 @@ fn constant(func: &Function, value: Value) -> Option<i32> {
     }
 }
 
-/// What a branch gives a block's parameter.
+/// Returns the value that a branch passes to a block's parameter.
 fn argument(func: &Function, way: &BlockCall, at: usize) -> Option<Value> {
     let value = way.args(&func.dfg.value_lists).nth(at)?.as_value()?;
     Some(func.dfg.resolve_aliases(value))
 }
 
-/// By how much `next` is more than `param`, if it is a sum like that.
+/// Returns by how much `next` is more than `param`, if it is such a sum.
 fn step(func: &Function, param: Value, next: Value) -> Option<i32> {
     let ValueDef::Result(inst, _) = func.dfg.value_def(next) else { return None };
     let InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } = func.dfg.insts[inst] else { return None };
@@ -117,7 +119,7 @@ fn step(func: &Function, param: Value, next: Value) -> Option<i32> {
     constant(func, b).filter(|step| counts && *step != 0)
 }
 
-/// What a loop's counter begins with, whoever comes in.
+/// Returns the counter's initial value, if it is the same from every entry to the loop.
 fn first(func: &Function, cfg: &ControlFlowGraph, block: Block, branch: Inst, at: usize) -> Option<i32> {
     let mut found = None;
     for entry in cfg.pred_iter(block).filter(|pred| pred.inst != branch) {
@@ -132,7 +134,7 @@ fn first(func: &Function, cfg: &ControlFlowGraph, block: Block, branch: Inst, at
     found
 }
 
-/// How often the block runs, found by counting, and the counter after the last round.
+/// Returns how often the block runs, found by counting, and the counter after the last round.
 fn rounds(
     func: &Function,
     condition: Value,
@@ -203,7 +205,7 @@ fn unroll(func: &mut Function, counted: &Counted) {
         }
     }
 
-    // What was the block's is the last copy's now, for everyone who comes after.
+    // Code after the loop now uses the values of the last copy.
     let others: Vec<Inst> =
         func.layout.blocks().filter(|other| *other != block).flat_map(|other| func.layout.block_insts(other)).collect();
     for inst in others {
@@ -228,12 +230,12 @@ fn unroll(func: &mut Function, counted: &Counted) {
     func.layout.remove_inst(branch);
 }
 
-/// Makes copies of a block's instructions, one round after the other.
+/// Copies a block's instructions, one round after the other.
 struct Copier {
     params: Vec<Value>,
-    /// What the block's values are in the copy that is being made.
+    /// The block's values in the copy that is being made.
     now: HashMap<Value, Value>,
-    /// Values that are a constant more than another.
+    /// Values that are another value plus a constant.
     sums: HashMap<Value, (Value, i32)>,
 }
 
@@ -242,12 +244,12 @@ impl Copier {
         self.now.get(&value).copied().unwrap_or(value)
     }
 
-    /// A value as something that is no such sum, and a constant.
+    /// Returns a value as another one plus a constant; itself plus 0 if no such sum is known.
     fn sum(&self, value: Value) -> (Value, i32) {
         self.sums.get(&value).copied().unwrap_or((value, 0))
     }
 
-    /// How much more than in the first copy a value is.
+    /// Returns by how much a value is more than in the first copy, if that is a constant.
     fn further(&self, value: Value) -> Option<i32> {
         let ((root, by), (first, before)) = (self.sum(self.now(value)), self.sum(value));
         (root == first).then(|| by.wrapping_sub(before))
@@ -299,7 +301,7 @@ impl Copier {
         self.now.extend(results.into_iter().zip(copied));
     }
 
-    /// By how much an instruction's result is more than in the first copy, if that is a constant.
+    /// Returns by how much an instruction's result is more than in the first copy, if that is a constant.
     fn moved(&self, func: &Function, inst: Inst) -> Option<i32> {
         let data = func.dfg.insts[inst];
         let opcode = data.opcode();

@@ -1,7 +1,8 @@
-//! Takes the 128-bit comparisons apart that Cranelift's optimiser puts together.
+//! Takes apart the 128-bit comparisons that Cranelift's optimiser makes.
 //!
-//! A comparison of two numbers of two words each becomes one `icmp.i128` over `iconcat`s: good for machines with add-with-carry, not for PTX,
-//! which has no such type. Nothing else makes or uses 128-bit values here.
+//! The optimiser turns a comparison of two numbers of two words each into one `icmp.i128` over `iconcat`s. That is good
+//! for machines with add-with-carry, but not for PTX, which has no such type. Nothing else makes or uses 128-bit values
+//! here.
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -22,13 +23,13 @@ pub(crate) fn run(func: &mut Function) {
             compare(func, inst, cond, args);
         }
     }
-    // What is left of them is unused; had something else used one, the back end would name it.
+    // The 128-bit values are unused now. If anything else used one, the back end would report it.
     for inst in makers {
         func.layout.remove_inst(inst);
     }
 }
 
-/// `a < b`, word by word: the high words decide unless they are equal. The condition without "or equal" does for those.
+/// Compares word by word: the high words decide unless they are equal, so they are compared without "or equal".
 fn compare(func: &mut Function, inst: Inst, condition: IntCC, [a, b]: [Value; 2]) {
     let mut cursor = FuncCursor::new(func).at_inst(inst);
     cursor.use_srcloc(inst);
@@ -50,7 +51,7 @@ fn compare(func: &mut Function, inst: Inst, condition: IntCC, [a, b]: [Value; 2]
     cursor.func.layout.remove_inst(inst);
 }
 
-/// Low and high word of a 128-bit value.
+/// Returns the low and high word of a 128-bit value.
 fn halves(cursor: &mut FuncCursor<'_>, value: Value) -> (Value, Value) {
     let ValueDef::Result(inst, _) = cursor.func.dfg.value_def(value) else { return (value, value) };
     let args = cursor.func.dfg.inst_args(inst).to_vec();

@@ -1,8 +1,9 @@
-//! Calls that the device answers by itself; `abi::launch` describes what it has for that.
+//! Host calls that the device answers by itself, from the data that `abi::launch` describes.
 //!
-//! A stub asks [`answer`] first. Where the launch allows it, the code made here answers and returns; where not (the flag is not set, the descriptor is another, the
-//! outbox is full), it falls through to the bus. The host empties an instance's outbox before it answers anything, so the order of
-//! effects stays what the guest made it.
+//! A stub calls [`answer`] first. Where the launch allows it, the code made here answers the call and returns.
+//! Otherwise (the flag is not set, the descriptor is another, or the outbox is full) it falls through to the bus. The
+//! host empties an instance's outbox before it answers any call, so effects keep the order in which the guest made
+//! them.
 
 use super::Helper;
 use super::bus::each_vector;
@@ -17,7 +18,8 @@ use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::launch::{answers, offset, outbox};
 use gpu_run_abi::layout::field;
 
-/// Makes the device's own answer to a call, if it has one; what follows is reached where that does not apply.
+/// Emits the device's own answer to a call, if there is one; the code after it is reached where the answer does not
+/// apply.
 pub(super) fn answer(code: &mut Code<'_>, call: Call) {
     match call {
         Call::args_sizes_get => sizes(code, offset::ARGS_COUNT, offset::ARGS_BYTES, false),
@@ -34,21 +36,21 @@ pub(super) fn answer(code: &mut Code<'_>, call: Call) {
     }
 }
 
-/// A word of the launch's description.
+/// Loads a word of the launch's description.
 fn launch_word(code: &mut Code<'_>, at: u64) -> Value {
     let launch = code.constant_field(field::LAUNCH);
     let flags = code.trusted(region::CONSTANT).with_readonly();
     code.ins().load(types::I64, flags, launch, at as i32)
 }
 
-/// Runs `then`, which returns from the function, if one of these flags is set.
+/// Emits `then`, which returns from the function, to run if one of these flags is set.
 fn if_answered(code: &mut Code<'_>, flags: u64, then: impl FnOnce(&mut Code<'_>)) {
     let set = code.header(types::I32, field::ANSWERS);
     let set = code.ins().band_imm_u(set, flags as i64);
     if_leaving(code, set, then);
 }
 
-/// Runs `then`, which leaves the function, if `condition` holds.
+/// Emits `then`, which leaves the function, to run if `condition` holds.
 fn if_leaving(code: &mut Code<'_>, condition: Value, then: impl FnOnce(&mut Code<'_>)) {
     let (taken, stay) = (code.b.create_block(), code.b.create_block());
     code.ins().brif(condition, taken, &[], stay, &[]);
@@ -77,7 +79,7 @@ fn guest_store_byte(code: &mut Code<'_>, value: Value, at: Value) {
 
 // ---- arguments and environment ----
 
-/// The instance's number, and its decimal digits.
+/// Returns the instance's number, and how many decimal digits it has.
 fn number(code: &mut Code<'_>) -> (Value, Value) {
     let (first, index) = (launch_word(code, offset::FIRST), code.header(types::I64, field::INDEX));
     let number = code.ins().iadd(first, index);
@@ -126,7 +128,7 @@ fn strings(code: &mut Code<'_>, [count, bytes, starts]: [u64; 3], numbered: bool
         let (pointers, buffer) = (code.param(1), code.param(2));
         let (count, bytes, starts) = (launch_word(code, count), launch_word(code, bytes), launch_word(code, starts));
         let bytes = code.ins().ireduce(types::I32, bytes);
-        // The bytes lie behind the starts.
+        // The strings' bytes follow the array of their starts.
         let source = code.ins().imul_imm_u(count, 4);
         let source = code.ins().iadd(starts, source);
         let count = code.ins().ireduce(types::I32, count);
@@ -159,7 +161,7 @@ fn strings(code: &mut Code<'_>, [count, bytes, starts]: [u64; 3], numbered: bool
     });
 }
 
-/// The instance's number in decimal, and a NUL.
+/// Writes the instance's number in decimal, and a NUL.
 fn write_number(code: &mut Code<'_>, at: Value) {
     let (number, digits) = number(code);
     let nul_at = code.ins().iadd(at, digits);
@@ -188,10 +190,12 @@ fn write_number(code: &mut Code<'_>, at: Value) {
 
 // ---- the clock ----
 
-/// WASI's number of the monotonic clock. The other is the host's to answer: it may be set while the launch runs.
+/// WASI's number of the monotonic clock. The host answers for other clocks: the realtime clock may be set while the
+/// launch runs.
 const MONOTONIC: i64 = 1;
 
-/// (clock, precision, time): whatever the precision, for two clocks that are microseconds apart would be one that goes backwards.
+/// (clock, precision, time): ignores the precision. If only some precisions were answered here, a guest would see two
+/// clocks that are microseconds apart, and time could run backwards.
 fn clock(code: &mut Code<'_>) {
     let (id, at) = (code.param(1), code.param(3));
     let set = code.header(types::I32, field::ANSWERS);
@@ -208,7 +212,7 @@ fn clock(code: &mut Code<'_>) {
         let time = code.ins().iadd(host, passed);
         let length = code.i32(8);
         code.check_range(at, length);
-        // It is a multiple of 8 (see `stub`), and words are what both layouts take in one piece.
+        // The pointer is a multiple of 8 (see `stub`), and both layouts can store 4 bytes in one access.
         let high = code.ins().ushr_imm_u(time, 32);
         for (part, word) in [(0, time), (4, high)] {
             let (word, at) = (code.ins().ireduce(types::I32, word), code.ins().iadd_imm_s(at, part));
@@ -255,7 +259,8 @@ fn random(code: &mut Code<'_>) {
     });
 }
 
-/// () -> 64 random bits: SipHash-2-4 of the instance's number and of how many were drawn, under the launch's key.
+/// () -> 64 random bits: SipHash-2-4 of the instance's number and of how many words it has drawn, under the launch's
+/// key.
 pub(super) fn random_word(code: &mut Code<'_>, _: &Env<'_>) {
     let (k0, k1) = (launch_word(code, offset::KEY), launch_word(code, offset::KEY + 8));
     let (first, index) = (launch_word(code, offset::FIRST), code.header(types::I64, field::INDEX));
@@ -272,7 +277,7 @@ pub(super) fn random_word(code: &mut Code<'_>, _: &Env<'_>) {
             code.ins().bxor(key, constant)
         })
         .collect();
-    // Two words of message, and the last block: its length in bytes on top.
+    // Two words of message, and the last block: the message's length in bytes in the top byte.
     let length = code.i64(16 << 56);
     for message in [number, drawn, length] {
         v[3] = code.ins().bxor(v[3], message);
@@ -347,11 +352,11 @@ fn write(code: &mut Code<'_>) {
     if_then_write(code, own, fd, iovs, count, result);
 }
 
-/// Whether `fd_write` is for stdout or stderr, as the instance was given them.
+/// Returns whether `fd_write` is for the stdout or stderr that the instance was given.
 pub(super) fn own_stream(code: &mut Code<'_>) -> Value {
     let fd = code.param(1);
     let set = code.header(types::I32, field::ANSWERS);
-    // A descriptor's flag is 1 << fd; whatever is not stdout or stderr has none.
+    // A descriptor's flag is 1 << fd; descriptors other than stdout and stderr have none.
     let one = code.i32(1);
     let flag = code.ins().ishl(one, fd);
     let streams = code.ins().band_imm_u(flag, (answers::STREAMS[1] | answers::STREAMS[2]) as i64);
@@ -373,7 +378,7 @@ fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, co
     let wide = code.ins().uextend(types::I64, total);
     let wide = code.ins().iadd_imm_s(wide, outbox::RECORD_HEAD as i64 + 3);
     let wide = code.ins().band_imm_s(wide, -4);
-    // In the outbox, or behind what is in the annex.
+    // The record goes to the outbox, or behind the records in the annex.
     let after = used.map(|used| code.ins().iadd(used, wide));
     let [in_outbox, in_annex] =
         [0, 1].map(|at| code.ins().icmp(IntCC::UnsignedLessThanOrEqual, after[at], capacity[at]));
@@ -417,13 +422,13 @@ fn if_then_write(code: &mut Code<'_>, applies: Value, fd: Value, iovs: Value, co
     code.open(stay);
 }
 
-/// The host has not heard of what was done here: the next packet says so.
+/// Marks that the host has not yet seen what was done here: the next packet tells it.
 pub(super) fn unheard(code: &mut Code<'_>) {
     let flag = code.i32(op::UNHEARD.into());
     code.set_header(flag, field::UNHEARD);
 }
 
-/// A standard stream that is closed, or that another takes the place of, is the host's from now on.
+/// Leaves a standard stream to the host from now on, when the guest closes it or replaces it by another descriptor.
 fn forget(code: &mut Code<'_>, call: Call) {
     let mut fds = vec![code.param(1)];
     if call == Call::fd_renumber {
@@ -441,7 +446,7 @@ fn forget(code: &mut Code<'_>, call: Call) {
     }
 }
 
-/// (code): where nothing but the device knows of the instance, nobody need be told.
+/// (code): exits without telling the host, if the host knows nothing of the instance.
 fn exit(code: &mut Code<'_>) {
     let all = answers::STREAMS.iter().sum::<u64>();
     let set = code.header(types::I32, field::ANSWERS);

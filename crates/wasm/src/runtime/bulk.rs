@@ -1,7 +1,8 @@
 //! Copies and fills.
 //!
-//! Bytes go one by one until the destination is at a cell's border, then cell by cell, then the rest one by one. Where source and
-//! destination lie differently in their cells, each cell that is written is shifted together from two that are read.
+//! Bytes are moved one by one until the destination is at a cell boundary, then cell by cell, then the rest one by one.
+//! Where source and destination have different positions in their cells, each cell that is written is shifted together
+//! from two cells that are read.
 
 use crate::code::{Code, block_args};
 use crate::translate::Env;
@@ -11,28 +12,28 @@ use cranelift_frontend::Variable;
 use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::layout::WORD;
 
-/// Cells moved in one round of a long copy: as many loads are under way at once.
+/// Cells moved per iteration of a long copy: that many loads are in flight at once.
 const CELLS_PER_ROUND: i64 = 4;
-/// Bytes between two looks at the stop word, and words of a table.
+/// The most bytes, and the most words of a table, between two checks of the stop word.
 const BYTES_BETWEEN_LOOKS: i64 = 64 << 10;
 const STRETCH_WORDS: i64 = 16 << 10;
 
 /// One side of a copy: an address that moves.
 #[derive(Clone, Copy)]
 pub(super) enum Side {
-    /// Guest memory, by guest address (i32), with the device address of the memory.
+    /// Guest memory: a guest address (i32), and the device address of the memory.
     Guest(Variable, Value),
-    /// Plain bytes, by device address (i64).
+    /// Plain bytes: a device address (i64).
     Plain(Variable),
 }
 
 impl Side {
-    /// In memory 0.
+    /// Begins at a guest address in memory 0.
     fn guest(code: &mut Code<'_>, env: &Env<'_>, at: Value) -> Self {
         let memory = code.memory_address(env.slots);
         Side::guest_in(code, at, memory)
     }
-    /// In the memory at a device address.
+    /// Begins at a guest address in the memory with this device address.
     pub(super) fn guest_in(code: &mut Code<'_>, at: Value, memory: Value) -> Self {
         Side::Guest(code.variable(types::I32, at), memory)
     }
@@ -44,7 +45,7 @@ impl Side {
             Side::Guest(at, _) | Side::Plain(at) => at,
         }
     }
-    /// The place in its cell (i32).
+    /// Returns the byte position in the cell (i32).
     fn in_cell(self, code: &mut Code<'_>) -> Value {
         let value = code.b.use_var(self.variable());
         let low = match self {
@@ -54,7 +55,7 @@ impl Side {
         let cell = code.layout.cell() as i64;
         code.ins().band_imm_u(low, cell - 1)
     }
-    /// The device address.
+    /// Returns the device address.
     fn device(self, code: &mut Code<'_>) -> Value {
         let at = code.b.use_var(self.variable());
         match self {
@@ -62,14 +63,14 @@ impl Side {
             Side::Plain(_) => at,
         }
     }
-    /// Device bytes from one cell to the next.
+    /// Returns the bytes on the device from one cell to the next.
     fn stride(self, code: &Code<'_>) -> i64 {
         match self {
             Side::Guest(..) if !code.is_local => code.layout.stride() as i64,
             _ => code.layout.cell() as i64,
         }
     }
-    /// Flags of its accesses.
+    /// Returns the flags of its accesses.
     fn flags(self, code: &mut Code<'_>) -> MemFlagsData {
         code.trusted(match self {
             Side::Guest(..) => region::CELLS,
@@ -98,7 +99,7 @@ impl Side {
     }
 }
 
-/// The type of a cell's content.
+/// Returns the type of a cell's content.
 fn cell_type(code: &Code<'_>) -> Type {
     if code.layout.cell() == 8 { types::I64 } else { types::I32 }
 }
@@ -115,7 +116,7 @@ pub(super) fn guest_copy(code: &mut Code<'_>, env: &Env<'_>) {
     copy(code, |code, to, from| (Side::guest(code, env, to), Side::guest(code, env, from)));
 }
 
-/// As memcpy does, and returns: parameters 1 and 2 are where to and from, 3 how many bytes.
+/// Copies as memcpy does, and returns. Parameters 1 and 2 are destination and source, 3 is the number of bytes.
 pub(super) fn copy_apart(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Value, Value) -> (Side, Side)) {
     let addresses = [code.param(1), code.param(2)];
     in_stretches(code, addresses, None, |code, [to, from], length| {
@@ -124,9 +125,10 @@ pub(super) fn copy_apart(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Valu
     });
 }
 
-/// As memmove does, and returns, with the same parameters. In two memories either way is right.
+/// Copies as memmove does, and returns, with the same parameters. Between two memories, either direction is right.
 pub(super) fn copy(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Value, Value) -> (Side, Side)) {
-    // Going forward is right unless the destination begins inside the source: then every byte must be read before it is written.
+    // Copying forward is right unless the destination begins inside the source: then every byte must be read before it
+    // is overwritten.
     let is_inside = |code: &mut Code<'_>, [to, from]: [Value; 2], length: Value| {
         let distance = code.ins().isub(to, from);
         code.ins().icmp(IntCC::UnsignedLessThan, distance, length)
@@ -148,11 +150,12 @@ pub(super) fn copy(code: &mut Code<'_>, sides: impl Fn(&mut Code<'_>, Value, Val
     });
 }
 
-/// Whether to begin at the far end, by the addresses and a length.
+/// Decides whether to begin at the far end, given the addresses and a length.
 type FromEnd<'a, const N: usize> = Option<&'a dyn Fn(&mut Code<'_>, [Value; N], Value) -> Value>;
 
-/// Does as many bytes as parameter 3 says, and returns: `part` does [`BYTES_BETWEEN_LOOKS`] of them at most, and in between there is a look at the stop word. Where one part is all, as nearly always, there is no loop
-/// around it, only a branch before: the code of a part is there twice.
+/// Emits code that processes as many bytes as parameter 3 says, and returns. `part` processes at most
+/// [`BYTES_BETWEEN_LOOKS`] of them, with a check of the stop word between parts. Nearly always one part is enough; for
+/// that case there is no loop, only a branch before it, so the code of a part is emitted twice.
 fn in_stretches<const N: usize>(
     code: &mut Code<'_>,
     addresses: [Value; N],
@@ -220,7 +223,7 @@ fn copy_forward(code: &mut Code<'_>, to: Side, from: Side, length: Value) {
     bytes_to_cell(code, to, left, byte);
     let many = at_least(code, left, code.layout.cell() as i64);
     code.if_then(many, false, |code| {
-        // Whole cells, then the sides move on by as much.
+        // Whole cells; then both sides advance by as many bytes.
         let bytes = whole_cells(code, left);
         let (target, source, skip) = (to.device(code), from.device(code), from.in_cell(code));
         let (target, source) = (code.variable(types::I64, target), code.variable(types::I64, source));
@@ -245,7 +248,7 @@ fn copy_forward(code: &mut Code<'_>, to: Side, from: Side, length: Value) {
     while_any(code, left, byte);
 }
 
-/// A device address that moves, how far a cell is from the next, and how they are accessed.
+/// Cells at a device address that moves: the address, the bytes from one cell to the next, and the access flags.
 #[derive(Clone, Copy)]
 struct Cells {
     at: Variable,
@@ -253,7 +256,7 @@ struct Cells {
     flags: MemFlagsData,
 }
 
-/// Copies `left` bytes, whole cells between addresses of cells.
+/// Copies `left` bytes: whole cells, between addresses of cells.
 fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
     for count in [CELLS_PER_ROUND, 1] {
@@ -272,8 +275,8 @@ fn cells_forward(code: &mut Code<'_>, to: Cells, from: Cells, left: Variable) {
     }
 }
 
-/// The same where the source begins `skip` (i32, not 0) bytes into its cell: each cell is made of parts of two. A cell that is read holds a byte
-/// that is wanted.
+/// Like [`cells_forward`], where the source begins `skip` (i32, not 0) bytes into its cell: each cell is made of parts
+/// of two. Every cell that is read holds a byte that is needed.
 fn shifted_cells(code: &mut Code<'_>, to: Cells, from: Cells, skip: Value, left: Variable) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
     let inside = code.b.use_var(from.at);
@@ -298,7 +301,7 @@ fn shifted_cells(code: &mut Code<'_>, to: Cells, from: Cells, skip: Value, left:
     });
 }
 
-/// Copies downwards: by cells where both sides lie the same way in theirs, else by bytes.
+/// Copies downwards: by cells where both sides have the same position in their cells, else by bytes.
 fn copy_backward(code: &mut Code<'_>, to: Side, from: Side, length: Value) {
     let (ty, cell) = (cell_type(code), code.layout.cell() as i64);
     let left = code.variable(types::I32, length);
@@ -334,7 +337,7 @@ pub(super) fn guest_fill(code: &mut Code<'_>, env: &Env<'_>) {
     fill(code, |code, to| Side::guest(code, env, to));
 }
 
-/// Sets as many bytes as parameter 3 says, from where parameter 1 does, to what parameter 2 does, and returns.
+/// Sets as many bytes as parameter 3 says, from the address in parameter 1 on, to the byte in parameter 2, and returns.
 pub(super) fn fill(code: &mut Code<'_>, side: impl Fn(&mut Code<'_>, Value) -> Side) {
     let addresses = [code.param(1)];
     in_stretches(code, addresses, None, |code, [to], length| {
@@ -415,7 +418,7 @@ pub(super) fn words_init(code: &mut Code<'_>, _: &Env<'_>) {
     words(code, (to, to_step), (from, from_step), |code, from| code.ins().load(types::I64, flags, from, 0));
 }
 
-/// Device bytes from one word of a slot to the next.
+/// Returns the bytes on the device from one word of a slot to the next.
 fn word_step(code: &Code<'_>) -> i64 {
     (WORD * code.layout.spread()) as i64
 }
@@ -466,13 +469,13 @@ fn at_least(code: &mut Code<'_>, left: Variable, bytes: i64) -> Value {
     code.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, value, bytes)
 }
 
-/// How much of what is left is whole cells, in bytes.
+/// Returns how many of the remaining bytes are whole cells.
 fn whole_cells(code: &mut Code<'_>, left: Variable) -> Value {
     let (value, cell) = (code.b.use_var(left), code.layout.cell() as i64);
     code.ins().band_imm_s(value, -cell)
 }
 
-/// Steps by bytes until `side` is at a cell's border.
+/// Moves bytes one by one until `side` is at a cell boundary.
 fn bytes_to_cell(code: &mut Code<'_>, side: Side, left: Variable, byte: impl FnOnce(&mut Code<'_>)) {
     code.while_loop(
         |code| {

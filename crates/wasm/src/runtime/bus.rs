@@ -12,14 +12,15 @@ use gpu_run_abi::layout::field;
 use gpu_run_abi::tagged::{LOW, TAG_SHIFT};
 use gpu_run_abi::{Status, TrapCode};
 
-/// How long a waiting instance sleeps between two looks at its reply, in nanoseconds: not at all at first, then a quarter longer each time and a
-/// little more. A look is a journey over PCIe, and a hundred thousand lanes that all look again at once leave no room for the answers.
+/// How long a waiting instance sleeps between two looks at its reply, in nanoseconds: not at all at first, then each
+/// time a quarter longer plus `NAP_MORE`, up to `MAX_NAP_NS`. Every look is a round trip over PCIe, and a hundred
+/// thousand lanes that all look at once leave no bandwidth for the replies.
 const NAP_MORE: i64 = 16;
 const MAX_NAP_NS: i64 = 250_000;
-/// From this nap on the stop word is looked at, too: that is another journey.
+/// From this nap on, the instance checks the stop word too, which is another round trip.
 const NAP_STOP: i64 = 500;
 
-/// In the header's `port_left`, beside the bytes that are left of this packet: there are more packets.
+/// A flag in the header's `port_left`, beside the remaining bytes of this packet: more packets follow.
 const MORE: i64 = 1 << 31;
 
 /// Writes a word of the port.
@@ -33,9 +34,9 @@ pub(super) fn port_load(code: &mut Code<'_>, ty: Type, at: u64) -> Value {
     code.ins().load(ty, flags, port, at as i32)
 }
 
-/// (op, two arguments) -> errno. The packet's length is the cursor; afterwards the cursor stands at the reply's first byte.
+/// (op, two arguments) -> errno. The packet's length is the cursor; afterwards the cursor is at the reply's first byte.
 pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
-    // First: what follows does not wait for it.
+    // The ticket is taken first: the code up to its first use does not wait for it.
     let ticket_at = code.constant_field(field::RING_TICKET);
     let ticket = code.intrinsic(Intrinsic::Ticket, &[ticket_at]).expect("it has a result");
     let operation = with_port(code);
@@ -67,7 +68,7 @@ pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     let more = code.ins().ishl_imm_u(more, i64::from(MORE.trailing_zeros() - Reply::MORE.trailing_zeros()));
     let left = code.ins().bor(left, more);
     code.set_header(left, field::PORT_LEFT);
-    // What is in the port was there before the reply, and must not be looked at before it.
+    // The port's contents were written before the reply, and must not be read before it.
     code.if_then(left, false, |code| {
         code.intrinsic(Intrinsic::FenceHost, &[]);
     });
@@ -75,7 +76,8 @@ pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     code.ins().return_(&[errno]);
 }
 
-/// The operation with all its flags. What the host is to find in other places is there before it hears of it.
+/// Returns the operation with all its flags. Whatever the host reads in other places is visible before the operation
+/// is.
 fn with_port(code: &mut Code<'_>) -> Value {
     let (operation, length) = (code.param(1), code.header(types::I32, field::PORT_CURSOR));
     let (flag, none) = (code.i32(op::PORT.into()), code.i32(0));
@@ -94,7 +96,7 @@ fn with_port(code: &mut Code<'_>) -> Value {
     code.ins().bor(operation, unheard)
 }
 
-/// Tells the host: the words of a [`Request`], in any order.
+/// Writes a [`Request`] to the ring. The order of its words does not matter.
 fn enter_ring(code: &mut Code<'_>, ticket: Value, operation: Value, args: [Value; ARGS_AT_HAND]) {
     let mask = code.constant_field(field::RING_MASK);
     let mask = code.ins().ireduce(types::I32, mask);
@@ -130,12 +132,12 @@ fn enter_ring(code: &mut Code<'_>, ticket: Value, operation: Value, args: [Value
     }
 }
 
-/// What a word has beside its tag.
+/// Returns a word without its tag.
 fn low_bits(code: &mut Code<'_>, word: Value) -> Value {
     code.ins().band_imm_u(word, LOW as i64)
 }
 
-/// Looks at the reply until its words have this sequence number; its status and its result.
+/// Reads the reply until its words carry this sequence number; returns its status and its result.
 fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
     // Replies lie behind the ring's entries.
     let (ring, mask) = (code.constant_field(field::RING), code.constant_field(field::RING_MASK));
@@ -175,7 +177,7 @@ fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
             code.b.def_var(nap, next);
         },
     );
-    // Their tags are gone by now.
+    // The comparison has already removed the tags.
     let [first, low] = words.map(|variable| code.b.use_var(variable));
     let status = code.ins().ushr_imm_u(first, i64::from(Reply::STATUS_SHIFT));
     let status = code.ins().ireduce(types::I32, status);
@@ -183,13 +185,13 @@ fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
     (status, code.ins().bor(high, low))
 }
 
-/// Sends a packet that has no arguments.
+/// Sends a packet without arguments.
 fn post_bare(code: &mut Code<'_>, operation: u16) {
     let (operation, none) = (code.i32(operation.into()), code.i64(0));
     code.call_helper(Helper::BusPost, &[operation, none, none]);
 }
 
-/// (from, length, limit) -> what is left of the limit.
+/// (from, length, limit) -> the remaining limit.
 pub(super) fn send(code: &mut Code<'_>, _: &Env<'_>) {
     let (from, length, limit) = (code.param(1), code.param(2), code.param(3));
     code.check_range(from, length);
@@ -218,7 +220,7 @@ pub(super) fn send(code: &mut Code<'_>, _: &Env<'_>) {
     code.ins().return_(&[rest]);
 }
 
-/// (to, length): as much of the output as there is, at most `length`.
+/// (to, length): copies the output to guest memory, at most `length` bytes of it.
 pub(super) fn receive(code: &mut Code<'_>, _: &Env<'_>) {
     let (to, length) = (code.param(1), code.param(2));
     let (to, wanted) = (code.variable(types::I32, to), code.variable(types::I32, length));
@@ -239,7 +241,7 @@ pub(super) fn receive(code: &mut Code<'_>, _: &Env<'_>) {
             let (here, want) = (left_here(code), code.b.use_var(wanted));
             let count = code.ins().umin(here, want);
             let (target, source) = (code.b.use_var(to), payload_at_cursor(code));
-            // What the guest pointed at is only looked at now, and never believed.
+            // The guest's pointer is only used now, and it is checked before.
             code.check_written(target, count);
             code.call_helper(Helper::GuestWrite, &[target, source, count]);
             take(code, count);
@@ -336,13 +338,13 @@ fn room_in_port(code: &mut Code<'_>) -> Value {
     code.ins().isub(capacity, cursor)
 }
 
-/// Bytes of the reply that are left in this packet.
+/// Returns how many bytes of the reply are left in this packet.
 pub(super) fn left_here(code: &mut Code<'_>) -> Value {
     let left = code.header(types::I32, field::PORT_LEFT);
     code.ins().band_imm_u(left, MORE - 1)
 }
 
-/// Bytes of this packet were taken; there are that many.
+/// Counts `count` bytes of this packet as taken.
 pub(super) fn take(code: &mut Code<'_>, count: Value) {
     move_cursor(code, count);
     let left = code.header(types::I32, field::PORT_LEFT);
@@ -363,7 +365,7 @@ fn move_cursor(code: &mut Code<'_>, by: Value) {
     code.set_header(cursor, field::PORT_CURSOR);
 }
 
-/// The length of the output's first answer.
+/// Returns the length of the first answer in the output.
 pub(super) fn split(code: &mut Code<'_>) -> Value {
     code.header(types::I32, field::PORT_RESULT)
 }

@@ -1,7 +1,8 @@
 //! References to exceptions.
 //!
-//! A reference is a number; the slot keeps the last [`KEPT_EXCEPTIONS`] exceptions that have one, each at the place its number leads to. One that was thrown
-//! again keeps its number. A reference that is older than all that are kept cannot be thrown: that is a trap of its own.
+//! A reference is a number; the slot keeps the last [`KEPT_EXCEPTIONS`] exceptions that have one, each in the entry
+//! that its number selects. An exception that is thrown again keeps its number. A reference to an exception that is no
+//! longer kept cannot be thrown: that is a trap of its own.
 
 use crate::code::Code;
 use crate::slot::{KEPT_EXCEPTIONS, exception_words};
@@ -12,7 +13,7 @@ use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::layout::WORD;
 
-/// () -> number of the exception under way.
+/// () -> the number of the pending exception, which gets one if it has none.
 pub(super) fn keep(code: &mut Code<'_>, env: &Env<'_>) {
     let place = env.slots.exception;
     if place.kept == 0 {
@@ -39,7 +40,7 @@ pub(super) fn keep(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().return_(&[number]);
 }
 
-/// (number): makes it the exception under way.
+/// (number): makes this exception the pending one.
 pub(super) fn take(code: &mut Code<'_>, env: &Env<'_>) {
     let place = env.slots.exception;
     if place.kept == 0 {
@@ -60,13 +61,13 @@ pub(super) fn take(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().return_(&[]);
 }
 
-/// The words of the exception under way that are kept: tag and values.
+/// Returns the offsets of the pending exception's words that are kept: tag and values.
 fn copied(env: &Env<'_>) -> impl Iterator<Item = u64> {
     let place = env.slots.exception;
     std::iter::once(place.tag).chain((0..exception_words(env.module)).map(move |i| place.values + WORD * i))
 }
 
-/// Where the exception of a number is kept.
+/// Returns the address of the entry that keeps the exception with this number.
 fn entry(code: &mut Code<'_>, env: &Env<'_>, number: Value) -> Value {
     let words = 2 + exception_words(env.module);
     let first = code.slot_address(env.slots.exception.kept);

@@ -1,4 +1,4 @@
-//! Where a gang begins: every thread runs the same entry, on one memory.
+//! The kernel of a gang: every thread runs the same entry, on one memory.
 
 use super::ENTRY;
 use super::kernel::{set_limits, thread_number};
@@ -12,10 +12,11 @@ use cranelift_codegen::ir::{InstBuilder, Signature, Value, types};
 use gpu_run_abi::gang::WORKGROUP_BYTES;
 use gpu_run_abi::intrinsic::{Intrinsic, namespace, region};
 
-/// The kernel of a gang. Its parameters: address of the region, selector of the entry function, bytes of stack a thread may use.
+/// The kernel of a gang. Its parameters: address of the region, selector of the entry function, bytes of stack that a
+/// thread may use.
 pub const GANG: &str = "gang";
 
-/// Where LLVM has a program's shadow stack begin: its first global.
+/// The global that LLVM uses as a program's shadow stack pointer: the first.
 const STACK_POINTER: usize = 0;
 
 pub(super) fn signature() -> Signature {
@@ -40,7 +41,7 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     code.ins().return_(&[]);
 }
 
-/// What a thread changed in the last launch is as it was at first: what lasts is the image alone.
+/// Resets the globals that a thread may have changed in the last launch: only the image persists.
 fn reset_globals(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     for ((index, global), at) in (0..).zip(&env.module.globals).zip(&env.slots.globals) {
         let Constant::Bits(bits) = global.init else { continue };
@@ -57,7 +58,7 @@ fn reset_globals(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace) {
     }
 }
 
-/// Stacks grow down: a thread's begins where the next one's ends.
+/// Sets the shadow stack pointer. Stacks grow down: a thread's stack begins where the next thread's ends.
 fn set_stack_pointer(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace, thread: Value) {
     let Some(global) = env.module.globals.get(STACK_POINTER) else { return };
     if !is_hot(global) {
@@ -69,7 +70,7 @@ fn set_stack_pointer(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace, thre
     code.hot_store(place, top, region::GLOBALS + STACK_POINTER as u32, hot::GLOBALS + STACK_POINTER as u64);
 }
 
-/// A workgroup's own memory begins as zeros: all threads write side by side.
+/// Clears the workgroup's own memory: all its threads write side by side.
 fn clear_workgroup(code: &mut Code<'_>) {
     let thread = code.intrinsic(Intrinsic::ThreadInBlock, &[]).expect("it has a result");
     let threads = code.intrinsic(Intrinsic::BlockThreads, &[]).expect("it has a result");

@@ -1,4 +1,4 @@
-//! Where the device begins: thread `i` runs the instance in slot `i`.
+//! The kernels that run a batch: thread `i` runs the instance in slot `i`.
 
 use super::{ENTRY, Helper};
 use crate::code::{self, Code};
@@ -14,17 +14,18 @@ use gpu_run_abi::launch::offset;
 use gpu_run_abi::layout::{MEMORY_TAIL, WARP, WORD, field};
 use gpu_run_abi::{Layout, Status, TrapCode};
 
-/// The kernel that runs instances. Its parameters: address of slot 0, bytes of a slot, number of instances, selector of the entry function
-/// (a position in `Options::entries`), [`START`] and [`FRESH`] or neither, bytes of stack a thread may use, address of the
-/// `abi::Launch`.
+/// The kernel that runs instances. Its parameters: address of slot 0; bytes of a slot; number of instances; selector of
+/// the entry function (a position in `Options::entries`); flags [`START`] and [`FRESH`]; bytes of stack that a thread
+/// may use; address of the `abi::Launch`.
 pub const KERNEL: &str = "batch";
-/// The kernel that gathers how instances ended. Its parameters: address of slot 0, bytes of a slot, number of instances, where to
-/// write: for each an `abi::launch::Ending` and `results` words of results, and that number.
+/// The kernel that collects how instances ended. Its parameters: address of slot 0; bytes of a slot; number of
+/// instances; address to write to, for each instance an `abi::launch::Ending` and `results` words of results; the
+/// number `results`.
 pub const ENDINGS: &str = "endings";
 
-/// The module's start function runs first.
+/// Flag: the module's start function runs first.
 pub const START: u32 = 1;
-/// The slots become fresh instances first.
+/// Flag: the slots become fresh instances first.
 pub const FRESH: u32 = 2;
 
 pub(super) fn batch_signature() -> Signature {
@@ -55,7 +56,8 @@ pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().return_(&[]);
 }
 
-/// How deep the thread may go, of so many bytes of stack, and how far before it looks at the stop word.
+/// Sets how deep the thread's stack may grow, given its bytes of stack, and how much work recursive functions may do
+/// before they check the stop word.
 pub(super) fn set_limits(code: &mut Code<'_>, stack: Value) {
     let pointer = code.ins().get_stack_pointer(types::I64);
     let pointer = code.ins().ireduce(types::I32, pointer);
@@ -65,7 +67,7 @@ pub(super) fn set_limits(code: &mut Code<'_>, stack: Value) {
     code.set_header(fuel, field::FUEL);
 }
 
-/// What the device's timer says as the launch begins: as early as the first thread knows it.
+/// Records the device's timer at the launch's begin: the lowest value that any thread reads.
 fn note_time(code: &mut Code<'_>, launch: Value) {
     let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
     let flags = code.trusted(region::BUS);
@@ -73,12 +75,13 @@ fn note_time(code: &mut Code<'_>, launch: Value) {
     code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Umin, at, now);
 }
 
-/// The memories of a multiprocessor's warps are a large power of two apart, more or less, and what is at the same place in all of them would share a few lines of its cache. So each begins a little
-/// further, one of so many steps of so many bytes.
+/// The local memories of a multiprocessor's warps are about a large power of two apart, so that the same offset in all
+/// of them would share a few lines of its cache. So each warp's memory begins at one of `SKEWS` offsets that are `SKEW`
+/// bytes apart.
 const SKEWS: u32 = 32;
 const SKEW: u32 = 256;
 
-/// Where guest byte 0 is, or would be, in the thread's local memory, if that is where the guest's is.
+/// Returns where guest byte 0 is, or would be, in the thread's local memory; 0 if the guest's memory is elsewhere.
 fn local_memory(code: &mut Code<'_>, env: &Env<'_>, thread: Value) -> Value {
     if !code.is_local {
         return code.i64(0);
@@ -139,7 +142,8 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().return_(&[]);
 }
 
-/// What an instance's status is, considering its stack: one that was ended where less of it is left than a function takes may have wanted more than it has a place for here.
+/// Returns an instance's status, considering the guest's stack. If the instance was stopped with less than the largest
+/// frame left of the stack that has memory here, it may have needed more stack than that, and counts as outgrown.
 fn outgrown(code: &mut Code<'_>, env: &Env<'_>, status: Value) -> Value {
     let Some(pointer) = env.slots.globals.first().filter(|_| env.slots.low > 0) else { return status };
     let pointer = code.slot_load(types::I32, region::HEADER, *pointer);
@@ -151,7 +155,8 @@ fn outgrown(code: &mut Code<'_>, env: &Env<'_>, status: Value) -> Value {
     code.ins().select(is_outgrown, outgrown, status)
 }
 
-/// The thread's number, with `code.instance` its slot, if there are that many (parameters: first slot, bytes of a slot, count); else it goes to the block.
+/// Returns the thread's number, and sets `code.instance` to its slot (parameters: first slot, bytes of a slot, count).
+/// A thread without a slot jumps to the returned block.
 fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
     let (slots, slot_bytes, count) = (code.param(0), code.param(1), code.param(2));
     let thread = thread_number(code);
@@ -171,7 +176,7 @@ pub(super) fn thread_number(code: &mut Code<'_>) -> Value {
     code.ins().iadd(first, thread)
 }
 
-/// The instance pointer of a slot: `Layout::slot`, on the device.
+/// Returns the instance pointer of a slot, computed on the device as `Layout::slot` does.
 fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> Value {
     let index = code.ins().uextend(types::I64, index);
     let offset = match code.layout {
@@ -188,11 +193,11 @@ fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> V
     code.ins().iadd(slots, offset)
 }
 
-/// (instance, selector, start): calls the start function if asked to, then the selected entry with arguments from the slot, and leaves
-/// its results there.
+/// (instance, selector, start): calls the start function if `start` is not 0, then the selected entry with arguments
+/// from the slot, and stores the results there.
 pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
     let (selector, start) = (code.param(1), code.param(2));
-    // The last call may have ended anywhere.
+    // The last call may have stopped anywhere, and left an exception or a tail call pending.
     for at in [env.slots.exception.tag, env.slots.tail.next].into_iter().filter(|at| *at > 0) {
         let none = code.i64(0);
         code.set_header(none, at);
@@ -209,7 +214,7 @@ pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
         code.ins().jump(next, &[]);
         code.open(next);
     }
-    // A selector past the last entry calls nothing: instantiation alone.
+    // A selector past the last entry calls nothing, for instantiation alone.
     let none = code.b.create_block();
     let blocks: Vec<_> = entries.iter().map(|_| code.b.create_block()).collect();
     let lists = &mut code.b.func.dfg.value_lists;
@@ -241,7 +246,7 @@ pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
     code.ins().return_(&[]);
 }
 
-/// Traps if a function that was called left an exception behind.
+/// Traps if the called function returned with a pending exception.
 fn check_caught(code: &mut Code<'_>, env: &Env<'_>, function: u32) {
     if env.module.traits.throws[function as usize] {
         let tag = code.header(types::I32, env.slots.exception.tag);

@@ -1,5 +1,6 @@
-//! Device code that no module contains: the helpers behind bulk operations and the bus, the stubs of imported functions, and the kernel that
-//! starts each instance. Written in CLIF, through the same [`Code`] as everything else.
+//! Device code that no module contains: the helpers behind bulk operations and the bus, the stubs of imported
+//! functions, and the kernels that start instances. It is written in CLIF, through the same [`Code`] as everything
+//! else.
 
 mod answers;
 mod bulk;
@@ -27,7 +28,7 @@ use gpu_run_abi::intrinsic::namespace;
 
 macro_rules! helpers {
     ($($(#[$doc:meta])* $name:ident ($($param:ident),*) -> ($($result:ident),*) = $build:path;)*) => {
-        /// Functions that generated code calls. The first parameter of each, the instance pointer, is not listed.
+        /// Functions that generated code calls. Their first parameter, the instance pointer, is not listed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u32)]
         pub(crate) enum Helper { $($(#[$doc])* $name),* }
@@ -49,66 +50,69 @@ helpers! {
     GuestCopy(I32, I32, I32) -> () = bulk::guest_copy;
     /// Sets `length` bytes of guest memory: (to, byte, length). Bounds were checked.
     GuestFill(I32, I32, I32) -> () = bulk::guest_fill;
-    /// Bytes from a device address into guest memory: (to, from, length). Bounds were checked.
+    /// Copies bytes from a device address to guest memory: (to, from, length). Bounds were checked.
     GuestWrite(I32, I64, I32) -> () = bulk::guest_write;
-    /// Bytes of guest memory to a device address: (to, from, length). Bounds were checked.
+    /// Copies bytes of guest memory to a device address: (to, from, length). Bounds were checked.
     GuestRead(I64, I32, I32) -> () = bulk::guest_read;
-    /// The same three for any memory, whose device address comes last; a copy has two: (to, from, length, to's, from's).
+    /// Like `GuestCopy`, `GuestFill` and `GuestWrite`, for any memory: the last parameter is the memory's device
+    /// address. A copy has two such parameters: (to, from, length, destination's memory, source's memory).
     CopyIn(I32, I32, I32, I64, I64) -> () = side::copy;
     FillIn(I32, I32, I32, I64) -> () = side::fill;
     WriteIn(I32, I64, I32, I64) -> () = side::write;
-    /// An access that may be misaligned: (memory, address, bytes) -> value, zero-extended. Bounds were checked.
+    /// Loads a value that may be misaligned: (memory, address, bytes) -> value, zero-extended. Bounds were checked.
     LoadIn(I64, I32, I32) -> (I64) = side::load;
-    /// (memory, address, bytes, value)
+    /// Stores a value that may be misaligned: (memory, address, bytes, value). Bounds were checked.
     StoreIn(I64, I32, I32, I64) -> () = side::store;
-    /// Words of a slot to others: (to, from, count), device addresses.
+    /// Copies words within a slot: (to, from, count), with device addresses.
     WordsCopy(I64, I64, I32) -> () = bulk::words_copy;
-    /// (to, value, count)
+    /// Fills words of a slot: (to, value, count).
     WordsFill(I64, I64, I32) -> () = bulk::words_fill;
-    /// Words that lie one after the other to words of a slot: (to, from, count).
+    /// Copies contiguous words to words of a slot: (to, from, count).
     WordsInit(I64, I64, I32) -> () = bulk::words_init;
-    /// Makes the tail calls that are asked for in the slot.
+    /// Makes the tail calls that the slot asks for, one after the other.
     TailCalls() -> () = tail::tail_calls;
-    /// Gives the exception under way a number.
+    /// Gives the pending exception a number, and returns it.
     KeepException() -> (I64) = exception::keep;
-    /// Makes the exception of a number the one under way.
+    /// Makes the exception with this number the pending one.
     TakeException(I64) -> () = exception::take;
-    /// Makes the slot a fresh instance: (launch, index, where guest byte 0 is in the thread's local memory, if there).
+    /// Makes the slot a fresh instance: (launch, index, where guest byte 0 is in the thread's local memory, if the
+    /// guest's memory is there).
     SetUp(I64, I32, I64) -> () = setup::set_up;
-    /// 64 random bits.
+    /// Returns 64 random bits.
     RandomWord() -> (I64) = answers::random_word;
     /// Sends a packet and waits for the reply: (op, two arguments) -> errno.
     BusPost(I32, I64, I64) -> (I32) = bus::post;
-    /// Appends guest bytes to the call's input, at most `limit`: (from, length, limit) -> what is left of the limit.
+    /// Appends guest bytes to the call's input, at most `limit`: (from, length, limit) -> the remaining limit.
     BusSend(I32, I32, I32) -> (I32) = bus::send;
-    /// Takes up to `length` bytes of the reply's output to guest memory: (to, length).
+    /// Copies up to `length` bytes of the reply's output to guest memory: (to, length).
     BusReceive(I32, I32) -> () = bus::receive;
-    /// Sum of the lengths of io-vectors, at most 2^32 - 1: (iovs, count) -> bytes.
+    /// Returns the sum of the lengths of io-vectors, at most 2^32 - 1: (iovs, count) -> bytes.
     IoTotal(I32, I32) -> (I32) = bus::io_total;
-    /// Sends what io-vectors point at, up to a limit: (iovs, count, limit).
+    /// Sends the bytes that io-vectors point at, up to a limit: (iovs, count, limit).
     IoSend(I32, I32, I32) -> () = bus::io_send;
     /// Fills io-vectors from the reply's output: (iovs, count).
     IoReceive(I32, I32) -> () = bus::io_receive;
-    /// Sleeps until it is notified or the time is over: (address, nanoseconds) -> 0 or 2.
+    /// Sleeps until the thread is notified or the time runs out: (address, nanoseconds) -> 0 or 2.
     Wait(I32, I64) -> (I32) = wait::wait;
-    /// Wakes who waits: (address, how many at most) -> how many.
+    /// Wakes waiting threads: (address, how many at most) -> how many were woken.
     Notify(I32, I32) -> (I32) = wait::notify;
 }
 
-/// Index in the runtime's namespace of the function that calls the entry the host selected.
+/// Index in the runtime's namespace of the function that calls the entry that the host selected.
 const ENTRY: u32 = Helper::ALL.len() as u32;
-/// Indices of the kernels; a gang has the first of them only.
+/// Indices of the kernels. A gang has one kernel, at the first of these.
 const BATCH: u32 = ENTRY + 1;
 const COLLECT: u32 = BATCH + 1;
-/// Index of the body of wasm function 0, where it makes tail calls.
+/// Index of the body of wasm function 0, for functions that make tail calls.
 const BODIES: u32 = COLLECT + 1;
 
-/// The name of a wasm function's body, where the function's own name is that of its stand-in.
+/// Returns the name of the body of a wasm function that makes tail calls: the function's own name is that of its
+/// stand-in.
 pub(crate) fn body_name(function: u32) -> UserExternalName {
     UserExternalName { namespace: namespace::RUNTIME, index: BODIES + function }
 }
 
-/// All runtime functions of a program. What is not called is not emitted.
+/// Returns all runtime functions of a program. Those that are never called are not emitted.
 pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) -> Vec<Function> {
     let mut context = FunctionBuilderContext::new();
     let mut make =
@@ -170,7 +174,7 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
 }
 
 impl Code<'_> {
-    /// Calls a helper; the instance pointer is passed along.
+    /// Calls a helper, with the instance pointer as its first argument.
     pub(crate) fn call_helper(&mut self, helper: Helper, args: &[Value]) -> Option<Value> {
         let (params, results) = helper.signature();
         let function = self

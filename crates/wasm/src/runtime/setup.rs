@@ -1,4 +1,5 @@
-//! How a slot becomes a fresh instance, by the thread that will run it: lanes in step write side by side.
+//! Turns a slot into a fresh instance. The thread that will run the instance does this, so that lanes in step write
+//! side by side.
 
 use super::Helper;
 use crate::code::Code;
@@ -10,12 +11,14 @@ use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::launch::{answers, offset, outbox};
 use gpu_run_abi::layout::{PAGE, WORD, field};
 
-/// (launch, index, own): clears what the last instance had, copies the image, and fills in what is the slot's own.
+/// (launch, index, own): clears what the last instance left, copies the image, and fills in the slot's own fields.
+/// `own` is where guest byte 0 is in the thread's local memory.
 pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     let (launch, index) = (code.param(1), code.param(2));
     let (zero, low) = (code.i32(0), env.slots.low as i64);
     let first = code.i32(low);
-    // As far as the memory is right: of the thread's own, nobody knows whose it was before.
+    // The guest address up to which local memory is initialised. Local memory may hold what another instance left
+    // there.
     let ready = code.variable(types::I32, first);
     match code.is_local {
         true => {
@@ -23,7 +26,7 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
             code.set_header(own, field::MEMORY_AT);
         }
         false => {
-            // A slot that was never used says 0.
+            // A slot that was never used has 0 here.
             let used = code.header(types::I32, field::MEMORY_BYTES);
             let cleared = read(code, launch, offset::CLEARED);
             let cleared = code.ins().ireduce(types::I32, cleared);
@@ -71,26 +74,28 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     code.ins().return_(&[]);
 }
 
+/// Loads a word of the launch's description.
 fn read(code: &mut Code<'_>, base: Value, at: u64) -> Value {
     let flags = code.trusted(region::CONSTANT);
     code.ins().load(types::I64, flags, base, at as i32)
 }
 
-/// Where the slot's own of an array begins.
+/// Returns where the slot's own element of an array begins.
 fn place(code: &mut Code<'_>, launch: Value, index: Value, first: u64, bytes: u64) -> Value {
     let (first, bytes) = (read(code, launch, first), read(code, launch, bytes));
     let offset = code.ins().imul(index, bytes);
     code.ins().iadd(first, offset)
 }
 
-/// Clears the thread's local memory from where it is ready to a guest address (i32).
+/// Clears the thread's local memory from `ready` to a guest address (i32).
 fn clear_to(code: &mut Code<'_>, ready: Variable, end: Value) {
     let (first, zero) = (code.b.use_var(ready), code.i32(0));
     let length = code.ins().isub(end, first);
     code.call_helper(Helper::GuestFill, &[first, zero, length]);
 }
 
-/// Pieces: place in the slot, number of words, words. Those of a memory are in ascending order.
+/// Copies the image's pieces, each of which is an offset in the slot, a number of words, and the words. The pieces of a
+/// memory are in ascending order.
 fn copy_image(code: &mut Code<'_>, env: &Env<'_>, launch: Value, ready: Variable) {
     let (image, pieces) = (read(code, launch, offset::IMAGE), read(code, launch, offset::PIECES));
     let (from, left) = (code.variable(types::I64, image), code.variable(types::I64, pieces));

@@ -1,4 +1,4 @@
-//! Memories other than the first: wherever they lie, their device address is a parameter.
+//! Helpers for memories other than the first: the memory's device address is a parameter.
 
 use super::bulk::{self, Side};
 use crate::code::Code;
@@ -22,7 +22,7 @@ pub(super) fn write(code: &mut Code<'_>, _: &Env<'_>) {
     bulk::copy_apart(code, |code, to, from| (Side::guest_in(code, to, memory), Side::plain(code, from)));
 }
 
-/// (memory, address, bytes) -> value: byte by byte, the lowest first.
+/// (memory, address, bytes) -> value: loads byte by byte, the lowest first.
 pub(super) fn load(code: &mut Code<'_>, _: &Env<'_>) {
     let none = code.i64(0);
     let value = code.variable(types::I64, none);
@@ -48,7 +48,7 @@ pub(super) fn store(code: &mut Code<'_>, _: &Env<'_>) {
     code.ins().return_(&[]);
 }
 
-/// For each byte of an access its device address, and by how many bits it is shifted (i64).
+/// Runs `with` for each byte of an access, with the byte's device address and its bit position in the value (i64).
 fn each_byte(code: &mut Code<'_>, with: impl FnOnce(&mut Code<'_>, Value, Value)) {
     let (memory, first, bytes) = (code.param(1), code.param(2), code.param(3));
     let none = code.i32(0);

@@ -10,9 +10,9 @@ use gpu_run_abi::bus::{ARGS_AT_HAND, MAX_INPUT, offset, op};
 use gpu_run_abi::hostcall::{Call, Move};
 use gpu_run_abi::layout::{WORD, field};
 
-/// A write beyond is a short write, any other input beyond is refused.
+/// The most bytes of input in a call. A longer write is a short write; any other longer input is refused.
 const INPUT_LIMIT: i64 = MAX_INPUT as i64;
-/// Random bytes that the host is asked for at once.
+/// The most random bytes that one call to the host asks for.
 const RANDOM_PIECE: i64 = 64 << 10;
 /// WASI's errno for a list or name that is too long.
 const ERRNO_TOO_LONG: i64 = 37;
@@ -23,7 +23,7 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
         check_alignment(code, pointer, align);
     }
     if call == Call::random_get {
-        // Nothing is written then, so nothing is wrong with where.
+        // With length 0 nothing is written, so the pointer does not matter.
         let (length, success) = (parameter(code, 1), code.i32(0));
         let is_empty = code.ins().icmp_imm_s(IntCC::Equal, length, 0);
         code.if_return(is_empty, success);
@@ -45,7 +45,7 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
         let (own, flag, other) = (super::answers::own_stream(code), code.i32(op::OWN.into()), code.i32(0));
         let flag = code.ins().select(own, flag, other);
         operation = code.ins().bor(operation, flag);
-        // The first packet says so, too, where there are several.
+        // If there are several packets, the first one carries the flag, too.
         let unheard = code.header(types::I32, field::UNHEARD);
         let unheard = code.ins().bor(unheard, flag);
         code.set_header(unheard, field::UNHEARD);
@@ -86,7 +86,8 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
     code.ins().return_(&[errno]);
 }
 
-/// `random_get` has no short answer. So the host is asked piece by piece, for what fits the guest's memory: it never holds more than a piece, whatever a guest asks for.
+/// Emits `random_get`, which cannot return fewer bytes than asked for. So it calls the host piece by piece, after
+/// checking that all bytes fit the guest's memory: the host never holds more than one piece, whatever a guest asks for.
 fn random(code: &mut Code<'_>, call: Call) {
     let (buffer, length) = (parameter(code, 0), parameter(code, 1));
     code.check_written(buffer, length);
@@ -115,12 +116,12 @@ fn random(code: &mut Code<'_>, call: Call) {
     code.ins().return_(&[success]);
 }
 
-/// Parameter `index` of the wasm function.
+/// Returns parameter `index` of the wasm function.
 fn parameter(code: &Code<'_>, index: u8) -> Value {
     code.param(usize::from(index) + 1)
 }
 
-/// WASI: a function that is passed a misaligned pointer shall trap.
+/// Traps on a misaligned pointer, as WASI requires.
 fn check_alignment(code: &mut Code<'_>, pointer: u8, align: u32) {
     if align > 1 {
         let pointer = parameter(code, pointer);
@@ -129,7 +130,7 @@ fn check_alignment(code: &mut Code<'_>, pointer: u8, align: u32) {
     }
 }
 
-/// `len * size` bytes, saturated to 32 bits.
+/// Returns `len * size` bytes, saturated to 32 bits.
 fn scaled(code: &mut Code<'_>, len: u8, size: u32) -> Value {
     let length = parameter(code, len);
     if size == 1 {
@@ -142,7 +143,7 @@ fn scaled(code: &mut Code<'_>, len: u8, size: u32) -> Value {
     code.ins().ireduce(types::I32, bytes)
 }
 
-/// The argument word of a move, if it has one.
+/// Returns the argument word of a move, if it has one.
 fn word(code: &mut Code<'_>, step: Move) -> Option<Value> {
     let value = match step {
         Move::Value(index) => parameter(code, index),
@@ -191,8 +192,9 @@ fn send(code: &mut Code<'_>, step: Move) {
     }
 }
 
-/// Results of fixed size. The host pads each to whole words, so that what follows begins at a word's border. They come first, and in the first packet: all are fetched
-/// before any is stored, so that they take one journey. The first word has come with the reply.
+/// Stores the results of fixed size. The host pads each to whole words, so that the next begins at a word boundary.
+/// They come first, in the first packet. All are loaded before any is stored, so that the loads share one round trip.
+/// The first word came with the reply.
 fn results(code: &mut Code<'_>, moves: &[Move]) {
     let padded = |bytes: u32| u64::from(bytes).next_multiple_of(WORD);
     let all: Vec<(u8, u32)> = moves
@@ -206,7 +208,7 @@ fn results(code: &mut Code<'_>, moves: &[Move]) {
         return;
     }
     let total: u64 = all.iter().map(|(_, bytes)| padded(*bytes)).sum::<u64>() - WORD;
-    // The host's word is not taken for it: a reply that is too short must not make the count wrap.
+    // The host is not trusted here: a reply that is too short must not make the count wrap around.
     let (here, by) = (left_here(code), code.i32(total as i64));
     let enough = code.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, here, by);
     code.trap_unless(enough, TrapCode::HostCall);
@@ -224,7 +226,7 @@ fn results(code: &mut Code<'_>, moves: &[Move]) {
     take(code, by);
 }
 
-/// One of them, by its words.
+/// Stores one result, given its words.
 fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, words: &[Value]) {
     const PART: u32 = 4;
     const HALF: u32 = 2;
@@ -236,7 +238,7 @@ fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, words: &[Value]) {
         code.ins().istore16(flags, word, address, 0);
         return;
     }
-    // It is aligned (see above), and parts of four bytes are what both layouts take in one piece.
+    // The pointer is aligned (see above), and both layouts can store 4 bytes in one access.
     for part in 0..bytes / PART {
         let word = words[(part / 2) as usize];
         let word = if part % 2 == 0 { word } else { code.ins().ushr_imm_u(word, 32) };
@@ -246,7 +248,7 @@ fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, words: &[Value]) {
 }
 
 impl Code<'_> {
-    /// Returns `value` if `condition` holds.
+    /// Returns `value` from the function if `condition` holds.
     fn if_return(&mut self, condition: Value, value: Value) {
         let (leave, stay) = (self.b.create_block(), self.b.create_block());
         self.ins().brif(condition, leave, &[], stay, &[]);

@@ -1,7 +1,8 @@
 //! Tail calls, which PTX does not have.
 //!
-//! A function that leaves its place to another writes that one's index and arguments to the slot and returns. It is never called itself but by what stands here:
-//! the function everyone calls in its place, which calls it, and then, while there is an index in the slot, whatever that says.
+//! A function that makes a tail call writes the callee's index and arguments to the slot and returns. Nobody calls the
+//! body of such a function directly, except the code here: all callers call its *stand-in*, which calls the body and
+//! then, while there is an index in the slot, the function with that index.
 
 use super::{Helper, body_name};
 use crate::code::Code;
@@ -11,14 +12,14 @@ use cranelift_codegen::ir::{BlockCall, InstBuilder, JumpTableData, Value, types}
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::{namespace, region};
 
-/// What is called in the place of a function that makes tail calls.
+/// Builds the stand-in: the function that is called in the place of one that makes tail calls.
 pub(super) fn stand_in(code: &mut Code<'_>, env: &Env<'_>, function: u32) {
     let (ty, tail) = (env.module.function_type(function), env.slots.tail);
     let mut args = vec![code.instance];
     args.extend((1..=ty.params.len()).map(|i| code.param(i)));
     let results = call(code, env, function, &args);
     if tail.next == 0 {
-        // It leaves to none that could leave again.
+        // Its tail calls go only to functions that make none, so no chain can follow.
         code.ins().return_(&results);
         return;
     }
@@ -33,7 +34,7 @@ pub(super) fn stand_in(code: &mut Code<'_>, env: &Env<'_>, function: u32) {
     code.ins().return_(&results);
 }
 
-/// Calls a function's body: what it leaves to is in the slot afterwards.
+/// Calls a function's body. If the body makes a tail call, the callee is in the slot afterwards.
 fn call(code: &mut Code<'_>, env: &Env<'_>, function: u32, args: &[Value]) -> Vec<Value> {
     let ty = env.module.function_type(function);
     let (space, index) = match env.module.traits.tails[function as usize] {
@@ -45,7 +46,7 @@ fn call(code: &mut Code<'_>, env: &Env<'_>, function: u32, args: &[Value]) -> Ve
     code.b.inst_results(call).to_vec()
 }
 
-/// While the slot says whom to call, calls it; the results of the last are in the slot then.
+/// While the slot names a function to call, calls it. The results of the last one are in the slot then.
 pub(super) fn tail_calls(code: &mut Code<'_>, env: &Env<'_>) {
     let (tail, targets) = (env.slots.tail, &env.module.traits.tail_targets);
     if targets.is_empty() {

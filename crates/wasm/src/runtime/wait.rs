@@ -1,8 +1,9 @@
 //! Waiting for a notification, and sending one.
 //!
-//! An instance is one thread: nobody can notify it while it waits, and nobody waits while it notifies. So a wait ends when its time is over, or, if that is never,
-//! when the host asks for the end. Threads that share a memory will have a list of waiters in its slot, which these two functions will keep: a waiter enters its guest
-//! address there before it looks at the value, and sleeps until a notifier has taken it out.
+//! An instance is one thread: nobody can notify it while it waits, and nobody waits while it notifies. So a wait stops
+//! when its time runs out or, if it has no timeout, when the host sets the stop word. Threads that share a memory will
+//! need a list of waiters in its slot, kept by these two functions: a waiter will enter its guest address there before
+//! it reads the value, and sleep until a notifier has removed it.
 
 use crate::code::Code;
 use crate::translate::Env;
@@ -10,12 +11,12 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
 use gpu_run_abi::intrinsic::Intrinsic;
 
-/// What a wait ends with when the time is over.
+/// The result of a wait whose time ran out.
 const TIMED_OUT: i64 = 2;
-/// The longest sleep between two looks at the clock and the stop word, in nanoseconds.
+/// The longest sleep between two checks of the clock and the stop word, in nanoseconds.
 const MAX_SLEEP: i64 = 100_000;
 
-/// (guest address, nanoseconds, for ever if negative) -> how it ended
+/// (guest address, nanoseconds; negative means forever) -> how the wait ended
 pub(super) fn wait(code: &mut Code<'_>, _: &Env<'_>) {
     let timeout = code.param(2);
     let begun = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
@@ -43,7 +44,7 @@ pub(super) fn wait(code: &mut Code<'_>, _: &Env<'_>) {
     code.ins().return_(&[result]);
 }
 
-/// (guest address, how many at most) -> how many were woken
+/// (guest address, how many at most) -> how many were woken: always 0
 pub(super) fn notify(code: &mut Code<'_>, _: &Env<'_>) {
     let nobody = code.i32(0);
     code.ins().return_(&[nobody]);

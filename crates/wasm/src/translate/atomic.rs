@@ -1,8 +1,10 @@
 //! Atomic accesses, fences, wait and notify.
 //!
-//! All of them want natural alignment, and trap without. A memory that is not shared is one thread's alone, and so is every memory of an interleaved slot: there an
-//! atomic access is an ordinary one. A shared memory's accesses are the device's atomic instructions, in one order for all threads: a fence before each. Those know 32
-//! and 64 bits; fewer are a compare-and-exchange of the word around them, tried until nobody came in between.
+//! All atomic accesses require natural alignment, and trap without it. A memory that is not shared belongs to one
+//! thread alone, and so does every memory of an interleaved slot: there, an atomic access is an ordinary one. Accesses
+//! to a shared memory are the device's atomic instructions, each with a fence before it, so that all threads see one
+//! order. Those instructions take 32 or 64 bits; a narrower access is a compare-and-exchange of the word around it,
+//! repeated until no other thread interferes.
 
 use super::Translator;
 use crate::code::Code;
@@ -14,7 +16,7 @@ use gpu_run_abi::{Layout, TrapCode};
 use types::{I8, I16, I32, I64};
 use wasmparser::{MemArg, Operator as Op};
 
-/// Translates `op` if it is about atomic accesses.
+/// Translates `op` if it is an atomic operator.
 #[rustfmt::skip] // a table
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     use AtomicRmwOp::{Add, And, Or, Sub, Xchg, Xor};
@@ -77,23 +79,24 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     true
 }
 
-/// Where an access goes, aligned.
+/// Where an aligned access goes.
 #[derive(Clone, Copy)]
 enum Place {
-    /// The device's address of memory that others may reach.
+    /// The device address, in memory that other threads may access.
     Shared(Value),
     /// An ordinary access.
     Own(MemFlagsData, Value, i32),
-    /// The guest's address, checked, in a memory other than the first: an ordinary access, too, as long as an instance is one thread.
+    /// The checked guest address in a memory other than the first: also an ordinary access, as long as an instance is
+    /// one thread.
     Side(u32, Value),
 }
 
-/// The type accesses of so many bytes are computed in.
+/// Returns the type in which accesses of `bytes` bytes are computed.
 fn unit(bytes: u64) -> Type {
     if bytes == 8 { I64 } else { I32 }
 }
 
-/// What a read-modify-write leaves.
+/// Returns the new value of a read-modify-write.
 fn apply(c: &mut Code<'_>, op: AtomicRmwOp, old: Value, by: Value) -> Value {
     match op {
         AtomicRmwOp::Add => c.ins().iadd(old, by),
@@ -111,11 +114,11 @@ impl Translator<'_, '_> {
         self.code.gang.is_some() || declared && self.env.layout == Layout::Linear
     }
 
-    /// Pops the address; traps unless it is aligned and, if others may reach it, inside.
+    /// Pops the address. Traps unless it is aligned and, in a shared memory, in bounds.
     fn atomic_place(&mut self, memarg: MemArg, bytes: u64) -> Place {
         let at = self.pop();
         if bytes > 1 {
-            // Before anything is asked of how far it reaches: the lowest bits of a sum are those of its parts.
+            // Alignment is checked before bounds: the lowest bits of a sum depend only on the lowest bits of its parts.
             let low = self.code.ins().iadd_imm_s(at, (memarg.offset % bytes) as i64);
             let misaligned = self.code.ins().band_imm_u(low, bytes as i64 - 1);
             self.code.trap_if(misaligned, TrapCode::UnalignedAtomic);
@@ -141,7 +144,7 @@ impl Translator<'_, '_> {
         }
         let memory = self.code.memory_address(self.env.slots);
         let address = self.code.ins().iadd(memory, address);
-        // wasm's atomics are in one order for all threads. A gang's are so where they are not relaxed.
+        // wasm's atomics have one order for all threads. A gang's have it unless they are relaxed.
         if !self.env.relaxed {
             self.code.ins().fence();
         }
@@ -217,7 +220,7 @@ impl Translator<'_, '_> {
         self.push_unit(old, ty);
     }
 
-    /// What is expected counts as far as the access goes.
+    /// Emits a compare-and-exchange. The expected value is cut to the width of the access.
     fn atomic_exchange(&mut self, memarg: MemArg, bytes: u64) {
         let ((new, ty), (mut expected, _)) = (self.pop_unit(bytes), self.pop_unit(bytes));
         if bytes < 4 {
@@ -244,7 +247,7 @@ impl Translator<'_, '_> {
         old
     }
 
-    /// Replaces 8 or 16 bits of a word that others may change meanwhile. Gives what was there.
+    /// Replaces 8 or 16 bits of a word that other threads may change meanwhile, and returns the old bits.
     fn replace_within_word(&mut self, at: Value, bytes: u64, new: impl Fn(&mut Code<'_>, Value) -> Value) -> Value {
         let c = &mut self.code;
         let flags = c.trusted(region::GUEST);
@@ -264,7 +267,7 @@ impl Translator<'_, '_> {
                 let word = c.b.use_var(seen);
                 let old = lane(c, word);
                 let new = new(c, old);
-                // Exactly the bits that differ are flipped.
+                // Flips exactly the bits that differ.
                 let differ = c.ins().bxor(old, new);
                 let differ = c.ins().band_imm_u(differ, ones);
                 let differ = c.ins().ishl(differ, shift);
@@ -279,7 +282,7 @@ impl Translator<'_, '_> {
         lane(c, word)
     }
 
-    /// 0 if it was woken, 1 if something else than expected was there, 2 if the time was over.
+    /// Pushes 0 if the thread was woken, 1 if the memory did not hold the expected value, 2 if the time ran out.
     fn wait(&mut self, memarg: MemArg, bytes: u64) {
         let (timeout, expected, at) = (self.pop(), self.pop(), self.peek());
         self.check_sum(at, memarg);
@@ -303,7 +306,8 @@ impl Translator<'_, '_> {
         self.push(result);
     }
 
-    /// Traps if the address is none at all, before its alignment is looked at: of two reasons to trap, other engines name this one here.
+    /// Traps if the address overflows, before its alignment is checked: of these two reasons to trap, other engines
+    /// report this one.
     fn check_sum(&mut self, at: Value, memarg: MemArg) {
         let offset = if self.code.is_wide(at) { memarg.offset as i64 } else { i64::from(memarg.offset as u32 as i32) };
         let sum = self.code.ins().iadd_imm_s(at, offset);
@@ -311,7 +315,7 @@ impl Translator<'_, '_> {
         self.code.trap_if(overflows, TrapCode::MemoryOutOfBounds);
     }
 
-    /// What a wait is known by: the address (i32), which was checked.
+    /// Returns the address (i32) that a wait is identified by; it was checked.
     fn waited(&mut self, at: Value, memarg: MemArg) -> Value {
         let at = if self.code.is_wide(at) { self.code.ins().ireduce(I32, at) } else { at };
         let offset = self.code.i32(memarg.offset as i64);
@@ -322,7 +326,7 @@ impl Translator<'_, '_> {
         let (count, at) = (self.pop(), self.peek());
         self.check_sum(at, memarg);
         let place = self.atomic_place(memarg, 4);
-        // Its address is checked as if it were read.
+        // The address is checked as if it were read.
         if let Place::Own(..) = place {
             self.load_unit(place, 4);
         }

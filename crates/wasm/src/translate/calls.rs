@@ -1,8 +1,9 @@
-//! Calls: direct, through a table, through a reference; and tail calls, which leave the caller's place to the called.
+//! Calls: direct, through a table, and through a reference; and tail calls.
 //!
-//! PTX has no tail calls. A function that calls itself last jumps to its beginning. One that calls another that way writes down which and with what
-//! arguments, and returns; whoever called it goes on with that one ([`crate::runtime::tail`]), so that a chain of such calls
-//! takes no stack. Where the called makes no tail calls itself there is no chain, and it is called as any other.
+//! PTX has no tail calls. A function that tail-calls itself jumps to its beginning. A function that tail-calls another
+//! writes the callee's index and arguments to the slot and returns; its caller then calls the callee
+//! ([`crate::runtime::tail`]), so that a chain of tail calls takes no stack. If the callee makes no tail calls itself
+//! there is no chain, and an ordinary call is used.
 
 use super::{Translator, clif_signature, device};
 use crate::canonical::Canonical;
@@ -72,7 +73,7 @@ impl Translator<'_, '_> {
         args
     }
 
-    /// The reference in a table, checked to be to a function of the type.
+    /// Loads a function reference from a table, and checks that the function has the type.
     fn table_function(&mut self, ty: u32, table: u32) -> Value {
         let index = self.pop();
         let table = self.part.tables[table as usize];
@@ -92,7 +93,7 @@ impl Translator<'_, '_> {
         reference
     }
 
-    /// Calls what a reference that is not null refers to.
+    /// Calls the function that a non-null reference refers to.
     fn call_through(&mut self, ty: u32, reference: Value) {
         let module = self.env.module;
         self.spend_call(Callee::Type(ty));
@@ -116,7 +117,7 @@ impl Translator<'_, '_> {
         imported
     }
 
-    /// The code address behind a function reference that is not null: entry `index` of the module's table of addresses.
+    /// Returns the code address behind a non-null function reference: entry `index` of the module's table of addresses.
     fn code_address(&mut self, reference: Value) -> Value {
         let name = self.code.b.func.declare_imported_user_function(UserExternalName {
             namespace: namespace::DATA,
@@ -131,13 +132,14 @@ impl Translator<'_, '_> {
         let offset = self.code.ins().ishl_imm_u(index, 3);
         let entry = self.code.ins().iadd(addresses, offset);
         let flags = self.code.trusted(region::CONSTANT).with_readonly();
-        // References count from one: null is 0.
+        // References count from 1, because 0 is null.
         self.code.ins().load(types::I64, flags, entry, -8)
     }
 
     // Tail calls.
 
-    /// What follows is where a tail call of the function to itself goes: with new arguments, and its other locals 0 again.
+    /// Opens the block that a tail call of the function to itself jumps to: the arguments are new, and the other locals
+    /// are 0 again.
     pub(super) fn begin_again(&mut self, ty: &FuncType, body: &FunctionBody<'_>) -> Result<(), Error> {
         let ticks = self.ticks();
         let again = self.code.b.create_block();
@@ -167,7 +169,8 @@ impl Translator<'_, '_> {
                 self.hand_over(&module.function_type(function).params, next);
             }
             _ => {
-                // No catch of this function is for what it throws: it has left.
+                // No catch clause of this function applies to what the callee throws: a tail call has left the
+                // function.
                 let results = self.call(function);
                 self.code.ins().return_(&results);
             }
@@ -175,7 +178,7 @@ impl Translator<'_, '_> {
         self.dead();
     }
 
-    /// A tail call of what a reference refers to.
+    /// Tail-calls the function that a reference refers to.
     fn leave_to(&mut self, ty: u32, reference: Value) {
         self.spend_call(Callee::Type(ty));
         let next = self.code.ins().ireduce(types::I32, reference);
@@ -183,7 +186,7 @@ impl Translator<'_, '_> {
         self.dead();
     }
 
-    /// Writes down whom to call next (its index plus one) and with what, and returns.
+    /// Writes the next callee (its index plus one) and its arguments to the slot, and returns.
     fn hand_over(&mut self, params: &[ValType], next: Value) {
         let tail = self.env.slots.tail;
         for (value, (at, _)) in self.pop_many(params.len()).into_iter().zip(places(params)) {

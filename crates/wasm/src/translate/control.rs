@@ -12,25 +12,25 @@ use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::Intrinsic;
 use wasmparser::{BlockType, BrTable, Catch, Operator};
 
-/// A structured block that is open.
+/// An open structured block.
 #[derive(Debug)]
 pub(super) struct Frame {
     kind: Kind,
-    /// Where the block's results go.
+    /// The CLIF block that takes this block's results.
     end: Block,
     /// Where a branch to this frame goes, and with how many values.
     target: Block,
     target_values: usize,
-    /// Operands below the block's own.
+    /// Number of operands below the block's own.
     height: usize,
     results: usize,
-    /// Nothing reaches the current place in this frame.
+    /// Whether the current position in this frame is unreachable.
     unreachable: bool,
-    /// Something jumps to `end`.
+    /// Whether any branch leads to `end`.
     end_reached: bool,
-    /// What may have been done when `end` is reached.
+    /// How much work may have been done when `end` is reached.
     arrived: Pace,
-    /// Blocks opened inside unreachable code: they are counted, not translated.
+    /// Number of open blocks inside unreachable code: they are counted, not translated.
     skipped: usize,
 }
 
@@ -39,14 +39,14 @@ enum Kind {
     Function,
     Block,
     Loop,
-    /// With the block for `else` and what it starts with.
+    /// With the block for `else`, and the operands and pace that it starts with.
     If {
         otherwise: Block,
         params: Vec<Value>,
         pace: Pace,
     },
     Else,
-    /// With what is caught, and where exceptions from inside go, once there is one.
+    /// With its catch clauses, and the block that exceptions from inside jump to, once there is one.
     Try {
         catches: Vec<Catch>,
         landing: Option<Block>,
@@ -83,7 +83,7 @@ impl Translator<'_, '_> {
         });
     }
 
-    /// A block with parameters of these types.
+    /// Creates a block with parameters of these types.
     fn block(&mut self, types: &[ValType]) -> Block {
         let block = self.code.b.create_block();
         for ty in types {
@@ -112,7 +112,7 @@ impl Translator<'_, '_> {
         self.frames.last().is_some_and(|f| f.unreachable)
     }
 
-    /// An operator that is never reached: only the nesting matters.
+    /// Skips an operator that is never reached: only its nesting matters.
     pub(super) fn skip(&mut self, op: &Operator<'_>) -> Result<(), Error> {
         let frame = self.frame(0);
         match op {
@@ -123,7 +123,7 @@ impl Translator<'_, '_> {
             Operator::Else if frame.skipped > 0 => {}
             Operator::End => self.end(),
             Operator::Else => self.otherwise(),
-            // Blocks of proposals that are not translated would upset the count.
+            // Blocks of unsupported proposals would make the count wrong.
             Operator::Try { .. } => return Err(self.unsupported("exception handling")),
             _ => {}
         }
@@ -178,7 +178,7 @@ impl Translator<'_, '_> {
         Ok(true)
     }
 
-    /// What follows is not reached until the frame ends.
+    /// Marks the code from here to the frame's end as unreachable.
     pub(super) fn dead(&mut self) {
         let frame = self.frame(0);
         frame.unreachable = true;
@@ -200,7 +200,8 @@ impl Translator<'_, '_> {
         self.tick(ticks);
     }
 
-    /// The iterations until the next look at the stop word; made before the first loop.
+    /// Returns the variable with the iterations until the next check of the stop word; the first call, before the first
+    /// loop, declares it.
     pub(super) fn ticks(&mut self) -> Variable {
         if let Some(ticks) = self.ticks {
             return ticks;
@@ -211,7 +212,7 @@ impl Translator<'_, '_> {
         ticks
     }
 
-    /// One more iteration.
+    /// Counts an iteration of a loop.
     pub(super) fn tick(&mut self, ticks: Variable) {
         let (left, stop) = (self.code.b.use_var(ticks), self.code.stop_address());
         let left = self.code.intrinsic(Intrinsic::Tick, &[left, stop]).expect("it has a result");
@@ -241,7 +242,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Falls through to the frame's end, if the place is reached.
+    /// Falls through to the frame's end, if the current position is reachable.
     fn leave(&mut self) {
         let pace = self.pace;
         let frame = self.frame(0);
@@ -261,7 +262,7 @@ impl Translator<'_, '_> {
         self.catching.pop_if(|depth| *depth == self.frames.len());
         self.stack.truncate(frame.height);
         match frame.kind {
-            // No `else`: the parameters are the results.
+            // Without `else`, the parameters are the results.
             Kind::If { otherwise, params, pace } => {
                 self.code.open(otherwise);
                 self.code.ins().jump(frame.end, &block_args(&params));
@@ -286,7 +287,7 @@ impl Translator<'_, '_> {
         } else if frame.end_reached {
             self.stack.extend(results);
         } else {
-            // Nothing comes here; CLIF still wants the block to end.
+            // Unreachable, but a CLIF block must have a terminator.
             self.code.trap(TrapCode::Unreachable);
             self.dead();
         }
@@ -298,7 +299,7 @@ impl Translator<'_, '_> {
         self.code.ins().jump(target, &block_args(&values));
     }
 
-    /// A branch's target and how many values it takes along.
+    /// Returns a branch's target and how many values the branch passes.
     pub(super) fn aim(&mut self, depth: u32) -> (Block, usize) {
         let pace = self.pace;
         let frame = self.frame(depth);
@@ -338,7 +339,7 @@ impl Translator<'_, '_> {
         self.pop();
     }
 
-    /// Where an exception goes from here: to the innermost block that catches any, or out of the function.
+    /// Returns where an exception thrown here goes: to the innermost block with a catch clause, or out of the function.
     pub(super) fn landing(&mut self) -> Block {
         let innermost = self.catching.last().map(|depth| &mut self.frames[*depth].kind);
         if let Some(Kind::Try { landing, .. }) = innermost {

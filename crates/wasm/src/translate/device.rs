@@ -1,4 +1,4 @@
-//! The operations of the device that a gang's module imports: each is an intrinsic, its addresses checked before.
+//! The device operations that a gang's module imports: each is an intrinsic, with its addresses checked first.
 
 use crate::code::Code;
 use crate::decode::Module;
@@ -10,12 +10,12 @@ use gpu_run_abi::gang::{DeviceCall, WORKGROUP_BYTES, offset};
 use gpu_run_abi::intrinsic::Intrinsic;
 use gpu_run_abi::{Build, TrapCode};
 
-/// Whether a function is no function, but an operation of the device.
+/// Returns whether an imported function is an operation of the device, which is not called but emitted in place.
 pub(crate) fn is_device(module: &Module<'_>, function: u32) -> bool {
     matches!(module.imports.get(function as usize), Some(Imported::Device(_)))
 }
 
-/// A gang has no host to call, and a batch is no gang.
+/// Checks that a gang imports no host call, and that no other program imports operations of a gang.
 pub(crate) fn check_imports(module: &Module<'_>, build: &Build) -> Result<(), Error> {
     let fits = |import: &Imported| matches!(import, Imported::Device(_)) == build.is_gang();
     match module.imports.iter().find(|import| !fits(import)) {
@@ -30,7 +30,7 @@ pub(crate) fn check_imports(module: &Module<'_>, build: &Build) -> Result<(), Er
     }
 }
 
-/// A function with the operation in it, for those who call it by its address.
+/// Builds a function that contains the operation, for indirect calls.
 pub(crate) fn stub(code: &mut Code<'_>, call: DeviceCall) {
     let count = call.signature().0.len();
     let args: Vec<_> = (1..=count).map(|i| code.param(i)).collect();
@@ -92,7 +92,7 @@ fn on_bus(code: &mut Code<'_>, which: Intrinsic, size: u64, args: &[Value]) -> O
     code.intrinsic(which, &passed)
 }
 
-/// The device's address of an offset in the bus, checked.
+/// Returns the device address of an offset in the bus, after checking the offset.
 fn bus_address(code: &mut Code<'_>, at: Value, size: u64) -> Value {
     let place = code.gang.expect("checked: only a gang's module has these imports");
     check_offset(code, at, size, place.sizes.bus_bytes);
@@ -101,7 +101,8 @@ fn bus_address(code: &mut Code<'_>, at: Value, size: u64) -> Value {
     code.ins().iadd(bus, wide)
 }
 
-/// Traps unless an offset is a multiple of `size`, a power of two, below `bytes`: turned, a misaligned one is huge.
+/// Traps unless the offset is a multiple of `size` (a power of two) and below `bytes`. Rotated right, a misaligned
+/// offset becomes huge, so one comparison checks both.
 fn check_offset(code: &mut Code<'_>, at: Value, size: u64, bytes: u64) {
     let turned = code.ins().rotr_imm_u(at, i64::from(size.trailing_zeros()));
     let outside = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, turned, (bytes / size) as i64);

@@ -1,10 +1,11 @@
 //! Exceptions: thrown, caught, passed on.
 //!
-//! The exception under way is in the slot: its tag, its values. A function it goes through returns as if nothing had happened, with
-//! results that mean nothing, and every call that may end so is followed by a look at the tag's word. Which calls may is known
-//! ([`crate::callgraph::Traits`]): where nothing throws, nothing looks.
+//! The pending exception is in the slot: its tag and its values. A function that an exception passes through returns
+//! normally, with meaningless results, and after every call that may return this way the caller checks the tag's word.
+//! [`crate::callgraph::Traits`] knows which calls may: where nothing throws, nothing is checked.
 //!
-//! `catch` takes the values from the slot. References to exceptions are numbers of copies, see [`crate::runtime::exception`].
+//! `catch` takes the values from the slot. A reference to an exception is the number of a kept copy, see
+//! [`crate::runtime::exception`].
 
 use super::Translator;
 use crate::code::block_args;
@@ -55,7 +56,7 @@ impl Translator<'_, '_> {
         self.dead();
     }
 
-    /// Behind a call: where an exception is under way, it goes on from here.
+    /// After a call: if an exception is pending, passes it on.
     pub(super) fn after_call(&mut self, may_throw: bool) {
         if !may_throw {
             return;
@@ -66,7 +67,8 @@ impl Translator<'_, '_> {
         self.code.open(next);
     }
 
-    /// What a block catches, when an exception comes to its landing: the first clause that is for it, else it goes on outside.
+    /// Emits a block's catch clauses at its landing: the first clause that matches the exception catches it; otherwise
+    /// the exception continues outside.
     pub(super) fn catch(&mut self, catches: &[Catch], landing: Block) {
         self.code.open(landing);
         let place = self.env.slots.exception;
@@ -91,7 +93,7 @@ impl Translator<'_, '_> {
             self.code.ins().jump(target, &block_args(&values));
             match other {
                 Some(other) => self.code.open(other),
-                // What follows a clause for all is for none.
+                // Clauses after a catch-all are never reached.
                 None => return,
             }
         }
@@ -99,7 +101,7 @@ impl Translator<'_, '_> {
         self.code.ins().jump(outside, &[]);
     }
 
-    /// The values a clause gives its label; nothing is under way any more.
+    /// Returns the values that a clause passes to its label, and clears the pending exception.
     fn caught(&mut self, tag: Option<u32>, by_reference: bool) -> Vec<Value> {
         let place = self.env.slots.exception;
         let params = tag.map_or_else(Vec::new, |tag| self.tag_type(tag).params.clone());
@@ -113,7 +115,7 @@ impl Translator<'_, '_> {
         values
     }
 
-    /// The end of a function that is left by an exception, or by a tail call: its results mean nothing.
+    /// Emits the end of a function that is left by an exception or by a tail call: its results are meaningless.
     pub(super) fn unwinding(&mut self, ty: &FuncType) {
         let Some(block) = self.unwind else { return };
         self.code.open(block);

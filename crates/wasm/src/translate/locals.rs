@@ -1,5 +1,5 @@
-//! Locals: variables of the frontend, which makes values and parameters of blocks of them, or places in the function's frame, where those would be too many
-//! ([`crate::locals`]).
+//! Locals: variables of the frontend, which turns them into values and block parameters; or memory in the function's
+//! frame, where there would be too many block parameters ([`crate::locals`]).
 
 use super::Translator;
 use crate::callgraph::Survey;
@@ -11,19 +11,19 @@ use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::layout::WORD;
 use wasmparser::FunctionBody;
 
-/// Of the frame: a vector's bytes, as a power of two.
+/// Alignment of the frame as a power of two: a vector's 16 bytes.
 const FRAME_ALIGN: u8 = 4;
 const VECTOR_BYTES: u32 = 1 << FRAME_ALIGN;
 
 #[derive(Clone, Copy)]
 pub(super) enum Local {
     Variable(Variable),
-    /// In the frame that is at this address, so far from it.
+    /// In the frame: the frame's address, the offset in it, and the type.
     Frame(Value, i32, Type),
 }
 
 impl Translator<'_, '_> {
-    /// Declares what is accessed of them, and gives the bytes that all of them take.
+    /// Declares the locals that are accessed, and returns the bytes that all locals take.
     pub(super) fn declare_locals(
         &mut self,
         ty: &FuncType,
@@ -66,7 +66,7 @@ impl Translator<'_, '_> {
         Ok(bytes)
     }
 
-    /// Goes through what is declared: so many of a type.
+    /// Calls `each` for every declaration of locals: a count and a type.
     fn declared(
         &mut self,
         body: &FunctionBody<'_>,
@@ -81,7 +81,7 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// Makes locals what they are when the function begins, with these parameters.
+    /// Gives the locals the values they have when the function begins, with these parameters.
     pub(super) fn reset_locals(&mut self, params: &[Value], body: &FunctionBody<'_>) -> Result<(), Error> {
         for (number, param) in params.iter().enumerate() {
             self.set_local(number, *param);
@@ -109,7 +109,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Those that are never accessed are not kept.
+    /// Sets a local. A local that is never accessed is not declared, and its value is dropped.
     pub(super) fn set_local(&mut self, number: usize, value: Value) {
         match self.locals.get(number) {
             None => {}

@@ -1,7 +1,8 @@
 //! Linear memory: loads, stores, size, growth, bulk operations.
 //!
-//! An access names the guest's address and nothing else: where that is on the device, whether it is inside the memory and whether it is aligned, is decided
-//! where the instruction is printed (`crates/ptx`, region `GUEST`), which sees all accesses of a block together.
+//! An access in CLIF names the guest's address and nothing else. Where that address is on the device, and whether it is
+//! inside the memory and aligned, is decided where the instruction is printed (`crates/ptx`, region `GUEST`), which
+//! sees all accesses of a block together.
 
 use super::{Translator, side};
 use crate::runtime::Helper;
@@ -85,7 +86,8 @@ impl<'b> Translator<'_, 'b> {
         make(self.code.ins(), flags, value, address, offset);
     }
 
-    /// Whether 8 bytes are two values of 4, and a vector four: in a thread's local memory, where one of 8 has to be aligned as such.
+    /// Returns whether an access of 8 bytes is made as two of 4, and a vector as four: where 8-byte accesses have to be
+    /// aligned to 8, and the operator promises an alignment of only 4.
     pub(super) fn goes_by_halves(&self, memarg: MemArg) -> bool {
         const HALF: u64 = WORD / 2;
         self.code.whole_words
@@ -113,7 +115,7 @@ impl<'b> Translator<'_, 'b> {
         self.code.ins().store(flags, high, address, offset + WORD as i32 / 2);
     }
 
-    /// The guest address of an access, as CLIF wants it, and what to expect of its alignment.
+    /// Returns the guest address of an access in CLIF's form, with flags that say whether to expect it to be aligned.
     pub(super) fn access(&mut self, at: Value, memarg: MemArg, size: u64) -> (MemFlagsData, Value, i32) {
         let widest = if self.code.whole_words { WORD } else { self.env.layout.cell() };
         let needed = size.min(widest).trailing_zeros();
@@ -121,10 +123,10 @@ impl<'b> Translator<'_, 'b> {
         let at = self.code.narrow(at, TrapCode::MemoryOutOfBounds);
         self.check_offset(memarg);
         let address = self.code.ins().uextend(types::I64, at);
-        // Of a vector's pieces the last one's offset must fit, too.
+        // The offset of a vector's last piece must fit, too.
         match i32::try_from(memarg.offset.saturating_add(size)) {
             Ok(_) => (flags, address, memarg.offset as i32),
-            // Too far for an offset: checked here, so that the sum is an address again.
+            // Too large for CLIF's offset: added and checked here, so that the sum is an address again.
             Err(_) => {
                 let offset = self.code.i64(memarg.offset as u32 as i64);
                 let address = self.code.ins().iadd(address, offset);
@@ -137,7 +139,7 @@ impl<'b> Translator<'_, 'b> {
         }
     }
 
-    /// Traps where an offset is farther than any memory reaches.
+    /// Traps if the offset is beyond the end of any memory.
     pub(super) fn check_offset(&mut self, memarg: MemArg) {
         if memarg.offset > u64::from(u32::MAX) {
             let always = self.code.i32(1);
@@ -145,11 +147,11 @@ impl<'b> Translator<'_, 'b> {
         }
     }
 
-    /// A length as the guest counts it.
+    /// Pushes a length in bytes as the number of pages that the guest sees.
     fn push_pages(&mut self, memory: u32, bytes: Value) {
         let shift = i64::from(PAGE.trailing_zeros());
         let pages = match self.env.module.memories[memory as usize].is_64 {
-            // -1 stays what it is.
+            // -1 stays -1.
             true => self.code.ins().sshr_imm_u(bytes, shift),
             false => {
                 let pages = self.code.ins().ushr_imm_u(bytes, shift);
@@ -159,7 +161,7 @@ impl<'b> Translator<'_, 'b> {
         self.push(pages);
     }
 
-    /// The slot's words with a memory's length and its limit.
+    /// Returns the offsets of the slot's words that hold a memory's length and limit.
     pub(super) fn memory_words(&self, memory: u32) -> (u64, u64) {
         match memory.checked_sub(1) {
             None => (field::MEMORY_BYTES, field::MEMORY_LIMIT),
@@ -170,7 +172,7 @@ impl<'b> Translator<'_, 'b> {
         }
     }
 
-    /// The device address of a memory's byte 0.
+    /// Returns the device address of a memory's byte 0.
     pub(super) fn memory_base(&mut self, memory: u32) -> Value {
         match memory.checked_sub(1) {
             None => self.code.memory_address(self.env.slots),
@@ -188,11 +190,12 @@ impl<'b> Translator<'_, 'b> {
         self.push_pages(memory, bytes);
     }
 
-    /// The slot has room up to its limit, and that room is zero: growing is changing the length.
+    /// Grows a memory by changing its length: the slot has memory up to the limit, which is zero already. Local memory
+    /// is cleared first.
     fn memory_grow(&mut self, mem: u32) {
         let (memory, delta) = (self.part.memories[mem as usize], self.pop());
         if let Some(place) = self.code.gang {
-            // A gang's never grows.
+            // A gang's memory never grows.
             let none = self.code.ins().icmp_imm_s(IntCC::Equal, delta, 0);
             let (pages, failed) = (self.code.i32((place.sizes.image_bytes / PAGE) as i64), self.code.i32(-1));
             let result = self.code.ins().select(none, pages, failed);
@@ -214,14 +217,14 @@ impl<'b> Translator<'_, 'b> {
         self.code.set_header(refused, field::GROWTH_REFUSED);
         self.code.set_header(new, length);
         if memory == 0 {
-            // A page is more than the guard, and a memory of none stays below it.
+            // A page is larger than the guard; an empty memory gives 0.
             let guard = self.code.i64(GUARD as i64);
             let most = self.code.ins().umax(new, guard);
             let fast = self.code.ins().isub(most, guard);
             self.code.set_header(fast, field::MEMORY_FAST);
         }
         if self.code.is_local {
-            // Whose it was before, nobody knows.
+            // Local memory may hold what another instance left there.
             let (to, zero) = (self.code.ins().ireduce(types::I32, old), self.code.i32(0));
             let grown = self.code.ins().isub(new, old);
             let length = self.code.ins().ireduce(types::I32, grown);
@@ -241,7 +244,7 @@ impl<'b> Translator<'_, 'b> {
         }
     }
 
-    /// The same where they will be written.
+    /// Like [`Translator::check_range`], for bytes that will be written.
     fn check_written(&mut self, memory: u32, at: Value, length: Value) {
         match memory {
             0 => self.code.check_written(at, length),
@@ -275,7 +278,8 @@ impl<'b> Translator<'_, 'b> {
         self.code.call_helper(Helper::CopyIn, &[to, from, length, to_base, from_base]);
     }
 
-    /// Whether a memory or table may have `wanted` bytes or elements, and the instance so many bytes more.
+    /// Returns whether a memory or table may have `wanted` bytes or elements in all, and whether the instance may grow
+    /// by `bytes` more.
     pub(super) fn growth_allowed(&mut self, wanted: Value, most: Value, bytes: Value) -> Value {
         let left = self.code.header(types::I64, field::GROWTH_LEFT);
         let may_have = self.code.ins().icmp(IntCC::UnsignedLessThanOrEqual, wanted, most);
@@ -283,7 +287,7 @@ impl<'b> Translator<'_, 'b> {
         self.code.ins().band(may_have, may_grow)
     }
 
-    /// Counts growth that is allowed.
+    /// Subtracts growth, if it is allowed, from what the instance may still grow.
     pub(super) fn note_growth(&mut self, is_allowed: Value, bytes: Value) {
         let left = self.code.header(types::I64, field::GROWTH_LEFT);
         let less = self.code.ins().isub(left, bytes);
@@ -291,7 +295,8 @@ impl<'b> Translator<'_, 'b> {
         self.code.set_header(left, field::GROWTH_LEFT);
     }
 
-    /// Ends the instance if its memory may have `wanted` bytes and the slot has no room for them: the host runs it again where there is more.
+    /// Stops the instance if its memory may have `wanted` bytes but the slot does not have them: the host reruns it in
+    /// a larger slot.
     fn end_outgrown(&mut self, is_allowed: Value, wanted: Value, limit: u64) {
         let limit = self.code.header(types::I64, limit);
         let is_beyond = self.code.ins().icmp(IntCC::UnsignedGreaterThan, wanted, limit);
@@ -304,7 +309,7 @@ impl<'b> Translator<'_, 'b> {
         });
     }
 
-    /// The new length, and the old one or -1 (in all bits) if growing is not allowed.
+    /// Returns the new length, and the old one or -1 (in all bits) if growing is not allowed.
     pub(super) fn grow(&mut self, old: Value, wanted: Value, is_allowed: Value) -> (Value, Value) {
         let failed = self.code.i64(-1);
         let new = self.code.ins().select(is_allowed, wanted, old);
@@ -330,7 +335,7 @@ impl<'b> Translator<'_, 'b> {
         self.code.call_helper(Helper::WriteIn, &[to, source, length, base]);
     }
 
-    /// Traps unless `from + length` is within what is left of a segment.
+    /// Traps unless `from + length` is within the remaining length of a segment.
     pub(super) fn check_segment(&mut self, cell: u64, from: Value, length: Value, code: TrapCode) {
         let left = self.code.header(types::I64, cell);
         self.check_end(from, length, left, code);

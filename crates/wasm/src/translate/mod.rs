@@ -1,10 +1,10 @@
-//! wasm functions to CLIF, one operator at a time.
+//! Translates wasm functions to CLIF, one operator at a time.
 //!
-//! A function's operands live on a stack of CLIF values, its locals in frontend variables or in its frame ([`locals`]), its control structure in a stack of [`control::Frame`]s. Each
-//! operator is one arm of one table: [`numeric`], [`memory`], [`table`], [`control`], [`calls`], [`exception`], [`simd`],
-//! [`atomic`].
+//! A function's operands live on a stack of CLIF values, its locals in frontend variables or in its frame ([`locals`]),
+//! its control structure in a stack of [`control::Frame`]s. Each operator is one arm of one table: [`numeric`],
+//! [`memory`], [`table`], [`control`], [`calls`], [`exception`], [`simd`], [`atomic`].
 //!
-//! Operators carry the numbers of the module they come from; [`crate::link::Part`] has the program's.
+//! Operators carry the indices of their own module; [`crate::link::Part`] maps them to the program's.
 
 mod atomic;
 mod calls;
@@ -52,16 +52,16 @@ use wasmparser::{FunctionBody, Operator};
 #[derive(Clone, Debug)]
 pub struct Options {
     pub build: Build,
-    /// Exported functions the host may call, by function index, in the order of the kernel's selectors.
+    /// Exported functions that the host may call, by function index, in the order of the kernel's selectors.
     pub entries: Vec<u32>,
-    /// When it has to end.
+    /// When compiling has to stop.
     pub until: Option<Instant>,
-    /// Run Cranelift's optimiser. Without it the CLIF is what the operators say, for people to read.
+    /// Whether to run Cranelift's optimiser. Without it, the CLIF follows the operators one by one, for people to read.
     pub optimize: bool,
 }
 
 impl Options {
-    /// Whether there is time for another function.
+    /// Returns an error if there is no time left for another function.
     fn check(&self, function: u32) -> Result<(), Error> {
         match self.until {
             Some(until) if Instant::now() >= until => Err(Error::Late(format!("function {function}"))),
@@ -84,9 +84,9 @@ pub struct Function {
     /// For trap records: the index in the module, or [`TrapRecord::NO_FUNCTION`].
     pub index: u32,
     pub kind: FunctionKind,
-    /// What a person would call it; not unique.
+    /// A name for people; not unique.
     pub name: String,
-    /// Functions with the same number call each other in a circle.
+    /// Functions with the same number call each other in a cycle.
     pub cycle: Option<u32>,
     pub clif: ir::Function,
 }
@@ -96,20 +96,20 @@ pub struct Function {
 pub struct Program {
     pub functions: Vec<Function>,
     pub slots: SlotLayout,
-    /// Bytes memory 0 never has fewer of.
+    /// Bytes that memory 0 always has, at least.
     pub least_memory: u64,
-    /// What lies at [`SlotLayout::read_only`].
+    /// The bytes at [`SlotLayout::read_only`].
     pub read_only: Vec<u8>,
-    /// By function index: whether it needs a code address.
+    /// By function index: whether the function needs a code address.
     pub address_taken: Vec<bool>,
 }
 
-/// What every function's translation looks at.
+/// What the translation of every function needs.
 pub(crate) struct Env<'a> {
     pub(crate) module: &'a Module<'a>,
     pub(crate) slots: &'a SlotLayout,
     pub(crate) layout: Layout,
-    /// Atomic operations order nothing but themselves.
+    /// Whether atomic operations are relaxed, see [`Build::Gang`].
     pub(crate) relaxed: bool,
 }
 
@@ -154,8 +154,9 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
     Ok(Program { functions, slots, least_memory, read_only, address_taken: module.address_taken.clone() })
 }
 
-/// Cranelift's optimiser wants a target, of which it looks at nothing but the settings: the same module gives the same CLIF on every host. With level "none" it removes what cannot be reached, and no
-/// more: moving operators out of loops takes time with the square of their depth.
+/// Returns Cranelift's optimiser. It wants a target but uses only the target's settings: the same module gives the same
+/// CLIF on every host. With level "none" it only removes unreachable code; moving operators out of loops takes time
+/// with the square of the loops' depth.
 fn optimizer(level: &str) -> Result<OwnedTargetIsa, Error> {
     let internal = |message: String| Error::Internal { function: 0, message };
     let mut flags = settings::builder();
@@ -181,7 +182,7 @@ fn optimize(function: &mut Function, isa: &OwnedTargetIsa, build: &Build) -> Res
     result.map_err(|e| Error::Internal { function: function.index, message: format!("{e:?}") })
 }
 
-/// The CLIF signature of a wasm function: the instance pointer comes first.
+/// Returns the CLIF signature of a wasm function: the instance pointer comes first.
 pub(crate) fn clif_signature(ty: &FuncType) -> Signature {
     let params = std::iter::once(types::I64).chain(ty.params.iter().map(|t| t.clif()));
     signature(params, ty.results.iter().map(|t| t.clif()))
@@ -194,26 +195,26 @@ struct Translator<'a, 'b> {
     code: Code<'b>,
     stack: Vec<Value>,
     frames: Vec<Frame>,
-    /// Those of them that catch exceptions.
+    /// Indices in `frames` of the frames that catch exceptions.
     catching: Vec<usize>,
     locals: Vec<locals::Local>,
-    /// Iterations until the next look at the stop word; made when the first loop is met.
+    /// Iterations until the next check of the stop word; declared before the first loop.
     ticks: Option<Variable>,
-    /// Loops that are open.
+    /// Number of open loops.
     loops: u32,
     pace: pace::Pace,
-    /// What of the text was translated.
+    /// The work of the text translated so far.
     done: Sum,
-    /// Nothing comes after the operator being translated.
+    /// Whether the operator being translated is a call that never returns: `unreachable` follows it.
     last: bool,
     signatures: HashMap<u32, SigRef>,
-    /// What v128 values are made of.
+    /// The lanes that v128 values are made of.
     views: simd::Views,
-    /// Where a tail call of the function to itself goes.
+    /// Where a tail call of the function to itself jumps to.
     again: Option<Block>,
-    /// Where the function returns from when an exception goes through it.
+    /// The block that returns when an exception passes through the function.
     unwind: Option<Block>,
-    /// Where the operator being translated is in the file.
+    /// File offset of the operator being translated.
     offset: usize,
 }
 
@@ -227,7 +228,7 @@ fn translate_function(
     isa: &OwnedTargetIsa,
 ) -> Result<ir::Function, Error> {
     let ty = env.module.function_type(index);
-    // What is called by everyone is a function of the runtime's that makes its tail calls.
+    // If the function makes tail calls, callers call a runtime function in its place, which makes those calls.
     let name = match env.module.traits.tails[index as usize] {
         true => runtime::body_name(index),
         false => UserExternalName { namespace: namespace::WASM, index },
@@ -301,10 +302,12 @@ impl<'b> Translator<'_, 'b> {
         }
     }
 
-    /// A function that calls others first looks whether there is stack for it; one that may reach itself counts its entries as a
-    /// loop counts iterations, so that endless recursion of bounded depth can be stopped too.
+    /// Emits the checks at a function's entry. A function that calls others first checks that there is enough stack. A
+    /// function that may reach itself counts its entries as a loop counts iterations, so that endless recursion of
+    /// bounded depth can be stopped too.
     fn prologue(&mut self, calls: bool, frame: u64) {
-        // Registers a frame may have to save: its locals and some temporaries. Small leaf frames fit the reserve below the floor.
+        // A frame may have to save its locals (`frame` bytes) and some temporaries in memory. Small leaf frames fit the
+        // reserve below the floor.
         if calls || frame > 512 {
             let floor = self.code.header(types::I32, field::STACK_FLOOR);
             let pointer = self.code.ins().get_stack_pointer(types::I64);
@@ -316,7 +319,7 @@ impl<'b> Translator<'_, 'b> {
         self.pay(self.env.module.work.of_entry(self.index));
     }
 
-    /// Dispatches one operator. Unreachable ones are skipped, but for those that open or close a frame.
+    /// Translates one operator. Unreachable operators are skipped, except those that open or close a frame.
     fn operator(&mut self, op: &Operator<'_>) -> Result<(), Error> {
         if self.unreachable() {
             return self.skip(op);
@@ -426,7 +429,7 @@ impl<'b> Translator<'_, 'b> {
     }
 }
 
-/// What a person calls the proposal an operator belongs to.
+/// Returns the name that people use for the proposal of an operator.
 pub(crate) fn feature(op: &Operator<'_>) -> &'static str {
     macro_rules! proposal {
         ($( @$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
@@ -445,7 +448,7 @@ pub(crate) fn feature(op: &Operator<'_>) -> &'static str {
 }
 
 impl Function {
-    /// The number in trap records.
+    /// Returns the function's number in trap records.
     pub fn trap_id(&self) -> u32 {
         if self.kind == FunctionKind::Wasm || self.kind == FunctionKind::Stub {
             self.index

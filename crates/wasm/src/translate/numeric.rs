@@ -1,7 +1,7 @@
 //! Numbers: constants, arithmetic, comparisons, conversions.
 //!
-//! What the hardware leaves open (division by zero, the smallest integer divided by -1, floats that fit no integer) is
-//! decided here by explicit traps, so that a device never sees it.
+//! Where the hardware's result is undefined (division by zero, the smallest integer divided by -1, floats that fit no
+//! integer), explicit traps here decide, so that a device never sees such operands.
 
 use super::Translator;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -11,7 +11,7 @@ use cranelift_frontend::FuncInstBuilder;
 use gpu_run_abi::TrapCode;
 use wasmparser::Operator as Op;
 
-/// Translates `op` if it is a numeric one.
+/// Translates `op` if it is a numeric operator.
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     use types::{F32, F64, I8, I16, I32, I64};
     match *op {
@@ -134,7 +134,7 @@ impl<'b> Translator<'_, 'b> {
         self.push(value);
     }
 
-    /// A comparison's result is an i32 in wasm, a flag in CLIF.
+    /// Pushes a comparison's result, which is a flag in CLIF and an i32 in wasm.
     pub(super) fn push_flag(&mut self, flag: Value) {
         let value = self.code.ins().uextend(types::I32, flag);
         self.push(value);
@@ -166,7 +166,8 @@ impl<'b> Translator<'_, 'b> {
         let value = self.code.ins().sdiv(a, b);
         self.push(value);
     }
-    /// The smallest integer modulo -1 is 0, and so is every other: dividing by 1 instead says the same and cannot overflow.
+    /// Emits a signed remainder. Any integer modulo -1 is 0, as it is modulo 1; so -1 is replaced by 1, which cannot
+    /// overflow.
     fn remainder_signed(&mut self) {
         let (b, a) = (self.pop(), self.pop());
         self.code.trap_unless(b, TrapCode::IntegerDivisionByZero);
@@ -178,7 +179,8 @@ impl<'b> Translator<'_, 'b> {
         self.push(value);
     }
 
-    /// A float to an integer it must fit: strictly between the two nearest floats that do not.
+    /// Converts a float to an integer, and traps unless it fits: unless it is strictly between the two nearest floats
+    /// that do not.
     fn truncate(&mut self, to: Type, signed: bool) {
         let a = self.pop();
         let number = self.code.ins().fcmp(FloatCC::Equal, a, a);
@@ -201,12 +203,13 @@ impl<'b> Translator<'_, 'b> {
     }
 }
 
-/// The interval of floats that truncate to an integer of type `to`: its low end, whether that belongs to it, and its high end, which never does.
+/// Returns the interval of floats that truncate to an integer of type `to`: its low end, whether that is included, and
+/// its high end, which never is.
 fn limits(from: Type, to: Type, signed: bool) -> (f64, bool, f64) {
     let high = 2f64.powi(to.bits() as i32 - i32::from(signed));
     match (signed, from == types::F64 && to == types::I32) {
         (false, _) => (-1.0, false, high),
-        // f64 has numbers between -2^31 - 1 and -2^31, and they truncate to -2^31.
+        // f64 has numbers between -2^31 - 1 and -2^31; they truncate to -2^31.
         (true, true) => (-high - 1.0, false, high),
         (true, false) => (-high, true, high),
     }

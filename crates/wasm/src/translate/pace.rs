@@ -1,4 +1,4 @@
-//! Looks at the stop word, where loops and entries do not see to them: see [`crate::work`].
+//! Puts checks of the stop word where loops and function entries do not have them, see [`crate::work`].
 
 use super::Translator;
 use crate::work::{self, Callee, MAX_UNSEEN_WORK, UNIT};
@@ -8,48 +8,50 @@ use gpu_run_abi::intrinsic::INTERVAL;
 use gpu_run_abi::layout::field;
 use wasmparser::Operator;
 
-/// What may be done without a look in straight code. A call never counts for more than [`MAX_UNSEEN_WORK`], however much is below it: there are looks in there, then.
-/// So two such calls need one between them, or a tree of them would be without any.
+/// The most work in straight code without a check. A call never counts for more than [`MAX_UNSEEN_WORK`], however much
+/// work is below it, because then there are checks inside it. So there must be a check between two such calls, or a
+/// tree of them would have none.
 const UNSEEN: u64 = 2 * MAX_UNSEEN_WORK;
 
-/// What may have been done when a place is reached.
+/// How much work may have been done when a place in the code is reached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// Since the last look or the head of the innermost loop, in straight code.
+    /// Work since the last check or the head of the innermost loop, in straight code.
     unseen: u64,
-    /// The sum of `unseen` where each open loop was entered. What comes before a loop is no reason to look in each of its iterations, for they pay for their calls; where the loop is left it counts
-    /// again.
+    /// The sum of `unseen` at the entries of all open loops. Work before a loop is no reason for a check in each of its
+    /// iterations, because iterations pay for their calls. Where the loop is left, it counts again.
     outside: u64,
-    /// In a loop, not yet charged to its iterations.
+    /// Work in a loop that is not yet charged to its iterations.
     uncharged: u64,
 }
 
 impl Pace {
-    /// Where a block ends that begins here, as long as no way leads there.
+    /// Returns the pace at the end of a block that begins here, before any branch leads there.
     pub(super) fn begin(self) -> Pace {
         Pace { outside: self.outside, ..Pace::default() }
     }
 
     pub(super) fn enter_loop(&mut self) {
         self.outside += std::mem::take(&mut self.unseen);
-        // To enter it is charged as an iteration. Short loops are not to pay for what is left over from before.
+        // Entering a loop is charged as an iteration. A short loop does not pay for work that is left over from before
+        // it.
         self.uncharged = 0;
     }
 
-    /// One more way leads here, out of as many loops as it may.
+    /// Adds another branch that leads here, out of any number of loops.
     pub(super) fn meet(&mut self, other: Pace) {
         self.unseen = self.unseen.max(other.unseen + other.outside - self.outside);
         self.uncharged = self.uncharged.max(other.uncharged);
     }
 
-    /// After something that may have done anything.
+    /// Returns the pace after code that may have done any amount of work.
     pub(super) fn unknown(self) -> Pace {
         Pace { unseen: UNSEEN, ..self.begin() }
     }
 }
 
 impl Translator<'_, '_> {
-    /// Counts an operator that is about to be done.
+    /// Counts an operator that is about to be translated.
     pub(super) fn spend(&mut self, op: &Operator<'_>) {
         self.done.operator(op, self.loops > 0);
         match work::weight(op) {
@@ -64,13 +66,14 @@ impl Translator<'_, '_> {
         let work = module.work.of_call(module, callee);
         self.done.call(work, self.loops > 0);
         match work {
-            // It pays for itself.
+            // The callee pays for itself.
             0 => {}
             work => self.count_or_look(work),
         }
     }
 
-    /// After a call: if the function may have called itself in there, this may be one of many that come back now.
+    /// Pays after a call: if the function may have called itself in there, this may be one of many calls that now
+    /// return.
     pub(super) fn come_back(&mut self, callee: Callee) {
         let module = self.env.module;
         if !self.last {
@@ -79,7 +82,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Takes so many units from what is left of all recursive functions, and looks if that was too much.
+    /// Takes `units` from the fuel that all recursive functions share, and checks the stop word if the fuel is used up.
     pub(super) fn pay(&mut self, units: i64) {
         if units == 0 {
             return;
@@ -95,9 +98,9 @@ impl Translator<'_, '_> {
         });
     }
 
-    /// Looks first, if it may be too much.
+    /// Counts work, after a check of the stop word if the work would be too much without one.
     fn count_or_look(&mut self, work: u64) {
-        // What never comes back, as what panics, looks for itself.
+        // A call that never returns, such as a panic, has checks of its own.
         if self.pace.unseen + work > UNSEEN && !self.last {
             self.code.check_stop();
             self.pace.unseen = 0;

@@ -1,7 +1,7 @@
 //! Loads and stores of memories other than the first.
 //!
-//! Few programs have any, so they go a simple way: bounds are checked here, to the byte; what is aligned is one access, the rest goes byte by
-//! byte in a helper.
+//! Few programs have any, so the code is simple: bounds are checked here, to the byte; an aligned access is one
+//! instruction, a misaligned one goes byte by byte in a helper.
 
 use super::Translator;
 use crate::runtime::Helper;
@@ -11,11 +11,11 @@ use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::region;
 use wasmparser::{MemArg, Operator as Op};
 
-/// What an operator does to memory.
+/// The memory access of an operator.
 struct Access {
     memarg: MemArg,
     bytes: u32,
-    /// The type it loads; `None` for a store.
+    /// The type it loads, and whether it sign-extends; `None` for a store.
     load: Option<(Type, bool)>,
 }
 
@@ -47,7 +47,7 @@ fn access(op: &Op<'_>) -> Option<Access> {
     }
 }
 
-/// Translates `op` if it is an access to such a memory.
+/// Translates `op` if it accesses a memory other than the first.
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     let Some(access) = access(op) else { return false };
     let memory = t.part.memories[access.memarg.memory as usize];
@@ -72,15 +72,15 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
 }
 
 impl Translator<'_, '_> {
-    /// The memory an access is to, if it is not the first.
+    /// Returns the memory of an access, if it is not the first.
     pub(super) fn side(&self, memarg: MemArg) -> Option<u32> {
         Some(self.part.memories[memarg.memory as usize]).filter(|memory| *memory > 0)
     }
 
-    /// The guest address (i32) of an access that is inside the memory; else it traps.
+    /// Returns the guest address (i32) of an access; traps if the access is not inside the memory.
     pub(super) fn side_address(&mut self, memory: u32, at: Value, memarg: MemArg, bytes: u32) -> Value {
         let at = if self.code.is_wide(at) { at } else { self.code.ins().uextend(types::I64, at) };
-        // No memory reaches as far as 2^33.
+        // No memory is as long as 2^33 bytes.
         let reach = memarg.offset.saturating_add(bytes.into()).min(1 << 33);
         let length = self.code.header(types::I64, self.memory_words(memory).0);
         let reach = self.code.i64(reach as i64);
@@ -94,12 +94,12 @@ impl Translator<'_, '_> {
         self.code.ins().ireduce(types::I32, address)
     }
 
-    /// Not 0 where the address is misaligned for so many bytes.
+    /// Returns a value other than 0 if the address is misaligned for an access of `bytes`.
     fn skew(&mut self, at: Value, bytes: u32) -> Value {
         self.code.ins().band_imm_u(at, i64::from(bytes) - 1)
     }
 
-    /// The bytes at an address, zero-extended.
+    /// Loads `bytes` bytes, zero-extended.
     pub(super) fn side_load(&mut self, memory: u32, at: Value, bytes: u32) -> Value {
         let base = self.memory_base(memory);
         let (odd, even, done) = (self.code.b.create_block(), self.code.b.create_block(), self.code.b.create_block());

@@ -1,4 +1,5 @@
-//! Tables and references. An element is one word of the slot, holding a reference as [`crate::types::ValType::clif`] describes.
+//! Tables and references. An element is one word of the slot, which holds a reference as
+//! [`crate::types::ValType::clif`] describes.
 
 use super::Translator;
 use crate::decode::Module;
@@ -95,7 +96,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     true
 }
 
-/// What a reference to a function looks like: what an indirect call checks comes along.
+/// Returns the reference to a function. It contains the function's signature, which an indirect call checks.
 pub fn function_reference(module: &Module<'_>, function: u32) -> u64 {
     (u64::from(module.signature_of(function)) << 32) | (u64::from(function) + 1)
 }
@@ -126,7 +127,8 @@ impl Translator<'_, '_> {
         self.code.ins().iadd(first, offset)
     }
 
-    /// An index into a table, as an i32: of a table with 64-bit indices too, which has no more elements than those reach.
+    /// Returns a table index as an i32. This holds for tables with 64-bit indices too, because none has more elements
+    /// than an i32 can index.
     pub(super) fn table_index(&mut self, table: u32, index: Value, code: TrapCode) -> Value {
         debug_assert_eq!(self.env.module.tables[table as usize].is_64, self.code.is_wide(index));
         self.code.narrow(index, code)

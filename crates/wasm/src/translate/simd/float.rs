@@ -1,6 +1,7 @@
-//! Float lanes: each is a float, and an operator does with it what the scalar one does.
+//! Float lanes: each operator does with every lane what the scalar operator does.
 //!
-//! What NaN becomes is the scalar operators' affair, too ([`crate::nan`]), which looks through lanes being joined and taken apart.
+//! NaNs are handled as for scalar operators ([`crate::pass::nan`]); that pass looks through vectors being joined and
+//! taken apart.
 
 use super::{Translator, Words};
 use crate::code::Code;
@@ -20,7 +21,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
         Op::F64x2Mul => t.each_double2(|i, a, b| i.fmul(a, b)),
         Op::F32x4Div => t.each_float2(|i, a, b| i.fdiv(a, b)),
         Op::F64x2Div => t.each_double2(|i, a, b| i.fdiv(a, b)),
-        // What is relaxed is NaN and the sign of zero: it is as with the others.
+        // The relaxed forms leave NaN and the sign of zero open: here they are as in the strict forms.
         Op::F32x4Min | Op::F32x4RelaxedMin => t.each_float2(|i, a, b| i.fmin(a, b)),
         Op::F64x2Min | Op::F64x2RelaxedMin => t.each_double2(|i, a, b| i.fmin(a, b)),
         Op::F32x4Max | Op::F32x4RelaxedMax => t.each_float2(|i, a, b| i.fmax(a, b)),
@@ -44,7 +45,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
         Op::F64x2Trunc => t.each_double(|i, a| i.trunc(a)),
         Op::F32x4Nearest => t.each_float(|i, a| i.nearest(a)),
         Op::F64x2Nearest => t.each_double(|i, a| i.nearest(a)),
-        // What is relaxed is whether the product is rounded: it is not.
+        // The relaxed forms leave open whether the product is rounded: here it is not.
         Op::F32x4RelaxedMadd => t.fuse_floats(false),
         Op::F64x2RelaxedMadd => t.fuse_doubles(false),
         Op::F32x4RelaxedNmadd => t.fuse_floats(true),
@@ -63,7 +64,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
         Op::F64x2Le => t.compare_double_lanes(LessThanOrEqual),
         Op::F64x2Ge => t.compare_double_lanes(GreaterThanOrEqual),
 
-        // What is relaxed is NaN and numbers that do not fit: they saturate.
+        // The relaxed forms leave NaN and numbers that do not fit open: here they saturate.
         Op::I32x4TruncSatF32x4S | Op::I32x4RelaxedTruncF32x4S => t.truncate_floats(true),
         Op::I32x4TruncSatF32x4U | Op::I32x4RelaxedTruncF32x4U => t.truncate_floats(false),
         Op::I32x4TruncSatF64x2SZero | Op::I32x4RelaxedTruncF64x2SZero => t.truncate_doubles(true),
@@ -87,7 +88,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     true
 }
 
-/// `b` if `x < y`, else `a`, bits and all.
+/// Returns `b` if `x < y`, else `a`, with all bits unchanged.
 fn pseudo(c: &mut Code<'_>, x: Value, y: Value, a: Value, b: Value) -> Value {
     let less = c.ins().fcmp(FloatCC::LessThan, x, y);
     c.ins().select(less, b, a)
@@ -178,7 +179,7 @@ impl<'b> Translator<'_, 'b> {
     }
 }
 
-/// A word of ones where the comparison holds.
+/// Returns a word of ones if the comparison holds, else 0.
 fn float_mask(c: &mut Code<'_>, condition: FloatCC, a: Value, b: Value) -> Value {
     let flag = c.ins().fcmp(condition, a, b);
     c.ins().bmask(types::I32, flag)

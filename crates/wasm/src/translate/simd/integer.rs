@@ -1,4 +1,4 @@
-//! Integer operators whose results have their operands' lanes.
+//! Integer operators whose results have lanes of the same size as their operands.
 
 use super::packed::{self, Lane};
 use super::{Translator, lanes};
@@ -42,7 +42,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
         Op::I16x8SubSatU => t.packed2(Half, packed::subtract_saturating_u),
         Op::I8x16AvgrU => t.packed2(Byte, packed::average),
         Op::I16x8AvgrU => t.packed2(Half, packed::average),
-        // What is relaxed is the overflow: it saturates here, too.
+        // The relaxed form leaves overflow open: here it saturates, as in the strict form.
         Op::I16x8Q15MulrSatS | Op::I16x8RelaxedQ15mulrS => t.each_word2(q15_multiply),
 
         Op::I8x16MinS => t.packed2(Byte, packed::min_s),
@@ -134,7 +134,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     true
 }
 
-/// Two products in fixed point, rounded: only -1 times -1 does not fit.
+/// Multiplies two 16-bit lanes in fixed point, with rounding and saturation: only -1 times -1 does not fit.
 fn q15_multiply(c: &mut Code<'_>, a: Value, b: Value) -> Value {
     let mut product = |at: i64| {
         let (a, b) = (lanes::narrow_lane(c, a, at, 16, true), lanes::narrow_lane(c, b, at, 16, true));
@@ -148,7 +148,7 @@ fn q15_multiply(c: &mut Code<'_>, a: Value, b: Value) -> Value {
     pair(c, low, high)
 }
 
-/// A word of two 16-bit lanes.
+/// Returns a word of two 16-bit lanes.
 pub(super) fn pair(c: &mut Code<'_>, low: Value, high: Value) -> Value {
     let low = c.ins().band_imm_u(low, 0xffff);
     let high = c.ins().ishl_imm_u(high, 16);
@@ -160,7 +160,7 @@ impl Translator<'_, '_> {
         self.each_word2(|c, a, b| make(c, lane, a, b));
     }
 
-    /// The amount counts modulo the lane's width.
+    /// Shifts all lanes. The amount is taken modulo the lane's width.
     fn packed_shift(&mut self, lane: Lane, make: packed::Binary) {
         let by = self.pop();
         let by = self.code.ins().band_imm_u(by, i64::from(lane.bits()) - 1);
@@ -208,7 +208,7 @@ impl Translator<'_, '_> {
         self.push_flag(all);
     }
 
-    /// `bits` bits of each word, side by side.
+    /// Puts `bits` bits of each word side by side.
     fn bitmask(&mut self, bits: i64, make: impl Fn(&mut Code<'_>, Value) -> Value) {
         let [mut mask, b, c, d] = self.pop_words().map(|a| make(&mut self.code, a));
         for (i, part) in [(1, b), (2, c), (3, d)] {

@@ -1,4 +1,4 @@
-//! Constants, splats, single lanes, shuffles, and operators for which lanes do not matter.
+//! Constants, splats, single lanes, shuffles, and operators that do not depend on the lanes' size.
 
 use super::{Parts, Translator};
 use crate::code::Code;
@@ -75,7 +75,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             let value = t.shuffle(a, b, lanes);
             t.push(value);
         }
-        // What is relaxed is an index of 16 and more: it is as with the other.
+        // The relaxed form leaves indices of 16 and more open: here they give 0, as in the strict form.
         Op::I8x16Swizzle | Op::I8x16RelaxedSwizzle => t.swizzle(),
 
         Op::V128Not => t.each_word(|c, a| c.ins().bnot(a)),
@@ -83,7 +83,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
         Op::V128AndNot => t.each_word2(|c, a, b| c.ins().band_not(a, b)),
         Op::V128Or => t.each_word2(|c, a, b| c.ins().bor(a, b)),
         Op::V128Xor => t.each_word2(|c, a, b| c.ins().bxor(a, b)),
-        // What is relaxed is a mask of neither all ones nor all zeros: each bit chooses.
+        // The relaxed forms leave masks open that are neither all ones nor all zeros: here each bit selects.
         Op::V128Bitselect
         | Op::I8x16RelaxedLaneselect
         | Op::I16x8RelaxedLaneselect
@@ -101,26 +101,26 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     true
 }
 
-/// Each bit of `yes` where the mask's is set, of `no` where it is not.
+/// Selects bit by bit: `yes` where the mask's bit is set, `no` where it is not.
 pub(super) fn select_bits(c: &mut Code<'_>, mask: Value, yes: Value, no: Value) -> Value {
     let differ = c.ins().bxor(yes, no);
     let chosen = c.ins().band(differ, mask);
     c.ins().bxor(chosen, no)
 }
 
-/// The low `bits` bits, in every lane of a word.
+/// Repeats the low `bits` bits in every lane of a word.
 pub(super) fn repeat(c: &mut Code<'_>, value: Value, bits: u32) -> Value {
     let lane = c.ins().band_imm_u(value, (1 << bits) - 1);
     c.ins().imul_imm_u(lane, if bits == 8 { 0x0101_0101 } else { 0x0001_0001 })
 }
 
-/// A narrow lane's word, and how far up it lies there.
+/// Returns the index of a narrow lane's word, and the lane's bit position in it.
 fn place(lane: u8, bits: u32) -> (usize, i64) {
     let at = u32::from(lane) * bits;
     ((at / 32) as usize, i64::from(at % 32))
 }
 
-/// The narrow lane of a word that lies `at` bits up, extended.
+/// Returns the narrow lane at bit `at` of a word, extended.
 pub(super) fn narrow_lane(c: &mut Code<'_>, word: Value, at: i64, bits: u32, signed: bool) -> Value {
     let bits = i64::from(bits);
     if signed {
@@ -160,7 +160,7 @@ impl Translator<'_, '_> {
         self.push_words(words);
     }
 
-    /// The words with one narrow lane replaced.
+    /// Returns the words with one narrow lane replaced.
     pub(super) fn with_narrow(&mut self, mut words: [Value; 4], lane: u8, bits: u32, value: Value) -> [Value; 4] {
         let (word, at) = place(lane, bits);
         let mask = ((1i64 << bits) - 1) << at;
@@ -177,7 +177,7 @@ impl Translator<'_, '_> {
         self.push_words(words);
     }
 
-    /// Bytes of two vectors: below 16 the first one's.
+    /// Selects bytes of two vectors: indices below 16 are the first one's.
     pub(super) fn shuffle(&mut self, a: Value, b: Value, lanes: [u8; 16]) -> Value {
         let (a, b) = (self.bytes_of(a), self.bytes_of(b));
         let mask = self.code.b.func.dfg.immediates.push(lanes.to_vec().into());
@@ -201,5 +201,5 @@ impl Translator<'_, '_> {
     }
 }
 
-/// Lanes of another size are the same bytes in the same order.
+/// For bitcasts between lane sizes: the bytes and their order stay the same.
 const LITTLE: MemFlagsData = MemFlagsData::new().with_endianness(cranelift_codegen::ir::Endianness::Little);

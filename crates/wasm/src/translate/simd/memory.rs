@@ -1,7 +1,8 @@
-//! Loads and stores of vectors, in pieces that scalars have.
+//! Loads and stores of vectors, as scalar accesses.
 //!
-//! A vector is two accesses of 64 bits, or four of 32 where those have to be aligned and are not promised to be. A store's upper one comes first: if any of its bytes is outside the memory, one of the upper piece's is, and nothing has been
-//! written.
+//! A vector takes two accesses of 64 bits, or four of 32 bits where 64-bit accesses have to be aligned and that
+//! alignment is not promised. A store writes the upper piece first: if any byte is outside the memory, one of the upper
+//! piece's is, and then nothing has been written.
 
 use super::lanes::repeat;
 use super::widen::{halves, word};
@@ -9,7 +10,7 @@ use super::{Translator, Words};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use wasmparser::{MemArg, Operator as Op};
 
-/// Where a vector's words begin.
+/// Offsets of a vector's words.
 const WORDS: [i32; 4] = [0, 4, 8, 12];
 
 pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
@@ -108,7 +109,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// A scalar of so many bytes; narrow ones are zero-extended to a word.
+    /// Loads a scalar of `size` bytes; narrow ones are zero-extended to a word.
     fn load_piece(&mut self, at: Value, memarg: MemArg, size: u64) -> Value {
         if let Some(memory) = self.side(memarg) {
             let at = self.side_address(memory, at, memarg, size as u32);
@@ -142,7 +143,7 @@ impl Translator<'_, '_> {
         };
     }
 
-    /// Eight bytes, as the two words that are extended.
+    /// Loads eight bytes, and passes them on as the two words to extend.
     fn load_extended(&mut self, memarg: MemArg, push: impl Fn(&mut Self, [Value; 2])) {
         let at = self.pop();
         let long = self.load_piece(at, memarg, 8);
@@ -171,7 +172,7 @@ impl Translator<'_, '_> {
         self.push_words(words);
     }
 
-    /// A lane of up to 32 bits.
+    /// Stores a lane of up to 32 bits.
     fn store_lane(&mut self, memarg: MemArg, lane: u8, size: u64) {
         let (words, at) = (self.pop_words(), self.pop());
         let bit = u64::from(lane) * 8 * size;

@@ -1,9 +1,10 @@
 //! SIMD: a v128 is four 32-bit words, and every operator is arithmetic on words.
 //!
-//! A v128 travels as one CLIF value of type i32x4: on the operand stack, in locals, through blocks and calls. An operator takes it apart, computes with
-//! scalars, which Cranelift's optimiser knows well, and puts the words together again. Taking apart what was just put together
-//! costs nothing: [`Views`] remembers what a value was made of. What is left for `crates/ptx` are names of registers, and the two operators PTX
-//! has an instruction for that CLIF's scalars do not: `shuffle` and `swizzle`.
+//! A v128 travels as one CLIF value of type i32x4: on the operand stack, in locals, through blocks and calls. An
+//! operator takes it apart, computes with scalars, which Cranelift's optimiser knows well, and joins the words again.
+//! Taking apart a vector that was just joined costs nothing: [`Views`] remembers what a value was made of. What is left
+//! for `crates/ptx` are register names, and two operators that PTX has an instruction for but CLIF's scalars do not:
+//! `shuffle` and `swizzle`.
 //!
 //! ```text
 //! lanes     constants, splats, single lanes, shuffles, bitwise operators
@@ -39,7 +40,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Operator<'_>) -> bool {
 /// A v128's four words, the lowest lane first.
 type Words = [Value; 4];
 
-/// A v128's lanes as scalars of one type or another, as far as they were asked for.
+/// A v128's lanes as scalars of each type, where they were needed.
 #[derive(Clone, Copy, Default)]
 struct Parts {
     words: Option<Words>,
@@ -48,12 +49,12 @@ struct Parts {
     doubles: Option<[Value; 2]>,
 }
 
-/// What is known of v128 values' lanes.
+/// What is known about the lanes of v128 values.
 #[derive(Default)]
 pub(super) struct Views {
-    /// What values were put together from. That is there wherever the value is.
+    /// The scalars that values were joined from. They are available wherever the value is.
     made: HashMap<Value, Parts>,
-    /// What values were taken apart to, in the current block.
+    /// The scalars that values were taken apart into, in the current block.
     taken: HashMap<Value, Parts>,
     block: Option<Block>,
 }

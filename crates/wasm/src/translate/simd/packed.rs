@@ -1,7 +1,8 @@
 //! Arithmetic on the 8- or 16-bit lanes of a word, all of them at once.
 //!
-//! A GPU computes with 32 bits. What must not happen is that a carry leaves its lane, so the lanes' topmost bits, the *signs*, are kept out of additions and
-//! put right afterwards. Comparisons give a bit at each lane's sign, which [`spread`] makes a mask of.
+//! A GPU computes with 32 bits. A carry must not leave its lane, so the lanes' topmost bits, the *signs*, are kept out
+//! of additions and corrected afterwards. Comparisons give a bit at each lane's sign, which [`spread`] turns into a
+//! mask.
 
 use super::lanes::select_bits;
 use crate::code::Code;
@@ -22,12 +23,12 @@ impl Lane {
         }
     }
 
-    /// A lane that is all ones.
+    /// Returns a lane of all ones.
     fn ones(self) -> i64 {
         (1 << self.bits()) - 1
     }
 
-    /// A word with 1 in every lane: multiplied by a lane, that lane in all.
+    /// Returns a word with 1 in every lane: multiplied by a lane's value, it gives that value in all lanes.
     fn unit(self) -> i64 {
         match self {
             Lane::Byte => 0x0101_0101,
@@ -39,7 +40,7 @@ impl Lane {
         self.unit() << (self.bits() - 1)
     }
 
-    /// All bits but the signs.
+    /// Returns a word with all bits set except the signs.
     fn rest(self) -> i64 {
         !self.signs() & 0xffff_ffff
     }
@@ -60,7 +61,7 @@ pub(super) fn add(c: &mut Code<'_>, lane: Lane, a: Value, b: Value) -> Value {
     c.ins().bxor(sum, signs)
 }
 
-/// The difference of all but the signs; the sign's bit says that nothing was borrowed from it.
+/// Returns the difference of all bits but the signs. A sign bit of 1 means that nothing was borrowed from it.
 fn low_difference(c: &mut Code<'_>, lane: Lane, a: Value, b: Value) -> Value {
     let high_a = c.ins().bor_imm_u(a, lane.signs());
     let low_b = and(c, b, lane.rest());
@@ -79,19 +80,19 @@ pub(super) fn negate(c: &mut Code<'_>, lane: Lane, a: Value) -> Value {
     subtract(c, lane, zero, a)
 }
 
-/// Masks of bits at the signs.
+/// Turns bits at the signs into masks of whole lanes.
 fn spread(c: &mut Code<'_>, lane: Lane, bits: Value) -> Value {
     let low = c.ins().ushr_imm_u(bits, i64::from(lane.bits()) - 1);
     c.ins().imul_imm_u(low, lane.ones())
 }
 
-/// A mask of the lanes whose sign is set.
+/// Returns a mask of the lanes whose sign is set.
 fn negative(c: &mut Code<'_>, lane: Lane, a: Value) -> Value {
     let signs = and(c, a, lane.signs());
     spread(c, lane, signs)
 }
 
-/// At the signs: lanes that are not 0. Other bits mean nothing.
+/// Returns at the signs whether each lane is not 0. The other bits are meaningless.
 pub(super) fn nonzero(c: &mut Code<'_>, lane: Lane, a: Value) -> Value {
     let low = and(c, a, lane.rest());
     let carried = c.ins().iadd_imm_s(low, lane.rest());
@@ -104,7 +105,7 @@ fn differ(c: &mut Code<'_>, lane: Lane, a: Value, b: Value) -> Value {
     and(c, signs, lane.signs())
 }
 
-/// At the signs: lanes with `a < b`. Where the signs differ they decide, else the rest does.
+/// Returns at the signs whether `a < b`. Where the signs differ they decide, otherwise the rest does.
 fn less(c: &mut Code<'_>, lane: Lane, a: Value, b: Value, signed: bool) -> Value {
     let difference = low_difference(c, lane, a, b);
     let borrowed = c.ins().bnot(difference);
@@ -115,7 +116,7 @@ fn less(c: &mut Code<'_>, lane: Lane, a: Value, b: Value, signed: bool) -> Value
     and(c, less, lane.signs())
 }
 
-/// A mask of the lanes for which the comparison holds.
+/// Returns a mask of the lanes for which the comparison holds.
 pub(super) fn compare(c: &mut Code<'_>, lane: Lane, condition: IntCC, a: Value, b: Value) -> Value {
     use IntCC::*;
     let (bits, inverted) = match condition {
@@ -156,7 +157,7 @@ pub(super) fn max_u(c: &mut Code<'_>, lane: Lane, a: Value, b: Value) -> Value {
     choose(c, lane, less, b, a)
 }
 
-/// What carried out of its lane is all ones.
+/// Adds with saturation: a lane that carries becomes all ones.
 pub(super) fn add_saturating_u(c: &mut Code<'_>, lane: Lane, a: Value, b: Value) -> Value {
     let sum = add(c, lane, a, b);
     let (both, either) = (c.ins().band(a, b), c.ins().bor(a, b));
@@ -174,7 +175,7 @@ pub(super) fn subtract_saturating_u(c: &mut Code<'_>, lane: Lane, a: Value, b: V
     c.ins().band_not(difference, mask)
 }
 
-/// An overflow is where both operands have a sign the sum has not.
+/// Adds with saturation. A lane overflows where both operands have a sign that the sum does not have.
 pub(super) fn add_saturating_s(c: &mut Code<'_>, lane: Lane, a: Value, b: Value) -> Value {
     let sum = add(c, lane, a, b);
     let (from_a, from_b) = (c.ins().bxor(sum, a), c.ins().bxor(sum, b));
@@ -182,7 +183,7 @@ pub(super) fn add_saturating_s(c: &mut Code<'_>, lane: Lane, a: Value, b: Value)
     saturate(c, lane, overflow, a, sum)
 }
 
-/// An overflow is where the operands' signs differ, and the difference's is not the first one's.
+/// Subtracts with saturation. A lane overflows where the operands' signs differ and the difference's sign is not `a`'s.
 pub(super) fn subtract_saturating_s(c: &mut Code<'_>, lane: Lane, a: Value, b: Value) -> Value {
     let difference = subtract(c, lane, a, b);
     let (operands, result) = (c.ins().bxor(a, b), c.ins().bxor(a, difference));
@@ -190,7 +191,7 @@ pub(super) fn subtract_saturating_s(c: &mut Code<'_>, lane: Lane, a: Value, b: V
     saturate(c, lane, overflow, a, difference)
 }
 
-/// The farthest number of `a`'s sign, where the overflow's sign is set.
+/// Replaces lanes by the extreme number of `a`'s sign where the sign of `overflow` is set.
 fn saturate(c: &mut Code<'_>, lane: Lane, overflow: Value, a: Value, result: Value) -> Value {
     let overflow = and(c, overflow, lane.signs());
     let sign = ones_if_negative(c, lane, a);
@@ -198,13 +199,13 @@ fn saturate(c: &mut Code<'_>, lane: Lane, overflow: Value, a: Value, result: Val
     choose(c, lane, overflow, farthest, result)
 }
 
-/// 1 in the lanes whose sign is set.
+/// Returns 1 in the lanes whose sign is set.
 fn ones_if_negative(c: &mut Code<'_>, lane: Lane, a: Value) -> Value {
     let signs = and(c, a, lane.signs());
     c.ins().ushr_imm_u(signs, i64::from(lane.bits()) - 1)
 }
 
-/// `(a + b + 1) / 2`: what both have, and half of what one has, rounded up.
+/// Returns `(a + b + 1) / 2`: the bits of either, minus half of the bits in which they differ.
 pub(super) fn average(c: &mut Code<'_>, lane: Lane, a: Value, b: Value) -> Value {
     let (either, differ) = (c.ins().bor(a, b), c.ins().bxor(a, b));
     let half = c.ins().ushr_imm_u(differ, 1);
@@ -219,7 +220,7 @@ pub(super) fn absolute(c: &mut Code<'_>, lane: Lane, a: Value) -> Value {
     c.ins().iadd(flipped, one)
 }
 
-/// Two 16-bit products: the low one's low half, and the high one already where it belongs.
+/// Returns two 16-bit products: the low half of the low product, and the high product computed in place.
 pub(super) fn multiply_halves(c: &mut Code<'_>, a: Value, b: Value) -> Value {
     let low = c.ins().imul(a, b);
     let low = and(c, low, 0xffff);
@@ -237,7 +238,7 @@ pub(super) fn shift_left(c: &mut Code<'_>, lane: Lane, a: Value, by: Value) -> V
     c.ins().band_not(shifted, lost)
 }
 
-/// The bits of each lane that stay the lane's own when it is shifted right.
+/// Returns a mask of the bits that still belong to their lane after a shift to the right.
 fn kept(c: &mut Code<'_>, lane: Lane, by: Value) -> Value {
     let ones = c.i32(lane.ones());
     let kept = c.ins().ushr(ones, by);
@@ -257,7 +258,7 @@ pub(super) fn shift_right_s(c: &mut Code<'_>, lane: Lane, a: Value, by: Value) -
     select_bits(c, kept, shifted, sign)
 }
 
-/// Ones of each byte, counted in pairs, fours and eights of bits.
+/// Returns the number of ones in each byte, summed in groups of two, four and eight bits.
 pub(super) fn population(c: &mut Code<'_>, a: Value) -> Value {
     let odd = c.ins().ushr_imm_u(a, 1);
     let odd = and(c, odd, 0x5555_5555);
@@ -270,10 +271,10 @@ pub(super) fn population(c: &mut Code<'_>, a: Value) -> Value {
     and(c, eights, 0x0f0f_0f0f)
 }
 
-/// The signs of a word's lanes, side by side from bit 0 on.
+/// Returns the signs of a word's lanes, side by side from bit 0 on.
 pub(super) fn gather_signs(c: &mut Code<'_>, lane: Lane, a: Value) -> Value {
     let signs = ones_if_negative(c, lane, a);
-    // Each product brings one sign to its place at the top, the others elsewhere; no two meet.
+    // The product brings each sign to its place at the top. The other partial products do not overlap these.
     let (gather, count) = match lane {
         Lane::Byte => (0x1020_4080, 4),
         Lane::Half => (0x4000_8000, 2),
@@ -282,7 +283,7 @@ pub(super) fn gather_signs(c: &mut Code<'_>, lane: Lane, a: Value) -> Value {
     c.ins().ushr_imm_u(gathered, 32 - count)
 }
 
-/// The signs.
+/// Returns a word with the lanes' signs set.
 pub(super) fn signs(lane: Lane) -> i64 {
     lane.signs()
 }

@@ -51,13 +51,14 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
             let (low, high) = (c.ins().imul(a_low, b_low), c.ins().imul(a_high, b_high));
             c.ins().iadd(low, high)
         }),
-        // What is relaxed is the second operand's sign, and the sum that does not fit 16 bits: it has one, and the sum wraps.
+        // The relaxed form leaves open whether the second operand is signed, and sums that do not fit 16 bits: here it
+        // is signed, and sums wrap.
         Op::I16x8RelaxedDotI8x16I7x16S => t.each_word2(|c, a, b| {
             let products = products(c, a, b);
             let (low, high) = (c.ins().iadd(products[0], products[1]), c.ins().iadd(products[2], products[3]));
             pair(c, low, high)
         }),
-        // The same, with nothing lost in between.
+        // The same, without the wrap to 16 bits in between.
         Op::I32x4RelaxedDotI8x16I7x16AddS => t.each_word3(|c, a, b, sum| {
             products(c, a, b).into_iter().fold(sum, |sum, product| c.ins().iadd(sum, product))
         }),
@@ -71,25 +72,25 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, op: &Op<'_>) -> bool {
     true
 }
 
-/// Which half of a vector is widened: its first word.
+/// Index of the first word of the half of a vector that is widened.
 pub(super) const LOW: usize = 0;
 const HIGH: usize = 2;
 
-/// Extends the bytes that lie in 16-bit lanes: 0x80 times 0x1fe is 0xff00.
+/// Sign-extends the bytes that lie in 16-bit lanes: 0x80 times 0x1fe is 0xff00.
 fn sign_bytes(c: &mut Code<'_>, lanes: Value) -> Value {
     let signs = c.ins().band_imm_u(lanes, 0x0080_0080);
     let upper = c.ins().imul_imm_u(signs, 0x1fe);
     c.ins().bor(lanes, upper)
 }
 
-/// The bytes that lie `at` bits up in each 16-bit lane, extended.
+/// Returns the byte at bit `at` of each 16-bit lane, extended.
 fn every_other_byte(c: &mut Code<'_>, word: Value, at: i64, signed: bool) -> Value {
     let down = c.ins().ushr_imm_u(word, at);
     let lanes = c.ins().band_imm_u(down, 0x00ff_00ff);
     if signed { sign_bytes(c, lanes) } else { lanes }
 }
 
-/// A word's two 16-bit lanes.
+/// Returns a word's two 16-bit lanes, extended.
 pub(super) fn halves(c: &mut Code<'_>, word: Value, signed: bool) -> [Value; 2] {
     let high = if signed { c.ins().sshr_imm_u(word, 16) } else { c.ins().ushr_imm_u(word, 16) };
     [narrow_lane(c, word, 0, 16, signed), high]
@@ -100,12 +101,12 @@ fn add_halves(c: &mut Code<'_>, word: Value, signed: bool) -> Value {
     c.ins().iadd(low, high)
 }
 
-/// A word as the two words of a 64-bit lane.
+/// Extends a word to the two words of a 64-bit lane.
 pub(super) fn word(c: &mut Code<'_>, word: Value, signed: bool) -> [Value; 2] {
     [word, if signed { c.ins().sshr_imm_u(word, 31) } else { c.i32(0) }]
 }
 
-/// The products of two words' signed bytes.
+/// Returns the products of two words' signed bytes.
 fn products(c: &mut Code<'_>, a: Value, b: Value) -> [Value; 4] {
     [0, 8, 16, 24].map(|at| {
         let (a, b) = (narrow_lane(c, a, at, 8, true), narrow_lane(c, b, at, 8, true));
@@ -114,7 +115,7 @@ fn products(c: &mut Code<'_>, a: Value, b: Value) -> [Value; 4] {
 }
 
 impl Translator<'_, '_> {
-    /// The eight bytes of two words as 16-bit lanes: each beside a byte of a third word, which is 0.
+    /// Returns the eight bytes of two words as 16-bit lanes: a shuffle puts each beside a zero byte of a third word.
     pub(super) fn bytes(&mut self, [low, high]: [Value; 2], signed: bool) -> Words {
         let zero = self.code.i32(0);
         let vector = self.code.join_vector([low, high, zero, zero]);
@@ -129,7 +130,7 @@ impl Translator<'_, '_> {
         self.push_words(lanes);
     }
 
-    /// Each of two words becomes two.
+    /// Extends each of two words to two.
     fn extend_half(&mut self, half: usize, make: impl Fn(&mut Code<'_>, Value) -> [Value; 2]) {
         let words = self.pop_words();
         self.push_extended([words[half], words[half + 1]], make);
@@ -172,7 +173,7 @@ impl Translator<'_, '_> {
         self.code.ins().smin(value, most)
     }
 
-    /// Sixteen signed 16-bit lanes as bytes.
+    /// Narrows sixteen signed 16-bit lanes to bytes, with saturation.
     fn narrow_halves(&mut self, least: i64, most: i64) {
         let (b, a) = (self.pop_words(), self.pop_words());
         let [[x, y], [z, w]] = [a, b].map(|words: Words| {
@@ -183,7 +184,7 @@ impl Translator<'_, '_> {
                 });
                 self.code.join_vector(lanes)
             });
-            // The lowest byte of each; the upper half is not looked at.
+            // Takes the lowest byte of each lane; the upper half of the result is not used.
             let bytes = self.shuffle(low, high, [0, 4, 8, 12, 16, 20, 24, 28, 0, 1, 2, 3, 0, 1, 2, 3]);
             let [low, high, ..] = self.words(bytes);
             [low, high]
@@ -191,7 +192,7 @@ impl Translator<'_, '_> {
         self.push_words([x, y, z, w]);
     }
 
-    /// Eight signed words as 16-bit lanes.
+    /// Narrows eight signed words to 16-bit lanes, with saturation.
     fn narrow_words(&mut self, least: i64, most: i64) {
         let (b, a) = (self.pop_words(), self.pop_words());
         let [[x, y], [z, w]] = [a, b].map(|words: Words| {
