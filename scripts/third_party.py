@@ -1,6 +1,7 @@
-"""One program by gpu-run, twice, and by Wasmtime: one line of the table of `scripts/third-party`, and what differs.
+"""third_party.py GPU-RUN FOLDER NAME FILE.wasm ARGUMENTS…: runs one program twice with gpu-run and once with Wasmtime.
 
-third_party.py GPU-RUN FOLDER NAME FILE.wasm ARGUMENTS…: the program sees FOLDER as `.`, and FOLDER/stdin is its stdin.
+Prints one line of the table of `scripts/third-party`, and the outputs if they differ. The program sees FOLDER as `.`, and reads
+FOLDER/stdin as its stdin.
 """
 
 import os
@@ -53,7 +54,7 @@ def by_wasmtime():
 first, again, theirs = by_gpu_run(), by_gpu_run(), by_wasmtime()
 same = first[:3] == theirs[:3] == again[:3]
 print(
-    # What fails alike is the same, and worth a word.
+    # A program that fails in the same way everywhere counts as the same; its exit code is printed.
     f"{name:9} {os.path.getsize(wasm):9}  {('the same' if first[2] == 0 else f'same, {first[2]}') if same else 'DIFFERENT':9} {first[3]:8.1f} {again[3]:8.1f} {theirs[3]:9.1f}",
     flush=True,
 )

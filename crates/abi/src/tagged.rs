@@ -1,25 +1,27 @@
-//! Words that say by themselves whether they are there: 48 bits of a message, and a *tag* of 16.
+//! Tagged words: 48 bits of a message, and a *tag* of 16 bits from which a reader knows whether the word has arrived.
 //!
-//! Both rings between host and device consist of such words, that of host calls (`bus`) and those of the resident machine. The tag is the lap of
-//! the ring, or the number of a packet. So a reader knows of every word whether it has arrived: no order between words has to be relied
-//! on, and one look brings all. The machine's device code includes this file as it is.
+//! All messages between host and device consist of tagged words: the requests and replies of host calls (`bus`), and the
+//! messages in the rings of the resident machine. The tag is the lap of the ring or, in a reply, the sequence number of
+//! the packet. Because every word has its own tag, the protocol relies on no order between the words of a message, and a
+//! reader needs one look to read them all. The machine's device code includes this file unchanged.
 
-/// Where a word's tag begins.
+/// The position of the tag's lowest bit in a word.
 pub const TAG_SHIFT: u32 = 48;
 /// The bits of a word below its tag.
 pub const LOW: u64 = (1 << TAG_SHIFT) - 1;
 
-/// The tag in its place.
+/// Returns a word that consists of the tag `number` only.
 pub const fn tag(number: u16) -> u64 {
     (number as u64) << TAG_SHIFT
 }
 
-/// What the words of the `index`th message of a ring carry: never 0, which is what memory begins with, and another tag than one lap before.
+/// Returns the tag of the `index`th message of a ring. It is never 0, because the ring's memory begins as zeros, and it
+/// differs from the tag of one lap before.
 pub const fn lap_tag(index: u32, capacity: u32) -> u64 {
     tag((index / capacity % 0xFFFF + 1) as u16)
 }
 
-/// Whether all words carry this tag.
+/// Returns whether all words have this tag.
 pub fn are_tagged(words: &[u64], tag: u64) -> bool {
     words.iter().all(|word| word & !LOW == tag)
 }

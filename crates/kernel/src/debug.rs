@@ -1,6 +1,8 @@
-//! Messages from the device, for tests: `debug!("free pages {} of {}", a, b)`. Without the feature `debug` nothing of them is left.
+//! Messages from the device, for tests: `debug!("free pages {} of {}", a, b)`. Without the feature `debug`, the macro
+//! expands to nothing.
 //!
-//! A message is where its text lies in memory, and two numbers: the host, which has the module, puts them together.
+//! A message consists of the address and length of its text in the module's memory, and of two numbers. The host has the
+//! module, and formats the text.
 
 #[cfg(feature = "debug")]
 #[inline(never)]
@@ -21,7 +23,7 @@ pub fn say(text: &'static str, a: u32, b: u32) {
     crate::frame::send(DEBUG_RING, DEBUG_CAPACITY, index, &message);
 }
 
-/// Says something, with up to two numbers, and which thread it was.
+/// Sends a message with up to two numbers, and with the numbers of the thread and its workgroup.
 #[macro_export]
 macro_rules! debug {
     ($text:literal) => {

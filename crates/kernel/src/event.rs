@@ -1,11 +1,12 @@
-//! Events, in and out: what they are, and how they travel.
+//! Events, from the host and to the host: their kinds and their encodings.
 //!
-//! In a ring an event is four tagged words (`tagged`).
+//! In a ring, an event is four tagged words (`tagged`).
 
 use crate::tagged::LOW;
 
+/// Asks the supervisor for a reply, without a tick.
 pub const PING: u16 = 1;
-/// Makes the object `key` of `a` bytes, zeroed.
+/// Makes the object `key` with `a` bytes, all zero.
 pub const CREATE: u16 = 2;
 pub const DESTROY: u16 = 3;
 /// Sets the word at byte `a` of the object `key` to `b`.
@@ -14,26 +15,33 @@ pub const WRITE: u16 = 4;
 pub const READ: u16 = 5;
 /// Adds numbers made from the seed `a` to all words of the object `key`, in `b` ticks.
 pub const WORK: u16 = 6;
-/// Keeps the workers busy for `a` milliseconds. For tests: other kernels do not know it.
+/// Stalls the workers for `a` milliseconds. For tests: only a kernel built with `faults` knows this kind.
 #[cfg(feature = "faults")]
 pub const STALL: u16 = 7;
-/// Not an event: those behind it are for the tick `a` or later.
+/// Not an event: the events behind it in the ring are for tick `a` or later.
 pub const MARK: u16 = 15;
-/// In the ledger: `a` and `b` are the tick, `key` is how many events it took.
+/// An entry of the ledger: the tick with the number `a` + 2³² `b` took `key` events from the host.
 pub const TOOK: u16 = 16;
-/// An answer to the kind in its lower bits: `a` is the result, `b` a value, `wait` the tick.
+/// A reply to an event of the kind in the lower bits: `a` is the result, `b` a value, `wait` the lower half of the tick's
+/// number. A reply to a ping has the fields of the ping instead.
 pub const REPLY: u16 = 0x100;
 
-/// Asks for a reply.
+/// A flag: the event asks for a reply.
 pub const ANSWER: u16 = 1;
-/// With `wait`: again and again.
+/// A flag: the event takes effect every `wait` ticks, not only once.
 pub const REPEAT: u16 = 2;
 
+// Results of events.
 pub const DONE: u32 = 0;
+/// There is no object with this key.
 pub const MISSING: u32 = 1;
+/// There already is an object with this key.
 pub const EXISTS: u32 = 2;
+/// The heap, the timers or the work queue are full.
 pub const NO_ROOM: u32 = 3;
+/// The key, the size or the place in the object is not allowed.
 pub const OUTSIDE: u32 = 4;
+/// There is no such kind of event.
 pub const UNKNOWN: u32 = 5;
 
 /// One event.
@@ -44,14 +52,14 @@ pub struct Event {
     pub key: u32,
     pub a: u32,
     pub b: u32,
-    /// Whatever who posted it likes; replies carry it.
+    /// Chosen by the sender; the reply has the same value.
     pub id: u32,
-    /// Ticks until it has its effect.
+    /// Ticks until the event takes effect; 0: it takes effect in the tick that takes it.
     pub wait: u32,
 }
 
 impl Event {
-    /// The four words it travels in, without tags.
+    /// Returns the four words of the event in a ring, without tags.
     pub const fn pack(&self) -> [u64; 4] {
         [
             self.kind as u64 | (self.flags as u64) << 16 | (self.key as u64 & 0xFFFF) << 32,
@@ -61,7 +69,7 @@ impl Event {
         ]
     }
 
-    /// From four words, whatever their tags.
+    /// Returns the event in four words of a ring; ignores their tags.
     pub const fn unpack(words: [u64; 4]) -> Self {
         let [first, second, third, fourth] = [words[0] & LOW, words[1] & LOW, words[2] & LOW, words[3] & LOW];
         Self {
@@ -75,7 +83,7 @@ impl Event {
         }
     }
 
-    /// As it lies in the state.
+    /// Returns the six words of the event in the state.
     pub const fn words(&self) -> [u32; 6] {
         [self.kind as u32 | (self.flags as u32) << 16, self.key, self.a, self.b, self.id, self.wait]
     }

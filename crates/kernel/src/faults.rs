@@ -1,11 +1,12 @@
-//! What tests do to a machine; only a kernel that was built with `faults` can be stalled or muted ([`C_MUTE`](crate::layout::C_MUTE)).
+//! Faults for tests: only a kernel built with the feature `faults` can be stalled, or muted
+//! ([`C_MUTE`](crate::layout::C_MUTE)).
 
 use crate::event;
 use crate::gpu::*;
 use crate::input::get;
 use crate::tick::Tick;
 
-/// Does nothing for as long as the longest of the tick's stalls asks.
+/// Stalls all workers for the longest time that a STALL event of this tick asks for.
 pub fn stall(tick: &Tick<'_>) {
     let milliseconds = tick.team.reduce_over(tick.events, stalls, u32::max);
     if milliseconds == 0 {
@@ -17,6 +18,7 @@ pub fn stall(tick: &Tick<'_>) {
     }
 }
 
+/// Returns the milliseconds that event `i` asks for; 0 if the event is not a stall.
 #[inline(always)]
 fn stalls(i: u32) -> u32 {
     let event = get(i);

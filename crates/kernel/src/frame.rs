@@ -1,4 +1,4 @@
-//! The end of a frame: answers go out, and the tick is done.
+//! The last phase of a tick, the frame end: sends answers, and counts the tick as done.
 
 use crate::event::{self, Event};
 use crate::gpu::*;
@@ -17,8 +17,8 @@ pub fn end(tick: &Tick<'_>) {
     tick.team.meet();
 }
 
-/// Events that ask for an answer get one, in order. What there is no room for is lost, and counted: a reader that does not read must not hold the
-/// machine up.
+/// Sends an answer to each event that asks for one, in the order of the queue. Answers that do not fit into the ring are
+/// dropped and counted: a host that does not read must not block the machine.
 fn answers(tick: &Tick<'_>) {
     let team = tick.team;
     let head = load(S_OUT_HEAD);
@@ -49,7 +49,7 @@ fn answers(tick: &Tick<'_>) {
     team.meet();
 }
 
-/// Writes a message to a ring; in any order, for every word says for itself that it is there.
+/// Writes the `index`th message of a ring. The order of the stores does not matter, because every word has a tag.
 #[inline(always)]
 pub fn send(ring: u32, capacity: u32, index: u32, event: &Event) {
     let at = ring + index % capacity * RING_LINE;

@@ -1,6 +1,7 @@
-//! What the device gives: who a thread is, how threads of a warp and of a group meet, memory, clocks, the bus.
+//! The primitives of the device: a thread's numbers, exchange within a warp, barriers of a workgroup, memory, the clock,
+//! the bus.
 //!
-//! Everything else in this crate is made of these. For tests on the host there is a second set with the same names (`twin.rs`).
+//! The rest of this crate is built on these functions. For tests on the host, `twin.rs` has functions of the same names.
 
 #[cfg(target_arch = "wasm32")]
 mod device {
@@ -18,23 +19,25 @@ mod device {
         pub safe fn shuffle(value: u32, lane: u32) -> u32;
         pub safe fn shuffle_up(value: u32, delta: u32) -> u32;
         pub safe fn shuffle_xor(value: u32, mask: u32) -> u32;
-        /// Nanoseconds.
+        /// Returns the device's clock, in nanoseconds.
         pub safe fn clock() -> u64;
         pub safe fn sleep(nanoseconds: u32);
-        /// Orders memory for all threads of the device.
+        /// Orders this thread's memory accesses, as all threads of the device see them.
         pub safe fn fence();
-        /// And for the host.
+        /// Orders this thread's memory accesses, as all threads of the device and the host see them.
         pub safe fn fence_system();
+        /// Loads a word of the workgroup's shared memory.
         pub safe fn local_load(offset: u32) -> u32;
         pub safe fn local_store(offset: u32, value: u32);
         pub safe fn bus_load(offset: u32) -> u64;
-        /// Orders nothing.
+        /// Stores a word on the bus, without ordering it against any other access.
         pub safe fn bus_put(offset: u32, value: u64);
     }
 
     #[inline(always)]
     fn atomic(at: u32) -> &'static AtomicU32 {
-        // SAFETY: an aligned word of the machine's own memory; the compiler that this goes through checks every address.
+        // SAFETY: `at` is an aligned word of the machine's own memory. gpu-run's compiler, which compiles this module for
+        // the device, checks every address.
         unsafe { AtomicU32::from_ptr(at as *mut u32) }
     }
     #[inline(always)]
@@ -77,7 +80,7 @@ mod device {
     pub fn and(at: u32, value: u32) -> u32 {
         atomic(at).fetch_and(value, Ordering::AcqRel)
     }
-    /// Whether it was `from` and is `to` now.
+    /// Replaces `from` by `to`; returns false, and changes nothing, if the word was not `from`.
     #[inline(always)]
     pub fn swap_if(at: u32, from: u32, to: u32) -> bool {
         atomic(at).compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -90,7 +93,7 @@ pub use device::*;
 #[cfg(not(target_arch = "wasm32"))]
 pub use crate::twin::*;
 
-/// Adds to 8 bytes that only one thread writes.
+/// Adds to a word of 8 bytes. Not atomic: only one thread may write the word.
 #[inline(always)]
 pub fn bump64(at: u32, value: u64) {
     store64(at, load64(at).wrapping_add(value));

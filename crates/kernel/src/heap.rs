@@ -1,14 +1,14 @@
 //! The heap: pages of 64 KiB, each holding slots of one size class, 64 B to 64 KiB, or part of an allocation of several pages.
 //!
-//! A page's slots are bits in 32 words, which a warp looks at with one load. There are two ways in. [`allocate`] and [`free`] serve all requests of a
-//! phase at once: requests are ranked by a scan, slots by another, and request *r* gets slot *r*, so that who gets what depends on the requests alone
-//! and not on threads. [`take`] and [`give_back`] serve threads as they come, without locks: fast, and different every time; no phase uses them.
+//! A warp reads a page's bitmap, 32 words, with one load. [`allocate`] and [`free`] serve all requests of a phase at once: one scan
+//! ranks the requests, another the vacant slots, and request *r* gets slot *r*; so the addresses do not depend on the threads. [`take`]
+//! and [`give_back`] serve each thread as it comes, without locks: fast, but the addresses vary, and no phase calls [`take`].
 
 use crate::gpu::*;
 use crate::layout::*;
 use crate::team::{Team, find_bit, find_share};
 
-/// The class of an allocation, [`CLASSES`] if it takes pages.
+/// Returns the size class of an allocation; [`CLASSES`] if the allocation needs several pages.
 #[inline(always)]
 pub fn class_of(bytes: u32) -> u32 {
     let slots = bytes.max(SMALLEST).next_power_of_two();
@@ -20,13 +20,13 @@ pub fn class_bytes(class: u32) -> u32 {
     SMALLEST << class
 }
 
-/// Slots of a page.
+/// Returns the number of slots of this size class in a page.
 #[inline(always)]
 fn slots(class: u32) -> u32 {
     PAGE_BYTES / class_bytes(class)
 }
 
-/// What an allocation takes of the heap.
+/// Returns how many bytes of the heap an allocation uses.
 pub fn taken_by(bytes: u32) -> u32 {
     let class = class_of(bytes);
     if class < CLASSES { class_bytes(class) } else { bytes.div_ceil(PAGE_BYTES) * PAGE_BYTES }
@@ -49,13 +49,13 @@ fn address(page: u32, class: u32, slot: u32) -> u32 {
     ARENA + page * PAGE_BYTES + slot * class_bytes(class)
 }
 
-/// The bits of a bitmap word that stand for slots.
+/// Returns a mask of the bits of a bitmap word that stand for slots.
 #[inline(always)]
 fn slots_of_word(class: u32) -> u32 {
     if slots(class) >= 32 { u32::MAX } else { (1 << slots(class)) - 1 }
 }
 
-/// Serves the requests of a phase: sizes at [`X_WANT`] (0: none), addresses to [`X_GOT`] (0: no room).
+/// Serves the `n` requests of a phase: sizes in bytes at [`X_WANT`] (0: no request), addresses to [`X_GOT`] (0: no space).
 pub fn allocate(team: &Team, n: u32) {
     let want = |i: u32| load(X_WANT + i * 4);
     let classes = team.reduce_over(n, |i| if want(i) == 0 { 0 } else { 1 << class_of(want(i)) }, |a, b| a | b);
@@ -110,7 +110,7 @@ fn allocate_slots(team: &Team, n: u32, class: u32) {
     team.meet();
 }
 
-/// All slots of a page become vacant.
+/// Makes all slots of a page vacant.
 fn prepare(page: u32, class: u32) {
     let mut word = 0;
     while word < slots(class).div_ceil(32) {
@@ -120,13 +120,13 @@ fn prepare(page: u32, class: u32) {
     store(vacant(page), slots(class));
 }
 
-/// Vacant slots of a class, and up to each page, at [`X_PAGES`].
+/// Returns the number of vacant slots of a size class; writes to [`X_PAGES`] how many are in the pages before each page.
 fn count_vacant(team: &Team, class: u32) -> u32 {
     let vacant_in = |page: u32| if load(holds(page)) == 1 + class { load(vacant(page)) } else { 0 };
     team.scan(PAGES, vacant_in, |page, before| store(X_PAGES + page * 4, before))
 }
 
-/// The `rank`th vacant slot of a class, by [`X_PAGES`].
+/// Returns the address of the `rank`th vacant slot of a size class, after [`count_vacant`].
 #[inline(never)]
 fn find_slot(class: u32, rank: u32) -> u32 {
     let page = find_share(X_PAGES, PAGES, rank);
@@ -142,7 +142,7 @@ fn find_slot(class: u32, rank: u32) -> u32 {
     }
 }
 
-/// Allocations of several pages: one after the other, all threads look for the first place.
+/// Serves the requests for several pages, one after the other: for each, all threads search for the first free range.
 #[inline(never)]
 fn allocate_pages(team: &Team, n: u32) {
     let wants = |i: u32| class_of(load(X_WANT + i * 4)) == CLASSES;
@@ -151,7 +151,7 @@ fn allocate_pages(team: &Team, n: u32) {
     while which < count {
         let i = load(X_LIST + which * 4);
         let pages = load(X_WANT + i * 4).div_ceil(PAGE_BYTES);
-        // The largest of what counts down is the first place.
+        // A free range from page p on counts as PAGES - p, so the maximum is the first range.
         let last = PAGES + 1 - pages.min(PAGES);
         let place = team.reduce_over(last, |from| if is_free(from, pages) { PAGES - from } else { 0 }, u32::max);
         if place != 0 {
@@ -178,7 +178,7 @@ fn is_free(from: u32, pages: u32) -> bool {
     at == pages
 }
 
-/// Frees the allocations of a phase: addresses at [`X_FREE`] (0: none), each of them in use.
+/// Frees the allocations of a phase at the `n` addresses in [`X_FREE`] (0: none). Each address must be in use.
 pub fn free(team: &Team, n: u32) {
     let any = team.reduce_over(n, |i| load(X_FREE + i * 4), |a, b| a | b);
     if any == 0 {
@@ -193,7 +193,7 @@ pub fn free(team: &Team, n: u32) {
     collect(team);
 }
 
-/// Pages without a slot in use hold nothing any more.
+/// Marks each page that has no slot in use as holding nothing.
 pub fn collect(team: &Team) {
     team.for_each(PAGES, |page| {
         let held = load(holds(page));
@@ -222,7 +222,7 @@ fn free_one(at: u32) {
     }
 }
 
-/// A slot for each lane that wants one, at once and without waiting for others: called by whole warps. 0: no room.
+/// Gives each lane that wants one the address of a slot, or 0. All lanes of a warp call it together; no warp waits for another.
 #[inline(never)]
 pub fn take(wants: bool, class: u32) -> u32 {
     let mut got = 0;
@@ -232,7 +232,7 @@ pub fn take(wants: bool, class: u32) -> u32 {
         if asking == 0 {
             return got;
         }
-        // All that want what the first of them wants are served together.
+        // All lanes that want the same size class as the first pending lane are served together.
         let wanted = shuffle(class, asking.trailing_zeros());
         let mine = pending && class == wanted;
         let served = ballot(mine as u32);
@@ -245,19 +245,19 @@ pub fn take(wants: bool, class: u32) -> u32 {
                     pending = got == 0;
                 }
             }
-            // No page has room, and there is no other.
+            // No page of this class has a vacant slot, and no page is empty.
             None if mine => pending = false,
             None => {}
         }
     }
 }
 
-/// A page of this class with a vacant slot, or a fresh one made so: 32 pages a look.
+/// Returns a page of this class with a vacant slot, or turns an empty page into one. The warp looks at 32 pages at a time.
 fn find_page(class: u32) -> Option<u32> {
     loop {
         let (mut base, mut fresh) = (0, None);
         while base < PAGES {
-            // Warps begin at different pages, so that they do not all claim in one.
+            // Warps begin at different pages, so that they do not all claim slots of the same page.
             let page = (base + thread() / WARP * WARP + group() * WARP + lane()) % PAGES;
             let held = acquire(holds(page));
             let room = ballot((held == 1 + class && acquire(vacant(page)) != 0) as u32);
@@ -282,14 +282,14 @@ fn find_page(class: u32) -> Option<u32> {
                 release(vacant(page), slots(class));
                 release(holds(page), 1 + class);
             }
-            // No lane takes a slot before they are counted.
+            // No lane takes a slot before lane 0 has stored the number of vacant slots.
             ballot(1);
             return Some(page);
         }
     }
 }
 
-/// Takes a vacant slot of a page, from this word on.
+/// Takes a vacant slot of a page and returns its address, 0 if there is none. The search begins at the bitmap word `from`.
 fn claim(page: u32, class: u32, from: u32) -> u32 {
     let words = slots(class).div_ceil(32);
     let mut tried = 0;
@@ -300,7 +300,7 @@ fn claim(page: u32, class: u32, from: u32) -> u32 {
             if free == 0 {
                 break;
             }
-            // Lanes begin at different bits.
+            // Lanes begin at different bits, so that they do not all try to take the same slot.
             let turned = free.rotate_right(lane());
             let bit = (turned.trailing_zeros() + lane()) % 32;
             if or(bits(page, word), 1 << bit) & (1 << bit) == 0 {
@@ -313,7 +313,7 @@ fn claim(page: u32, class: u32, from: u32) -> u32 {
     0
 }
 
-/// The way back of [`take`].
+/// Frees a slot.
 #[inline(never)]
 pub fn give_back(at: u32) {
     let page = (at - ARENA) / PAGE_BYTES;

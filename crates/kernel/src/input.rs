@@ -1,4 +1,4 @@
-//! Input: what was staged becomes the tick's queue of events, and timers that are due follow.
+//! The input phase: fills the tick's queue with the staged events, then with the events of timers that are due.
 
 use crate::event::Event;
 use crate::gpu::*;
@@ -20,7 +20,7 @@ pub fn input(tick: &mut Tick<'_>) {
     }
 }
 
-/// An event of the queue.
+/// Returns the `i`th event of the queue.
 #[inline(always)]
 pub fn get(i: u32) -> Event {
     read(QUEUE + i * EVENT_BYTES)
@@ -31,11 +31,13 @@ pub fn put(i: u32, event: &Event) {
     write(QUEUE + i * EVENT_BYTES, event);
 }
 
+/// Reads an event of the state.
 #[inline(always)]
 pub fn read(at: u32) -> Event {
     Event::from_words([load(at), load(at + 4), load(at + 8), load(at + 12), load(at + 16), load(at + 20)])
 }
 
+/// Writes an event to the state.
 #[inline(always)]
 pub fn write(at: u32, event: &Event) {
     let words = event.words();
@@ -47,7 +49,7 @@ pub fn write(at: u32, event: &Event) {
     store(at + 20, words[5]);
 }
 
-/// What became of an event.
+/// Sets the result and the value of the `i`th event of the queue.
 #[inline(always)]
 pub fn answer(i: u32, result: u32, value: u32) {
     store(X_RESULT + i * 4, result);

@@ -1,8 +1,10 @@
-//! The resident machine: a kernel that is launched once, owns its state, and is talked to through memory.
+//! The resident machine: a kernel that is launched once, owns its state, and exchanges events with the host only
+//! through memory.
 //!
-//! All threads of all groups but the last are *workers*: they do ticks, each of them `state = f(state, events)`, in phases made of the helpers in
-//! [`team`]. One warp of the last group is the *supervisor* ([`supervisor`]): it watches the bus and the clock, and says when the next tick begins. Every entry is run by
-//! every thread.
+//! All threads of all workgroups but the last are *workers*. They run ticks, each of which computes
+//! `state = f(state, events)` in phases that are built from the collective operations in [`team`]. The first warp of the
+//! last workgroup is the *supervisor* ([`supervisor`]): it watches the bus and the clock, and starts each tick. A launch
+//! calls its entry function on every thread.
 //!
 //! ```text
 //! host ─▶ ring ─▶ supervisor ─▶ staged ─▶ input ─▶ objects ─▶ timers ─▶ work ─▶ frame end ─▶ ring ─▶ host
@@ -33,7 +35,7 @@ pub mod work;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod twin;
 
-/// What this was built with, for whoever is to load it ([`layout::SECTION`]).
+/// The versions that this kernel was built with. The host reads them before it loads the kernel ([`layout::SECTION`]).
 #[cfg(target_arch = "wasm32")]
 #[used]
 #[unsafe(link_section = "gpu-run-machine")]
@@ -45,13 +47,13 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     core::arch::wasm32::unreachable()
 }
 
-/// Makes a state with nothing in it; memory is zeroed.
+/// Initializes an empty state. The memory must be zero.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn boot() {
     tick::boot();
 }
 
-/// Ticks, until the host or the time says otherwise.
+/// Runs ticks until the host asks the launch to leave, or until its limit of time or of ticks is reached.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn run() {
     let workers = gpu::groups() - 1;

@@ -1,17 +1,19 @@
-//! Entries for measurements and tests of the heap. They run without a machine beside them, and a kernel that is one does not have them (the feature `measure`).
+//! Entries for measurements and for tests of the heap. They run without a machine; only a kernel built with the feature
+//! `measure` has them.
 
 mod storm;
 
 use crate::gpu::*;
 use crate::layout::*;
 
-/// Allocations and frees from all threads at once.
+/// Allocates and frees on all threads at once.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn heap_storm() {
     storm::storm();
 }
 
-/// One thread answers one word with another, until it is told to end: what there is between host and device, and nothing else.
+/// One thread copies each new ping word to the pong word, until the ping word is all ones. This measures the way between
+/// host and device, and nothing else.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn ping_pong() {
     if group() != 0 || thread() != 0 {

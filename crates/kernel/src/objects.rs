@@ -1,7 +1,9 @@
-//! Objects: events make, destroy, write and read blocks of the heap, each known by a key.
+//! The objects phase: events make, destroy, write and read objects. An object is a block of the heap that has a key.
 //!
-//! Events of one object have their effect in the order they came, those of different objects side by side: they are sorted by key, and each key's run is walked by
-//! one lane, twice. The first walk finds out what the object needs of the heap in the end; then the heap serves all at once; the second walk writes and answers.
+//! Events for one object take effect in the order in which they came, events for different objects in parallel: the phase
+//! sorts the events by key, and one lane walks through each key's run of events, twice. The first walk finds out what the
+//! object needs from the heap at the end of the tick; then the heap serves all objects at once; the second walk applies the
+//! events and answers them.
 
 use crate::event::{self, Event};
 use crate::gpu::*;
@@ -11,7 +13,7 @@ use crate::layout::*;
 use crate::team::{Team, find_share};
 use crate::tick::Tick;
 
-/// Bits of an index into the queue: keys are sorted with it below them.
+/// Bits of an index into the queue. A word that is sorted has the key above these bits and the event's index in them.
 const INDEX_BITS: u32 = QUEUE_MAX.trailing_zeros();
 const INDEX: u32 = QUEUE_MAX - 1;
 const _: () = assert!(QUEUE_MAX.is_power_of_two() && OBJECTS_MAX.trailing_zeros() + INDEX_BITS < 32);
@@ -42,17 +44,17 @@ pub fn objects(tick: &Tick<'_>) {
     heap::allocate(team, runs);
     zero(team, runs);
     team.for_each_walk(runs, commit);
-    // Last: until here events saw what their objects were.
+    // Freed last: until here, events used the old blocks of their objects.
     heap::free(team, runs);
 }
 
-/// Whether an event is for the object it names, now.
+/// Returns whether the event takes effect on an object in this tick.
 #[inline(always)]
 fn concerns(event: &Event) -> bool {
     event.wait == 0 && event.kind >= event::CREATE && event.kind <= event::READ && event.key < OBJECTS_MAX
 }
 
-/// The result of events that the walks do not come to, unless another phase knows better.
+/// Returns the result that an event has unless the walks or a later phase set another.
 #[inline(always)]
 fn preliminary(event: &Event) -> u32 {
     let object = event.kind >= event::CREATE && event.kind <= event::READ;
@@ -67,12 +69,14 @@ fn preliminary(event: &Event) -> u32 {
     }
 }
 
+/// Returns whether a run begins at index `at` of the sorted events.
 #[inline(always)]
 fn begins_run(at: u32) -> bool {
     at == 0 || load(X_SORT + at * 4) >> INDEX_BITS != load(X_SORT + at * 4 - 4) >> INDEX_BITS
 }
 
-/// The events of a run, in order.
+/// Calls `visit` for each event of a run, in order, with its index among the sorted events and its index in the queue.
+/// Returns the number of events.
 #[inline(always)]
 fn walk(run: u32, mut visit: impl FnMut(u32, u32, &Event)) -> u32 {
     let (from, to) = (load(X_HEADS + run * 4), load(X_HEADS + run * 4 + 4));
@@ -85,16 +89,19 @@ fn walk(run: u32, mut visit: impl FnMut(u32, u32, &Event)) -> u32 {
     to - from
 }
 
+/// Returns the address of a run's [`Object`].
 #[inline(always)]
 fn object_of(run: u32) -> u32 {
     OBJECTS + (load(X_SORT + load(X_HEADS + run * 4) * 4) >> INDEX_BITS) * OBJECT_BYTES
 }
 
+/// Returns whether an object may have this size.
 fn can_be(size: u32) -> bool {
     size != 0 && size <= OBJECT_MAX
 }
 
-/// What the object needs of the heap: what it had and does not keep, and what its last event to make it asks for.
+/// The first walk: finds the block that the object gives up, if any, and the size of the block that the object needs at
+/// the end of the run, with the event that makes it. Returns the number of events.
 #[inline(always)]
 fn plan(run: u32) -> u32 {
     let old = load(object_of(run) + OBJECT_ADDRESS);
@@ -113,7 +120,7 @@ fn plan(run: u32) -> u32 {
     steps
 }
 
-/// Fresh blocks are zeroed: 64 bytes for each thread in turn, whichever blocks they are of.
+/// Zeroes the new blocks. The threads share the pieces of 64 bytes of all blocks evenly.
 fn zero(team: &Team, runs: u32) {
     let lines = |run: u32| match load(X_GOT + run * 4) {
         0 => 0,
@@ -131,15 +138,16 @@ fn zero(team: &Team, runs: u32) {
     });
 }
 
-/// What an object is while its events have their effect.
+/// An object during the second walk, after some of its events.
 struct Now {
     exists: bool,
     size: u32,
     writes: u32,
-    /// Where its bytes are; 0 if it is made and destroyed in one tick.
+    /// The address of the object's bytes; 0 for an object that this tick makes and destroys again: it gets no block.
     at: u32,
 }
 
+/// The second walk: applies and answers the events of a run. Returns their number.
 #[inline(always)]
 fn commit(run: u32) -> u32 {
     let object = object_of(run);
@@ -162,8 +170,8 @@ fn commit(run: u32) -> u32 {
     steps
 }
 
-/// One event's effect: its result and a value. It is the one at `at` among the sorted. `block` is what the heap gave for it, if it makes what
-/// the object will be.
+/// Applies one event, at index `at` of the sorted events, and returns its result and a value. If the event makes the object
+/// that is there at the end of the run, `block` is the address of its block (0: the heap had no space).
 #[inline(always)]
 fn apply(now: &mut Now, event: &Event, at: u32, block: Option<u32>) -> (u32, u32) {
     match event.kind {
@@ -192,7 +200,8 @@ fn apply(now: &mut Now, event: &Event, at: u32, block: Option<u32>) -> (u32, u32
     }
 }
 
-/// What a word is of an object that has no place, being made and destroyed in one tick: what was written there last, in events before this one.
+/// Returns a word of an object that has no block, because one tick makes and destroys it: the value that was written last
+/// at `offset` by the events before the one at index `at`.
 #[inline(never)]
 fn written_before(at: u32, offset: u32) -> u32 {
     let mut before = at;
@@ -201,7 +210,7 @@ fn written_before(at: u32, offset: u32) -> u32 {
         let event = get(load(X_SORT + before * 4) & INDEX);
         match event.kind {
             event::WRITE if event.a == offset => return event.b,
-            // It did not exist when this was asked for, so this made it; refused ones found it existing, written or not.
+            // This event made the object, with all words 0. A refused CREATE changed nothing: the search continues.
             event::CREATE if load(X_RESULT + (load(X_SORT + before * 4) & INDEX) * 4) == event::DONE => return 0,
             _ if before == 0 => return 0,
             _ => {}

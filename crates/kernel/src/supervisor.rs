@@ -1,15 +1,16 @@
 //! The supervisor: one warp that watches the bus, the clock and the workers.
 //!
-//! Each of its rounds takes one look at the bus, which brings what the host says and the next eight events at once: lane *l* has word *l* mod 4 of event *l* / 4. Pings
-//! are answered on the spot; other events are staged for the next tick. When the workers are idle and the time has come, it commands the
-//! next tick; every millisecond it publishes a heartbeat and whatever there is to count.
+//! Each round of its loop looks at the bus once. One look reads the control words and the next eight messages of the ring:
+//! lane *l* reads word *l* mod 4 of message *l* / 4. The supervisor answers pings at once, and stages other events for the
+//! next tick. When the workers are idle and the next tick is due, it commands that tick. Every millisecond it publishes a
+//! heartbeat, with all counters.
 
 use crate::event;
 use crate::gpu::*;
 use crate::layout::*;
 use crate::tagged::{LOW, lap_tag};
 
-/// What the host says, as all lanes know it.
+/// The control words ([`ControlWords`]), known to all lanes.
 #[derive(Clone, Copy, Default)]
 struct Control {
     stop: bool,
@@ -28,35 +29,42 @@ struct Control {
     fresh: u32,
 }
 
-/// What this warp knows; every lane the same, `word` aside.
+/// The supervisor's own state: the same in all lanes, except for `word`. Times are in nanoseconds of the device's clock.
 struct Supervisor {
     control: Control,
-    /// The control word this lane saw last.
+    /// The control word that this lane read last.
     word: u64,
-    /// Commands given.
+    /// The number of commands given.
     go: u32,
+    /// The number of the next tick.
     tick: u64,
     in_head: u32,
     pong_head: u32,
     ledger_head: u32,
+    /// The number of events staged for the next tick, and in which of the two copies.
     staged: u32,
     side: u32,
+    /// When the next tick is due.
     due: u64,
+    /// When this launch began.
     began: u64,
-    /// Ticks commanded in this launch.
+    /// The number of ticks commanded in this launch.
     ticks: u32,
+    /// The number of this launch.
     launch: u32,
     iterations: u32,
+    /// When the last heartbeat was published.
     beat: u64,
-    /// What the workers' progress was when it last changed, and when.
+    /// The workers' progress count, and when it last changed.
     progress: u32,
     moved: u64,
+    /// The number of the request that the machine holds for, or 0.
     held: u32,
-    /// When the last launch left, or this one.
+    /// When the launch before this one left; at the end, when this launch left.
     left: u64,
-    /// The tick that was next when this launch was asked to leave; all ones before.
+    /// The tick that was next when the host asked this launch to leave; all ones if it has not asked.
     asked: u64,
-    /// It is the first of new code, and has not ticked.
+    /// Whether this launch is the first of new code and has not begun a tick yet.
     arriving: bool,
 }
 
@@ -64,9 +72,10 @@ pub fn supervise() {
     let mut it = Supervisor::begin();
     loop {
         let now = same64(clock());
-        // Asked for before the bus, so that both are under way together.
+        // Loaded before the bus is read, so that both loads are under way at the same time.
         let done = acquire(S_DONE);
-        // Lanes look one after the other: only a limit known before is one whose events they have all seen.
+        // The lanes do not read the bus all at the same time: one lane may see a new limit although another has not seen an
+        // event that the host wrote before it. Only for a limit known before this look have all lanes seen the events.
         let limit = it.control.limit;
         let found = it.look();
         let idle = shuffle(done, 0) == it.go;
@@ -118,14 +127,14 @@ impl Supervisor {
             asked: u64::MAX,
             arriving: false,
         };
-        // All lanes have read what the first now writes.
+        // The ballot: lane 0 must not write the number of launches before all lanes have read it.
         if ballot(1) != 0 && lane() == 0 {
             store64(status(STATUS_LAUNCHES), launch as u64);
         }
         it
     }
 
-    /// For the next launch.
+    /// Stores what the next launch continues with.
     fn end(&self) {
         if lane() == 0 {
             store(S_IN_HEAD, self.in_head);
@@ -140,7 +149,7 @@ impl Supervisor {
         }
     }
 
-    /// One look at the bus; how many events it brought.
+    /// Looks at the bus once; returns how many messages it took from the ring.
     fn look(&mut self) -> u32 {
         let word = bus_load(CONTROL + lane() % CONTROL_WORDS * 8);
         let slot = self.in_head.wrapping_add(lane() / 4);
@@ -154,7 +163,7 @@ impl Supervisor {
         if there == 0 { 0 } else { self.take(there, message & LOW) }
     }
 
-    /// All lanes learn the control words.
+    /// Distributes the control words to all lanes, and notes requests to leave and the arrival of new code.
     #[inline(never)]
     fn hear(&mut self) {
         let (low, high) = (self.word as u32, (self.word >> 32) as u32);
@@ -185,7 +194,8 @@ impl Supervisor {
         }
     }
 
-    /// The first launch of new code says how long there was none.
+    /// In the first launch of new code: publishes when the old code left, when this launch began, and when its first tick
+    /// began (`first`; 0: not yet).
     fn tell_arrival(&self, first: u64) {
         if lane() == 0 {
             store64(status(STATUS_LEFT), self.left);
@@ -194,7 +204,8 @@ impl Supervisor {
         }
     }
 
-    /// Takes events that are there, up to the first that has to wait. Four lanes have one.
+    /// Takes messages from the ring, up to the first that has to wait, and returns how many. `there` messages have arrived;
+    /// four lanes hold the words of one message.
     fn take(&mut self, there: u32, words: u64) -> u32 {
         let first = lane() & !3;
         let before = (1u32 << first) - 1;
@@ -207,7 +218,7 @@ impl Supervisor {
         let others = ballot((mine && leads) as u32) & !pings & !marks;
         let ping = self.pong_head.wrapping_add((pings & before).count_ones());
         let place = self.staged + (others & before).count_ones();
-        // A mark's tick is in its second word.
+        // The tick of a mark is in its second word.
         let tick = shuffle((words >> 16) as u32, first + 1);
         let waits = match () {
             _ if is(event::PING) => ping.wrapping_sub(self.control.pong_taken) >= PONG_CAPACITY,
@@ -235,14 +246,15 @@ impl Supervisor {
         taken
     }
 
-    /// Whether the launch shall end at this tick boundary.
+    /// Returns whether the launch leaves at this tick boundary.
     fn is_over(&self, now: u64) -> bool {
         let control = &self.control;
         let late = control.time != 0 && now - self.began > control.time as u64 * 1000;
         if late && lane() == 0 {
             bump64(status(STATUS_LIMITS), 1);
         }
-        // Right behind a tick, there is the most time until the next; where none may begin, nothing is waited for.
+        // A launch that is asked to leave does so right after a tick, when the most time is left until the next. If no tick
+        // may begin, it does not wait for one.
         let stays = self.tick >= control.limit || control.hold != 0;
         control.stop
             || self.asked != u64::MAX && (self.tick != self.asked || stays)
@@ -250,7 +262,7 @@ impl Supervisor {
             || control.ticks != 0 && self.ticks >= control.ticks
     }
 
-    /// Commands the next tick, if it is time and nothing speaks against it.
+    /// Commands the next tick, if it is due and may begin; returns whether it did.
     fn begin_tick(&mut self, now: u64, found: u32, limit: u64) -> bool {
         let control = self.control;
         if control.hold != self.held {
@@ -259,7 +271,8 @@ impl Supervisor {
                 self.publish(now);
             }
         }
-        // Where the limit is near, its events are in the ring already: all of them belong to the tick.
+        // With a limit, all events of the tick are in the ring already, and the tick must take all of them: it begins after a
+        // look that took nothing, or when no more events can be staged.
         let complete = limit == u64::MAX || found == 0 || self.staged == STAGED_MAX;
         if control.hold != 0 || self.tick >= limit.min(control.limit) || now < self.due || !complete {
             return false;
@@ -268,7 +281,7 @@ impl Supervisor {
         if control.period != 0 && behind > control.period as u64 / 2 && lane() == 0 {
             bump64(status(STATUS_LATE), 1);
         }
-        // Who is far behind does not hurry after.
+        // A machine that is more than eight periods behind does not try to catch up.
         self.due = if behind > 8 * control.period as u64 { now } else { self.due } + control.period as u64;
         if self.arriving {
             self.arriving = false;
@@ -281,7 +294,8 @@ impl Supervisor {
         true
     }
 
-    /// The staged events become the tick's, and the ledger says so. Where it is full they wait.
+    /// Gives the staged events to the tick, and says so in the ledger. If the ledger is full, the tick gets no events and
+    /// they stay staged.
     fn hand_over(&mut self) {
         let mut staged = self.staged;
         if self.ledger_head.wrapping_sub(self.control.ledger_taken) >= LEDGER_CAPACITY {
@@ -305,13 +319,15 @@ impl Supervisor {
         }
     }
 
+    /// Returns the address where the events of the next tick are staged.
     fn staging(&self) -> u32 {
         X_STAGED + self.side * STAGED_MAX * RING_LINE
     }
 
+    /// Gives the workers a command.
     fn command(&mut self, what: u32) {
         self.go = self.go.wrapping_add(1);
-        // What lanes staged comes before what the first lane says.
+        // The events that all lanes have staged must be visible before lane 0 gives the command.
         fence();
         if ballot(1) != 0 && lane() == 0 {
             store(S_COMMAND, what);
@@ -320,7 +336,7 @@ impl Supervisor {
         }
     }
 
-    /// Watches the workers, and publishes every millisecond.
+    /// Every millisecond: notes whether the workers make progress, and publishes a heartbeat.
     fn watch(&mut self, now: u64, idle: bool) {
         if now - self.beat < BEAT_NS {
             return;
@@ -337,7 +353,7 @@ impl Supervisor {
         self.publish(now);
     }
 
-    /// A heartbeat: all lanes write two words each.
+    /// Publishes a heartbeat: each lane writes two status words to the bus.
     #[inline(never)]
     fn publish(&mut self, now: u64) {
         if lane() == 0 {
@@ -360,7 +376,7 @@ impl Supervisor {
         }
     }
 
-    /// What the workers count in the state.
+    /// Copies the workers' counters to the status words.
     fn collect(&self) {
         let put = |which: u32, value: u64| store64(status(which), value);
         put(STATUS_TICK, load64(H_TICK));
@@ -374,12 +390,13 @@ impl Supervisor {
     }
 }
 
-/// The first lane's value, for all: clocks differ from lane to lane, decisions must not.
+/// Returns lane 0's value in all lanes: clocks differ from lane to lane, but decisions must not.
 #[inline(always)]
 fn same64(value: u64) -> u64 {
     shuffle(value as u32, 0) as u64 | (shuffle((value >> 32) as u32, 0) as u64) << 32
 }
 
+/// Returns the address of a status word.
 #[inline(always)]
 fn status(which: u32) -> u32 {
     S_STATUS + which * 8

@@ -1,8 +1,8 @@
-//! The workers, as one: the only way phases use threads.
+//! The collective operations of the workers: phases use threads only through them.
 //!
-//! A [`Team`] is all threads of all worker groups. What it offers is called by all of them together and gives the same however many they are:
-//! [`Team::for_each`], [`Team::scan`], [`Team::reduce`], [`Team::sort`], and searches in what they leave behind. Each ends with all threads having seen what it
-//! did. On the way it counts lanes that had something to do.
+//! A [`Team`] is all threads of all workgroups of workers. All threads call its operations together ([`Team::for_each`], [`Team::scan`],
+//! [`Team::reduce`], [`Team::sort`]), and the results are the same for any number of threads. When an operation returns, all threads see
+//! its effects. The operations also count the lanes that had work.
 
 use crate::gpu::*;
 use crate::layout::*;
@@ -10,19 +10,19 @@ use core::cell::Cell;
 
 /// A thread's place among the workers.
 pub struct Team {
-    /// Its number, and how many there are.
+    /// The thread's number, and the number of threads.
     pub rank: u32,
     pub size: u32,
     groups: u32,
-    /// Which of two places sums are left in: whoever comes to the next but one has seen all leave this one.
+    /// Which of two copies of the sums comes next: a thread in the next scan but one knows that all threads have left this one.
     turn: Cell<u32>,
-    /// Lanes that had something to do, and lanes that there were, of this warp since they were last told.
+    /// The lanes of this warp that had work, and all its lanes, summed up since the last [`Team::tell_lanes`].
     active: Cell<u32>,
     slots: Cell<u32>,
 }
 
 impl Team {
-    /// The workers are all groups but the last.
+    /// Returns this thread's view of the team that the first `groups` workgroups form.
     pub fn new(groups: u32) -> Self {
         let (active, slots) = (Cell::new(0), Cell::new(0));
         Self {
@@ -35,13 +35,13 @@ impl Team {
         }
     }
 
-    /// The one who publishes what all have found.
+    /// Returns whether this thread is the leader, which stores the results that all threads have computed.
     #[inline(always)]
     pub fn leads(&self) -> bool {
         self.rank == 0
     }
 
-    /// Waits for all. What they wrote before can be read after.
+    /// Waits for all threads of the team. What any thread wrote before is visible to all threads afterwards.
     #[inline(never)]
     pub fn meet(&self) {
         if self.groups == 1 {
@@ -56,10 +56,10 @@ impl Team {
         fence();
     }
 
-    /// One warp of each group: the last to arrive lets all go.
+    /// The barrier of the workgroups, called by one warp of each: the last workgroup to arrive releases all.
     fn meet_groups(&self) {
         let generation = acquire(S_GENERATION);
-        // No lane may arrive before all have read the generation.
+        // The ballot: lane 0 must not arrive before all lanes have read the generation.
         if ballot(1) != 0 && lane() == 0 && add(S_ARRIVED, 1) + 1 == self.groups {
             store(S_ARRIVED, 0);
             fence();
@@ -67,11 +67,11 @@ impl Team {
         }
         let mut looks = 0;
         while acquire(S_GENERATION) == generation {
-            // The others are about to come: only who waits for long sleeps.
+            // The other workgroups usually arrive soon: sleep only after 1000 looks.
             sleep(if looks < 1000 { 0 } else { 500 });
             looks += 1;
         }
-        // Lanes look by themselves, and go on together.
+        // Each lane polled by itself; the ballot brings the lanes together again.
         ballot(1);
     }
 
@@ -81,10 +81,10 @@ impl Team {
         self.slots.set(self.slots.get() + WARP);
     }
 
-    /// Tells how many lanes were active in a phase, and forgets it.
+    /// Adds this warp's counts of lanes to those of a phase, and resets them.
     pub fn tell_lanes(&self, phase: u32) {
         if lane() == 0 && self.slots.get() != 0 {
-            // The lower halves: these are added up by whoever reads them.
+            // Only the lower halves of the 64-bit words, which wrap around: the host adds up the differences.
             add(S_STATUS + (STATUS_ACTIVE + phase) * 8, self.active.get());
             add(S_STATUS + (STATUS_SLOTS + phase) * 8, self.slots.get());
         }
@@ -92,7 +92,7 @@ impl Team {
         self.slots.set(0);
     }
 
-    /// Does something for every number below `n`.
+    /// Calls `body` once for every number below `n`.
     #[inline(always)]
     pub fn for_each(&self, n: u32, mut body: impl FnMut(u32)) {
         let mut base = 0;
@@ -109,7 +109,7 @@ impl Team {
         self.meet();
     }
 
-    /// The same where some take longer: `body` says how many steps it took.
+    /// [`Team::for_each`] for a `body` that returns how many steps it took: lanes with work are counted for each step.
     #[inline(always)]
     pub fn for_each_walk(&self, n: u32, mut body: impl FnMut(u32) -> u32) {
         let mut base = 0;
@@ -126,7 +126,7 @@ impl Team {
         self.meet();
     }
 
-    /// What the threads before this one say, added up, and what all say.
+    /// Returns the sum of the values of all threads before this one, and the sum of all values.
     #[inline(never)]
     pub fn prefix(&self, value: u32) -> (u32, u32) {
         let place = self.next_place();
@@ -163,7 +163,7 @@ impl Team {
         (before + inclusive - value, total)
     }
 
-    /// What all threads say, made one by `op`, for which 0 does nothing.
+    /// Combines the values of all threads with `op`, for which 0 must be neutral.
     #[inline(always)]
     pub fn reduce(&self, value: u32, op: impl Fn(u32, u32) -> u32 + Copy) -> u32 {
         let place = self.next_place();
@@ -197,13 +197,13 @@ impl Team {
         place
     }
 
-    /// The numbers below `n` this thread has where all get as many.
+    /// Returns the range of numbers below `n` that this thread handles if `n` is divided evenly into contiguous ranges.
     fn share(&self, n: u32) -> (u32, u32) {
         let each = n.div_ceil(self.size);
         ((self.rank * each).min(n), (self.rank * each + each).min(n))
     }
 
-    /// Tells for every number below `n` the sum of the values before it, and returns the sum of all.
+    /// Calls `put` for every number below `n` with the sum of the values before it, and returns the sum of all values.
     #[inline(always)]
     pub fn scan(&self, n: u32, value: impl Fn(u32) -> u32, mut put: impl FnMut(u32, u32)) -> u32 {
         let (from, to) = self.share(n);
@@ -226,6 +226,7 @@ impl Team {
         total
     }
 
+    /// Counts the lanes of this warp whose [`Team::share`] is not empty.
     fn count_share(&self, n: u32) {
         let each = n.div_ceil(self.size);
         if each > 0 {
@@ -236,7 +237,7 @@ impl Team {
         }
     }
 
-    /// [`Team::reduce`] over numbers below `n`.
+    /// Combines the values of all numbers below `n` with `op` ([`Team::reduce`]).
     #[inline(always)]
     pub fn reduce_over(&self, n: u32, value: impl Fn(u32) -> u32, op: impl Fn(u32, u32) -> u32 + Copy) -> u32 {
         let (mut at, mut own) = (self.rank, 0);
@@ -247,7 +248,7 @@ impl Team {
         self.reduce(own, op)
     }
 
-    /// Lists the numbers below `n` that are chosen, in order; how many.
+    /// Calls `put` for each chosen number below `n` with its rank among the chosen numbers, and returns how many there are.
     #[inline(always)]
     pub fn compact(&self, n: u32, chosen: impl Fn(u32) -> bool, mut put: impl FnMut(u32, u32)) -> u32 {
         self.scan(
@@ -261,7 +262,7 @@ impl Team {
         )
     }
 
-    /// Sorts `n` words in memory, for which there is room up to the next power of two.
+    /// Sorts the `n` words at address `at`, by bitonic sort. The memory must have space for the next power of two of words.
     #[inline(never)]
     pub fn sort(&self, at: u32, n: u32) {
         let all = n.next_power_of_two();
@@ -286,7 +287,7 @@ impl Team {
     }
 }
 
-/// What the lanes of a warp say, made one.
+/// Combines the values of all lanes of a warp with `op`.
 #[inline(always)]
 pub fn warp_fold(value: u32, op: impl Fn(u32, u32) -> u32) -> u32 {
     let mut all = value;
@@ -298,7 +299,8 @@ pub fn warp_fold(value: u32, op: impl Fn(u32, u32) -> u32) -> u32 {
     all
 }
 
-/// Of `n` sums in memory, the last that is not above `value`: in whose share it falls. The first is 0.
+/// Returns the index of the last of the `n` ascending sums at address `sums` that is not above `value`: the share that
+/// `value` falls into. The first sum is 0.
 #[inline(never)]
 pub fn find_share(sums: u32, n: u32, value: u32) -> u32 {
     let (mut low, mut high) = (0, n);
@@ -309,7 +311,7 @@ pub fn find_share(sums: u32, n: u32, value: u32) -> u32 {
     low
 }
 
-/// Where the `which`th bit that is set lies.
+/// Returns the position of the `which`th set bit; the first has `which` = 0.
 #[inline(always)]
 pub fn find_bit(mut word: u32, which: u32) -> u32 {
     let mut left = which;

@@ -1,22 +1,26 @@
-//! One tick after the other, as the supervisor commands.
+//! The workers' loop: one tick after the other, as the supervisor commands.
 
 use crate::gpu::*;
 use crate::layout::*;
 use crate::team::Team;
 use crate::{frame, input, objects, timers, work};
 
-/// What all threads know of the tick they are in. In this order no field lies where a team has a thread's number, which the test that reads the compiled
-/// kernel would take it for.
+/// What every worker knows about the current tick.
+///
+/// The order of the fields is chosen for the test that looks for loops of one lane in the compiled kernel
+/// (`machine/tests/kernel.rs`). That test recognizes a thread's number in memory by its offset, so no field here may have
+/// the offset that the thread's number has in [`Team`].
 #[repr(C)]
 pub struct Tick<'a> {
     pub number: u64,
     pub team: &'a Team,
     /// Events in the queue.
     pub events: u32,
-    /// How far the host has taken output.
+    /// How many messages the host has taken from the ring of answers.
     pub taken: u32,
 }
 
+/// Writes the header of an empty state.
 pub fn boot() {
     if group() == 0 && thread() == 0 {
         store(H_MAGIC, MAGIC);
@@ -31,7 +35,7 @@ pub fn boot() {
     }
 }
 
-/// What a worker does.
+/// Runs a worker: does the supervisor's commands until one of them is to leave.
 pub fn work(workers: u32) {
     let team = Team::new(workers);
     let mut done = acquire(S_DONE);
@@ -47,7 +51,7 @@ pub fn work(workers: u32) {
     }
 }
 
-/// All lanes look: there is nothing else to do.
+/// Waits for the next command and returns it. All lanes poll: they have nothing else to do.
 fn wait_for_command(done: u32) -> u32 {
     while acquire(S_GO) == done {
         sleep(200);
@@ -56,7 +60,7 @@ fn wait_for_command(done: u32) -> u32 {
     load(S_COMMAND)
 }
 
-/// All have done what was asked.
+/// Reports that the workers have done a command. The caller has waited for all of them ([`Team::meet`]).
 fn finish(team: &Team, done: u32) {
     if team.leads() {
         fence();
@@ -82,7 +86,7 @@ fn tick(team: &Team) {
     clock.end(PHASE_FRAME_END);
 }
 
-/// Tells where the workers are, how long each phase took and how many lanes were active in it.
+/// Publishes which phase the workers are in, how long each phase took, and how many lanes had work in it.
 struct Phases<'a> {
     team: &'a Team,
     since: u64,

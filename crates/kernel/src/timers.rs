@@ -1,4 +1,4 @@
-//! Timers: events that have their effect later, once or again and again.
+//! Timers: events that take effect in a later tick, once or repeatedly.
 
 use crate::event;
 use crate::gpu::*;
@@ -15,7 +15,7 @@ fn event_of(timer: u32) -> u32 {
     TIMERS + timer * TIMER_BYTES + TIMER_EVENT
 }
 
-/// Timers that are due put their events behind those of the tick; how many.
+/// Appends the events of all timers that are due to the tick's queue; returns how many.
 pub fn fire(tick: &Tick<'_>) -> u32 {
     let team = tick.team;
     let due = |timer: u32| load64(deadline(timer)) != 0 && load64(deadline(timer)) <= tick.number;
@@ -35,7 +35,8 @@ pub fn fire(tick: &Tick<'_>) -> u32 {
     fired
 }
 
-/// When the next timer is due. Times are compared as how far away they are, which fits a word.
+/// Stores when the next timer is due. Compares the distances from this tick, because a distance fits in a 32-bit word;
+/// the distances are inverted, so that the nearest timer has the maximum and 0 means no timer.
 fn find_next(tick: &Tick<'_>) {
     let near = |timer: u32| match load64(deadline(timer)) {
         0 => 0,
@@ -48,7 +49,7 @@ fn find_next(tick: &Tick<'_>) {
     tick.team.meet();
 }
 
-/// Events of the tick that shall wait get a timer each, as long as there are any.
+/// Arms a timer for each event of the tick that has to wait. Events for which no timer is vacant are refused.
 pub fn arm(tick: &Tick<'_>) {
     let team = tick.team;
     let waits = |i: u32| get(i).wait != 0;

@@ -1,5 +1,5 @@
-//! The device's gifts on the host: a thread of the system for each of the device's, barriers where warps and groups meet.
-//! Slow, and the same in what it gives: the kernel's helpers and phases are tested here.
+//! The primitives of `gpu.rs` on the host: one host thread for each device thread, and barriers for warps and workgroups.
+//! They are slow and give the same results; the tests of the kernel's collective operations and phases run on them.
 
 use crate::layout::{BUS_BYTES, MEMORY_BYTES};
 use std::cell::RefCell;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-/// One machine's memories, and where its threads meet.
+/// One machine's memory and bus.
 pub struct World {
     memory: Vec<AtomicU64>,
     bus: Vec<AtomicU64>,
@@ -40,7 +40,7 @@ impl World {
         Arc::new(Self { memory: words(MEMORY_BYTES), bus: words(BUS_BYTES), began: Instant::now() })
     }
 
-    /// Runs `entry` on all threads.
+    /// Calls `entry` on `threads` threads in each of `groups` workgroups, and waits for all of them.
     pub fn launch(self: &Arc<Self>, groups: u32, threads: u32, entry: impl Fn() + Sync) {
         std::thread::scope(|scope| {
             for number in 0..groups {
@@ -63,7 +63,7 @@ impl World {
         });
     }
 
-    /// What is in its memory: as a thread of its own, outside any launch.
+    /// Calls `with` as the only thread of a launch, so that it can use the primitives on this world's memory.
     pub fn look<T>(self: &Arc<Self>, with: impl FnOnce() -> T) -> T {
         let group = Group { barrier: Barrier::new(1), warps: Vec::new(), local: Vec::new() };
         let it = Thread { world: self.clone(), group: Arc::new(group), numbers: [0, 1, 0, 1] };
@@ -73,7 +73,7 @@ impl World {
         result
     }
 
-    /// The state, as the host keeps it.
+    /// Returns the words of the state, as a checkpoint has them.
     pub fn state(&self) -> Vec<u64> {
         use crate::layout::{STATE, STATE_END};
         (STATE / 8..STATE_END / 8).map(|at| self.memory[at as usize].load(SeqCst)).collect()
@@ -118,7 +118,7 @@ pub fn barrier() {
     });
 }
 
-/// Every lane says something, and hears what all said.
+/// Gives every lane of the warp the values of all lanes.
 fn exchange(value: u32) -> [u32; 32] {
     with(|it| {
         let warp = &it.group.warps[it.numbers[0] as usize / 32];
@@ -164,7 +164,7 @@ pub fn bus_put(offset: u32, value: u64) {
     with(|it| it.world.set_bus_word(offset, value));
 }
 
-/// Changes a word of memory; what it was.
+/// Changes a word of memory atomically, and returns the old value.
 fn update(at: u32, change: impl Fn(u32) -> u32) -> u32 {
     assert!(at.is_multiple_of(4), "{at:#x} is not aligned");
     let shift = at % 8 * 8;

@@ -1,7 +1,8 @@
-//! Work: items that change whole objects, a round each tick.
+//! The work phase: work items change whole objects, one round in each tick.
 //!
-//! An item adds a number to every word of its object, made from its seed and the word's place. Words of all items of a tick are one long list that the threads
-//! share evenly, however large each object is; adding commutes, so items for one object need no order.
+//! An item adds a number to every word of its object; the number is a hash of the item's seed, its rounds left and the
+//! word's index. The words of all items of a tick form one long list, which the threads share evenly, whatever the sizes
+//! of the objects. Addition commutes, so items for the same object need no order.
 
 use crate::event;
 use crate::gpu::*;
@@ -17,11 +18,11 @@ fn item(number: u32) -> u32 {
 
 pub fn work(tick: &Tick<'_>) {
     let (head, tail) = (load(H_WORK_HEAD), load(H_WORK_TAIL));
-    // Before the leader changes what was just read.
     let (spawned, doing) = (tick.events != 0, tail != head);
     if !spawned && !doing {
         return;
     }
+    // All threads have read head and tail before the leader changes them.
     tick.team.meet();
     let mut queue = Queue { head, tail };
     if doing {
@@ -37,20 +38,20 @@ pub fn work(tick: &Tick<'_>) {
     tick.team.meet();
 }
 
-/// Items taken and put, ever.
+/// The numbers of items ever taken from and ever put into the queue.
 struct Queue {
     head: u32,
     tail: u32,
 }
 
-/// One round of the items that come first.
+/// Does one round of the first items in the queue.
 fn round(tick: &Tick<'_>, queue: &mut Queue) {
     let team = tick.team;
     let head = queue.head;
     let waiting = queue.tail.wrapping_sub(head).min(WORK_ITEMS);
     let words = |i: u32| object_words(load(item(head.wrapping_add(i)) + WORK_KEY));
     team.scan(waiting, words, |i, before| store(X_RANK + i * 4, before));
-    // As many as are not too much together, and one anyway.
+    // As many items as have at most `WORK_WORDS` words together, and always the first.
     let fits = |i: u32| i == 0 || load(X_RANK + i * 4) + words(i) <= WORK_WORDS;
     let items = team.reduce_over(waiting, |i| if fits(i) { i + 1 } else { 0 }, u32::max);
     let last = items - 1;
@@ -63,13 +64,13 @@ fn round(tick: &Tick<'_>, queue: &mut Queue) {
         let number = mix(load(at + WORK_SEED) ^ load(at + WORK_ROUNDS).rotate_left(16) ^ place);
         add(load(object + OBJECT_ADDRESS) + place * 4, number);
     });
-    // Those with rounds to go get in line again.
+    // Items with rounds left go to the end of the queue.
     let goes_on = |i: u32| load(item(head.wrapping_add(i)) + WORK_ROUNDS) > 1 && words(i) != 0;
     let tail = queue.tail;
     let kept = team.compact(items, goes_on, |i, rank| store(X_LIST + rank * 4, i));
     team.for_each(kept, |rank| {
         let from = item(head.wrapping_add(load(X_LIST + rank * 4)));
-        // First beside the queue: it may be full, and this its own place.
+        // First to memory outside the queue: if the queue is full, its end is the place of an item that is still to be read.
         store(X_FREE + rank * 4, load(from + WORK_KEY));
         store(X_WANT + rank * 4, load(from + WORK_SEED));
         store(X_GOT + rank * 4, load(from + WORK_ROUNDS) - 1);
@@ -87,7 +88,7 @@ fn round(tick: &Tick<'_>, queue: &mut Queue) {
     queue.tail = tail.wrapping_add(kept);
 }
 
-/// Events that ask for work.
+/// Appends an item to the queue for each work event of the tick. Events that find the queue full are refused.
 fn spawn(tick: &Tick<'_>, queue: &mut Queue) {
     let team = tick.team;
     let asks = |i: u32| get(i).kind == event::WORK && get(i).wait == 0;
@@ -105,7 +106,7 @@ fn spawn(tick: &Tick<'_>, queue: &mut Queue) {
             return;
         }
         let to = item(tail.wrapping_add(rank));
-        // An object that cannot be is one without words.
+        // A key that no object can have becomes `OBJECTS_MAX`, for which `object_words` returns 0.
         store(to + WORK_KEY, event.key.min(OBJECTS_MAX));
         store(to + WORK_SEED, event.a);
         store(to + WORK_ROUNDS, event.b);
@@ -116,7 +117,7 @@ fn spawn(tick: &Tick<'_>, queue: &mut Queue) {
     queue.tail = tail.wrapping_add(wanted.min(room));
 }
 
-/// Words of an object, none if there is no such object.
+/// Returns the number of whole words of an object, 0 if there is no such object.
 #[inline(always)]
 fn object_words(key: u32) -> u32 {
     if key >= OBJECTS_MAX || load(OBJECTS + key * OBJECT_BYTES + OBJECT_ADDRESS) == 0 {
@@ -125,7 +126,7 @@ fn object_words(key: u32) -> u32 {
     load(OBJECTS + key * OBJECT_BYTES + OBJECT_SIZE) / 4
 }
 
-/// A number from a number: the last steps of MurmurHash3.
+/// Hashes a word: the final mix of MurmurHash3.
 #[inline(always)]
 pub fn mix(seed: u32) -> u32 {
     let mut x = seed;

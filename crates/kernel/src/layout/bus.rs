@@ -1,43 +1,45 @@
-//! The bus: memory that the machine and the host both see.
+//! The layout of the bus: memory that the machine and the host both see.
 
 use core::mem::{offset_of, size_of};
 
-/// Messages that each ring holds.
+/// The capacity of each ring, in messages.
 pub const IN_CAPACITY: u32 = 16384;
 pub const PONG_CAPACITY: u32 = 16384;
 pub const OUT_CAPACITY: u32 = 16384;
 pub const LEDGER_CAPACITY: u32 = 4096;
 pub const DEBUG_CAPACITY: u32 = 1024;
 
-/// All of it.
+/// The whole bus.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Bus {
     pub words: Words,
-    /// Events, from the host.
+    /// Events from the host.
     pub in_ring: [RingLine; IN_CAPACITY as usize],
-    /// Answers to pings, and answers of ticks.
+    /// The supervisor's answers to pings.
     pub pong_ring: [RingLine; PONG_CAPACITY as usize],
+    /// The answers of ticks to other events.
     pub out_ring: [RingLine; OUT_CAPACITY as usize],
-    /// Which tick took how many events: one message for each tick that took some.
+    /// For each tick that took events: one message that says how many.
     pub ledger: [RingLine; LEDGER_CAPACITY as usize],
-    /// Messages of a kernel that was built with `debug`.
+    /// Messages of a kernel built with the feature `debug`.
     pub debug_ring: [RingLine; DEBUG_CAPACITY as usize],
 }
 
-/// What is no ring, on 4 KiB of its own.
+/// The words in front of the rings, on 4 KiB of their own.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub struct Words {
-    /// What the host says.
+    /// Written by the host.
     pub control: ControlWords,
     pub _behind_control: [u64; 16],
-    /// What the device says: the words at [`S_STATUS`](super::S_STATUS), with each heartbeat.
+    /// Written by the device: a copy of the words at [`S_STATUS`](super::S_STATUS), made with each heartbeat.
     pub status: StatusWords,
-    /// How far the device has read the ring of events.
+    /// How many messages the device has taken from the ring of events.
     pub in_taken: u64,
     pub _behind_in_taken: [u64; 31],
-    /// For measurements, which are no machine: what the host says, and what the device answers.
+    /// For the entries that measure (the feature `measure`), which run without a machine: `ping` is written by the host,
+    /// `pong` by the device.
     pub ping: [u64; 16],
     pub pong: [u64; 16],
 }
@@ -47,75 +49,80 @@ pub struct Words {
 #[repr(C)]
 pub struct RingLine(pub [u64; 4]);
 
-/// What the host says: words of 8 bytes, which one look of a warp brings.
+/// What the host asks of the machine, in words of 8 bytes. A warp reads all of them with one load.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ControlWords {
-    /// Not 0: the launch shall end at the next tick boundary.
+    /// Not 0: the launch leaves at the next tick boundary.
     pub shutdown: u64,
-    /// The number of a launch that shall end right behind its next tick, and all before it: at once where no tick may begin. Whoever comes after it then has the whole
-    /// time until the next is due.
+    /// The number of a launch, or 0. That launch and all before it leave right after their next tick, so that the launch
+    /// that follows has the whole time until another tick is due. If no tick may begin, they leave at once.
     pub leave: u64,
-    /// Ticks that may begin are below this.
+    /// Only ticks with a number below this may begin; all ones: any tick.
     pub limit: u64,
-    /// Nanoseconds from one tick to the next; 0: as fast as it goes.
+    /// Nanoseconds from one tick to the next; 0: ticks follow each other without a pause.
     pub period: u64,
-    /// A wish to hold at a tick boundary: its number, or 0.
+    /// Not 0: the machine holds at the next tick boundary. The value is the number of the request, which
+    /// [`StatusWords::held`] repeats.
     pub hold: u64,
-    /// Nanoseconds the supervisor sleeps when it found nothing to do.
+    /// Nanoseconds that the supervisor sleeps after a round in which it found nothing to do.
     pub sleep: u64,
-    /// Microseconds a launch may take; 0: any.
+    /// Microseconds that a launch may take; 0: no limit.
     pub time: u64,
-    /// Ticks of a launch; 0: any.
+    /// Ticks that a launch may run; 0: no limit.
     pub ticks: u64,
-    /// How far the host has read the rings.
+    /// How many messages the host has taken from the rings of pongs, of answers and of the ledger.
     pub pong_taken: u64,
     pub out_taken: u64,
     pub ledger_taken: u64,
-    /// For tests. Not 0: no heartbeat is published while a launch goes on. Only a kernel that was built with `faults` reads it.
+    /// For tests. Not 0: the supervisor publishes no periodic heartbeat. Only a kernel built with `faults` reads this word.
     pub mute: u64,
-    /// The number of the launch that is the first of new code.
+    /// The number of the first launch of newly loaded code.
     pub fresh: u64,
     pub unused: [u64; 3],
 }
 
-/// What the device says of itself: words of 8 bytes.
+/// What the device reports about itself, in words of 8 bytes. All times are in nanoseconds of the device's clock.
 #[derive(Debug)]
 #[repr(C)]
 pub struct StatusWords {
-    /// The device's clock at this heartbeat, in nanoseconds.
+    /// The time of this heartbeat.
     pub clock: u64,
-    /// The supervisor's rounds.
+    /// Rounds of the supervisor's loop.
     pub iterations: u64,
     /// Ticks done.
     pub tick: u64,
-    /// The longest time between two heartbeats, in nanoseconds.
+    /// The longest time between two heartbeats.
     pub gap: u64,
-    /// 1 + the phase in which the workers have not moved for [`STUCK_NS`]; 0: they move.
+    /// 1 + the phase in which the workers have made no progress for [`STUCK_NS`]; 0: the workers are not stuck.
     pub stuck: u64,
-    /// The machine's answer to a wish to hold: the wish's number.
+    /// The number of the request that the machine holds for ([`ControlWords::hold`]), or 0.
     pub held: u64,
-    /// As in the state's header.
+    /// This word, `objects`, `timers`, `events` and `refused` are copied from the state's header.
     pub heap_bytes: u64,
     pub objects: u64,
     pub timers: u64,
-    /// Work items that wait.
+    /// Work items in the queue.
     pub work: u64,
     pub events: u64,
-    /// Answers for which the ring had no room.
+    /// Answers that were dropped because the ring was full.
     pub lost: u64,
-    /// Launches whose end was a time limit.
+    /// Launches that left because of their time limit.
     pub limits: u64,
     pub refused: u64,
     /// Launches that have begun.
     pub launches: u64,
-    /// Ticks that began later than half a period after they were due.
+    /// Ticks that began more than half a period after they were due.
     pub late: u64,
-    /// For each phase: lanes that had something to do, lanes that there were, nanoseconds. The counts of lanes have 32 bits and start again.
+    /// For each phase: the number of lanes that had work. Only the lower 32 bits are counted, and they wrap around.
     pub active: [u64; 8],
+    /// For each phase: the number of all lanes, with and without work. Only the lower 32 bits are counted, and they wrap
+    /// around.
     pub slots: [u64; 8],
+    /// For each phase: the time spent in it.
     pub time: [u64; 8],
-    /// Of the launch that the host called fresh: when the one before it left, when it began itself, and when its first tick began (0: it has not).
+    /// About the launch that the host named in [`ControlWords::fresh`]: when the launch before it left, when it began, and
+    /// when its first tick began (0: not yet).
     pub left: u64,
     pub back: u64,
     pub first: u64,
@@ -130,17 +137,17 @@ pub const PHASE_TIMERS: u32 = 3;
 pub const PHASE_WORK: u32 = 4;
 pub const PHASE_FRAME_END: u32 = 5;
 
-/// Workers that have not moved for this long are stuck.
+/// Workers that have made no progress for this many nanoseconds are stuck.
 pub const STUCK_NS: u64 = 1_000_000_000;
-/// From one heartbeat to the next.
+/// Nanoseconds from one heartbeat to the next.
 pub const BEAT_NS: u64 = 1_000_000;
 
-// --- Where the fields are -----------------------------------------------------------------------------------------------
+// --- Offsets of the fields ----------------------------------------------------------------------------------------------
 
 pub const CONTROL: u32 = offset_of!(Words, control) as u32;
 pub const CONTROL_WORDS: u32 = size_of::<ControlWords>() as u32 / 8;
 
-/// Which of the control words it is.
+/// The index of a field among the control words.
 macro_rules! control {
     ($field:ident) => {
         offset_of!(ControlWords, $field) as u32 / 8
@@ -165,7 +172,7 @@ pub const C_FRESH: u32 = control!(fresh);
 pub const STATUS: u32 = offset_of!(Words, status) as u32;
 pub const STATUS_WORDS: u32 = size_of::<StatusWords>() as u32 / 8;
 
-/// Which of the status words it is; of several, the first.
+/// The index of a field among the status words; of an array, the index of its first word.
 macro_rules! status {
     ($field:ident) => {
         offset_of!(StatusWords, $field) as u32 / 8
@@ -207,7 +214,7 @@ pub const LEDGER: u32 = offset_of!(Bus, ledger) as u32;
 pub const DEBUG_RING: u32 = offset_of!(Bus, debug_ring) as u32;
 pub const BUS_BYTES: u32 = DEBUG_RING + DEBUG_CAPACITY * RING_LINE;
 
-// --- What interface 1 says ------------------------------------------------------------------------------------------------
+// --- The numbers that interface 1 fixes ---------------------------------------------------------------------------------
 
 const _: () = {
     assert!(super::INTERFACE == 1);

@@ -1,73 +1,81 @@
-//! Scratch: what the supervisor and the workers tell each other, what one launch leaves to the next, and room for the phases.
+//! The layout of scratch: what the supervisor and the workers tell each other, what one launch leaves to the next, and
+//! working memory of the phases.
 
 use super::bus::{RingLine, StatusWords};
 use super::state::{PAGES, QUEUE_MAX, STAGED_MAX, STATE_END};
 use core::mem::{offset_of, size_of};
 
-/// Workgroups that work, at most.
+/// The maximum number of workgroups of workers.
 pub const GROUPS_MAX: u32 = 1024;
 
-/// All of it, as it lies at [`STATE_END`].
+/// The whole of scratch, which begins at [`STATE_END`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct Scratch {
     pub shared: Shared,
-    /// What each workgroup says to a scan or a reduction; twice, for while some still read the one, others write the other.
+    /// The value of each workgroup in a scan or a reduction. There are two copies, because some workgroups may still read
+    /// one copy while others already write the other.
     pub sums: [[u32; GROUPS_MAX as usize]; 2],
-    /// Events that wait for the next tick, as they were in the ring; twice, for while a tick reads the one, those of the next are staged in the other.
+    /// Events for the next tick, as they were in the ring but without tags. There are two copies, because a tick reads one
+    /// copy while the supervisor stages the events of the next tick in the other.
     pub staged: [[RingLine; STAGED_MAX as usize]; 2],
-    /// What is sorted: keys of objects, each with the place of its event in the queue below it.
+    /// The words that are sorted: the key of an object in the upper bits, the index of its event in the queue in the lower
+    /// bits. A *run* is a sequence of sorted words with the same key.
     pub sort: [u32; QUEUE_MAX as usize],
-    /// Where runs of events for one object begin in what was sorted, and where the last one ends.
+    /// The index in `sort` where each run begins, and then the index where the last run ends.
     pub heads: [u32; QUEUE_MAX as usize + 1],
-    /// For each event of the queue: its result and a value.
+    /// For each event of the queue: its result, and the value that is returned with it.
     pub result: [u32; QUEUE_MAX as usize],
     pub value: [u32; QUEUE_MAX as usize],
-    /// For each run: what to free, how many bytes to allocate, what was allocated, and which event makes the object. Work items that go on pass through the first three.
+    /// For each run: the address to free, the number of bytes to allocate, the address that was allocated, and the event
+    /// that makes the object. The work phase uses the first three to move work items that have rounds left.
     pub free: [u32; QUEUE_MAX as usize],
     pub want: [u32; QUEUE_MAX as usize],
     pub got: [u32; QUEUE_MAX as usize],
     pub maker: [u32; QUEUE_MAX as usize],
-    /// Ranks of requests, lists of indices.
+    /// Ranks or sums, and lists of indices; each phase uses them for its own purposes.
     pub rank: [u32; QUEUE_MAX as usize + 1],
     pub list: [u32; QUEUE_MAX as usize],
-    /// Vacant slots of a class before each page.
+    /// For each page: the number of vacant slots of a size class in all pages before it.
     pub pages: [u32; PAGES as usize + 1],
 }
 
-/// What all threads look at, on 4 KiB of its own. Words that some wait for while others write have 64 bytes for themselves.
+/// Words that both the supervisor and the workers use, on 4 KiB of their own. A word that some threads poll while others
+/// write it has 64 bytes to itself.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub struct Shared {
-    /// Commands given; the supervisor writes it.
+    /// The number of commands given; written by the supervisor.
     pub go: Lone,
-    /// Commands done; the workers' leader writes it.
+    /// The number of commands done; written by the workers' leader.
     pub done: Lone,
     pub command: Command,
-    /// The barrier of the workers' workgroups: how many have arrived, and how often all had.
+    /// The barrier of the workers' workgroups: how many workgroups have arrived, and how often all of them had.
     pub arrived: Lone,
     pub generation: Lone,
     pub progress: Progress,
     pub left: Left,
     pub _behind_left: [u32; 16],
-    /// What is published with each heartbeat.
+    /// The words that each heartbeat copies to the bus.
     pub status: StatusWords,
 }
 
-/// A word on a line of its own.
+/// A word with 64 bytes to itself.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Lone(pub u32);
 
-/// What the supervisor commands.
+/// The supervisor's command to the workers.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Command {
     /// [`COMMAND_TICK`] or [`COMMAND_LEAVE`].
     pub what: u32,
-    /// How many events are staged, how far the host has taken output, and where the staged events are.
+    /// The number of events that are staged for the tick.
     pub staged: u32,
+    /// How many messages the host has taken from the ring of answers.
     pub taken: u32,
+    /// The address of the staged events.
     pub from: u32,
     /// The tick's number.
     pub number: u64,
@@ -76,43 +84,44 @@ pub struct Command {
 pub const COMMAND_TICK: u32 = 1;
 pub const COMMAND_LEAVE: u32 = 2;
 
-/// What the workers say of where they are.
+/// What the workers report about their progress.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Progress {
-    /// Changes with every phase that ends.
+    /// Changes whenever a phase ends.
     pub count: u32,
-    /// The phase they are in.
+    /// The phase that the workers are in.
     pub phase: u32,
 }
 
-/// What a launch leaves to the next. The supervisor writes it when it leaves, but for what is said to change meanwhile.
+/// What a launch leaves to the next. The supervisor writes these words at the end of the launch; the workers write
+/// `out_head`, `debug_head` and `lost` during ticks.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Left {
-    /// Messages taken from the ring.
+    /// The number of messages taken from the ring of events.
     pub in_head: u32,
-    /// Pongs, answers, ledger entries and debug messages written. Workers count answers and debug messages as they write them.
+    /// The numbers of pongs, answers, ledger entries and debug messages written.
     pub pong_head: u32,
     pub out_head: u32,
     pub ledger_head: u32,
     pub debug_head: u32,
-    /// Events staged for the next tick.
+    /// The number of events staged for the next tick.
     pub staged: u32,
-    /// When the next tick is due, and when the last heartbeat was.
+    /// When the next tick is due, and when the last heartbeat was published, in nanoseconds of the device's clock.
     pub due: u64,
     pub beat: u64,
-    /// Answers for which the ring had no room; workers count them in each tick.
+    /// The number of answers that were dropped because the ring was full.
     pub lost: u32,
-    /// Which of the two places the next tick's events are staged in.
+    /// Which of the two copies of [`Scratch::staged`] holds the events of the next tick.
     pub side: u32,
-    /// When the launch left its last tick boundary.
+    /// When the launch left, at its last tick boundary, in nanoseconds of the device's clock.
     pub when: u64,
 }
 
-// --- Where the fields are -----------------------------------------------------------------------------------------------
+// --- Addresses of the fields --------------------------------------------------------------------------------------------
 
-/// A field of what all threads look at.
+/// The address of a field of [`Shared`].
 macro_rules! shared {
     ($($field:ident).+) => { STATE_END + (offset_of!(Scratch, shared) + offset_of!(Shared, $($field).+)) as u32 };
 }
@@ -141,7 +150,7 @@ pub const S_SIDE: u32 = shared!(left.side);
 pub const S_LEFT: u32 = shared!(left.when);
 pub const S_STATUS: u32 = shared!(status);
 
-/// Room for the phases.
+/// The address of a field of [`Scratch`]: working memory of the phases.
 macro_rules! room {
     ($field:ident) => {
         STATE_END + offset_of!(Scratch, $field) as u32
@@ -163,7 +172,7 @@ pub const X_LIST: u32 = room!(list);
 pub const X_PAGES: u32 = room!(pages);
 pub const SCRATCH_END: u32 = STATE_END + size_of::<Scratch>() as u32;
 
-// --- What interface 1 says: new code finds what the code before it left ---------------------------------------------------
+// --- The numbers that interface 1 fixes: new code finds there what the code before it left ------------------------------
 
 const _: () = {
     assert!(super::INTERFACE == 1);

@@ -1,4 +1,4 @@
-//! The state: what ticks change, and nothing else does.
+//! The layout of the state. After boot, nothing but ticks changes the state.
 
 use core::mem::{offset_of, size_of};
 
@@ -6,45 +6,45 @@ use core::mem::{offset_of, size_of};
 pub const STATE: u32 = 0x1_0000;
 pub const STATE_END: u32 = STATE + size_of::<MachineState>() as u32;
 
-/// Events from outside in one tick at most.
+/// The maximum number of events from the host in one tick.
 pub const STAGED_MAX: u32 = 4096;
-/// Events in one tick at most: those and fired timers.
+/// The maximum number of events in one tick: those from the host and those of fired timers.
 pub const QUEUE_MAX: u32 = STAGED_MAX + TIMERS_MAX;
-/// Keys of objects are below this.
+/// The number of objects that can exist: their keys are below this.
 pub const OBJECTS_MAX: u32 = 1 << 14;
-/// Bytes of an object at most.
+/// The maximum size of an object, in bytes.
 pub const OBJECT_MAX: u32 = 1 << 20;
 pub const TIMERS_MAX: u32 = 4096;
 pub const WORK_MAX: u32 = 4096;
-/// Items and words that one tick works on at most; one item always.
+/// The maximum numbers of items and of words that one tick works on. A single item may have more words than that.
 pub const WORK_ITEMS: u32 = 256;
 pub const WORK_WORDS: u32 = 1 << 20;
-/// Pages of the heap, and their bytes.
+/// The number of pages of the heap, and the bytes of a page.
 pub const PAGES: u32 = 256;
 pub const PAGE_BYTES: u32 = 1 << 16;
-/// Size classes: 64 B, 128 B, … 64 KiB.
+/// The number of size classes (64 B, 128 B, … 64 KiB), and the bytes of the smallest.
 pub const CLASSES: u32 = 11;
 pub const SMALLEST: u32 = 64;
 
-/// All of it, as it lies at [`STATE`].
+/// The whole state, which begins at [`STATE`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct MachineState {
     pub header: Header,
-    /// The events of the tick, those from outside before those of timers.
+    /// The events of the tick: those from the host, then those of timers.
     pub queue: [StoredEvent; QUEUE_MAX as usize],
-    /// By their keys.
+    /// The object with key *k* is at index *k*.
     pub objects: [Object; OBJECTS_MAX as usize],
     pub timers: [Timer; TIMERS_MAX as usize],
-    /// A ring: item *n* is at *n* mod [`WORK_MAX`].
+    /// The work queue, a ring: item *n* is at index *n* mod [`WORK_MAX`].
     pub work: [WorkItem; WORK_MAX as usize],
     pub page_table: [PageEntry; PAGES as usize],
-    /// For each page, a bit for each slot that is in use.
+    /// For each page: one bit for each slot, set while the slot is in use.
     pub bitmaps: [Bitmap; PAGES as usize],
     pub arena: [Page; PAGES as usize],
 }
 
-/// At the beginning, on 4 KiB of its own.
+/// The beginning of the state, on 4 KiB of its own.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub struct Header {
@@ -53,32 +53,33 @@ pub struct Header {
     pub version: u32,
     /// Ticks done.
     pub tick: u64,
-    /// Events that ticks took, fired timers among them.
+    /// Events that ticks took, including those of fired timers.
     pub events: u64,
-    /// The tick in which the next timer is due; all ones if there is none.
+    /// The tick in which the next timer is due; all ones if no timer is armed.
     pub deadline: u64,
     /// Objects that exist.
     pub objects: u32,
-    /// Bytes of the heap in use, as whole slots and pages.
+    /// Bytes of the heap in use, counted in whole slots and pages.
     pub heap_bytes: u32,
     /// Timers that are armed.
     pub timers: u32,
-    /// Work items taken from and put into the queue, ever; both start again at 2³².
+    /// The numbers of work items ever taken from and ever put into the queue; both wrap around at 2³².
     pub work_head: u32,
     pub work_tail: u32,
     /// Events that an object, the timers or the work queue refused.
     pub refused: u32,
-    /// Words of objects that work has changed.
+    /// Words of objects that work items have changed; a word counts once for each change.
     pub worked: u64,
-    /// Where the parts lie in the machine's memory, for whoever reads a state: queue, objects, timers, work, page table, bitmaps, arena, end.
+    /// The addresses of the state's parts in the machine's memory, for readers of a state: queue, objects, timers, work,
+    /// page table, bitmaps, arena, end.
     pub parts: [u32; 8],
 }
 
-/// An event as it lies in the state (`Event::words`).
+/// An event as the state stores it (`Event::words`).
 #[derive(Debug)]
 #[repr(C)]
 pub struct StoredEvent {
-    /// The kind below, the flags above.
+    /// The kind in the lower 16 bits, the flags in the upper 16.
     pub kind_and_flags: u32,
     pub key: u32,
     pub a: u32,
@@ -90,11 +91,11 @@ pub struct StoredEvent {
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub struct Object {
-    /// Where its bytes are; 0: there is no such object.
+    /// The address of the object's bytes; 0: there is no such object.
     pub address: u32,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u32,
-    /// How often it was written to.
+    /// How many WRITE events have changed the object.
     pub writes: u32,
     pub unused: u32,
 }
@@ -102,7 +103,7 @@ pub struct Object {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Timer {
-    /// The tick in which it is due; 0: there is no such timer.
+    /// The tick in which the timer is due; 0: the timer is not armed.
     pub deadline: u64,
     pub event: StoredEvent,
 }
@@ -110,10 +111,10 @@ pub struct Timer {
 #[derive(Debug)]
 #[repr(C)]
 pub struct WorkItem {
-    /// The object's.
+    /// The object's key.
     pub key: u32,
     pub seed: u32,
-    /// Rounds to go.
+    /// The number of rounds left.
     pub rounds: u32,
     pub unused: u32,
 }
@@ -121,19 +122,19 @@ pub struct WorkItem {
 #[derive(Debug)]
 #[repr(C)]
 pub struct PageEntry {
-    /// 0: nothing; 1 + class: slots of that class; or [`RUN`], [`RUN_ON`], [`CLAIMED`].
+    /// What the page holds. 0: nothing; 1 + class: slots of that size class; or [`RUN`], [`RUN_ON`], [`CLAIMED`].
     pub holds: u32,
-    /// Vacant slots; of a run's first page: how many pages the run has.
+    /// The number of vacant slots; in the first page of an allocation of several pages, the number of those pages.
     pub vacant: u32,
 }
 
-/// The first page of an allocation of several, and the others.
+/// The first page of an allocation of several pages, and each page after it.
 pub const RUN: u32 = 32;
 pub const RUN_ON: u32 = 33;
-/// Being made, by a warp that does not wait for others.
+/// A warp in `heap::take` is preparing the page.
 pub const CLAIMED: u32 = 34;
 
-/// As many bits as a page has slots of the smallest class.
+/// As many bits as a page has slots of the smallest size class.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Bitmap(pub [u32; (PAGE_BYTES / SMALLEST / 32) as usize]);
@@ -142,7 +143,7 @@ pub struct Bitmap(pub [u32; (PAGE_BYTES / SMALLEST / 32) as usize]);
 #[repr(C, align(65536))]
 pub struct Page(pub [u8; PAGE_BYTES as usize]);
 
-// --- Where the fields are -----------------------------------------------------------------------------------------------
+// --- Addresses and offsets of the fields --------------------------------------------------------------------------------
 
 pub const H_MAGIC: u32 = STATE + offset_of!(Header, magic) as u32;
 pub const H_VERSION: u32 = STATE + offset_of!(Header, version) as u32;
@@ -187,7 +188,7 @@ pub const BITMAPS: u32 = STATE + offset_of!(MachineState, bitmaps) as u32;
 pub const BITMAP_BYTES: u32 = size_of::<Bitmap>() as u32;
 pub const ARENA: u32 = STATE + offset_of!(MachineState, arena) as u32;
 
-// --- What version 1 of the state says -----------------------------------------------------------------------------------
+// --- The numbers that version 1 of the state fixes ----------------------------------------------------------------------
 
 const _: () = {
     assert!(super::VERSION == 1);

@@ -1,7 +1,8 @@
 //! A storm of allocations and frees: every thread allocates, writes, checks and frees at random.
 //!
-//! What to do is in the bus's ping words: rounds, and a seed. What was found goes to the pong words: how often a block did not hold what its owner wrote, allocations served and refused, and the
-//! sum of what pages hold when all is freed.
+//! The ping words of the bus hold the number of rounds and a seed. The pong words get the results: how often a block did
+//! not hold what its owner wrote, how many allocations were served and how many were refused, and the sum of
+//! [`PAGE_HOLDS`] over all pages after everything is freed, which is 0 if nothing leaked.
 
 use crate::gpu::*;
 use crate::heap;
@@ -9,7 +10,7 @@ use crate::layout::*;
 use crate::team::Team;
 use crate::work::mix;
 
-/// Blocks a thread has at most.
+/// The maximum number of blocks that a thread holds.
 const HELD: usize = 4;
 
 pub fn storm() {
@@ -28,7 +29,7 @@ pub fn storm() {
             heap::give_back(held[which]);
             held[which] = 0;
         }
-        // Small ones more often: each class half as often as the one before.
+        // Small blocks more often: each size class half as often as the one before it, but the last two equally often.
         let class = (random >> 8).leading_zeros().saturating_sub(8).min(5);
         let got = heap::take(wants, class);
         if wants && got != 0 {
@@ -57,6 +58,7 @@ pub fn storm() {
     report(PONG_WORD + 24, &team, if team.leads() { left } else { 0 });
 }
 
+/// Writes the sum of all threads' values to a word of the bus.
 fn report(at: u32, team: &Team, value: u32) {
     let all = team.reduce(value, u32::wrapping_add);
     if team.leads() {
@@ -64,7 +66,7 @@ fn report(at: u32, team: &Team, value: u32) {
     }
 }
 
-/// The block's first and last word of the smallest slot say whose it is.
+/// Writes the owner to the first and the last word of the block's first 64 bytes: the smallest slot has no more.
 fn mark(at: u32, owner: u32) {
     store(at, owner ^ at);
     store(at + SMALLEST - 4, !(owner ^ at));
