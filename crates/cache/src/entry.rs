@@ -85,6 +85,8 @@ pub enum Damage {
     Useless,
     #[error("it is not named like an entry")]
     Foreign,
+    #[error("it is no regular file")]
+    Irregular,
     #[error("{0}")]
     Distrusted(Distrust),
 }

@@ -62,6 +62,11 @@ impl Ledger {
         }
     }
 
+    /// Whether other processes wait: not where the file system has no locks.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Returns the bytes of all entries, if the account is intact and younger than [`GOOD_FOR`].
     pub(crate) fn bytes(&self) -> Option<u64> {
         let mut text = [0; ACCOUNT_BYTES];

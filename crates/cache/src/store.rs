@@ -144,7 +144,7 @@ impl Store {
         let metadata = file.metadata()?;
         let inode = Inode::of(&metadata);
         if !metadata.is_file() {
-            return Ok(Err((Damage::Foreign, inode)));
+            return Ok(Err((Damage::Irregular, inode)));
         }
         if let Err(distrust) = trust::check(&fstat(&file)?, Others::MayRead) {
             return Ok(Err((Damage::Distrusted(distrust), inode)));
@@ -269,7 +269,9 @@ impl Store {
         if moved.is_err() && fs::remove_file(path).is_err() {
             return false;
         }
-        if let Some(bytes) = ledger.bytes() {
+        // The account holds entries only: files that are not named like one were never added.
+        let is_counted = metadata.is_file() && !matches!(why, Damage::Foreign);
+        if let Some(bytes) = ledger.bytes().filter(|_| is_counted) {
             let _ = ledger.set_bytes(bytes.saturating_sub(metadata.len()), false);
         }
         scan::keep_newest(&folder, MAX_DAMAGED);

@@ -39,7 +39,7 @@ fn text(
     match emit {
         Emit::Ptx => Ok(Compiled::within(&source.name, source.wasm.clone(), options, limit)?.ptx().to_owned()),
         Emit::Clif => {
-            let functions = gpu_run_compiler::explain(&source.wasm, options, None)?;
+            let functions = gpu_run_compiler::explain_within(&source.name, source.wasm.clone(), options, None, limit)?;
             Ok(functions
                 .iter()
                 .map(|f| format!("; {} (function {})\n{}\n\n", f.name, f.index, f.clif.trim_end()))

@@ -37,7 +37,8 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
         }
     };
     let progress = Progress::start(format!("compiling {}", source.name));
-    let functions = gpu_run_compiler::explain(&source.wasm, &options, args.func.as_deref())
+    let (func, limit) = (args.func.as_deref(), args.codegen.compile_timeout);
+    let functions = gpu_run_compiler::explain_within(&source.name, source.wasm.clone(), &options, func, limit)
         .map_err(|error| Failure::compiler(&source.name, error))?;
     drop(progress);
     if let (Some(wanted), true) = (&args.func, functions.is_empty()) {

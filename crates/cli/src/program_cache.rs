@@ -1,7 +1,6 @@
 //! Where the cache of compiled programs is, and what its entries are called.
 
 use crate::args::CacheArgs;
-use crate::report::build_name;
 use anyhow::{Context, Result};
 use gpu_run_cache::{Cache, Options};
 use gpu_run_compiler::{CompileOptions, Entry};
@@ -57,7 +56,13 @@ pub(crate) fn label(name: &str) -> String {
 
 /// Returns the name of the entry for this file with these options.
 pub(crate) fn entry_name(name: &str, options: &CompileOptions) -> String {
-    let build = build_name(options.build.layout(), options.registers);
+    let mut build = options.build.layout().to_string();
+    if options.build.is_speculative() {
+        build += ", speculative";
+    }
+    if let Some(registers) = options.registers {
+        build += &format!(", {registers} registers");
+    }
     let entry = match &options.entry {
         Entry::Function(function) => format!(", {function}"),
         _ => String::new(),

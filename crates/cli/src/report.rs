@@ -236,12 +236,6 @@ pub(crate) fn describe_denied(denied: Denied) -> String {
     format!("{denied}{hint}")
 }
 
-/// Names one of a program's builds: `interleaved, 64 registers`.
-pub(crate) fn build_name(layout: Layout, registers: Option<u32>) -> String {
-    let registers = registers.map_or(String::new(), |registers| format!(", {registers} registers"));
-    format!("{layout}{registers}")
-}
-
 #[cfg(test)]
 #[path = "report_tests.rs"]
 mod tests;

@@ -80,7 +80,8 @@ pub(crate) fn options(
 ) -> CompileOptions {
     let layout = codegen.layout.resolve(device.is_gpu(), instances);
     let build = checks.build(layout, device.properties().local_bytes);
-    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None }
+    let options = CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None };
+    options.settled(device.properties())
 }
 
 /// Loads a program, or returns the one that this process has loaded already.

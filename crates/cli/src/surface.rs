@@ -208,7 +208,9 @@ impl Surface {
             _ => {
                 let function = printable::name(function);
                 let message = format!("`{function}` has type {}, which --invoke cannot pass", show_func(ty));
-                Err(Failure::usage(message).hint("i32, i64, f32, f64, funcref and externref can be passed").into())
+                Err(Failure::usage(message)
+                    .hint("i32, i64, f32, f64, v128, funcref and externref can be passed")
+                    .into())
             }
         }
     }

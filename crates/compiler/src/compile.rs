@@ -46,7 +46,7 @@ impl CompileOptions {
 
     /// Returns the options that the device will really use, which may differ from those asked for: so one result has
     /// one key.
-    pub(crate) fn settled(&self, device: &Properties) -> Self {
+    pub fn settled(&self, device: &Properties) -> Self {
         let build = match self.build {
             // On `cpu`, speculation gains too little to justify a second build with linear slots.
             Build::Speculative(Placement::Linear) if device.overcommits => Build::Exact(Layout::Linear),
@@ -176,13 +176,7 @@ impl Compiled {
         until: Option<Instant>,
     ) -> Result<Self, Error> {
         let mut timed = Stopwatch { timings: &mut timings, since: Instant::now() };
-        if let Entry::Function(name) = &options.entry {
-            initialize_first(&mut module, name)?;
-        }
-        let mut entries = entries(&module, &options.entry)?;
-        if options.build.is_gang() {
-            entries.retain(|(_, entry)| entry.ty == FuncType::default());
-        }
+        let entries = chosen_entries(&mut module, options)?;
         let functions: Vec<u32> = entries.iter().map(|(index, _)| *index).collect();
         let clif = wasm::translate(&module, &wasm::Options { until, ..options.translation(functions) })?;
         timed.lap("translate");
@@ -270,6 +264,21 @@ impl Stopwatch<'_> {
 /// The function that a reactor wants called before any other.
 const INITIALIZE: &str = "_initialize";
 
+/// Returns the functions that can be called from outside, and prepares the module for that.
+pub(crate) fn chosen_entries(
+    module: &mut Module<'_>,
+    options: &CompileOptions,
+) -> Result<Vec<(u32, EntryFunction)>, Error> {
+    if let Entry::Function(name) = &options.entry {
+        initialize_first(module, name)?;
+    }
+    let mut entries = entries(module, &options.entry)?;
+    if options.build.is_gang() {
+        entries.retain(|(_, entry)| entry.ty == FuncType::default());
+    }
+    Ok(entries)
+}
+
 /// Makes a reactor's `_initialize` its start function: both run once, before anything else in the instance.
 fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> {
     let function = module.exports.iter().find_map(|export| match export.kind {
@@ -291,7 +300,7 @@ fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> 
 }
 
 /// Returns the functions that an [`Entry`] names, with their indices.
-pub(crate) fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, EntryFunction)>, Error> {
+fn entries(module: &Module<'_>, entry: &Entry) -> Result<Vec<(u32, EntryFunction)>, Error> {
     let functions = module.exports.iter().filter_map(|e| match e.kind {
         ExportKind::Function(index) => {
             let (part, name) = (e.part, e.name.to_owned());

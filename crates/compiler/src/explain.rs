@@ -1,10 +1,13 @@
 //! Shows a function at each stage of the compiler, for people to read.
 
-use crate::compile::{CompileOptions, default_features, demangle, entries, ptx_program};
+use crate::compile::{CompileOptions, chosen_entries, default_features, demangle, ptx_program};
 use crate::error::Error;
+use crate::limit;
 use gpu_run_ptx as ptx;
 use gpu_run_wasm::{self as wasm, FunctionKind};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug)]
 pub struct Explained {
@@ -20,9 +23,30 @@ pub struct Explained {
 
 /// Explains the functions whose name contains `filter` or whose index is `filter`; all functions if it is `None`.
 pub fn explain(bytes: &[u8], options: &CompileOptions, filter: Option<&str>) -> Result<Vec<Explained>, Error> {
-    let module = wasm::decode(bytes, default_features())?;
-    let functions = entries(&module, &options.entry)?.into_iter().map(|(index, _)| index).collect();
-    let program = wasm::translate(&module, &options.translation(functions))?;
+    explain_until(bytes, options, filter, None)
+}
+
+/// Like [`explain`], within this time. `name` is the module's name in errors.
+pub fn explain_within(
+    name: &str,
+    bytes: Arc<Vec<u8>>,
+    options: &CompileOptions,
+    filter: Option<&str>,
+    limit: Duration,
+) -> Result<Vec<Explained>, Error> {
+    let (options, filter) = (options.clone(), filter.map(str::to_owned));
+    limit::within(name, Some(limit), move |until| explain_until(&bytes, &options, filter.as_deref(), until))
+}
+
+fn explain_until(
+    bytes: &[u8],
+    options: &CompileOptions,
+    filter: Option<&str>,
+    until: Option<Instant>,
+) -> Result<Vec<Explained>, Error> {
+    let mut module = wasm::decode(bytes, default_features())?;
+    let functions = chosen_entries(&mut module, options)?.into_iter().map(|(index, _)| index).collect();
+    let program = wasm::translate(&module, &wasm::Options { until, ..options.translation(functions) })?;
     let shown: Vec<_> = program
         .functions
         .iter()

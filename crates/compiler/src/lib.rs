@@ -25,7 +25,7 @@ pub use compile::{
     APART_LANES, APART_REGISTERS, CompileOptions, Compiled, Entry, EntryFunction, ExportedGlobal, Sibling,
 };
 pub use error::Error;
-pub use explain::{Explained, explain};
+pub use explain::{Explained, explain, explain_within};
 pub use gpu_run_abi::{Build, Layout, Placement};
 pub use gpu_run_wasm::{WasmFeatures, printable};
 pub use image::{Initial, InitialMemory, InitialPiece, State};

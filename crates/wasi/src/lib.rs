@@ -287,10 +287,12 @@ impl Context {
     }
 }
 
+/// Bytes that one `random_get` may ask for. The device splits larger requests.
+pub const MAX_RANDOM_BYTES: u64 = 4 << 20;
+
 /// `random_get`: fills the whole buffer, as there are no short answers. The device splits a large request into pieces;
 /// a request far larger than a piece is refused.
 fn random(room: u64, out: &mut Out) -> Result {
-    const MAX_RANDOM_BYTES: u64 = 4 << 20;
     if room > MAX_RANDOM_BYTES {
         return Err(Errno::Nomem.into());
     }

@@ -40,7 +40,7 @@ pub(crate) struct BootArgs {
     #[arg(long, value_name = "STRATEGY", default_value = "resident")]
     pub(crate) strategy: Strategy,
 
-    /// The number of workgroups that work, or `auto`: one per multiprocessor
+    /// The number of workgroups that work, or `auto`: one per multiprocessor but one, on cpu one per core
     #[arg(long, value_name = "GROUPS", default_value = "1", value_parser = grid)]
     pub(crate) grid: GridSize,
 
@@ -125,7 +125,7 @@ fn grid(text: &str) -> Result<GridSize, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
-    /// The process whose machine to show [default: the machine started last]
+    /// The process whose machine to show [default: the machine heard from last]
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 

@@ -1,6 +1,6 @@
 //! `gpu-run cache preload`: compiles programs in advance.
 //!
-//! Compiles each program as `gpu-run FILE` does and, where `gpu-run map FILE` uses another layout, as that does.
+//! Compiles each program as `gpu-run FILE` does, and as `gpu-run map FILE` does.
 
 use crate::args::{ChecksChoice, CodegenArgs, PreloadArgs};
 use crate::devices;
@@ -61,18 +61,18 @@ pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
     Ok(if failed.into_inner() == 0 { 0 } else { exit::FAILURE })
 }
 
-/// Compiles one program in these builds, and returns a line about each.
+/// Compiles one program for `gpu-run FILE` and for `gpu-run map`, and returns a line about each build.
 fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &CodegenArgs) -> Result<String> {
     let source = source::load(file, codegen.bin.as_deref())?;
     let surface = Surface::read(&source.wasm, &source.name)?;
     surface.check_imports(&source.name)?;
     surface.check_command(&source.name)?;
+    let builds = [(1, ChecksChoice::Exact), (GPU_BATCH, ChecksChoice::Speculative)];
+    let mut builds =
+        builds.map(|(instances, checks)| run::options(codegen, &**device, Entry::Start, instances, checks)).to_vec();
+    builds.dedup_by_key(|options| options.build);
     let mut lines = String::new();
-    for (instances, checks) in [(1, ChecksChoice::Exact), (GPU_BATCH, ChecksChoice::Speculative)] {
-        let options = run::options(codegen, &**device, Entry::Start, instances, checks);
-        if checks == ChecksChoice::Speculative && options.build.layout() == codegen.layout.resolve(device.is_gpu(), 1) {
-            continue;
-        }
+    for options in builds {
         let name = entry_name(&source.name, &options);
         let failed = |error| Failure::compiler(&source.name, error);
         let request = compiler.request(device, source.wasm.clone(), &options, &name).map_err(failed)?;

@@ -163,6 +163,9 @@ fn watch_signals(map: StopHandle) -> Result<()> {
             });
         }
     };
-    thread::Builder::new().name("signals".into()).spawn(watch).context("cannot start the signals's thread")?;
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(watch)
+        .context("cannot start the thread that waits for signals")?;
     Ok(())
 }

@@ -138,6 +138,20 @@ fn a_device_that_is_lost_again_and_again_ends_the_run_and_says_where() {
     assert_eq!(place.read("out"), text);
 }
 
+/// The last record of the batch is rerun, and each rerun loses the device: by then the other records are in the output, which is cut back.
+#[test]
+fn a_device_that_each_rerun_loses_ends_the_run_too() {
+    let place = Place::new();
+    place.write("in", format!("{}g\n", lines(19)));
+    for output in ["-o out", ""] {
+        let line = format!("long.wat -i in {output} --batch 20");
+        let ran = place.run_losing("launch:3,6,9,12,15,18,21,24", &line, None);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let ran = ran.says(&["the device was lost 3 times in a row"]);
+        assert_eq!(ran.stderr.matches("going on in a new process").count(), 2, "{}", ran.stderr);
+    }
+}
+
 /// `hang:N`: the N-th launch never ends. Each batch is two launches; what is left of the plan goes to the next process.
 #[test]
 fn a_record_that_cannot_be_ended_fails_alone() {

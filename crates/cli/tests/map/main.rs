@@ -20,10 +20,11 @@ use support::{Ran, wat};
 use tempfile::TempDir;
 
 /// The guests that are in every folder.
-const GUESTS: [(&str, &str); 6] = [
+const GUESTS: [(&str, &str); 7] = [
     ("echo.wat", wat!("map/echo")),
     ("cat.wat", wat!("map/cat")),
     ("args.wat", wat!("map/args")),
+    ("long.wat", wat!("map/long")),
     ("number.wat", wat!("map/number")),
     ("slow.wat", wat!("map/slow")),
     ("stuck.wat", wat!("map/stuck")),

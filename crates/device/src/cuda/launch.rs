@@ -236,7 +236,7 @@ impl Loaded {
 const NOWHERE: u64 = 0x10;
 /// A kernel that stores a word at the address it is given.
 const POKE: &str = ".version 7.8
-.target sm_75
+.target sm_70
 .address_size 64
 .visible .entry poke (.param .u64 at)
 {

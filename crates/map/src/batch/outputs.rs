@@ -23,7 +23,7 @@ use gpu_run_run::slots::Endings;
 use gpu_run_run::transcript::{Answered, Random};
 use gpu_run_run::{INSTANCE, Job};
 use gpu_run_wasi::stdio::Output;
-use gpu_run_wasi::{Context, Errno, Out, Reply, Stdio};
+use gpu_run_wasi::{Context, Errno, MAX_RANDOM_BYTES, Out, Reply, Stdio};
 use parking_lot::Mutex;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -424,9 +424,6 @@ impl BatchHost for MappedBatch {
         }
     }
 }
-
-/// Bytes that one `random_get` of a rerun gets from [`Random`], at most. The sandbox refuses longer ones.
-const MAX_RANDOM_BYTES: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests {
