@@ -108,7 +108,7 @@ impl Guest<'_> {
         }
         let Some(slow) = slow else { return Ok(()) };
         self.print.body.place(done);
-        self.slow_path(slow, done, |e| e.slow_load(inst, read, result, access))
+        self.slow_path(slow, done, |guest| guest.slow_load(inst, read, result, access))
     }
 
     pub(super) fn exact_store(
@@ -127,7 +127,7 @@ impl Guest<'_> {
         }
         let Some(slow) = slow else { return Ok(()) };
         self.print.body.place(done);
-        self.slow_path(slow, done, |e| e.slow_store(inst, value, access))
+        self.slow_path(slow, done, |guest| guest.slow_store(inst, value, access))
     }
 
     /// Checks an access and finds its way. Where there is a label the slow path begins there, and must end behind the

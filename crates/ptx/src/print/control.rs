@@ -119,7 +119,7 @@ impl Printer<'_> {
 
     fn assign_register(&mut self, to: Reg, suffix: &str, value: Operand) {
         match value {
-            Operand::Reg(p) if p.class == Class::Pred => {
+            Operand::Reg(predicate) if predicate.class == Class::Pred => {
                 self.body.op("selp", ".b32", &[to.into(), 1.into(), 0.into(), value]);
             }
             _ => self.body.op("mov", suffix, &[to.into(), value]),
@@ -134,24 +134,24 @@ impl Printer<'_> {
     /// Where both edges assign something one of them is a little block of its own; else the one that does stands behind
     /// the conditional branch of the other.
     pub(crate) fn branch(&mut self, condition: Value, [yes, no]: [BlockCall; 2]) {
-        let p = match self.truth(condition) {
+        let predicate = match self.truth(condition) {
             Truth::Always => return self.jump(&yes),
             Truth::Never => return self.jump(&no),
-            Truth::If(p) => p,
+            Truth::If(predicate) => predicate,
         };
-        let label = |e: &Self, edge: &BlockCall| Label::Block(e.target(edge).as_u32());
+        let label = |p: &Self, edge: &BlockCall| Label::Block(p.target(edge).as_u32());
         let (yes_label, no_label) = (label(self, &yes), label(self, &no));
         match (self.has_moves(&yes), self.has_moves(&no)) {
             (false, false) if yes_label == no_label => self.go_to(self.target(&yes)),
             (false, false) if self.block.next == Some(self.target(&yes)) => {
-                self.body.branch_if(p, When::False, no_label)
+                self.body.branch_if(predicate, When::False, no_label)
             }
             (false, _) => {
-                self.body.branch_if(p, When::True, yes_label);
+                self.body.branch_if(predicate, When::True, yes_label);
                 self.jump(&no);
             }
             (true, false) => {
-                self.body.branch_if(p, When::False, no_label);
+                self.body.branch_if(predicate, When::False, no_label);
                 self.jump(&yes);
             }
             (true, true) => {
@@ -161,7 +161,7 @@ impl Printer<'_> {
                     (When::True, yes, no)
                 };
                 let edge = self.body.local();
-                self.body.branch_if(p, when, edge);
+                self.body.branch_if(predicate, when, edge);
                 self.moves(&near);
                 self.body.branch(label(self, &near));
                 self.body.place(edge);
@@ -179,12 +179,12 @@ impl Printer<'_> {
         }
         let index = self.in_register(index);
         let mut edges = Edges::default();
-        let labels: Vec<Label> = entries.iter().map(|e| self.edge_label(e, &mut edges)).collect();
+        let labels: Vec<Label> = entries.iter().map(|entry| self.edge_label(entry, &mut edges)).collect();
         let default_label = self.edge_label(&default, &mut edges);
         if let Some(tests) = branch_table::tests(&labels, default_label) {
             for (label, test) in tests {
-                let p = self.is_case(index, test);
-                self.body.branch_if(p, When::True, label);
+                let predicate = self.is_case(index, test);
+                self.body.branch_if(predicate, When::True, label);
             }
             match (default_label, edges.0.is_empty()) {
                 (Label::Block(_), true) => self.go_to(self.target(&default)),
@@ -192,8 +192,8 @@ impl Printer<'_> {
             }
         } else {
             let count = entries.len() as i64;
-            let p = self.body.op_to_temp(Class::Pred, "setp.ge", ".u32", &[index.into(), count.into()]);
-            self.body.branch_if(p, When::True, default_label);
+            let predicate = self.body.op_to_temp(Class::Pred, "setp.ge", ".u32", &[index.into(), count.into()]);
+            self.body.branch_if(predicate, When::True, default_label);
             self.indexed_branch(index, &labels);
         }
         for (label, edge) in edges.0 {

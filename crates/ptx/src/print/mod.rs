@@ -107,7 +107,7 @@ impl<'a> Printer<'a> {
             return Ok(Reg { class: Class::Argument, index: 0 });
         }
         let entry = self.func.layout.entry_block().ok_or_else(error)?;
-        match self.func.dfg.block_params(entry).first().map(|&p| self.value(p)) {
+        match self.func.dfg.block_params(entry).first().map(|&param| self.value(param)) {
             Some(Operand::Reg(reg)) => Ok(reg),
             _ => Err(error()),
         }

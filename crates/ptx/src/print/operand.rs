@@ -42,8 +42,8 @@ impl Printer<'_> {
     /// The value as a number; an i8's or i16's upper bits are undefined.
     pub(crate) fn number(&mut self, value: Value) -> Operand {
         match self.value(value) {
-            Operand::Reg(p) if p.class == Class::Pred => {
-                self.body.op_to_temp(Class::B32, "selp", ".b32", &[1.into(), 0.into(), p.into()]).into()
+            Operand::Reg(predicate) if predicate.class == Class::Pred => {
+                self.body.op_to_temp(Class::B32, "selp", ".b32", &[1.into(), 0.into(), predicate.into()]).into()
             }
             other => other,
         }
@@ -111,7 +111,7 @@ impl Printer<'_> {
     pub(crate) fn truth(&mut self, value: Value) -> Truth {
         let value = values::condition(self.func, value);
         match self.value(value) {
-            Operand::Reg(p) if p.class == Class::Pred => Truth::If(p),
+            Operand::Reg(predicate) if predicate.class == Class::Pred => Truth::If(predicate),
             Operand::Int(0) => Truth::Never,
             Operand::Int(_) => Truth::Always,
             _ => {

@@ -140,37 +140,37 @@ fn row(opcode: Opcode) -> Row {
 }
 
 /// Prints one instruction.
-pub(crate) fn emit(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let data = e.func.dfg.insts[inst];
+pub(crate) fn emit(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let data = p.func.dfg.insts[inst];
     if data.opcode().is_terminator() || data.opcode().is_call() {
-        division::stop_if_wrong(e);
+        division::stop_if_wrong(p);
     }
     match row(data.opcode()) {
-        Row::Wrapping(name) => binary(e, inst, name, Extension::None),
-        Row::Unsigned(name) => binary(e, inst, name, Extension::Zero),
-        Row::Signed(name) => binary(e, inst, name, Extension::Sign),
-        Row::Logic(name) => logic(e, inst, name),
+        Row::Wrapping(name) => binary(p, inst, name, Extension::None),
+        Row::Unsigned(name) => binary(p, inst, name, Extension::Zero),
+        Row::Signed(name) => binary(p, inst, name, Extension::Sign),
+        Row::Logic(name) => logic(p, inst, name),
         Row::Bits1(name) => {
-            let (result, arg) = (e.result(inst)?, i::one(e, inst)?);
-            let operand = e.in_register(arg);
-            e.body.op(name, bits(e.ty(arg)), &[result.into(), operand.into()]);
+            let (result, arg) = (p.result(inst)?, i::one(p, inst)?);
+            let operand = p.in_register(arg);
+            p.body.op(name, bits(p.ty(arg)), &[result.into(), operand.into()]);
             Ok(())
         }
         Row::Signed1(name) => {
-            let (result, arg) = (e.result(inst)?, i::one(e, inst)?);
-            let (operand, ty) = (e.sign_extended(arg), e.ty(arg));
-            let operand = e.load_operand(operand, ty);
-            e.body.op(name, signed(ty), &[result.into(), operand.into()]);
+            let (result, arg) = (p.result(inst)?, i::one(p, inst)?);
+            let (operand, ty) = (p.sign_extended(arg), p.ty(arg));
+            let operand = p.load_operand(operand, ty);
+            p.body.op(name, signed(ty), &[result.into(), operand.into()]);
             Ok(())
         }
-        Row::Float(name) => floats(e, inst, name, ""),
+        Row::Float(name) => floats(p, inst, name, ""),
         Row::Round(name) => {
-            let suffix = float(e.func.dfg.ctrl_typevar(inst));
-            floats(e, inst, name, suffix)
+            let suffix = float(p.func.dfg.ctrl_typevar(inst));
+            floats(p, inst, name, suffix)
         }
-        Row::Special(emit) => emit(e, inst),
+        Row::Special(emit) => emit(p, inst),
         Row::Nothing => Ok(()),
-        Row::Unsupported => Err(e.unsupported(inst)),
+        Row::Unsupported => Err(p.unsupported(inst)),
     }
 }
 
@@ -183,48 +183,48 @@ enum Extension {
 }
 
 /// `name.u32 result, a, b`, signed where the operands are sign-extended.
-fn binary(e: &mut Printer<'_>, inst: Inst, name: &str, extension: Extension) -> Result<(), Error> {
-    let (result, [a, b]) = (e.result(inst)?, i::two(e, inst)?);
-    let ty = e.ty(a);
+fn binary(p: &mut Printer<'_>, inst: Inst, name: &str, extension: Extension) -> Result<(), Error> {
+    let (result, [a, b]) = (p.result(inst)?, i::two(p, inst)?);
+    let ty = p.ty(a);
     let (a, b, suffix) = match extension {
-        Extension::None => (e.number(a), e.number(b), unsigned(ty)),
-        Extension::Zero => (e.zero_extended(a), e.zero_extended(b), unsigned(ty)),
-        Extension::Sign => (e.sign_extended(a), e.sign_extended(b), signed(ty)),
+        Extension::None => (p.number(a), p.number(b), unsigned(ty)),
+        Extension::Zero => (p.zero_extended(a), p.zero_extended(b), unsigned(ty)),
+        Extension::Sign => (p.sign_extended(a), p.sign_extended(b), signed(ty)),
     };
-    e.body.op(name, suffix, &[result.into(), a, b]);
+    p.body.op(name, suffix, &[result.into(), a, b]);
     Ok(())
 }
 
 /// An instruction on floats of one type: `name source.type result, operands`.
-fn floats(e: &mut Printer<'_>, inst: Inst, name: &str, source: &str) -> Result<(), Error> {
-    let func = e.func;
-    let result = e.result(inst)?;
+fn floats(p: &mut Printer<'_>, inst: Inst, name: &str, source: &str) -> Result<(), Error> {
+    let func = p.func;
+    let result = p.result(inst)?;
     let args = func.dfg.inst_args(inst);
-    e.body.begin(name, source);
-    e.body.out.pop();
-    e.body.out.push_str(float(func.dfg.ctrl_typevar(inst)));
-    e.body.out.push(' ');
-    e.body.operand(result);
+    p.body.begin(name, source);
+    p.body.out.pop();
+    p.body.out.push_str(float(func.dfg.ctrl_typevar(inst)));
+    p.body.out.push(' ');
+    p.body.operand(result);
     for &arg in args {
-        e.body.out.push_str(", ");
-        e.body.operand(e.value(arg));
+        p.body.out.push_str(", ");
+        p.body.operand(p.value(arg));
     }
-    e.body.end();
+    p.body.end();
     Ok(())
 }
 
-fn divide(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    if division::is_branchless(e, inst) { division::divide(e, inst) } else { floats(e, inst, "div.rn", "") }
+fn divide(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    if division::is_branchless(p, inst) { division::divide(p, inst) } else { floats(p, inst, "div.rn", "") }
 }
 
-fn square_root(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    if division::is_branchless(e, inst) { division::square_root(e, inst) } else { floats(e, inst, "sqrt.rn", "") }
+fn square_root(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    if division::is_branchless(p, inst) { division::square_root(p, inst) } else { floats(p, inst, "sqrt.rn", "") }
 }
 
 #[rustfmt::skip]
-fn icmp(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let InstructionData::IntCompare { cond, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+fn icmp(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let InstructionData::IntCompare { cond, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
     use Extension::{Sign, Zero};
     let (name, extension) = match cond {
@@ -239,13 +239,13 @@ fn icmp(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
         IntCC::SignedGreaterThan           => ("setp.gt", Sign),
         IntCC::SignedGreaterThanOrEqual    => ("setp.ge", Sign),
     };
-    binary(e, inst, name, extension)
+    binary(p, inst, name, extension)
 }
 
 #[rustfmt::skip]
-fn fcmp(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let InstructionData::FloatCompare { cond, args: [a, b], .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+fn fcmp(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let InstructionData::FloatCompare { cond, args: [a, b], .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
     // `u` at the end: true also where an operand is NaN. CLIF's `ne` is such a one, its `one` is not.
     let name = match cond {
@@ -264,50 +264,50 @@ fn fcmp(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
         FloatCC::UnorderedOrGreaterThan      => "setp.gtu",
         FloatCC::UnorderedOrGreaterThanOrEqual => "setp.geu",
     };
-    let suffix = float(e.ty(a));
-    let result = e.result(inst)?;
-    e.body.op(name, suffix, &[result.into(), e.value(a), e.value(b)]);
+    let suffix = float(p.ty(a));
+    let result = p.result(inst)?;
+    p.body.op(name, suffix, &[result.into(), p.value(a), p.value(b)]);
     Ok(())
 }
 
-fn select(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let (result, [condition, yes, no]) = (e.result(inst)?, i::three(e, inst)?);
-    let suffix = plain(e.ty(yes));
-    match e.truth(condition) {
-        Truth::If(p) => {
-            let (yes, no) = (e.number(yes), e.number(no));
-            e.body.op("selp", suffix, &[result.into(), yes, no, p.into()]);
+fn select(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let (result, [condition, yes, no]) = (p.result(inst)?, i::three(p, inst)?);
+    let suffix = plain(p.ty(yes));
+    match p.truth(condition) {
+        Truth::If(predicate) => {
+            let (yes, no) = (p.number(yes), p.number(no));
+            p.body.op("selp", suffix, &[result.into(), yes, no, predicate.into()]);
         }
         constant => {
-            let chosen = e.number(if matches!(constant, Truth::Always) { yes } else { no });
-            e.body.op("mov", suffix, &[result.into(), chosen]);
+            let chosen = p.number(if matches!(constant, Truth::Always) { yes } else { no });
+            p.body.op("mov", suffix, &[result.into(), chosen]);
         }
     }
     Ok(())
 }
 
 /// `and`, `or`, `xor`: on predicates where the result is one.
-fn logic(e: &mut Printer<'_>, inst: Inst, name: &str) -> Result<(), Error> {
-    let (result, [a, b]) = (e.result(inst)?, i::two(e, inst)?);
+fn logic(p: &mut Printer<'_>, inst: Inst, name: &str) -> Result<(), Error> {
+    let (result, [a, b]) = (p.result(inst)?, i::two(p, inst)?);
     if result.class == Class::Pred {
-        match e.value(b) {
-            Operand::Int(_) => e.body.op("not", ".pred", &[result.into(), e.value(a)]), // `bxor a, 1`
-            b => e.body.op(name, ".pred", &[result.into(), e.value(a), b]),
+        match p.value(b) {
+            Operand::Int(_) => p.body.op("not", ".pred", &[result.into(), p.value(a)]), // `bxor a, 1`
+            b => p.body.op(name, ".pred", &[result.into(), p.value(a), b]),
         }
     } else {
-        let suffix = bits(e.ty(a));
-        let (a, b) = (e.number(a), e.number(b));
-        e.body.op(name, suffix, &[result.into(), a, b]);
+        let suffix = bits(p.ty(a));
+        let (a, b) = (p.number(a), p.number(b));
+        p.body.op(name, suffix, &[result.into(), a, b]);
     }
     Ok(())
 }
 
-fn branch(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    match e.func.dfg.insts[inst] {
-        InstructionData::Jump { destination, .. } => e.jump(&destination),
-        InstructionData::Brif { arg, blocks, .. } => e.branch(arg, blocks),
-        InstructionData::BranchTable { arg, table, .. } => e.branch_table(arg, table),
-        _ => return Err(e.unsupported(inst)),
+fn branch(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    match p.func.dfg.insts[inst] {
+        InstructionData::Jump { destination, .. } => p.jump(&destination),
+        InstructionData::Brif { arg, blocks, .. } => p.branch(arg, blocks),
+        InstructionData::BranchTable { arg, table, .. } => p.branch_table(arg, table),
+        _ => return Err(p.unsupported(inst)),
     }
     Ok(())
 }

@@ -56,13 +56,13 @@ impl Printer<'_> {
 
     /// Traps under a predicate. In a speculative build the instance stops instead, and the exact build finds out why:
     /// an exit under a predicate is no branch, which an assembler would have to find a place to meet again for.
-    pub(crate) fn trap_if(&mut self, p: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
+    pub(crate) fn trap_if(&mut self, predicate: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
         if self.program.is_speculative() {
-            self.body.exit_if(p, when);
+            self.body.exit_if(predicate, when);
             return Ok(());
         }
         let label = self.trap_label(code, inst)?;
-        self.body.branch_if(p, when, label);
+        self.body.branch_if(predicate, when, label);
         Ok(())
     }
 
@@ -107,24 +107,24 @@ fn store_word(body: &mut Body, layout: Layout, instance: Reg, at: u64, word: Ope
 }
 
 /// `trap`, `trapz`, `trapnz`
-pub(crate) fn trap(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let (condition, code, when) = match e.func.dfg.insts[inst] {
+pub(crate) fn trap(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let (condition, code, when) = match p.func.dfg.insts[inst] {
         InstructionData::Trap { code, .. } => (Truth::Always, code, When::True),
         InstructionData::CondTrap { opcode: Opcode::Trapz, arg, code } => {
-            let truth = e.truth(arg);
-            let value = values::condition(e.func, arg);
-            e.block.nonzero.push(value);
+            let truth = p.truth(arg);
+            let value = values::condition(p.func, arg);
+            p.block.nonzero.push(value);
             (truth, code, When::False)
         }
-        InstructionData::CondTrap { arg, code, .. } => (e.truth(arg), code, When::True),
-        _ => return Err(e.unsupported(inst)),
+        InstructionData::CondTrap { arg, code, .. } => (p.truth(arg), code, When::True),
+        _ => return Err(p.unsupported(inst)),
     };
     match (condition, when) {
-        (Truth::If(p), when) => e.trap_if(p, when, code, inst),
+        (Truth::If(predicate), when) => p.trap_if(predicate, when, code, inst),
         (Truth::Always, When::True) | (Truth::Never, When::False) => {
-            let label = e.trap_label(code, inst)?;
-            e.body.branch(label);
-            e.block.ended = true;
+            let label = p.trap_label(code, inst)?;
+            p.body.branch(label);
+            p.block.ended = true;
             Ok(())
         }
         _ => Ok(()),
