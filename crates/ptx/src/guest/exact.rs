@@ -28,7 +28,6 @@ use crate::analysis::access::{Access, Root};
 use crate::analysis::exact::{ExactChecks, RootCheck, is_near, is_strict};
 use crate::analysis::values;
 use crate::print::body::{Label, When};
-use crate::print::integer::low_word;
 use crate::print::memory::Read;
 use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{self, Inst, Value, types};
@@ -315,7 +314,7 @@ impl Guest<'_> {
                 // Not kept for later accesses: this stands in another place.
                 let word = match self.print.ty(root) {
                     types::I32 => self.print.in_register(root).into(),
-                    _ => low_word(&mut self.print, root),
+                    _ => self.print.low_word(root),
                 };
                 match access.folded {
                     0 => word,

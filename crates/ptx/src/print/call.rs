@@ -8,6 +8,7 @@ use super::intrinsic;
 use super::register::{Class, Operand, Reg};
 use super::signature::{RESULT_BYTES, declared, push_cell};
 use super::text::{INDENT, push_unsigned};
+use crate::analysis::legalize::Form;
 use crate::symbols::Name;
 use crate::{Error, Kind};
 use cranelift_codegen::ir::{FuncRef, GlobalValueData, Inst, InstructionData, SigRef, Value};
@@ -139,9 +140,9 @@ impl<'a> Printer<'a> {
             InstructionData::Call { func_ref, .. } => match self.symbol(func_ref)? {
                 Name::Function(f) => {
                     let signature = func.dfg.ext_funcs[func_ref].signature;
-                    let callee = match f.cycle.is_some() && f.cycle == self.function.cycle {
-                        true => self.hidden(&f.symbol, signature),
-                        false => Callee::Symbol(&f.symbol),
+                    let callee = match self.form(inst) {
+                        Form::Recursive => self.hidden(&f.symbol, signature),
+                        _ => Callee::Symbol(&f.symbol),
                     };
                     Ok(Some((callee, args, signature)))
                 }

@@ -2,12 +2,12 @@
 
 use super::Printer;
 use super::body::{Label, When};
-use super::operand::Truth;
 use super::register::{Class, Operand, Reg, plain};
 use super::text::push_unsigned;
+use crate::Error;
 use crate::analysis::branch_table::{self, Test};
 use crate::analysis::moves::{self, Source, Step};
-use cranelift_codegen::ir::{self, Block, BlockCall, Value, ValueDef};
+use cranelift_codegen::ir::{self, Block, BlockCall, Inst, InstructionData, Value, ValueDef};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -126,19 +126,15 @@ impl Printer<'_> {
         }
     }
 
-    pub(crate) fn jump(&mut self, edge: &BlockCall) {
+    fn follow(&mut self, edge: &BlockCall) {
         self.moves(edge);
         self.go_to(self.target(edge));
     }
 
     /// Where both edges assign something one of them is a little block of its own; else the one that does stands behind
     /// the conditional branch of the other.
-    pub(crate) fn branch(&mut self, condition: Value, [yes, no]: [BlockCall; 2]) {
-        let predicate = match self.truth(condition) {
-            Truth::Always => return self.jump(&yes),
-            Truth::Never => return self.jump(&no),
-            Truth::If(predicate) => predicate,
-        };
+    fn branch(&mut self, condition: Value, [yes, no]: [BlockCall; 2]) {
+        let predicate = self.condition(condition);
         let label = |p: &Self, edge: &BlockCall| Label::Block(p.target(edge).as_u32());
         let (yes_label, no_label) = (label(self, &yes), label(self, &no));
         match (self.has_moves(&yes), self.has_moves(&no)) {
@@ -148,11 +144,11 @@ impl Printer<'_> {
             }
             (false, _) => {
                 self.body.branch_if(predicate, When::True, yes_label);
-                self.jump(&no);
+                self.follow(&no);
             }
             (true, false) => {
                 self.body.branch_if(predicate, When::False, no_label);
-                self.jump(&yes);
+                self.follow(&yes);
             }
             (true, true) => {
                 let (when, far, near) = if self.block.next == Some(self.target(&no)) {
@@ -165,17 +161,17 @@ impl Printer<'_> {
                 self.moves(&near);
                 self.body.branch(label(self, &near));
                 self.body.place(edge);
-                self.jump(&far);
+                self.follow(&far);
             }
         }
     }
 
-    pub(crate) fn branch_table(&mut self, index: Value, table: ir::JumpTable) {
+    fn branch_table(&mut self, index: Value, table: ir::JumpTable) {
         let func = self.func;
         let table = &func.dfg.jump_tables[table];
         let (entries, default) = (table.as_slice(), table.default_block());
         if entries.is_empty() {
-            return self.jump(&default);
+            return self.follow(&default);
         }
         let index = self.in_register(index);
         let mut edges = Edges::default();
@@ -260,6 +256,41 @@ impl Printer<'_> {
         edges.0.push((label, *edge));
         label
     }
+}
+
+type Done = Result<(), Error>;
+
+/// `jump`, and `brif` whose condition always holds.
+pub(crate) fn jump(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let edge = match p.func.dfg.insts[inst] {
+        InstructionData::Jump { destination, .. } | InstructionData::Brif { blocks: [destination, _], .. } => {
+            destination
+        }
+        _ => return Err(p.unsupported(inst)),
+    };
+    p.follow(&edge);
+    Ok(())
+}
+
+/// `brif` whose condition never holds.
+pub(crate) fn jump_else(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::Brif { blocks: [_, no], .. } = p.func.dfg.insts[inst] else { return Err(p.unsupported(inst)) };
+    p.follow(&no);
+    Ok(())
+}
+
+pub(crate) fn branch(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::Brif { arg, blocks, .. } = p.func.dfg.insts[inst] else { return Err(p.unsupported(inst)) };
+    p.branch(arg, blocks);
+    Ok(())
+}
+
+pub(crate) fn branch_table(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::BranchTable { arg, table, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
+    };
+    p.branch_table(arg, table);
+    Ok(())
 }
 
 /// Edges of a table that need a block of their own.

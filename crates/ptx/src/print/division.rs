@@ -14,16 +14,12 @@ use super::body::When;
 use super::integer::{one, two};
 use super::register::{Class, Operand, Reg};
 use crate::Error;
+use crate::analysis::division::{EXPONENT_BIT, EXPONENTS, MIN_EXPONENT};
+use crate::analysis::legalize::Form;
 use cranelift_codegen::ir::{Inst, types};
 
 type Done = Result<(), Error>;
 
-/// Operands lie between 2^-500 and 2^500, so that no quotient and nothing on the way to it is at an edge. As an
-/// exponent's field.
-const MIN_EXPONENT: u32 = 1023 - 500;
-const EXPONENTS: u32 = 1000;
-/// Where the exponent begins in the high word.
-const EXPONENT_BIT: u32 = 20;
 /// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too
 /// small by. From below, the steps end at 1 for the inverse of the number before 1, and that is one too few.
 const MARGIN: i64 = 4;
@@ -71,15 +67,6 @@ impl Printer<'_> {
     }
 }
 
-/// Whether this division or root has such a form in this build.
-pub(crate) fn is_branchless(p: &Printer<'_>, inst: Inst) -> bool {
-    let dfg = &p.func.dfg;
-    let is_plain = |operand| !matches!(operand, Operand::F64(bits) if !is_inside(bits));
-    p.program.is_speculative()
-        && dfg.ctrl_typevar(inst) == types::F64
-        && dfg.inst_args(inst).iter().all(|arg| is_plain(p.value(*arg)))
-}
-
 /// What this block has computed is right only if this holds.
 fn provide(p: &mut Printer<'_>, holds: Reg) {
     p.block.provided = Some(match p.block.provided {
@@ -95,17 +82,15 @@ pub(crate) fn stop_if_wrong(p: &mut Printer<'_>) {
     }
 }
 
-fn is_inside(bits: u64) -> bool {
-    (MIN_EXPONENT..MIN_EXPONENT + EXPONENTS).contains(&((bits >> (32 + EXPONENT_BIT)) as u32 & 0x7ff))
-}
-
 const ONE: Operand = Operand::F64(1.0f64.to_bits());
 
 pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let Form::BranchlessDivision { tests_dividend, tests_divisor } = p.form(inst) else {
+        return Err(p.unsupported(inst));
+    };
     let (result, [a, b]) = (p.result(inst)?, two(p, inst)?);
     let (a, b) = (p.value(a), p.value(b));
-    let is_constant = !matches!(a, Operand::Reg(_));
-    if !is_constant {
+    if tests_dividend {
         // Nothing divided by something is nothing, which the steps below say, too, but for the sign.
         let [low, high] = p.body.unpack(a);
         let magnitude = p.magnitude(high);
@@ -113,7 +98,7 @@ pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst) -> Done {
         let holds = p.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
         provide(p, holds);
     }
-    if let Operand::Reg(_) = b {
+    if tests_divisor {
         let [_, high] = p.body.unpack(b);
         let magnitude = p.magnitude(high);
         let holds = p.inside(magnitude, EXPONENT_BIT + 1);
@@ -132,7 +117,8 @@ pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst) -> Done {
     // What is left of `a` is exact, so that the last step rounds once.
     let quotient = p.double("mul.rn", &[a.into(), inverse.into()]);
     let rest = p.fma(minus, quotient, a);
-    if is_constant {
+    if !tests_dividend {
+        // The dividend is not 0, and neither is the quotient.
         p.body.op("fma.rn", ".f64", &[result.into(), inverse.into(), rest.into(), quotient.into()]);
         return Ok(());
     }

@@ -6,13 +6,11 @@
 //! `guest`'s.
 
 use super::Printer;
-use super::integer::low_word;
 use super::register::{Class, Operand, Reg};
 use super::text::push_unsigned;
 use crate::Error;
 use crate::analysis::values;
 use cranelift_codegen::ir::{Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
-use gpu_run_abi::intrinsic::region;
 
 type Done = Result<(), Error>;
 
@@ -80,15 +78,6 @@ impl Printer<'_> {
         Address { base: self.in_register(base), offset }
     }
 
-    /// Whether an access by a device address is to the thread's local memory: its stack slots, or guest memory where
-    /// that is local.
-    fn is_local(&self, flags: MemFlags) -> bool {
-        let regions = &self.func.dfg.alias_regions;
-        let is =
-            |id| self.func.dfg.mem_flags[flags].alias_region().is_some_and(|region| regions.get(id) == Some(region));
-        is(region::FRAME) || (self.program.is_local() && is(region::CELLS))
-    }
-
     /// An access's flags must not ask for what is not done.
     fn check_flags(&self, inst: Inst, flags: MemFlags) -> Done {
         match self.func.dfg.mem_flags[flags].explicit_endianness() {
@@ -132,7 +121,7 @@ pub(crate) fn written(p: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, 
         _ => ty.bytes(),
     };
     p.check_flags(inst, flags)?;
-    let operand = if bytes < 8 && ty == types::I64 { low_word(p, value) } else { p.number(value) };
+    let operand = if bytes < 8 && ty == types::I64 { p.low_word(value) } else { p.number(value) };
     let suffix = match (ty, bytes) {
         (types::F32, _) => ".f32",
         (types::F64, _) => ".f64",
@@ -144,26 +133,36 @@ pub(crate) fn written(p: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, 
     Ok((suffix, operand))
 }
 
-/// A load by a device address.
+/// Loads and stores by device addresses.
 pub(crate) fn load(p: &mut Printer<'_>, inst: Inst) -> Done {
+    load_from(p, inst, "ld.global")
+}
+pub(crate) fn load_local(p: &mut Printer<'_>, inst: Inst) -> Done {
+    load_from(p, inst, "ld.local")
+}
+pub(crate) fn store(p: &mut Printer<'_>, inst: Inst) -> Done {
+    store_to(p, inst, "st.global")
+}
+pub(crate) fn store_local(p: &mut Printer<'_>, inst: Inst) -> Done {
+    store_to(p, inst, "st.local")
+}
+
+fn load_from(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
     let (read, result) = read(p, inst)?;
-    let InstructionData::Load { arg, flags, offset, .. } = p.func.dfg.insts[inst] else {
+    let InstructionData::Load { arg, offset, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));
     };
     let address = p.address(arg, offset.into());
-    let ld = if p.is_local(flags) { "ld.local" } else { "ld.global" };
     p.plain_load(ld, read, result, address);
     Ok(())
 }
 
-/// A store by a device address.
-pub(crate) fn store(p: &mut Printer<'_>, inst: Inst) -> Done {
+fn store_to(p: &mut Printer<'_>, inst: Inst, st: &str) -> Done {
     let (suffix, operand) = written(p, inst)?;
-    let InstructionData::Store { args: [_, at], flags, offset, .. } = p.func.dfg.insts[inst] else {
+    let InstructionData::Store { args: [_, at], offset, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));
     };
     let address = p.address(at, offset.into());
-    let st = if p.is_local(flags) { "st.local" } else { "st.global" };
     p.body.store(st, suffix, address.base, address.offset, operand);
     Ok(())
 }

@@ -6,12 +6,11 @@
 use super::Printer;
 use super::body::{Body, Label, When};
 use super::gang;
-use super::operand::Truth;
+use super::integer::one;
 use super::register::{Class, Operand, Reg};
 use super::text::push_hex;
-use crate::analysis::values;
 use crate::{Error, Program};
-use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode};
+use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 
@@ -106,27 +105,27 @@ fn store_word(body: &mut Body, layout: Layout, instance: Reg, at: u64, word: Ope
     body.store("st.global", ".u32", instance, layout.offset(at + layout.cell()) as i64, high);
 }
 
-/// `trap`, `trapz`, `trapnz`
+fn code(p: &Printer<'_>, inst: Inst) -> Result<ir::TrapCode, Error> {
+    p.func.dfg.insts[inst].trap_code().ok_or_else(|| p.unsupported(inst))
+}
+
+/// A trap without a condition, or whose condition is known to hold.
 pub(crate) fn trap(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let (condition, code, when) = match p.func.dfg.insts[inst] {
-        InstructionData::Trap { code, .. } => (Truth::Always, code, When::True),
-        InstructionData::CondTrap { opcode: Opcode::Trapz, arg, code } => {
-            let truth = p.truth(arg);
-            let value = values::condition(p.func, arg);
-            p.block.nonzero.push(value);
-            (truth, code, When::False)
-        }
-        InstructionData::CondTrap { arg, code, .. } => (p.truth(arg), code, When::True),
-        _ => return Err(p.unsupported(inst)),
-    };
-    match (condition, when) {
-        (Truth::If(predicate), when) => p.trap_if(predicate, when, code, inst),
-        (Truth::Always, When::True) | (Truth::Never, When::False) => {
-            let label = p.trap_label(code, inst)?;
-            p.body.branch(label);
-            p.block.ended = true;
-            Ok(())
-        }
-        _ => Ok(()),
-    }
+    let label = p.trap_label(code(p, inst)?, inst)?;
+    p.body.branch(label);
+    p.block.ended = true;
+    Ok(())
+}
+
+/// `trapnz`, `trapz`
+pub(crate) fn trap_when(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    conditional(p, inst, When::True)
+}
+pub(crate) fn trap_unless(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    conditional(p, inst, When::False)
+}
+fn conditional(p: &mut Printer<'_>, inst: Inst, when: When) -> Result<(), Error> {
+    let (condition, code) = (one(p, inst)?, code(p, inst)?);
+    let predicate = p.condition(condition);
+    p.trap_if(predicate, when, code, inst)
 }
