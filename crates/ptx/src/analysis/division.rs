@@ -1,7 +1,7 @@
 //! What a division has to test, of integers and of f64.
 
 use super::values;
-use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Value};
+use cranelift_codegen::ir::{Function, InstructionData, Opcode, Value};
 use smallvec::SmallVec;
 
 /// Operands of a division or root without a branch lie between 2^-500 and 2^500, so that no quotient and nothing on the
@@ -22,11 +22,9 @@ pub(crate) fn is_inside(bits: u64) -> bool {
 pub(crate) struct Nonzero(SmallVec<[Value; 8]>);
 
 impl Nonzero {
-    /// Notes what an instruction makes sure of.
-    pub(crate) fn see(&mut self, func: &Function, inst: Inst) {
-        if let InstructionData::CondTrap { opcode: Opcode::Trapz, arg, .. } = func.dfg.insts[inst] {
-            self.0.push(values::condition(func, arg));
-        }
+    /// Adds a value that a `trapz` looks at.
+    pub(crate) fn add(&mut self, func: &Function, value: Value) {
+        self.0.push(values::condition(func, value));
     }
 
     /// Whether a `trapz` of this block, or what the value is made of, says that it is not 0.

@@ -4,14 +4,14 @@
 //! constants, on types or on the instructions before is decided here.
 //!
 //! What an operation asks of its operands, a sign-extension for instance, is no data of an instruction but a column of
-//! the row: all instructions of a row ask for the same. Only whether a value needs to be zero-extended at all depends
-//! on where it comes from, and is found here.
+//! the row: all instructions of a row ask for the same. Whether a value has what is asked for already depends on where
+//! the value comes from: see [`super::Analysis::is_zero_above`].
 
 use super::division::{self, Nonzero};
 use super::values;
+use crate::Function;
 use crate::symbols::{Name, Symbols};
-use crate::{Function, Program};
-use cranelift_codegen::ir::{self, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
+use cranelift_codegen::ir::{self, AliasRegion, FuncRef, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
 use cranelift_entity::{EntitySet, SecondaryMap};
 use gpu_run_abi::intrinsic::region;
 
@@ -63,26 +63,24 @@ pub(crate) enum Form {
 #[derive(Debug, Default)]
 pub(crate) struct Forms {
     by_inst: SecondaryMap<Inst, Form>,
-    /// Values of i8 and i16 whose registers are 0 above: others have undefined bits there.
-    zero_above: EntitySet<Value>,
 }
 
 impl Forms {
     /// `predicates` are the values that live in predicates.
     pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, predicates: &EntitySet<Value>) -> Forms {
         let func = &function.clif;
-        let legalizer = Legalizer { program: symbols.program, symbols, function, func, predicates };
+        let regions = &func.dfg.alias_regions;
+        let cells = if symbols.program.is_local() { regions.get(region::CELLS) } else { None };
+        let local = [regions.get(region::FRAME), cells];
+        let legalizer = Legalizer { symbols, function, func, predicates, local };
         let mut forms = Forms::default();
         forms.by_inst.resize(func.dfg.num_insts());
         for block in func.layout.blocks() {
             let mut nonzero = Nonzero::default();
             for inst in func.layout.block_insts(block) {
-                nonzero.see(func, inst);
-                forms.by_inst[inst] = legalizer.form(inst, &nonzero);
-                for &result in func.dfg.inst_results(inst) {
-                    if legalizer.is_zero_above(inst, result) {
-                        forms.zero_above.insert(result);
-                    }
+                let form = legalizer.form(inst, &mut nonzero);
+                if form != Form::Plain {
+                    forms.by_inst[inst] = form;
                 }
             }
         }
@@ -92,69 +90,59 @@ impl Forms {
     pub(crate) fn of(&self, inst: Inst) -> Form {
         self.by_inst[inst]
     }
-
-    /// Whether a value of i8 or i16 is zero-extended already. Aliases have no answer: resolve them first.
-    pub(crate) fn is_zero_above(&self, value: Value) -> bool {
-        self.zero_above.contains(value)
-    }
 }
 
 /// Whatever forms depend on.
 struct Legalizer<'a> {
-    program: &'a Program,
     symbols: &'a Symbols<'a>,
     function: &'a Function,
     func: &'a ir::Function,
     predicates: &'a EntitySet<Value>,
+    /// The regions in the thread's local memory: stack slots, and guest memory where that is local.
+    local: [Option<AliasRegion>; 2],
 }
 
 impl Legalizer<'_> {
     #[rustfmt::skip]
-    fn form(&self, inst: Inst, nonzero: &Nonzero) -> Form {
+    fn form(&self, inst: Inst, nonzero: &mut Nonzero) -> Form {
         let dfg = &self.func.dfg;
-        match (dfg.insts[inst].opcode(), dfg.inst_args(inst)) {
-            (Opcode::Umulhi | Opcode::Smulhi | Opcode::Rotl | Opcode::Rotr | Opcode::Clz | Opcode::Cls | Opcode::Ctz
-                | Opcode::Popcnt | Opcode::Bitrev | Opcode::Bswap | Opcode::Ireduce, &[x, ..]) => {
-                width(dfg.value_type(x))
+        let data = &dfg.insts[inst];
+        let arg = |at: usize| dfg.inst_args(inst)[at];
+        match data.opcode() {
+            Opcode::Umulhi | Opcode::Smulhi | Opcode::Rotl | Opcode::Rotr | Opcode::Clz | Opcode::Cls | Opcode::Ctz
+            | Opcode::Popcnt | Opcode::Bitrev | Opcode::Bswap | Opcode::Ireduce => width(dfg.value_type(arg(0))),
+            Opcode::Select | Opcode::SelectSpectreGuard | Opcode::Bmask | Opcode::Brif | Opcode::Trapnz => {
+                self.condition(arg(0))
             }
-            (Opcode::Select | Opcode::SelectSpectreGuard | Opcode::Bmask | Opcode::Brif | Opcode::Trapz
-                | Opcode::Trapnz, &[condition, ..]) => self.condition(condition),
-            (Opcode::Uextend | Opcode::Sextend, &[x]) if self.is_predicate(x) => Form::Predicate,
-            (Opcode::Band | Opcode::Bor | Opcode::Bxor, &[_, b]) if self.is_predicate(dfg.first_result(inst)) => {
-                if values::constant(self.func, b).is_some() { Form::NotPredicate } else { Form::Predicate }
+            Opcode::Trapz => {
+                nonzero.add(self.func, arg(0));
+                self.condition(arg(0))
             }
-            (opcode @ (Opcode::Udiv | Opcode::Sdiv | Opcode::Urem | Opcode::Srem), &[_, divisor]) => {
-                match nonzero.tests(self.func, opcode, divisor) {
+            Opcode::Uextend | Opcode::Sextend if self.is_predicate(arg(0)) => Form::Predicate,
+            Opcode::Band | Opcode::Bor | Opcode::Bxor if self.is_predicate(dfg.first_result(inst)) => {
+                if values::constant(self.func, arg(1)).is_some() { Form::NotPredicate } else { Form::Predicate }
+            }
+            opcode @ (Opcode::Udiv | Opcode::Sdiv | Opcode::Urem | Opcode::Srem) => {
+                match nonzero.tests(self.func, opcode, arg(1)) {
                     (false, false) => Form::Plain,
                     (zero, overflow) => Form::Tested { zero, overflow },
                 }
             }
-            (Opcode::Fdiv, &[a, b]) if self.has_branchless_form(inst) => Form::BranchlessDivision {
-                tests_dividend: values::float_bits(self.func, a).is_none(),
-                tests_divisor: values::float_bits(self.func, b).is_none(),
+            Opcode::Fdiv if self.has_branchless_form(inst) => Form::BranchlessDivision {
+                tests_dividend: values::float_bits(self.func, arg(0)).is_none(),
+                tests_divisor: values::float_bits(self.func, arg(1)).is_none(),
             },
-            (Opcode::Sqrt, _) if self.has_branchless_form(inst) => Form::BranchlessRoot,
-            (Opcode::FcvtToSintSat | Opcode::FcvtToUintSat, &[x]) => {
-                let (from, to) = (dfg.value_type(x), dfg.ctrl_typevar(inst));
+            Opcode::Sqrt if self.has_branchless_form(inst) => Form::BranchlessRoot,
+            Opcode::FcvtToSintSat | Opcode::FcvtToUintSat => {
+                let (from, to) = (dfg.value_type(arg(0)), dfg.ctrl_typevar(inst));
                 Form::Saturating { clamps: to.bits() < 32, tests_nan: from != types::F32 || to == types::I64 }
             }
-            (Opcode::Bitcast, &[x]) => self.bitcast(x),
-            _ => self.access_or_call(inst),
-        }
-    }
-
-    fn access_or_call(&self, inst: Inst) -> Form {
-        match self.func.dfg.insts[inst] {
-            InstructionData::Load { flags, .. } | InstructionData::Store { flags, .. } if self.is_local(flags) => {
-                Form::Local
-            }
-            InstructionData::Call { func_ref, .. } if self.function.cycle.is_some() => {
-                match self.symbols.resolve(self.function, &self.func.dfg.ext_funcs[func_ref].name) {
-                    Ok(Name::Function(callee)) if callee.cycle == self.function.cycle => Form::Recursive,
-                    _ => Form::Plain,
-                }
-            }
-            _ => Form::Plain,
+            Opcode::Bitcast => self.bitcast(arg(0)),
+            _ => match *data {
+                InstructionData::Load { flags, .. } | InstructionData::Store { flags, .. } => self.access(flags),
+                InstructionData::Call { func_ref, .. } => self.call(func_ref),
+                _ => Form::Plain,
+            },
         }
     }
 
@@ -176,7 +164,7 @@ impl Legalizer<'_> {
         let dfg = &self.func.dfg;
         let is_at_edge =
             |arg: &Value| values::float_bits(self.func, *arg).is_some_and(|bits| !division::is_inside(bits));
-        self.program.is_speculative()
+        self.symbols.program.is_speculative()
             && dfg.ctrl_typevar(inst) == types::F64
             && !dfg.inst_args(inst).iter().any(is_at_edge)
     }
@@ -190,19 +178,17 @@ impl Legalizer<'_> {
         if is_constant { Form::Constant } else { Form::Plain }
     }
 
-    /// Whether an access by a device address is to the thread's local memory: its stack slots, or guest memory where
-    /// that is local.
-    fn is_local(&self, flags: MemFlags) -> bool {
-        let dfg = &self.func.dfg;
-        let is =
-            |id| dfg.mem_flags[flags].alias_region().is_some_and(|region| dfg.alias_regions.get(id) == Some(region));
-        is(region::FRAME) || (self.program.is_local() && is(region::CELLS))
+    fn access(&self, flags: MemFlags) -> Form {
+        let region = self.func.dfg.mem_flags[flags].alias_region();
+        if region.is_some() && self.local.contains(&region) { Form::Local } else { Form::Plain }
     }
 
-    /// Narrow loads extend, and so do predicates that become numbers.
-    fn is_zero_above(&self, inst: Inst, result: Value) -> bool {
-        self.func.dfg.value_type(result).bits() < 32
-            && (self.func.dfg.insts[inst].opcode() == Opcode::Load || self.predicates.contains(result))
+    fn call(&self, callee: FuncRef) -> Form {
+        let Some(cycle) = self.function.cycle else { return Form::Plain };
+        match self.symbols.resolve(self.function, &self.func.dfg.ext_funcs[callee].name) {
+            Ok(Name::Function(callee)) if callee.cycle == Some(cycle) => Form::Recursive,
+            _ => Form::Plain,
+        }
     }
 }
 

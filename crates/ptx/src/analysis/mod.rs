@@ -23,7 +23,7 @@ pub(crate) mod values;
 use crate::Function;
 use crate::symbols::Symbols;
 use access::Accesses;
-use cranelift_codegen::ir::{Block, Value};
+use cranelift_codegen::ir::{self, Block, Opcode, Value};
 use cranelift_entity::EntitySet;
 use exact::ExactChecks;
 use flow::Flow;
@@ -80,5 +80,13 @@ impl Analysis {
             checks,
             schedules,
         }
+    }
+
+    /// Whether an i8 or i16 is zero-extended in its register, where others have undefined bits: narrow loads extend, and
+    /// so do predicates that become numbers.
+    pub(crate) fn is_zero_above(&self, func: &ir::Function, value: Value) -> bool {
+        let value = func.dfg.resolve_aliases(value);
+        let is_load = |inst| func.dfg.insts[inst].opcode() == Opcode::Load;
+        self.predicates.contains(value) || func.dfg.value_def(value).inst().is_some_and(is_load)
     }
 }

@@ -94,15 +94,11 @@ impl Printer<'_> {
         let mask = (1i64 << width.min(32)) - 1;
         match self.number(value) {
             Operand::Int(n) if width < 32 => (n & mask).into(),
-            operand if width < 32 && !self.is_zero_above(value) => {
+            operand if width < 32 && !self.analysis.is_zero_above(self.func, value) => {
                 self.body.op_to_temp(Class::B32, "and", ".b32", &[operand, mask.into()]).into()
             }
             operand => operand,
         }
-    }
-
-    fn is_zero_above(&self, value: Value) -> bool {
-        self.analysis.forms.is_zero_above(self.func.dfg.resolve_aliases(value))
     }
 
     /// A shift's amount modulo the width of the type that is shifted, in 32 bits.
