@@ -7,7 +7,7 @@ use super::Printer;
 use super::body::When;
 use super::operand::Need;
 use super::register::{Class, Operand, Reg, bits, plain, signed, unsigned};
-use super::table::Suffix;
+use super::row::Suffix;
 use crate::Error;
 use crate::analysis::legalize::Form;
 use cranelift_codegen::ir::{self, Inst, InstructionData, Type, Value, types};
@@ -134,18 +134,6 @@ pub(crate) fn bmask(p: &mut Printer<'_>, inst: Inst) -> Done {
     p.body.op("selp", suffix, &[result.into(), (-1).into(), 0.into(), condition.into()]);
     Ok(())
 }
-/// `bmask` of a constant.
-pub(crate) fn ones(p: &mut Printer<'_>, inst: Inst) -> Done {
-    all_bits(p, inst, -1)
-}
-pub(crate) fn zeros(p: &mut Printer<'_>, inst: Inst) -> Done {
-    all_bits(p, inst, 0)
-}
-fn all_bits(p: &mut Printer<'_>, inst: Inst, number: i64) -> Done {
-    let result = p.result(inst)?;
-    p.body.op("mov", bits(p.func.dfg.ctrl_typevar(inst)), &[result.into(), number.into()]);
-    Ok(())
-}
 
 pub(crate) fn select(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [condition, yes, no]) = (p.result(inst)?, three(p, inst)?);
@@ -240,21 +228,8 @@ pub(crate) fn reverse_bits_narrow(p: &mut Printer<'_>, inst: Inst) -> Done {
 }
 
 /// `prmt` picks four bytes of two words: digit `k` of its selector is the source of byte `k`.
-const REVERSE: i64 = 0x0123;
-const SWAP_LOW: i64 = 0x4401;
-
-pub(crate) fn swap_bytes_narrow(p: &mut Printer<'_>, inst: Inst) -> Done {
-    permute(p, inst, SWAP_LOW)
-}
-pub(crate) fn swap_bytes(p: &mut Printer<'_>, inst: Inst) -> Done {
-    permute(p, inst, REVERSE)
-}
-fn permute(p: &mut Printer<'_>, inst: Inst, selector: i64) -> Done {
-    let (result, x) = (p.result(inst)?, one(p, inst)?);
-    let operand = p.in_register(x);
-    p.body.op("prmt", ".b32", &[result.into(), operand.into(), 0.into(), selector.into()]);
-    Ok(())
-}
+pub(crate) const REVERSE: i64 = 0x0123;
+pub(crate) const SWAP_LOW: i64 = 0x4401;
 
 pub(crate) fn swap_bytes_wide(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (p.result(inst)?, one(p, inst)?);

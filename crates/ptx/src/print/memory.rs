@@ -133,21 +133,8 @@ pub(crate) fn written(p: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, 
     Ok((suffix, operand))
 }
 
-/// Loads and stores by device addresses.
-pub(crate) fn load(p: &mut Printer<'_>, inst: Inst) -> Done {
-    load_from(p, inst, "ld.global")
-}
-pub(crate) fn load_local(p: &mut Printer<'_>, inst: Inst) -> Done {
-    load_from(p, inst, "ld.local")
-}
-pub(crate) fn store(p: &mut Printer<'_>, inst: Inst) -> Done {
-    store_to(p, inst, "st.global")
-}
-pub(crate) fn store_local(p: &mut Printer<'_>, inst: Inst) -> Done {
-    store_to(p, inst, "st.local")
-}
-
-fn load_from(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
+/// A load by a device address.
+pub(crate) fn load(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
     let (read, result) = read(p, inst)?;
     let InstructionData::Load { arg, offset, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));
@@ -157,7 +144,8 @@ fn load_from(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
     Ok(())
 }
 
-fn store_to(p: &mut Printer<'_>, inst: Inst, st: &str) -> Done {
+/// A store by a device address.
+pub(crate) fn store(p: &mut Printer<'_>, inst: Inst, st: &str) -> Done {
     let (suffix, operand) = written(p, inst)?;
     let InstructionData::Store { args: [_, at], offset, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));

@@ -17,6 +17,7 @@ pub(crate) mod intrinsic;
 pub(crate) mod memory;
 pub(crate) mod operand;
 pub(crate) mod register;
+pub(crate) mod row;
 pub(crate) mod signature;
 pub(crate) mod table;
 pub(crate) mod text;

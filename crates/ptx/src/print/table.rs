@@ -1,4 +1,4 @@
-//! From opcode and form to text. Whoever adds an opcode adds a row.
+//! From opcode and form to a row, which [`super::row`] prints. Whoever adds an opcode adds a row.
 //!
 //! A row says which PTX instruction it is and what that asks of its operands: i8 and i16 live in 32-bit registers whose
 //! upper bits are undefined, so that a row that looks at them has them extended. Where an opcode has several forms,
@@ -6,48 +6,16 @@
 //! [`super::float`], [`super::division`], [`super::vector`], [`super::memory`], [`super::atomic`], [`super::control`],
 //! [`super::call`] or [`super::trap`].
 
-use super::Printer;
 use super::operand::Need;
-use super::register::{bits, float, float_to_itself, own_signed, own_unsigned, plain, signed, size, unsigned};
+use super::register::{bits, float, float_to_itself, own_signed, own_unsigned, signed, size, unsigned};
+use super::row::Row;
 use super::{atomic, call, control as c, division, float as f, integer as i, memory as m, trap as t, vector as v};
-use crate::Error;
 use crate::analysis::legalize::Form;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Type};
-
-type Emit = fn(&mut Printer<'_>, Inst) -> Result<(), Error>;
-
-/// The suffix for a type: `.u32`, for instance.
-pub(crate) type Suffix = fn(Type) -> &'static str;
-
-enum Row {
-    /// `name suffix result, a`, with `a` in a register. The suffix is of the operand's type here and below.
-    Op1(&'static str, Suffix, Need),
-    /// `name suffix result, a, b`
-    Op2(&'static str, Suffix, [Need; 2]),
-    /// `name suffix result, a, b`, behind the tests that the form asks for.
-    Divide(&'static str, Suffix, Need),
-    /// `name suffix result, operands`: floats as they are.
-    Floats(&'static str, Suffix),
-    /// `name to from result, a`, with the suffixes of the result's and the operand's type, and `a` in a register.
-    Convert(&'static str, Suffix, Suffix, Need),
-    /// `name.pred result, operands`: predicates as they are.
-    Predicates(&'static str),
-    /// `name.b32 result, a, a, b`: the bits that `a` loses on one side come in on the other.
-    Funnel(&'static str),
-    /// `name.b64`, whose result of 32 bits is widened.
-    Count64(&'static str),
-    /// `mov result, a`, of the operand with this number.
-    Move(usize),
-    /// More than one instruction, or operands of several types.
-    Special(Emit),
-    /// Says nothing to the device.
-    Nothing,
-    Unsupported,
-}
+use cranelift_codegen::ir::{InstructionData, Opcode};
 
 #[rustfmt::skip]
-fn row(data: &InstructionData, form: Form) -> Row {
+pub(crate) fn row(data: &InstructionData, form: Form) -> Row {
     use Form::*;
     use Need::*;
     use Row::*;
@@ -89,8 +57,8 @@ fn row(data: &InstructionData, form: Form) -> Row {
         Opcode::Bnot   => Op1("not", bits, AsIs),
         Opcode::Bitselect => Special(i::bitselect),
         Opcode::Bmask  => match form {
-            Always => Special(i::ones),
-            Never  => Special(i::zeros),
+            Always => Number(-1),
+            Never  => Number(0),
             _      => Special(i::bmask),
         },
         Opcode::Ishl   => Op2("shl", bits, [AsIs, Amount]),
@@ -108,9 +76,9 @@ fn row(data: &InstructionData, form: Form) -> Row {
         Opcode::Popcnt => match form { Wide => Count64("popc"), _ => Op1("popc", bits, Zero) },
         Opcode::Bitrev => match form { Narrow => Special(i::reverse_bits_narrow), _ => Op1("brev", bits, AsIs) },
         Opcode::Bswap  => match form {
-            Narrow => Special(i::swap_bytes_narrow),
+            Narrow => Permute(i::SWAP_LOW),
             Wide   => Special(i::swap_bytes_wide),
-            _      => Special(i::swap_bytes),
+            _      => Permute(i::REVERSE),
         },
         Opcode::Uextend => match form {
             Predicate => Special(i::extend_predicate),
@@ -181,12 +149,12 @@ fn row(data: &InstructionData, form: Form) -> Row {
 
         Opcode::Load | Opcode::Uload8 | Opcode::Sload8 | Opcode::Uload16 | Opcode::Sload16
             | Opcode::Uload32 | Opcode::Sload32 => match form {
-            Local => Special(m::load_local),
-            _     => Special(m::load),
+            Local => Load("ld.local"),
+            _     => Load("ld.global"),
         },
         Opcode::Store | Opcode::Istore8 | Opcode::Istore16 | Opcode::Istore32 => match form {
-            Local => Special(m::store_local),
-            _     => Special(m::store),
+            Local => Store("st.local"),
+            _     => Store("st.global"),
         },
         Opcode::AtomicLoad  => Special(atomic::load),
         Opcode::AtomicStore => Special(atomic::store),
@@ -222,74 +190,6 @@ fn row(data: &InstructionData, form: Form) -> Row {
 
         _ => Unsupported,
     }
-}
-
-/// Prints one instruction.
-pub(crate) fn emit(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let data = &p.func.dfg.insts[inst];
-    if data.opcode().is_terminator() || data.opcode().is_call() {
-        division::stop_if_wrong(p);
-    }
-    match row(data, p.form(inst)) {
-        Row::Op1(name, suffix, need) => {
-            let (result, a) = (p.result(inst)?, i::one(p, inst)?);
-            let ty = p.ty(a);
-            let operand = p.operand_in_register(a, need);
-            p.body.op(name, suffix(ty), &[result.into(), operand.into()]);
-        }
-        Row::Op2(name, suffix, needs) => {
-            let (result, [a, b]) = (p.result(inst)?, i::two(p, inst)?);
-            let ty = p.ty(a);
-            let (a, b) = (p.operand(a, needs[0], ty), p.operand(b, needs[1], ty));
-            p.body.op(name, suffix(ty), &[result.into(), a, b]);
-        }
-        Row::Divide(name, suffix, need) => i::divide(p, inst, name, suffix, need)?,
-        Row::Floats(name, suffix) => {
-            let suffix = suffix(p.func.dfg.ctrl_typevar(inst));
-            operands_as_they_are(p, inst, name, suffix)?;
-        }
-        Row::Convert(name, to, from, need) => {
-            let (result, a) = (p.result(inst)?, i::one(p, inst)?);
-            let (to, from) = (to(p.func.dfg.ctrl_typevar(inst)), from(p.ty(a)));
-            let operand = p.operand_in_register(a, need);
-            p.body.convert(name, to, from, result, operand);
-        }
-        Row::Predicates(name) => operands_as_they_are(p, inst, name, ".pred")?,
-        Row::Funnel(name) => {
-            let (result, [a, b]) = (p.result(inst)?, i::two(p, inst)?);
-            let (a, b) = (p.number(a), p.low_word(b));
-            p.body.op(name, ".b32", &[result.into(), a, a, b]);
-        }
-        Row::Count64(name) => {
-            let (result, a) = (p.result(inst)?, i::one(p, inst)?);
-            let operand = p.in_register(a);
-            i::count64(p, name, operand, result);
-        }
-        Row::Move(index) => {
-            let (result, chosen) = (p.result(inst)?, p.func.dfg.inst_args(inst)[index]);
-            let suffix = plain(p.ty(chosen));
-            let chosen = p.number(chosen);
-            p.body.op("mov", suffix, &[result.into(), chosen]);
-        }
-        Row::Special(emit) => emit(p, inst)?,
-        Row::Nothing => {}
-        Row::Unsupported => return Err(p.unsupported(inst)),
-    }
-    Ok(())
-}
-
-/// `name suffix result, operands`
-fn operands_as_they_are(p: &mut Printer<'_>, inst: Inst, name: &str, suffix: &str) -> Result<(), Error> {
-    let result = p.result(inst)?;
-    let args = p.func.dfg.inst_args(inst);
-    p.body.begin(name, suffix);
-    p.body.operand(result);
-    for &arg in args {
-        p.body.out.push_str(", ");
-        p.body.operand(p.value(arg));
-    }
-    p.body.end();
-    Ok(())
 }
 
 #[rustfmt::skip]
