@@ -11,7 +11,7 @@ use crate::analysis::schedule::{Schedule, Step};
 use crate::guest::Guest;
 use crate::print::body::{Label, When};
 use crate::print::register::{Class, Operand, Reg};
-use crate::print::table;
+use crate::print::row;
 use cranelift_codegen::ir::{Block, Inst};
 
 pub(crate) struct Blocks<'a> {
@@ -75,7 +75,7 @@ impl<'a> Blocks<'a> {
         if calls {
             self.guest.begin_call();
         }
-        table::emit(&mut self.guest.print, inst)?;
+        row::print(&mut self.guest.print, inst)?;
         // The memory may have grown.
         let returns = calls && !func.dfg.insts[inst].opcode().is_terminator();
         if returns || memory_length::is_stored_by(program, func, inst) {

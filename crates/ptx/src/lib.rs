@@ -7,8 +7,9 @@
 //! Five layers, each of which uses only those before it (`tests/layers.rs`):
 //!
 //! - `program`, `symbols`, `error`: what is compiled.
-//! - `analysis`: what can be known of a function before it is printed. Plain data.
-//! - `print`: from CLIF instructions to lines of PTX.
+//! - `analysis`: what can be known of a function before it is printed, and the form in which each instruction is printed.
+//!   Plain data.
+//! - `print`: from CLIF instructions and their forms to lines of PTX, by a table.
 //! - `guest`: accesses to guest memory, written with what `print` has.
 //! - `block`, `function` and this file: the driver.
 //!

@@ -5,8 +5,10 @@
 
 pub(crate) mod access;
 pub(crate) mod branch_table;
+pub(crate) mod division;
 pub(crate) mod exact;
 pub(crate) mod flow;
+pub(crate) mod legalize;
 pub(crate) mod memory_length;
 pub(crate) mod moves;
 pub(crate) mod overlap;
@@ -21,10 +23,11 @@ pub(crate) mod values;
 use crate::Function;
 use crate::symbols::Symbols;
 use access::Accesses;
-use cranelift_codegen::ir::{Block, Value};
+use cranelift_codegen::ir::{self, Block, Opcode, Value};
 use cranelift_entity::EntitySet;
 use exact::ExactChecks;
 use flow::Flow;
+use legalize::Forms;
 use range::Ranges;
 use schedule::Schedule;
 use speculative::SpeculativeChecks;
@@ -43,6 +46,8 @@ pub(crate) struct Analysis {
     pub(crate) short_loops: HashSet<Block>,
     /// Values that live in predicates.
     pub(crate) predicates: EntitySet<Value>,
+    /// How each instruction is printed.
+    pub(crate) forms: Forms,
     pub(crate) uses: Uses,
 }
 
@@ -65,13 +70,23 @@ impl Analysis {
         } else {
             (GuestChecks::Exact(ExactChecks::find(program, func, &accesses)), HashMap::new())
         };
+        let predicates = predicates::find(func);
         Analysis {
+            forms: Forms::find(symbols, function, &predicates),
             uses: Uses::count(func, &accesses),
-            predicates: predicates::find(func),
+            predicates,
             short_loops: ranges.short_loops(),
             accesses,
             checks,
             schedules,
         }
+    }
+
+    /// Whether an i8 or i16 is zero-extended in its register, where others have undefined bits: narrow loads extend, and
+    /// so do predicates that become numbers.
+    pub(crate) fn is_zero_above(&self, func: &ir::Function, value: Value) -> bool {
+        let value = func.dfg.resolve_aliases(value);
+        let is_load = |inst| func.dfg.insts[inst].opcode() == Opcode::Load;
+        self.predicates.contains(value) || func.dfg.value_def(value).inst().is_some_and(is_load)
     }
 }

@@ -27,6 +27,17 @@ pub(crate) fn constant(func: &Function, value: Value) -> Option<i64> {
     }
 }
 
+/// The bits of the float constant a value is.
+pub(crate) fn float_bits(func: &Function, value: Value) -> Option<u64> {
+    let dfg = &func.dfg;
+    let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+    match dfg.insts[inst] {
+        InstructionData::UnaryIeee32 { imm, .. } => Some(imm.bits().into()),
+        InstructionData::UnaryIeee64 { imm, .. } => Some(imm.bits()),
+        _ => None,
+    }
+}
+
 /// An address as a base and an offset that PTX's address operand takes (32 bits, signed).
 pub(crate) fn address(func: &Function, at: Value, offset: i64) -> (Value, i64) {
     let dfg = &func.dfg;

@@ -3,7 +3,6 @@
 use super::{CELL, Guest, find};
 use crate::Error;
 use crate::print::gang;
-use crate::print::integer::low_word;
 use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Value, types};
 use gpu_run_abi::layout::{WORD, field};
@@ -64,7 +63,7 @@ impl Guest<'_> {
         if let Some(known) = find(&self.known.words, root) {
             return known;
         }
-        let word = low_word(&mut self.print, root);
+        let word = self.print.low_word(root);
         let word = self.print.load_operand(word, types::I32);
         self.known.words.push((root, word));
         word

@@ -28,7 +28,6 @@ use crate::analysis::access::{Access, Root};
 use crate::analysis::exact::{ExactChecks, RootCheck, is_near, is_strict};
 use crate::analysis::values;
 use crate::print::body::{Label, When};
-use crate::print::integer::low_word;
 use crate::print::memory::Read;
 use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{self, Inst, Value, types};
@@ -108,7 +107,7 @@ impl Guest<'_> {
         }
         let Some(slow) = slow else { return Ok(()) };
         self.print.body.place(done);
-        self.slow_path(slow, done, |e| e.slow_load(inst, read, result, access))
+        self.slow_path(slow, done, |guest| guest.slow_load(inst, read, result, access))
     }
 
     pub(super) fn exact_store(
@@ -127,7 +126,7 @@ impl Guest<'_> {
         }
         let Some(slow) = slow else { return Ok(()) };
         self.print.body.place(done);
-        self.slow_path(slow, done, |e| e.slow_store(inst, value, access))
+        self.slow_path(slow, done, |guest| guest.slow_store(inst, value, access))
     }
 
     /// Checks an access and finds its way. Where there is a label the slow path begins there, and must end behind the
@@ -315,7 +314,7 @@ impl Guest<'_> {
                 // Not kept for later accesses: this stands in another place.
                 let word = match self.print.ty(root) {
                     types::I32 => self.print.in_register(root).into(),
-                    _ => low_word(&mut self.print, root),
+                    _ => self.print.low_word(root),
                 };
                 match access.folded {
                     0 => word,

@@ -20,47 +20,47 @@ fn suffix_of(ty: Type) -> Option<&'static str> {
     }
 }
 
-pub(crate) fn load(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::LoadNoOffset { arg, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn load(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::LoadNoOffset { arg, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let suffix = suffix_of(e.func.dfg.ctrl_typevar(inst)).ok_or_else(|| e.unsupported(inst))?;
-    let result = e.result(inst)?;
-    let address = e.address(arg, 0);
-    let ld = match e.program.atomics() {
+    let suffix = suffix_of(p.func.dfg.ctrl_typevar(inst)).ok_or_else(|| p.unsupported(inst))?;
+    let result = p.result(inst)?;
+    let address = p.address(arg, 0);
+    let ld = match p.program.atomics() {
         Atomics::System => "ld.acquire.sys.global",
         Atomics::Device => "ld.acquire.gpu.global",
         Atomics::Relaxed => "ld.relaxed.gpu.global",
     };
-    e.body.load(ld, suffix, result, address.base, address.offset);
+    p.body.load(ld, suffix, result, address.base, address.offset);
     Ok(())
 }
 
-pub(crate) fn store(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::StoreNoOffset { args: [value, at], .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn store(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::StoreNoOffset { args: [value, at], .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let suffix = suffix_of(e.ty(value)).ok_or_else(|| e.unsupported(inst))?;
-    let address = e.address(at, 0);
-    let operand = e.number(value);
-    let st = match e.program.atomics() {
+    let suffix = suffix_of(p.ty(value)).ok_or_else(|| p.unsupported(inst))?;
+    let address = p.address(at, 0);
+    let operand = p.number(value);
+    let st = match p.program.atomics() {
         Atomics::System => "st.release.sys.global",
         Atomics::Device => "st.release.gpu.global",
         Atomics::Relaxed => "st.relaxed.gpu.global",
     };
-    e.body.store(st, suffix, address.base, address.offset, operand);
+    p.body.store(st, suffix, address.base, address.offset, operand);
     Ok(())
 }
 
 #[rustfmt::skip]
-pub(crate) fn read_modify_write(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::AtomicRmw { args: [at, value], op, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn read_modify_write(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::AtomicRmw { args: [at, value], op, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let is_wide = match e.ty(value) {
+    let is_wide = match p.ty(value) {
         types::I32 => false,
         types::I64 => true,
-        _ => return Err(e.unsupported(inst)),
+        _ => return Err(p.unsupported(inst)),
     };
     let (narrow, wide) = match op {
         AtomicRmwOp::Add | AtomicRmwOp::Sub => (".add.u32", ".add.u64"),
@@ -72,54 +72,54 @@ pub(crate) fn read_modify_write(e: &mut Printer<'_>, inst: Inst) -> Done {
         AtomicRmwOp::Umax => (".max.u32", ".max.u64"),
         AtomicRmwOp::Smin => (".min.s32", ".min.s64"),
         AtomicRmwOp::Smax => (".max.s32", ".max.s64"),
-        AtomicRmwOp::Nand => return Err(e.unsupported(inst)),
+        AtomicRmwOp::Nand => return Err(p.unsupported(inst)),
     };
-    let result = e.result(inst)?;
-    let address = e.address(at, 0);
-    let operand = match (op, e.number(value)) {
+    let result = p.result(inst)?;
+    let address = p.address(at, 0);
+    let operand = match (op, p.number(value)) {
         (AtomicRmwOp::Sub, Operand::Int(n)) => Operand::Int(n.wrapping_neg()),
-        (AtomicRmwOp::Sub, operand) if is_wide => e.body.op_to_temp(Class::B64, "neg", ".s64", &[operand]).into(),
-        (AtomicRmwOp::Sub, operand) => e.body.op_to_temp(Class::B32, "neg", ".s32", &[operand]).into(),
+        (AtomicRmwOp::Sub, operand) if is_wide => p.body.op_to_temp(Class::B64, "neg", ".s64", &[operand]).into(),
+        (AtomicRmwOp::Sub, operand) => p.body.op_to_temp(Class::B32, "neg", ".s32", &[operand]).into(),
         (_, operand) => operand,
     };
-    atom(e, if is_wide { wide } else { narrow }, result, address, &[operand]);
+    atom(p, if is_wide { wide } else { narrow }, result, address, &[operand]);
     Ok(())
 }
 
-pub(crate) fn compare_and_swap(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::AtomicCas { args: [at, expected, new], .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn compare_and_swap(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::AtomicCas { args: [at, expected, new], .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let ty = e.ty(new);
+    let ty = p.ty(new);
     if ty.bits() < 32 {
-        return Err(e.unsupported(inst));
+        return Err(p.unsupported(inst));
     }
-    let result = e.result(inst)?;
-    let address = e.address(at, 0);
-    let (expected, new) = (e.number(expected), e.number(new));
-    atom(e, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, address, &[expected, new]);
+    let result = p.result(inst)?;
+    let address = p.address(at, 0);
+    let (expected, new) = (p.number(expected), p.number(new));
+    atom(p, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, address, &[expected, new]);
     Ok(())
 }
 
-fn atom(e: &mut Printer<'_>, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
-    let name = match e.program.atomics() {
+fn atom(p: &mut Printer<'_>, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
+    let name = match p.program.atomics() {
         Atomics::System => "atom.acq_rel.sys.global",
         Atomics::Device => "atom.acq_rel.gpu.global",
         Atomics::Relaxed => "atom.relaxed.gpu.global",
     };
-    e.body.begin(name, suffix);
-    e.body.operand(result);
-    e.body.out.push_str(", ");
-    push_address(&mut e.body.out, address.base, address.offset);
+    p.body.begin(name, suffix);
+    p.body.operand(result);
+    p.body.out.push_str(", ");
+    push_address(&mut p.body.out, address.base, address.offset);
     for &operand in operands {
-        e.body.out.push_str(", ");
-        e.body.operand(operand);
+        p.body.out.push_str(", ");
+        p.body.operand(operand);
     }
-    e.body.end();
+    p.body.end();
 }
 
-pub(crate) fn fence(e: &mut Printer<'_>, _: Inst) -> Done {
-    let name = if e.program.atomics() == Atomics::System { "fence.sc.sys" } else { "fence.sc.gpu" };
-    e.body.op(name, "", &[]);
+pub(crate) fn fence(p: &mut Printer<'_>, _: Inst) -> Done {
+    let name = if p.program.atomics() == Atomics::System { "fence.sc.sys" } else { "fence.sc.gpu" };
+    p.body.op(name, "", &[]);
     Ok(())
 }

@@ -57,6 +57,18 @@ impl Body {
         result
     }
 
+    /// `name to from result, operand;`
+    pub(crate) fn convert(&mut self, name: &str, to: &str, from: &str, result: Reg, operand: Reg) {
+        self.out.push_str(INDENT);
+        for part in [name, to, from, " "] {
+            self.out.push_str(part);
+        }
+        push_reg(&mut self.out, result);
+        self.out.push_str(", ");
+        push_reg(&mut self.out, operand);
+        self.end();
+    }
+
     /// The number 1, which no assembler knows it is: the blocks of a grid in its second dimension.
     pub(crate) fn hidden_one(&mut self) -> Reg {
         self.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%nctaid.y")])

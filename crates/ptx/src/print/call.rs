@@ -8,6 +8,7 @@ use super::intrinsic;
 use super::register::{Class, Operand, Reg};
 use super::signature::{RESULT_BYTES, declared, push_cell};
 use super::text::{INDENT, push_unsigned};
+use crate::analysis::legalize::Form;
 use crate::symbols::Name;
 use crate::{Error, Kind};
 use cranelift_codegen::ir::{FuncRef, GlobalValueData, Inst, InstructionData, SigRef, Value};
@@ -139,9 +140,9 @@ impl<'a> Printer<'a> {
             InstructionData::Call { func_ref, .. } => match self.symbol(func_ref)? {
                 Name::Function(f) => {
                     let signature = func.dfg.ext_funcs[func_ref].signature;
-                    let callee = match f.cycle.is_some() && f.cycle == self.function.cycle {
-                        true => self.hidden(&f.symbol, signature),
-                        false => Callee::Symbol(&f.symbol),
+                    let callee = match self.form(inst) {
+                        Form::Recursive => self.hidden(&f.symbol, signature),
+                        _ => Callee::Symbol(&f.symbol),
                     };
                     Ok(Some((callee, args, signature)))
                 }
@@ -159,94 +160,94 @@ impl<'a> Printer<'a> {
 }
 
 /// `call`, `call_indirect`
-pub(crate) fn call(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let Some((callee, args, _)) = e.callee(inst)? else { return Ok(()) };
-    let results = e.operands(e.func.dfg.inst_results(inst));
+pub(crate) fn call(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let Some((callee, args, _)) = p.callee(inst)? else { return Ok(()) };
+    let results = p.operands(p.func.dfg.inst_results(inst));
     let results: SmallVec<[Reg; 4]> = results.into_iter().filter_map(Operand::register).collect();
-    e.call(&callee, args, &results);
+    p.call(&callee, args, &results);
     Ok(())
 }
 
 /// `return_call`, `return_call_indirect`: a call, then a return. The stack grows where CLIF's would not.
-pub(crate) fn tail_call(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let Some((callee, args, signature)) = e.callee(inst)? else { return Err(e.unsupported(inst)) };
+pub(crate) fn tail_call(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let Some((callee, args, signature)) = p.callee(inst)? else { return Err(p.unsupported(inst)) };
     let mut results: SmallVec<[Reg; 4]> = SmallVec::new();
-    for result in &e.func.dfg.signatures[signature].returns {
+    for result in &p.func.dfg.signatures[signature].returns {
         let class = Class::of(result.value_type);
-        results.extend((0..if class.is_none() { 4 } else { 1 }).map(|_| e.body.temp(class.unwrap_or(Class::B32))));
+        results.extend((0..if class.is_none() { 4 } else { 1 }).map(|_| p.body.temp(class.unwrap_or(Class::B32))));
     }
-    e.call(&callee, args, &results);
+    p.call(&callee, args, &results);
     let results: SmallVec<[Operand; 4]> = results.iter().map(|&r| r.into()).collect();
-    push_return(e, &results)
+    push_return(p, &results)
 }
 
-pub(crate) fn return_(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let results = e.operands(e.func.dfg.inst_args(inst));
-    push_return(e, &results)
+pub(crate) fn return_(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let results = p.operands(p.func.dfg.inst_args(inst));
+    push_return(p, &results)
 }
 
-fn push_return(e: &mut Printer<'_>, results: &[Operand]) -> Done {
-    let returns = declared(e.function, &e.func.signature.returns)?;
+fn push_return(p: &mut Printer<'_>, results: &[Operand]) -> Done {
+    let returns = declared(p.function, &p.func.signature.returns)?;
     match (results, returns.as_slice()) {
-        ([result], [ty]) => e.body.op("mov", ty, &[Operand::Name("%out"), *result]),
+        ([result], [ty]) => p.body.op("mov", ty, &[Operand::Name("%out"), *result]),
         _ => {
             for (i, (&result, ty)) in results.iter().zip(returns).enumerate() {
-                e.body.begin("st.param", ty);
-                e.body.out.push_str("[%out");
-                push_cell(&mut e.body.out, i);
-                e.body.out.push_str("], ");
-                e.body.operand(result);
-                e.body.end();
+                p.body.begin("st.param", ty);
+                p.body.out.push_str("[%out");
+                push_cell(&mut p.body.out, i);
+                p.body.out.push_str("], ");
+                p.body.operand(result);
+                p.body.end();
             }
         }
     }
-    e.body.op("ret", "", &[]);
+    p.body.op("ret", "", &[]);
     Ok(())
 }
 
 // ---- addresses ----
 
-pub(crate) fn address(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::FuncAddr { func_ref, .. } = e.func.dfg.insts[inst] else { return Err(e.unsupported(inst)) };
-    match e.symbol(func_ref)? {
-        Name::Function(f) => push_symbol(e, inst, &f.symbol),
-        _ => Err(e.unsupported(inst)),
+pub(crate) fn address(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::FuncAddr { func_ref, .. } = p.func.dfg.insts[inst] else { return Err(p.unsupported(inst)) };
+    match p.symbol(func_ref)? {
+        Name::Function(f) => push_symbol(p, inst, &f.symbol),
+        _ => Err(p.unsupported(inst)),
     }
 }
 
-pub(crate) fn symbol_value(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::UnaryGlobalValue { global_value, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn symbol_value(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::UnaryGlobalValue { global_value, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let GlobalValueData::Symbol { name, offset, .. } = &e.func.global_values[global_value] else {
-        return Err(e.unsupported(inst));
+    let GlobalValueData::Symbol { name, offset, .. } = &p.func.global_values[global_value] else {
+        return Err(p.unsupported(inst));
     };
-    match e.symbols.resolve(e.function, name)? {
-        Name::FunctionTable => push_symbol(e, inst, FUNCTION_TABLE)?,
-        Name::Function(f) => push_symbol(e, inst, &f.symbol)?,
-        Name::Intrinsic(_) => return Err(e.unsupported(inst)),
+    match p.symbols.resolve(p.function, name)? {
+        Name::FunctionTable => push_symbol(p, inst, FUNCTION_TABLE)?,
+        Name::Function(f) => push_symbol(p, inst, &f.symbol)?,
+        Name::Intrinsic(_) => return Err(p.unsupported(inst)),
     }
     if offset.bits() != 0 {
-        let result = e.result(inst)?;
-        e.body.op("add", ".u64", &[result.into(), result.into(), offset.bits().into()]);
+        let result = p.result(inst)?;
+        p.body.op("add", ".u64", &[result.into(), result.into(), offset.bits().into()]);
     }
     Ok(())
 }
 
-fn push_symbol(e: &mut Printer<'_>, inst: Inst, symbol: &str) -> Done {
-    let result = e.result(inst)?;
-    e.body.begin("mov", ".u64");
-    e.body.operand(result);
-    e.body.out.push_str(", ");
-    e.body.out.push_str(symbol);
-    e.body.end();
+fn push_symbol(p: &mut Printer<'_>, inst: Inst, symbol: &str) -> Done {
+    let result = p.result(inst)?;
+    p.body.begin("mov", ".u64");
+    p.body.operand(result);
+    p.body.out.push_str(", ");
+    p.body.out.push_str(symbol);
+    p.body.end();
     Ok(())
 }
 
 /// The stack pointer is a 32-bit number in a window of its own; only differences mean something.
-pub(crate) fn stack_pointer(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let result = e.result(inst)?;
-    let low = e.body.op_to_temp(Class::B32, "stacksave", ".u32", &[]);
-    e.body.op("cvt", ".u64.u32", &[result.into(), low.into()]);
+pub(crate) fn stack_pointer(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let result = p.result(inst)?;
+    let low = p.body.op_to_temp(Class::B32, "stacksave", ".u32", &[]);
+    p.body.op("cvt", ".u64.u32", &[result.into(), low.into()]);
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use super::Printer;
 use super::body::{Label, When};
-use super::operand::Truth;
 use super::register::{Class, Operand, Reg, plain};
 use super::text::push_unsigned;
+use crate::Error;
 use crate::analysis::branch_table::{self, Test};
 use crate::analysis::moves::{self, Source, Step};
-use cranelift_codegen::ir::{self, Block, BlockCall, Value, ValueDef};
+use cranelift_codegen::ir::{self, Block, BlockCall, Inst, InstructionData, Value, ValueDef};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -119,40 +119,36 @@ impl Printer<'_> {
 
     fn assign_register(&mut self, to: Reg, suffix: &str, value: Operand) {
         match value {
-            Operand::Reg(p) if p.class == Class::Pred => {
+            Operand::Reg(predicate) if predicate.class == Class::Pred => {
                 self.body.op("selp", ".b32", &[to.into(), 1.into(), 0.into(), value]);
             }
             _ => self.body.op("mov", suffix, &[to.into(), value]),
         }
     }
 
-    pub(crate) fn jump(&mut self, edge: &BlockCall) {
+    fn follow(&mut self, edge: &BlockCall) {
         self.moves(edge);
         self.go_to(self.target(edge));
     }
 
     /// Where both edges assign something one of them is a little block of its own; else the one that does stands behind
     /// the conditional branch of the other.
-    pub(crate) fn branch(&mut self, condition: Value, [yes, no]: [BlockCall; 2]) {
-        let p = match self.truth(condition) {
-            Truth::Always => return self.jump(&yes),
-            Truth::Never => return self.jump(&no),
-            Truth::If(p) => p,
-        };
-        let label = |e: &Self, edge: &BlockCall| Label::Block(e.target(edge).as_u32());
+    fn branch(&mut self, condition: Value, [yes, no]: [BlockCall; 2]) {
+        let predicate = self.condition(condition);
+        let label = |p: &Self, edge: &BlockCall| Label::Block(p.target(edge).as_u32());
         let (yes_label, no_label) = (label(self, &yes), label(self, &no));
         match (self.has_moves(&yes), self.has_moves(&no)) {
             (false, false) if yes_label == no_label => self.go_to(self.target(&yes)),
             (false, false) if self.block.next == Some(self.target(&yes)) => {
-                self.body.branch_if(p, When::False, no_label)
+                self.body.branch_if(predicate, When::False, no_label)
             }
             (false, _) => {
-                self.body.branch_if(p, When::True, yes_label);
-                self.jump(&no);
+                self.body.branch_if(predicate, When::True, yes_label);
+                self.follow(&no);
             }
             (true, false) => {
-                self.body.branch_if(p, When::False, no_label);
-                self.jump(&yes);
+                self.body.branch_if(predicate, When::False, no_label);
+                self.follow(&yes);
             }
             (true, true) => {
                 let (when, far, near) = if self.block.next == Some(self.target(&no)) {
@@ -161,30 +157,30 @@ impl Printer<'_> {
                     (When::True, yes, no)
                 };
                 let edge = self.body.local();
-                self.body.branch_if(p, when, edge);
+                self.body.branch_if(predicate, when, edge);
                 self.moves(&near);
                 self.body.branch(label(self, &near));
                 self.body.place(edge);
-                self.jump(&far);
+                self.follow(&far);
             }
         }
     }
 
-    pub(crate) fn branch_table(&mut self, index: Value, table: ir::JumpTable) {
+    fn branch_table(&mut self, index: Value, table: ir::JumpTable) {
         let func = self.func;
         let table = &func.dfg.jump_tables[table];
         let (entries, default) = (table.as_slice(), table.default_block());
         if entries.is_empty() {
-            return self.jump(&default);
+            return self.follow(&default);
         }
         let index = self.in_register(index);
         let mut edges = Edges::default();
-        let labels: Vec<Label> = entries.iter().map(|e| self.edge_label(e, &mut edges)).collect();
+        let labels: Vec<Label> = entries.iter().map(|entry| self.edge_label(entry, &mut edges)).collect();
         let default_label = self.edge_label(&default, &mut edges);
         if let Some(tests) = branch_table::tests(&labels, default_label) {
             for (label, test) in tests {
-                let p = self.is_case(index, test);
-                self.body.branch_if(p, When::True, label);
+                let predicate = self.is_case(index, test);
+                self.body.branch_if(predicate, When::True, label);
             }
             match (default_label, edges.0.is_empty()) {
                 (Label::Block(_), true) => self.go_to(self.target(&default)),
@@ -192,8 +188,8 @@ impl Printer<'_> {
             }
         } else {
             let count = entries.len() as i64;
-            let p = self.body.op_to_temp(Class::Pred, "setp.ge", ".u32", &[index.into(), count.into()]);
-            self.body.branch_if(p, When::True, default_label);
+            let predicate = self.body.op_to_temp(Class::Pred, "setp.ge", ".u32", &[index.into(), count.into()]);
+            self.body.branch_if(predicate, When::True, default_label);
             self.indexed_branch(index, &labels);
         }
         for (label, edge) in edges.0 {
@@ -260,6 +256,41 @@ impl Printer<'_> {
         edges.0.push((label, *edge));
         label
     }
+}
+
+type Done = Result<(), Error>;
+
+/// `jump`, and `brif` whose condition always holds.
+pub(crate) fn jump(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let edge = match p.func.dfg.insts[inst] {
+        InstructionData::Jump { destination, .. } | InstructionData::Brif { blocks: [destination, _], .. } => {
+            destination
+        }
+        _ => return Err(p.unsupported(inst)),
+    };
+    p.follow(&edge);
+    Ok(())
+}
+
+/// `brif` whose condition never holds.
+pub(crate) fn jump_else(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::Brif { blocks: [_, no], .. } = p.func.dfg.insts[inst] else { return Err(p.unsupported(inst)) };
+    p.follow(&no);
+    Ok(())
+}
+
+pub(crate) fn branch(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::Brif { arg, blocks, .. } = p.func.dfg.insts[inst] else { return Err(p.unsupported(inst)) };
+    p.branch(arg, blocks);
+    Ok(())
+}
+
+pub(crate) fn branch_table(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::BranchTable { arg, table, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
+    };
+    p.branch_table(arg, table);
+    Ok(())
 }
 
 /// Edges of a table that need a block of their own.

@@ -14,16 +14,12 @@ use super::body::When;
 use super::integer::{one, two};
 use super::register::{Class, Operand, Reg};
 use crate::Error;
+use crate::analysis::division::{EXPONENT_BIT, EXPONENTS, MIN_EXPONENT};
+use crate::analysis::legalize::Form;
 use cranelift_codegen::ir::{Inst, types};
 
 type Done = Result<(), Error>;
 
-/// Operands lie between 2^-500 and 2^500, so that no quotient and nothing on the way to it is at an edge. As an
-/// exponent's field.
-const MIN_EXPONENT: u32 = 1023 - 500;
-const EXPONENTS: u32 = 1000;
-/// Where the exponent begins in the high word.
-const EXPONENT_BIT: u32 = 20;
 /// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too
 /// small by. From below, the steps end at 1 for the inverse of the number before 1, and that is one too few.
 const MARGIN: i64 = 4;
@@ -71,100 +67,90 @@ impl Printer<'_> {
     }
 }
 
-/// Whether this division or root has such a form in this build.
-pub(crate) fn is_branchless(e: &Printer<'_>, inst: Inst) -> bool {
-    let dfg = &e.func.dfg;
-    let is_plain = |operand| !matches!(operand, Operand::F64(bits) if !is_inside(bits));
-    e.program.is_speculative()
-        && dfg.ctrl_typevar(inst) == types::F64
-        && dfg.inst_args(inst).iter().all(|arg| is_plain(e.value(*arg)))
-}
-
 /// What this block has computed is right only if this holds.
-fn provide(e: &mut Printer<'_>, holds: Reg) {
-    e.block.provided = Some(match e.block.provided {
-        Some(before) => e.body.op_to_temp(Class::Pred, "and", ".pred", &[before.into(), holds.into()]),
+fn provide(p: &mut Printer<'_>, holds: Reg) {
+    p.block.provided = Some(match p.block.provided {
+        Some(before) => p.body.op_to_temp(Class::Pred, "and", ".pred", &[before.into(), holds.into()]),
         None => holds,
     });
 }
 
 /// Stops the instance if something that this block has computed is wrong.
-pub(crate) fn stop_if_wrong(e: &mut Printer<'_>) {
-    if let Some(right) = e.block.provided.take() {
-        e.body.exit_if(right, When::False);
+pub(crate) fn stop_if_wrong(p: &mut Printer<'_>) {
+    if let Some(right) = p.block.provided.take() {
+        p.body.exit_if(right, When::False);
     }
-}
-
-fn is_inside(bits: u64) -> bool {
-    (MIN_EXPONENT..MIN_EXPONENT + EXPONENTS).contains(&((bits >> (32 + EXPONENT_BIT)) as u32 & 0x7ff))
 }
 
 const ONE: Operand = Operand::F64(1.0f64.to_bits());
 
-pub(crate) fn divide(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
-    let (a, b) = (e.value(a), e.value(b));
-    let is_constant = !matches!(a, Operand::Reg(_));
-    if !is_constant {
+pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let Form::BranchlessDivision { tests_dividend, tests_divisor } = p.form(inst) else {
+        return Err(p.unsupported(inst));
+    };
+    let (result, [a, b]) = (p.result(inst)?, two(p, inst)?);
+    let (a, b) = (p.value(a), p.value(b));
+    if tests_dividend {
         // Nothing divided by something is nothing, which the steps below say, too, but for the sign.
-        let [low, high] = e.body.unpack(a);
-        let magnitude = e.magnitude(high);
-        let (inside, nothing) = (e.inside(magnitude, EXPONENT_BIT + 1), e.is_nothing(low, magnitude));
-        let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
-        provide(e, holds);
+        let [low, high] = p.body.unpack(a);
+        let magnitude = p.magnitude(high);
+        let (inside, nothing) = (p.inside(magnitude, EXPONENT_BIT + 1), p.is_nothing(low, magnitude));
+        let holds = p.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
+        provide(p, holds);
     }
-    if let Operand::Reg(_) = b {
-        let [_, high] = e.body.unpack(b);
-        let magnitude = e.magnitude(high);
-        let holds = e.inside(magnitude, EXPONENT_BIT + 1);
-        provide(e, holds);
+    if tests_divisor {
+        let [_, high] = p.body.unpack(b);
+        let magnitude = p.magnitude(high);
+        let holds = p.inside(magnitude, EXPONENT_BIT + 1);
+        provide(p, holds);
     }
-    let (a, b) = (e.load_operand(a, types::F64), e.load_operand(b, types::F64));
+    let (a, b) = (p.load_operand(a, types::F64), p.load_operand(b, types::F64));
     // 1 / b: 20 bits, 60, all.
-    let minus = e.double("neg", &[b.into()]);
-    let about = e.double("rcp.approx.ftz", &[b.into()]);
-    let about = e.with_high(about, |e, high| e.word("add", ".u32", &[high, MARGIN.into()]));
-    let error = e.fma(minus, about, ONE);
-    let error = e.fma(error, error, error);
-    let near = e.fma(about, error, about);
-    let error = e.fma(minus, near, ONE);
-    let inverse = e.fma(near, error, near);
+    let minus = p.double("neg", &[b.into()]);
+    let about = p.double("rcp.approx.ftz", &[b.into()]);
+    let about = p.with_high(about, |p, high| p.word("add", ".u32", &[high, MARGIN.into()]));
+    let error = p.fma(minus, about, ONE);
+    let error = p.fma(error, error, error);
+    let near = p.fma(about, error, about);
+    let error = p.fma(minus, near, ONE);
+    let inverse = p.fma(near, error, near);
     // What is left of `a` is exact, so that the last step rounds once.
-    let quotient = e.double("mul.rn", &[a.into(), inverse.into()]);
-    let rest = e.fma(minus, quotient, a);
-    if is_constant {
-        e.body.op("fma.rn", ".f64", &[result.into(), inverse.into(), rest.into(), quotient.into()]);
+    let quotient = p.double("mul.rn", &[a.into(), inverse.into()]);
+    let rest = p.fma(minus, quotient, a);
+    if !tests_dividend {
+        // The dividend is not 0, and neither is the quotient.
+        p.body.op("fma.rn", ".f64", &[result.into(), inverse.into(), rest.into(), quotient.into()]);
         return Ok(());
     }
-    let rounded = e.fma(inverse, rest, quotient);
-    e.body.op("copysign", ".f64", &[result.into(), quotient.into(), rounded.into()]); // PTX has the sign first
+    let rounded = p.fma(inverse, rest, quotient);
+    p.body.op("copysign", ".f64", &[result.into(), quotient.into(), rounded.into()]); // PTX has the sign first
     Ok(())
 }
 
-pub(crate) fn square_root(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let (result, x) = (e.result(inst)?, one(e, inst)?);
-    let x = e.in_register(x);
-    let [low, high] = e.body.unpack(x.into());
-    let magnitude = e.magnitude(high);
+pub(crate) fn square_root(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let (result, x) = (p.result(inst)?, one(p, inst)?);
+    let x = p.in_register(x);
+    let [low, high] = p.body.unpack(x.into());
+    let magnitude = p.magnitude(high);
     // With its sign, what is below 0 is outside.
-    let (inside, nothing) = (e.inside(high, EXPONENT_BIT), e.is_nothing(low, magnitude));
-    let holds = e.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
-    provide(e, holds);
+    let (inside, nothing) = (p.inside(high, EXPONENT_BIT), p.is_nothing(low, magnitude));
+    let holds = p.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
+    provide(p, holds);
     // 1 / root: 20 bits, then all but the last few.
-    let about = e.double("rsqrt.approx.ftz", &[x.into()]);
-    let square = e.double("mul.rn", &[about.into(), about.into()]);
-    let minus = e.double("neg", &[square.into()]);
-    let error = e.fma(x, minus, ONE);
+    let about = p.double("rsqrt.approx.ftz", &[x.into()]);
+    let square = p.double("mul.rn", &[about.into(), about.into()]);
+    let minus = p.double("neg", &[square.into()]);
+    let error = p.fma(x, minus, ONE);
     let half = Operand::F64(0.5f64.to_bits());
-    let by = e.double("fma.rn", &[error.into(), Operand::F64(0.375f64.to_bits()), half]);
-    let part = e.double("mul.rn", &[about.into(), error.into()]);
-    let inverse = e.fma(by, part, about);
+    let by = p.double("fma.rn", &[error.into(), Operand::F64(0.375f64.to_bits()), half]);
+    let part = p.double("mul.rn", &[about.into(), error.into()]);
+    let inverse = p.fma(by, part, about);
     // The root, and what its square misses, which is exact.
-    let root = e.double("mul.rn", &[x.into(), inverse.into()]);
-    let halved = e.with_high(inverse, |e, high| e.word("sub", ".u32", &[high, (1i64 << EXPONENT_BIT).into()]));
-    let minus = e.double("neg", &[root.into()]);
-    let rest = e.fma(minus, root, x);
-    let rounded = e.fma(rest, halved, root);
-    e.body.op("selp", ".f64", &[result.into(), x.into(), rounded.into(), nothing.into()]);
+    let root = p.double("mul.rn", &[x.into(), inverse.into()]);
+    let halved = p.with_high(inverse, |p, high| p.word("sub", ".u32", &[high, (1i64 << EXPONENT_BIT).into()]));
+    let minus = p.double("neg", &[root.into()]);
+    let rest = p.fma(minus, root, x);
+    let rounded = p.fma(rest, halved, root);
+    p.body.op("selp", ".f64", &[result.into(), x.into(), rounded.into(), nothing.into()]);
     Ok(())
 }

@@ -3,57 +3,58 @@
 //! Sign operations work on the bits: PTX's `neg` and `abs` may change a NaN, wasm's and CLIF's must not.
 
 use super::Printer;
-use super::integer::{one, two};
-use super::register::{Class, Operand, float, plain};
+use super::integer::{class, one, two};
+use super::register::{Class, Operand, float, plain, signed, unsigned};
 use crate::Error;
+use crate::analysis::legalize::Form;
 use crate::analysis::values::sign_extend;
-use cranelift_codegen::ir::{Inst, Opcode, Type, types};
+use cranelift_codegen::ir::{Inst, Type, types};
 
 type Done = Result<(), Error>;
 
-pub(crate) fn negate(e: &mut Printer<'_>, inst: Inst) -> Done {
-    change_sign(e, inst, "xor", i64::from(i32::MIN), i64::MIN)
+pub(crate) fn negate(p: &mut Printer<'_>, inst: Inst) -> Done {
+    change_sign(p, inst, "xor", i64::from(i32::MIN), i64::MIN)
 }
-pub(crate) fn absolute(e: &mut Printer<'_>, inst: Inst) -> Done {
-    change_sign(e, inst, "and", i64::from(i32::MAX), i64::MAX)
+pub(crate) fn absolute(p: &mut Printer<'_>, inst: Inst) -> Done {
+    change_sign(p, inst, "and", i64::from(i32::MAX), i64::MAX)
 }
 
-fn change_sign(e: &mut Printer<'_>, inst: Inst, name: &str, mask32: i64, mask64: i64) -> Done {
-    let (result, x) = (e.result(inst)?, one(e, inst)?);
-    let operand = e.in_register(x);
+fn change_sign(p: &mut Printer<'_>, inst: Inst, name: &str, mask32: i64, mask64: i64) -> Done {
+    let (result, x) = (p.result(inst)?, one(p, inst)?);
+    let operand = p.in_register(x);
     let (class, suffix, mask) =
-        if e.ty(x) == types::F64 { (Class::B64, ".b64", mask64) } else { (Class::B32, ".b32", mask32) };
-    let bits = e.body.op_to_temp(class, "mov", suffix, &[operand.into()]);
-    let changed = e.body.op_to_temp(class, name, suffix, &[bits.into(), mask.into()]);
-    e.body.op("mov", suffix, &[result.into(), changed.into()]);
+        if p.ty(x) == types::F64 { (Class::B64, ".b64", mask64) } else { (Class::B32, ".b32", mask32) };
+    let bits = p.body.op_to_temp(class, "mov", suffix, &[operand.into()]);
+    let changed = p.body.op_to_temp(class, name, suffix, &[bits.into(), mask.into()]);
+    p.body.op("mov", suffix, &[result.into(), changed.into()]);
     Ok(())
 }
 
 /// CLIF's magnitude comes first, PTX's sign does.
-pub(crate) fn copy_sign(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let (result, [magnitude, sign]) = (e.result(inst)?, two(e, inst)?);
-    let suffix = float(e.ty(magnitude));
-    e.body.op("copysign", suffix, &[result.into(), e.value(sign), e.value(magnitude)]);
+pub(crate) fn copy_sign(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let (result, [magnitude, sign]) = (p.result(inst)?, two(p, inst)?);
+    let suffix = float(p.ty(magnitude));
+    p.body.op("copysign", suffix, &[result.into(), p.value(sign), p.value(magnitude)]);
     Ok(())
 }
 
-pub(crate) fn minimum(e: &mut Printer<'_>, inst: Inst) -> Done {
-    extremum(e, inst, "min")
+pub(crate) fn minimum(p: &mut Printer<'_>, inst: Inst) -> Done {
+    extremum(p, inst, "min")
 }
-pub(crate) fn maximum(e: &mut Printer<'_>, inst: Inst) -> Done {
-    extremum(e, inst, "max")
+pub(crate) fn maximum(p: &mut Printer<'_>, inst: Inst) -> Done {
+    extremum(p, inst, "max")
 }
 
 /// PTX's `min` ignores a NaN that CLIF's passes on: where there is one, the sum takes the result's place, a NaN too.
-fn extremum(e: &mut Printer<'_>, inst: Inst, name: &str) -> Done {
-    let (result, [a, b]) = (e.result(inst)?, two(e, inst)?);
-    let ty = e.ty(a);
+fn extremum(p: &mut Printer<'_>, inst: Inst, name: &str) -> Done {
+    let (result, [a, b]) = (p.result(inst)?, two(p, inst)?);
+    let ty = p.ty(a);
     let (suffix, class) = (float(ty), float_class(ty));
-    let (a, b) = (e.value(a), e.value(b));
-    let is_nan = e.body.op_to_temp(Class::Pred, "setp.nan", suffix, &[a, b]);
-    let nan = e.body.op_to_temp(class, "add.rn", suffix, &[a, b]);
-    let extremum = e.body.op_to_temp(class, name, suffix, &[a, b]);
-    e.body.op("selp", suffix, &[result.into(), nan.into(), extremum.into(), is_nan.into()]);
+    let (a, b) = (p.value(a), p.value(b));
+    let is_nan = p.body.op_to_temp(Class::Pred, "setp.nan", suffix, &[a, b]);
+    let nan = p.body.op_to_temp(class, "add.rn", suffix, &[a, b]);
+    let extremum = p.body.op_to_temp(class, name, suffix, &[a, b]);
+    p.body.op("selp", suffix, &[result.into(), nan.into(), extremum.into(), is_nan.into()]);
     Ok(())
 }
 
@@ -61,113 +62,55 @@ fn float_class(ty: Type) -> Class {
     if ty == types::F64 { Class::F64 } else { Class::F32 }
 }
 
-pub(crate) fn promote(e: &mut Printer<'_>, inst: Inst) -> Done {
-    convert(e, inst, "cvt.f64.f32")
+pub(crate) fn to_signed_saturating(p: &mut Printer<'_>, inst: Inst) -> Done {
+    to_int_saturating(p, inst, true)
 }
-pub(crate) fn demote(e: &mut Printer<'_>, inst: Inst) -> Done {
-    convert(e, inst, "cvt.rn.f32.f64")
-}
-
-fn convert(e: &mut Printer<'_>, inst: Inst, name: &str) -> Done {
-    let (result, x) = (e.result(inst)?, one(e, inst)?);
-    let operand = e.in_register(x);
-    e.body.op(name, "", &[result.into(), operand.into()]);
-    Ok(())
+pub(crate) fn to_unsigned_saturating(p: &mut Printer<'_>, inst: Inst) -> Done {
+    to_int_saturating(p, inst, false)
 }
 
-#[rustfmt::skip]
-pub(crate) fn from_int(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let (result, x) = (e.result(inst)?, one(e, inst)?);
-    let (to, ty) = (e.func.dfg.ctrl_typevar(inst), e.ty(x));
-    let is_signed = e.func.dfg.insts[inst].opcode() == Opcode::FcvtFromSint;
-    let name = match (to, is_signed, ty == types::I64) {
-        (types::F32, true,  false) => "cvt.rn.f32.s32",
-        (types::F32, true,  true)  => "cvt.rn.f32.s64",
-        (types::F32, false, false) => "cvt.rn.f32.u32",
-        (types::F32, false, true)  => "cvt.rn.f32.u64",
-        (types::F64, true,  false) => "cvt.rn.f64.s32",
-        (types::F64, true,  true)  => "cvt.rn.f64.s64",
-        (types::F64, false, false) => "cvt.rn.f64.u32",
-        (types::F64, false, true)  => "cvt.rn.f64.u64",
-        _ => return Err(e.unsupported(inst)),
-    };
-    let operand = if is_signed { e.sign_extended(x) } else { e.zero_extended(x) };
-    let operand = e.load_operand(operand, ty);
-    e.body.op(name, "", &[result.into(), operand.into()]);
-    Ok(())
-}
-
-/// `cvt.rzi` for a result of at least 32 bits.
-#[rustfmt::skip]
-fn truncation(to: Type, is_signed: bool, from: Type) -> &'static str {
-    match (to == types::I64, is_signed, from == types::F64) {
-        (false, true,  false) => "cvt.rzi.s32.f32",
-        (false, true,  true)  => "cvt.rzi.s32.f64",
-        (false, false, false) => "cvt.rzi.u32.f32",
-        (false, false, true)  => "cvt.rzi.u32.f64",
-        (true,  true,  false) => "cvt.rzi.s64.f32",
-        (true,  true,  true)  => "cvt.rzi.s64.f64",
-        (true,  false, false) => "cvt.rzi.u64.f32",
-        (true,  false, true)  => "cvt.rzi.u64.f64",
-    }
-}
-
-/// The range was checked by explicit traps before.
-pub(crate) fn to_int(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let x = one(e, inst)?;
-    let is_signed = e.func.dfg.insts[inst].opcode() == Opcode::FcvtToSint;
-    let name = truncation(e.func.dfg.ctrl_typevar(inst), is_signed, e.ty(x));
-    convert(e, inst, name)
-}
-
-/// PTX's conversions saturate. NaN becomes 0 only from f32 to 32 bits: the others give their type's lowest or highest
-/// bit.
-pub(crate) fn to_int_saturating(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let (result, x) = (e.result(inst)?, one(e, inst)?);
-    let (to, from) = (e.func.dfg.ctrl_typevar(inst), e.ty(x));
-    let is_signed = e.func.dfg.insts[inst].opcode() == Opcode::FcvtToSintSat;
-    let name = truncation(to, is_signed, from);
-    let operand = e.in_register(x);
-    let class = if to == types::I64 { Class::B64 } else { Class::B32 };
-    let mut number = e.body.op_to_temp(class, name, "", &[operand.into()]);
-    if to.bits() < 32 {
+/// PTX's conversions saturate, to 32 bits at least.
+fn to_int_saturating(p: &mut Printer<'_>, inst: Inst, is_signed: bool) -> Done {
+    let Form::Saturating { clamps, tests_nan } = p.form(inst) else { return Err(p.unsupported(inst)) };
+    let (result, x) = (p.result(inst)?, one(p, inst)?);
+    let (to, from) = (p.func.dfg.ctrl_typevar(inst), p.ty(x));
+    let suffix = if is_signed { signed(to) } else { unsigned(to) };
+    let operand = p.in_register(x);
+    let class = class(to);
+    let mut number = p.body.temp(class);
+    p.body.convert("cvt.rzi", suffix, float(from), number, operand);
+    if clamps {
         let (low, high) = to.bounds(is_signed);
-        let (low, high) = (low as u64 as i64, high as u64 as i64);
         if is_signed {
-            let low = sign_extend(low, to);
-            number = e.body.op_to_temp(class, "max", ".s32", &[number.into(), low.into()]);
-            number = e.body.op_to_temp(class, "min", ".s32", &[number.into(), high.into()]);
-        } else {
-            number = e.body.op_to_temp(class, "min", ".u32", &[number.into(), high.into()]);
+            let low = sign_extend(low as u64 as i64, to);
+            number = p.body.op_to_temp(class, "max", suffix, &[number.into(), low.into()]);
         }
+        number = p.body.op_to_temp(class, "min", suffix, &[number.into(), (high as u64 as i64).into()]);
     }
-    if from == types::F32 && to != types::I64 {
-        e.body.op("mov", ".b32", &[result.into(), number.into()]);
+    if tests_nan {
+        let is_nan = p.body.op_to_temp(Class::Pred, "setp.nan", float(from), &[operand.into(), operand.into()]);
+        p.body.op("selp", plain(to), &[result.into(), 0.into(), number.into(), is_nan.into()]);
     } else {
-        let is_nan = e.body.op_to_temp(Class::Pred, "setp.nan", float(from), &[operand.into(), operand.into()]);
-        e.body.op("selp", plain(to), &[result.into(), 0.into(), number.into(), is_nan.into()]);
+        p.body.op("mov", ".b32", &[result.into(), number.into()]);
     }
     Ok(())
 }
 
-/// The same bits in a register of another class.
-pub(crate) fn bitcast(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let x = one(e, inst)?;
-    if e.ty(x).is_vector() {
-        return Ok(()); // the same registers
-    }
-    let result = e.result(inst)?;
-    let suffix = if e.ty(x).bits() == 64 { ".b64" } else { ".b32" };
-    // A constant of the other class is its bits.
-    let operand = match e.number(x) {
-        Operand::F32(bits) => Operand::Int(i64::from(bits as i32)),
-        Operand::F64(bits) => Operand::Int(bits as i64),
-        other => other,
+/// A constant of the other class is its bits.
+pub(crate) fn bitcast_constant(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let (result, x) = (p.result(inst)?, one(p, inst)?);
+    let ty = p.func.dfg.ctrl_typevar(inst);
+    let number = match p.value(x) {
+        Operand::Int(n) => n,
+        Operand::F32(bits) => i64::from(bits as i32),
+        Operand::F64(bits) => bits as i64,
+        _ => return Err(p.unsupported(inst)),
     };
-    match (operand, e.func.dfg.ctrl_typevar(inst)) {
-        (Operand::Int(n), types::F32) => e.body.op("mov", ".f32", &[result.into(), Operand::F32(n as u32)]),
-        (Operand::Int(n), types::F64) => e.body.op("mov", ".f64", &[result.into(), Operand::F64(n as u64)]),
-        _ => e.body.op("mov", suffix, &[result.into(), operand]),
-    }
+    let constant = match ty {
+        types::F32 => Operand::F32(number as u32),
+        types::F64 => Operand::F64(number as u64),
+        _ => Operand::Int(number),
+    };
+    p.body.op("mov", plain(ty), &[result.into(), constant]);
     Ok(())
 }

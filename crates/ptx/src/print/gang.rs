@@ -73,136 +73,136 @@ fn shared_store(body: &mut Body, name: &str, value: Operand) {
 }
 
 /// The address of a byte of the workgroup's memory.
-fn workgroup(e: &mut Printer<'_>, at: ir::Value) -> (Reg, i64) {
-    let base = e.body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(WORKGROUP)]);
-    if let Some(constant) = e.constant(at) {
+fn workgroup(p: &mut Printer<'_>, at: ir::Value) -> (Reg, i64) {
+    let base = p.body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(WORKGROUP)]);
+    if let Some(constant) = p.constant(at) {
         return (base, i64::from(constant as u32));
     }
-    let at = e.number(at);
-    let wide = e.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[at]);
-    (e.body.op_to_temp(Class::B64, "add", ".u64", &[base.into(), wide.into()]), 0)
+    let at = p.number(at);
+    let wide = p.body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[at]);
+    (p.body.op_to_temp(Class::B64, "add", ".u64", &[base.into(), wide.into()]), 0)
 }
 
-pub(crate) fn intrinsic(e: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Result<(), Error> {
-    let args = e.func.dfg.inst_args(inst);
+pub(crate) fn intrinsic(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Result<(), Error> {
+    let args = p.func.dfg.inst_args(inst);
     match (intrinsic, args) {
-        (Intrinsic::GangBarrier, []) => barrier(e, inst),
-        (Intrinsic::GangSleep, [nanoseconds, stop]) => sleep(e, inst, *nanoseconds, *stop),
+        (Intrinsic::GangBarrier, []) => barrier(p, inst),
+        (Intrinsic::GangSleep, [nanoseconds, stop]) => sleep(p, inst, *nanoseconds, *stop),
         (Intrinsic::Ballot, [value]) => {
-            let (result, value) = (e.result(inst)?, e.number(*value));
-            let test = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[value, 0.into()]);
-            e.body.op("vote.sync.ballot", ".b32", &[result.into(), test.into(), ALL]);
+            let (result, value) = (p.result(inst)?, p.number(*value));
+            let test = p.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[value, 0.into()]);
+            p.body.op("vote.sync.ballot", ".b32", &[result.into(), test.into(), ALL]);
             Ok(())
         }
-        (Intrinsic::ShuffleIndex, [value, lane]) => shuffle(e, inst, "shfl.sync.idx", *value, *lane, 31),
-        (Intrinsic::ShuffleUp, [value, delta]) => shuffle(e, inst, "shfl.sync.up", *value, *delta, 0),
-        (Intrinsic::ShuffleXor, [value, mask]) => shuffle(e, inst, "shfl.sync.bfly", *value, *mask, 31),
+        (Intrinsic::ShuffleIndex, [value, lane]) => shuffle(p, inst, "shfl.sync.idx", *value, *lane, 31),
+        (Intrinsic::ShuffleUp, [value, delta]) => shuffle(p, inst, "shfl.sync.up", *value, *delta, 0),
+        (Intrinsic::ShuffleXor, [value, mask]) => shuffle(p, inst, "shfl.sync.bfly", *value, *mask, 31),
         (Intrinsic::LocalReset, []) => {
-            shared_store(&mut e.body, TRAPPED, 0.into());
+            shared_store(&mut p.body, TRAPPED, 0.into());
             Ok(())
         }
         (Intrinsic::LocalLoad, [at]) => {
-            let (result, (base, offset)) = (e.result(inst)?, workgroup(e, *at));
-            e.body.load("ld.shared", ".u32", result, base, offset);
+            let (result, (base, offset)) = (p.result(inst)?, workgroup(p, *at));
+            p.body.load("ld.shared", ".u32", result, base, offset);
             Ok(())
         }
         (Intrinsic::LocalStore, [at, value]) => {
-            let (value, (base, offset)) = (e.number(*value), workgroup(e, *at));
-            e.body.store("st.shared", ".u32", base, offset, value);
+            let (value, (base, offset)) = (p.number(*value), workgroup(p, *at));
+            p.body.store("st.shared", ".u32", base, offset, value);
             Ok(())
         }
         (Intrinsic::LocalAdd, [at, value]) => {
-            let (result, value, (base, offset)) = (e.result(inst)?, e.number(*value), workgroup(e, *at));
-            e.body.begin("atom.relaxed.cta.shared.add", ".u32");
-            e.body.operand(result);
-            e.body.out.push_str(", ");
-            push_address(&mut e.body.out, base, offset);
-            e.body.out.push_str(", ");
-            e.body.operand(value);
-            e.body.end();
+            let (result, value, (base, offset)) = (p.result(inst)?, p.number(*value), workgroup(p, *at));
+            p.body.begin("atom.relaxed.cta.shared.add", ".u32");
+            p.body.operand(result);
+            p.body.out.push_str(", ");
+            push_address(&mut p.body.out, base, offset);
+            p.body.out.push_str(", ");
+            p.body.operand(value);
+            p.body.end();
             Ok(())
         }
         (Intrinsic::BusLoad, [at]) => {
-            let (result, address) = (e.result(inst)?, e.address(*at, 0));
-            e.body.load("ld.relaxed.sys.global", ".u64", result, address.base, address.offset);
+            let (result, address) = (p.result(inst)?, p.address(*at, 0));
+            p.body.load("ld.relaxed.sys.global", ".u64", result, address.base, address.offset);
             Ok(())
         }
-        (Intrinsic::BusStore, [at, value]) => bus_store(e, "st.release.sys.global", *at, *value),
-        (Intrinsic::BusPut, [at, value]) => bus_store(e, "st.relaxed.sys.global", *at, *value),
+        (Intrinsic::BusStore, [at, value]) => bus_store(p, "st.release.sys.global", *at, *value),
+        (Intrinsic::BusPut, [at, value]) => bus_store(p, "st.relaxed.sys.global", *at, *value),
         (Intrinsic::BusLoad2, [at]) => {
-            let address = e.address(*at, 0);
-            let results = e.func.dfg.inst_results(inst).to_vec();
-            e.body.begin("ld.relaxed.sys.global.v2", ".u64");
-            pair(e, &results);
-            e.body.out.push_str(", ");
-            push_address(&mut e.body.out, address.base, address.offset);
-            e.body.end();
+            let address = p.address(*at, 0);
+            let results = p.func.dfg.inst_results(inst).to_vec();
+            p.body.begin("ld.relaxed.sys.global.v2", ".u64");
+            pair(p, &results);
+            p.body.out.push_str(", ");
+            push_address(&mut p.body.out, address.base, address.offset);
+            p.body.end();
             Ok(())
         }
         (Intrinsic::BusPut2, [at, values @ ..]) => {
-            let address = e.address(*at, 0);
-            e.body.begin("st.relaxed.sys.global.v2", ".u64");
-            push_address(&mut e.body.out, address.base, address.offset);
-            e.body.out.push_str(", ");
-            pair(e, values);
-            e.body.end();
+            let address = p.address(*at, 0);
+            p.body.begin("st.relaxed.sys.global.v2", ".u64");
+            push_address(&mut p.body.out, address.base, address.offset);
+            p.body.out.push_str(", ");
+            pair(p, values);
+            p.body.end();
             Ok(())
         }
-        _ => Err(e.unsupported(inst)),
+        _ => Err(p.unsupported(inst)),
     }
 }
 
 /// `{%d1, %d2}`
-fn pair(e: &mut Printer<'_>, values: &[ir::Value]) {
+fn pair(p: &mut Printer<'_>, values: &[ir::Value]) {
     for (i, value) in values.iter().enumerate() {
-        e.body.out.push_str(if i == 0 { "{" } else { ", " });
-        let operand = e.number(*value);
-        e.body.operand(operand);
+        p.body.out.push_str(if i == 0 { "{" } else { ", " });
+        let operand = p.number(*value);
+        p.body.operand(operand);
     }
-    e.body.out.push('}');
+    p.body.out.push('}');
 }
 
-fn bus_store(e: &mut Printer<'_>, st: &str, at: ir::Value, value: ir::Value) -> Result<(), Error> {
-    let (address, value) = (e.address(at, 0), e.number(value));
-    e.body.store(st, ".u64", address.base, address.offset, value);
+fn bus_store(p: &mut Printer<'_>, st: &str, at: ir::Value, value: ir::Value) -> Result<(), Error> {
+    let (address, value) = (p.address(at, 0), p.number(value));
+    p.body.store(st, ".u64", address.base, address.offset, value);
     Ok(())
 }
 
 fn shuffle(
-    e: &mut Printer<'_>,
+    p: &mut Printer<'_>,
     inst: Inst,
     name: &str,
     value: ir::Value,
     by: ir::Value,
     clamp: i64,
 ) -> Result<(), Error> {
-    let (result, value, by) = (e.result(inst)?, e.number(value), e.number(by));
-    e.body.op(name, ".b32", &[result.into(), value, by, clamp.into(), ALL]);
+    let (result, value, by) = (p.result(inst)?, p.number(value), p.number(by));
+    p.body.op(name, ".b32", &[result.into(), value, by, clamp.into(), ALL]);
     Ok(())
 }
 
 /// Not `bar.sync`, which takes the lanes of a warp to be in step: nothing promises that they are.
-fn barrier(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let trapped = e.body.temp(Class::B32);
-    e.body.begin("ld.volatile.shared", ".u32");
-    e.body.operand(trapped);
-    e.body.out.push_str(", [");
-    e.body.out.push_str(TRAPPED);
-    e.body.out.push(']');
-    e.body.end();
-    e.body.op("barrier.sync", "", &[0.into()]);
-    stop_if(e, inst, trapped)
+fn barrier(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let trapped = p.body.temp(Class::B32);
+    p.body.begin("ld.volatile.shared", ".u32");
+    p.body.operand(trapped);
+    p.body.out.push_str(", [");
+    p.body.out.push_str(TRAPPED);
+    p.body.out.push(']');
+    p.body.end();
+    p.body.op("barrier.sync", "", &[0.into()]);
+    stop_if(p, inst, trapped)
 }
 
-fn sleep(e: &mut Printer<'_>, inst: Inst, nanoseconds: ir::Value, stop: ir::Value) -> Result<(), Error> {
-    let (nanoseconds, stop) = (e.number(nanoseconds), e.address(stop, 0));
-    let word = e.body.temp(Class::B32);
-    e.body.load("ld.relaxed.gpu.global", ".u32", word, stop.base, stop.offset);
-    e.body.op("nanosleep.u32", "", &[nanoseconds]);
-    stop_if(e, inst, word)
+fn sleep(p: &mut Printer<'_>, inst: Inst, nanoseconds: ir::Value, stop: ir::Value) -> Result<(), Error> {
+    let (nanoseconds, stop) = (p.number(nanoseconds), p.address(stop, 0));
+    let word = p.body.temp(Class::B32);
+    p.body.load("ld.relaxed.gpu.global", ".u32", word, stop.base, stop.offset);
+    p.body.op("nanosleep.u32", "", &[nanoseconds]);
+    stop_if(p, inst, word)
 }
 
-fn stop_if(e: &mut Printer<'_>, inst: Inst, word: Reg) -> Result<(), Error> {
-    let ends = e.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
-    e.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)
+fn stop_if(p: &mut Printer<'_>, inst: Inst, word: Reg) -> Result<(), Error> {
+    let ends = p.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
+    p.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)
 }

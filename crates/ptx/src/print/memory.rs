@@ -6,13 +6,11 @@
 //! `guest`'s.
 
 use super::Printer;
-use super::integer::low_word;
 use super::register::{Class, Operand, Reg};
 use super::text::push_unsigned;
 use crate::Error;
 use crate::analysis::values;
 use cranelift_codegen::ir::{Endianness, Inst, InstructionData, MemFlags, Opcode, Type, Value, types};
-use gpu_run_abi::intrinsic::region;
 
 type Done = Result<(), Error>;
 
@@ -80,15 +78,6 @@ impl Printer<'_> {
         Address { base: self.in_register(base), offset }
     }
 
-    /// Whether an access by a device address is to the thread's local memory: its stack slots, or guest memory where
-    /// that is local.
-    fn is_local(&self, flags: MemFlags) -> bool {
-        let regions = &self.func.dfg.alias_regions;
-        let is =
-            |id| self.func.dfg.mem_flags[flags].alias_region().is_some_and(|region| regions.get(id) == Some(region));
-        is(region::FRAME) || (self.program.is_local() && is(region::CELLS))
-    }
-
     /// An access's flags must not ask for what is not done.
     fn check_flags(&self, inst: Inst, flags: MemFlags) -> Done {
         match self.func.dfg.mem_flags[flags].explicit_endianness() {
@@ -110,29 +99,29 @@ impl Printer<'_> {
 }
 
 /// What a load instruction loads, and the register it loads it to.
-pub(crate) fn read(e: &Printer<'_>, inst: Inst) -> Result<(Read, Reg), Error> {
-    let InstructionData::Load { opcode, flags, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn read(p: &Printer<'_>, inst: Inst) -> Result<(Read, Reg), Error> {
+    let InstructionData::Load { opcode, flags, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let result = e.result(inst)?;
-    e.check_flags(inst, flags)?;
-    Ok((Read::of(opcode, e.func.dfg.ctrl_typevar(inst)), result))
+    let result = p.result(inst)?;
+    p.check_flags(inst, flags)?;
+    Ok((Read::of(opcode, p.func.dfg.ctrl_typevar(inst)), result))
 }
 
 /// What a store instruction stores: the suffix of `st`, and the operand.
-pub(crate) fn written(e: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, Operand), Error> {
-    let InstructionData::Store { opcode, args: [value, _], flags, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn written(p: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, Operand), Error> {
+    let InstructionData::Store { opcode, args: [value, _], flags, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let ty = e.ty(value);
+    let ty = p.ty(value);
     let bytes = match opcode {
         Opcode::Istore8 => 1,
         Opcode::Istore16 => 2,
         Opcode::Istore32 => 4,
         _ => ty.bytes(),
     };
-    e.check_flags(inst, flags)?;
-    let operand = if bytes < 8 && ty == types::I64 { low_word(e, value) } else { e.number(value) };
+    p.check_flags(inst, flags)?;
+    let operand = if bytes < 8 && ty == types::I64 { p.low_word(value) } else { p.number(value) };
     let suffix = match (ty, bytes) {
         (types::F32, _) => ".f32",
         (types::F64, _) => ".f64",
@@ -145,43 +134,41 @@ pub(crate) fn written(e: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, 
 }
 
 /// A load by a device address.
-pub(crate) fn load(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let (read, result) = read(e, inst)?;
-    let InstructionData::Load { arg, flags, offset, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn load(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
+    let (read, result) = read(p, inst)?;
+    let InstructionData::Load { arg, offset, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let address = e.address(arg, offset.into());
-    let ld = if e.is_local(flags) { "ld.local" } else { "ld.global" };
-    e.plain_load(ld, read, result, address);
+    let address = p.address(arg, offset.into());
+    p.plain_load(ld, read, result, address);
     Ok(())
 }
 
 /// A store by a device address.
-pub(crate) fn store(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let (suffix, operand) = written(e, inst)?;
-    let InstructionData::Store { args: [_, at], flags, offset, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn store(p: &mut Printer<'_>, inst: Inst, st: &str) -> Done {
+    let (suffix, operand) = written(p, inst)?;
+    let InstructionData::Store { args: [_, at], offset, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let address = e.address(at, offset.into());
-    let st = if e.is_local(flags) { "st.local" } else { "st.global" };
-    e.body.store(st, suffix, address.base, address.offset, operand);
+    let address = p.address(at, offset.into());
+    p.body.store(st, suffix, address.base, address.offset, operand);
     Ok(())
 }
 
 /// The address of a stack slot, in the thread's local memory. `own0` is the name the function's head gives slot 0.
-pub(crate) fn stack_address(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::StackAddr { stack_slot, offset, .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn stack_address(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::StackAddr { stack_slot, offset, .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let result = e.result(inst)?;
-    e.body.begin("mov", ".u64");
-    e.body.operand(result);
-    e.body.out.push_str(", own");
-    push_unsigned(&mut e.body.out, stack_slot.as_u32().into());
-    e.body.end();
+    let result = p.result(inst)?;
+    p.body.begin("mov", ".u64");
+    p.body.operand(result);
+    p.body.out.push_str(", own");
+    push_unsigned(&mut p.body.out, stack_slot.as_u32().into());
+    p.body.end();
     match i32::from(offset) {
         0 => {}
-        offset => e.body.op("add", ".u64", &[result.into(), result.into(), i64::from(offset).into()]),
+        offset => p.body.op("add", ".u64", &[result.into(), result.into(), i64::from(offset).into()]),
     }
     Ok(())
 }

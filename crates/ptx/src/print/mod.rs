@@ -1,8 +1,8 @@
 //! From CLIF instructions to lines of PTX: the only folder that knows PTX's syntax.
 //!
-//! A CLIF value is a virtual register or a constant, an instruction a row of [`table`], a block a label. What can be
-//! decided before a line is written is decided in `analysis`. Accesses to guest memory are not printed here: `guest`
-//! writes them with what is here.
+//! A CLIF value is a virtual register or a constant, an instruction a row of [`table`], a block a label. Which of an
+//! opcode's rows an instruction takes, and whatever else can be decided before a line is written, is decided in
+//! `analysis`. Accesses to guest memory are not printed here: `guest` writes them with what is here.
 
 pub(crate) mod assign;
 pub(crate) mod atomic;
@@ -17,6 +17,7 @@ pub(crate) mod intrinsic;
 pub(crate) mod memory;
 pub(crate) mod operand;
 pub(crate) mod register;
+pub(crate) mod row;
 pub(crate) mod signature;
 pub(crate) mod table;
 pub(crate) mod text;
@@ -24,15 +25,15 @@ pub(crate) mod trap;
 pub(crate) mod vector;
 
 use crate::analysis::Analysis;
+use crate::analysis::legalize::Form;
 use crate::symbols::Symbols;
 use crate::{Error, Function, Kind, Program};
 use assign::Operands;
 use body::Body;
 use control::EdgeBuffers;
-use cranelift_codegen::ir::{self, Block, Inst, Value, types};
+use cranelift_codegen::ir::{self, Block, Inst, types};
 use register::{Class, Operand, Reg};
 use signature::Prototypes;
-use smallvec::SmallVec;
 use trap::Traps;
 
 /// Prints the instructions of one function.
@@ -59,8 +60,6 @@ pub(crate) struct Printer<'a> {
 pub(crate) struct BlockState {
     /// The block printed after this one.
     pub(crate) next: Option<Block>,
-    /// Values that a `trapz` has looked at.
-    pub(crate) nonzero: SmallVec<[Value; 8]>,
     /// What was computed is right only if this holds: see [`division`].
     pub(crate) provided: Option<Reg>,
     /// The rest of the block cannot be reached.
@@ -92,6 +91,11 @@ impl<'a> Printer<'a> {
         })
     }
 
+    /// How an instruction is printed.
+    pub(crate) fn form(&self, inst: Inst) -> Form {
+        self.analysis.forms.of(inst)
+    }
+
     pub(crate) fn unsupported(&self, inst: Inst) -> Error {
         Error::unsupported(self.function, inst)
     }
@@ -107,7 +111,7 @@ impl<'a> Printer<'a> {
             return Ok(Reg { class: Class::Argument, index: 0 });
         }
         let entry = self.func.layout.entry_block().ok_or_else(error)?;
-        match self.func.dfg.block_params(entry).first().map(|&p| self.value(p)) {
+        match self.func.dfg.block_params(entry).first().map(|&param| self.value(param)) {
             Some(Operand::Reg(reg)) => Ok(reg),
             _ => Err(error()),
         }

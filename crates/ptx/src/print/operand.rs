@@ -7,14 +7,18 @@ use super::Printer;
 use super::register::{Class, Operand, Reg, plain, unsigned};
 use crate::Error;
 use crate::analysis::values;
-use cranelift_codegen::ir::{Inst, Opcode, Type, Value, types};
+use cranelift_codegen::ir::{Inst, Type, Value, types};
 
-/// A condition, as a branch sees it.
+/// What an operand position asks of a value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Truth {
-    Always,
-    Never,
-    If(Reg),
+pub(crate) enum Need {
+    /// Nothing: the result's low bits depend on its low bits alone.
+    AsIs,
+    /// The upper bits of an i8 or i16: zero-extended, sign-extended.
+    Zero,
+    Sign,
+    /// A shift's amount, modulo the width of what is shifted.
+    Amount,
 }
 
 impl Printer<'_> {
@@ -42,11 +46,28 @@ impl Printer<'_> {
     /// The value as a number; an i8's or i16's upper bits are undefined.
     pub(crate) fn number(&mut self, value: Value) -> Operand {
         match self.value(value) {
-            Operand::Reg(p) if p.class == Class::Pred => {
-                self.body.op_to_temp(Class::B32, "selp", ".b32", &[1.into(), 0.into(), p.into()]).into()
+            Operand::Reg(predicate) if predicate.class == Class::Pred => {
+                self.body.op_to_temp(Class::B32, "selp", ".b32", &[1.into(), 0.into(), predicate.into()]).into()
             }
             other => other,
         }
+    }
+
+    /// The value as an instruction on values of type `ty` needs it.
+    pub(crate) fn operand(&mut self, value: Value, need: Need, ty: Type) -> Operand {
+        match need {
+            Need::AsIs => self.number(value),
+            Need::Zero => self.zero_extended(value),
+            Need::Sign => self.sign_extended(value),
+            Need::Amount => self.amount(value, ty),
+        }
+    }
+
+    /// The same in a register, for instructions on the value alone.
+    pub(crate) fn operand_in_register(&mut self, value: Value, need: Need) -> Reg {
+        let ty = self.ty(value);
+        let operand = self.operand(value, need, ty);
+        self.load_operand(operand, ty)
     }
 
     /// The value in a register, for operand positions that take no constant.
@@ -73,20 +94,32 @@ impl Printer<'_> {
         let mask = (1i64 << width.min(32)) - 1;
         match self.number(value) {
             Operand::Int(n) if width < 32 => (n & mask).into(),
-            operand if width < 32 && !self.has_clean_upper_bits(value) => {
+            operand if width < 32 && !self.analysis.is_zero_above(self.func, value) => {
                 self.body.op_to_temp(Class::B32, "and", ".b32", &[operand, mask.into()]).into()
             }
             operand => operand,
         }
     }
 
-    /// Narrow loads extend, and so do predicates that became numbers.
-    fn has_clean_upper_bits(&self, value: Value) -> bool {
-        if matches!(self.value(value), Operand::Reg(Reg { class: Class::Pred, .. })) {
-            return true;
+    /// A shift's amount modulo the width of the type that is shifted, in 32 bits.
+    pub(crate) fn amount(&mut self, value: Value, ty: Type) -> Operand {
+        let mask = i64::from(ty.bits()) - 1;
+        if let Some(n) = self.constant(value) {
+            return (n & mask).into();
         }
-        let value = self.func.dfg.resolve_aliases(value);
-        self.func.dfg.value_def(value).inst().is_some_and(|inst| self.func.dfg.insts[inst].opcode() == Opcode::Load)
+        let low = self.low_word(value);
+        self.body.op_to_temp(Class::B32, "and", ".b32", &[low, mask.into()]).into()
+    }
+
+    /// The value's low 32 bits.
+    pub(crate) fn low_word(&mut self, value: Value) -> Operand {
+        match self.number(value) {
+            Operand::Int(n) => i64::from(n as i32).into(),
+            operand if self.ty(value) == types::I64 => {
+                self.body.op_to_temp(Class::B32, "cvt", ".u32.u64", &[operand]).into()
+            }
+            operand => operand,
+        }
     }
 
     /// The value sign-extended to 32 bits where it is narrower.
@@ -107,17 +140,15 @@ impl Printer<'_> {
         values::constant(self.func, value)
     }
 
-    /// A condition in a predicate.
-    pub(crate) fn truth(&mut self, value: Value) -> Truth {
+    /// A condition that is no constant, in a predicate.
+    pub(crate) fn condition(&mut self, value: Value) -> Reg {
         let value = values::condition(self.func, value);
         match self.value(value) {
-            Operand::Reg(p) if p.class == Class::Pred => Truth::If(p),
-            Operand::Int(0) => Truth::Never,
-            Operand::Int(_) => Truth::Always,
+            Operand::Reg(predicate) if predicate.class == Class::Pred => predicate,
             _ => {
                 let ty = self.ty(value);
                 let number = self.zero_extended(value);
-                Truth::If(self.body.op_to_temp(Class::Pred, "setp.ne", unsigned(ty), &[number, 0.into()]))
+                self.body.op_to_temp(Class::Pred, "setp.ne", unsigned(ty), &[number, 0.into()])
             }
         }
     }

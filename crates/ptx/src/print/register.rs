@@ -134,6 +134,29 @@ pub(crate) fn signed(ty: Type) -> &'static str {
 pub(crate) fn float(ty: Type) -> &'static str {
     if ty == types::F64 { ".f64" } else { ".f32" }
 }
+/// The same twice, for a conversion of a float to its own type.
+pub(crate) fn float_to_itself(ty: Type) -> &'static str {
+    if ty == types::F64 { ".f64.f64" } else { ".f32.f32" }
+}
+/// The suffix of a type of any size, where a conversion reads no more of a register than the type has.
+pub(crate) fn own_unsigned(ty: Type) -> &'static str {
+    match ty {
+        types::I8 => ".u8",
+        types::I16 => ".u16",
+        _ => unsigned(ty),
+    }
+}
+pub(crate) fn own_signed(ty: Type) -> &'static str {
+    match ty {
+        types::I8 => ".s8",
+        types::I16 => ".s16",
+        _ => signed(ty),
+    }
+}
+/// The suffix of a type's size, be it an integer or a float.
+pub(crate) fn size(ty: Type) -> &'static str {
+    if ty.bits() == 64 { ".b64" } else { ".b32" }
+}
 /// The suffix of `mov`, `selp` and parameters: what a register of the type is declared as.
 pub(crate) fn plain(ty: Type) -> &'static str {
     if ty.is_float() { float(ty) } else { bits(ty) }

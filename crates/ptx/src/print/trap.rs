@@ -6,12 +6,11 @@
 use super::Printer;
 use super::body::{Body, Label, When};
 use super::gang;
-use super::operand::Truth;
+use super::integer::one;
 use super::register::{Class, Operand, Reg};
 use super::text::push_hex;
-use crate::analysis::values;
 use crate::{Error, Program};
-use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode};
+use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 
@@ -56,13 +55,13 @@ impl Printer<'_> {
 
     /// Traps under a predicate. In a speculative build the instance stops instead, and the exact build finds out why:
     /// an exit under a predicate is no branch, which an assembler would have to find a place to meet again for.
-    pub(crate) fn trap_if(&mut self, p: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
+    pub(crate) fn trap_if(&mut self, predicate: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
         if self.program.is_speculative() {
-            self.body.exit_if(p, when);
+            self.body.exit_if(predicate, when);
             return Ok(());
         }
         let label = self.trap_label(code, inst)?;
-        self.body.branch_if(p, when, label);
+        self.body.branch_if(predicate, when, label);
         Ok(())
     }
 
@@ -106,27 +105,27 @@ fn store_word(body: &mut Body, layout: Layout, instance: Reg, at: u64, word: Ope
     body.store("st.global", ".u32", instance, layout.offset(at + layout.cell()) as i64, high);
 }
 
-/// `trap`, `trapz`, `trapnz`
-pub(crate) fn trap(e: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
-    let (condition, code, when) = match e.func.dfg.insts[inst] {
-        InstructionData::Trap { code, .. } => (Truth::Always, code, When::True),
-        InstructionData::CondTrap { opcode: Opcode::Trapz, arg, code } => {
-            let truth = e.truth(arg);
-            let value = values::condition(e.func, arg);
-            e.block.nonzero.push(value);
-            (truth, code, When::False)
-        }
-        InstructionData::CondTrap { arg, code, .. } => (e.truth(arg), code, When::True),
-        _ => return Err(e.unsupported(inst)),
-    };
-    match (condition, when) {
-        (Truth::If(p), when) => e.trap_if(p, when, code, inst),
-        (Truth::Always, When::True) | (Truth::Never, When::False) => {
-            let label = e.trap_label(code, inst)?;
-            e.body.branch(label);
-            e.block.ended = true;
-            Ok(())
-        }
-        _ => Ok(()),
-    }
+fn code(p: &Printer<'_>, inst: Inst) -> Result<ir::TrapCode, Error> {
+    p.func.dfg.insts[inst].trap_code().ok_or_else(|| p.unsupported(inst))
+}
+
+/// A trap without a condition, or whose condition is known to hold.
+pub(crate) fn trap(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let label = p.trap_label(code(p, inst)?, inst)?;
+    p.body.branch(label);
+    p.block.ended = true;
+    Ok(())
+}
+
+/// `trapnz`, `trapz`
+pub(crate) fn trap_when(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    conditional(p, inst, When::True)
+}
+pub(crate) fn trap_unless(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    conditional(p, inst, When::False)
+}
+fn conditional(p: &mut Printer<'_>, inst: Inst, when: When) -> Result<(), Error> {
+    let (condition, code) = (one(p, inst)?, code(p, inst)?);
+    let predicate = p.condition(condition);
+    p.trap_if(predicate, when, code, inst)
 }

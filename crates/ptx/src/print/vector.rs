@@ -94,41 +94,41 @@ impl Printer<'_> {
 }
 
 /// `extractlane`: nothing, but for a constant.
-pub(crate) fn extract(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::BinaryImm8 { arg, imm, .. } = e.func.dfg.insts[inst] else { return Err(e.unsupported(inst)) };
-    let lane = lane(e.func, &e.operands, arg, usize::from(imm));
+pub(crate) fn extract(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::BinaryImm8 { arg, imm, .. } = p.func.dfg.insts[inst] else { return Err(p.unsupported(inst)) };
+    let lane = lane(p.func, &p.operands, arg, usize::from(imm));
     if lane.register().is_none() {
-        let result = e.result(inst)?;
-        e.body.op("mov", ".b32", &[result.into(), lane]);
+        let result = p.result(inst)?;
+        p.body.op("mov", ".b32", &[result.into(), lane]);
     }
     Ok(())
 }
 
 /// `shuffle`: each byte of the result is one of 32. `prmt` takes bytes of two words, so a result's word takes one of
 /// them for each word it is made of but the first.
-pub(crate) fn shuffle(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let InstructionData::Shuffle { imm, args: [a, b], .. } = e.func.dfg.insts[inst] else {
-        return Err(e.unsupported(inst));
+pub(crate) fn shuffle(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let InstructionData::Shuffle { imm, args: [a, b], .. } = p.func.dfg.insts[inst] else {
+        return Err(p.unsupported(inst));
     };
-    let results = e.vector_result(inst)?;
-    let (a, b) = (e.lanes(a), e.lanes(b));
-    let mask = e.func.dfg.immediates[imm].as_slice();
+    let results = p.vector_result(inst)?;
+    let (a, b) = (p.lanes(a), p.lanes(b));
+    let mask = p.func.dfg.immediates[imm].as_slice();
     for (result, bytes) in results.into_iter().zip(mask.chunks_exact(4)) {
         let source = |byte: u8| if byte < 16 { a[usize::from(byte / 4)] } else { b[usize::from(byte / 4 - 4) % 4] };
-        permute(e, result, [0, 1, 2, 3].map(|i| (source(bytes[i]), bytes[i] % 4)));
+        permute(p, result, [0, 1, 2, 3].map(|i| (source(bytes[i]), bytes[i] % 4)));
     }
     Ok(())
 }
 
 /// A word of four bytes, each of which is one of an operand's.
-fn permute(e: &mut Printer<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
+fn permute(p: &mut Printer<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
     let first = bytes[0].0;
     if bytes.iter().zip(0..).all(|(&(operand, byte), i)| operand == first && byte == i) {
-        return e.body.op("mov", ".b32", &[result.into(), first]);
+        return p.body.op("mov", ".b32", &[result.into(), first]);
     }
     // Where in what is already there each byte is; later ones are not there yet.
     let mut places = bytes.map(|(operand, byte)| (operand == first).then_some(byte));
-    let mut word = e.load_operand(first, types::I32);
+    let mut word = p.load_operand(first, types::I32);
     loop {
         let next = bytes.iter().zip(&places).find(|(_, place)| place.is_none()).map_or(Operand::Int(0), |(b, _)| b.0);
         let digits = [0, 1, 2, 3].map(|i| match places[i] {
@@ -141,9 +141,9 @@ fn permute(e: &mut Printer<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
         }
         let selector = (0..).zip(digits).fold(0, |all, (i, digit)| all | i64::from(digit) << (4 * i));
         if places.iter().all(Option::is_some) {
-            return e.body.op("prmt", ".b32", &[result.into(), word.into(), next, selector.into()]);
+            return p.body.op("prmt", ".b32", &[result.into(), word.into(), next, selector.into()]);
         }
-        word = e.body.op_to_temp(Class::B32, "prmt", ".b32", &[word.into(), next, selector.into()]);
+        word = p.body.op_to_temp(Class::B32, "prmt", ".b32", &[word.into(), next, selector.into()]);
     }
 }
 
@@ -151,22 +151,22 @@ fn permute(e: &mut Printer<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
 const SIGNS: i64 = 0xba98;
 
 /// `swizzle`: each byte of the second vector says which of the first one's it becomes, 0 from 16 on.
-pub(crate) fn swizzle(e: &mut Printer<'_>, inst: Inst) -> Done {
-    let [table, indices] = two(e, inst)?;
-    let results = e.vector_result(inst)?;
-    let table = e.lanes(table).map(|word| e.load_operand(word, types::I32));
-    let indices = e.lanes(indices).map(|word| e.load_operand(word, types::I32));
+pub(crate) fn swizzle(p: &mut Printer<'_>, inst: Inst) -> Done {
+    let [table, indices] = two(p, inst)?;
+    let results = p.vector_result(inst)?;
+    let table = p.lanes(table).map(|word| p.load_operand(word, types::I32));
+    let indices = p.lanes(indices).map(|word| p.load_operand(word, types::I32));
     for (result, index) in results.into_iter().zip(indices) {
-        look_up(e, result, table, index.into());
+        look_up(p, result, table, index.into());
     }
     Ok(())
 }
 
 /// Four bytes of a table of 16. `prmt` picks by digits of four bits: the lower three bits of each index pick from
 /// either half of the table, the fourth chooses between the two, and the others make it 0.
-fn look_up(e: &mut Printer<'_>, result: Reg, table: [Reg; 4], index: Operand) {
+fn look_up(p: &mut Printer<'_>, result: Reg, table: [Reg; 4], index: Operand) {
     let mut op = |name: &str, suffix: &str, operands: &[Operand]| -> Operand {
-        e.body.op_to_temp(Class::B32, name, suffix, operands).into()
+        p.body.op_to_temp(Class::B32, name, suffix, operands).into()
     };
     let low = op("and", ".b32", &[index, 0x0707_0707.into()]);
     let shifted = op("shr", ".u32", &[low, 4.into()]);
@@ -184,5 +184,5 @@ fn look_up(e: &mut Printer<'_>, result: Reg, table: [Reg; 4], index: Operand) {
     let beyond = op("or", ".b32", &[beyond, index]);
     let is_beyond = op("prmt", ".b32", &[beyond, 0.into(), SIGNS.into()]);
     let within = op("not", ".b32", &[is_beyond]);
-    e.body.op("and", ".b32", &[result.into(), byte, within]);
+    p.body.op("and", ".b32", &[result.into(), byte, within]);
 }
