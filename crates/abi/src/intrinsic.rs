@@ -69,11 +69,11 @@ pub enum Type {
 
 intrinsics! {
     /// `%tid.x`
-    ThreadInBlock() -> (I32);
+    ThreadInWorkgroup() -> (I32);
     /// `%ctaid.x`
-    Block() -> (I32);
+    Workgroup() -> (I32);
     /// `%ntid.x`
-    BlockThreads() -> (I32);
+    WorkgroupThreads() -> (I32);
     /// `%laneid`
     Lane() -> (I32);
     /// `%globaltimer`: nanoseconds, from an unspecified start.
@@ -97,7 +97,7 @@ intrinsics! {
     /// the code reads the stop word as `Glance` does, traps if it is set, and starts again with [`INTERVAL`].
     Tick(I32, I64) -> (I32);
     /// `%nctaid.x`
-    GridBlocks() -> (I32);
+    GridWorkgroups() -> (I32);
     /// `%smid`
     Processor() -> (I32);
     /// `%clock64`

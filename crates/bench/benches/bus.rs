@@ -61,7 +61,7 @@ fn main() {
         let ask = |slot| Request { slot, op: Call::clock_time_get as u16, args: [1, 0] }.pack(lap);
         let bytes: Vec<u8> = (0..SLOTS).flat_map(ask).flat_map(u64::to_le_bytes).collect();
         requests.write(0, &bytes).unwrap();
-        copy.run("copy", Grid { blocks: 1, threads: 1, stack_bytes: 16 << 10 }, &args, &|| false).unwrap();
+        copy.run("copy", Grid { workgroups: 1, threads: 1, stack_bytes: 16 << 10 }, &args, &|| false).unwrap();
         let began = Instant::now();
         assert!(bus.service());
         let rate = f64::from(SLOTS) / began.elapsed().as_secs_f64();

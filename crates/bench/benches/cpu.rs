@@ -93,7 +93,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let module = device.load(KERNELS)?;
     let buffer = device.allocate(64)?;
     let args = [Arg::U64(buffer.address())];
-    let one = Grid { blocks: 1, threads: 1, stack_bytes: 64 << 10 };
+    let one = Grid { workgroups: 1, threads: 1, stack_bytes: 64 << 10 };
     let run = |kernel: &str, grid: Grid| -> Result<Duration, gpu_run_device::Error> {
         let start = Instant::now();
         module.run(kernel, grid, &args, &|| false)?;
@@ -107,11 +107,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("launch of one thread: {:?}", start.elapsed() / launches);
     let start = Instant::now();
     for _ in 0..1000 {
-        run("nothing", Grid { blocks: 2, ..one })?;
+        run("nothing", Grid { workgroups: 2, ..one })?;
     }
     println!("launch of two blocks: {:?}", start.elapsed() / 1000);
     let threads = 1 << 20;
-    let time = run("nothing", Grid { blocks: threads / 256, threads: 256, ..one })?;
+    let time = run("nothing", Grid { workgroups: threads / 256, threads: 256, ..one })?;
     println!("a thread that does nothing: {:?}", time / threads);
     for threads in [2, 32, 256, 1024] {
         let time = run("turns", Grid { threads, ..one })?;

@@ -74,7 +74,7 @@ fn stats_are_one_json_object_on_one_line() {
         processors: 2,
         memory_bytes: 1,
         overcommits: true,
-        block_threads: 1,
+        workgroup_threads: 1,
         stack_bytes: 1,
         local_bytes: 0,
         resident_threads: 0,

@@ -29,5 +29,5 @@ pub use explain::{Explained, explain, explain_within};
 pub use gpu_run_abi::{Build, Layout, Placement};
 pub use gpu_run_wasm::{WasmFeatures, printable};
 pub use image::{Initial, InitialMemory, InitialPiece, State};
-pub use program::{Program, Trap};
+pub use program::{Program, Trap, stack_limit};
 pub use value::{Value, ValueType};

@@ -165,3 +165,11 @@ impl Compiled {
         Trap { code: record.code, function, name, offset: record.offset, source: self.symbols().source(record.offset) }
     }
 }
+
+/// 1/16 of a thread's stack is kept for frames that do not check how much stack is left.
+const STACK_RESERVE: u32 = 16;
+
+/// Returns how much of a thread's stack functions may use that check it: an argument of a program's kernels.
+pub fn stack_limit(stack_bytes: u32) -> u32 {
+    stack_bytes - stack_bytes / STACK_RESERVE
+}

@@ -82,7 +82,7 @@ pub struct Properties {
     /// Whether memory costs nothing until it is touched, so that more can be allocated than there is.
     pub overcommits: bool,
     /// Maximum number of threads in a workgroup.
-    pub block_threads: u32,
+    pub workgroup_threads: u32,
     /// The largest stack a thread should be given, in bytes.
     pub stack_bytes: u32,
     /// Local memory a thread can have beside its stack, in bytes (`.local` in PTX). 0 if it would be too small to be
@@ -203,7 +203,7 @@ pub enum Arg {
 /// The size of a launch: workgroups, and threads in each.
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
-    pub blocks: u32,
+    pub workgroups: u32,
     pub threads: u32,
     /// Stack of each thread, in bytes. If the device cannot provide it, the launch fails with [`Error::OutOfMemory`].
     pub stack_bytes: u32,

@@ -147,8 +147,8 @@ fn load(device: &Arc<dyn Device>, body: &str) -> Arc<dyn Module> {
     device.load(&format!("{HEADER}{body}")).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn grid(blocks: u32, threads: u32) -> Grid {
-    Grid { blocks, threads, stack_bytes: 16 << 10 }
+fn grid(workgroups: u32, threads: u32) -> Grid {
+    Grid { workgroups, threads, stack_bytes: 16 << 10 }
 }
 
 fn words(buffer: &Buffer, count: usize) -> Vec<u64> {
@@ -189,7 +189,7 @@ fn lists_what_opens() {
     assert_eq!((&first.id, first.target, &first.name), (&own.id, own.target, &own.name));
     assert_eq!(own.id, "cuda:0");
     assert!(
-        own.target >= 70 && own.processors > 0 && own.memory_bytes > 1 << 30 && own.block_threads == 1024,
+        own.target >= 70 && own.processors > 0 && own.memory_bytes > 1 << 30 && own.workgroup_threads == 1024,
         "{own:?}"
     );
     let error = open(found.len() + 100).unwrap_err().to_string();
@@ -278,7 +278,7 @@ fn recursion() {
     for stack_bytes in [4 << 10, 64 << 10, 4 << 10] {
         buffer.zero(0, buffer.len()).unwrap();
         let args = [Arg::U64(buffer.address()), Arg::U64(15)];
-        module.run("fibonacci", Grid { blocks: 1, threads: 32, stack_bytes }, &args, &|| false).unwrap();
+        module.run("fibonacci", Grid { workgroups: 1, threads: 32, stack_bytes }, &args, &|| false).unwrap();
         assert_eq!(words(&buffer, 32), [610; 32]);
     }
 }
@@ -301,7 +301,7 @@ fn too_much_stack() {
     let module = load(&device, FIBONACCI);
     let buffer = device.allocate(8).unwrap();
     let args = [Arg::U64(buffer.address()), Arg::U64(10)];
-    let run = |stack_bytes| module.run("fibonacci", Grid { blocks: 1, threads: 1, stack_bytes }, &args, &|| false);
+    let run = |stack_bytes| module.run("fibonacci", Grid { workgroups: 1, threads: 1, stack_bytes }, &args, &|| false);
     match run(64 << 20) {
         Ok(()) => assert_eq!(words(&buffer, 1), [55]),
         Err(error) => assert!(matches!(error, Error::OutOfMemory { .. }), "{error}"),

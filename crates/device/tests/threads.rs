@@ -34,7 +34,7 @@ fn kernel(statements: &str) -> String {
 fn cells_after(statements: &str, shape: Grid) -> Vec<u64> {
     let device = strict();
     let module = load(&device, &kernel(statements));
-    let count = (shape.blocks * shape.threads) as usize;
+    let count = (shape.workgroups * shape.threads) as usize;
     let buffer = device.allocate(count as u64 * 8).unwrap();
     run(&module, "k", shape, &[Arg::U64(buffer.address())]).unwrap();
     words(&buffer, count)
@@ -359,7 +359,7 @@ fn a_hundred_thousand_threads_run() {
     let device = strict();
     // Every thread sleeps once, so that whole blocks are under way at the same time.
     let module = load(&device, &kernel("nanosleep.u32 10;\ncvt.u64.u32 %d2, %r0;\nst.global.u64 [%d1], %d2;"));
-    let shape = Grid { blocks: 392, threads: 256, stack_bytes: 64 << 10 };
+    let shape = Grid { workgroups: 392, threads: 256, stack_bytes: 64 << 10 };
     let buffer = device.allocate(392 * 256 * 8).unwrap();
     run(&module, "k", shape, &[Arg::U64(buffer.address())]).unwrap();
     assert!(words(&buffer, 392 * 256).iter().enumerate().all(|(n, w)| n as u64 == *w));

@@ -12,10 +12,7 @@
 use crate::memory::{GangMemory, HostChannels, gang_place};
 use gpu_run_abi::gang::offset;
 use gpu_run_abi::{Build, GangSizes, TrapCode, TrapRecord};
-use gpu_run_compiler::Compiler;
-use gpu_run_compiler::Error;
-use gpu_run_compiler::{CompileOptions, Compiled, Entry};
-use gpu_run_compiler::{Program, Trap};
+use gpu_run_compiler::{CompileOptions, Compiled, Compiler, Entry, Error, Program, Trap, stack_limit};
 use gpu_run_device::{Arg, Device, Grid, Launched, Queue, Shared};
 use gpu_run_wasm::GANG;
 use gpu_run_wasm::slot::GangPlace;
@@ -27,8 +24,6 @@ const TARGET: u32 = 75;
 const MULTIPROCESSOR_REGISTERS: u32 = 65536;
 /// Registers of one thread, at most.
 const MAX_REGISTERS: u32 = 255;
-/// 1/16 of a thread's stack is left for the frame of the deepest function.
-const STACK_RESERVE: u32 = 16;
 /// Stack of a thread, in bytes, on a device where unused stack costs nothing.
 const STACK_BYTES: u32 = 256 << 10;
 /// The same on a GPU, which sets a stack aside for every thread it can hold.
@@ -250,11 +245,11 @@ impl Gang {
         let selector = self.shared.program.selector(entry)?;
         let (sizes, device) = (self.shared.program.place.sizes, self.shared.program.device.properties());
         let stack_bytes = if device.overcommits { STACK_BYTES } else { device.stack_bytes.min(GPU_STACK_BYTES) };
-        let grid = Grid { blocks: sizes.groups, threads: sizes.threads, stack_bytes };
+        let grid = Grid { workgroups: sizes.groups, threads: sizes.threads, stack_bytes };
         let args = [
             Arg::U64(self.shared.memory.buffer.address() + self.shared.memory.region),
             Arg::U32(selector),
-            Arg::U32(stack_bytes - stack_bytes / STACK_RESERVE),
+            Arg::U32(stack_limit(stack_bytes)),
         ];
         let launched = self.queue.launch(GANG, grid, &args)?;
         Ok(Running { launched, shared: self.shared.clone() })

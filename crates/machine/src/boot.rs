@@ -3,7 +3,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
-use crate::image::Image;
+use crate::kernel::Kernel;
 use crate::layout::*;
 use crate::log::Recorder;
 use crate::machine::{Inner, Machine};
@@ -52,7 +52,7 @@ pub struct Options {
     /// Nanoseconds that the supervisor sleeps after a look that found nothing. Default: 1000 on `cpu`, 0 on a GPU.
     pub idle_sleep: Option<u32>,
     /// The code to run.
-    pub kernel: Image,
+    pub kernel: Kernel,
 }
 
 impl Default for Options {
@@ -66,7 +66,7 @@ impl Default for Options {
             record: None,
             checkpoints: None,
             idle_sleep: None,
-            kernel: Image::built_in(),
+            kernel: Kernel::built_in(),
         }
     }
 }
@@ -90,7 +90,7 @@ pub(crate) struct Settings {
 }
 
 /// Compiles the kernel or fetches it from the cache, and sets up its memory. Nothing runs until an entry is launched.
-pub fn gang(compiler: &Compiler, device: &Arc<dyn Device>, kernel: &Image, groups: u32, threads: u32) -> Result<Gang> {
+pub fn gang(compiler: &Compiler, device: &Arc<dyn Device>, kernel: &Kernel, groups: u32, threads: u32) -> Result<Gang> {
     let options = gang_options(groups, threads);
     let program = GangProgram::compile(compiler, device, kernel.wasm().clone(), &options, NAME)?;
     Ok(Gang::new(program)?)
@@ -145,7 +145,7 @@ impl Machine {
         let mut gang = gang(compiler, device, &options.kernel, groups, threads)?;
         match &start {
             Start::Empty => run_once(&mut gang, "boot")?,
-            Start::Checkpoint(checkpoint) => gang.write(STATE as u64, checkpoint.state())?,
+            Start::Checkpoint(checkpoint) => gang.write(STATE as u64, checkpoint.status())?,
         }
         let first = match start {
             Start::Empty => Arc::new(read_state(&gang)?),

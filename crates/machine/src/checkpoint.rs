@@ -57,7 +57,7 @@ impl Checkpoint {
         Self { state }
     }
 
-    pub fn state(&self) -> &[u8] {
+    pub fn status(&self) -> &[u8] {
         &self.state
     }
 

@@ -14,9 +14,9 @@
 
 use crate::boot::{NAME, read_state};
 use crate::error::{Error, Result};
-use crate::image::Image;
+use crate::kernel::Kernel;
 use crate::layout::*;
-use crate::machine::{Machine, Wish, gone};
+use crate::machine::{Machine, ServiceRequest, gone};
 use crate::service::{MAX_LEAVE_TIME, Service};
 use crate::status::status;
 use gpu_run_compiler::Compiler;
@@ -55,7 +55,7 @@ pub struct Loaded {
 #[derive(Debug)]
 pub(crate) struct Change {
     successor: Successor,
-    image: Image,
+    image: Kernel,
     /// Whether to record the load in the log.
     record: bool,
     /// Receives the number of the new code's first launch, and its first tick.
@@ -65,11 +65,11 @@ pub(crate) struct Change {
 impl Machine {
     /// Replaces the machine's code while it runs. Code that cannot be loaded is refused, and the machine continues with
     /// its own.
-    pub fn load(&self, compiler: &Compiler, image: &Image) -> Result<Loaded> {
+    pub fn load(&self, compiler: &Compiler, image: &Kernel) -> Result<Loaded> {
         self.load_as(compiler, image, true)
     }
 
-    pub(crate) fn load_as(&self, compiler: &Compiler, image: &Image, record: bool) -> Result<Loaded> {
+    pub(crate) fn load_as(&self, compiler: &Compiler, image: &Kernel, record: bool) -> Result<Loaded> {
         let inner = self.inner();
         let _one_at_a_time = inner.loading.lock();
         let began = Instant::now();
@@ -83,7 +83,7 @@ impl Machine {
         let preparation = began.elapsed();
         let (answer, answered) = sync_channel(1);
         let change = Change { successor, image: image.clone(), record, answer };
-        inner.wishes.lock().push(Wish::Load(Box::new(change)));
+        inner.requests.lock().push(ServiceRequest::Load(Box::new(change)));
         self.wake();
         let (launch, tick) = answered.recv().unwrap_or_else(|_| Err(gone()))?;
         self.await_sign(launch, restarts)?;

@@ -17,8 +17,7 @@ mod checkpoint;
 mod error;
 mod exchange;
 mod feed;
-mod image;
-mod load;
+mod kernel;
 mod log;
 mod machine;
 mod restart;
@@ -26,6 +25,7 @@ mod ring;
 mod service;
 mod status;
 mod strategy;
+mod workload;
 
 use gpu_run_abi::tagged;
 /// The events that host and device exchange: the same source file as the kernel's.
@@ -40,12 +40,12 @@ pub use checkpoint::{Checkpoint, Hash};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use exchange::Loaded;
-pub use image::Image;
-pub use load::Load;
+pub use kernel::Kernel;
 pub use log::{Log, Recorder};
 pub use machine::{Ended, Machine};
-pub use status::{Phase, State};
+pub use status::{Phase, Status};
 pub use strategy::Strategy;
+pub use workload::Workload;
 
 /// The kernel that machines run, prebuilt and kept in the repository.
 pub const KERNEL: &[u8] = include_bytes!("../kernel.wasm");

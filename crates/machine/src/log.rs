@@ -13,7 +13,7 @@
 use crate::checkpoint::Hash;
 use crate::error::{At, Error, Result};
 use crate::event::Event;
-use crate::image::Image;
+use crate::kernel::Kernel;
 use crate::layout::VERSION;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -124,7 +124,7 @@ impl Recorder {
     }
 
     /// Records that the machine runs this code from this tick on.
-    pub(crate) fn code(&mut self, tick: u64, image: &Image) -> Result<()> {
+    pub(crate) fn code(&mut self, tick: u64, image: &Kernel) -> Result<()> {
         let hash = image.hash();
         let module: &[u8] = if self.known.contains(&hash) { &[] } else { image.wasm() };
         let length = (module.len() as u64).to_le_bytes();
@@ -292,10 +292,10 @@ impl Log {
     }
 
     /// Returns a module of this log by its hash.
-    pub fn image(&self, hash: Hash) -> Result<Image> {
+    pub fn image(&self, hash: Hash) -> Result<Kernel> {
         let module = self.modules.iter().find(|(known, _)| *known == hash).map(|(_, module)| module.clone());
         let missing = || Error::Usage(format!("the log has ticks of the code {hash}, and not the code itself"));
-        let image = Image::named(&format!("the log's code {hash}"), module.ok_or_else(missing)?)?;
+        let image = Kernel::named(&format!("the log's code {hash}"), module.ok_or_else(missing)?)?;
         if image.hash() != hash {
             return Err(Error::Usage(format!("the log's code {hash} is other code: {}", image.hash())));
         }

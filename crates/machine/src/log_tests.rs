@@ -22,8 +22,8 @@ fn what_was_recorded_is_read() {
 }
 
 /// A log that began with the first of two codes.
-fn of_two_codes(path: &Path) -> (Recorder, Image, Image) {
-    let (first, second) = (Image::built_in(), Image::named("debug", crate::KERNEL_DEBUG.to_vec()).unwrap());
+fn of_two_codes(path: &Path) -> (Recorder, Kernel, Kernel) {
+    let (first, second) = (Kernel::built_in(), Kernel::named("debug", crate::KERNEL_DEBUG.to_vec()).unwrap());
     let mut recorder = Recorder::create(path, 0).unwrap();
     recorder.code(0, &first).unwrap();
     recorder.events(5, &[sample(1)]).unwrap();
@@ -78,7 +78,7 @@ fn whatever_a_crash_leaves_of_the_last_record_is_left_out() {
 
 /// A log of every kind of record: the code is there twice, once as a module.
 fn all_kinds(path: &Path) -> Vec<u8> {
-    let image = Image::named("small", wat::parse_str(small_kernel()).unwrap()).unwrap();
+    let image = Kernel::named("small", wat::parse_str(small_kernel()).unwrap()).unwrap();
     let mut recorder = Recorder::create(path, 0).unwrap();
     recorder.code(0, &image).unwrap();
     recorder.events(5, &[sample(1), sample(2)]).unwrap();

@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use crate::event::{self, Event};
 use crate::exchange::Change;
 use crate::feed::Feed;
-use crate::image::Image;
+use crate::kernel::Kernel;
 use crate::layout::*;
 use crate::log::Log;
 use crate::ring::Ring;
-use crate::status::{self, Lanes, State};
+use crate::status::{self, Lanes, Status};
 use gpu_run_compiler::Compiler;
 use gpu_run_device::Shared;
 use gpu_run_gang::{Gang, Seat};
@@ -41,7 +41,7 @@ pub struct Ended {
     pub checkpoint: Checkpoint,
     pub hash: Hash,
     /// The machine's last report, read just before it was asked to leave.
-    pub state: State,
+    pub state: Status,
 }
 
 /// State that callers and the machine's thread share.
@@ -50,7 +50,7 @@ pub(crate) struct Inner {
     pub(crate) bus: Arc<Shared>,
     pub(crate) settings: Settings,
     /// The code that the machine runs now.
-    image: Mutex<Image>,
+    image: Mutex<Kernel>,
     pub(crate) seat: Seat,
     /// The gang that ran before the last load. The next load may reuse its memory.
     pub(crate) spare: Mutex<Option<Gang>>,
@@ -59,10 +59,10 @@ pub(crate) struct Inner {
     pub(crate) loads: AtomicU32,
     /// How long no tick could begin during the last load, in nanoseconds.
     pub(crate) load_gap: AtomicU64,
-    pub(crate) inbox: Mutex<Inbox>,
-    pub(crate) outbox: Mutex<Outbox>,
+    pub(crate) sender: Mutex<EventSender>,
+    pub(crate) replies: Mutex<ReplyReader>,
     pub(crate) lanes: Mutex<Lanes>,
-    pub(crate) wishes: Mutex<Vec<Wish>>,
+    pub(crate) requests: Mutex<Vec<ServiceRequest>>,
     /// Messages for the user, until [`Machine::notices`] takes them.
     pub(crate) notices: Mutex<Vec<String>>,
     pub(crate) stop: AtomicBool,
@@ -77,7 +77,7 @@ pub(crate) struct Inner {
 
 /// A request of a caller to the machine's thread.
 #[derive(Debug)]
-pub(crate) enum Wish {
+pub(crate) enum ServiceRequest {
     Checkpoint(SyncSender<Result<Arc<Checkpoint>>>),
     Feed(Feed, SyncSender<Result<()>>),
     /// Only ticks below this number may begin.
@@ -87,7 +87,7 @@ pub(crate) enum Wish {
 
 /// The host's side of the ring of events.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
+pub(crate) struct EventSender {
     /// Messages put into the ring so far.
     pub(crate) head: u32,
     /// Events that no tick has taken yet, as far as the ledger says; `true` for an event that is in the log already.
@@ -98,7 +98,7 @@ pub(crate) struct Inbox {
 
 /// The host's side of the rings from the device: how many messages of each ring were read.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub(crate) struct ReplyReader {
     out: u32,
     pong: u32,
     debug: u32,
@@ -106,7 +106,7 @@ pub(crate) struct Outbox {
     messages: Vec<String>,
 }
 
-impl Inbox {
+impl EventSender {
     pub(crate) fn waiting(&self, bus: &Shared) -> u32 {
         self.head.wrapping_sub(bus.load_u64(IN_TAKEN as u64) as u32)
     }
@@ -127,7 +127,7 @@ impl Inbox {
 }
 
 impl Inner {
-    pub(crate) fn new(gang: &Gang, settings: Settings, image: Image) -> Self {
+    pub(crate) fn new(gang: &Gang, settings: Settings, image: Kernel) -> Self {
         Self {
             bus: gang.bus().clone(),
             settings,
@@ -137,10 +137,10 @@ impl Inner {
             loading: Mutex::default(),
             loads: AtomicU32::new(0),
             load_gap: AtomicU64::new(0),
-            inbox: Mutex::default(),
-            outbox: Mutex::default(),
+            sender: Mutex::default(),
+            replies: Mutex::default(),
             lanes: Mutex::default(),
-            wishes: Mutex::default(),
+            requests: Mutex::default(),
             notices: Mutex::default(),
             stop: AtomicBool::new(false),
             restarts: AtomicU32::new(0),
@@ -162,23 +162,23 @@ impl Inner {
         self.copies.store(gpu_run_device::copies(), Ordering::Relaxed);
     }
 
-    pub(crate) fn image(&self) -> Image {
+    pub(crate) fn image(&self) -> Kernel {
         self.image.lock().clone()
     }
 
     /// Sets the code that runs now and returns the previous one. Formats the previous code's debug messages first,
     /// because their texts are in that code's data.
-    pub(crate) fn set_image(&self, image: Image) -> Image {
-        let mut outbox = self.outbox.lock();
-        let messages = self.read_messages(&mut outbox);
-        outbox.messages.extend(messages);
+    pub(crate) fn set_image(&self, image: Kernel) -> Kernel {
+        let mut replies = self.replies.lock();
+        let messages = self.read_messages(&mut replies);
+        replies.messages.extend(messages);
         std::mem::replace(&mut *self.image.lock(), image)
     }
 
-    fn read_messages(&self, outbox: &mut Outbox) -> Vec<String> {
+    fn read_messages(&self, replies: &mut ReplyReader) -> Vec<String> {
         let (image, mut messages) = (self.image(), Vec::new());
-        while let Some(message) = DEBUG.get(&self.bus, outbox.debug) {
-            outbox.debug = outbox.debug.wrapping_add(1);
+        while let Some(message) = DEBUG.get(&self.bus, replies.debug) {
+            replies.debug = replies.debug.wrapping_add(1);
             let text = image.text(message.key, message.id).unwrap_or_else(|| "?".to_owned());
             let text = text.replacen("{}", &message.a.to_string(), 1).replacen("{}", &message.b.to_string(), 1);
             messages.push(format!("[{}:{}] {text}", message.flags, message.kind));
@@ -191,11 +191,11 @@ impl Inner {
         self.notices.lock().push(text);
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn status(&self) -> Status {
         let mut lanes = self.lanes.lock();
         lanes.look(&self.bus);
-        State {
-            waiting: self.inbox.lock().waiting(&self.bus),
+        Status {
+            waiting: self.sender.lock().waiting(&self.bus),
             launches: gpu_run_device::launches() - self.launches.load(Ordering::Relaxed),
             waits: gpu_run_device::waits() - self.waits.load(Ordering::Relaxed),
             copies: gpu_run_device::copies() - self.copies.load(Ordering::Relaxed),
@@ -224,19 +224,19 @@ impl Machine {
             return Err(Error::Usage("a mark is no event".to_owned()));
         }
         let bus = &self.inner.bus;
-        let mut inbox = self.inner.inbox.lock();
-        if inbox.feeding || inbox.room(bus) == 0 {
-            return Err(Error::Full { waiting: inbox.waiting(bus) });
+        let mut sender = self.inner.sender.lock();
+        if sender.feeding || sender.room(bus) == 0 {
+            return Err(Error::Full { waiting: sender.waiting(bus) });
         }
-        inbox.put(bus, &event, false);
+        sender.put(bus, &event, false);
         Ok(())
     }
 
     /// Returns the events that came back since the last call: answers to pings, then answers of ticks, each in order.
     pub fn take_events(&self) -> Vec<Event> {
         let bus = &self.inner.bus;
-        let mut outbox = self.inner.outbox.lock();
-        let Outbox { out, pong, .. } = &mut *outbox;
+        let mut replies = self.inner.replies.lock();
+        let ReplyReader { out, pong, .. } = &mut *replies;
         let mut events = Vec::new();
         for (ring, taken, word) in [(PONG, pong, C_PONG_TAKEN), (OUT, out, C_OUT_TAKEN)] {
             let before = *taken;
@@ -253,19 +253,19 @@ impl Machine {
 
     /// Returns the messages of a debug kernel, each with its workgroup and thread: `[0:17] no room for 3`.
     pub fn debug_messages(&self) -> Vec<String> {
-        let mut outbox = self.inner.outbox.lock();
-        let mut messages = std::mem::take(&mut outbox.messages);
-        messages.extend(self.inner.read_messages(&mut outbox));
+        let mut replies = self.inner.replies.lock();
+        let mut messages = std::mem::take(&mut replies.messages);
+        messages.extend(self.inner.read_messages(&mut replies));
         messages
     }
 
     /// Returns the machine's state as of its last heartbeat.
-    pub fn state(&self) -> State {
-        self.inner.state()
+    pub fn status(&self) -> Status {
+        self.inner.status()
     }
 
     /// Returns the code that the machine runs.
-    pub fn image(&self) -> Image {
+    pub fn image(&self) -> Kernel {
         self.inner.image()
     }
 
@@ -288,13 +288,13 @@ impl Machine {
 
     /// Lets a held machine run.
     pub fn go(&self) {
-        self.inner.wishes.lock().push(Wish::Limit(u64::MAX));
+        self.inner.requests.lock().push(ServiceRequest::Limit(u64::MAX));
     }
 
     /// Returns a checkpoint of the machine between two ticks.
     pub fn snapshot(&self) -> Result<Arc<Checkpoint>> {
         let (answer, answered) = sync_channel(1);
-        self.inner.wishes.lock().push(Wish::Checkpoint(answer));
+        self.inner.requests.lock().push(ServiceRequest::Checkpoint(answer));
         answered.recv().unwrap_or_else(|_| Err(gone()))
     }
 
@@ -327,7 +327,7 @@ impl Machine {
             feed.more = index + 1 < stretches.len();
             (feed.then_free, feed.recorded) = (then_free && !feed.more, recorded);
             let (answer, answered) = sync_channel(1);
-            self.inner.wishes.lock().push(Wish::Feed(feed, answer));
+            self.inner.requests.lock().push(ServiceRequest::Feed(feed, answer));
             answered.recv().unwrap_or_else(|_| Err(gone()))?;
         }
         if then_free && own != self.image() {
@@ -338,9 +338,9 @@ impl Machine {
 
     /// Lets a held machine run up to this tick, and waits until it gets there.
     pub fn run_to(&self, tick: u64, patience: Duration) -> Result<()> {
-        self.inner.wishes.lock().push(Wish::Limit(tick));
+        self.inner.requests.lock().push(ServiceRequest::Limit(tick));
         let since = Instant::now();
-        while self.state().tick < tick {
+        while self.status().tick < tick {
             if !self.is_up() {
                 return Err(gone());
             }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::feed::Feed;
 use crate::layout::*;
-use crate::machine::{Inbox, Outbox};
+use crate::machine::{EventSender, ReplyReader};
 use crate::service::{MAX_LEAVE_TIME, Service};
 use crate::status::stuck;
 use std::sync::atomic::Ordering;
@@ -65,20 +65,20 @@ impl Service {
         let bus = &self.inner.bus;
         bus.write(0, &vec![0; bus.len() as usize]);
         self.gang.recover()?;
-        self.gang.write(STATE as u64, self.last.state())?;
+        self.gang.write(STATE as u64, self.last.status())?;
         self.gang.write(STATE_END as u64, &vec![0; (MEMORY_BYTES - STATE_END) as usize])?;
         self.inner.lanes.lock().forget_seen();
-        *self.inner.outbox.lock() = Outbox::default();
+        *self.inner.replies.lock() = ReplyReader::default();
         (self.ledger, self.ended) = (0, 0);
         self.unused.clear();
 
         let since = std::mem::take(&mut self.since);
         self.since_events = 0;
         let end = since.back().map_or(tick, |(taken, _)| taken + 1);
-        let mut inbox = self.inner.inbox.lock();
-        let untaken = std::mem::take(&mut inbox.pending);
-        *inbox = Inbox { feeding: true, ..Inbox::default() };
-        drop(inbox);
+        let mut sender = self.inner.sender.lock();
+        let untaken = std::mem::take(&mut sender.pending);
+        *sender = EventSender { feeding: true, ..EventSender::default() };
+        drop(sender);
         self.feed = Some(match self.feed.take() {
             // The events that this feed had put into the ring are still among its ticks.
             Some((under_way, answer)) => (under_way.again(since), answer),

@@ -8,10 +8,10 @@ use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::feed::Feed;
-use crate::image::Image;
+use crate::kernel::Kernel;
 use crate::layout::*;
 use crate::log::Recorder;
-use crate::machine::{Ended, Inner, Wish};
+use crate::machine::{Ended, Inner, ServiceRequest};
 use crate::ring::Ring;
 use crate::status::{status, stuck};
 use crate::strategy::Strategy;
@@ -69,7 +69,7 @@ pub(crate) struct Service {
     /// Restarts since the last checkpoint.
     pub(crate) in_a_row: u32,
     /// The code that ran before the last load, until the new code reaches its first checkpoint.
-    pub(crate) before: Option<Image>,
+    pub(crate) before: Option<Kernel>,
     /// Successors that were prepared and not loaded. They can be freed only while no launch runs.
     pub(crate) unused: Vec<Successor>,
 }
@@ -144,7 +144,7 @@ impl Service {
             if let Err(error) = self.keep_launched() {
                 self.restart(format!("its launch failed: {error}"))?;
             }
-            self.hear_wishes()?;
+            self.serve_requests()?;
             self.read_ledger()?;
             self.step_feed();
             self.step_checkpoint()?;
@@ -191,17 +191,17 @@ impl Service {
         Ok(())
     }
 
-    fn hear_wishes(&mut self) -> Result<()> {
-        let wishes = std::mem::take(&mut *self.inner.wishes.lock());
-        for wish in wishes {
-            match wish {
-                Wish::Limit(limit) => self.set_limit(limit),
-                Wish::Feed(feed, answer) => {
-                    self.inner.inbox.lock().feeding = true;
+    fn serve_requests(&mut self) -> Result<()> {
+        let requests = std::mem::take(&mut *self.inner.requests.lock());
+        for request in requests {
+            match request {
+                ServiceRequest::Limit(limit) => self.set_limit(limit),
+                ServiceRequest::Feed(feed, answer) => {
+                    self.inner.sender.lock().feeding = true;
                     self.feed = Some((feed, Some(answer)));
                 }
-                Wish::Checkpoint(answer) => self.ask_to_hold(Some(answer), false),
-                Wish::Load(change) => self.exchange(*change)?,
+                ServiceRequest::Checkpoint(answer) => self.ask_to_hold(Some(answer), false),
+                ServiceRequest::Load(change) => self.exchange(*change)?,
             }
         }
         Ok(())
@@ -221,9 +221,9 @@ impl Service {
             self.ledger = self.ledger.wrapping_add(1);
             let tick = took.a as u64 | (took.b as u64) << 32;
             let events: Vec<(Event, bool)> = {
-                let mut inbox = self.inner.inbox.lock();
-                let count = (took.key as usize).min(inbox.pending.len());
-                inbox.pending.drain(..count).collect()
+                let mut sender = self.inner.sender.lock();
+                let count = (took.key as usize).min(sender.pending.len());
+                sender.pending.drain(..count).collect()
             };
             let recorded = events.iter().all(|(_, recorded)| *recorded);
             let events: Vec<Event> = events.into_iter().map(|(event, _)| event).collect();
@@ -242,16 +242,16 @@ impl Service {
     fn step_feed(&mut self) {
         let Some((feed, _)) = &mut self.feed else { return };
         let bus = &self.inner.bus;
-        let mut inbox = self.inner.inbox.lock();
+        let mut sender = self.inner.sender.lock();
         let recorded = feed.recorded;
-        let limit = feed.step(inbox.room(bus), |event, is_event| inbox.put(bus, event, is_event && recorded));
-        drop(inbox);
+        let limit = feed.step(sender.room(bus), |event, is_event| sender.put(bus, event, is_event && recorded));
+        drop(sender);
         let (arrived, then_free) = (feed.is_sent() && status(bus, STATUS_TICK) >= feed.end, feed.then_free);
         let more = feed.more;
         self.set_limit(limit);
         if arrived && self.step_posted() {
             let answer = self.feed.take().and_then(|(_, answer)| answer);
-            self.inner.inbox.lock().feeding = more;
+            self.inner.sender.lock().feeding = more;
             if then_free {
                 self.set_limit(u64::MAX);
             }
@@ -265,10 +265,10 @@ impl Service {
     /// in the ring.
     fn step_posted(&mut self) -> bool {
         let Some((feed, _)) = &mut self.feed else { return true };
-        let mut inbox = self.inner.inbox.lock();
-        while inbox.room(&self.inner.bus) > 0 {
+        let mut sender = self.inner.sender.lock();
+        while sender.room(&self.inner.bus) > 0 {
             let Some((event, recorded)) = feed.then.pop_front() else { return true };
-            inbox.put(&self.inner.bus, &event, recorded);
+            sender.put(&self.inner.bus, &event, recorded);
         }
         feed.then.is_empty()
     }
@@ -393,7 +393,7 @@ impl Service {
     }
 
     fn finish(&mut self) -> Result<Ended> {
-        let state = self.inner.state();
+        let state = self.inner.status();
         self.let_go(Err(0));
         self.leave()?;
         self.read_ledger()?;

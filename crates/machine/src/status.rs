@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A machine's state, at most about a millisecond old.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct Status {
     /// Ticks done.
     pub tick: u64,
     /// Events that ticks took, including fired timers; and how many of those an object, the timers or the work queue
@@ -48,7 +48,7 @@ pub struct State {
     pub host_cpu: Duration,
 }
 
-impl State {
+impl Status {
     /// Returns the share of lanes that had something to do: the mean over all phases that did anything.
     pub fn lanes_active(&self) -> Option<f64> {
         let shares: Vec<f64> = self.phases.iter().filter_map(Phase::lanes_active).collect();
@@ -100,8 +100,8 @@ pub(crate) fn status(bus: &Shared, which: u32) -> u64 {
     bus.load_u64((STATUS + which * 8) as u64)
 }
 
-/// Reads the status words into a [`State`].
-pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> State {
+/// Reads the status words into a [`Status`].
+pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> Status {
     let word = |which| status(bus, which);
     let phase = |index: usize| Phase {
         name: PHASE_NAMES[index],
@@ -109,7 +109,7 @@ pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> State {
         active: lanes.total[index][0],
         slots: lanes.total[index][1],
     };
-    State {
+    Status {
         tick: word(STATUS_TICK),
         events: word(STATUS_EVENTS),
         refused: word(STATUS_REFUSED),
@@ -125,7 +125,7 @@ pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> State {
         limits: word(STATUS_LIMITS),
         stuck: stuck(bus),
         phases: (1..PHASE_NAMES.len()).map(phase).collect(),
-        ..State::default()
+        ..Status::default()
     }
 }
 

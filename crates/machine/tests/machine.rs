@@ -4,7 +4,7 @@
 mod support;
 
 use gpu_run_machine::event::{self, Event};
-use gpu_run_machine::{Checkpoint, Error, GridSize, Load, Log, Machine, Options, Recorder, Start, Strategy};
+use gpu_run_machine::{Checkpoint, Error, GridSize, Log, Machine, Options, Recorder, Start, Strategy, Workload};
 use std::sync::Arc;
 use std::time::Duration;
 use support::*;
@@ -23,8 +23,8 @@ fn events_are_answered_and_nothing_is_launched_or_waited_for() {
     let read = ask(&machine, object(event::READ, 3, 400, 0, 4));
     assert_eq!((read.a, read.b), (event::DONE, 99));
     assert_eq!(ask(&machine, object(event::READ, 4, 0, 0, 5)).a, event::MISSING);
-    wait_for(&machine, "a heartbeat with the object in it", |machine| machine.state().objects == 1);
-    let state = machine.state();
+    wait_for(&machine, "a heartbeat with the object in it", |machine| machine.status().objects == 1);
+    let state = machine.status();
     assert_eq!((state.launches, state.waits, state.heap_bytes), (0, 0, 4096));
     let ended = end(machine);
     assert!(ended.checkpoint.tick() > 0);
@@ -38,7 +38,7 @@ fn a_mark_is_no_event_and_a_full_ring_says_so() {
     let full = (0..100_000).find_map(|id| machine.post(object(event::READ, 1, 0, 0, id)).err());
     assert!(matches!(full, Some(Error::Full { waiting }) if waiting > 10_000), "{full:?}");
     machine.go();
-    wait_for(&machine, "room", |machine| machine.state().waiting == 0);
+    wait_for(&machine, "room", |machine| machine.status().waiting == 0);
 }
 
 /// A log with some of everything, and what it comes to.
@@ -49,10 +49,10 @@ fn recorded(folder: &std::path::Path) -> (Log, gpu_run_machine::Hash) {
     for seed in 0..8 {
         post_load(&machine, seed, 150);
         // The next ones are for later ticks.
-        let tick = machine.state().tick;
-        wait_for(&machine, "a tick", |machine| machine.state().waiting == 0 && machine.state().tick > tick + 1);
+        let tick = machine.status().tick;
+        wait_for(&machine, "a tick", |machine| machine.status().waiting == 0 && machine.status().tick > tick + 1);
     }
-    wait_for(&machine, "all events", |machine| machine.state().waiting == 0 && machine.state().events >= 1000);
+    wait_for(&machine, "all events", |machine| machine.status().waiting == 0 && machine.status().events >= 1000);
     let ended = end(machine);
     let log = Log::read(&path).unwrap();
     assert_eq!(log.end, Some((ended.checkpoint.tick(), ended.hash)));
@@ -120,11 +120,11 @@ fn a_silent_machine_is_noticed_and_goes_on_as_if_nothing_was() {
     post_load(&machine, 1, 300);
     machine.snapshot().unwrap();
     post_load(&machine, 2, 300);
-    wait_for(&machine, "all events", |machine| machine.state().waiting == 0);
+    wait_for(&machine, "all events", |machine| machine.status().waiting == 0);
     machine.mute();
-    wait_for(&machine, "a restart", |machine| machine.state().restarts > 0);
+    wait_for(&machine, "a restart", |machine| machine.status().restarts > 0);
     post_load(&machine, 3, 100);
-    wait_for(&machine, "events after it", |machine| machine.state().waiting == 0 && machine.state().events >= 700);
+    wait_for(&machine, "events after it", |machine| machine.status().waiting == 0 && machine.status().events >= 700);
     let notices = machine.notices();
     assert!(
         notices.iter().any(|notice| notice.contains("no heartbeat") && notice.contains("checkpoint")),
@@ -149,8 +149,8 @@ fn a_phase_that_does_not_get_on_is_named() {
         !notices.is_empty()
     });
     assert!(notices[0].contains("`objects`"), "{notices:?}");
-    wait_for(&machine, "its end", |machine| machine.state().stuck.is_none());
-    assert_eq!(machine.state().restarts, 0);
+    wait_for(&machine, "its end", |machine| machine.status().stuck.is_none());
+    assert_eq!(machine.status().restarts, 0);
     end(machine);
 }
 
@@ -159,9 +159,9 @@ fn what_users_boot_can_be_neither_stalled_nor_muted() {
     let machine = boot(Options { rate: 200, ..quick() });
     assert_eq!(ask(&machine, Event { kind: event::STALL, a: 1800, id: 1, ..Event::default() }).a, event::UNKNOWN);
     machine.mute();
-    let clock = machine.state().clock;
-    wait_for(&machine, "a heartbeat long after", |machine| machine.state().clock > clock + Duration::from_secs(3));
-    assert_eq!(machine.state().restarts, 0);
+    let clock = machine.status().clock;
+    wait_for(&machine, "a heartbeat long after", |machine| machine.status().clock > clock + Duration::from_secs(3));
+    assert_eq!(machine.status().restarts, 0);
     end(machine);
 }
 
@@ -181,12 +181,12 @@ fn messages_from_the_device_name_their_thread() {
 fn without_objects_the_heap_is_empty_again() {
     let machine = boot(quick());
     post_load(&machine, 5, 2000);
-    Load::farewell().for_each(|event| post(&machine, event));
+    Workload::farewell().for_each(|event| post(&machine, event));
     // Events that wait come later than the farewell: once more, when all have had their effect.
-    wait_for(&machine, "timers", |machine| machine.state().waiting == 0 && machine.state().timers == 0);
-    Load::farewell().for_each(|event| post(&machine, event));
-    wait_for(&machine, "an empty heap", |machine| machine.state().heap_bytes == 0 && machine.state().objects == 0);
-    wait_for(&machine, "no work", |machine| machine.state().work == 0);
+    wait_for(&machine, "timers", |machine| machine.status().waiting == 0 && machine.status().timers == 0);
+    Workload::farewell().for_each(|event| post(&machine, event));
+    wait_for(&machine, "an empty heap", |machine| machine.status().heap_bytes == 0 && machine.status().objects == 0);
+    wait_for(&machine, "no work", |machine| machine.status().work == 0);
     end(machine);
 }
 
@@ -196,7 +196,9 @@ fn answers_that_nobody_takes_are_counted_and_told_once() {
     for id in 0..20_000 {
         post(&machine, Event { flags: event::ANSWER, ..object(event::READ, 1, 0, 0, id) });
     }
-    wait_for(&machine, "all events", |machine| machine.state().waiting == 0 && machine.state().lost == 20_000 - 16_384);
+    wait_for(&machine, "all events", |machine| {
+        machine.status().waiting == 0 && machine.status().lost == 20_000 - 16_384
+    });
     let mut notices = Vec::new();
     wait_for(&machine, "a notice", |machine| {
         notices.extend(machine.notices());

@@ -4,7 +4,7 @@
 
 mod support;
 
-use gpu_run_machine::{Load, Options};
+use gpu_run_machine::{Options, Workload};
 use std::time::{Duration, Instant};
 use support::*;
 
@@ -18,8 +18,8 @@ fn a_soak_has_no_drift_and_leaves_nothing_behind() {
     let usual = if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 7200 } else { 1200 };
     let ticks = std::env::var("GPU_RUN_SOAK").ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
     let machine = boot(Options { rate: RATE, ..quick() });
-    let (began, first) = (Instant::now(), machine.state().tick);
-    let (mut load, mut posted, mut last) = (Load::new(11), 0, (began, 0));
+    let (began, first) = (Instant::now(), machine.status().tick);
+    let (mut load, mut posted, mut last) = (Workload::new(11), 0, (began, 0));
     while last.1 < ticks {
         while posted < last.1 * LOAD {
             load.next().into_iter().for_each(|event| post(&machine, event));
@@ -27,22 +27,22 @@ fn a_soak_has_no_drift_and_leaves_nothing_behind() {
         }
         machine.take_events();
         std::thread::sleep(Duration::from_millis(5));
-        let done = machine.state().tick - first;
+        let done = machine.status().tick - first;
         if done > last.1 {
             last = (Instant::now(), done);
         }
-        assert!(last.0.elapsed() < PATIENCE, "it does not tick: {:?}", machine.state());
+        assert!(last.0.elapsed() < PATIENCE, "it does not tick: {:?}", machine.status());
     }
-    let (time, state) = (began.elapsed().as_secs_f64(), machine.state());
+    let (time, state) = (began.elapsed().as_secs_f64(), machine.status());
     // Where others have the cores, ticks are late; they are never early, but for those that were late before.
     let (ticks, due) = ((state.tick - first) as f64, f64::from(RATE) * time);
     assert!(ticks < due + f64::from(RATE), "{ticks} ticks in {time:.1} s: {state:?}");
     assert_eq!((state.launches, state.waits, state.restarts, state.lost), (0, 0, 0, 0));
 
-    wait_for(&machine, "timers", |machine| machine.state().waiting == 0 && machine.state().timers == 0);
-    Load::farewell().for_each(|event| post(&machine, event));
-    wait_for(&machine, "an empty heap", |machine| machine.state().waiting == 0 && machine.state().heap_bytes == 0);
-    wait_for(&machine, "no work", |machine| machine.state().work == 0);
+    wait_for(&machine, "timers", |machine| machine.status().waiting == 0 && machine.status().timers == 0);
+    Workload::farewell().for_each(|event| post(&machine, event));
+    wait_for(&machine, "an empty heap", |machine| machine.status().waiting == 0 && machine.status().heap_bytes == 0);
+    wait_for(&machine, "no work", |machine| machine.status().work == 0);
     let ended = end(machine);
     assert!(ended.checkpoint.tick() >= state.tick);
 }

@@ -274,22 +274,22 @@ pub(crate) struct Spent {
     instances: u64,
     launches: u64,
     hostcalls: u64,
-    again: u64,
+    reruns: u64,
     on_host: u64,
     times: [Duration; 4],
 }
 
 impl From<&RunStats> for Spent {
     fn from(stats: &RunStats) -> Self {
-        let RunStats { instances, launches, hostcalls, again, on_host, prepare, run, service, collect, .. } = *stats;
-        Self { instances, launches, hostcalls, again, on_host, times: [prepare, run, service, collect] }
+        let RunStats { instances, launches, hostcalls, reruns, on_host, prepare, run, service, collect, .. } = *stats;
+        Self { instances, launches, hostcalls, reruns, on_host, times: [prepare, run, service, collect] }
     }
 }
 
 impl From<Spent> for RunStats {
     fn from(spent: Spent) -> Self {
-        let Spent { instances, launches, hostcalls, again, on_host, times: [prepare, run, service, collect] } = spent;
-        Self { instances, launches, hostcalls, again, on_host, prepare, run, service, collect, ..Self::default() }
+        let Spent { instances, launches, hostcalls, reruns, on_host, times: [prepare, run, service, collect] } = spent;
+        Self { instances, launches, hostcalls, reruns, on_host, prepare, run, service, collect, ..Self::default() }
     }
 }
 

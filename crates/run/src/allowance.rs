@@ -134,8 +134,8 @@ const SCARCE_GROWTH: u64 = 2 * PAGE;
 const STACK_PART: u64 = 4;
 /// Stacks never take the last 1/16 of the free memory.
 const NO_STACK_PART: u64 = 16;
-/// The smallest stack, in bytes; stacks are multiples of it.
-const LEAST_STACK: u32 = 2 << 10;
+/// The smallest stack that is worth a launch, in bytes; stacks are multiples of it.
+pub(crate) const MIN_STACK: u32 = 2 << 10;
 /// The largest stack that instances begin with on a GPU, in bytes.
 const MAX_FIRST_STACK: u32 = 32 << 10;
 /// Bytes that a GPU sets aside per thread beside its stack, about; it depends on the kernel.
@@ -356,7 +356,7 @@ impl Bounds {
     /// Lowers the largest stack to half of `refused`, which a launch could not get; it holds from now on. Returns
     /// whether that is lower.
     pub fn lower_stack(&mut self, refused: u32) -> bool {
-        let lower = (refused / 2 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK);
+        let lower = (refused / 2 / MIN_STACK * MIN_STACK).max(MIN_STACK);
         let is_lower = lower < refused;
         if is_lower {
             self.most_stack = self.most_stack.min(lower);
@@ -386,7 +386,7 @@ fn least_memory(compiled: &Compiled) -> u64 {
 /// sets no stacks aside (`threads` is 0): `most`.
 fn stack(bytes: u64, threads: u64, most: u32) -> u32 {
     match bytes.checked_div(threads).map(|share| share.saturating_sub(THREAD_FRAME)) {
-        Some(share) if share < most.into() => (share as u32 / LEAST_STACK * LEAST_STACK).max(LEAST_STACK),
+        Some(share) if share < most.into() => (share as u32 / MIN_STACK * MIN_STACK).max(MIN_STACK),
         _ => most,
     }
 }

@@ -65,7 +65,7 @@ impl Callers {
 #[derive(Default)]
 struct State {
     /// By slot. An instance of a [`BatchHost`] has none until it calls.
-    lanes: Vec<Option<Box<Lane>>>,
+    lanes: Vec<Option<Box<CallerState>>>,
     quiet: Option<Arc<dyn BatchHost>>,
     /// The ticket that the ring's next entry will carry.
     next: u32,
@@ -117,7 +117,7 @@ pub trait BatchHost: Send + Sync {
 
 /// One instance as the bus sees it.
 #[derive(Default)]
-struct Lane {
+struct CallerState {
     /// `None` once the instance has exited: its descriptors are closed, so that whoever reads its output sees the end.
     context: Option<Context>,
     exited: bool,
@@ -179,7 +179,7 @@ impl Bus {
             self.set_stop(false)?;
         }
         self.deadline = deadline;
-        let lane = |context| Some(Box::new(Lane { context: Some(context), ..Lane::default() }));
+        let lane = |context| Some(Box::new(CallerState { context: Some(context), ..CallerState::default() }));
         let mut state = self.lock();
         match guests {
             Callers::Contexts(contexts) => {
@@ -218,7 +218,7 @@ impl Bus {
         let left: Vec<_> =
             touched.into_iter().filter_map(|slot| Some((slot, state.lanes[slot as usize].take()?))).collect();
         drop(state);
-        let leave = |(slot, lane): (u32, Box<Lane>)| {
+        let leave = |(slot, lane): (u32, Box<CallerState>)| {
             if let Some(context) = lane.context {
                 quiet.left(slot, context);
             }
@@ -298,7 +298,7 @@ impl Bus {
     fn answer_many(&self, state: &mut State) {
         let State { lanes, quiet, ready, touched, waiting, calls, .. } = state;
         // An instance that breaks the protocol could be here twice; the second time, it has no lane.
-        let mut taken: Vec<(Request, Box<Lane>)> =
+        let mut taken: Vec<(Request, Box<CallerState>)> =
             ready.drain(..).map(|request| (request, lanes[request.slot as usize].take().unwrap_or_default())).collect();
         touched.extend(taken.iter().filter(|(_, lane)| lane.sequence == 0).map(|(request, _)| request.slot));
         let (quiet, count) = (quiet.as_deref(), AtomicU64::new(0));
@@ -316,7 +316,7 @@ impl Bus {
     }
 
     /// Handles a packet. Returns whether it was a call.
-    fn packet(&self, quiet: Option<&dyn BatchHost>, request: &Request, lane: &mut Lane, out: &mut Out) -> bool {
+    fn packet(&self, quiet: Option<&dyn BatchHost>, request: &Request, lane: &mut CallerState, out: &mut Out) -> bool {
         let (slot, operation) = (request.slot, request.op);
         let port = self.port(slot.into());
         lane.sequence = lane.sequence.wrapping_add(1);
@@ -372,7 +372,7 @@ impl Bus {
     }
 
     /// Takes what an instance writes to its own stdout or stderr.
-    fn print(&self, quiet: &dyn BatchHost, lane: &mut Lane, slot: u32, is_stderr: bool) {
+    fn print(&self, quiet: &dyn BatchHost, lane: &mut CallerState, slot: u32, is_stderr: bool) {
         let printed = match quiet.is_denied(slot) {
             true => return self.end_instance(lane, slot),
             false => quiet.print(slot, is_stderr, &lane.input),
@@ -393,7 +393,7 @@ impl Bus {
     fn perform(
         &self,
         quiet: Option<&dyn BatchHost>,
-        lane: &mut Lane,
+        lane: &mut CallerState,
         slot: u32,
         call: Call,
         words: [u64; ARGS],
@@ -448,7 +448,7 @@ impl Bus {
     }
 
     /// Answers a call by stopping the instance.
-    fn end_instance(&self, lane: &mut Lane, slot: u32) {
+    fn end_instance(&self, lane: &mut CallerState, slot: u32) {
         lane.input.clear();
         lane.output.clear();
         self.deliver(lane, slot, bus::Reply::TRAP, 0);
@@ -470,7 +470,7 @@ impl Bus {
     }
 
     /// Sends a reply with as much of the output as fits.
-    fn deliver(&self, lane: &mut Lane, slot: u32, status: u32, result: u64) {
+    fn deliver(&self, lane: &mut CallerState, slot: u32, status: u32, result: u64) {
         let rest = &lane.output[lane.sent.min(lane.output.len())..];
         let chunk = &rest[..rest.len().min(self.payload as usize)];
         let more = if rest.len() > chunk.len() { bus::Reply::MORE } else { 0 };

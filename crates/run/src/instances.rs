@@ -94,7 +94,7 @@ impl Run<'_> {
                 Ok(lacks) => {
                     // Dropping the finished guests closes what they hold open.
                     for ((place, guest), lack) in guests.zip(lacks).filter_map(|(guest, lack)| Some((guest, lack?))) {
-                        self.stats.again += 1;
+                        self.stats.reruns += 1;
                         let next = self.stages.settled(self.stages.after(plan, &lack));
                         match again.iter_mut().find(|(plan, _)| *plan == next) {
                             Some((_, alike)) => alike.push((place, guest)),
@@ -246,7 +246,7 @@ impl BatchHost for ContextBatch {
         match guest.transcript.is_full() && !self.plan.is_last {
             true => Answered::NoRoom,
             // The output of the earlier run has already gone to stdout.
-            false => guest.transcript.again(call, words, input, out).0,
+            false => guest.transcript.recall(call, words, input, out).0,
         }
     }
 

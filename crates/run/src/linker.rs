@@ -62,13 +62,13 @@ struct Member {
 #[derive(Debug)]
 struct Home {
     instance: Instance,
-    parts: Vec<Source>,
+    parts: Vec<LinkedModule>,
     has_state: bool,
 }
 
 /// A module, and what its imports resolve to.
 #[derive(Clone, Debug)]
-struct Source {
+struct LinkedModule {
     wasm: Arc<Vec<u8>>,
     targets: Vec<Option<Target>>,
     /// By the module's own indices.
@@ -77,8 +77,8 @@ struct Source {
 
 /// The modules that a program is to be linked from; the last one is the module that is instantiated.
 #[derive(Debug)]
-struct Plan {
-    sources: Vec<Source>,
+struct LinkPlan {
+    sources: Vec<LinkedModule>,
     /// Homes whose modules are among the sources, and the index of each home's first module there.
     homes: BTreeMap<usize, usize>,
 }
@@ -86,7 +86,7 @@ struct Plan {
 /// A program that was compiled ahead of its instantiation.
 #[derive(Debug)]
 pub struct Prepared {
-    sources: Vec<Source>,
+    sources: Vec<LinkedModule>,
     pub program: Arc<Program>,
 }
 
@@ -107,7 +107,7 @@ impl Prepared {
                 return Ok(None);
             }
             let targets = vec![None; module.imports.len()];
-            homes.push([Source { wasm: exporter.clone(), targets, exports: exports(&module) }]);
+            homes.push([LinkedModule { wasm: exporter.clone(), targets, exports: exports(&module) }]);
         }
         let find = |name: &str, _: &str| {
             let home = exporters.iter().position(|(exporter, _)| *exporter == name)?;
@@ -115,7 +115,7 @@ impl Prepared {
             let home = exporters.iter().position(|(_, wasm)| Arc::ptr_eq(wasm, &exporters[home].1))?;
             Some((home, &homes[home][..], 0))
         };
-        let plan = Plan::new(&decode_unlinked(&wasm, settings.features)?, wasm.clone(), find)?;
+        let plan = LinkPlan::new(&decode_unlinked(&wasm, settings.features)?, wasm.clone(), find)?;
         let compiled = plan.link(settings, &[], |module, state| plan.compiled(settings, module, state))?;
         inspect(&compiled).map_err(Error::Internal)?;
         let program = Arc::new(Program::load(settings.device.clone(), Arc::new(compiled))?);
@@ -127,13 +127,13 @@ impl Prepared {
 /// and their state.
 type Moving<'a> = (usize, &'a [Part], Snapshot);
 
-impl Plan {
+impl LinkPlan {
     /// For an import's module and name, `find` returns the home of the instance, the home's modules, and which of them
     /// the instance is.
     fn new<'s>(
         module: &Unlinked<'_>,
         wasm: Arc<Vec<u8>>,
-        find: impl Fn(&str, &str) -> Option<(usize, &'s [Source], usize)>,
+        find: impl Fn(&str, &str) -> Option<(usize, &'s [LinkedModule], usize)>,
     ) -> Result<Self, Error> {
         let mut plan = Self { sources: Vec::new(), homes: BTreeMap::new() };
         let mut targets = Vec::new();
@@ -155,12 +155,12 @@ impl Plan {
             })?;
             targets.push(Some(Target { part: first + part, item: *item }));
         }
-        plan.sources.push(Source { wasm, targets, exports: exports(module) });
+        plan.sources.push(LinkedModule { wasm, targets, exports: exports(module) });
         Ok(plan)
     }
 
     fn is(&self, prepared: &Prepared) -> bool {
-        let same = |(a, b): (&Source, &Source)| a.targets == b.targets && *a.wasm == *b.wasm;
+        let same = |(a, b): (&LinkedModule, &LinkedModule)| a.targets == b.targets && *a.wasm == *b.wasm;
         self.sources.len() == prepared.sources.len() && self.sources.iter().zip(&prepared.sources).all(same)
     }
 
@@ -251,8 +251,8 @@ impl Linker {
         plan.link(&self.settings, &self.moving(&plan)?, |_, _| Ok(()))
     }
 
-    fn plan(&self, module: &Unlinked<'_>, wasm: Arc<Vec<u8>>) -> Result<Plan, Error> {
-        Plan::new(module, wasm, |module, name| {
+    fn plan(&self, module: &Unlinked<'_>, wasm: Arc<Vec<u8>>) -> Result<LinkPlan, Error> {
+        LinkPlan::new(module, wasm, |module, name| {
             let provided = || self.provided.get(&(module.to_owned(), name.to_owned()));
             let InstanceId(member) = self.registered.get(module).or_else(provided)?;
             let Member { home, part } = self.members[*member];
@@ -260,7 +260,7 @@ impl Linker {
         })
     }
 
-    fn moving(&self, plan: &Plan) -> Result<Vec<Moving<'_>>, Error> {
+    fn moving(&self, plan: &LinkPlan) -> Result<Vec<Moving<'_>>, Error> {
         let mut moving = Vec::new();
         for (home, first) in &plan.homes {
             let Home { instance, has_state: true, .. } = &self.homes[home] else { continue };
@@ -273,7 +273,7 @@ impl Linker {
     fn settle(
         &mut self,
         program: Arc<Program>,
-        plan: Plan,
+        plan: LinkPlan,
         has_state: bool,
     ) -> Result<Result<InstanceId, Trap>, Error> {
         let context = Builder::new().build(Stdio::null());
@@ -318,7 +318,7 @@ impl Linker {
     }
 }
 
-impl Source {
+impl LinkedModule {
     /// Returns the same source in a program where its home's modules begin at index `first`.
     fn moved(&self, first: usize) -> Self {
         let moved = |target: &Target| Target { part: first + target.part, item: target.item };

@@ -49,7 +49,7 @@ pub struct RunStats {
     pub launches: u64,
     pub hostcalls: u64,
     /// Reruns, whatever the instance lacked.
-    pub again: u64,
+    pub reruns: u64,
     /// Instances that ran on `cpu`, because the device has no memory for a stack as deep as theirs.
     pub on_host: u64,
     /// Bytes of device memory that slots took, at most.
@@ -71,7 +71,7 @@ impl RunStats {
         self.instances += other.instances;
         self.launches += other.launches;
         self.hostcalls += other.hostcalls;
-        self.again += other.again;
+        self.reruns += other.reruns;
         self.on_host += other.on_host;
         self.device_bytes = self.device_bytes.max(other.device_bytes);
         self.prepare += other.prepare;

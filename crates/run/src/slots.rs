@@ -1,11 +1,11 @@
 //! Slots on a device: memory for a number of instances that are set up, run and read back together.
 
-use crate::allowance::{MemoryRoom, Sizes};
+use crate::allowance::{MIN_STACK, MemoryRoom, Sizes};
 use crate::bus::{Bus, Callers};
 use gpu_run_abi::launch::{self, Ending};
 use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch};
-use gpu_run_compiler::{Compiled, Error, Program};
+use gpu_run_compiler::{Compiled, Error, Program, stack_limit};
 use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
@@ -14,10 +14,6 @@ use std::mem::offset_of;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// 1/16 of a thread's stack is kept for frames that do not check how much stack is left.
-const STACK_RESERVE: u32 = 16;
-/// The smallest stack that is worth a launch, in bytes.
-const LEAST_STACK: u32 = 2 << 10;
 /// Cells of an interleaved slot that are read at once.
 const CELLS_PER_READ: usize = 1 << 14;
 /// Warps that a multiprocessor runs at the same time; its other warps wait.
@@ -206,11 +202,11 @@ impl Slots {
                 Arg::U32(count as u32),
                 Arg::U32(run.selector),
                 Arg::U32(flags),
-                Arg::U32(stack_bytes - stack_bytes / STACK_RESERVE),
+                Arg::U32(stack_limit(stack_bytes)),
                 Arg::U64(buffers.launch.address()),
             ];
             match self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve) {
-                Err(DeviceError::OutOfMemory { .. }) if self.lowers_stack && stack_bytes > LEAST_STACK => {
+                Err(DeviceError::OutOfMemory { .. }) if self.lowers_stack && stack_bytes > MIN_STACK => {
                     stack_bytes /= 2
                 }
                 result => break result,
@@ -242,7 +238,7 @@ impl Slots {
         let threads = (count / (SCHEDULERS * self.processors).max(1)).clamp(1, WARP);
         let threads = self.lanes.map_or(threads, |lanes| u64::from(lanes).clamp(1, WARP));
         let stack_bytes = stack_bytes + self.compiled.slots.local_bytes() as u32;
-        Grid { blocks: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes }
+        Grid { workgroups: count.div_ceil(threads) as u32, threads: threads as u32, stack_bytes }
     }
 
     pub fn stopped(&self) -> bool {

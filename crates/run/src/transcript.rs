@@ -92,7 +92,7 @@ impl Transcript {
 
     /// Returns the kept answer to a call in a rerun, with its output in `out`; and how many bytes of the call's input
     /// went to stdout and to stderr.
-    pub fn again(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> (Answered, [usize; 2]) {
+    pub fn recall(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> (Answered, [usize; 2]) {
         let Some(answer) = self.answers.get(self.given) else { return (Answered::Never, [0; 2]) };
         if answer.call != call || answer.asked != hash(call, words, input) {
             if !self.is_kept(call) {
@@ -239,7 +239,7 @@ mod tests {
 
     fn asked(transcript: &mut Transcript, room: &AtomicUsize, call: Call, word: u64) -> Answered {
         let mut out = Out::default();
-        let (answered, _) = transcript.again(call, &[word], b"", &mut out);
+        let (answered, _) = transcript.recall(call, &[word], b"", &mut out);
         if let Answered::Never = answered {
             out.bytes = vec![word as u8];
             transcript.keep(room, (call, &[word], b""), &Reply::Done(Errno::Success), &out, [0; 2]);

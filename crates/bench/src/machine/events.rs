@@ -5,7 +5,7 @@ use super::{Bench, Record, micros, percentile};
 use anyhow::{Result, bail};
 use gpu_run_console::units::{show_count, show_duration};
 use gpu_run_machine::event::{self, Event};
-use gpu_run_machine::{Load, Options};
+use gpu_run_machine::{Options, Workload};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -65,9 +65,9 @@ pub(super) fn throughput(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
 /// effect in ticks, which follow each other as fast as possible.
 fn per_second(bench: &Bench, pings: bool) -> Result<f64> {
     let machine = bench.boot(Options { rate: if pings { 120 } else { 0 }, ..Options::default() })?;
-    let mut load = Load::new(7);
+    let mut load = Workload::new(7);
     let began = Instant::now();
-    let (mut answered, before) = (0u64, machine.state().events);
+    let (mut answered, before) = (0u64, machine.status().events);
     while began.elapsed() < POSTING {
         for _ in 0..64 {
             let ping = Event { kind: event::PING, ..Event::default() };
@@ -80,7 +80,7 @@ fn per_second(bench: &Bench, pings: bool) -> Result<f64> {
         answered +=
             machine.take_events().iter().filter(|event| event.kind == event::PING | event::REPLY).count() as u64;
     }
-    let done = if pings { answered } else { machine.state().events - before };
+    let done = if pings { answered } else { machine.status().events - before };
     let rate = done as f64 / began.elapsed().as_secs_f64();
     machine.shutdown()?;
     Ok(rate)

@@ -52,12 +52,12 @@ impl Sweeper {
     fn new(device: &Arc<dyn Device>) -> Result<Self, DeviceError> {
         let properties = device.properties();
         // One workgroup per multiprocessor; each reads its own slice of the array.
-        let grid = Grid { blocks: properties.processors, threads: THREADS, stack_bytes: properties.stack_bytes };
+        let grid = Grid { workgroups: properties.processors, threads: THREADS, stack_bytes: properties.stack_bytes };
         Ok(Self {
             module: device.load(PTX)?,
             array: device.allocate(ARRAY)?,
             other: device.allocate(OTHER)?,
-            out: device.allocate(u64::from(grid.blocks) * 16)?,
+            out: device.allocate(u64::from(grid.workgroups) * 16)?,
             grid,
         })
     }
@@ -67,7 +67,7 @@ impl Sweeper {
         let slice = self.slice(what);
         let args = [Arg::U64(what.address()), Arg::U32(slice), Arg::U32(passes as u32), Arg::U64(self.out.address())];
         self.module.run("sweep", self.grid, &args, &|| false)?;
-        let blocks = self.grid.blocks as usize;
+        let blocks = self.grid.workgroups as usize;
         let mut told = vec![0; blocks * 8 * passes];
         self.out.read(0, &mut told)?;
         let times: Vec<f64> =
@@ -77,7 +77,7 @@ impl Sweeper {
     }
 
     fn slice(&self, what: &Buffer) -> u32 {
-        (what.len() / u64::from(self.grid.blocks) / 16 * 16) as u32
+        (what.len() / u64::from(self.grid.workgroups) / 16 * 16) as u32
     }
 
     fn measure(&self) -> Result<L2, DeviceError> {
@@ -96,7 +96,7 @@ impl Sweeper {
                 break;
             }
         }
-        let bytes = f64::from(self.slice(&self.array)) * f64::from(self.grid.blocks);
+        let bytes = f64::from(self.slice(&self.array)) * f64::from(self.grid.workgroups);
         let [cold, same_launch, next_launch, after_a_pause] = times.map(|mut all| {
             all.sort_by(f64::total_cmp);
             // Bytes per nanosecond are gigabytes per second.

@@ -36,7 +36,7 @@ pub(super) fn bare(device: &Arc<dyn Device>) -> Result<BareLaunch> {
 
 fn measure(device: &Arc<dyn Device>) -> Result<BareLaunch, DeviceError> {
     let module = device.load(PTX)?;
-    let grid = Grid { blocks: 1, threads: 32, stack_bytes: device.properties().stack_bytes };
+    let grid = Grid { workgroups: 1, threads: 32, stack_bytes: device.properties().stack_bytes };
     let waited = median(|| module.run("nothing", grid, &[], &|| false))?;
     let mut queue = Arc::clone(&module).queue()?;
     let queued = median(|| {

@@ -7,7 +7,7 @@
 use super::{Bench, Record, micros, percentile};
 use anyhow::{Result, bail};
 use gpu_run_console::units::milliseconds;
-use gpu_run_machine::{GridSize, Image, Load, Options};
+use gpu_run_machine::{GridSize, Kernel, Options, Workload};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -66,14 +66,14 @@ impl Row {
 
 fn measure(bench: &Bench, grid: GridSize, rate: u32) -> Result<Row> {
     let machine = bench.boot(Options { grid, rate, ..Options::default() })?;
-    let (mut load, late) = (Load::new(5), machine.state().late);
+    let (mut load, late) = (Workload::new(5), machine.status().late);
     let (mut between, mut away, mut preparation) = (Vec::new(), Vec::new(), Vec::new());
     let began = Instant::now();
     while away.len() < LOADS && began.elapsed() < LIMIT {
         for event in load.by_ref().take(200) {
             let _ = machine.post(event); // Ring full: enough to do.
         }
-        let loaded = machine.load(bench.compiler, &Image::built_in())?;
+        let loaded = machine.load(bench.compiler, &Kernel::built_in())?;
         between.extend(loaded.between_ticks);
         away.push(loaded.gap);
         preparation.push(loaded.preparation);
@@ -81,7 +81,7 @@ fn measure(bench: &Bench, grid: GridSize, rate: u32) -> Result<Row> {
         // Lets the machine run for a while between two loads.
         std::thread::sleep(Duration::from_millis(20));
     }
-    let late = machine.state().late - late;
+    let late = machine.status().late - late;
     machine.shutdown()?;
     if between.is_empty() {
         bail!("no tick was seen after a load");

@@ -21,7 +21,7 @@ pub(super) struct MallocStorm {
 pub(super) fn storm(device: &Arc<dyn Device>, threads: u32, rounds: u32, seed: u32) -> Result<MallocStorm> {
     let module = device.load(PTX)?;
     let out = device.allocate(64)?;
-    let grid = Grid { blocks: 1, threads, stack_bytes: device.properties().stack_bytes };
+    let grid = Grid { workgroups: 1, threads, stack_bytes: device.properties().stack_bytes };
     let run = |rounds: u32| {
         let args = [Arg::U64(out.address()), Arg::U32(rounds), Arg::U32(seed)];
         module.run("storm", grid, &args, &|| false)

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use gpu_run_compiler::Compiler;
 use gpu_run_device::Device;
 use gpu_run_machine::layout::{C_SLEEP, CONTROL, PING_WORD, PONG_WORD};
-use gpu_run_machine::{Image, boot};
+use gpu_run_machine::{Kernel, boot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Measures round trips of one word between one thread of the host and one of the device.
 pub(super) fn bare(compiler: &Compiler, device: &Arc<dyn Device>, count: u64) -> Result<Vec<Duration>> {
-    let mut gang = boot::gang(compiler, device, &Image::measuring(), 1, 32)?;
+    let mut gang = boot::gang(compiler, device, &Kernel::measuring(), 1, 32)?;
     let bus = gang.bus().clone();
     bus.store_u64((CONTROL + C_SLEEP * 8) as u64, boot::idle_sleep(&**device, None) as u64);
     let running = gang.launch("ping_pong")?;

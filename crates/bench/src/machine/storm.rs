@@ -4,7 +4,7 @@ use anyhow::Result;
 use gpu_run_compiler::Compiler;
 use gpu_run_device::Device;
 use gpu_run_machine::layout::{PING_WORD, PONG_WORD};
-use gpu_run_machine::{Image, boot};
+use gpu_run_machine::{Kernel, boot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ pub fn heap(
     seed: u32,
 ) -> Result<Storm> {
     let threads = boot::threads(&**device, threads);
-    let mut gang = boot::gang(compiler, device, &Image::measuring(), 1, threads)?;
+    let mut gang = boot::gang(compiler, device, &Kernel::measuring(), 1, threads)?;
     let bus = gang.bus().clone();
     bus.store_u64(PING_WORD as u64, rounds as u64);
     bus.store_u64(PING_WORD as u64 + 8, seed as u64);

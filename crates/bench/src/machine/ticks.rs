@@ -4,7 +4,7 @@ use super::{Bench, Record, launch, micros};
 use anyhow::Result;
 use gpu_run_console::units::milliseconds;
 use gpu_run_console::units::show_duration;
-use gpu_run_machine::{GridSize, Load, Options, Strategy};
+use gpu_run_machine::{GridSize, Options, Strategy, Workload};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -73,14 +73,14 @@ impl Row {
 /// Measures ticks at the highest possible rate.
 fn ticks(bench: &Bench, strategy: Strategy, grid: GridSize) -> Result<Row> {
     let machine = bench.boot(Options { strategy, grid, rate: 0, ..Options::default() })?;
-    let (began, before) = (Instant::now(), machine.state());
+    let (began, before) = (Instant::now(), machine.status());
     std::thread::sleep(TICKING);
-    let (idle_time, between) = (began.elapsed(), machine.state());
-    let mut load = Load::new(3);
+    let (idle_time, between) = (began.elapsed(), machine.status());
+    let mut load = Workload::new(3);
     let began = Instant::now();
     while began.elapsed() < TICKING {
         // Enough events for each tick to keep all lanes busy, but few enough that they do not pile up.
-        while machine.state().waiting < 1024 {
+        while machine.status().waiting < 1024 {
             let Some(event) = load.next() else { break };
             if machine.post(event).is_err() {
                 break;
@@ -89,7 +89,7 @@ fn ticks(bench: &Bench, strategy: Strategy, grid: GridSize) -> Result<Row> {
         machine.take_events();
         std::thread::sleep(Duration::from_micros(200));
     }
-    let (loaded_time, after) = (began.elapsed(), machine.state());
+    let (loaded_time, after) = (began.elapsed(), machine.status());
     machine.shutdown()?;
     let per_tick = |time: Duration, ticks: u64| time / u32::try_from(ticks.max(1)).unwrap_or(u32::MAX);
     let all_ticks = after.tick.saturating_sub(before.tick).max(1);

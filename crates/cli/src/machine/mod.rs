@@ -15,7 +15,7 @@ use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
 use gpu_run_console::units::milliseconds;
 use gpu_run_device::Device;
-use gpu_run_machine::{Checkpoint, Ended, Error, Load, Log, Machine, Options, Recorder, Start, State};
+use gpu_run_machine::{Checkpoint, Ended, Error, Log, Machine, Options, Recorder, Start, Status, Workload};
 use published::{Published, Publisher};
 use reload::Reloads;
 use rustix::time::{ClockId, clock_gettime};
@@ -118,7 +118,7 @@ fn attend(
     }
     let publisher = Publisher::new().inspect_err(|error| tell(&[format!("`top` does not see this machine: {error}")]));
     let (publisher, strategy) = (publisher.ok(), args.strategy.to_string());
-    let (mut load, mut posted, mut published) = (Load::new(args.seed), 0, None::<Instant>);
+    let (mut load, mut posted, mut published) = (Workload::new(args.seed), 0, None::<Instant>);
     let mut held_back = None;
     while !stop.load(Ordering::Relaxed) && machine.is_up() {
         let elapsed = host.began.elapsed();
@@ -139,7 +139,7 @@ fn attend(
         reloads.step();
         if published.is_none_or(|at| at.elapsed() >= PUBLISH_EVERY) {
             published = Some(Instant::now());
-            let (state, seconds) = (machine.state(), elapsed.as_secs_f64().max(1e-9));
+            let (state, seconds) = (machine.status(), elapsed.as_secs_f64().max(1e-9));
             let id = &device.properties().id;
             if let Some(publisher) = &publisher {
                 publisher.publish(&Published::new(id, &strategy, seconds, host.used(&state) / seconds, &state));
@@ -157,9 +157,9 @@ fn attend(
 /// left.
 fn drain(machine: &Machine) {
     let since = Instant::now();
-    let is_empty = |state: &State| state.objects == 0 && state.timers == 0 && state.work == 0 && state.waiting == 0;
-    while since.elapsed() < MAX_DRAIN_TIME && machine.is_up() && !is_empty(&machine.state()) {
-        Load::farewell().for_each(|event| drop(machine.post(event))); // Ring full: next round.
+    let is_empty = |state: &Status| state.objects == 0 && state.timers == 0 && state.work == 0 && state.waiting == 0;
+    while since.elapsed() < MAX_DRAIN_TIME && machine.is_up() && !is_empty(&machine.status()) {
+        Workload::farewell().for_each(|event| drop(machine.post(event))); // Ring full: next round.
         std::thread::sleep(PUBLISH_EVERY);
         machine.take_events();
     }
@@ -189,7 +189,7 @@ impl Host {
 
     /// Returns the CPU seconds used since: of the whole process on a GPU; on `cpu`, whose cores run the device, only of
     /// this thread and the machine's.
-    fn used(&self, state: &State) -> f64 {
+    fn used(&self, state: &Status) -> f64 {
         match self.gpu {
             true => seconds(ClockId::ProcessCPUTime) - self.process,
             false => seconds(ClockId::ThreadCPUTime) - self.thread + state.host_cpu.as_secs_f64(),

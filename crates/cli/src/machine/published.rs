@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use gpu_run_cache::trust::{self, Others};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::units::milliseconds;
-use gpu_run_machine::State;
+use gpu_run_machine::Status;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn new(device: &str, strategy: &str, seconds: f64, host_cpu: f64, state: &State) -> Self {
+    pub(crate) fn new(device: &str, strategy: &str, seconds: f64, host_cpu: f64, state: &Status) -> Self {
         let phase = |p: &gpu_run_machine::Phase| (p.name.to_owned(), p.time.as_secs_f64(), p.lanes_active());
         Self {
             pid: std::process::id(),

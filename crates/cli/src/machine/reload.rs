@@ -5,7 +5,7 @@ use crate::args::BootArgs;
 use anyhow::Result;
 use gpu_run_compiler::Compiler;
 use gpu_run_console::units::milliseconds;
-use gpu_run_machine::{Image, Machine};
+use gpu_run_machine::{Kernel, Machine};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// Returns the code for the machine to run.
-pub(super) fn image(kernel: Option<&Path>) -> Result<Image> {
-    kernel.map_or_else(|| Ok(Image::built_in()), |path| Image::read(path).map_err(failure))
+pub(super) fn image(kernel: Option<&Path>) -> Result<Kernel> {
+    kernel.map_or_else(|| Ok(Kernel::built_in()), |path| Kernel::read(path).map_err(failure))
 }
 
 /// Loads new code, one load at a time.
@@ -58,7 +58,7 @@ impl<'scope, 'env> Reloads<'scope, 'env> {
         if self.under_way.is_some() {
             return;
         }
-        let due = self.at.front().is_some_and(|tick| self.machine.state().tick >= *tick);
+        let due = self.at.front().is_some_and(|tick| self.machine.status().tick >= *tick);
         if due {
             self.at.pop_front();
         }

@@ -14,8 +14,8 @@ use std::time::Duration;
 pub(super) struct Context {
     pub(super) thread: u32,
     pub(super) threads: u32,
-    pub(super) block: u32,
-    pub(super) blocks: u32,
+    pub(super) workgroup: u32,
+    pub(super) workgroups: u32,
     /// Address of the workgroup's shared memory.
     pub(super) shared: u64,
     /// Set by the fibre when it starts.

@@ -12,8 +12,8 @@ pub(super) type Entry = extern "C" fn(*const u8);
 pub(super) struct Identity {
     pub(super) thread: u32,
     pub(super) threads: u32,
-    pub(super) block: u32,
-    pub(super) blocks: u32,
+    pub(super) workgroup: u32,
+    pub(super) workgroups: u32,
     pub(super) shared: u64,
 }
 
@@ -28,7 +28,7 @@ impl Fiber {
     /// `entry` is a kernel of a program that outlives the fibre, and takes the parameters at `parameters`.
     pub(super) unsafe fn new(stack: Stack, identity: Identity, entry: Entry, parameters: *const u8) -> Self {
         let context = stack.context();
-        let Identity { thread, threads, block, blocks, shared } = identity;
+        let Identity { thread, threads, workgroup, workgroups, shared } = identity;
         let warp = WarpRequest { mask: 0, operation: WarpOperation::Barrier, a: 0, b: 0, c: 0 };
         let yielder = std::ptr::null();
         // SAFETY: a stack's context is mapped, aligned memory above its base, and nobody else has this stack.
@@ -36,8 +36,8 @@ impl Fiber {
             context.write(Context {
                 thread,
                 threads,
-                block,
-                blocks,
+                workgroup,
+                workgroups,
                 shared,
                 yielder,
                 warp,

@@ -22,7 +22,7 @@ pub(super) struct Launch {
     /// The argument of `run`, its lifetime extended. Every other thread that calls it is inside (`enter`), and `run`
     /// does not return before all have left.
     service: Service<'static>,
-    next_block: AtomicU32,
+    next_workgroup: AtomicU32,
     /// Helpers that have not come yet; a workgroup is kept for each.
     awaited: AtomicU32,
     /// Counts events that a sleeping thread may have waited for.
@@ -63,7 +63,7 @@ impl Launch {
             grid,
             whole: false,
             service,
-            next_block: AtomicU32::new(0),
+            next_workgroup: AtomicU32::new(0),
             awaited: AtomicU32::new(helpers),
             epoch: AtomicU32::new(0),
             parked: AtomicU32::new(0),
@@ -97,14 +97,14 @@ impl Launch {
     }
 
     /// Returns the next workgroup to run. Unless `any`, leaves a workgroup to each helper that has not come yet.
-    pub(super) fn take_block(&self, any: bool) -> Option<u32> {
+    pub(super) fn take_workgroup(&self, any: bool) -> Option<u32> {
         if self.stopped() {
             return None;
         }
         let kept = if any { 0 } else { self.awaited.load(Ordering::Relaxed) };
-        let limit = self.grid.blocks.saturating_sub(kept);
+        let limit = self.grid.workgroups.saturating_sub(kept);
         let take = |n: u32| (n < limit).then_some(n + 1);
-        self.next_block.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()
+        self.next_workgroup.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()
     }
 
     /// Lets the host answer. Returns whether the host had something to do.

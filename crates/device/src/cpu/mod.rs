@@ -4,7 +4,7 @@
 //! parse     PTX text ▶ ast
 //! compile   ast ▶ CLIF ▶ machine code, all functions in parallel
 //! pool      the host's threads that run launches; `launch` is what they share
-//! schedule  one worker: workgroups and threads taking turns on a core; `block` tracks which threads wait for which
+//! schedule  one worker: workgroups and threads taking turns on a core; `workgroup` tracks which threads wait for which
 //! fiber     one GPU thread; `context` is its data and the functions it calls, `stack` where it runs
 //! queue     launches that nobody has to wait for
 //! mapping   pages from the system
@@ -16,7 +16,6 @@
 //! misaligned access stops the launch, as on a GPU.
 
 mod ast;
-mod block;
 mod compile;
 mod context;
 mod fiber;
@@ -27,6 +26,7 @@ mod pool;
 mod queue;
 mod schedule;
 mod stack;
+mod workgroup;
 
 use crate::fault::{self, Lost};
 use crate::{
@@ -43,13 +43,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Maximum number of threads in a workgroup, as on every NVIDIA GPU.
-const BLOCK_THREADS: u32 = 1024;
+const WORKGROUP_THREADS: u32 = 1024;
 /// Stack of a thread, in bytes: as much as a process's main thread usually has. Pages cost memory only once they are
 /// touched. A sixteenth of the stack is left for the frame of one function, and the loop of an interpreter has a frame
 /// of hundreds of kilobytes.
 pub const STACK_BYTES: u32 = 8 << 20;
 /// Local memory of a thread that programs are told of, in bytes: as much as on a large GPU.
-const OWN_BYTES: u32 = 256 << 10;
+const LOCAL_BYTES: u32 = 256 << 10;
 
 /// Bytes of PTX from which on functions are compiled when they are first called: some seconds of work. A shorter
 /// program is compiled at once, on all cores, and its functions call each other directly.
@@ -86,10 +86,10 @@ pub fn open_with(options: Options) -> Arc<dyn Device> {
         target: 90,
         processors: workers,
         memory_bytes: memory_bytes(),
-        block_threads: BLOCK_THREADS,
+        workgroup_threads: WORKGROUP_THREADS,
         overcommits: true,
         stack_bytes: STACK_BYTES,
-        local_bytes: OWN_BYTES,
+        local_bytes: LOCAL_BYTES,
         resident_threads: 0,
     };
     let late_from = options.late_from.unwrap_or(LATE_FROM);
@@ -202,8 +202,9 @@ impl Loaded {
     /// Runs a kernel. With `whole`, all workgroups run together.
     fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>, whole: bool) -> Result<()> {
         let Some(found) = self.program.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
-        if grid.blocks == 0 || grid.threads == 0 || grid.threads > BLOCK_THREADS {
-            let message = format!("{grid:?}: a launch has blocks of 1 to {BLOCK_THREADS} threads, at least one");
+        if grid.workgroups == 0 || grid.threads == 0 || grid.threads > WORKGROUP_THREADS {
+            let message =
+                format!("{grid:?}: a launch has workgroups of 1 to {WORKGROUP_THREADS} threads, at least one");
             return Err(Error::Unavailable(message));
         }
         let parameters = parameters(kernel, found, args)?;
@@ -213,7 +214,7 @@ impl Loaded {
         }
         // SAFETY: the compiler gave every kernel this signature.
         let entry = unsafe { std::mem::transmute::<usize, fiber::Entry>(found.address) };
-        let helpers = self.pool.helpers(grid.blocks);
+        let helpers = self.pool.helpers(grid.workgroups);
         let program = self.program.clone();
         // SAFETY: `parameters` were checked against the kernel's; `Pool::run` closes the launch before it returns.
         let mut launch = unsafe { Launch::new(program, entry, parameters, grid, helpers, service) };

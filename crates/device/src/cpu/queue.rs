@@ -1,6 +1,6 @@
 //! Launches that run one after the other on a thread of their own, so that nobody has to wait for them.
 
-use super::{BLOCK_THREADS, Loaded};
+use super::{Loaded, WORKGROUP_THREADS};
 use crate::{Arg, Error, Grid, Launched, Queue, Result};
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -50,12 +50,12 @@ fn work(module: &Loaded, queue: &Receiver<Job>) {
 
 impl Queue for ThreadQueue {
     fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>> {
-        let threads = u64::from(grid.blocks) * u64::from(grid.threads);
-        if grid.threads <= BLOCK_THREADS && threads > u64::from(MAX_THREADS) {
+        let threads = u64::from(grid.workgroups) * u64::from(grid.threads);
+        if grid.threads <= WORKGROUP_THREADS && threads > u64::from(MAX_THREADS) {
             let most = MAX_THREADS / grid.threads.max(1);
             return Err(Error::Unavailable(format!(
                 "{} workgroups of {} threads: the cpu device has at most {most} of them under way together",
-                grid.blocks, grid.threads
+                grid.workgroups, grid.threads
             )));
         }
         let ticket = Arc::new(Ticket::default());

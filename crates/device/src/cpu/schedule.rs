@@ -14,11 +14,11 @@
 //! pauses grow to a quarter of the time it has already waited, so that it never sees an answer much too late and an
 //! idle kernel costs next to nothing.
 
-use super::block::Block;
 use super::context::{Fault, Pause};
 use super::fiber::{Fiber, Identity};
 use super::launch::Launch;
 use super::stack::{Stack, Stacks};
+use super::workgroup::Workgroup;
 use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ const YIELD_UNTIL: Duration = Duration::from_micros(200);
 /// The longest pause, as long as a check costs little.
 const MAX_SLEEP: Duration = Duration::from_millis(1);
 /// Idle time after which a worker no longer leaves workgroups to helpers that have not come.
-const LEAVES_BLOCKS_UNTIL: Duration = Duration::from_millis(2);
+const LEAVES_WORKGROUPS_UNTIL: Duration = Duration::from_millis(2);
 
 /// What to do in rounds in which all threads here only yield: up to SPIN_ROUNDS they continue at once, up to
 /// YIELD_ROUNDS other threads of the system run in between, and from then on the worker sleeps: FIRST_NAP in the first
@@ -51,7 +51,7 @@ pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
         launch,
         stacks,
         spare: Vec::new(),
-        blocks: Vec::new(),
+        workgroups: Vec::new(),
         vacant: Vec::new(),
         newest: None,
         ready: VecDeque::new(),
@@ -74,8 +74,8 @@ struct Worker<'l> {
     stacks: &'l Stacks,
     /// Stacks of threads that have finished.
     spare: Vec<Stack>,
-    blocks: Vec<Option<Block>>,
-    /// Free places in `blocks`.
+    workgroups: Vec<Option<Workgroup>>,
+    /// Free places in `workgroups`.
     vacant: Vec<u32>,
     /// The only workgroup that may have threads not yet started.
     newest: Option<u32>,
@@ -94,7 +94,7 @@ struct Worker<'l> {
 }
 
 struct Sleeper {
-    block: u32,
+    workgroup: u32,
     thread: u32,
     nanoseconds: u32,
     /// Set when the worker first finds nothing else to do: reading the clock costs more than switching threads.
@@ -112,10 +112,10 @@ struct Idle {
 impl Worker<'_> {
     fn run(&mut self) -> Result<()> {
         while !self.launch.stopped() {
-            if let Some((block, thread)) = self.ready.pop_front() {
+            if let Some((workgroup, thread)) = self.ready.pop_front() {
                 self.idle.resumed += 1;
                 self.look_ahead();
-                self.resume(block, thread)?;
+                self.resume(workgroup, thread)?;
             } else if self.answered() {
                 self.wake_all();
             } else if self.start_another()? {
@@ -133,8 +133,8 @@ impl Worker<'_> {
     #[inline]
     fn look_ahead(&self) {
         let fiber = |at: usize| {
-            let (block, thread) = *self.ready.get(at)?;
-            self.blocks[block as usize].as_ref()?.fibers[thread as usize].as_ref()
+            let (workgroup, thread) = *self.ready.get(at)?;
+            self.workgroups[workgroup as usize].as_ref()?.fibers[thread as usize].as_ref()
         };
         if let Some(far) = fiber(STACKS_AHEAD) {
             far.announce();
@@ -158,7 +158,7 @@ impl Worker<'_> {
 
     fn wake_all(&mut self) {
         self.idle.since = None;
-        self.ready.extend(self.sleeping.drain(..).map(|s| (s.block, s.thread)));
+        self.ready.extend(self.sleeping.drain(..).map(|s| (s.workgroup, s.thread)));
     }
 
     /// All others had their turn: threads that yielded continue, and sleepers whose time is over.
@@ -181,7 +181,7 @@ impl Worker<'_> {
         self.sleeping.retain_mut(|s| {
             let until = *s.until.get_or_insert_with(|| now + Duration::from_nanos(s.nanoseconds as u64));
             if until <= now {
-                ready.push_back((s.block, s.thread));
+                ready.push_back((s.workgroup, s.thread));
             }
             until > now
         });
@@ -194,22 +194,22 @@ impl Worker<'_> {
             return Ok(true);
         }
         let threads = self.launch.grid.threads;
-        let first = self.blocks.len() == self.vacant.len();
+        let first = self.workgroups.len() == self.vacant.len();
         if !first && threads > self.room && !self.launch.whole {
             return Ok(false);
         }
-        let any = first || self.idle.since.is_some_and(|since| since.elapsed() > LEAVES_BLOCKS_UNTIL);
-        let Some(number) = self.launch.take_block(any) else { return Ok(false) };
+        let any = first || self.idle.since.is_some_and(|since| since.elapsed() > LEAVES_WORKGROUPS_UNTIL);
+        let Some(number) = self.launch.take_workgroup(any) else { return Ok(false) };
         self.room = self.room.saturating_sub(threads);
-        let block = Some(Block::new(number, threads, self.launch.shared_bytes));
+        let workgroup = Some(Workgroup::new(number, threads, self.launch.shared_bytes));
         let place = match self.vacant.pop() {
             Some(place) => {
-                self.blocks[place as usize] = block;
+                self.workgroups[place as usize] = workgroup;
                 place
             }
             None => {
-                self.blocks.push(block);
-                self.blocks.len() as u32 - 1
+                self.workgroups.push(workgroup);
+                self.workgroups.len() as u32 - 1
             }
         };
         self.newest = Some(place);
@@ -221,47 +221,47 @@ impl Worker<'_> {
             Some(stack) => stack,
             None => self.stacks.take(self.launch.grid.stack_bytes as usize)?,
         };
-        let Some(block) = &mut self.blocks[place as usize] else { return Ok(()) };
-        let thread = block.next;
-        block.next += 1;
-        if !block.has_more() {
+        let Some(workgroup) = &mut self.workgroups[place as usize] else { return Ok(()) };
+        let thread = workgroup.next;
+        workgroup.next += 1;
+        if !workgroup.has_more() {
             self.newest = None;
         }
         let grid = self.launch.grid;
         let identity = Identity {
             thread,
             threads: grid.threads,
-            block: block.number,
-            blocks: grid.blocks,
-            shared: block.shared_address(),
+            workgroup: workgroup.number,
+            workgroups: grid.workgroups,
+            shared: workgroup.shared_address(),
         };
         // SAFETY: by the contract of `Launch::new`, entry and parameters belong together, and the launch keeps the
         // program.
         let fiber = unsafe { Fiber::new(stack, identity, self.launch.entry, self.launch.parameters.as_ptr().cast()) };
-        block.fibers[thread as usize] = Some(fiber);
+        workgroup.fibers[thread as usize] = Some(fiber);
         self.idle.since = None;
         self.resume(place, thread)
     }
 
     fn resume(&mut self, place: u32, thread: u32) -> Result<()> {
-        let Some(block) = &mut self.blocks[place as usize] else { return Ok(()) };
-        let Some(fiber) = &mut block.fibers[thread as usize] else { return Ok(()) };
+        let Some(workgroup) = &mut self.workgroups[place as usize] else { return Ok(()) };
+        let Some(fiber) = &mut workgroup.fibers[thread as usize] else { return Ok(()) };
         match fiber.resume() {
             Some(Pause::Sleep(0)) => {
                 self.yielded.push((place, thread));
                 return Ok(());
             }
             Some(Pause::Sleep(nanoseconds)) => {
-                self.sleeping.push(Sleeper { block: place, thread, nanoseconds, until: None });
+                self.sleeping.push(Sleeper { workgroup: place, thread, nanoseconds, until: None });
                 return Ok(());
             }
             Some(Pause::Barrier) => {
                 self.rounds = 0;
-                block.arrived(thread, &mut self.released);
+                workgroup.arrived(thread, &mut self.released);
             }
             Some(Pause::Warp) => {
-                let joined = block.joined(thread, &mut self.released);
-                let line = block.fibers[thread as usize].as_ref().map_or(0, Fiber::line);
+                let joined = workgroup.joined(thread, &mut self.released);
+                let line = workgroup.fibers[thread as usize].as_ref().map_or(0, Fiber::line);
                 joined.map_err(|message| Error::Fault(format!("PTX line {line}: {message}")))?;
             }
             Some(Pause::Late) => {
@@ -271,20 +271,20 @@ impl Worker<'_> {
                 self.ready.push_front((place, thread));
                 return Ok(());
             }
-            Some(Pause::Fault(kind)) => return Err(fault(kind, fiber.line(), block.number, thread)),
+            Some(Pause::Fault(kind)) => return Err(fault(kind, fiber.line(), workgroup.number, thread)),
             Some(Pause::Exit) | None => {
                 self.idle.since = None;
                 self.rounds = 0;
-                self.spare.extend(block.fibers[thread as usize].take().and_then(Fiber::into_stack));
-                block.ended(thread, &mut self.released);
+                self.spare.extend(workgroup.fibers[thread as usize].take().and_then(Fiber::into_stack));
+                workgroup.ended(thread, &mut self.released);
             }
         }
         self.ready.extend(self.released.drain(..).map(|t| (place, t)));
-        if let Some(deadlock) = block.deadlock() {
+        if let Some(deadlock) = workgroup.deadlock() {
             return Err(Error::Fault(deadlock));
         }
-        if block.is_over() {
-            self.blocks[place as usize] = None;
+        if workgroup.is_over() {
+            self.workgroups[place as usize] = None;
             self.vacant.push(place);
             self.room += self.launch.grid.threads;
         }
@@ -322,17 +322,17 @@ impl Worker<'_> {
 
     /// Stops the threads that have not finished, and returns all stacks.
     fn abandon(&mut self) {
-        let blocks = self.blocks.drain(..).flatten();
-        let fibers = blocks.flat_map(|b| b.fibers).flatten();
+        let workgroups = self.workgroups.drain(..).flatten();
+        let fibers = workgroups.flat_map(|b| b.fibers).flatten();
         self.stacks.give_back(fibers.filter_map(Fiber::into_stack).chain(self.spare.drain(..)));
     }
 }
 
-fn fault(kind: Fault, line: u32, block: u32, thread: u32) -> Error {
+fn fault(kind: Fault, line: u32, workgroup: u32, thread: u32) -> Error {
     let what = match kind {
         Fault::Trap => "`trap`",
         Fault::Misaligned => "misaligned address",
         Fault::BadIndex => "an index outside its `.branchtargets`",
     };
-    Error::Fault(format!("{what} at PTX line {line}, thread {thread} of block {block}"))
+    Error::Fault(format!("{what} at PTX line {line}, thread {thread} of workgroup {workgroup}"))
 }

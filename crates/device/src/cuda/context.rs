@@ -18,7 +18,7 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 /// Stack of each thread in a new context, in bytes.
-const LEAST_STACK: u32 = 1 << 10;
+const MIN_STACK: u32 = 1 << 10;
 
 /// Device memory that a context takes by itself, in bytes, about.
 pub(super) const CONTEXT_BYTES: u64 = 600 << 20;
@@ -128,7 +128,7 @@ impl Context {
             handle,
             transfers: null_mut(),
             idle: Mutex::default(),
-            stack: Mutex::new(Stacks { limit: LEAST_STACK, local: LEAST_STACK }),
+            stack: Mutex::new(Stacks { limit: MIN_STACK, local: MIN_STACK }),
             gate: Gate::default(),
             copying: Mutex::default(),
             copied: Condvar::new(),
@@ -248,7 +248,7 @@ impl Context {
         let Some(_alone) = self.alone_now() else { return false };
         let Ok(driver) = self.enter() else { return false };
         // The driver also releases the kernels' own local memory, but only if the limit changes.
-        let least = if given.limit == LEAST_STACK { 2 * LEAST_STACK } else { LEAST_STACK };
+        let least = if given.limit == MIN_STACK { 2 * MIN_STACK } else { MIN_STACK };
         // SAFETY: entered; takes no pointer.
         let released = unsafe { driver.cuCtxSetLimit(LIMIT_STACK_SIZE, least as usize) }.is_ok();
         if released {
@@ -262,7 +262,7 @@ impl Context {
         let (mut free, mut total) = (0, 0);
         // SAFETY: entered; two sizes are written.
         unsafe { self.enter()?.cuMemGetInfo_v2(&mut free, &mut total) }?;
-        let kept = self.stack.try_lock().map_or(0, |given| given.local - LEAST_STACK);
+        let kept = self.stack.try_lock().map_or(0, |given| given.local - MIN_STACK);
         Ok(free as u64 + u64::from(kept) * resident)
     }
 }

@@ -135,7 +135,7 @@ impl Loaded {
         let launched = unsafe {
             driver.cuLaunchKernel(
                 kernel.function,
-                grid.blocks,
+                grid.workgroups,
                 1,
                 1,
                 grid.threads,
@@ -195,10 +195,10 @@ impl Loaded {
             )
         }?;
         let most = fitting.max(0) as u32 * self.properties.processors;
-        if grid.blocks > most {
+        if grid.workgroups > most {
             return Err(Error::Unavailable(format!(
                 "{} workgroups of {} threads do not fit on {} at once, where they wait for each other: at most {most} do",
-                grid.blocks, grid.threads, self.properties.id
+                grid.workgroups, grid.threads, self.properties.id
             )));
         }
         Ok(())
@@ -206,7 +206,7 @@ impl Loaded {
 
     fn kernel(&self, kernel: &str, grid: Grid) -> Result<&Kernel> {
         let Some(kernel) = self.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
-        if grid.blocks == 0 || grid.threads == 0 || grid.threads > kernel.threads {
+        if grid.workgroups == 0 || grid.threads == 0 || grid.threads > kernel.threads {
             let (name, id, most) = (&kernel.entry.name, &self.properties.id, kernel.threads);
             let message =
                 format!("{grid:?}: a launch of `{name}` on {id} has blocks of 1 to {most} threads, at least one");
@@ -226,7 +226,7 @@ impl Loaded {
     /// Loses the context, by a kernel that stores to an invalid address. See `crate::fault`.
     fn lose(&self, grid: Grid) -> Result<()> {
         let broken = Self::new(&self.context, Assembler::Driver, &self.properties, POKE)?;
-        let grid = Grid { blocks: 1, threads: 1, ..grid };
+        let grid = Grid { workgroups: 1, threads: 1, ..grid };
         broken.execute("poke", grid, &[Arg::U64(NOWHERE)], &|| false)?;
         Err(Error::Unavailable("a kernel that stores where nothing is was expected to fault, and did not".into()))
     }

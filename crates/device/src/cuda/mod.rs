@@ -47,11 +47,11 @@ const NO_GPU: &str = "the NVIDIA driver finds no GPU";
 const OLDEST_CARD: u32 = 70;
 /// The least and the most local memory of a thread, in bytes. A program built by rustc begins with up to 64 KiB of data
 /// and as much heap.
-const LEAST_OWN: u64 = 128 << 10;
+const MIN_LOCAL_BYTES: u64 = 128 << 10;
 const MAX_LOCAL_BYTES: u64 = 256 << 10;
 /// Bounds of the largest stack a thread is given, in bytes: for deep recursion on a card with little and with much
 /// memory.
-const LEAST_STACK: u64 = 8 << 10;
+const MIN_STACK: u64 = 8 << 10;
 const MAX_STACK: u64 = 128 << 10;
 
 /// What assembles PTX to machine code.
@@ -159,14 +159,14 @@ struct Card {
 /// The largest stack of a thread: a quarter of the card's memory divided by the threads that can be resident, within
 /// bounds.
 fn stack_bytes(memory: u64, resident: u64) -> u32 {
-    (memory / 4 / resident.max(1)).clamp(LEAST_STACK, MAX_STACK) as u32 / 1024 * 1024
+    (memory / 4 / resident.max(1)).clamp(MIN_STACK, MAX_STACK) as u32 / 1024 * 1024
 }
 
 /// The local memory of a thread: half of the card's memory divided by the threads that can be resident. Less than
-/// [`LEAST_OWN`] is useless (0), and more than [`MAX_LOCAL_BYTES`] a GPU cannot address together with a stack.
+/// [`MIN_LOCAL_BYTES`] is useless (0), and more than [`MAX_LOCAL_BYTES`] a GPU cannot address together with a stack.
 fn local_bytes(memory: u64, resident: u64) -> u32 {
     let share = memory / 2 / resident.max(1);
-    if share < LEAST_OWN { 0 } else { share.min(MAX_LOCAL_BYTES) as u32 / 1024 * 1024 }
+    if share < MIN_LOCAL_BYTES { 0 } else { share.min(MAX_LOCAL_BYTES) as u32 / 1024 * 1024 }
 }
 
 impl Card {
@@ -193,7 +193,7 @@ impl Card {
             target: attribute(COMPUTE_CAPABILITY_MAJOR)? * 10 + attribute(COMPUTE_CAPABILITY_MINOR)?,
             processors,
             memory_bytes: memory as u64,
-            block_threads: attribute(MAX_THREADS_PER_BLOCK)?,
+            workgroup_threads: attribute(MAX_THREADS_PER_BLOCK)?,
             overcommits: false,
             stack_bytes: stack_bytes(memory as u64, resident),
             local_bytes: local_bytes(memory as u64, resident),

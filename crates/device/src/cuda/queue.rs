@@ -32,11 +32,11 @@ impl Queue for StreamQueue {
     fn launch(&mut self, kernel: &str, grid: Grid, args: &[Arg]) -> Result<Box<dyn Launched>> {
         self.flights.retain(|flight| !matches!(flight.is_done(), Ok(true)));
         let known = self.fitting.as_ref().is_some_and(|(name, blocks, threads)| {
-            (name.as_str(), *blocks, *threads) == (kernel, grid.blocks, grid.threads)
+            (name.as_str(), *blocks, *threads) == (kernel, grid.workgroups, grid.threads)
         });
         if !known {
             self.module.fits(kernel, grid)?;
-            self.fitting = Some((kernel.to_owned(), grid.blocks, grid.threads));
+            self.fitting = Some((kernel.to_owned(), grid.workgroups, grid.threads));
         }
         let context = self.module.context();
         let flight = Flight::new(context)?;

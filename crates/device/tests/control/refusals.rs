@@ -46,6 +46,6 @@ fn kernels_are_checked_before_they_run() {
     assert!(matches!(run(&module, "k", grid(1, 1), &[]), Err(Error::Unavailable(_))));
     assert!(matches!(run(&module, "k", grid(1, 1), &[Arg::U32(0)]), Err(Error::Unavailable(_))));
     assert!(matches!(run(&module, "k", grid(1, 1025), &[Arg::U64(0)]), Err(Error::Unavailable(_))));
-    let deep = gpu_run_device::Grid { blocks: 1, threads: 1, stack_bytes: u32::MAX };
+    let deep = gpu_run_device::Grid { workgroups: 1, threads: 1, stack_bytes: u32::MAX };
     assert!(matches!(run(&module, "k", deep, &[Arg::U64(0)]), Err(Error::Unavailable(_))));
 }

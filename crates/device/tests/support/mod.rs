@@ -15,8 +15,8 @@ pub fn strict() -> Arc<dyn Device> {
     open_with(Options { workers: 2, strict: true, ..Options::default() })
 }
 
-pub fn grid(blocks: u32, threads: u32) -> Grid {
-    Grid { blocks, threads, stack_bytes: 16 << 10 }
+pub fn grid(workgroups: u32, threads: u32) -> Grid {
+    Grid { workgroups, threads, stack_bytes: 16 << 10 }
 }
 
 /// Loads PTX without its header.

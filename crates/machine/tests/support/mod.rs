@@ -5,7 +5,7 @@ use gpu_run_cache::{Cache, Options as CacheOptions};
 use gpu_run_compiler::Compiler;
 use gpu_run_device::Device;
 use gpu_run_machine::event::{self, Event};
-use gpu_run_machine::{Ended, GridSize, Image, KERNEL_DEBUG, Load, Machine, Options, Start, Strategy};
+use gpu_run_machine::{Ended, GridSize, KERNEL_DEBUG, Kernel, Machine, Options, Start, Strategy, Workload};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -38,8 +38,8 @@ pub(crate) fn boot(options: Options) -> Machine {
 }
 
 /// The kernel that sends messages and can be stalled and muted; what it does to the state is the same.
-pub(crate) fn debug_kernel() -> Image {
-    Image::named("kernel-debug.wasm", KERNEL_DEBUG.to_vec()).unwrap()
+pub(crate) fn debug_kernel() -> Kernel {
+    Kernel::named("kernel-debug.wasm", KERNEL_DEBUG.to_vec()).unwrap()
 }
 
 /// All strategies, with launches short enough that there are several in a test.
@@ -60,13 +60,13 @@ pub(crate) const GRIDS: [GridSize; 2] = [GridSize::One, GridSize::Groups(2)];
 pub(crate) fn post(machine: &Machine, event: Event) {
     let since = Instant::now();
     while machine.post(event).is_err() {
-        assert!(since.elapsed() < PATIENCE && machine.is_up(), "it takes no more: {:?}", machine.state());
+        assert!(since.elapsed() < PATIENCE && machine.is_up(), "it takes no more: {:?}", machine.status());
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 pub(crate) fn post_load(machine: &Machine, seed: u64, count: usize) {
-    Load::new(seed).take(count).for_each(|event| post(machine, event));
+    Workload::new(seed).take(count).for_each(|event| post(machine, event));
 }
 
 /// Waits until it is so.
@@ -74,7 +74,7 @@ pub(crate) fn post_load(machine: &Machine, seed: u64, count: usize) {
 pub(crate) fn wait_for(machine: &Machine, what: &str, mut so: impl FnMut(&Machine) -> bool) {
     let since = Instant::now();
     while !so(machine) {
-        let state = machine.state();
+        let state = machine.status();
         assert!(since.elapsed() < PATIENCE && machine.is_up(), "{what}: {state:?} {:?}", machine.notices());
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -393,7 +393,7 @@ impl BatchHost for MappedBatch {
             return Answered::Was(Reply::Done(Errno::Success));
         }
         let kept = self.kept(slot as usize);
-        let (answered, [stdout, stderr]) = kept.transcript.lock().again(call, words, input, out);
+        let (answered, [stdout, stderr]) = kept.transcript.lock().recall(call, words, input, out);
         // The earlier run has written this. If it does not fit now, `cut` says so.
         let _ = kept.stdout.clone().write(&input[..stdout.min(input.len())]);
         let _ = kept.stderr.clone().write(&input[..stderr.min(input.len())]);

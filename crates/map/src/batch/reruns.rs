@@ -96,7 +96,7 @@ impl Pending {
         let (launch_slot, report) = ordered.wait();
         match report {
             Ok(report) => {
-                self.stats.again += count as u64;
+                self.stats.reruns += count as u64;
                 self.stats.on_host += if stage.plan.is_on_host() { count as u64 } else { 0 };
                 let mut collected = self.collect(&stage, launch_slot.as_deref(), &batch, report)?;
                 unfinished.take(&mut collected, &slots, plan);

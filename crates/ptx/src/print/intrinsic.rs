@@ -14,9 +14,9 @@ type Done = Result<(), Error>;
 
 pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Done {
     match intrinsic {
-        Intrinsic::ThreadInBlock => special_register(p, inst, ".u32", "%tid.x")?,
-        Intrinsic::Block => special_register(p, inst, ".u32", "%ctaid.x")?,
-        Intrinsic::BlockThreads => special_register(p, inst, ".u32", "%ntid.x")?,
+        Intrinsic::ThreadInWorkgroup => special_register(p, inst, ".u32", "%tid.x")?,
+        Intrinsic::Workgroup => special_register(p, inst, ".u32", "%ctaid.x")?,
+        Intrinsic::WorkgroupThreads => special_register(p, inst, ".u32", "%ntid.x")?,
         Intrinsic::Lane => special_register(p, inst, ".u32", "%laneid")?,
         Intrinsic::GlobalTimer => special_register(p, inst, ".u64", "%globaltimer")?,
         Intrinsic::NanoSleep => {
@@ -40,7 +40,7 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
             let (result, address) = (p.result(inst)?, p.in_register(address));
             p.body.load("ld.global.L1::no_allocate", ".u32", result, address, 0);
         }
-        Intrinsic::GridBlocks => special_register(p, inst, ".u32", "%nctaid.x")?,
+        Intrinsic::GridWorkgroups => special_register(p, inst, ".u32", "%nctaid.x")?,
         Intrinsic::Processor => special_register(p, inst, ".u32", "%smid")?,
         Intrinsic::Cycles => special_register(p, inst, ".u64", "%clock64")?,
         Intrinsic::Ticket => {

@@ -72,8 +72,8 @@ fn set_stack_pointer(code: &mut Code<'_>, env: &Env<'_>, place: &GangPlace, thre
 
 /// Clears the workgroup's own memory: all its threads write side by side.
 fn clear_workgroup(code: &mut Code<'_>) {
-    let thread = code.intrinsic(Intrinsic::ThreadInBlock, &[]).expect("it has a result");
-    let threads = code.intrinsic(Intrinsic::BlockThreads, &[]).expect("it has a result");
+    let thread = code.intrinsic(Intrinsic::ThreadInWorkgroup, &[]).expect("it has a result");
+    let threads = code.intrinsic(Intrinsic::WorkgroupThreads, &[]).expect("it has a result");
     code.intrinsic(Intrinsic::LocalReset, &[]);
     let (first, step) = (code.ins().imul_imm_u(thread, 4), code.ins().imul_imm_u(threads, 4));
     let at = code.variable(types::I32, first);

@@ -171,7 +171,7 @@ fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
 pub(super) fn thread_number(code: &mut Code<'_>) -> Value {
     let mut read = |which| code.intrinsic(which, &[]).expect("it has a result");
     let (block, threads, thread) =
-        (read(Intrinsic::Block), read(Intrinsic::BlockThreads), read(Intrinsic::ThreadInBlock));
+        (read(Intrinsic::Workgroup), read(Intrinsic::WorkgroupThreads), read(Intrinsic::ThreadInWorkgroup));
     let first = code.ins().imul(block, threads);
     code.ins().iadd(first, thread)
 }

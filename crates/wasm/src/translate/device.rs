@@ -41,10 +41,10 @@ pub(crate) fn stub(code: &mut Code<'_>, call: DeviceCall) {
 pub(crate) fn operation(code: &mut Code<'_>, call: DeviceCall, args: &[Value]) -> Option<Value> {
     use DeviceCall as Call;
     let which = match call {
-        Call::thread => Intrinsic::ThreadInBlock,
-        Call::threads => Intrinsic::BlockThreads,
-        Call::group => Intrinsic::Block,
-        Call::groups => Intrinsic::GridBlocks,
+        Call::thread => Intrinsic::ThreadInWorkgroup,
+        Call::threads => Intrinsic::WorkgroupThreads,
+        Call::group => Intrinsic::Workgroup,
+        Call::groups => Intrinsic::GridWorkgroups,
         Call::lane => Intrinsic::Lane,
         Call::processor => Intrinsic::Processor,
         Call::barrier => Intrinsic::GangBarrier,

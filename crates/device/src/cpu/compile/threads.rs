@@ -58,8 +58,8 @@ impl<'u> Translator<'u, '_> {
         Ok(match special {
             Special::Tid => self.context_field(types::I32, offset_of!(Context, thread)),
             Special::Ntid => self.context_field(types::I32, offset_of!(Context, threads)),
-            Special::Ctaid => self.context_field(types::I32, offset_of!(Context, block)),
-            Special::Nctaid => self.context_field(types::I32, offset_of!(Context, blocks)),
+            Special::Ctaid => self.context_field(types::I32, offset_of!(Context, workgroup)),
+            Special::Nctaid => self.context_field(types::I32, offset_of!(Context, workgroups)),
             Special::Zero => self.int(types::I32, 0),
             Special::One => self.int(types::I32, 1),
             Special::Lane => self.lane(),

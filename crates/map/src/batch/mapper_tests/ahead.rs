@@ -12,7 +12,7 @@ fn mapper(wat: &str, build: Build) -> Mapper {
 /// What each job printed, and how many had to run again.
 fn run(mapper: &Mapper, stdin: &[[u8; 2]]) -> (Vec<Vec<u8>>, u64) {
     let (results, stats) = mapper.run(jobs(stdin), None).unwrap();
-    (results.iter().map(|done| done.stdout.to_vec()).collect(), stats.again)
+    (results.iter().map(|done| done.stdout.to_vec()).collect(), stats.reruns)
 }
 
 /// `rounds.wat` with this code for a round, and these numbers.

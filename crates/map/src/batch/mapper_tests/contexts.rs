@@ -67,7 +67,7 @@ fn instances_with_contexts_run_again_with_more_and_act_once() {
     let options = RunOptions { limits, ..RunOptions::default() };
     let (outcomes, stats) = gpu_run_run::run(&program, "_start", &[], contexts, &options).unwrap();
     assert!(outcomes.iter().all(|outcome| outcome.end == End::Returned), "{outcomes:?}");
-    assert!(stats.again >= 8, "{stats:?}");
+    assert!(stats.reruns >= 8, "{stats:?}");
     assert_eq!(std::fs::read(place.path().join("log")).unwrap().len(), 8 * 8);
     assert_eq!(printed.lock().len(), 8 * (1024 + 4));
 }

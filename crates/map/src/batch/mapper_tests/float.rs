@@ -72,7 +72,7 @@ fn run(program: Arc<Program>, records: &[Vec<u8>]) -> u64 {
         }
         assert_eq!(done.stdout.len(), record.len());
     }
-    stats.again
+    stats.reruns
 }
 
 #[test]

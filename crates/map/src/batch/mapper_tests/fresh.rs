@@ -44,7 +44,7 @@ fn memory_of_a_threads_own_is_fresh_for_every_instance() {
         let (exact, _) = run(&self::mapper(wat!("echo"), 4, Layout::Linear), batch);
         let (done, stats) = run(&mapper, batch);
         let trapped = batch.iter().filter(|text| text.starts_with('!')).count();
-        assert_eq!((done, stats.again), (exact, trapped as u64));
+        assert_eq!((done, stats.reruns), (exact, trapped as u64));
     }
 }
 
@@ -58,6 +58,6 @@ fn memory_is_as_the_module_says_after_an_instance_has_written_to_all_of_it() {
     let hash = memory.iter().fold(0u32, |hash, byte| hash.wrapping_mul(31).wrapping_add((*byte).into()));
     for mapper in [local_mapper(wat!("soiling"), 2, 128 << 10), mapper(wat!("soiling"), 2, Layout::Interleaved)] {
         let (done, stats) = run(&mapper, &["a", "b", "c", "d", "e"]);
-        assert!(stats.again == 0 && done.iter().all(|done| done.stdout == hash.to_le_bytes()), "{done:?}");
+        assert!(stats.reruns == 0 && done.iter().all(|done| done.stdout == hash.to_le_bytes()), "{done:?}");
     }
 }

@@ -19,14 +19,14 @@ fn batches_that_follow_begin_with_what_many_records_needed() {
     let program = program(wat!("worker"), Build::Speculative(Placement::Interleaved));
     let mapper = Mapper::new(program.clone(), Extent { capacity: 32, limits, ..Extent::default() }, None).unwrap();
     let jobs = || super::jobs(&vec![grows(63); 32]);
-    let again: Vec<u64> = (0..3).map(|_| mapper.run(jobs(), None).unwrap().1.again).collect();
+    let again: Vec<u64> = (0..3).map(|_| mapper.run(jobs(), None).unwrap().1.reruns).collect();
     assert!(again[0] >= 32 && again[1..] == [0, 0], "{again:?}");
     let learned = mapper.tuning().unwrap().learned;
     assert_eq!(learned.unwrap().memory, 64 << 16);
     // So does who is told.
     let extent = Extent { capacity: 32, limits, learned, ..Extent::default() };
     let told = Mapper::new(program, extent, None).unwrap();
-    assert_eq!(told.run(jobs(), None).unwrap().1.again, 0);
+    assert_eq!(told.run(jobs(), None).unwrap().1.reruns, 0);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn batches_that_follow_have_room_for_what_many_records_printed() {
         let jobs = || super::jobs(&vec![vec![b'p', 200]; 32]);
         let runs: Vec<_> = (0..3).map(|_| mapper.run(jobs(), None).unwrap()).collect();
         assert!(runs.iter().all(|(done, _)| done.iter().all(|done| done.stdout.len() == (200 << 10) + 4)));
-        let again: Vec<u64> = runs.iter().map(|(_, stats)| stats.again).collect();
+        let again: Vec<u64> = runs.iter().map(|(_, stats)| stats.reruns).collect();
         assert!(again[0] >= 29 && again[1..] == [0, 0], "{again:?}");
         assert_eq!(runs[2].1.hostcalls, 0, "all of it was in annexes");
         let learned = mapper.tuning().unwrap().learned.unwrap();
@@ -48,7 +48,7 @@ fn batches_that_follow_have_room_for_what_many_records_printed() {
         assert_eq!((learned.memory, learned.stack), (0, 0), "what they had is not what they needed");
         let told = Mapper::new(program.clone(), Extent { learned: Some(learned), ..extent }, None).unwrap();
         let (_, stats) = told.run(jobs(), None).unwrap();
-        assert_eq!((stats.again, stats.hostcalls), (0, 0));
+        assert_eq!((stats.reruns, stats.hostcalls), (0, 0));
     }
 }
 
@@ -80,7 +80,7 @@ fn one_greedy_record_does_not_make_the_others_fewer() {
     records[20] = grows(250);
     for _ in 0..2 {
         let (_, stats) = mapper.run(jobs(&records), None).unwrap();
-        assert!(stats.again <= 4 && stats.again > 0, "{}", stats.again);
+        assert!(stats.reruns <= 4 && stats.reruns > 0, "{}", stats.reruns);
     }
     assert!(mapper.tuning().is_none());
 }

@@ -10,7 +10,7 @@ fn a_speculative_build_stops_what_it_cannot_be_sure_of_wherever_memory_is() {
     for mapper in [local_mapper(wat!("careless"), 8, 64 << 10), flat] {
         let (done, stats) = run(&mapper, &inputs);
         assert_eq!(done, exact);
-        assert!((1..7).contains(&stats.again), "{}", stats.again);
+        assert!((1..7).contains(&stats.reruns), "{}", stats.reruns);
     }
 }
 
@@ -22,7 +22,7 @@ fn a_stack_deeper_than_local_memory_runs_again() {
     let (done, stats) = run(&own, &inputs);
     assert_eq!(done, exact);
     // 16 KiB of stack have a place.
-    assert_eq!(stats.again, 5);
+    assert_eq!(stats.reruns, 5);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn what_outgrows_local_memory_runs_where_there_is_more() {
     for _ in 0..3 {
         let (done, stats) = run(&own, &inputs);
         assert_eq!(done, exact);
-        assert_eq!(stats.again, 1);
+        assert_eq!(stats.reruns, 1);
     }
 }
 
@@ -47,7 +47,7 @@ fn a_program_whose_instances_outgrow_their_threads_begins_where_there_is_more() 
     let again = [(); 2].map(|()| {
         let (done, stats) = run(&own, &inputs);
         assert_eq!(done, exact);
-        stats.again
+        stats.reruns
     });
     assert_eq!(again, [4, 0]);
 }
@@ -68,7 +68,7 @@ fn a_stack_deeper_than_a_threads_own_runs_where_there_is_more_of_it() {
         let own = local_mapper(&recursive(frame), 64, 128 << 10);
         for again in again {
             let (done, stats) = run(&own, inputs);
-            assert_eq!((done, stats.again), (exact.clone(), again));
+            assert_eq!((done, stats.reruns), (exact.clone(), again));
         }
         assert_eq!(own.inner.plan.lock().unwrap().build, instead);
     }
@@ -78,6 +78,6 @@ fn a_stack_deeper_than_a_threads_own_runs_where_there_is_more_of_it() {
 fn a_program_with_large_frames_has_room_for_some_of_them() {
     let own = local_mapper(&recursive(20_000), 8, 128 << 10);
     let (done, stats) = run(&own, &["0", "1", "2"]);
-    assert_eq!(stats.again, 0);
+    assert_eq!(stats.reruns, 0);
     assert_eq!(done[2].stdout, 988_576u32.to_le_bytes());
 }

@@ -11,7 +11,7 @@ fn what_a_speculative_build_stops_runs_again_with_an_exact_one() {
     for again in [5, 0] {
         let (done, stats) = run(&fast, &inputs);
         assert_eq!(done, exact);
-        assert_eq!((stats.again, stats.instances), (again, 7));
+        assert_eq!((stats.reruns, stats.instances), (again, 7));
     }
     let few = ["", "a", "abcd", "abcdefgh", "abcdefghijkl"];
     let (exact_few, _) = run(&mapper(wat!("careless"), 8, Layout::Interleaved), &few);
@@ -19,7 +19,7 @@ fn what_a_speculative_build_stops_runs_again_with_an_exact_one() {
     for _ in 0..2 {
         let (done, stats) = run(&fast, &few);
         assert_eq!(done, exact_few);
-        assert_eq!(stats.again, 1);
+        assert_eq!(stats.reruns, 1);
     }
     assert_eq!(exact[0].stdout, b"abcd\0abcd\0\0\0\0\0\0xy\0\0\0");
     assert!(matches!(&exact[5].end, End::Trapped(trap) if trap.code == TrapCode::MemoryOutOfBounds));
@@ -37,7 +37,7 @@ fn constants_that_are_written_after_all_have_their_new_values() {
     for fast in [slots, local_mapper(wat!("constants"), 8, 256 << 10)] {
         let (done, stats) = run(&fast, &inputs);
         assert_eq!(done, exact);
-        assert_eq!((stats.again, stats.instances), (4, 7));
+        assert_eq!((stats.reruns, stats.instances), (4, 7));
     }
 }
 
@@ -52,7 +52,7 @@ fn a_stack_deeper_than_what_has_a_place_runs_again() {
         let (done, stats) = run(&fast, &inputs);
         assert_eq!(done, exact);
         // 256 KiB of stack have a place; the fourth writes its first byte, and prints from before it.
-        assert_eq!(stats.again, 4);
+        assert_eq!(stats.reruns, 4);
     }
 }
 
@@ -67,7 +67,7 @@ fn an_atomic_store_below_the_stack_that_has_a_place_runs_again() {
     assert_eq!(exact[5].stdout, b"data\x01\0\0\0");
     for layout in [Layout::Linear, Layout::Interleaved] {
         let (done, stats) = run(&checked_mapper(&deep, 8, Build::speculative(layout, 0)), &inputs);
-        assert_eq!((&done, stats.again), (&exact, 2), "{layout:?}");
+        assert_eq!((&done, stats.reruns), (&exact, 2), "{layout:?}");
     }
 }
 
@@ -77,7 +77,7 @@ fn a_speculative_build_gives_what_an_exact_one_gives() {
     let fast = checked_mapper(wat!("echo"), 4, Build::Speculative(Placement::Interleaved));
     let (done, stats) = run(&fast, &["a", "!b", "c"]);
     // What may trap ends without a word, and the exact build finds out why.
-    assert_eq!((done, stats.again), (exact, 1));
+    assert_eq!((done, stats.reruns), (exact, 1));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn what_an_instance_did_outside_happens_once_though_it_runs_twice() {
         for done in &done {
             assert_eq!((&done.stdout[..], &done.stderr[..]), (&b"second"[..], &b"first second"[..]), "{build:?}");
         }
-        assert_eq!(stats.again, if build.is_speculative() { 2 } else { 0 });
+        assert_eq!(stats.reruns, if build.is_speculative() { 2 } else { 0 });
         let log = std::fs::read(folder.path().join("log")).unwrap();
         let count = |word: &[u8]| log.windows(word.len()).filter(|part| *part == word).count();
         assert_eq!((count(b"first "), count(b"second "), log.len()), (3, 3, 3 * (6 + 8 + 7)), "{build:?}");
@@ -128,5 +128,5 @@ fn every_launch_is_watched_those_that_run_again_too() {
     let program = program(wat!("careless"), Build::Speculative(Placement::Interleaved));
     let mapper = Mapper::new(program, Extent { capacity: 2, ..Extent::default() }, Some(watch)).unwrap();
     let (_, stats) = run(&mapper, &["", "abcd", "", "a"]);
-    assert_eq!((counts.load(std::sync::atomic::Ordering::Relaxed) as u64, stats.again > 0), (stats.launches, true));
+    assert_eq!((counts.load(std::sync::atomic::Ordering::Relaxed) as u64, stats.reruns > 0), (stats.launches, true));
 }

@@ -24,7 +24,7 @@ pub(super) fn run_with(program: &Arc<Program>, extent: Extent, records: &[Vec<u8
         let (done, stats) = mapper.run(part.iter().enumerate().map(job).collect(), None).unwrap();
         assert_eq!(done.len(), part.len());
         seen.extend(done.iter().map(|done| (format!("{:?}", done.end), done.stdout.to_vec(), done.denied)));
-        again += stats.again;
+        again += stats.reruns;
     }
     let log = std::fs::read(place.path().join("log")).unwrap().len();
     ((seen, log), again)

@@ -9,7 +9,7 @@ const LANES: u32 = 32;
 /// Alignment of a workgroup's shared memory, in bytes.
 const SHARED_ALIGN: usize = 128;
 
-pub(super) struct Block {
+pub(super) struct Workgroup {
     pub(super) number: u32,
     /// The shared memory, with space to align it.
     shared: Box<[u64]>,
@@ -34,7 +34,7 @@ struct Warp {
     requests: [WarpRequest; LANES as usize],
 }
 
-impl Block {
+impl Workgroup {
     pub(super) fn new(number: u32, threads: u32, shared_bytes: usize) -> Self {
         let lanes = |warp: u32| match threads - warp * LANES {
             n if n < LANES => (1 << n) - 1,
@@ -147,7 +147,7 @@ impl Block {
         let in_warp = in_warp.map(|(n, w)| line(n as u32 * LANES + w.waiting.trailing_zeros()));
         let at_barrier = self.at_barrier.first().map(|t| line(*t));
         Some(format!(
-            "block {} is deadlocked: {} of its threads wait at `bar.sync`{}, {} in a warp operation{} that can never complete",
+            "workgroup {} is deadlocked: {} of its threads wait at `bar.sync`{}, {} in a warp operation{} that can never complete",
             self.number,
             self.at_barrier.len(),
             at_barrier.map(|l| format!(" (PTX line {l})")).unwrap_or_default(),

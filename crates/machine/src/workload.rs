@@ -10,12 +10,12 @@ const KEYS: u32 = 1024;
 
 /// An endless iterator of events.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct Workload {
     random: u64,
     posted: u32,
 }
 
-impl Load {
+impl Workload {
     pub fn new(seed: u64) -> Self {
         Self { random: seed ^ 0x9E37_79B9_7F4A_7C15, posted: 0 }
     }
@@ -35,7 +35,7 @@ impl Load {
     }
 }
 
-impl Iterator for Load {
+impl Iterator for Workload {
     type Item = Event;
 
     fn next(&mut self) -> Option<Event> {

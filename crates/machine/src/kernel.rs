@@ -14,29 +14,29 @@ use wasmparser::{CompositeInnerType, DataKind, ExternalKind, Operator, Parser, P
 
 /// A machine's code. It is checked as far as possible without compiling it.
 #[derive(Clone)]
-pub struct Image {
+pub struct Kernel {
     wasm: Arc<Vec<u8>>,
     hash: Hash,
 }
 
-impl std::fmt::Debug for Image {
+impl std::fmt::Debug for Kernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Image({} bytes, {})", self.wasm.len(), self.hash)
+        write!(f, "Kernel({} bytes, {})", self.wasm.len(), self.hash)
     }
 }
 
-impl PartialEq for Image {
+impl PartialEq for Kernel {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash
     }
 }
 
-impl Eq for Image {}
+impl Eq for Kernel {}
 
 /// Functions that a kernel must export.
 const ENTRIES: [&str; 2] = ["boot", "run"];
 
-impl Image {
+impl Kernel {
     /// Returns the kernel that is built into gpu-run.
     pub fn built_in() -> Self {
         Self::unchecked(crate::KERNEL.to_vec())
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn refused(wasm: Vec<u8>) -> String {
-        Image::named("k.wasm", wasm).unwrap_err().to_string()
+        Kernel::named("k.wasm", wasm).unwrap_err().to_string()
     }
 
     fn text(body: &str) -> Vec<u8> {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn the_kernels_in_the_tree_are_images() {
         for wasm in [crate::KERNEL, crate::KERNEL_DEBUG, crate::KERNEL_MEASURE] {
-            Image::named("kernel.wasm", wasm.to_vec()).unwrap();
+            Kernel::named("kernel.wasm", wasm.to_vec()).unwrap();
         }
     }
 
