@@ -8,7 +8,7 @@
 //!
 //! An early load is checked early, so an instance may stop for another reason than it would have in CLIF's order. In a
 //! speculative build that makes no difference, because the host reruns the instance, as long as no effect that others
-//! can see lies in between: no load passes a call.
+//! can see lies in between: no load passes a call or another `Role::Barrier`.
 
 use super::access::{Access, Accesses, Root};
 use super::flow::Flow;
