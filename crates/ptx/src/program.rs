@@ -13,7 +13,7 @@ pub struct Program {
     pub build: Build,
 }
 
-/// The part of [`gpu_run_abi::Build`] that this crate needs, and the place of guest memory.
+/// The part of [`gpu_run_abi::Build`] that this crate needs, and the placement of guest memory.
 #[derive(Clone, Debug)]
 pub enum Build {
     /// Guest accesses are right to the byte, with any alignment.
@@ -169,7 +169,7 @@ pub struct Listing {
     pub sources: Vec<(usize, u32)>,
 }
 
-/// What is known of guest memory at compile time.
+/// The facts about guest memory that are known at compile time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memory {
     /// Offset in bytes from the start of a slot to guest memory, before [`gpu_run_abi::Layout::offset`] is applied.

@@ -200,7 +200,8 @@ fn load(body: &mut Body, layout: Layout, memory: Reg, guest: Reg, bytes: u32) ->
     }
 }
 
-/// The same, from a linear layout: reads the two 8-byte words around a device address.
+/// Returns the value at a device address in a linear layout, zero-extended: reads the two 8-byte words around the
+/// address.
 pub(crate) fn two_words(body: &mut Body, address: Reg, bytes: u32) -> Reg {
     let word = WORD as i64;
     let start = body.op_to_temp(Class::B64, "and", ".b64", &[address.into(), (-word).into()]);

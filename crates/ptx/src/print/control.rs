@@ -74,8 +74,8 @@ impl Printer<'_> {
         self.edges.steps = steps;
     }
 
-    /// The same for functions with vectors. Other values may be names of a vector's words, so this compares registers
-    /// instead of values.
+    /// Assigns the target's parameters in a function with vectors. Other values may be names of a vector's words, so
+    /// this function compares registers instead of values.
     fn moves_of_registers(&mut self, edge: &BlockCall) {
         let dfg = &self.func.dfg;
         let args = edge.args(&dfg.value_lists).filter_map(|a| a.as_value());
