@@ -77,7 +77,8 @@ struct Question {
 /// The check that is printed before an access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Check {
-    /// The access is always out of bounds: the instance stops.
+    /// The instance stops here without a test: the access is outside the bytes that memory always has, or writes
+    /// read-only data. (Memory that has grown might contain the bytes; the exact build finds out.)
     Outside,
     Bounds(Bounds),
 }
@@ -88,8 +89,8 @@ pub(crate) struct Bounds {
     pub(crate) root: Value,
     /// The lowest value of the root that passes the check.
     pub(crate) first: i64,
-    /// `first` plus the distance from the root to the end of the checked bytes: the root passes if `root - first +
-    /// used` is at most the memory's length.
+    /// `first` plus the distance from the root to the end of the checked bytes: the fewest bytes of memory with which
+    /// any root passes.
     pub(crate) used: i64,
     /// How many bits the check rotates `root - first` to the right and shifts the limit, so that a misaligned root
     /// becomes huge.

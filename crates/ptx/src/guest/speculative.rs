@@ -89,8 +89,7 @@ impl Guest<'_> {
         }
     }
 
-    /// Prints an access's check, if it has one. If the access is always out of bounds, the instance stops and the block
-    /// ends here.
+    /// Prints an access's check, if it has one. For [`Check::Outside`], the instance stops and the block ends here.
     fn check(&mut self, checks: &SpeculativeChecks, inst: Inst) {
         if self.known.checked_early.contains(&inst) {
             return;
