@@ -1,7 +1,7 @@
-//! The blocks of a function, one after the other: who prints which instruction.
+//! Prints the blocks of a function one after the other, and passes each instruction to the code that prints it.
 //!
-//! Guest accesses go to `guest`, all other instructions to the table of `print`. A block with a schedule is printed
-//! twice: in the better order, and out of line in CLIF's, behind a test that chooses.
+//! Guest accesses go to `guest`, all other instructions to the table of `print`. A block with a schedule is usually
+//! printed twice, in the better order and, out of line, in CLIF's; a test at run time chooses between the two.
 
 use crate::Error;
 use crate::analysis::access::Root;
@@ -16,7 +16,8 @@ use cranelift_codegen::ir::{Block, Inst};
 
 pub(crate) struct Blocks<'a> {
     pub(crate) guest: Guest<'a>,
-    /// Byte positions in the text from which lines belong to a source offset, if anyone asked.
+    /// Pairs of a byte position in the text and the source offset of the code from there on; `None` if the caller wants
+    /// no marks.
     pub(crate) marks: Option<Vec<(usize, u32)>>,
 }
 
@@ -25,7 +26,7 @@ impl<'a> Blocks<'a> {
         Blocks { guest, marks: record.then(Vec::new) }
     }
 
-    /// Prints all blocks: those that CLIF calls cold come last.
+    /// Prints all blocks. Blocks that CLIF marks as cold come last.
     pub(crate) fn print(&mut self) -> Result<(), Error> {
         let (func, analysis) = (self.guest.print.func, self.guest.print.analysis);
         let layout = &func.layout;
@@ -48,7 +49,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Prints instructions, as far as they can be reached.
+    /// Prints instructions up to the first that ends the block; the rest cannot be reached.
     fn instructions(&mut self, insts: impl IntoIterator<Item = Inst>) -> Result<(), Error> {
         let print = &self.guest.print;
         let (func, analysis) = (print.func, print.analysis);
@@ -84,7 +85,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Notes where the text of an instruction begins.
+    /// Records where the text of an instruction begins.
     fn mark(&mut self, inst: Inst) {
         if let Some(marks) = &mut self.marks {
             let offset = self.guest.print.source_offset(inst);
@@ -94,7 +95,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Prints a block in its better order, and behind the last block a copy in CLIF's.
+    /// Prints a block in its better order and, if that order needs a test, a copy in CLIF's order behind the last
+    /// block.
     fn scheduled(&mut self, schedule: &Schedule) -> Result<(), Error> {
         self.instructions(schedule.before.iter().copied())?;
         if self.guest.print.block.ended {
@@ -113,7 +115,8 @@ impl<'a> Blocks<'a> {
         if schedule.pairs.is_empty() {
             return Ok(());
         }
-        // The copy begins where the better order did. Its lines are not marked: they are not where they will be.
+        // The copy starts from the state in which the better order started. Its lines get no marks: the tail moves them
+        // later.
         self.guest.resume(state);
         let marks = self.marks.take();
         let inline = self.guest.print.body.begin_out_of_line();
@@ -124,6 +127,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
+    /// Branches to `to` if the two spans of any pair overlap.
     fn branch_if_overlapping(&mut self, pairs: &[Pair], to: Label) {
         let mut any: Option<Reg> = None;
         for pair in pairs {
@@ -140,7 +144,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// A predicate that is true if the two have a byte in common.
+    /// Returns a predicate that is true if the two spans of a pair have a byte in common.
     fn overlaps(&mut self, pair: &Pair) -> Reg {
         let (by, limit) = pair.distance();
         let [mut distance, other] = pair.0.map(|span| match span.root {

@@ -1,4 +1,5 @@
-//! What can go wrong: a program that says something this back end has no words for.
+//! The errors of this crate: a program that contains something the back end cannot express in PTX, or printing that
+//! takes too long.
 
 use crate::Function;
 use cranelift_codegen::ir;
@@ -44,7 +45,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// There is no PTX for an instruction.
+    /// Returns the error for an instruction without PTX.
     pub(crate) fn unsupported(function: &Function, inst: ir::Inst) -> Error {
         let dfg = &function.clif.dfg;
         Error::Unsupported {

@@ -1,4 +1,4 @@
-//! One function, from CLIF to text.
+//! Prints one function: from CLIF to text.
 
 use crate::analysis::Analysis;
 use crate::block::Blocks;
@@ -10,18 +10,18 @@ use crate::print::text::{INDENT, push_comment, push_unsigned};
 use crate::symbols::Symbols;
 use crate::{Error, Function};
 
-/// A function's text, and what the module has to define for it.
+/// The text of a function, and the definitions it needs in the module.
 #[derive(Debug)]
 pub(crate) struct Emitted {
     pub(crate) text: String,
     pub(crate) slow_paths: SlowPaths,
     /// Whether the function reads the shared copy of the guest's read-only data.
     pub(crate) reads_copy: bool,
-    /// Byte positions in `text` from which lines belong to a source offset.
+    /// Pairs of a byte position in `text` and the source offset of the code from there on.
     pub(crate) marks: Vec<(usize, u32)>,
 }
 
-/// Prints one function. `record` asks for [`Emitted::marks`].
+/// Prints one function. `record` says whether to fill in [`Emitted::marks`].
 pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> Result<Emitted, Error> {
     let analysis = Analysis::of(symbols, function); // everything that can be decided before printing
     let printer = Printer::new(symbols, function, &analysis)?; // a register or a constant for every value
@@ -31,7 +31,7 @@ pub(crate) fn emit(symbols: &Symbols<'_>, function: &Function, record: bool) -> 
     finish(guest, marks.unwrap_or_default())
 }
 
-/// Puts the parts together: PTX wants the registers declared before the body that uses them.
+/// Joins the parts of the function: PTX requires register declarations before the body that uses the registers.
 fn finish(guest: Guest<'_>, mut marks: Vec<(usize, u32)>) -> Result<Emitted, Error> {
     let Guest { mut print, slow_paths, reads_copy, .. } = guest;
     print.body.push_tail();

@@ -1,29 +1,29 @@
-//! Cranelift IR to PTX text.
+//! Compiles Cranelift IR (CLIF) to PTX text.
 //!
-//! [`emit`] prints a whole program: a header, the declarations of all functions that a kernel reaches, the function
-//! table, and the functions, each printed on its own and so in parallel. The dialect is described in `docs/ptx.md`; the
-//! `cpu` device reads it back, NVIDIA's ptxas is the judge of what it means.
+//! [`emit`] prints a whole program: a header, declarations of all functions that a kernel reaches, the function table,
+//! and the functions themselves. Each function is printed on its own, so they are printed in parallel. `docs/ptx.md`
+//! describes the dialect of PTX. The `cpu` device reads the text back; NVIDIA's ptxas is the judge of what it means.
 //!
-//! Five layers, each of which uses only those before it (`tests/layers.rs`):
+//! The crate has five layers. Each uses only the layers before it (`tests/layers.rs`):
 //!
-//! - `program`, `symbols`, `error`: what is compiled.
-//! - `analysis`: what can be known of a function before it is printed, and the form in which each instruction is printed.
-//!   Plain data.
-//! - `print`: from CLIF instructions and their forms to lines of PTX, by a table.
-//! - `guest`: accesses to guest memory, written with what `print` has.
+//! - `program`, `symbols`, `error`: the program to compile.
+//! - `analysis`: everything that can be known about a function before it is printed, and the form in which each
+//!   instruction is printed. Its results are plain data.
+//! - `print`: turns CLIF instructions and their forms into lines of PTX, by a table.
+//! - `guest`: accesses to guest memory, written with the functions of `print`.
 //! - `block`, `function` and this file: the driver.
 //!
-//! The input is verified CLIF as `Context::optimize` leaves it. It is scalar, but for vectors that carry four words, and it
-//! may have stack slots. Anything this back end has no words for is an [`Error`] that names the function and the
-//! instruction; there is no panic on any input that Cranelift's verifier accepts.
+//! The input is verified CLIF as `Context::optimize` leaves it. Values are scalars, except for vectors that carry four
+//! words, and functions may have stack slots. Whatever this back end cannot express in PTX is an [`Error`] that names
+//! the function and the instruction; no input that Cranelift's verifier accepts makes this crate panic.
 //!
-//! Addresses are of three kinds, told apart by CLIF's alias regions ([`gpu_run_abi::intrinsic::region`]):
+//! CLIF's alias regions ([`gpu_run_abi::intrinsic::region`]) tell three kinds of addresses apart:
 //!
-//! - `GUEST`: the guest's own addresses. Bounds, alignment and the device's address are this crate's business. The CLIF
-//!   flag `aligned` means that the access is expected to be aligned.
+//! - `GUEST`: guest addresses. This crate checks bounds and alignment and computes the device address. The CLIF flag
+//!   `aligned` means that the access is expected to be aligned.
 //! - `FRAME`: device addresses of stack slots, in the thread's local memory (PTX's `.local`).
-//! - All others: device addresses that are aligned and checked, in PTX's `.global` memory. Where a speculative build keeps
-//!   guest memory in the thread's local memory ([`Memory::own`]), those of `CELLS` are in `.local`, too.
+//! - All others: device addresses that are aligned and checked, in PTX's `.global` memory. Where a speculative build
+//!   keeps guest memory in the thread's local memory ([`Home::Local`]), addresses of `CELLS` are in `.local`, too.
 
 mod analysis;
 mod block;
@@ -46,17 +46,17 @@ use rayon::prelude::*;
 use std::time::Instant;
 use symbols::{Reachable, Symbols};
 
-/// Prints a program: all its kernels and what they reach.
+/// Prints a program: all its kernels and the functions they reach.
 pub fn emit(program: &Program, target: &Target) -> Result<String, Error> {
     emit_until(program, target, None)
 }
 
-/// The same, which has to end by `until`.
+/// Like [`emit`], but returns [`Error::Late`] if a function's turn comes only after `until`.
 pub fn emit_until(program: &Program, target: &Target, until: Option<Instant>) -> Result<String, Error> {
-    let symbols = Symbols::new(program)?; // who is who
-    let reachable = symbols.reachable()?; // what is printed
+    let symbols = Symbols::new(program)?; // finds functions by their CLIF names
+    let reachable = symbols.reachable()?; // from the kernels
     let emitted = emit_functions(&symbols, &reachable, until)?; // the functions, in parallel
-    assemble(&symbols, &reachable, &emitted, target) // what they need, then the functions
+    assemble(&symbols, &reachable, &emitted, target) // declarations and data, then the functions
 }
 
 fn emit_functions(symbols: &Symbols<'_>, reachable: &Reachable, until: Option<Instant>) -> Result<Vec<Emitted>, Error> {
@@ -70,7 +70,7 @@ fn emit_functions(symbols: &Symbols<'_>, reachable: &Reachable, until: Option<In
     reachable.functions.par_iter().map(emit).collect()
 }
 
-/// Puts a module together.
+/// Joins the header, the declarations, the data and the printed functions to one module.
 fn assemble(
     symbols: &Symbols<'_>,
     reachable: &Reachable,
@@ -105,7 +105,7 @@ fn assemble(
     Ok(out)
 }
 
-/// Prints the function at `position` of the program's list, whether a kernel reaches it or not.
+/// Prints the function at `position` in the program's list, even if no kernel reaches it.
 pub fn emit_function(program: &Program, position: usize) -> Result<Listing, Error> {
     let symbols = Symbols::new(program)?;
     let Some(function) = program.functions.get(position) else {
@@ -132,7 +132,8 @@ fn push_module_header(out: &mut String, target: &Target) {
     out.push_str("\n.address_size 64\n\n");
 }
 
-/// Code addresses for indirect calls. An empty table still has a name that code refers to: it gets one absent entry.
+/// Prints the array of code addresses for indirect calls. Code may refer to the array even if it is empty; it then gets
+/// one absent entry.
 fn push_function_table(out: &mut String, symbols: &Symbols<'_>) {
     let mut entries: Vec<_> = symbols.table().map(|symbol| symbol.unwrap_or("0")).collect();
     if entries.is_empty() {

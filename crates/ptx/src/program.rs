@@ -1,45 +1,48 @@
-//! What the caller hands over: a program as CLIF, and what it is compiled for.
+//! The input of this crate: a program as CLIF, and the build and the GPU it is compiled for.
 
 use cranelift_codegen::ir;
 use gpu_run_abi::Layout;
 
-/// Everything that becomes one PTX module.
+/// Everything that is compiled to one PTX module.
 #[derive(Debug)]
 pub struct Program {
     pub functions: Vec<Function>,
-    /// Indices of wasm functions (namespace `WASM`) that may be called by address.
+    /// Indices of the wasm functions (namespace `WASM`) that may be called by address; `None` is an absent entry.
     pub function_table: Vec<Option<u32>>,
     pub memory: Memory,
     pub build: Build,
 }
 
-/// What of [`gpu_run_abi::Build`] matters here, and where guest memory came to be.
+/// The part of [`gpu_run_abi::Build`] that this crate needs, and the placement of guest memory.
 #[derive(Clone, Debug)]
 pub enum Build {
     /// Guest accesses are right to the byte, with any alignment.
     Exact(Layout),
-    /// A guest access that is not certainly in order stops the instance, which stays [`gpu_run_abi::Status::Running`].
+    /// A guest access that is not surely in bounds and aligned stops the instance. Its status stays
+    /// [`gpu_run_abi::Status::Running`], so that the host reruns it.
     Speculative { home: Home, read_only: ReadOnly },
-    /// The threads of a launch share one memory, see [`gpu_run_abi::gang`]. The memory begins behind the region, which has so many bytes, and
+    /// The threads of a launch share one memory, see [`gpu_run_abi::gang`]. The memory begins where the region ends and
     /// always has [`Memory::least`] bytes.
     Gang {
+        /// The size of the region, in bytes.
         region: u64,
         /// Atomic operations order nothing but themselves; fences order the rest.
         relaxed: bool,
     },
 }
 
-/// Where guest memory is.
+/// The placement of guest memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
     /// In slots.
     Slots(Layout),
-    /// In the thread's local memory (`.local`); its address is in the header, in [`gpu_run_abi::layout::field::MEMORY_AT`]. Slots interleave.
+    /// In the thread's local memory (`.local`); the header field [`gpu_run_abi::layout::field::MEMORY_AT`] holds its
+    /// address. The slots are interleaved.
     Local,
 }
 
 impl Program {
-    /// How slots lie.
+    /// Returns the layout of the slots.
     pub(crate) fn layout(&self) -> Layout {
         match self.build {
             Build::Exact(layout) | Build::Speculative { home: Home::Slots(layout), .. } => layout,
@@ -48,7 +51,7 @@ impl Program {
         }
     }
 
-    /// Bytes of a gang's region.
+    /// Returns the size in bytes of a gang's region; `None` in other builds.
     pub(crate) fn gang_region(&self) -> Option<u64> {
         match self.build {
             Build::Gang { region, .. } => Some(region),
@@ -61,17 +64,17 @@ impl Program {
         self.gang_region().is_some()
     }
 
-    /// Instances stop where they are not sure, and the host reruns them with an exact build.
+    /// Whether instances stop where the code is not sure, so that the host reruns them with an exact build.
     pub(crate) fn is_speculative(&self) -> bool {
         matches!(self.build, Build::Speculative { .. })
     }
 
-    /// Guest memory is the thread's local memory.
+    /// Whether guest memory is in the thread's local memory.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self.build, Build::Speculative { home: Home::Local, .. })
     }
 
-    /// The guest's read-only data, if the build uses it; otherwise none of it.
+    /// Returns the guest's read-only data; empty data if the build does not use it.
     pub(crate) fn read_only(&self) -> &ReadOnly {
         static NONE: ReadOnly = ReadOnly { at: 0, bytes: Vec::new() };
         match &self.build {
@@ -88,21 +91,21 @@ impl Program {
         }
     }
 
-    /// The bytes of guest memory lie one after the other.
+    /// Whether the bytes of guest memory lie one after the other.
     pub(crate) fn is_flat(&self) -> bool {
         self.is_local() || self.layout().spread() == 1
     }
 
-    /// The size of one access to the device for a guest value of so many bytes.
+    /// Returns the size in bytes of one device access to a guest value of `bytes` bytes.
     pub(crate) fn unit(&self, bytes: u32) -> u64 {
         if self.is_flat() { bytes.into() } else { u64::from(bytes).min(self.layout().cell()) }
     }
 }
 
-/// How far atomic operations reach, and what they order.
+/// Which threads atomic operations synchronise with, and what they order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Atomics {
-    /// The host takes part.
+    /// With the threads of the device and with the host.
     System,
     /// The threads of the device.
     Device,
@@ -112,17 +115,17 @@ pub(crate) enum Atomics {
 
 #[derive(Debug)]
 pub struct Function {
-    /// A PTX identifier, different from all others.
+    /// A PTX identifier, unique in the program.
     pub symbol: String,
-    /// What trap records call this function.
+    /// The function's number in trap records.
     pub trap_id: u32,
-    /// Functions with the same number call each other in a circle.
+    /// The function's call cycle, if it is recursive: functions with the same number can call each other in a circle.
     pub cycle: Option<u32>,
-    /// Its name is `UserFuncName::user(namespace, index)`, with the namespaces of
+    /// The function in CLIF. Its name is `UserFuncName::user(namespace, index)`, with the namespaces of
     /// [`gpu_run_abi::intrinsic::namespace`].
     pub clif: ir::Function,
     pub kind: Kind,
-    /// Printed above the function, for people: its demangled name, for instance.
+    /// A comment printed above the function for human readers: the demangled name, for instance.
     pub comment: String,
 }
 
@@ -134,17 +137,18 @@ pub enum Kind {
     Kernel,
 }
 
-/// What the PTX is for.
+/// The GPU and the version of PTX that the text is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The oldest GPU that takes it: 75 for `sm_75`. At least 70.
+    /// The oldest GPU that runs the code: 75 for `sm_75`. At least 70.
     pub sm: u32,
     /// Version of the PTX language.
     pub version: (u32, u32),
 }
 
 impl Target {
-    /// The oldest version of the language that knows the GPU, so that the oldest drivers for it take the text.
+    /// Returns the target with the oldest version of PTX that knows the GPU, so that the GPU's oldest drivers accept
+    /// the text.
     pub fn for_sm(sm: u32) -> Target {
         let version = match sm {
             0..=90 => (7, 8),
@@ -156,36 +160,38 @@ impl Target {
     }
 }
 
-/// One function's text, and where its lines come from.
+/// The text of one function, and the source offsets of its lines.
 #[derive(Clone, Debug)]
 pub struct Listing {
     pub text: String,
-    /// From which line of the text on (counted from 0) code belongs to which source offset; 0 is "nowhere".
+    /// Pairs of a line of the text, counted from 0, and the source offset of the code from that line on; offset 0 is
+    /// "nowhere".
     pub sources: Vec<(usize, u32)>,
 }
 
-/// What is known of guest memory at compile time.
+/// The facts about guest memory that are known at compile time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memory {
-    /// Where in a slot it begins, before [`gpu_run_abi::Layout::offset`].
+    /// Offset in bytes from the start of a slot to guest memory, before [`gpu_run_abi::Layout::offset`] is applied.
     pub at: u64,
-    /// Bytes it never has fewer of.
+    /// The minimum length of guest memory, in bytes.
     pub least: u64,
-    /// The guest address that has this place; lower addresses have none. 0 in exact builds.
+    /// The guest address of the byte at `at`; bytes at lower guest addresses are not in the slot. 0 in exact builds.
     pub low: u64,
 }
 
 impl Memory {
-    /// From the instance to guest byte 0.
+    /// Returns the offset from the instance pointer to guest byte 0. Negative if `low` is large enough: the byte itself
+    /// is then not in the slot.
     pub(crate) fn offset(&self, layout: Layout) -> i64 {
         layout.offset(self.at) as i64 - (self.low * layout.spread()) as i64
     }
 }
 
-/// Read-only data: bytes of guest memory that a guest is expected never to write, as compilers' constants are.
+/// Read-only data: bytes of guest memory that a guest is expected never to write, such as a compiler's constants.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOnly {
-    /// The first byte's guest address.
+    /// The guest address of the first byte.
     pub at: u64,
     pub bytes: Vec<u8>,
 }

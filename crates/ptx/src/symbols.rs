@@ -1,7 +1,8 @@
-//! Who is who in a program, and who is needed.
+//! Looks up functions by their CLIF names, and finds the functions that kernels reach.
 //!
-//! CLIF names functions by a namespace and an index. Only what kernels reach is printed: through calls, through
-//! addresses, and, once anything printed reads the function table, through all of its entries.
+//! CLIF names a function by a namespace and an index. Only functions that kernels reach are printed. A kernel reaches
+//! them through calls and function addresses and, if any printed function reads the function table, through all entries
+//! of the table.
 
 use crate::{Error, Function, Kind, Program};
 use cranelift_codegen::ir::{
@@ -9,19 +10,19 @@ use cranelift_codegen::ir::{
 };
 use gpu_run_abi::intrinsic::{Intrinsic, namespace, symbol};
 
-/// More functions than any module has: wasm engines stop at a million.
+/// A limit above any module's number of functions: wasm engines stop at a million.
 const MAX_INDEX: u32 = 1 << 24;
 const ABSENT: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Symbols<'a> {
     pub(crate) program: &'a Program,
-    /// Positions in `program.functions`, by index in the namespace.
+    /// Positions in `program.functions` by index in the namespace, or `ABSENT`.
     wasm: Vec<u32>,
     runtime: Vec<u32>,
 }
 
-/// What a name in CLIF stands for.
+/// The meaning of an external name in CLIF.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Name<'a> {
     Function(&'a Function),
@@ -29,11 +30,12 @@ pub(crate) enum Name<'a> {
     FunctionTable,
 }
 
-/// What is printed.
+/// The parts of a program that are printed.
 #[derive(Debug)]
 pub(crate) struct Reachable {
-    /// Positions in `program.functions`, in order.
+    /// Positions in `program.functions`, ascending.
     pub(crate) functions: Vec<usize>,
+    /// Whether the function table is printed.
     pub(crate) table: bool,
 }
 
@@ -73,7 +75,7 @@ impl<'a> Symbols<'a> {
         space.get(name.index as usize).filter(|&&p| p != ABSENT).map(|&p| p as usize)
     }
 
-    /// What `name` means in `function`.
+    /// Returns the meaning of `name` in `function`.
     pub(crate) fn resolve(&self, function: &Function, name: &ExternalName) -> Result<Name<'a>, Error> {
         let unknown = |name: String| Error::UnknownName { function: function.symbol.clone(), name };
         let ExternalName::User(reference) = *name else {
@@ -90,7 +92,7 @@ impl<'a> Symbols<'a> {
         found.ok_or_else(|| unknown(format!("function {} of namespace {}", user.index, user.namespace)))
     }
 
-    /// Whether an instruction calls a function, and is no intrinsic that looks as if it did.
+    /// Whether an instruction calls a function. Intrinsics are calls in CLIF, too, but are not meant here.
     pub(crate) fn calls(&self, function: &Function, inst: Inst) -> bool {
         let dfg = &function.clif.dfg;
         match dfg.insts[inst] {
@@ -102,7 +104,7 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// The functions of the table, by their symbols; `None` where an entry is absent.
+    /// Returns the symbols of the function table's entries; `None` where an entry is absent.
     pub(crate) fn table(&self) -> impl Iterator<Item = Option<&'a str>> {
         self.program.function_table.iter().map(|entry| {
             let name = UserExternalName { namespace: namespace::WASM, index: (*entry)? };
@@ -145,7 +147,7 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// Everything the function's instructions name.
+/// Calls `with` with every name that the function's instructions use.
 fn each_name(function: &Function, mut with: impl FnMut(&UserExternalName)) {
     let func = &function.clif;
     for block in func.layout.blocks() {

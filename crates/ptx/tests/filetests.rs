@@ -1,20 +1,20 @@
-//! Each file in `tests/filetests` holds CLIF and, behind it in `;;` comments, the PTX that is made of it.
+//! Each file in `tests/filetests` holds CLIF and, after it in `;;` comments, the PTX that this crate prints for it.
 //!
 //! Lines that begin with `;!` are options:
 //!
-//! - `layout = linear` (as without it) or `interleaved`
-//! - `checks = exact` (as without it) or `speculative`
-//! - `memory = slot` (as without it) or `local`: where guest memory is
-//! - `gang region = BYTES`: the functions are a gang's, with a region of so many bytes
-//! - `read-only data`: the 256 bytes at guest address 65536 are read-only, each with its own number
+//! - `layout = linear` (the default) or `interleaved`
+//! - `checks = exact` (the default) or `speculative`
+//! - `memory = slot` (the default) or `local`: where guest memory is
+//! - `gang region = BYTES`: the functions are a gang's, whose region has this many bytes
+//! - `read-only data`: the 256 bytes at guest address 65536 are read-only, and byte `n` of them is `n`
 //! - `optimize`: the functions go through `Context::optimize` first, as in the compiler
 //! - `cycle`: the functions call each other in a circle
-//! - `module`: the whole module is compared, not its functions one by one
+//! - `module`: the test compares the whole module instead of its functions one by one
 //!
-//! Functions of namespace 2 are kernels, unless their index is 100 or more. With `BLESS=1` the expectations are rewritten.
+//! Functions of namespace 2 are kernels, unless their index is 100 or more. `BLESS=1` rewrites the expectations.
 //!
-//! Every file is also a test of NVIDIA's assembler: found through `GPU_RUN_PTXAS` or `PATH`; where there is none the test
-//! is ignored.
+//! NVIDIA's assembler also has to accept every file. The test looks for it in `GPU_RUN_PTXAS` and `PATH`, and is
+//! ignored if there is none.
 
 use cranelift_codegen::ir::UserFuncName;
 use cranelift_codegen::{Context, control::ControlPlane, settings};
@@ -64,7 +64,7 @@ struct Case {
     is_module: bool,
 }
 
-/// What a file's `;!` lines ask for.
+/// The options in a file's `;!` lines.
 struct Options {
     layout: Layout,
     is_speculative: bool,
@@ -195,7 +195,7 @@ fn compare(path: &Path) -> Outcome {
     Ok(())
 }
 
-/// The whole module, with a kernel that makes every function reachable.
+/// Assembles the whole module, with a kernel that makes every function reachable.
 fn assemble(path: &Path, ptxas: &Path) -> Outcome {
     let mut case = read(path)?;
     let anchor = "function u2:99(i64) { gv0 = symbol u3:0\nblock0(v0: i64): v1 = symbol_value.i64 gv0\nreturn }";

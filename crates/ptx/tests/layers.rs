@@ -1,9 +1,9 @@
-//! The layers of the crate: each uses only itself and those below it.
+//! The layers of the crate: each uses only itself and the layers below it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the bottom to the top. A layer is some files of `src`, or folders.
+/// The layers from the bottom to the top. Each is a list of files and folders of `src`.
 const LAYERS: [&[&str]; 5] =
     [&["program", "symbols", "error"], &["analysis"], &["print"], &["guest"], &["block", "function", "lib"]];
 
@@ -11,7 +11,7 @@ fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|modules| modules.contains(&module))
 }
 
-/// All source files below a folder, each with the module of the crate that it belongs to.
+/// Collects all source files below a folder, each with the module of the crate that it belongs to.
 fn sources(folder: &Path, module: Option<&str>, found: &mut Vec<(String, PathBuf)>) {
     for entry in fs::read_dir(folder).expect("the crate's sources") {
         let path = entry.expect("the crate's sources").path();
@@ -25,13 +25,13 @@ fn sources(folder: &Path, module: Option<&str>, found: &mut Vec<(String, PathBuf
     }
 }
 
-/// A source without its comments.
+/// Returns a source without its comments.
 fn code(source: &str) -> String {
     source.lines().flat_map(|line| [line.split("//").next().unwrap_or_default(), "\n"]).collect()
 }
 
-/// The modules of the crate that a source names: `crate::print::body` and `crate::{Error, print::body}` name `print`. Comments may name what
-/// they like.
+/// Returns the modules of the crate that a source names: `crate::print::body` and `crate::{Error, print::body}` name
+/// `print`. Names in comments do not count.
 fn named(source: &str) -> Vec<String> {
     let code = code(source);
     let mut modules = Vec::new();
@@ -57,12 +57,12 @@ fn every_arrow_points_down() {
     for (module, path) in files {
         let from = layer(&module).unwrap_or_else(|| panic!("{}: which layer is this?", path.display()));
         let source = fs::read_to_string(&path).expect("a source file");
-        // From a folder's `mod.rs`, `super` is the crate.
+        // In a folder's `mod.rs`, `super` is the crate.
         let hidden = if path.ends_with("mod.rs") { "super::" } else { "super::super::" };
         if code(&source).contains(hidden) {
             wrong.push(format!("{}: `{hidden}` hides where an arrow leads; write `crate::`", path.display()));
         }
-        // Types of the public interface are named by `crate::Name`: they are in the lowest layer.
+        // Types of the public interface are named as `crate::Name`: they are in the lowest layer.
         for to in named(&source).iter().filter_map(|name| Some((name, layer(name)?))).filter(|(_, to)| *to > from) {
             wrong.push(format!("{}: `{module}` is below `{}`", path.display(), to.0));
         }

@@ -1,5 +1,6 @@
-//! Properties of whole programs: edges move what they should, dead functions are left out, errors name the place, and
-//! printing is fast and always the same.
+//! Properties of whole programs: edges move the right values, functions that no kernel reaches are left out, errors
+//! name the function and the instruction, listings know the source of their lines, and the same program always gives
+//! the same text.
 
 use cranelift_codegen::ir::UserFuncName;
 use gpu_run_abi::Layout;
@@ -27,7 +28,7 @@ fn message(clif: &str) -> String {
     emit(&program(clif), &Target::for_sm(75)).expect_err("this program has no PTX").to_string()
 }
 
-/// Runs the `mov` lines between two labels on registers that hold their own names.
+/// Runs the `mov` lines of a text on registers that hold their own names.
 fn run_moves(text: &str) -> HashMap<&str, &str> {
     let mut registers = HashMap::new();
     for line in text.lines().map(str::trim).filter(|l| l.starts_with("mov.")) {

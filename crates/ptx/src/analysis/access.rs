@@ -1,7 +1,7 @@
-//! Accesses to guest memory: what their addresses are made of.
+//! Accesses to guest memory, and the parts of their addresses.
 //!
-//! An address is a *root* plus constants. Most roots serve several accesses, so what is found out about a root holds
-//! for all of them.
+//! An address is a *root* plus constants. Most roots serve several accesses, so a fact about a root holds for all of
+//! them.
 
 use super::values;
 use crate::Program;
@@ -10,47 +10,47 @@ use cranelift_entity::SecondaryMap;
 use gpu_run_abi::intrinsic::region;
 use gpu_run_abi::layout::GUARD;
 
-/// What an access's address begins with.
+/// The variable part of an access's address, or the whole address if it is constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     Constant(u32),
-    /// An i32, or an i64 that is one zero-extended.
+    /// An i32, or an i64 that is a zero-extended i32.
     Value(Value),
 }
 
-/// An access to guest memory, by the guest's address.
+/// A load or store by a guest address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Access {
     pub(crate) root: Root,
-    /// Added to the root by the guest, in 32 bits.
+    /// A constant that the guest adds to the root, in 32 bits.
     pub(crate) folded: u32,
-    /// The instruction's own offset.
+    /// The offset in the instruction, in bytes.
     pub(crate) offset: u32,
     pub(crate) bytes: u32,
     pub(crate) stores: bool,
     /// The module says that the access is aligned.
     pub(crate) promises_alignment: bool,
-    /// The access is made as if it were aligned; a check catches it where it is not.
+    /// The code makes the access as if it were aligned; a check catches a misaligned address.
     pub(crate) expects_alignment: bool,
 }
 
 impl Access {
-    /// From the root to the first byte.
+    /// Returns the distance from the root to the first byte.
     pub(crate) fn displacement(&self) -> u64 {
         u64::from(self.folded) + u64::from(self.offset)
     }
 
-    /// From the root to behind the last byte.
+    /// Returns the distance from the root to the byte after the last.
     pub(crate) fn end(&self) -> u64 {
         self.displacement() + u64::from(self.bytes)
     }
 
-    /// The access may be misaligned, and nothing was done for the case that it is.
+    /// Whether the access may be misaligned and no check catches that.
     pub(crate) fn is_doubtful(&self) -> bool {
         !self.expects_alignment && self.bytes > 1
     }
 
-    /// The value the access needs in a register, besides what it stores.
+    /// Returns the value that the address needs in a register.
     pub(crate) fn root_value(&self) -> Option<Value> {
         match self.root {
             Root::Constant(_) => None,
@@ -79,7 +79,7 @@ impl Accesses {
         accesses
     }
 
-    /// The access an instruction makes, if it makes one.
+    /// Returns the guest access that an instruction makes, if any.
     pub(crate) fn get(&self, inst: Inst) -> Option<&Access> {
         self.by_inst[inst].as_ref()
     }
@@ -106,7 +106,7 @@ fn access(program: &Program, func: &Function, guest: AliasRegion, inst: Inst) ->
         Opcode::Store => func.dfg.value_type(func.dfg.inst_args(inst)[0]).bytes(),
         _ => func.dfg.ctrl_typevar(inst).bytes(),
     };
-    // An offset is a u32 that the front end keeps below 2^31.
+    // Offsets are unsigned. The front end keeps them below 2^31.
     let offset = i32::from(offset) as u32;
     let stores = opcode.can_store();
     // The slow path of an exact build stores misaligned values byte by byte. A speculative build has no slow path.
@@ -117,7 +117,8 @@ fn access(program: &Program, func: &Function, guest: AliasRegion, inst: Inst) ->
     Some(Access { root, folded, offset, bytes, stores, promises_alignment, expects_alignment })
 }
 
-/// An address's root, and the constant between the two, as long as `reach` bytes from there stay within the guard.
+/// Splits an address into its root and the constant between the two. Constants are taken off the root only while
+/// constant and `reach` together stay within [`GUARD`] bytes.
 fn root(program: &Program, func: &Function, at: Value, reach: u64) -> (Root, u32) {
     let dfg = &func.dfg;
     let def = |value| match dfg.value_def(value) {
@@ -136,7 +137,8 @@ fn root(program: &Program, func: &Function, at: Value, reach: u64) -> (Root, u32
         _ => return (Root::Value(at), 0),
     };
     let mut folded = 0u32;
-    // A gang checks the address itself: a sum may wrap, and a thread that fails the check does not come back.
+    // A sum may wrap around to a valid address although its root fails the check. A gang has no slow path for that, so
+    // it checks the sum.
     let folds = !program.is_gang();
     while let Some(InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] }) = def(root) {
         let split = [(a, constant(b)), (b, constant(a))];

@@ -1,26 +1,26 @@
-//! A table of branches with few targets, as tests of the index.
+//! Turns a branch table with few targets into tests of the index.
 //!
-//! Compilers make a table of every `match`, though most of its entries lead to the same two or three places. Tests are
-//! cheaper there than an indexed branch, and ptxas, which sees where each test leads, can tell where lanes meet again.
-//! (The ptxas of CUDA 13.0 has crashed on indexed branches of this kind, too.)
+//! Compilers make a table of every `match`, though most entries lead to the same two or three targets. Tests are then
+//! cheaper than an indexed branch. ptxas sees where each test leads, so it can tell where the lanes of a warp meet
+//! again. (The ptxas of CUDA 13.0 has also crashed on indexed branches of this kind.)
 
-/// With more tests, an indexed branch is shorter.
+/// The most tests for one table: with more, an indexed branch is shorter.
 const MAX_TESTS: usize = 4;
 
-/// Which indices lead to a target. None of those beyond the table does.
+/// A set of indices that lead to one target. Indices beyond the table are in no such set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     Is(i64),
-    /// From 0 to before this.
+    /// All indices below this.
     Below(i64),
-    /// So many from the first on.
+    /// `From(first, count)`: `count` indices from `first` on.
     From(i64, i64),
-    /// Those whose bit is set.
+    /// The indices whose bit is set.
     In(u32),
 }
 
-/// For each target but the default one, which all other indices lead to, a test. `None` if there are too many, or one
-/// is not as simple as that.
+/// Returns a test for each target except the default, to which all other indices lead. Returns `None` if there are too
+/// many targets, or if no [`Test`] describes the indices of one.
 pub(crate) fn tests<Label: Copy + PartialEq>(entries: &[Label], default: Label) -> Option<Vec<(Label, Test)>> {
     let mut targets: Vec<(Label, Vec<i64>)> = Vec::new();
     for (index, &label) in entries.iter().enumerate().filter(|(_, label)| **label != default) {
@@ -33,7 +33,7 @@ pub(crate) fn tests<Label: Copy + PartialEq>(entries: &[Label], default: Label) 
     targets.into_iter().map(|(label, indices)| Some((label, test(&indices)?))).collect()
 }
 
-/// The indices ascend.
+/// Returns the test for ascending indices, if there is one.
 fn test(indices: &[i64]) -> Option<Test> {
     let (first, last, count) = (*indices.first()?, *indices.last()?, indices.len() as i64);
     Some(match count {

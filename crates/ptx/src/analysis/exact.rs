@@ -1,7 +1,7 @@
-//! Exact builds: what the check of a root answers for, block by block.
+//! Exact builds: the check of each root, block by block.
 //!
-//! One check of a root answers for all of its *near* accesses in the block. It asks for the strictest alignment that
-//! any of them needs.
+//! One check of a root covers all its *near* accesses in the block ([`is_near`]). The check requires the strictest
+//! alignment that any of them needs.
 
 use super::access::{Access, Accesses, Root};
 use super::values;
@@ -11,26 +11,26 @@ use gpu_run_abi::layout::GUARD;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// By how many bits a check can turn a root: alignments of 1, 2, 4 and 8 bytes.
+/// How many rotations a check of a root can use: by 0 to 3 bits, for alignments of 1, 2, 4 and 8 bytes.
 pub(crate) const SHIFTS: usize = 4;
 
 /// The check of a root in one block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RootCheck {
     root: Value,
-    /// Alignment that the near accesses of the block ask for, as a power of two.
+    /// The alignment that the near accesses of the block need, as log2.
     asked: u32,
-    /// Alignment of the root behind the check, as a power of two.
+    /// The alignment that the root surely has after the check, as log2.
     pub(crate) alignment: u32,
-    /// By how many bits the check turns the root; 0 where its alignment is known anyway.
+    /// How many bits the check rotates the root to the right; 0 where the root's alignment is known without a check.
     pub(crate) shift: u32,
-    /// An access of the block may come back from its check, by the slow path.
+    /// Whether an access of the block has a slow path that returns, instead of a trap.
     pub(crate) is_lenient: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct ExactChecks {
-    /// Which shifts the function's checks use.
+    /// The values of [`RootCheck::shift`] that occur in the function.
     pub(crate) shifts: [bool; SHIFTS],
     blocks: HashMap<Block, SmallVec<[RootCheck; 4]>>,
 }
@@ -51,7 +51,7 @@ impl ExactChecks {
         checks
     }
 
-    /// The check of a root that has a near access in the block.
+    /// Returns the check of a root that has a near access in the block.
     pub(crate) fn of(&self, block: Option<Block>, root: Value) -> Option<&RootCheck> {
         self.blocks.get(&block?)?.iter().find(|check| check.root == root)
     }
@@ -83,14 +83,15 @@ fn roots(program: &Program, func: &Function, accesses: &Accesses, block: Block) 
     roots
 }
 
-/// Whether the check of the access's root answers for the access.
+/// Whether the check of the access's root covers the access: the access stays within the guard and, if it is expected
+/// to be aligned, is aligned whenever the root is.
 pub(crate) fn is_near(program: &Program, access: &Access) -> bool {
     let is_kept = access.displacement().is_multiple_of(program.unit(access.bytes));
     access.end() <= GUARD && (!access.expects_alignment || is_kept)
 }
 
-/// Whether the access traps where its check fails. That is so in a gang, but for stores without a promise: the slow
-/// path makes them.
+/// Whether the access traps if its check fails. In a gang, all accesses do except stores without a promise of
+/// alignment: the slow path makes those. In other exact builds, none does.
 pub(crate) fn is_strict(program: &Program, access: &Access) -> bool {
     program.is_gang() && (access.promises_alignment || !access.expects_alignment)
 }

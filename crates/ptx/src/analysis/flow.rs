@@ -1,4 +1,4 @@
-//! How a function's blocks follow each other: edges, dominators, loops.
+//! A function's control flow: edges, dominators, loops.
 
 use crate::Function;
 use crate::symbols::Symbols;
@@ -12,7 +12,7 @@ pub(crate) struct Flow {
     pub(crate) edges: ControlFlowGraph,
     pub(crate) dominators: DominatorTree,
     pub(crate) loops: LoopAnalysis,
-    /// Loops with another one in them, or with calls.
+    /// Loops that contain another loop or a call.
     pub(crate) busy: SecondaryMap<Loop, bool>,
 }
 

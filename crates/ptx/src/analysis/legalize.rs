@@ -1,11 +1,11 @@
-//! Legalisation: the form in which each instruction is printed.
+//! Legalisation: finds the form in which each instruction is printed.
 //!
-//! The table of `print` has a row for each opcode and form, and decides nothing. Whatever depends on the build, on
-//! constants, on types or on the instructions before is decided here.
+//! The table of `print` has a row for each opcode and form, and decides nothing. Everything that depends on the build,
+//! on constants, on types or on earlier instructions is decided here.
 //!
-//! What an operation asks of its operands, a sign-extension for instance, is no data of an instruction but a column of
-//! the row: all instructions of a row ask for the same. Whether a value has what is asked for already depends on where
-//! the value comes from: see [`super::Analysis::is_zero_above`].
+//! What an operation requires of its operands, for instance a sign-extension, is a column of the table's row, because
+//! it is the same for all instructions of that row. Whether a value already meets the requirement depends on where the
+//! value comes from: see [`super::Analysis::is_zero_above`].
 
 use super::division::{self, Nonzero};
 use super::values;
@@ -15,10 +15,10 @@ use cranelift_codegen::ir::{self, AliasRegion, FuncRef, Inst, InstructionData, M
 use cranelift_entity::{EntitySet, SecondaryMap};
 use gpu_run_abi::intrinsic::region;
 
-/// How an instruction is printed, where its opcode does not say.
+/// How an instruction is printed, where the opcode alone does not decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As the opcode says. Where other widths have a form, this is the one of 32 bits.
+    /// The usual form of the opcode. Where other widths have forms of their own, this is the form for 32 bits.
     #[default]
     Plain,
     /// The operand is an i8 or i16, computed in 32 bits.
@@ -31,31 +31,32 @@ pub(crate) enum Form {
     NotPredicate,
     /// The operand is a constant.
     Constant,
-    /// The condition is a constant.
+    /// The condition is a constant: it always holds, or never.
     Always,
     Never,
-    /// An integer division with a test of its divisor, of its quotient, or of both.
+    /// An integer division that tests for a divisor of 0, for an overflow of the quotient, or for both.
     Tested {
         zero: bool,
         overflow: bool,
     },
-    /// A division of f64 without a branch, and which operands it tests: constants are known to be between the edges.
+    /// A branchless division of f64, and which operands it has to test for being too large or too small: constants are
+    /// known to be neither.
     BranchlessDivision {
         tests_dividend: bool,
         tests_divisor: bool,
     },
     BranchlessRoot,
-    /// A conversion to an integer that saturates. PTX's does it for 32 bits at least, and makes 0 of NaN only from f32
-    /// to 32 bits.
+    /// A saturating conversion to an integer. PTX's conversions saturate to 32 or 64 bits only, so a narrower result is
+    /// clamped; they turn NaN into 0 only from f32 to 32 bits, so others test for NaN.
     Saturating {
         clamps: bool,
         tests_nan: bool,
     },
-    /// An access by a device address to the thread's local memory.
+    /// An access to the thread's local memory, by a device address.
     Local,
-    /// A call of a function that calls this one in turn.
+    /// A call of a function in the same call cycle.
     Recursive,
-    /// The result has the operand's registers.
+    /// The result is another name for the operand's registers.
     Renaming,
 }
 
@@ -66,7 +67,7 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// `predicates` are the values that live in predicates.
+    /// Finds the forms of a function's instructions. `predicates` are the values that live in predicate registers.
     pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, predicates: &EntitySet<Value>) -> Forms {
         let func = &function.clif;
         let regions = &func.dfg.alias_regions;
@@ -92,13 +93,13 @@ impl Forms {
     }
 }
 
-/// Whatever forms depend on.
+/// Everything that the forms depend on.
 struct Legalizer<'a> {
     symbols: &'a Symbols<'a>,
     function: &'a Function,
     func: &'a ir::Function,
     predicates: &'a EntitySet<Value>,
-    /// The regions in the thread's local memory: stack slots, and guest memory where that is local.
+    /// The alias regions in the thread's local memory: stack slots, and guest memory where that is local.
     local: [Option<AliasRegion>; 2],
 }
 
@@ -158,8 +159,9 @@ impl Legalizer<'_> {
         }
     }
 
-    /// Whether a division or root of floats has a form without a branch: only in speculative builds, which stop at the
-    /// edges. A constant at an edge would always stop there.
+    /// Whether a division or square root has a branchless form. Only those of f64 in speculative builds do, which stop
+    /// the instance at operands that are too large or too small. A constant operand of that kind would stop every
+    /// instance.
     fn has_branchless_form(&self, inst: Inst) -> bool {
         let dfg = &self.func.dfg;
         let is_at_edge =

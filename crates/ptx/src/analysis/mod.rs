@@ -1,7 +1,7 @@
-//! What can be known of a function before a line of it is printed.
+//! Everything that can be known about a function before a line of it is printed.
 //!
 //! Every pass here takes CLIF and returns plain data. Nothing in this folder knows of registers, of text or of the
-//! structs that print: `print` and `guest` read what is found here, never the other way round.
+//! printing structs: `print` and `guest` read the results of these passes, never the other way round.
 
 pub(crate) mod access;
 pub(crate) mod branch_table;
@@ -34,19 +34,19 @@ use speculative::SpeculativeChecks;
 use std::collections::{HashMap, HashSet};
 use uses::Uses;
 
-/// All that is known of one function.
+/// The results of all passes for one function.
 pub(crate) struct Analysis {
-    /// What the function does to guest memory.
+    /// The function's accesses to guest memory.
     pub(crate) accesses: Accesses,
-    /// Which guest accesses are checked, and how.
+    /// The checks of those accesses.
     pub(crate) checks: GuestChecks,
-    /// Blocks that are printed in another order than CLIF's.
+    /// The order of the blocks that are not printed in CLIF's order.
     pub(crate) schedules: HashMap<Block, Schedule>,
-    /// Headers of loops that certainly end soon.
+    /// Headers of loops that surely end soon.
     pub(crate) short_loops: HashSet<Block>,
-    /// Values that live in predicates.
+    /// Values that live in predicate registers.
     pub(crate) predicates: EntitySet<Value>,
-    /// How each instruction is printed.
+    /// The form in which each instruction is printed.
     pub(crate) forms: Forms,
     pub(crate) uses: Uses,
 }
@@ -58,6 +58,7 @@ pub(crate) enum GuestChecks {
 }
 
 impl Analysis {
+    /// Runs all passes on a function.
     pub(crate) fn of(symbols: &Symbols<'_>, function: &Function) -> Analysis {
         let (program, func) = (symbols.program, &function.clif);
         let flow = Flow::find(symbols, function);
@@ -82,8 +83,8 @@ impl Analysis {
         }
     }
 
-    /// Whether an i8 or i16 is zero-extended in its register, where others have undefined bits: narrow loads extend, and
-    /// so do predicates that become numbers.
+    /// Whether the register of an i8 or i16 holds the value zero-extended. Registers of other narrow values have
+    /// undefined upper bits; narrow loads extend, and so does the conversion of a predicate to a number.
     pub(crate) fn is_zero_above(&self, func: &ir::Function, value: Value) -> bool {
         let value = func.dfg.resolve_aliases(value);
         let is_load = |inst| func.dfg.insts[inst].opcode() == Opcode::Load;

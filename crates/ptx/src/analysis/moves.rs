@@ -1,21 +1,21 @@
 //! The order of a parallel move.
 //!
-//! On an edge all parameters of the target block take their arguments at once. An argument may be another parameter of
-//! the same block (a loop that swaps two variables), so the moves need an order in which no register is overwritten
-//! before it is read, and, where they form a cycle, a register to put one value aside.
+//! On an edge, all parameters of the target block take their arguments at once. An argument may be another parameter of
+//! the same block (in a loop that swaps two variables). So the moves need an order in which no register is overwritten
+//! before it is read and, where they form a cycle, one more register to save a value in.
 
 /// One step of the sequence. Numbers are positions in the parameter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Parameter `.0` takes its argument.
     Move(usize),
-    /// Parameter `.0` is put aside: a cycle begins.
+    /// Parameter `.0` is saved: a cycle begins.
     Save(usize),
-    /// Parameter `.0` takes what was put aside: the cycle ends.
+    /// Parameter `.0` takes the saved value: the cycle ends.
     Restore(usize),
 }
 
-/// What argument `i` is, as far as the order is concerned.
+/// The kind of argument `i`; nothing else about it matters for the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Parameter `i` itself: nothing to do.
@@ -26,7 +26,7 @@ pub(crate) enum Source {
     Other,
 }
 
-/// Orders the moves. Linear in their number.
+/// Puts the moves in order, in linear time.
 pub(crate) fn sequence(sources: &[Source], steps: &mut Vec<Step>) {
     steps.clear();
     if sources.iter().all(|s| !matches!(s, Source::Parameter(_))) {
@@ -40,7 +40,7 @@ pub(crate) fn sequence(sources: &[Source], steps: &mut Vec<Step>) {
         }
     }
     let mut done: Vec<bool> = sources.iter().map(|s| *s == Source::Itself).collect();
-    // A move may be made once nothing is left that reads what it overwrites.
+    // A move is ready once no other move still reads the parameter it overwrites.
     let mut ready: Vec<usize> = (0..sources.len()).rev().filter(|&i| !done[i] && readers[i] == 0).collect();
     while let Some(i) = ready.pop() {
         steps.push(Step::Move(i));
@@ -52,7 +52,7 @@ pub(crate) fn sequence(sources: &[Source], steps: &mut Vec<Step>) {
             }
         }
     }
-    // What is left are cycles, each parameter read by exactly one other.
+    // Only cycles are left: each parameter is read by exactly one other.
     for start in 0..sources.len() {
         if done[start] {
             continue;

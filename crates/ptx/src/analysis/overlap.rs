@@ -4,10 +4,10 @@ use super::access::{Access, Root};
 use super::values;
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Value, ValueDef, types};
 
-/// How many sums are looked through for what one root shares with another.
+/// How many sums [`stem`] looks through to find the value that two roots have in common.
 const MAX_SUMS_IN_ROOT: usize = 8;
 
-/// The bytes from `start` to `end` behind a root.
+/// The bytes from `root + start` up to, but not including, `root + end`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(crate) root: Root,
@@ -16,7 +16,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Where an access goes. All constant roots are one, at 0.
+    /// Returns the bytes of an access. All constant roots become one root, the constant 0.
     pub(crate) fn of(access: &Access) -> Span {
         let (root, at) = match access.root {
             Root::Constant(root) => (Root::Constant(0), i64::from(root)),
@@ -41,23 +41,23 @@ impl Span {
 pub(crate) struct Pair(pub(crate) [Span; 2]);
 
 impl Pair {
-    /// What to add to the first root less the second, and below what the sum then is where the two have a byte in
-    /// common. All in 32 bits, which is enough: places that pass their checks do not wrap.
+    /// Returns `(by, limit)`: the spans have a byte in common exactly if `first root - second root + by` is below
+    /// `limit`, unsigned. 32 bits are enough for this: addresses that pass their checks do not wrap.
     pub(crate) fn distance(&self) -> (i64, i64) {
         let [one, other] = &self.0;
         (one.start - other.start + one.bytes() - 1, one.bytes() + other.bytes() - 1)
     }
 }
 
-/// When a load may be printed before a store.
+/// Whether a load may be printed before a store.
 pub(crate) enum Passing {
     Always,
     Never,
-    /// If the two lie apart, which is to be tested.
+    /// If the two do not overlap, which a test at run time has to find out.
     Tested,
 }
 
-/// Whether a load may be printed before a store, both in order by themselves.
+/// Decides whether a load may be printed before a store, provided that both pass their checks.
 pub(crate) fn passing(func: &Function, load: &Span, store: &Span) -> Passing {
     let stem = |span: &Span| match span.root {
         Root::Value(root) => {
@@ -75,7 +75,7 @@ pub(crate) fn passing(func: &Function, load: &Span, store: &Span) -> Passing {
     if i64::from(distance) < limit { Passing::Never } else { Passing::Always }
 }
 
-/// What a root is made of, and the constant between the two.
+/// Splits a root into another value and the constant that is added to it.
 fn stem(func: &Function, root: Value) -> (Value, u32) {
     let dfg = &func.dfg;
     let (mut stem, mut by) = (root, 0u32);

@@ -1,11 +1,11 @@
-//! Which values live in predicates: results of comparisons, and of logic on them.
+//! Finds the values that live in predicate registers: results of comparisons, and of logic on such results.
 
 use super::values;
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Type, Value, types};
 use cranelift_entity::EntitySet;
 
-/// Goes through the layout once. An operand that comes later in the layout counts as a number; that is right too, only
-/// longer.
+/// Goes through the layout once. An operand that is defined later in the layout counts as a number, which gives correct
+/// but longer code.
 pub(crate) fn find(func: &Function) -> EntitySet<Value> {
     let mut predicates = EntitySet::new();
     for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {

@@ -1,8 +1,8 @@
-//! The least and the most a value can be, found out from how it is made.
+//! Finds the lowest and the highest integer that a value can be, from the instructions that compute it.
 //!
-//! A loop that counts from one constant to another makes a value that is known as well as a constant is. So a table it
-//! walks through needs no check of bounds, an array on the stack needs only the stack pointer's, and the loop ends by
-//! itself.
+//! A loop that counts from one constant to another has a counter that is known almost as well as a constant. A table
+//! that the counter indexes then needs no bounds check, an array on the stack needs only the check of the stack
+//! pointer, and the loop surely ends by itself.
 
 use super::flow::Flow;
 use super::values;
@@ -11,21 +11,21 @@ use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, InstructionData, O
 use cranelift_codegen::loop_analysis::Loop;
 use std::collections::HashSet;
 
-/// A 32-bit value is one of these integers, of which it keeps the low 32 bits; negative ones are here for what is
-/// subtracted.
+/// A 32-bit value is the low 32 bits of an integer between `low` and `high`. The integer is negative where something
+/// was subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) low: i64,
     pub(crate) high: i64,
-    /// Low bits that are certainly 0.
+    /// How many low bits are surely 0.
     pub(crate) zeros: u32,
 }
 
-/// Beyond this nothing is of use, and sums could overflow.
+/// Ranges that reach this magnitude are of no use, and their sums could overflow.
 const MAX_MAGNITUDE: i64 = 1 << 32;
-/// Rounds of a loop that may pass before anyone looks whether it should end.
+/// The most iterations of a loop that never reads the stop word.
 const MAX_ROUNDS_OF_SHORT_LOOP: i64 = 256;
-/// How many instructions a range looks through.
+/// How many instructions back the search for a range looks.
 const MAX_DEPTH: u32 = 6;
 
 impl Range {
@@ -58,7 +58,7 @@ impl Range {
     }
 }
 
-/// Finds ranges in a function.
+/// Finds the ranges of a function's values.
 #[derive(Clone, Copy)]
 pub(crate) struct Ranges<'a> {
     pub(crate) func: &'a Function,
@@ -66,7 +66,7 @@ pub(crate) struct Ranges<'a> {
 }
 
 impl Ranges<'_> {
-    /// What a value can be, if anything is known.
+    /// Returns the range of a value, if it is known.
     pub(crate) fn of(self, value: Value) -> Option<Range> {
         self.range_within(value, MAX_DEPTH)
     }
@@ -115,7 +115,8 @@ impl Ranges<'_> {
         }
     }
 
-    /// A loop's parameter that counts from a constant, by a constant, up or down to a constant.
+    /// Returns the counter that is parameter `at` of a loop's header, if the parameter counts up or down from a
+    /// constant to a constant in constant steps.
     fn counter(self, header: Block, at: usize) -> Option<Counter> {
         let of = self.flow.loops.is_loop_header(header)?;
         let dfg = &self.func.dfg;
@@ -139,7 +140,7 @@ impl Ranges<'_> {
         if step == 0 {
             return None;
         }
-        // The tests that every further round has passed.
+        // Goes from the latch up the dominators: every further iteration has passed the tests in these blocks.
         let mut block = Some(latch);
         while let Some(test) = block.filter(|block| self.flow.loops.is_in_loop(*block, of)) {
             if let Some(last) = self.last(of, test, [param, next], first, step) {
@@ -152,7 +153,7 @@ impl Ranges<'_> {
         None
     }
 
-    /// The last value a counter has, if this block lets no further round begin after it.
+    /// Returns the last value of a counter, if this block's branch lets no further iteration begin after that value.
     fn last(self, of: Loop, block: Block, [param, next]: [Value; 2], first: i64, step: i64) -> Option<i64> {
         let dfg = &self.func.dfg;
         let InstructionData::Brif { arg, blocks: [yes, no], .. } = dfg.insts[self.func.layout.last_inst(block)?] else {
@@ -168,7 +169,7 @@ impl Ranges<'_> {
         let InstructionData::IntCompare { cond, args: [value, end], .. } = dfg.insts[inst] else { return None };
         let (value, end) = (dfg.resolve_aliases(value), values::constant(self.func, end)?);
         let cond = if goes_on { cond } else { cond.complement() };
-        // What the tested value is in the round after which none follows.
+        // `from` is the tested value in the first iteration; `end` becomes its value in the last.
         let from = match value {
             value if value == param => first,
             value if value == next => first + step,
@@ -176,14 +177,14 @@ impl Ranges<'_> {
         };
         let end = match cond {
             IntCC::NotEqual if (end - from) % step == 0 && (end - from) / step >= 0 => end,
-            // Rounds go on while it is below: it ends at the first that is not.
+            // The loop continues while the value is below `end`. The first value that is not is at most this.
             IntCC::UnsignedLessThan if step > 0 && from >= 0 && end >= 0 => from.max(end + step - 1),
             _ => return None,
         };
         Some(if value == param { end } else { end - step }).filter(|last| (last - first) / step >= 0)
     }
 
-    /// What a branch gives a block's parameter, if it goes there one way only.
+    /// Returns the argument that a branch passes to parameter `at` of block `to`, if only one of its edges leads there.
     fn only_argument(self, inst: Inst, to: Block, at: usize) -> Option<Value> {
         let dfg = &self.func.dfg;
         let all = dfg.insts[inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
@@ -192,8 +193,8 @@ impl Ranges<'_> {
         ways.next().is_none().then(|| dfg.resolve_aliases(argument))
     }
 
-    /// Headers of the loops that call nothing, have no loop in them, and certainly end within
-    /// [`MAX_ROUNDS_OF_SHORT_LOOP`] rounds.
+    /// Returns the headers of the loops that call nothing, contain no other loop, and surely end within
+    /// [`MAX_ROUNDS_OF_SHORT_LOOP`] iterations.
     pub(crate) fn short_loops(self) -> HashSet<Block> {
         let is_short = |header: &Block| {
             let Some(of) = self.flow.loops.is_loop_header(*header) else { return false };
@@ -204,9 +205,9 @@ impl Ranges<'_> {
     }
 }
 
-/// A loop's counter.
+/// A loop parameter with a known range.
 struct Counter {
     range: Range,
-    /// How often the loop's header is entered at most.
+    /// An upper limit of how often the loop's header is entered.
     rounds: i64,
 }

@@ -1,8 +1,8 @@
-//! The guest's read-only data: which loads certainly read nothing else, and which stores may write it.
+//! The guest's read-only data: which loads surely read nothing else, and which stores may write it.
 //!
-//! Compilers put constants into bytes that a guest is expected never to write ([`crate::ReadOnly`]). Every instance has
-//! them in its memory all the same, since a guest may do with them what it likes. In a speculative build a store there
-//! stops the instance, so until then the bytes are what they were at the start.
+//! Compilers put constants into bytes that a guest is expected never to write ([`crate::ReadOnly`]). Every instance
+//! still has these bytes in its memory, since the guest is free to write them. In a speculative build, such a store
+//! stops the instance, so until then the bytes have their initial values.
 
 use super::access::{Access, Root};
 use super::range::{Range, Ranges};
@@ -10,16 +10,16 @@ use super::values;
 use crate::ReadOnly;
 use cranelift_codegen::ir::{InstructionData, Opcode, Value, ValueDef, types};
 
-/// A load that need not go to the instance's memory.
+/// How a load gets its value without reading the instance's memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReadOnlyLoad {
-    /// The bytes themselves, as a number.
+    /// The loaded bytes are this number.
     Bits(u64),
-    /// From the copy that all instances share: `offset` bytes behind the root.
+    /// It reads the copy that all instances share, at `root + offset`.
     Copy { root: Value, offset: i64 },
 }
 
-/// How an access reads read-only data, if it certainly reads nothing else, and aligned.
+/// Returns how an access reads read-only data, if it surely reads nothing else and is surely aligned.
 pub(crate) fn load(data: &ReadOnly, ranges: Ranges<'_>, access: &Access) -> Option<ReadOnlyLoad> {
     if access.stores || data.bytes.is_empty() || access.bytes > 8 {
         return None;
@@ -45,32 +45,34 @@ pub(crate) fn load(data: &ReadOnly, ranges: Ranges<'_>, access: &Access) -> Opti
     Some(ReadOnlyLoad::Copy { root, offset: by + access.displacement() as i64 - data.at as i64 })
 }
 
-/// Whether a store with such a root may write read-only data.
+/// Whether an access is a store that may write read-only data, if its root has the range `root`.
 pub(crate) fn may_write(data: &ReadOnly, root: Range, access: &Access) -> bool {
     let (first, end) = reach(root, access);
     access.stores && !data.bytes.is_empty() && first < data.end() as i64 && end > data.at as i64
 }
 
-/// Where an access with such a root begins at the lowest, and ends at the highest.
+/// Returns the lowest address that an access begins at and the highest that it ends before, if its root has the range
+/// `root`.
 fn reach(root: Range, access: &Access) -> (i64, i64) {
     let by = access.displacement() as i64;
     (root.low + by, root.high + by + i64::from(access.bytes))
 }
 
-/// So many bytes at a guest address, if they are read-only.
+/// Returns the `bytes` bytes at a guest address as a number, if they are read-only.
 fn bits(data: &ReadOnly, at: u64, bytes: u32) -> Option<u64> {
     let from = usize::try_from(at.checked_sub(data.at)?).ok()?;
     word(data.bytes.get(from..from.checked_add(bytes as usize)?)?)
 }
 
-/// Up to eight bytes, as a number.
+/// Returns up to eight bytes as a little-endian number.
 pub(crate) fn word(bytes: &[u8]) -> Option<u64> {
     let mut word = [0; 8];
     word.get_mut(..bytes.len())?.copy_from_slice(bytes);
     Some(u64::from_le_bytes(word))
 }
 
-/// A value as another and what is added to it. Nothing is lost above 32 bits, since both are known.
+/// Splits a root into another value and the constant that is added to it. The ranges of both are known, so their sum
+/// does not wrap at 32 bits.
 fn without_constants(ranges: Ranges<'_>, mut root: Value) -> (Value, i64) {
     let mut by = 0;
     while let Some((rest, constant)) = constant_sum(ranges, root) {
@@ -82,7 +84,7 @@ fn without_constants(ranges: Ranges<'_>, mut root: Value) -> (Value, i64) {
     (root, by)
 }
 
-/// The two parts of a sum with a constant.
+/// Returns the two parts of a sum with a constant.
 fn constant_sum(ranges: Ranges<'_>, value: Value) -> Option<(Value, i64)> {
     let dfg = &ranges.func.dfg;
     let ValueDef::Result(inst, _) = dfg.value_def(value) else { return None };

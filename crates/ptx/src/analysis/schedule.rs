@@ -1,13 +1,14 @@
-//! Loads that pass stores: in loops of speculative builds.
+//! Moves loads before stores, in loops of speculative builds.
 //!
-//! No assembler moves a load before a store whose address might be the same, and of two roots it cannot know that. A
-//! loop that adds one array to another, round after round in one block, then waits for each load before it begins the
-//! next. So the block is printed with its loads as early as they may be, behind a test that the places the two roots
-//! lead to lie apart. Where they do not, a copy of the block, in CLIF's order, does the same work behind the last
-//! block.
+//! No assembler moves a load before a store that might have the same address, and it cannot tell two roots apart. A
+//! loop that adds one array to another, with several iterations unrolled into one block, then waits for each load
+//! before it begins the next. So the block is printed with its loads as early as possible, behind a test that the bytes
+//! which the two roots lead to do not overlap. If they do overlap, a copy of the block in CLIF's order, printed behind
+//! the last block, does the same work.
 //!
-//! A load that is early is checked early, so an instance may stop for another reason than it would have. In a
-//! speculative build that makes no difference: the host reruns it, as long as nothing it told anyone lies between.
+//! An early load is checked early, so an instance may stop for another reason than it would have in CLIF's order. In a
+//! speculative build that makes no difference, because the host reruns the instance, as long as no effect that others
+//! can see lies in between: no load passes a call or another `Role::Barrier`.
 
 use super::access::{Access, Accesses, Root};
 use super::flow::Flow;
@@ -18,53 +19,54 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, MemFlags, Va
 use gpu_run_abi::intrinsic::region;
 use std::collections::{BTreeSet, HashMap};
 
-/// Loads that must come before a store by another root, for it to pay: of one root, an assembler knows as much.
-/// Measured: with fewer, nothing is gained, and where their registers are what keeps a warp from running beside the
-/// others, much is lost.
+/// The fewest loads that must move before a store by another root for the new order to pay. Loads and stores by one
+/// root do not count: an assembler can tell those apart by itself. Measured: with fewer loads nothing is gained, and
+/// much is lost where the registers they take keep a warp from running beside the others.
 const MIN_LOADS_MOVED: usize = 10;
 
-/// Pairs of roots that may have to be compared: each is three instructions and may fail.
+/// The most pairs of roots to compare: each comparison is three instructions and may fail.
 const MAX_PAIRS: usize = 4;
 
-/// Registers of 32 bits that may hold what was loaded before its time. More loads under way at once would hide no more
-/// of a cache's delay, and what a thread has no registers for goes to memory.
+/// The most 32-bit registers that may hold early loads. More loads in flight would hide no more of a cache's latency,
+/// and values for which a thread has no registers are spilled to memory.
 const MAX_REGISTERS_LOADED_EARLY: u32 = 32;
 
-/// How many instructions a load may pass.
+/// The most instructions that a load may pass.
 const MAX_INSTRUCTIONS_PASSED: usize = 512;
 
-/// The order in which a block is printed.
+/// The better order of a block.
 pub(crate) struct Schedule {
-    /// Printed first: what the block begins with, and what the test of the pairs needs.
+    /// Printed first, in either order: the start of the block, and the instructions that the test of the pairs needs.
     pub(crate) before: Vec<Inst>,
-    /// What must lie apart for the new order.
+    /// The spans that must not overlap for `order` to be used.
     pub(crate) pairs: Vec<Pair>,
-    /// The rest in the new order, and in CLIF's.
+    /// The rest of the block, in the new order.
     pub(crate) order: Vec<Step>,
+    /// The rest of the block, in CLIF's order.
     pub(crate) original: Vec<Inst>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     Inst(Inst),
-    /// The bounds check of a store that comes later, since a load relies on it.
+    /// The bounds check of a later store, needed early because a load relies on it.
     Check(Inst),
 }
 
-/// What may become of an instruction.
+/// How an instruction may move.
 #[derive(Clone, Copy)]
 enum Role {
-    /// It depends on its operands alone.
+    /// It depends on its operands alone, so it may stand anywhere behind them.
     Free,
     Load(Access),
     Store(Access),
-    /// It keeps its place among stores. Loads may pass it: it is a trap under a condition, for instance.
+    /// It keeps its place among stores, but loads may pass it: a conditional trap, for instance.
     Stays,
     /// Nothing passes it.
     Barrier,
 }
 
-/// Better orders for those blocks where one is worth it.
+/// Finds better orders for the blocks where that pays.
 pub(crate) fn find(
     program: &Program,
     func: &Function,
@@ -123,41 +125,41 @@ fn role(func: &Function, accesses: &Accesses, checks: &SpeculativeChecks, inst: 
     }
 }
 
-/// Whether an access by a device address is to something else than guest memory.
+/// Whether an access by a device address never touches guest memory.
 fn is_never_guest(func: &Function, flags: MemFlags) -> bool {
     let region = func.dfg.mem_flags[flags].alias_region();
     let regions = &func.dfg.alias_regions;
     region.is_some() && region != regions.get(region::GUEST) && region != regions.get(region::CELLS)
 }
 
-/// Whether enough loads come behind a store: of most blocks, nothing more is asked.
+/// Whether enough loads come behind a store. This quick test rules out most blocks.
 fn may_pay(segment: &[Role]) -> bool {
     let behind = segment.iter().skip_while(|role| !matches!(role, Role::Store(_)));
     behind.filter(|role| matches!(role, Role::Load(_))).count() >= MIN_LOADS_MOVED
 }
 
-/// The order of the instructions between two barriers, while it is being found.
+/// The search for a better order of the instructions between two barriers (a segment).
 struct Search<'a> {
     func: &'a Function,
     insts: &'a [Inst],
     roles: &'a [Role],
     places: HashMap<Inst, usize>,
-    /// Of each access, the value whose check it relies on, and whether it has that check itself.
+    /// For each access, the value whose check it relies on, and whether it makes that check itself.
     checked: Vec<Option<(Value, bool)>>,
     is_placed: Vec<bool>,
     order: Vec<Step>,
     pairs: Vec<Pair>,
-    /// Loads that were placed before a store: where they stood, and what registers they take.
+    /// Loads that were placed before a store: their positions in CLIF's order, and how many registers they take.
     moved: Vec<(usize, u32)>,
-    /// How many of them stood behind a store by another root.
+    /// How many of the moved loads passed a store by another root.
     gained: usize,
 }
 
-/// An order that is worth it.
+/// An order that pays.
 struct Found {
-    /// What the test of the pairs needs, in order.
+    /// The instructions that the test of the pairs needs, in CLIF's order.
     first: Vec<Inst>,
-    /// The rest.
+    /// The rest of the segment.
     order: Vec<Step>,
     pairs: Vec<Pair>,
     gained: usize,
@@ -214,14 +216,14 @@ impl<'a> Search<'a> {
         self.order.push(Step::Inst(self.insts[at]));
     }
 
-    /// Where in this segment an instruction's operands are made.
+    /// Returns the positions in this segment of the instructions that compute an instruction's operands.
     fn operands(&self, at: usize) -> impl Iterator<Item = usize> {
         let dfg = &self.func.dfg;
         let made = |value| dfg.value_def(dfg.resolve_aliases(value)).inst();
         dfg.inst_values(self.insts[at]).filter_map(move |value| self.places.get(&made(value)?).copied())
     }
 
-    /// Places a load before the store at `before`, with all it needs, if that may be.
+    /// Places a load, and all that it needs, before the store at `before`, if that is allowed.
     fn bring(&mut self, load: usize, before: usize) {
         let (mut wanted, mut checks, mut pairs) = (BTreeSet::new(), BTreeSet::new(), self.pairs.clone());
         let (mut loads, mut gained) = (Vec::new(), 0);
@@ -241,7 +243,7 @@ impl<'a> Search<'a> {
                     left += registers;
                     loads.push((at, registers));
                     gained += usize::from(self.is_behind_another(access, before..at));
-                    // The check it relies on must have been made.
+                    // The check that the load relies on must come before the load.
                     let of = self.checked[at].map(|(of, _)| (of, true));
                     for checker in (before..at).filter(|&other| of.is_some() && self.checked[other] == of) {
                         match self.roles[checker] {
@@ -263,7 +265,7 @@ impl<'a> Search<'a> {
         for &at in wanted.union(&checks) {
             match self.checked[at] {
                 _ if wanted.contains(&at) => self.place(at),
-                // Made once: nothing is to be done for it any more.
+                // The check is now made early: this access no longer makes it.
                 Some((of, _)) => {
                     self.checked[at] = Some((of, false));
                     self.order.push(Step::Check(self.insts[at]));
@@ -273,7 +275,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a load may be placed before all stores in between. Adds what must be tested for that.
+    /// Whether a load may be placed before all stores in `between`. Adds the pairs that must be tested for that.
     fn passes(&self, load: &Access, between: std::ops::Range<usize>, pairs: &mut Vec<Pair>) -> bool {
         let load = Span::of(load);
         between.into_iter().all(|at| {
@@ -287,13 +289,14 @@ impl<'a> Search<'a> {
         })
     }
 
+    /// Whether a store by another root is among the instructions in `between`.
     fn is_behind_another(&self, load: &Access, mut between: std::ops::Range<usize>) -> bool {
         let root = Span::of(load).root;
         between.any(|at| matches!(&self.roles[at], Role::Store(store) if Span::of(store).root != root))
     }
 
     fn add_pair(&self, load: Span, store: Span, pairs: &mut Vec<Pair>) -> bool {
-        // A value comes first: there is at least one.
+        // The span with a `Root::Value` comes first; at least one of the two has one.
         let (one, other) = if matches!(load.root, Root::Value(_)) { (load, store) } else { (store, load) };
         for Pair(spans) in pairs.iter_mut() {
             let [first, second] = spans;
@@ -313,7 +316,7 @@ impl<'a> Search<'a> {
         possible
     }
 
-    /// The instructions of this segment that a root needs, if it can be had before all others.
+    /// Returns the instructions of this segment that compute a root, or `None` if they cannot all be printed first.
     fn made_of(&self, root: Root) -> Option<BTreeSet<usize>> {
         let mut found = BTreeSet::new();
         let Root::Value(root) = root else { return Some(found) };

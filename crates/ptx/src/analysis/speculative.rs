@@ -1,11 +1,12 @@
-//! Speculative builds: which accesses are checked, for what, and what is known behind the check.
+//! Speculative builds: which accesses are checked, for what, and what is known after each check.
 //!
-//! A check that fails stops the instance, and nothing comes back from it. So what a check found holds for everything it
-//! dominates: memory never shrinks, alignment never changes. One check of a stack pointer is enough for a function, one
-//! of a loop's base for the loop.
+//! A failed check stops the instance for good. So what a check has established holds for all code that the check
+//! dominates: memory never shrinks, and alignment never changes. One check of the stack pointer is enough for a whole
+//! function, one check of a loop's base for the whole loop.
 //!
-//! A check asks for all that its root's accesses need: as far as any that it dominates reaches, and aligned as the
-//! strictest in its own block wants. (Another block may be there because the address is *not* aligned.)
+//! A check covers what the accesses of its root need: the bytes of accesses that it dominates
+//! ([`MAX_BYTES_BEYOND_ACCESS`] limits how far), and the strictest alignment of the accesses in its own block. (Another
+//! block may exist because the address is *not* aligned.)
 
 use super::access::{Access, Accesses, Root};
 use super::range::{Range, Ranges};
@@ -18,15 +19,16 @@ use std::collections::HashMap;
 /// The strictest alignment of an access, in bytes.
 const MAX_ALIGNMENT: u64 = 8;
 
-/// How far beyond an access its check may ask, so that an object near the memory's end is not asked for more than it
-/// has.
+/// How many bytes beyond its own access a check may cover for later accesses. The limit keeps the check from failing at
+/// a small object near the end of memory.
 const MAX_BYTES_BEYOND_ACCESS: i64 = 256;
 
-/// How far apart the places may be that a check asks for at once, where a loop goes from one to the next.
+/// The widest range, in bytes, of an offset that is added to a checked value. One check then covers every address that
+/// a loop reaches with that offset.
 const MAX_RANGE_OF_PLACES: i64 = 64 << 10;
 
-/// What is known of a root, or asked: aligned to a power of two, the bytes from `start` to `end` behind it have a
-/// place, and those of `written` may be written ([`read_only`]).
+/// A fact about a root, known or required: it is aligned to `1 << aligned` bytes, the bytes from `root + start` to
+/// `root + end` are in memory, and those of `written`, counted in the same way, are not read-only ([`read_only`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact {
     aligned: u32,
@@ -55,27 +57,28 @@ impl Fact {
     }
 }
 
-/// What an access needs.
+/// Whether an access needs a check.
 enum Need {
     Check(Question),
-    /// The access is in order in any case, and this is known of its root.
+    /// The access needs no check, and this is known about its root.
     Nothing(Fact),
 }
 
-/// What an access asks for.
+/// The fact that must be checked for an access.
 #[derive(Clone, Copy, Debug)]
 struct Question {
-    /// The value a check looks at: the access's root, or what that is made of.
+    /// The value to check: the access's root, or a summand of the root.
     of: Value,
     fact: Fact,
-    /// How many low bits the rest of the root has that are 0.
+    /// How many low bits of the root's other summand are 0.
     zeros: u32,
 }
 
-/// What is printed before an access.
+/// The check that is printed before an access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Check {
-    /// The access can never be inside: the instance stops.
+    /// The instance stops here without a test: the access is outside the bytes that memory always has, or writes
+    /// read-only data. (Memory that has grown might contain the bytes; the exact build finds out.)
     Outside,
     Bounds(Bounds),
 }
@@ -84,27 +87,29 @@ pub(crate) enum Check {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) root: Value,
-    /// The lowest the root may be.
+    /// The lowest value of the root that passes the check.
     pub(crate) first: i64,
-    /// Bytes from there to the end of what is asked for.
+    /// `first` plus the distance from the root to the end of the checked bytes: the fewest bytes of memory with which
+    /// any root passes.
     pub(crate) used: i64,
-    /// By how many bits both are shifted, so that a misaligned root becomes huge.
+    /// How many bits the check rotates `root - first` to the right and shifts the limit, so that a misaligned root
+    /// becomes huge.
     pub(crate) shift: u32,
-    /// Bytes behind the root that must not be read-only: from, to.
+    /// The range of bytes, relative to the root, that must not be read-only: from, to.
     pub(crate) written: (i64, i64),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct SpeculativeChecks {
-    /// By the access they come before.
+    /// The checks, each by the access that it precedes.
     pub(crate) checks: HashMap<Inst, Check>,
-    /// Loads that do not go to the instance's memory.
+    /// Loads that do not read the instance's memory.
     pub(crate) read_only: HashMap<Inst, ReadOnlyLoad>,
-    /// The value whose check an access relies on; only where it relies on any.
+    /// The value whose check an access relies on. Accesses that need no check are not in the map.
     relies_on: HashMap<Inst, Value>,
-    /// Alignment of an access's root that is certain there, as a power of two; only where it is any.
+    /// The alignment that an access's root surely has there, as log2. Only alignments above 0 are in the map.
     aligned: HashMap<Inst, u32>,
-    /// Some check compares with the memory's length.
+    /// Whether any check compares with the memory's length.
     pub(crate) reads_length: bool,
 }
 
@@ -141,7 +146,7 @@ impl SpeculativeChecks {
         found
     }
 
-    /// Goes down the dominator tree and places a check where no earlier one has found what an access asks for.
+    /// Walks down the dominator tree and places a check where no dominating check has established what an access needs.
     fn place_checks(&mut self, program: &Program, ranges: Ranges<'_>, asked: &HashMap<Block, Vec<(Inst, Question)>>) {
         let (func, tree) = (ranges.func, &ranges.flow.dominators);
         let mut by_root: HashMap<Value, Vec<(Block, Fact)>> = HashMap::new();
@@ -150,7 +155,7 @@ impl SpeculativeChecks {
                 by_root.entry(question.of).or_default().push((block, question.fact));
             }
         }
-        // Facts found on the way down the tree; what was added in a block is forgotten when leaving it.
+        // The facts established on the path to the current block; leaving a block undoes what the block added.
         let mut facts: HashMap<Value, Fact> = HashMap::new();
         let mut work: Vec<Step> = func.layout.entry_block().map(Step::Enter).into_iter().collect();
         while let Some(step) = work.pop() {
@@ -184,7 +189,7 @@ impl SpeculativeChecks {
                 self.remember_alignment(inst, wanted, zeros);
                 undo.push((root, facts.insert(root, wanted)));
             }
-            // Last pushed, first popped: the children come before what undoes this block.
+            // The stack pops the children first, then the steps that undo this block.
             work.extend(undo.into_iter().map(|(root, before)| Step::Leave(root, before)));
             work.extend(tree.children(block).map(Step::Enter));
         }
@@ -197,17 +202,17 @@ impl SpeculativeChecks {
         }
     }
 
-    /// The value whose check an access relies on, if on any, and whether that check is its own.
+    /// Returns the value whose check an access relies on, if any, and whether the access makes that check itself.
     pub(crate) fn relies_on(&self, inst: Inst) -> Option<(Value, bool)> {
         Some((*self.relies_on.get(&inst)?, self.checks.contains_key(&inst)))
     }
 
-    /// How many low bits of an access's root are 0, by what the root is or by what was checked.
+    /// Returns how many low bits of an access's root are 0, because of how the root is computed or because of a check.
     pub(crate) fn known_zeros(&self, func: &Function, inst: Inst, root: Value) -> u32 {
         values::trailing_zeros(func, root).max(self.aligned.get(&inst).copied().unwrap_or(0))
     }
 
-    /// Whether an access goes by whole, aligned cells (or is within one, as a byte is).
+    /// Whether an access consists of whole, aligned cells (or lies within one cell, as a byte does).
     pub(crate) fn is_plain(&self, program: &Program, func: &Function, inst: Inst, access: &Access) -> bool {
         let known = match access.root {
             Root::Constant(root) => (u64::from(root) + access.displacement()).trailing_zeros(),
@@ -217,7 +222,7 @@ impl SpeculativeChecks {
     }
 }
 
-/// Whether an access by a constant address may be made.
+/// Whether an access by a constant address is surely in bounds and writes no read-only data.
 fn is_inside(program: &Program, root: u32, access: &Access) -> bool {
     let Memory { least, low, .. } = program.memory;
     let only = Range { low: root.into(), high: root.into(), zeros: 0 };
@@ -226,10 +231,10 @@ fn is_inside(program: &Program, root: u32, access: &Access) -> bool {
         && !read_only::may_write(program.read_only(), only, access)
 }
 
-/// The check that finds out whether a fact holds.
+/// Returns the check that establishes a fact.
 fn check(program: &Program, func: &Function, root: Value, Fact { aligned, start, end, written }: Fact) -> Check {
     let Memory { least, low, .. } = program.memory;
-    // A little more than the lowest the root may be, where alignment wants it.
+    // The lowest allowed root, rounded up so that subtracting it keeps the alignment.
     let first = ((low as i64 - start).max(0) as u64).next_multiple_of(MAX_ALIGNMENT) as i64;
     if end + first > least as i64 {
         return Check::Outside;
@@ -238,7 +243,7 @@ fn check(program: &Program, func: &Function, root: Value, Fact { aligned, start,
     Check::Bounds(Bounds { root, first, used: end + first, shift, written })
 }
 
-/// What must hold for an access.
+/// Returns what must be checked for an access.
 fn need(program: &Program, ranges: Ranges<'_>, access: &Access) -> Need {
     let (needed, Memory { least, low, .. }) = (needed(program, access), program.memory);
     let func = ranges.func;
@@ -258,7 +263,7 @@ fn need(program: &Program, ranges: Ranges<'_>, access: &Access) -> Need {
     let InstructionData::Binary { opcode: Opcode::Iadd, args: [a, b] } = func.dfg.insts[inst] else {
         return plain;
     };
-    // Of a sum, what is known of one part says which places the other must have.
+    // If the root is a sum and the range of one summand is known, the other summand is checked instead.
     let beside = |of: Value, by: Value| {
         let is_small = |by: &Range| by.high - by.low <= MAX_RANGE_OF_PLACES && by.zeros >= needed.aligned;
         let by = ranges.of(by).filter(is_small)?;
@@ -266,24 +271,24 @@ fn need(program: &Program, ranges: Ranges<'_>, access: &Access) -> Need {
             NO_BYTES => NO_BYTES,
             (start, end) => (start + by.low, end + by.high),
         };
-        // The sum itself must not be below 0, either.
+        // `start` leaves out the access's displacement, so that the sum itself cannot be below 0.
         let fact = Fact { aligned: needed.aligned, start: by.low, end: needed.end + by.high, written };
         Some(Need::Check(Question { of: func.dfg.resolve_aliases(of), fact, zeros: by.zeros }))
     };
     beside(a, b).or_else(|| beside(b, a)).unwrap_or(plain)
 }
 
-/// What an access asks of its root by itself.
+/// Returns the fact that an access needs of its root.
 fn needed(program: &Program, access: &Access) -> Fact {
     let (start, end) = (access.displacement() as i64, access.end() as i64);
     let size = program.unit(access.bytes);
-    // What does not keep its root's alignment is made by shifts.
+    // Other accesses read or write whole cells and shift, so they need no alignment.
     let is_plain = access.expects_alignment && access.displacement().is_multiple_of(size);
     let aligned = if is_plain { size.trailing_zeros() } else { 0 };
     Fact { aligned, start, end, written: if access.stores { (start, end) } else { NO_BYTES } }
 }
 
-/// What is left to do of the walk.
+/// A remaining step of the walk down the dominator tree.
 enum Step {
     Enter(Block),
     Leave(Value, Option<Fact>),

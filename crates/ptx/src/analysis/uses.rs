@@ -1,7 +1,7 @@
-//! How often each value is used, as the printer uses it.
+//! Counts the uses of each value as the printer sees them.
 //!
-//! The printer folds a sum into the address that uses it, and looks a condition up where it was compared. The value in
-//! between then has one use less, and with none left it is not printed.
+//! The printer folds a sum into the address that uses it, and replaces an extended condition by the comparison it
+//! extends. The value in between then has one use less. A value without uses is not printed.
 
 use super::access::Accesses;
 use super::values;
@@ -28,7 +28,7 @@ impl Uses {
         Uses(uses)
     }
 
-    /// Whether nothing would miss the instruction.
+    /// Whether the instruction has no effect and no result that is used.
     pub(crate) fn is_dead(&self, func: &Function, inst: Inst) -> bool {
         let opcode = func.dfg.insts[inst].opcode();
         let has_effect = opcode.is_terminator()
@@ -41,7 +41,7 @@ impl Uses {
     }
 }
 
-/// The operand that an instruction does not read itself, and what it reads in its place, if anything.
+/// Returns the operand that an instruction does not read itself, and the value that it reads instead, if any.
 fn folded(func: &Function, accesses: &Accesses, inst: Inst) -> Option<(Value, Option<Value>)> {
     let address = |at, offset: i64| (at, Some(values::address(func, at, offset).0));
     let data = &func.dfg.insts[inst];

@@ -1,11 +1,11 @@
-//! Small questions about one value: whether it is a constant, what it is made of, how many of its low bits are 0.
+//! Small questions about one value: is it a constant, what is it computed from, how many of its low bits are 0?
 
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Type, Value, ValueDef, types};
 
-/// How many instructions [`trailing_zeros`] looks through.
+/// How many instructions back [`trailing_zeros`] looks.
 const MAX_DEPTH_OF_ZEROS: u32 = 4;
 
-/// A CLIF immediate of a type: the low bits count, and PTX reads a signed number.
+/// Sign-extends a CLIF immediate of type `ty`: only its low bits are defined, and PTX reads a signed number.
 pub(crate) fn sign_extend(bits: i64, ty: Type) -> i64 {
     match ty {
         types::I8 => i64::from(bits as i8),
@@ -15,7 +15,7 @@ pub(crate) fn sign_extend(bits: i64, ty: Type) -> i64 {
     }
 }
 
-/// The constant a value is.
+/// Returns the integer that a value is, if it is constant.
 pub(crate) fn constant(func: &Function, value: Value) -> Option<i64> {
     let dfg = &func.dfg;
     let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
@@ -27,7 +27,7 @@ pub(crate) fn constant(func: &Function, value: Value) -> Option<i64> {
     }
 }
 
-/// The bits of the float constant a value is.
+/// Returns the bits of the float that a value is, if it is constant.
 pub(crate) fn float_bits(func: &Function, value: Value) -> Option<u64> {
     let dfg = &func.dfg;
     let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
@@ -38,7 +38,7 @@ pub(crate) fn float_bits(func: &Function, value: Value) -> Option<u64> {
     }
 }
 
-/// An address as a base and an offset that PTX's address operand takes (32 bits, signed).
+/// Splits an address into a base and an offset that fits PTX's address operand (32 bits, signed).
 pub(crate) fn address(func: &Function, at: Value, offset: i64) -> (Value, i64) {
     let dfg = &func.dfg;
     let at = dfg.resolve_aliases(at);
@@ -54,7 +54,8 @@ pub(crate) fn address(func: &Function, at: Value, offset: i64) -> (Value, i64) {
     (at, offset)
 }
 
-/// The value whose being zero decides a condition: extending does not change that.
+/// Returns the value that decides a condition by being zero or not. Extensions are looked through: they do not change
+/// that.
 pub(crate) fn condition(func: &Function, value: Value) -> Value {
     let dfg = &func.dfg;
     let mut value = dfg.resolve_aliases(value);
@@ -66,7 +67,7 @@ pub(crate) fn condition(func: &Function, value: Value) -> Value {
     value
 }
 
-/// How many low bits of a value are certainly 0.
+/// Returns how many low bits of a value are surely 0.
 pub(crate) fn trailing_zeros(func: &Function, value: Value) -> u32 {
     zeros_within(func, value, MAX_DEPTH_OF_ZEROS)
 }

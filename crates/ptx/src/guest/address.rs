@@ -1,4 +1,4 @@
-//! From guest addresses to device addresses.
+//! Turns guest addresses into device addresses.
 
 use super::{CELL, Guest, find};
 use crate::Error;
@@ -7,11 +7,11 @@ use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Value, types};
 use gpu_run_abi::layout::{WORD, field};
 
-/// Offsets of a GPU's loads and stores have 24 bits.
+/// Offsets in a GPU's loads and stores are signed numbers of 24 bits: they are below this.
 const MAX_OFFSET: i64 = 1 << 23;
 
 impl Guest<'_> {
-    /// Finds guest byte 0, at the function's entry.
+    /// Computes the device address of guest byte 0, at the function's entry.
     pub(super) fn find_memory(&mut self) -> Result<(), Error> {
         let instance = self.print.instance()?;
         let (program, body) = (self.print.program, &mut self.print.body);
@@ -32,7 +32,8 @@ impl Guest<'_> {
         } else if at > -MAX_OFFSET {
             body.op_to_temp(Class::B64, "add", ".u64", &[instance.into(), at.into()])
         } else {
-            // A constant would be added to every address anew, for what an instruction's offset cannot take of it.
+            // If the assembler knew the constant, it would add the part that does not fit an instruction's offset to
+            // every address. So the constant is hidden in a product.
             let one = body.hidden_one();
             let below = body.op_to_temp(Class::B64, "mul.wide", ".u32", &[one.into(), (-at).into()]);
             body.op_to_temp(Class::B64, "sub", ".u64", &[instance.into(), below.into()])
@@ -40,22 +41,22 @@ impl Guest<'_> {
         Ok(())
     }
 
-    /// Bytes on the device from one cell of guest memory to the next.
+    /// Returns the bytes on the device from one cell of guest memory to the next.
     pub(super) fn stride(&self) -> i64 {
         if self.print.program.is_flat() { CELL } else { self.print.program.layout().stride() as i64 }
     }
 
-    /// How guest memory is read.
+    /// Returns the instruction that reads guest memory.
     pub(super) fn ld(&self) -> &'static str {
         if self.print.program.is_local() { "ld.local" } else { "ld.global" }
     }
 
-    /// How guest memory is written.
+    /// Returns the instruction that writes guest memory.
     pub(super) fn st(&self) -> &'static str {
         if self.print.program.is_local() { "st.local" } else { "st.global" }
     }
 
-    /// The root in a 32-bit register.
+    /// Returns a 32-bit register with the root.
     pub(crate) fn root_word(&mut self, root: Value) -> Reg {
         if self.print.ty(root) == types::I32 {
             return self.print.in_register(root);
@@ -70,11 +71,11 @@ impl Guest<'_> {
     }
 
     pub(super) fn memory_register(&mut self) -> Reg {
-        // Made by the prologue, which saw every access.
+        // The prologue has set the register: a function with a guest access has one.
         self.memory.unwrap_or_else(|| self.print.body.temp(Class::B64))
     }
 
-    /// The memory's address, and an offset that PTX takes.
+    /// Returns a base and an offset that PTX accepts, for the byte `offset` bytes from guest byte 0 on the device.
     pub(super) fn displaced(&mut self, offset: u64) -> (Reg, i64) {
         let memory = self.memory_register();
         match i32::try_from(offset) {
@@ -86,7 +87,8 @@ impl Guest<'_> {
         }
     }
 
-    /// The address of the cell a guest address is in, and the offset of one that is so many bytes further.
+    /// Returns the device address of the cell that contains guest address `word`, and the offset from there to the cell
+    /// that is `cells` guest bytes further on.
     pub(super) fn cell_of(&mut self, word: Reg, cells: u64) -> (Reg, i64) {
         let layout = self.print.program.layout();
         let (memory, mask) = (self.memory_register(), -(layout.cell() as i64));
@@ -96,7 +98,7 @@ impl Guest<'_> {
         (body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands), layout.offset(cells) as i64)
     }
 
-    /// The address of a byte in its cell.
+    /// Returns the device address of the byte at guest address `word`, whose cell is at `cell`.
     pub(super) fn byte_in(&mut self, cell: Reg, word: Reg) -> Reg {
         let mask = self.print.program.layout().cell() as i64 - 1;
         let body = &mut self.print.body;
@@ -105,7 +107,7 @@ impl Guest<'_> {
         body.op_to_temp(Class::B64, "or", ".b64", &[cell.into(), byte.into()])
     }
 
-    /// The address a root leads to where the 32 lanes of a warp lie side by side. The root is aligned to cells.
+    /// Returns the device address that a root leads to in an interleaved layout. The root is aligned to cells.
     pub(super) fn cells_address(&mut self, root: Value) -> Reg {
         if let Some(known) = find(&self.known.addresses, root) {
             return known;
@@ -118,7 +120,7 @@ impl Guest<'_> {
         address
     }
 
-    /// The address a root leads to where bytes lie one after the other.
+    /// Returns the device address that a root leads to where bytes lie one after the other.
     pub(super) fn linear_address(&mut self, root: Value) -> Reg {
         if let Some(known) = find(&self.known.addresses, root) {
             return known;

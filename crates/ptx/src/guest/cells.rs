@@ -1,6 +1,6 @@
-//! How the bytes of a guest value move, once its access is known to be in order.
+//! Moves the bytes of guest values whose accesses have passed their checks.
 //!
-//! A cell is what lies in one piece on the device: 4 bytes where the lanes of a warp lie side by side.
+//! A cell is a unit of bytes that lie together on the device: 4 bytes in an interleaved layout.
 
 use super::Guest;
 use super::slow_path::two_words;
@@ -11,7 +11,7 @@ use cranelift_codegen::ir::types;
 use smallvec::SmallVec;
 
 impl Guest<'_> {
-    /// A value in one cell, or in two whole ones.
+    /// Loads a value that lies in one cell, or that is two whole cells.
     pub(super) fn load_cells(&mut self, read: Read, result: Reg, base: Reg, offset: i64) {
         if u64::from(read.bytes) <= self.print.program.unit(read.bytes) {
             return self.print.plain_load(self.ld(), read, result, Address { base, offset });
@@ -23,7 +23,8 @@ impl Guest<'_> {
         self.print.body.pack(result, low.into(), high.into());
     }
 
-    /// A value that begins anywhere in a cell of 4 bytes: that and the next ones, shifted together.
+    /// Loads a value that begins anywhere in a cell of 4 bytes: reads that cell and the next one or two, and shifts
+    /// them together. The low bits of `word` say where in the cell the value begins.
     pub(super) fn load_around(&mut self, read: Read, result: Reg, base: Reg, offset: i64, word: Reg) {
         let (stride, ld) = (self.stride(), self.ld());
         let shift = self.print.body.op_to_temp(Class::B32, "shl", ".b32", &[word.into(), 3.into()]);
@@ -52,7 +53,8 @@ impl Guest<'_> {
         }
     }
 
-    /// A value that is misaligned often: both ways inline.
+    /// Loads a value that may well be misaligned: tests the address, with both the aligned and the misaligned load
+    /// inline.
     pub(super) fn load_doubtful(&mut self, read: Read, result: Reg, base: Reg, offset: i64) {
         let address = match offset {
             0 => base,
@@ -71,6 +73,7 @@ impl Guest<'_> {
         self.print.body.place(done);
     }
 
+    /// Stores a value that lies in one cell, or that is two whole cells.
     pub(super) fn store_cells(&mut self, bytes: u32, suffix: &str, base: Reg, offset: i64, value: Operand) {
         if u64::from(bytes) <= self.print.program.unit(bytes) {
             return self.print.body.store(self.st(), suffix, base, offset, value);
@@ -81,7 +84,7 @@ impl Guest<'_> {
         self.print.body.store("st.global", ".u32", base, offset + stride, high);
     }
 
-    /// A load's result from the zero-extended bits.
+    /// Makes a load's result from the zero-extended bits.
     pub(super) fn take_bits(&mut self, read: Read, result: Reg, raw: Reg) {
         match read.widening() {
             Some(widening) => self.print.body.op("cvt", widening, &[result.into(), raw.into()]),
@@ -90,6 +93,7 @@ impl Guest<'_> {
         }
     }
 
+    /// Makes the result of a one-byte load from the zero-extended byte.
     pub(super) fn take_byte(&mut self, read: Read, result: Reg, raw: Reg) {
         let suffix = match (read.ty == types::I64, read.is_signed) {
             (true, true) => ".s64.s8",
@@ -100,7 +104,7 @@ impl Guest<'_> {
         self.print.body.op("cvt", suffix, &[result.into(), raw.into()]);
     }
 
-    /// A float's bits; an integer as it is.
+    /// Returns a float's bits, or an integer unchanged.
     pub(super) fn bits_of(&mut self, value: Operand) -> Operand {
         match value {
             Operand::F32(bits) => i64::from(bits as i32).into(),
@@ -114,7 +118,7 @@ impl Guest<'_> {
         }
     }
 
-    /// What a register holds: a parameter's class is in the signature.
+    /// Returns the class of a register's value: that of a parameter is in the signature.
     fn class_of(&self, reg: Reg) -> Class {
         if reg.class != Class::Argument {
             return reg.class;

@@ -1,26 +1,25 @@
-//! Exact builds: right at any time, whatever the instance did before.
+//! Exact builds: guest accesses that are right whatever the instance did before.
 //!
-//! One check of a root answers for all of its near accesses in a block ([`crate::analysis::exact`]):
+//! One check of a root covers all its near accesses in a block ([`crate::analysis::exact`]):
 //!
 //! ```text
-//! shf.r.wrap.b32  %r1, %r0, %r0, 2      misaligned: the low bits are on top now, and the number is huge
-//! setp.ge.u32     %p0, %r1, %r9         %r9: what the memory has, less GUARD for the constants, in units of 4
-//! @%p0 bra        $L0                   to the slow path, out of line; the next access of the root begins here
-//! mad.wide.u32    %d1, %r0, 32, %d0     for all accesses of the root in the block
+//! shf.r.wrap.b32  %r1, %r0, %r0, 2      if the root is misaligned, its low bits are on top now: the number is huge
+//! setp.ge.u32     %p0, %r1, %r9         %r9: the memory's length less GUARD (for the constants), in units of 4
+//! @%p0 bra        $L0                   to the slow path, out of line; the root's next access begins with this line
+//! mad.wide.u32    %d1, %r0, 32, %d0     once for all accesses of the root in the block
 //! ld.global.u32   %r2, [%d1+512]
 //! ```
 //!
-//! An access that fails the check takes the slow path, a call of [`super::slow_path`]: it traps if the access is
-//! outside, and else makes it, aligned or not. That happens near a memory's end, after the memory grew (the limit is
-//! read again then), and for misaligned accesses; a predicate stays as it was, so the root's other accesses take the
-//! slow path too.
+//! An access that fails the check takes the slow path, a call of a function of [`super::slow_path`]. The function traps
+//! if the access is out of bounds; otherwise it makes the access, aligned or not. Accesses fail the check near the end
+//! of memory, after the memory grew (the slow path therefore reads the limit again), and if they are misaligned. The
+//! predicate keeps its value, so the root's other accesses in the block take the slow path, too.
 //!
-//! In a gang nothing comes back: its memory ends with a guard and never grows, so an access that fails the check is
-//! outside, or is misaligned where the module promised otherwise, and traps. Only accesses without that promise have a
-//! slow path.
+//! In a gang, most failed checks trap: the memory ends with a guard and never grows, so an access that fails is out of
+//! bounds, or is misaligned where the module promised alignment. Only accesses without that promise have a slow path.
 //!
-//! Loads whose alignment nothing promises do not branch where cells are 4 bytes: two cells shifted together are
-//! cheaper than lanes that part.
+//! Where cells have 4 bytes, loads without a promise of alignment do not branch: reading two cells and shifting them
+//! together is cheaper than lanes that diverge.
 
 use super::{Guest, find};
 use crate::Error;
@@ -34,13 +33,14 @@ use cranelift_codegen::ir::{self, Inst, Value, types};
 use gpu_run_abi::layout::{GUARD, field};
 use gpu_run_abi::{TrapCode, TrapRecord};
 
-/// How an access is made.
+/// The code that makes an access.
 enum Way {
-    /// `[register+offset]`, the whole value or its cells one after the other.
+    /// `[register+offset]`: the whole value, or its cells one after the other.
     Plain(Reg, i64),
-    /// Around these bytes: the address of the cell, an offset, and the address's low bits.
+    /// The cells around the value, shifted together: the address of the first cell, an offset, and a register with the
+    /// low bits of the guest address.
     Around(Reg, i64, Reg),
-    /// By the slow path only.
+    /// A call of the slow path.
     Slow,
 }
 
@@ -57,7 +57,7 @@ impl Guest<'_> {
         self.read_limits()
     }
 
-    /// The limits of a memory that never grows.
+    /// Sets the limits of a memory that never grows.
     fn constant_limits(&mut self) {
         let whole = self.print.program.memory.least.saturating_sub(GUARD) as u32;
         for (shift, limit) in self.limits.into_iter().enumerate() {
@@ -68,7 +68,7 @@ impl Guest<'_> {
         }
     }
 
-    /// Reads the limits, at first or again.
+    /// Reads the limits: at the function's entry, and again after a slow path.
     fn read_limits(&mut self) -> Result<(), Error> {
         let limits = self.limits;
         if limits.iter().all(Option::is_none) {
@@ -97,7 +97,7 @@ impl Guest<'_> {
     ) -> Result<(), Error> {
         let (way, slow) = self.way(checks, access, inst)?;
         let done = self.print.body.local();
-        // A plain access may still be misaligned where bytes lie one after the other and nothing promised otherwise.
+        // In a linear layout, a plain access may still be misaligned if nothing promised alignment.
         let is_unsure = access.is_doubtful() && self.print.program.layout().spread() == 1;
         match way {
             Way::Slow => self.slow_load(inst, read, result, access)?,
@@ -129,8 +129,8 @@ impl Guest<'_> {
         self.slow_path(slow, done, |guest| guest.slow_store(inst, value, access))
     }
 
-    /// Checks an access and finds its way. Where there is a label the slow path begins there, and must end behind the
-    /// access.
+    /// Checks an access, and returns how to make it. If there is a label, the caller has to print a slow path that
+    /// begins at the label and continues behind the access.
     fn way(&mut self, checks: &ExactChecks, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), Error> {
         let program = self.print.program;
         let root = match access.root {
@@ -145,7 +145,7 @@ impl Guest<'_> {
             }
             Root::Value(root) => root,
         };
-        // Near accesses have a check in the analysis.
+        // The analysis has a check for the root of every near access.
         let Some(check) = checks.of(self.known.block, root).filter(|_| is_near(program, access)) else {
             return self.far_way(root, access, inst);
         };
@@ -159,7 +159,7 @@ impl Guest<'_> {
         Ok((self.near_way(root, check, access), Some(slow)))
     }
 
-    /// In a gang: checks a root once in a block, and traps where it fails.
+    /// In a gang: checks a root once in a block, and traps if the check fails.
     fn settle_root(&mut self, root: Value, check: &RootCheck, inst: Inst) -> Result<(), Error> {
         if !self.known.settled.contains(&root) {
             let failed = self.root_check(root, check);
@@ -169,7 +169,8 @@ impl Guest<'_> {
         Ok(())
     }
 
-    /// True where the root is misaligned for the block, or too near the memory's end.
+    /// Returns a predicate that is true if the root is misaligned for the block's accesses or too near the end of
+    /// memory.
     fn root_check(&mut self, root: Value, check: &RootCheck) -> Reg {
         if let Some(known) = find(&self.known.failed, root) {
             return known;
@@ -200,7 +201,7 @@ impl Guest<'_> {
         if layout.spread() == 1 {
             return Way::Plain(self.linear_address(root), by as i64);
         }
-        // Aligned to cells, every displacement is a constant on the device too.
+        // If the root is aligned to cells, its distance to the access is a constant on the device, too.
         let keeps_alignment = !access.is_doubtful() || by.is_multiple_of(program.unit(access.bytes));
         if u64::from(1u32 << check.alignment) >= layout.cell() && keeps_alignment {
             return Way::Plain(self.cells_address(root), layout.offset(by) as i64);
@@ -213,7 +214,8 @@ impl Guest<'_> {
         self.split_address(word, cells, access.is_doubtful())
     }
 
-    /// The address of a byte by its cell; where the value may lie in two cells, the cell's and the low bits.
+    /// Computes the address of a byte from its cell. If the value may lie in two cells (`is_around`), returns the
+    /// cell's address and the register with the low bits.
     fn split_address(&mut self, word: Reg, cells: u64, is_around: bool) -> Way {
         let (base, offset) = self.cell_of(word, cells);
         match is_around {
@@ -222,8 +224,8 @@ impl Guest<'_> {
         }
     }
 
-    /// An access whose offset is beyond the guard, into static data for instance, or does not keep the root's
-    /// alignment: a check of its own, against what the memory has at least.
+    /// Checks an access on its own, against the memory's minimum length. Such accesses reach beyond the guard, into
+    /// static data for instance, or are not aligned whenever their root is.
     fn far_way(&mut self, root: Value, access: &Access, inst: Inst) -> Result<(Way, Option<Label>), Error> {
         let program = self.print.program;
         let (layout, size) = (program.layout(), program.unit(access.bytes));
@@ -231,7 +233,7 @@ impl Guest<'_> {
         let word = self.root_word(root);
         let (body, at_most) = (&mut self.print.body, i64::from(last as i32));
         let outside = body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[word.into(), at_most.into()]);
-        // What fails a check goes there, or traps.
+        // An access that fails a check branches to this label, or traps.
         let slow = body.local();
         let slow = (!is_strict(program, access)).then_some(slow);
         self.leave_if(outside, slow, inst)?;
@@ -259,7 +261,7 @@ impl Guest<'_> {
         Ok((way, slow))
     }
 
-    /// Takes the slow path where a check failed, or traps where there is none.
+    /// Branches to the slow path if a check failed, or traps if there is no slow path.
     fn leave_if(&mut self, failed: Reg, slow: Option<Label>, inst: Inst) -> Result<(), Error> {
         match slow {
             Some(slow) => self.print.body.branch_if(failed, When::True, slow),
@@ -268,7 +270,7 @@ impl Guest<'_> {
         Ok(())
     }
 
-    /// Writes a slow path behind the last block: from `slow` on, back to `done`.
+    /// Prints a slow path behind the last block. It begins at `slow` and branches back to `done`.
     fn slow_path(
         &mut self,
         slow: Label,
@@ -306,12 +308,12 @@ impl Guest<'_> {
         Ok(())
     }
 
-    /// The guest's address, the offset, and the record of a trap.
+    /// Returns the operands of a slow path: the guest address, the offset, and the record of a trap.
     fn slow_operands(&mut self, inst: Inst, access: &Access) -> [Operand; 3] {
         let at = match access.root {
             Root::Constant(root) => Operand::Int(i64::from(root as i32)),
             Root::Value(root) => {
-                // Not kept for later accesses: this stands in another place.
+                // The register is not kept for later accesses: this code is out of line.
                 let word = match self.print.ty(root) {
                     types::I32 => self.print.in_register(root).into(),
                     _ => self.print.low_word(root),

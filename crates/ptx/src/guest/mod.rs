@@ -1,8 +1,8 @@
-//! Access to guest memory: checks, where the bytes are on the device, and how they move.
+//! Accesses to guest memory: how they are checked, where the bytes are on the device, and how the bytes move.
 //!
-//! CLIF names the guest's address; everything else happens here. How an access is checked depends on the build: see
-//! [`exact`] and [`speculative`]. [`address`] finds the device's address, [`cells`] moves the bytes. This folder writes
-//! with what `print` has; `print` knows nothing of it.
+//! CLIF has guest addresses only; everything else happens here. How an access is checked depends on the build: see
+//! [`exact`] and [`speculative`]. [`address`] computes device addresses, [`cells`] moves the bytes. This folder uses
+//! the functions of `print`; `print` knows nothing of this folder.
 
 mod address;
 mod cells;
@@ -22,41 +22,44 @@ use cranelift_codegen::ir::{Block, Inst, Value};
 use slow_path::SlowPaths;
 use smallvec::SmallVec;
 
-/// Bytes that the accesses of speculative builds go by where nothing promises alignment.
+/// The size in bytes of the units in which speculative builds access guest memory where nothing promises alignment.
 const CELL: i64 = 4;
 
-/// The printer of a function, and what its guest accesses share.
+/// The printer of a function, and what the function's guest accesses share.
 pub(crate) struct Guest<'a> {
     pub(crate) print: Printer<'a>,
-    /// Where guest byte 0 is, or would be, in a function that accesses guest memory.
+    /// The device address of guest byte 0, which need not be in the slot ([`crate::Memory::low`]). Set by the prologue
+    /// if the function accesses guest memory.
     memory: Option<Reg>,
-    /// Exact builds: the limit of roots, by how many bits it is shifted.
+    /// Exact builds: the limits that roots are compared with, by the number of bits that the limit is shifted to the
+    /// right.
     limits: [Option<Reg>; SHIFTS],
-    /// Speculative builds: the memory's length. Read at the function's entry and after everything that may change it.
+    /// Speculative builds: the memory's length, read at the function's entry and after everything that may change it.
     length: Option<Reg>,
-    /// What the module has to define for this function.
+    /// The slow paths that the module has to define for this function.
     pub(crate) slow_paths: SlowPaths,
+    /// Whether the function reads the shared copy of the guest's read-only data.
     pub(crate) reads_copy: bool,
     known: KnownRoots,
 }
 
-/// What is known of roots in the block that is being printed.
+/// What is known about roots in the block that is being printed.
 #[derive(Clone, Debug, Default)]
 struct KnownRoots {
     block: Option<Block>,
-    /// Device addresses that were made of roots.
+    /// Registers with the device addresses that roots lead to.
     addresses: SmallVec<[(Value, Reg); 8]>,
-    /// The low 32 bits of roots.
+    /// Registers with the low 32 bits of roots.
     words: SmallVec<[(Value, Reg); 4]>,
-    /// Exact builds: the predicates of the roots that were checked.
+    /// Exact builds: predicates that are true if the check of a root failed.
     failed: SmallVec<[(Value, Reg); 8]>,
-    /// Gangs: roots whose failed check has trapped.
+    /// Gangs: roots that were checked with a trap, so that they are valid from there on.
     settled: SmallVec<[Value; 8]>,
-    /// Speculative builds: accesses whose checks were printed before their turn.
+    /// Speculative builds: accesses whose checks were already printed, before the accesses themselves.
     checked_early: SmallVec<[Inst; 4]>,
 }
 
-/// What is known in a block, to come back to.
+/// What is known at one place of a block, saved for [`Guest::resume`].
 #[derive(Clone, Debug)]
 pub(crate) struct State(BlockState, KnownRoots);
 
@@ -73,7 +76,7 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Writes what the function's accesses share.
+    /// Prints the code at the function's entry that its guest accesses share.
     pub(crate) fn prologue(&mut self) -> Result<(), Error> {
         let analysis = self.print.analysis;
         if analysis.accesses.is_empty() {
@@ -86,31 +89,31 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Begins a block: nothing is kept from the last.
+    /// Begins a block, and forgets what was known in the block before.
     pub(crate) fn begin_block(&mut self, block: Block, next: Option<Block>) {
         self.print.block = BlockState { next, ..BlockState::default() };
         self.known = KnownRoots { block: Some(block), ..KnownRoots::default() };
     }
 
-    /// A call ends what is kept in registers: it would have to be saved.
+    /// Forgets the registers that hold addresses, roots and predicates: a call would have to save them.
     pub(crate) fn begin_call(&mut self) {
         self.known.addresses.clear();
         self.known.words.clear();
         self.known.failed.clear();
     }
 
-    /// What is known here, for [`Guest::resume`].
+    /// Returns what is known here, for [`Guest::resume`].
     pub(crate) fn state(&self) -> State {
         State(self.print.block.clone(), self.known.clone())
     }
 
-    /// Goes on where `state` was taken, out of line: no block follows.
+    /// Continues out of line with the knowledge of the place where `state` was taken. No block is printed next.
     pub(crate) fn resume(&mut self, State(block, known): State) {
         self.print.block = BlockState { next: None, ..block };
         self.known = known;
     }
 
-    /// A load or a store of guest memory.
+    /// Prints a load or store of guest memory.
     pub(crate) fn access(&mut self, inst: Inst, access: &Access) -> Result<(), Error> {
         let checks = &self.print.analysis.checks;
         if access.stores {

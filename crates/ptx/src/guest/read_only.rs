@@ -1,8 +1,8 @@
-//! The guest's read-only data: see [`crate::analysis::read_only`].
+//! Loads of the guest's read-only data: see [`crate::analysis::read_only`].
 //!
-//! A load that certainly reads nothing else need not go to the instance's memory. At a constant address it is its
-//! value; from a table it reads a copy that all instances share. A table of 256 bytes is then one in the cache, and not
-//! one for each of a thousand threads.
+//! A load that surely reads nothing else need not read the instance's memory. At a constant address, its value is a
+//! constant; from a table, it reads a copy that all instances share. A cache then holds a table of 256 bytes once,
+//! instead of once for each of a thousand threads.
 
 use super::Guest;
 use crate::ReadOnly;
@@ -42,7 +42,7 @@ impl Guest<'_> {
         self.print.plain_load("ld.global.nc", read, result, Address { base, offset });
     }
 
-    /// A load's result, where its bytes are known.
+    /// Sets a load's result to bytes that are known at compile time.
     fn known_value(&mut self, read: Read, result: Reg, bits: u64) {
         let unused = 64 - 8 * read.bytes;
         let bits = if read.is_signed { ((bits << unused) as i64) >> unused } else { bits as i64 };
@@ -55,14 +55,14 @@ impl Guest<'_> {
         }
     }
 
-    /// Stops the instance if the bytes from `start` to `end` behind a root touch read-only data.
+    /// Stops the instance if any byte from `root + start` to `root + end` is read-only data.
     pub(super) fn stop_if_read_only(&mut self, root: Value, start: i64, end: i64) {
         let data = self.print.program.read_only();
         let (at, length) = (data.at as i64, data.bytes.len() as i64);
         if start >= end || length == 0 {
             return;
         }
-        // The first root that reaches the data, and how many do.
+        // The lowest root whose bytes touch the data, and how many such roots there are.
         let (first, count) = (at - end + 1, length + end - start - 1);
         let root = self.root_word(root);
         let body = &mut self.print.body;

@@ -1,10 +1,10 @@
-//! The slow path to guest memory: bounds to the byte, any alignment. [`super::exact`] takes it where the check of a
-//! root fails.
+//! The slow path to guest memory: bounds to the byte, any alignment. [`super::exact`] takes it if the check of a root
+//! fails.
 //!
-//! One function for each size, each once in a module: `(instance, address, offset, record)` and, for a store, the
-//! value. Outside the memory the record becomes the instance's trap and the thread ends. A load takes the cells its
-//! value can lie in and shifts them together (what follows a memory's last cell can always be read); a store goes byte
-//! by byte, since a cell's other bytes may belong to another thread.
+//! A module has at most one load and one store function for each size: `(instance, address, offset, record)` and, for a
+//! store, the value. If the access is out of bounds, the record becomes the instance's trap and the thread exits. A
+//! load reads all cells that the value can lie in and shifts them together (the bytes after the last cell of a memory
+//! can always be read). A store writes byte by byte, since the other bytes of a cell may belong to another thread.
 
 use crate::Program;
 use crate::analysis::memory_length::LENGTH;
@@ -15,13 +15,13 @@ use crate::print::trap;
 use gpu_run_abi::Layout;
 use gpu_run_abi::layout::WORD;
 
-// The `cpu` device knows these functions by `cold_`: it compiles calls of them so that they change no register
+// The `cpu` device recognises these functions by `cold_`: it compiles calls of them so that they change no register
 // (docs/ptx.md).
 const SIZES: [u32; 4] = [1, 2, 4, 8];
 const LOADS: [&str; 4] = ["cold_load_1", "cold_load_2", "cold_load_4", "cold_load_8"];
 const STORES: [&str; 4] = ["cold_store_1", "cold_store_2", "cold_store_4", "cold_store_8"];
 
-/// Which of these functions a module uses.
+/// The set of these functions that a module uses: one bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlowPaths(u8);
 
@@ -69,7 +69,7 @@ impl SlowPaths {
     }
 }
 
-/// 0, 1, 2, 3 for 1, 2, 4, 8 bytes.
+/// Returns 0, 1, 2, 3 for 1, 2, 4, 8 bytes.
 fn index(bytes: u32) -> usize {
     bytes.trailing_zeros().min(3) as usize
 }
@@ -146,7 +146,7 @@ fn body(kind: Kind, bytes: u32, program: &Program) -> Body {
     body
 }
 
-/// The device address of a guest byte.
+/// Returns the device address of a guest byte.
 fn byte_address(body: &mut Body, layout: Layout, memory: Reg, guest: Reg) -> Reg {
     if layout.spread() == 1 {
         let wide = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[guest.into()]);
@@ -164,7 +164,7 @@ fn cell_address(body: &mut Body, layout: Layout, memory: Reg, guest: Reg) -> Reg
     body.op_to_temp(Class::B64, "mad.wide", ".u32", &operands)
 }
 
-/// The value at a guest address, zero-extended into a register of 32 bits, or of 64 for 8 bytes.
+/// Returns the value at a guest address, zero-extended to a register of 32 bits, or of 64 bits for 8 bytes.
 fn load(body: &mut Body, layout: Layout, memory: Reg, guest: Reg, bytes: u32) -> Reg {
     if bytes == 1 || layout.spread() == 1 {
         let address = byte_address(body, layout, memory, guest);
@@ -200,7 +200,8 @@ fn load(body: &mut Body, layout: Layout, memory: Reg, guest: Reg, bytes: u32) ->
     }
 }
 
-/// The same from the two 8-byte words around a device address.
+/// Returns the value at a device address in a linear layout, zero-extended: reads the two 8-byte words around the
+/// address.
 pub(crate) fn two_words(body: &mut Body, address: Reg, bytes: u32) -> Reg {
     let word = WORD as i64;
     let start = body.op_to_temp(Class::B64, "and", ".b64", &[address.into(), (-word).into()]);
@@ -224,7 +225,7 @@ pub(crate) fn two_words(body: &mut Body, address: Reg, bytes: u32) -> Reg {
     }
 }
 
-/// The value's bytes one after the other.
+/// Stores the value's bytes one after the other.
 fn store(body: &mut Body, layout: Layout, memory: Reg, guest: Reg, bytes: u32) {
     let words = if bytes == 8 { body.unpack(VALUE.into()) } else { [VALUE.into(); 2] };
     for k in 0..bytes {

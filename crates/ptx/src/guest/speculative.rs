@@ -1,11 +1,11 @@
-//! Speculative builds: what fails a check stops the instance, and the host reruns it with the exact build.
+//! Speculative builds: a failed check stops the instance, and the host reruns it with the exact build.
 //!
-//! The slow path of [`super::exact`] joins the rest of the code again. So nothing is known behind an access, and an
-//! assembler lays calls, saved registers and meeting points around each. Here a check is an exit under a predicate and
-//! no branch: what is no branch needs no place to meet again. Which accesses are checked is decided in
-//! [`crate::analysis::speculative`].
+//! The slow path of [`super::exact`] rejoins the rest of the code. So nothing is known after an access, and the
+//! assembler adds calls, saved registers and points where lanes meet again to every access. Here a check is a
+//! predicated exit. It is no branch, so lanes need no point to meet again. [`crate::analysis::speculative`] decides
+//! which accesses are checked.
 //!
-//! Where nothing promises alignment, loads and stores go by whole cells and shifts, without a branch.
+//! Where nothing promises alignment, loads and stores access whole cells and shift, without a branch.
 
 use super::{CELL, Guest};
 use crate::Error;
@@ -18,11 +18,11 @@ use crate::print::memory::Read;
 use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::Inst;
 
-/// Where an access goes: a register, an offset, and the guest's address where its low bits matter.
+/// The device address of an access: a register and an offset; and the guest address, if its low bits matter.
 type CellAddress = (Reg, i64, Option<Reg>);
 
 impl Guest<'_> {
-    /// Reads the length that the function's checks compare with.
+    /// Reads the memory's length, if a check of the function compares with it.
     pub(super) fn speculative_prologue(&mut self, checks: &SpeculativeChecks) -> Result<(), Error> {
         if checks.reads_length {
             self.length = Some(self.print.body.temp(Class::B32));
@@ -30,7 +30,8 @@ impl Guest<'_> {
         self.read_length()
     }
 
-    /// Reads the memory's length into its register, if there is one: at first, and after what may have changed it.
+    /// Reads the memory's length into its register, if there is one: at the function's entry, and after everything that
+    /// may have changed the length.
     pub(crate) fn read_length(&mut self) -> Result<(), Error> {
         let Some(length) = self.length else { return Ok(()) };
         let (instance, at) = (self.print.instance()?, self.print.program.layout().offset(LENGTH) as i64);
@@ -80,7 +81,7 @@ impl Guest<'_> {
         Ok(())
     }
 
-    /// Prints an access's check before its turn.
+    /// Prints the check of an access that comes later.
     pub(crate) fn check_early(&mut self, inst: Inst) {
         if let GuestChecks::Speculative(checks) = &self.print.analysis.checks {
             self.check(checks, inst);
@@ -88,7 +89,7 @@ impl Guest<'_> {
         }
     }
 
-    /// Makes sure of an access. Where it can never be inside, the instance stops, and the block ends.
+    /// Prints an access's check, if it has one. For [`Check::Outside`], the instance stops and the block ends here.
     fn check(&mut self, checks: &SpeculativeChecks, inst: Inst) {
         if self.known.checked_early.contains(&inst) {
             return;
@@ -107,7 +108,7 @@ impl Guest<'_> {
         let Some(length) = self.length else { return };
         let mut turned = self.root_word(root);
         let body = &mut self.print.body;
-        // Counted from the first: what is below becomes huge.
+        // A root below `first` becomes huge.
         if first > 0 {
             turned = body.op_to_temp(Class::B32, "sub", ".u32", &[turned.into(), first.into()]);
         }
@@ -123,6 +124,7 @@ impl Guest<'_> {
         self.stop_if_read_only(root, written.0, written.1);
     }
 
+    /// Returns the address of an access in an interleaved layout, or calls [`Guest::flat_address`].
     fn address(&mut self, checks: &SpeculativeChecks, inst: Inst, access: &Access) -> CellAddress {
         let (program, func) = (self.print.program, self.print.func);
         let is_plain = checks.is_plain(program, func, inst, access);
@@ -167,7 +169,7 @@ impl Guest<'_> {
         }
     }
 
-    /// The same where bytes lie one after the other.
+    /// Returns the address of an access where bytes lie one after the other.
     fn flat_address(&mut self, access: &Access, is_plain: bool) -> CellAddress {
         let by = access.displacement() as i64;
         match access.root {
@@ -195,8 +197,8 @@ impl Guest<'_> {
         }
     }
 
-    /// A value that begins anywhere in a cell: the cells it touches are read, changed and written. No other thread has
-    /// this memory.
+    /// Stores a value that begins anywhere in a cell: reads the cells it touches, changes them and writes them back. No
+    /// other thread uses this memory.
     fn store_around(&mut self, bytes: u32, base: Reg, offset: i64, word: Reg, value: Operand) {
         let (stride, st) = (self.stride(), self.st());
         let bits = self.bits_of(value);
@@ -227,7 +229,7 @@ impl Guest<'_> {
         self.merge(base, offset + end, high, high_mask);
     }
 
-    /// Puts the bits of the mask into a cell.
+    /// Replaces the bits of a cell that are set in `mask` by those of `bits`.
     fn merge(&mut self, base: Reg, offset: i64, bits: Reg, mask: Reg) {
         let old = self.print.body.temp(Class::B32);
         self.print.body.load(self.ld(), ".u32", old, base, offset);

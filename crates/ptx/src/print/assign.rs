@@ -1,4 +1,4 @@
-//! What stands for each CLIF value: a register, or a constant that is folded into the instructions that use it.
+//! Assigns an operand to each CLIF value: a register, or a constant that is folded into the instructions that use it.
 
 use super::body::Body;
 use super::register::{Class, Operand, Reg};
@@ -10,11 +10,11 @@ use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value};
 use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
 
-/// Operands by value. Aliases have none: resolve them first.
+/// Operands by value. Aliases have no operand: resolve them first.
 #[derive(Debug)]
 pub(crate) struct Operands {
     pub(crate) scalars: SecondaryMap<Value, Operand>,
-    /// Registers of the vectors that have some.
+    /// The registers of vectors. A vector that is made of other operands has no entry.
     pub(crate) vectors: HashMap<Value, [Reg; 4]>,
 }
 

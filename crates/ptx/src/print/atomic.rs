@@ -1,4 +1,4 @@
-//! Atomic operations. Their addresses are always aligned: the front end traps before.
+//! Atomic operations. Their addresses are always aligned: the front end traps if they are not.
 
 use super::Printer;
 use super::memory::Address;
@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{AtomicRmwOp, Inst, InstructionData, Type, types};
 
 type Done = Result<(), Error>;
 
-/// The suffix of acquiring and releasing accesses.
+/// Returns the suffix of an atomic load or store.
 fn suffix_of(ty: Type) -> Option<&'static str> {
     match ty {
         types::I8 => Some(".u8"),

@@ -1,22 +1,22 @@
 //! The text of one function's body while it is being written: lines, registers, labels.
 //!
-//! It knows PTX's syntax and nothing of CLIF.
+//! This file knows PTX's syntax and nothing of CLIF.
 
 use super::register::{Class, Operand, Reg, Registers};
 use super::text::{INDENT, push_address, push_line, push_operand, push_reg, push_unsigned};
 
-/// A place to branch to. The letter says what for.
+/// A branch target. In the text, each kind has its own letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
     /// A CLIF block.
     Block(u32),
-    /// A place within a block, or an edge between two.
+    /// A place within a block, or the moves on an edge between two blocks.
     Local(u32),
-    /// Where a trap ends the thread.
+    /// A trap: the thread stores a record and exits.
     Trap(u32),
 }
 
-/// A value of [`Body::branch_if`]'s predicate.
+/// The value that the predicate of [`Body::branch_if`] must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     True,
@@ -28,23 +28,23 @@ pub(crate) struct Body {
     pub(crate) out: String,
     pub(crate) regs: Registers,
     locals: u32,
-    /// Paths that are seldom taken, placed behind the last block.
+    /// Text of rarely taken paths, to be placed behind the last block.
     tail: String,
-    /// Room for text out of line, to be used again.
+    /// An empty buffer for text out of line, kept so that its allocation is reused.
     aside: String,
 }
 
-/// The text that [`Body::begin_out_of_line`] put aside.
+/// The inline text that [`Body::begin_out_of_line`] has set aside.
 #[must_use]
 pub(crate) struct Inline(String);
 
 impl Body {
-    /// One instruction: `name suffix operands;`.
+    /// Prints one instruction: `name suffix operands;`.
     pub(crate) fn op(&mut self, name: &str, suffix: &str, operands: &[Operand]) {
         push_line(&mut self.out, name, suffix, operands);
     }
 
-    /// An instruction with a new register for its result.
+    /// Prints an instruction whose result goes to a new register, which is returned.
     pub(crate) fn op_to_temp(&mut self, class: Class, name: &str, suffix: &str, operands: &[Operand]) -> Reg {
         let result = self.temp(class);
         self.begin(name, suffix);
@@ -69,7 +69,8 @@ impl Body {
         self.end();
     }
 
-    /// The number 1, which no assembler knows it is: the blocks of a grid in its second dimension.
+    /// Returns a register that holds 1 in a way no assembler can see: the number of workgroups of a grid in its second
+    /// dimension.
     pub(crate) fn hidden_one(&mut self) -> Reg {
         self.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%nctaid.y")])
     }
@@ -78,7 +79,7 @@ impl Body {
         self.regs.fresh(class)
     }
 
-    /// `name suffix `, for lines [`Body::op`] has no form for. [`Body::end`] ends them.
+    /// Begins a line that [`Body::op`] cannot print: `name suffix `. [`Body::end`] ends it.
     pub(crate) fn begin(&mut self, name: &str, suffix: &str) {
         self.out.push_str(INDENT);
         self.out.push_str(name);
@@ -104,7 +105,7 @@ impl Body {
         self.end();
     }
 
-    /// `@predicate`: for what follows on the line.
+    /// Begins a line with `@predicate` or `@!predicate`, which guards the instruction that follows.
     fn guard(&mut self, predicate: Reg, when: When) {
         self.out.push_str(INDENT);
         self.out.push_str(if when == When::True { "@" } else { "@!" });
@@ -148,7 +149,7 @@ impl Body {
         self.end();
     }
 
-    /// The low and the high half of 64 bits.
+    /// Returns the low and the high half of a 64-bit value.
     pub(crate) fn unpack(&mut self, value: Operand) -> [Operand; 2] {
         let halves = |bits: u64| [bits as u32, (bits >> 32) as u32].map(|half| i64::from(half as i32).into());
         match value {
@@ -169,7 +170,7 @@ impl Body {
         }
     }
 
-    /// From here to [`Body::end_out_of_line`], text goes behind the last block. The two may be nested.
+    /// From here to [`Body::end_out_of_line`], text goes behind the last block. Such sections may be nested.
     pub(crate) fn begin_out_of_line(&mut self) -> Inline {
         let aside = std::mem::take(&mut self.aside);
         Inline(std::mem::replace(&mut self.out, aside))
@@ -187,6 +188,7 @@ impl Body {
         self.tail.clear();
     }
 
+    /// Returns a new label of the kind [`Label::Local`].
     pub(crate) fn local(&mut self) -> Label {
         self.locals += 1;
         Label::Local(self.locals - 1)
@@ -202,6 +204,7 @@ impl Body {
         push_unsigned(&mut self.out, u64::from(number));
     }
 
+    /// Prints a label on its own line, where branches to it lead.
     pub(crate) fn place(&mut self, label: Label) {
         self.push_label(label);
         self.out.push_str(":\n");

@@ -1,6 +1,4 @@
-//! Calls, returns, and the addresses of functions.
-//!
-//! What looks like a call and is none is in [`super::intrinsic`].
+//! Intrinsics, which are calls only in CLIF, are in [`super::intrinsic`].
 
 use super::Printer;
 use super::body::Body;
@@ -16,22 +14,22 @@ use smallvec::SmallVec;
 
 type Done = Result<(), Error>;
 
-/// The name of the address table in PTX.
+/// The name of the function table in PTX.
 pub(crate) const FUNCTION_TABLE: &str = "function_table";
 
 // ---- calls ----
 
-/// What is called.
+/// The target of a call.
 enum Callee<'s> {
     Symbol(&'s str),
-    /// An address, and the number of its prototype.
+    /// A register with the function's address, and the number of its prototype.
     Address(Reg, u64),
 }
 
-/// What is called, with which arguments, and as what.
+/// The target of a call, the arguments, and the signature.
 type Call<'a> = (Callee<'a>, &'a [Value], SigRef);
 
-/// `call (results), callee, (arguments);`
+/// Prints `call (results), callee, (arguments);`. With `is_param`, the results are in the parameter `%ret`.
 fn push_call(body: &mut Body, results: &[Reg], is_param: bool, callee: &Callee<'_>, arguments: &[Operand]) {
     body.begin("call", "");
     if is_param {
@@ -61,6 +59,7 @@ fn push_call(body: &mut Body, results: &[Reg], is_param: bool, callee: &Callee<'
 }
 
 impl Printer<'_> {
+    /// Calls one of the functions that this crate itself defines in a module.
     pub(crate) fn call_helper(&mut self, result: Option<Reg>, name: &str, arguments: &[Operand]) {
         push_call(&mut self.body, result.as_slice(), false, &Callee::Symbol(name), arguments);
     }
@@ -90,7 +89,7 @@ impl Printer<'_> {
         self.body.out.push_str("}\n");
     }
 
-    /// What stands for values that are passed or returned: a vector's words one after the other.
+    /// Returns the operands of values that are passed or returned: the four words of a vector one after the other.
     fn operands(&mut self, values: &[Value]) -> SmallVec<[Operand; 16]> {
         let mut all = SmallVec::new();
         for &value in values {
@@ -104,7 +103,7 @@ impl Printer<'_> {
 }
 
 impl<'a> Printer<'a> {
-    /// The symbol of a function that can be called.
+    /// Returns the meaning of a function reference. A kernel is an error: kernels cannot be called.
     fn symbol(&self, callee: FuncRef) -> Result<Name<'a>, Error> {
         let name = self.symbols.resolve(self.function, &self.func.dfg.ext_funcs[callee].name)?;
         match name {
@@ -115,9 +114,9 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Calls a function by an address that no assembler can see through. ptxas puts no place for lanes to meet again
-    /// (`BSSY`, `BSYNC`) into a function that it finds to be recursive: once parted, lanes would go alone through the whole
-    /// of a parser or a sort.
+    /// Returns a callee whose address no assembler can see through. Into a function that ptxas finds to be recursive,
+    /// it puts no points where lanes meet again (`BSSY`, `BSYNC`): lanes that have diverged would run one by one
+    /// through a whole parser or sort.
     fn hidden(&mut self, symbol: &'a str, signature: SigRef) -> Callee<'a> {
         let address = self.body.temp(Class::B64);
         self.body.begin("mov", ".u64");
@@ -132,7 +131,8 @@ impl<'a> Printer<'a> {
         Callee::Address(address, self.prototypes.number(signature, &self.func.dfg.signatures))
     }
 
-    /// What a call instruction calls, with which arguments and signature; `None` for an intrinsic, which is then done.
+    /// Returns the target, arguments and signature of a call instruction; or `None` for an intrinsic, after printing
+    /// it.
     fn callee(&mut self, inst: Inst) -> Result<Option<Call<'a>>, Error> {
         let func = self.func;
         let args = func.dfg.inst_args(inst);
@@ -168,7 +168,8 @@ pub(crate) fn call(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// `return_call`, `return_call_indirect`: a call, then a return. The stack grows where CLIF's would not.
+/// `return_call`, `return_call_indirect`: prints a call, then a return. So the stack grows, which CLIF's tail call
+/// would avoid.
 pub(crate) fn tail_call(p: &mut Printer<'_>, inst: Inst) -> Done {
     let Some((callee, args, signature)) = p.callee(inst)? else { return Err(p.unsupported(inst)) };
     let mut results: SmallVec<[Reg; 4]> = SmallVec::new();
@@ -244,7 +245,8 @@ fn push_symbol(p: &mut Printer<'_>, inst: Inst, symbol: &str) -> Done {
     Ok(())
 }
 
-/// The stack pointer is a 32-bit number in a window of its own; only differences mean something.
+/// `get_stack_pointer`: PTX's stack pointer is a 32-bit number in an address window of its own; only differences are
+/// meaningful.
 pub(crate) fn stack_pointer(p: &mut Printer<'_>, inst: Inst) -> Done {
     let result = p.result(inst)?;
     let low = p.body.op_to_temp(Class::B32, "stacksave", ".u32", &[]);

@@ -1,4 +1,4 @@
-//! Control flow: jumps, branches, tables, and the moves on the edges between blocks.
+//! Control flow: jumps, branches, branch tables, and the moves on the edges between blocks.
 
 use super::Printer;
 use super::body::{Label, When};
@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{self, Block, BlockCall, Inst, InstructionData, Value
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// Buffers of the moves on an edge, kept from one edge to the next.
+/// Buffers for the moves on an edge, reused from one edge to the next.
 #[derive(Debug, Default)]
 pub(crate) struct EdgeBuffers {
     sources: Vec<Source>,
@@ -19,7 +19,7 @@ pub(crate) struct EdgeBuffers {
 }
 
 impl Printer<'_> {
-    /// `bra`, or nothing where the block is printed next anyway.
+    /// Prints `bra`, or nothing if the block is printed next anyway.
     fn go_to(&mut self, block: Block) {
         if self.block.next != Some(block) {
             self.body.branch(Label::Block(block.as_u32()));
@@ -30,7 +30,7 @@ impl Printer<'_> {
         edge.block(&self.func.dfg.value_lists)
     }
 
-    /// Whether the edge assigns anything.
+    /// Whether the edge assigns any parameter.
     fn has_moves(&self, edge: &BlockCall) -> bool {
         let dfg = &self.func.dfg;
         let params = dfg.block_params(self.target(edge));
@@ -39,7 +39,7 @@ impl Printer<'_> {
             .any(|(arg, &param)| arg.as_value().map(|v| dfg.resolve_aliases(v)) != Some(param))
     }
 
-    /// Assigns the target's parameters, all at once.
+    /// Assigns the target's parameters, with the effect of doing so all at once.
     fn moves(&mut self, edge: &BlockCall) {
         if !self.operands.vectors.is_empty() {
             return self.moves_of_registers(edge);
@@ -74,7 +74,8 @@ impl Printer<'_> {
         self.edges.steps = steps;
     }
 
-    /// The same where vectors are about, whose words other values may be names of: what counts are registers.
+    /// Assigns the target's parameters in a function with vectors. Other values may be names of a vector's words, so
+    /// this function compares registers instead of values.
     fn moves_of_registers(&mut self, edge: &BlockCall) {
         let dfg = &self.func.dfg;
         let args = edge.args(&dfg.value_lists).filter_map(|a| a.as_value());
@@ -126,13 +127,14 @@ impl Printer<'_> {
         }
     }
 
+    /// Prints the moves of an edge, and the branch to its target.
     fn follow(&mut self, edge: &BlockCall) {
         self.moves(edge);
         self.go_to(self.target(edge));
     }
 
-    /// Where both edges assign something one of them is a little block of its own; else the one that does stands behind
-    /// the conditional branch of the other.
+    /// Prints a two-way branch. If both edges have moves, one of them becomes a small block of its own. If only one
+    /// has, its moves stand behind the conditional branch to the other target.
     fn branch(&mut self, condition: Value, [yes, no]: [BlockCall; 2]) {
         let predicate = self.condition(condition);
         let label = |p: &Self, edge: &BlockCall| Label::Block(p.target(edge).as_u32());
@@ -199,7 +201,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A predicate that is true if the index is one of a target's.
+    /// Returns a predicate that is true if the index passes the test.
     fn is_case(&mut self, index: Reg, test: Test) -> Reg {
         let body = &mut self.body;
         match test {
@@ -209,7 +211,7 @@ impl Printer<'_> {
                 let distance = body.op_to_temp(Class::B32, "sub", ".u32", &[index.into(), first.into()]);
                 body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[distance.into(), count.into()])
             }
-            // Shifted by 32 or more, nothing is left: an index beyond the table is in no set.
+            // A shift by 32 or more gives 0, so an index beyond the table is in no set.
             Test::In(set) => {
                 let set = body.op_to_temp(Class::B32, "mov", ".b32", &[i64::from(set as i32).into()]);
                 let shifted = body.op_to_temp(Class::B32, "shr", ".u32", &[set.into(), index.into()]);
@@ -241,7 +243,8 @@ impl Printer<'_> {
         self.body.end();
     }
 
-    /// Where to branch for an edge: the block itself, or a little block with the edge's moves, shared by equal edges.
+    /// Returns the label to branch to for an edge: that of the target block, or of a small block with the edge's moves.
+    /// Equal edges share such a block.
     fn edge_label(&mut self, edge: &BlockCall, edges: &mut Edges) -> Label {
         if !self.has_moves(edge) {
             return Label::Block(self.target(edge).as_u32());
@@ -293,6 +296,6 @@ pub(crate) fn branch_table(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// Edges of a table that need a block of their own.
+/// Edges of a branch table that need a small block for their moves.
 #[derive(Default)]
 struct Edges(Vec<(Label, BlockCall)>);

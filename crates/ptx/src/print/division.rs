@@ -1,13 +1,14 @@
-//! Division and square root of f64 without a branch, for speculative builds.
+//! Branchless division and square root of f64, for speculative builds.
 //!
-//! A GPU has neither. Its assembler makes them of an approximation, some multiplications that double the bits that are
-//! right, and a call for operands at the edges of what an exponent can be. Such calls are hardly ever taken, but
-//! nothing is moved past them, so that what could be computed side by side is computed one after the other. Here are
-//! the same multiplications without the call: where an operand is at an edge, the instance stops, and the host reruns
-//! it with the exact build.
+//! A GPU has an instruction for neither. Its assembler emits an approximation, some multiplications that refine it, and
+//! a call for operands with a very large or very small exponent. The calls are hardly ever taken, but the assembler
+//! moves nothing past them, so independent computations run one after the other instead of side by side. This file
+//! prints the same multiplications without the call. If an operand is *at an edge*, that is, beyond the limits of
+//! [`crate::analysis::division`], the instance stops and the host reruns it with the exact build.
 //!
-//! The tests of a block are one predicate, looked at once, before the block is left or calls anyone. What was computed
-//! until then may be wrong, and goes nowhere: memory is the instance's, and begins anew with its rerun.
+//! The tests of a block are joined to one predicate, which is tested once, before the block ends or calls a function.
+//! Results computed until then may be wrong, but they have no effect outside: they can only reach the instance's own
+//! memory, and a rerun starts with new memory.
 
 use super::Printer;
 use super::body::When;
@@ -20,25 +21,26 @@ use cranelift_codegen::ir::{Inst, types};
 
 type Done = Result<(), Error>;
 
-/// What an approximated inverse is made larger by, in units of its high word's last place: more than it can be too
-/// small by. From below, the steps end at 1 for the inverse of the number before 1, and that is one too few.
+/// Added to the high word of the approximated inverse: more units in the high word's last place than the approximation
+/// can be too small by. If the steps start from too small a number, the inverse of the largest f64 below 1 comes out as
+/// 1, which is one unit in the last place too small.
 const MARGIN: i64 = 4;
 
 impl Printer<'_> {
-    /// Whether a number is between the edges, by a word that has its exponent from bit `at` on and its sign, if any,
-    /// above.
+    /// Returns a predicate that is true if a number is between the edges. `word` holds the number's exponent from bit
+    /// `at` on and, if it has one, the sign above.
     fn inside(&mut self, word: Operand, at: u32) -> Reg {
         let above = self.word("sub", ".u32", &[word, i64::from((MIN_EXPONENT << at) as i32).into()]);
         let span = i64::from((EXPONENTS << at) as i32).into();
         self.body.op_to_temp(Class::Pred, "setp.lt", ".u32", &[above.into(), span])
     }
 
-    /// The high word without its sign, from which the exponent is one bit further up.
+    /// Returns the high word without its sign. Its exponent is one bit further up.
     fn magnitude(&mut self, high: Operand) -> Operand {
         self.word("shl", ".b32", &[high, 1.into()]).into()
     }
 
-    /// Whether it is 0 or -0.
+    /// Returns a predicate that is true if the number is 0 or -0.
     fn is_nothing(&mut self, low: Operand, magnitude: Operand) -> Reg {
         let all = self.word("or", ".b32", &[low, magnitude]);
         self.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[all.into(), 0.into()])
@@ -52,7 +54,7 @@ impl Printer<'_> {
         self.body.op_to_temp(Class::F64, name, ".f64", operands)
     }
 
-    /// The number with another high word.
+    /// Returns the number with its high word changed by `change`.
     fn with_high(&mut self, number: Reg, change: impl FnOnce(&mut Self, Operand) -> Reg) -> Reg {
         let [low, high] = self.body.unpack(number.into());
         let high = change(self, high);
@@ -67,7 +69,7 @@ impl Printer<'_> {
     }
 }
 
-/// What this block has computed is right only if this holds.
+/// Adds a predicate to those that must hold for this block's results to be right.
 fn provide(p: &mut Printer<'_>, holds: Reg) {
     p.block.provided = Some(match p.block.provided {
         Some(before) => p.body.op_to_temp(Class::Pred, "and", ".pred", &[before.into(), holds.into()]),
@@ -75,7 +77,7 @@ fn provide(p: &mut Printer<'_>, holds: Reg) {
     });
 }
 
-/// Stops the instance if something that this block has computed is wrong.
+/// Stops the instance if a result of this block may be wrong.
 pub(crate) fn stop_if_wrong(p: &mut Printer<'_>) {
     if let Some(right) = p.block.provided.take() {
         p.body.exit_if(right, When::False);
@@ -91,7 +93,7 @@ pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [a, b]) = (p.result(inst)?, two(p, inst)?);
     let (a, b) = (p.value(a), p.value(b));
     if tests_dividend {
-        // Nothing divided by something is nothing, which the steps below say, too, but for the sign.
+        // 0 divided by a number is 0. The steps below give 0, too, but perhaps with the wrong sign.
         let [low, high] = p.body.unpack(a);
         let magnitude = p.magnitude(high);
         let (inside, nothing) = (p.inside(magnitude, EXPONENT_BIT + 1), p.is_nothing(low, magnitude));
@@ -105,7 +107,7 @@ pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst) -> Done {
         provide(p, holds);
     }
     let (a, b) = (p.load_operand(a, types::F64), p.load_operand(b, types::F64));
-    // 1 / b: 20 bits, 60, all.
+    // 1 / b: first 20 bits are right, then 60, then all.
     let minus = p.double("neg", &[b.into()]);
     let about = p.double("rcp.approx.ftz", &[b.into()]);
     let about = p.with_high(about, |p, high| p.word("add", ".u32", &[high, MARGIN.into()]));
@@ -114,16 +116,16 @@ pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst) -> Done {
     let near = p.fma(about, error, about);
     let error = p.fma(minus, near, ONE);
     let inverse = p.fma(near, error, near);
-    // What is left of `a` is exact, so that the last step rounds once.
+    // The rest of `a` is exact, so only the last step rounds.
     let quotient = p.double("mul.rn", &[a.into(), inverse.into()]);
     let rest = p.fma(minus, quotient, a);
     if !tests_dividend {
-        // The dividend is not 0, and neither is the quotient.
+        // The dividend is a constant other than 0, so the quotient is not 0 and has the right sign.
         p.body.op("fma.rn", ".f64", &[result.into(), inverse.into(), rest.into(), quotient.into()]);
         return Ok(());
     }
     let rounded = p.fma(inverse, rest, quotient);
-    p.body.op("copysign", ".f64", &[result.into(), quotient.into(), rounded.into()]); // PTX has the sign first
+    p.body.op("copysign", ".f64", &[result.into(), quotient.into(), rounded.into()]); // PTX takes the sign first
     Ok(())
 }
 
@@ -132,11 +134,11 @@ pub(crate) fn square_root(p: &mut Printer<'_>, inst: Inst) -> Done {
     let x = p.in_register(x);
     let [low, high] = p.body.unpack(x.into());
     let magnitude = p.magnitude(high);
-    // With its sign, what is below 0 is outside.
+    // The high word has its sign here, so that a negative number is outside.
     let (inside, nothing) = (p.inside(high, EXPONENT_BIT), p.is_nothing(low, magnitude));
     let holds = p.body.op_to_temp(Class::Pred, "or", ".pred", &[inside.into(), nothing.into()]);
     provide(p, holds);
-    // 1 / root: 20 bits, then all but the last few.
+    // 1 / root: first 20 bits are right, then all but the last few.
     let about = p.double("rsqrt.approx.ftz", &[x.into()]);
     let square = p.double("mul.rn", &[about.into(), about.into()]);
     let minus = p.double("neg", &[square.into()]);
@@ -145,7 +147,7 @@ pub(crate) fn square_root(p: &mut Printer<'_>, inst: Inst) -> Done {
     let by = p.double("fma.rn", &[error.into(), Operand::F64(0.375f64.to_bits()), half]);
     let part = p.double("mul.rn", &[about.into(), error.into()]);
     let inverse = p.fma(by, part, about);
-    // The root, and what its square misses, which is exact.
+    // The root, and the difference between `x` and the root's square, which is exact.
     let root = p.double("mul.rn", &[x.into(), inverse.into()]);
     let halved = p.with_high(inverse, |p, high| p.word("sub", ".u32", &[high, (1i64 << EXPONENT_BIT).into()]));
     let minus = p.double("neg", &[root.into()]);

@@ -1,6 +1,4 @@
-//! Floating-point operations that take more than one PTX instruction, and conversions.
-//!
-//! Sign operations work on the bits: PTX's `neg` and `abs` may change a NaN, wasm's and CLIF's must not.
+//! Sign operations work on the bits: PTX's `neg` and `abs` may change a NaN, which wasm's and CLIF's must not.
 
 use super::Printer;
 use super::integer::{class, one, two};
@@ -30,7 +28,7 @@ fn change_sign(p: &mut Printer<'_>, inst: Inst, name: &str, mask32: i64, mask64:
     Ok(())
 }
 
-/// CLIF's magnitude comes first, PTX's sign does.
+/// CLIF takes the magnitude first, PTX the sign.
 pub(crate) fn copy_sign(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [magnitude, sign]) = (p.result(inst)?, two(p, inst)?);
     let suffix = float(p.ty(magnitude));
@@ -45,7 +43,8 @@ pub(crate) fn maximum(p: &mut Printer<'_>, inst: Inst) -> Done {
     extremum(p, inst, "max")
 }
 
-/// PTX's `min` ignores a NaN that CLIF's passes on: where there is one, the sum takes the result's place, a NaN too.
+/// PTX's `min` and `max` ignore a NaN that CLIF's return. If an operand is NaN, the result is the sum, which is NaN,
+/// too.
 fn extremum(p: &mut Printer<'_>, inst: Inst, name: &str) -> Done {
     let (result, [a, b]) = (p.result(inst)?, two(p, inst)?);
     let ty = p.ty(a);
@@ -69,7 +68,7 @@ pub(crate) fn to_unsigned_saturating(p: &mut Printer<'_>, inst: Inst) -> Done {
     to_int_saturating(p, inst, false)
 }
 
-/// PTX's conversions saturate, to 32 bits at least.
+/// Prints a saturating conversion. PTX's own conversions saturate to 32 or 64 bits.
 fn to_int_saturating(p: &mut Printer<'_>, inst: Inst, is_signed: bool) -> Done {
     let Form::Saturating { clamps, tests_nan } = p.form(inst) else { return Err(p.unsupported(inst)) };
     let (result, x) = (p.result(inst)?, one(p, inst)?);
@@ -96,7 +95,7 @@ fn to_int_saturating(p: &mut Printer<'_>, inst: Inst, is_signed: bool) -> Done {
     Ok(())
 }
 
-/// A constant of the other class is its bits.
+/// Prints the constant's bits as a constant of the other class.
 pub(crate) fn bitcast_constant(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (p.result(inst)?, one(p, inst)?);
     let ty = p.func.dfg.ctrl_typevar(inst);

@@ -1,9 +1,10 @@
-//! What only a gang's code has: where its memory is, how a trap of one thread ends them all, and the operations of a
-//! workgroup.
+//! Code that only a gang has: the address of its memory, the trap of one thread that stops all others, and the
+//! operations of a workgroup.
 //!
-//! A thread that traps writes its record, of which the first one counts. It tells its workgroup by a word of shared
-//! memory, and all others by the stop word, and exits. A barrier does not wait for threads that have exited. A thread that
-//! comes to a barrier reads the word before it waits, so that the read costs nothing, and tests it behind the barrier.
+//! A thread that traps writes its record; only the first record of the gang counts. The thread notifies its workgroup
+//! by a word in shared memory and all other threads by the stop word, and exits. A barrier does not wait for threads
+//! that have exited. A thread at a barrier reads the workgroup's word before it waits, so that the read costs no time,
+//! and tests it after the barrier.
 
 use super::Printer;
 use super::body::{Body, When};
@@ -15,10 +16,11 @@ use gpu_run_abi::TrapCode;
 use gpu_run_abi::gang::{WORKGROUP_BYTES, offset};
 use gpu_run_abi::intrinsic::Intrinsic;
 
-/// The workgroup's own memory, and the word that says one of its threads has trapped.
+/// The name of the memory that a workgroup's threads share.
 const WORKGROUP: &str = "workgroup";
+/// The name of the word that says whether a thread of the workgroup has trapped.
 const TRAPPED: &str = "workgroup_trapped";
-/// All lanes of a warp.
+/// A mask of all lanes of a warp.
 const ALL: Operand = Operand::Int(-1);
 
 pub(crate) fn declare(out: &mut String) {
@@ -31,18 +33,18 @@ pub(crate) fn declare(out: &mut String) {
     out.push_str("[4];\n");
 }
 
-/// Where the region begins.
+/// Returns the address of the region, which has `region` bytes.
 fn region(body: &mut Body, instance: Reg, region: u64) -> Reg {
     body.op_to_temp(Class::B64, "and", ".b64", &[instance.into(), (-(region as i64)).into()])
 }
 
-/// The address of guest byte 0.
+/// Returns the address of guest byte 0. The region has `bytes` bytes.
 pub(crate) fn memory(body: &mut Body, instance: Reg, bytes: u64) -> Reg {
     let region = region(body, instance, bytes);
     body.op_to_temp(Class::B64, "add", ".u64", &[region.into(), (bytes as i64).into()])
 }
 
-/// Tells everyone of the trap `record`. The thread is to exit then.
+/// Stores the trap `record` and notifies the host and all threads. The caller then has to print `exit`.
 pub(crate) fn trap(body: &mut Body, instance: Reg, bytes: u64, record: Reg) {
     let region = region(body, instance, bytes);
     let found = body.temp(Class::B64);
@@ -72,7 +74,7 @@ fn shared_store(body: &mut Body, name: &str, value: Operand) {
     body.end();
 }
 
-/// The address of a byte of the workgroup's memory.
+/// Returns the address of byte `at` of the workgroup's memory, as a base and an offset.
 fn workgroup(p: &mut Printer<'_>, at: ir::Value) -> (Reg, i64) {
     let base = p.body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(WORKGROUP)]);
     if let Some(constant) = p.constant(at) {
@@ -181,7 +183,7 @@ fn shuffle(
     Ok(())
 }
 
-/// Not `bar.sync`, which takes the lanes of a warp to be in step: nothing promises that they are.
+/// Prints a barrier. `bar.sync` would not do: it requires the lanes of a warp to be in step, which nothing promises.
 fn barrier(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let trapped = p.body.temp(Class::B32);
     p.body.begin("ld.volatile.shared", ".u32");

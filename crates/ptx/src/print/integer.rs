@@ -1,7 +1,5 @@
-//! Integer operations that take more than one PTX instruction.
-//!
-//! i8 and i16 are computed in 32 bits. PTX's shifts clamp an amount that is too large where CLIF's wrap; the rotates
-//! use that clamping: a shift by the full width gives 0.
+//! i8 and i16 are computed in 32 bits. PTX's shifts clamp an amount that is too large, while CLIF's wrap it. The
+//! rotations rely on the clamping: a shift by the full width gives 0.
 
 use super::Printer;
 use super::body::When;
@@ -35,7 +33,7 @@ pub(crate) fn three(p: &Printer<'_>, inst: Inst) -> Result<[Value; 3], Error> {
     }
 }
 
-/// The class of registers integers of a type are computed in.
+/// Returns the class of the registers in which integers of a type are computed.
 pub(crate) fn class(ty: Type) -> Class {
     if ty == types::I64 { Class::B64 } else { Class::B32 }
 }
@@ -53,7 +51,7 @@ pub(crate) fn smulhi_narrow(p: &mut Printer<'_>, inst: Inst) -> Done {
     multiply_high_narrow(p, inst, Need::Sign)
 }
 
-/// 32 bits hold the whole product.
+/// 32 bits hold the whole product, so its upper half is a shift away.
 fn multiply_high_narrow(p: &mut Printer<'_>, inst: Inst, need: Need) -> Done {
     let (result, [a, b]) = (p.result(inst)?, two(p, inst)?);
     let ty = p.ty(a);
@@ -63,7 +61,7 @@ fn multiply_high_narrow(p: &mut Printer<'_>, inst: Inst, need: Need) -> Done {
     Ok(())
 }
 
-/// A division or remainder, behind the tests that its form asks for.
+/// Prints a division or remainder after the tests of its form.
 pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst, name: &str, suffix: Suffix, need: Need) -> Done {
     let (zero, overflow) = match p.form(inst) {
         Form::Tested { zero, overflow } => (zero, overflow),
@@ -89,7 +87,7 @@ pub(crate) fn divide(p: &mut Printer<'_>, inst: Inst, name: &str, suffix: Suffix
     Ok(())
 }
 
-/// `uadd_overflow_trap`: the sum is smaller than an operand where it wrapped.
+/// `uadd_overflow_trap`: if the sum wrapped, it is smaller than an operand.
 pub(crate) fn add_or_trap(p: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::IntAddTrap { args: [a, b], code, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));
@@ -154,7 +152,8 @@ pub(crate) fn rotate_right(p: &mut Printer<'_>, inst: Inst) -> Done {
 /// A shift's name, and its suffix for a type.
 type Shift = (&'static str, Suffix);
 
-/// What is no 32 bits rotates by two shifts that meet, `there` by the amount and `back` by the rest.
+/// Prints a rotation of a type that has not 32 bits, by two shifts whose results are joined: `there` by the amount,
+/// `back` by the rest of the width.
 fn rotate(p: &mut Printer<'_>, inst: Inst, there: Shift, back: Shift) -> Done {
     let (result, [x, n]) = (p.result(inst)?, two(p, inst)?);
     let ty = p.ty(x);
@@ -169,13 +168,13 @@ fn rotate(p: &mut Printer<'_>, inst: Inst, there: Shift, back: Shift) -> Done {
     Ok(())
 }
 
-/// `clz` and `popc` give 32 bits; a count of 64 bits is widened.
+/// Prints `clz` or `popc` of 64 bits. PTX's result has 32 bits, so it is widened.
 pub(crate) fn count64(p: &mut Printer<'_>, name: &str, operand: Reg, result: Reg) {
     let n = p.body.op_to_temp(Class::B32, name, ".b64", &[operand.into()]);
     p.body.op("cvt", ".u64.u32", &[result.into(), n.into()]);
 }
 
-/// The leading zeros of a register.
+/// Counts the leading zeros of a register.
 fn count_zeros(p: &mut Printer<'_>, form: Form, operand: Reg, result: Reg) {
     match form {
         Form::Wide => count64(p, "clz", operand, result),
@@ -183,7 +182,7 @@ fn count_zeros(p: &mut Printer<'_>, form: Form, operand: Reg, result: Reg) {
     }
 }
 
-/// The leading zeros of 32 bits, less those that are not the type's.
+/// Counts the leading zeros of 32 bits and subtracts those above the type's width.
 pub(crate) fn leading_zeros_narrow(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (p.result(inst)?, one(p, inst)?);
     let ty = p.ty(x);
@@ -193,11 +192,11 @@ pub(crate) fn leading_zeros_narrow(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// Bits after the first that equal it: the leading zeros of `x ^ (x >> width - 1)`, less one.
+/// Counts the bits after the first that equal the first: the leading zeros of `x ^ (x >> width - 1)`, less one.
 pub(crate) fn leading_signs(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (p.result(inst)?, one(p, inst)?);
     let (operand, ty) = (p.sign_extended(x), p.ty(x));
-    // What it was extended to.
+    // The width after the extension.
     let full = width(ty).max(32);
     let sign = p.body.op_to_temp(class(ty), "shr", signed(ty), &[operand, (full - 1).into()]);
     let differ = p.body.op_to_temp(class(ty), "xor", bits(ty), &[operand, sign.into()]);
@@ -211,7 +210,7 @@ pub(crate) fn trailing_zeros(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (ty, form) = (p.ty(x), p.form(inst));
     let mut operand = p.in_register(x);
     if form == Form::Narrow {
-        // A bit above the type's own ends the count.
+        // A bit set just above the type's width ends the count.
         operand = p.body.op_to_temp(Class::B32, "or", ".b32", &[operand.into(), (1i64 << ty.bits()).into()]);
     }
     let reversed = p.body.op_to_temp(class(ty), "brev", bits(ty), &[operand.into()]);
@@ -227,7 +226,8 @@ pub(crate) fn reverse_bits_narrow(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// `prmt` picks four bytes of two words: digit `k` of its selector is the source of byte `k`.
+/// Selectors of `prmt`, which picks four bytes of two words: digit `k` of the selector says where byte `k` comes from.
+/// `REVERSE` reverses the first word's bytes, `SWAP_LOW` swaps its low two and clears the rest.
 pub(crate) const REVERSE: i64 = 0x0123;
 pub(crate) const SWAP_LOW: i64 = 0x4401;
 
@@ -248,7 +248,7 @@ pub(crate) fn swap_bytes_wide(p: &mut Printer<'_>, inst: Inst) -> Done {
 
 // ---- widths ----
 
-/// A comparison's result is 0 or 1, which either extension keeps.
+/// Extends a comparison's result. It is 0 or 1, so zero-extension and sign-extension are the same.
 pub(crate) fn extend_predicate(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, x) = (p.result(inst)?, one(p, inst)?);
     let suffix = bits(p.func.dfg.ctrl_typevar(inst));
@@ -256,7 +256,7 @@ pub(crate) fn extend_predicate(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// Two halves of 64 bits, and back.
+/// `iconcat`: joins two halves to 64 bits.
 pub(crate) fn concatenate(p: &mut Printer<'_>, inst: Inst) -> Done {
     let (result, [low, high]) = (p.result(inst)?, two(p, inst)?);
     if result.class != Class::B64 {
@@ -267,6 +267,7 @@ pub(crate) fn concatenate(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
+/// `isplit`: splits 64 bits into two halves.
 pub(crate) fn split(p: &mut Printer<'_>, inst: Inst) -> Done {
     let arg = one(p, inst)?;
     let &[low, high] = p.func.dfg.inst_results(inst) else { return Err(p.unsupported(inst)) };

@@ -1,4 +1,4 @@
-//! Intrinsics: calls in CLIF that are an instruction or a few in PTX.
+//! Intrinsics: calls in CLIF that become one or a few instructions in PTX.
 
 use super::Printer;
 use super::body::When;
@@ -66,10 +66,10 @@ fn special_register(p: &mut Printer<'_>, inst: Inst, suffix: &str, name: &'stati
     Ok(())
 }
 
-/// See [`Intrinsic::Tick`]. A loop that ends soon by itself need not look whether it should.
+/// Prints [`Intrinsic::Tick`]. A loop that surely ends soon does not read the stop word.
 ///
-/// The look is a branch and no load under a predicate: a GPU's loads come back in order, also those that are not done,
-/// so that each round would wait for what others have asked memory for.
+/// The stop word is read behind a branch, not by a predicated load. A GPU's loads complete in order, even those whose
+/// predicate is false, so each iteration would wait for all loads before it.
 fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     let [left, stop] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
     let (result, left) = (p.result(inst)?, p.number(left));
@@ -80,7 +80,7 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     }
     let stop = p.in_register(stop);
     p.body.op("add", ".u32", &[result.into(), left, (-1).into()]);
-    // Calls may have been charged to it, too.
+    // The count may skip 0: calls may have been charged to it, too.
     let spent = p.body.op_to_temp(Class::Pred, "setp.le", ".s32", &[result.into(), 0.into()]);
     let (look, on) = (p.body.local(), p.body.local());
     p.body.branch_if(spent, When::True, look);
@@ -90,7 +90,8 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     let word = p.body.temp(Class::B32);
     p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
     if p.program.is_gang() {
-        // Who waits in such a loop for another thread may be in that one's way, on `cpu`.
+        // On `cpu`, a thread that waits in this loop may keep the thread it waits for from running; sleeping lets that
+        // one run.
         p.body.op("nanosleep.u32", "", &[0.into()]);
     }
     let ends = p.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);

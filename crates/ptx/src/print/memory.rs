@@ -1,9 +1,8 @@
-//! Loads and stores by device addresses, which are aligned and checked: one instruction each, the address's sum folded
-//! into it.
+//! Loads and stores by device addresses, which are aligned and checked: one instruction each, with a constant summand
+//! of the address folded into its offset.
 //!
-//! They go to `.global` memory, but for two kinds of accesses that go to the thread's `.local` memory: those to stack
-//! slots, and those to guest memory where a speculative build keeps it there. Accesses by the guest's own addresses are
-//! `guest`'s.
+//! They access `.global` memory, except for two kinds that access the thread's `.local` memory: those to stack slots,
+//! and those to guest memory where a speculative build keeps it there. `guest` prints accesses by guest addresses.
 
 use super::Printer;
 use super::register::{Class, Operand, Reg};
@@ -14,7 +13,7 @@ use cranelift_codegen::ir::{Endianness, Inst, InstructionData, MemFlags, Opcode,
 
 type Done = Result<(), Error>;
 
-/// What a load reads and what becomes of it.
+/// The bytes that a load reads, and how they become its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
     pub(crate) bytes: u32,
@@ -37,7 +36,7 @@ impl Read {
         Read { bytes, is_signed, ty }
     }
 
-    /// The suffix of `ld`; a 64-bit register takes 32 bits only through [`Read::widening`].
+    /// Returns the suffix of `ld`. To load 32 bits into a 64-bit register takes [`Read::widening`] as well.
     fn suffix(self) -> &'static str {
         match (self.bytes, self.is_signed) {
             _ if self.ty == types::F32 => ".f32",
@@ -51,7 +50,8 @@ impl Read {
         }
     }
 
-    /// The `cvt` that makes the result of the zero-extended bits in a 32-bit register, if it takes one.
+    /// Returns the suffix of the `cvt` that makes the result from the zero-extended bits in a 32-bit register, if one
+    /// is needed.
     pub(crate) fn widening(self) -> Option<&'static str> {
         match (self.ty, self.bytes, self.is_signed) {
             (types::I64, 2, false) => Some(".u64.u16"),
@@ -72,13 +72,13 @@ pub(crate) struct Address {
 }
 
 impl Printer<'_> {
-    /// The address of an access, sums with constants folded into the offset.
+    /// Returns the address of an access, with a constant summand folded into the offset.
     pub(crate) fn address(&mut self, at: Value, offset: i64) -> Address {
         let (base, offset) = values::address(self.func, at, offset);
         Address { base: self.in_register(base), offset }
     }
 
-    /// An access's flags must not ask for what is not done.
+    /// Refuses flags that this crate does not support: big-endian accesses.
     fn check_flags(&self, inst: Inst, flags: MemFlags) -> Done {
         match self.func.dfg.mem_flags[flags].explicit_endianness() {
             Some(Endianness::Big) => Err(self.unsupported(inst)),
@@ -98,7 +98,7 @@ impl Printer<'_> {
     }
 }
 
-/// What a load instruction loads, and the register it loads it to.
+/// Returns what a load instruction reads, and the register of its result.
 pub(crate) fn read(p: &Printer<'_>, inst: Inst) -> Result<(Read, Reg), Error> {
     let InstructionData::Load { opcode, flags, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));
@@ -108,7 +108,7 @@ pub(crate) fn read(p: &Printer<'_>, inst: Inst) -> Result<(Read, Reg), Error> {
     Ok((Read::of(opcode, p.func.dfg.ctrl_typevar(inst)), result))
 }
 
-/// What a store instruction stores: the suffix of `st`, and the operand.
+/// Returns what a store instruction writes: the suffix of `st`, and the operand.
 pub(crate) fn written(p: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, Operand), Error> {
     let InstructionData::Store { opcode, args: [value, _], flags, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));
@@ -133,7 +133,7 @@ pub(crate) fn written(p: &mut Printer<'_>, inst: Inst) -> Result<(&'static str, 
     Ok((suffix, operand))
 }
 
-/// A load by a device address.
+/// Prints a load by a device address.
 pub(crate) fn load(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
     let (read, result) = read(p, inst)?;
     let InstructionData::Load { arg, offset, .. } = p.func.dfg.insts[inst] else {
@@ -144,7 +144,7 @@ pub(crate) fn load(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
     Ok(())
 }
 
-/// A store by a device address.
+/// Prints a store by a device address.
 pub(crate) fn store(p: &mut Printer<'_>, inst: Inst, st: &str) -> Done {
     let (suffix, operand) = written(p, inst)?;
     let InstructionData::Store { args: [_, at], offset, .. } = p.func.dfg.insts[inst] else {
@@ -155,7 +155,8 @@ pub(crate) fn store(p: &mut Printer<'_>, inst: Inst, st: &str) -> Done {
     Ok(())
 }
 
-/// The address of a stack slot, in the thread's local memory. `own0` is the name the function's head gives slot 0.
+/// `stack_addr`: the address of a stack slot in the thread's local memory. Slot 0 is declared as `own0` at the
+/// function's start.
 pub(crate) fn stack_address(p: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::StackAddr { stack_slot, offset, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));

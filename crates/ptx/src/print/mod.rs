@@ -1,8 +1,9 @@
-//! From CLIF instructions to lines of PTX: the only folder that knows PTX's syntax.
+//! Turns CLIF instructions into lines of PTX. Most of what this crate knows about PTX's syntax is in this folder.
 //!
-//! A CLIF value is a virtual register or a constant, an instruction a row of [`table`], a block a label. Which of an
-//! opcode's rows an instruction takes, and whatever else can be decided before a line is written, is decided in
-//! `analysis`. Accesses to guest memory are not printed here: `guest` writes them with what is here.
+//! A CLIF value becomes a virtual register or a constant, an instruction a row of [`table`], a block a label.
+//! `analysis` decides which of an opcode's rows an instruction takes, and everything else that can be decided before a
+//! line is written. Accesses to guest memory are not printed here: `guest` prints them with the functions of this
+//! folder.
 
 pub(crate) mod assign;
 pub(crate) mod atomic;
@@ -38,36 +39,37 @@ use trap::Traps;
 
 /// Prints the instructions of one function.
 pub(crate) struct Printer<'a> {
-    // What is printed, and what is known of it. None of this changes.
+    // The function to print and what is known about it. None of this changes.
     pub(crate) program: &'a Program,
     pub(crate) symbols: &'a Symbols<'a>,
     pub(crate) function: &'a Function,
     pub(crate) func: &'a ir::Function,
     pub(crate) analysis: &'a Analysis,
-    /// What stands for each value.
+    /// The register or constant of each value.
     pub(crate) operands: Operands,
     /// The text so far.
     pub(crate) body: Body,
-    /// What the function's end, and its declarations, have to list.
+    /// The trap blocks to print at the function's end.
     pub(crate) traps: Traps,
+    /// The prototypes to declare at the function's start.
     pub(crate) prototypes: Prototypes,
     pub(crate) block: BlockState,
     edges: EdgeBuffers,
 }
 
-/// What is known in the block that is being printed.
+/// The state of the block that is being printed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockState {
-    /// The block printed after this one.
+    /// The block that is printed after this one.
     pub(crate) next: Option<Block>,
-    /// What was computed is right only if this holds: see [`division`].
+    /// A predicate: results computed in this block are right only if it is true. See [`division`].
     pub(crate) provided: Option<Reg>,
     /// The rest of the block cannot be reached.
     pub(crate) ended: bool,
 }
 
 impl<'a> Printer<'a> {
-    /// A printer that has written nothing yet. Every value has its operand.
+    /// Returns a printer with no text yet. Every value has its operand.
     pub(crate) fn new(
         symbols: &'a Symbols<'a>,
         function: &'a Function,
@@ -91,7 +93,7 @@ impl<'a> Printer<'a> {
         })
     }
 
-    /// How an instruction is printed.
+    /// Returns the form in which an instruction is printed.
     pub(crate) fn form(&self, inst: Inst) -> Form {
         self.analysis.forms.of(inst)
     }
@@ -100,7 +102,7 @@ impl<'a> Printer<'a> {
         Error::unsupported(self.function, inst)
     }
 
-    /// The register with the instance pointer: every function's first parameter.
+    /// Returns the register with the instance pointer: the function's first parameter.
     pub(crate) fn instance(&self) -> Result<Reg, Error> {
         let error = || Error::NoInstance { function: self.function.symbol.clone() };
         match self.func.signature.params.first() {
@@ -117,13 +119,13 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Where in the source an instruction comes from; 0 is "nowhere".
+    /// Returns the source offset of an instruction; 0 is "nowhere".
     pub(crate) fn source_offset(&self, inst: Inst) -> u32 {
         let at = self.func.srcloc(inst);
         if at.is_default() { 0 } else { at.bits() }
     }
 
-    /// A kernel's parameters into their registers.
+    /// Loads a kernel's parameters into their registers.
     pub(crate) fn load_kernel_parameters(&mut self, entry: Block) {
         if self.function.kind == Kind::Device {
             return;

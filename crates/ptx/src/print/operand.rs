@@ -1,7 +1,8 @@
-//! What stands in an instruction's operand position for a CLIF value.
+//! Turns CLIF values into operands of PTX instructions.
 //!
-//! Constants stand for themselves, a sum goes into the address that uses it, a condition is looked up where it was
-//! compared. What an operand position demands (a register, defined upper bits, a predicate) is made here, at the use.
+//! Constants become immediates, a sum is folded into the address that uses it, and an extended condition is replaced by
+//! the comparison it extends. Whatever else an operand position requires (a register, defined upper bits, a predicate)
+//! is made here, at the use.
 
 use super::Printer;
 use super::register::{Class, Operand, Reg, plain, unsigned};
@@ -9,20 +10,21 @@ use crate::Error;
 use crate::analysis::values;
 use cranelift_codegen::ir::{Inst, Type, Value, types};
 
-/// What an operand position asks of a value.
+/// What an operand position requires of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Need {
-    /// Nothing: the result's low bits depend on its low bits alone.
+    /// Nothing: the low bits of the result depend only on the low bits of the value.
     AsIs,
-    /// The upper bits of an i8 or i16: zero-extended, sign-extended.
+    /// An i8 or i16 must be zero-extended.
     Zero,
+    /// An i8 or i16 must be sign-extended.
     Sign,
-    /// A shift's amount, modulo the width of what is shifted.
+    /// The value is a shift's amount, to be taken modulo the width of the shifted type.
     Amount,
 }
 
 impl Printer<'_> {
-    /// The value's operand as it is: perhaps a predicate.
+    /// Returns the value's operand unchanged; it may be a predicate.
     pub(crate) fn value(&self, value: Value) -> Operand {
         self.operands.scalars[self.func.dfg.resolve_aliases(value)]
     }
@@ -31,7 +33,7 @@ impl Printer<'_> {
         self.func.dfg.value_type(value)
     }
 
-    /// The register of the instruction's only result.
+    /// Returns the register of the instruction's only result.
     pub(crate) fn result(&self, inst: Inst) -> Result<Reg, Error> {
         match self.func.dfg.inst_results(inst) {
             [result] => self.register(*result).ok_or_else(|| self.unsupported(inst)),
@@ -43,7 +45,7 @@ impl Printer<'_> {
         self.value(value).register()
     }
 
-    /// The value as a number; an i8's or i16's upper bits are undefined.
+    /// Returns the value as a number; the upper bits of an i8 or i16 are undefined.
     pub(crate) fn number(&mut self, value: Value) -> Operand {
         match self.value(value) {
             Operand::Reg(predicate) if predicate.class == Class::Pred => {
@@ -53,7 +55,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The value as an instruction on values of type `ty` needs it.
+    /// Returns the value in the way that `need` describes, for an instruction on values of type `ty`.
     pub(crate) fn operand(&mut self, value: Value, need: Need, ty: Type) -> Operand {
         match need {
             Need::AsIs => self.number(value),
@@ -63,21 +65,21 @@ impl Printer<'_> {
         }
     }
 
-    /// The same in a register, for instructions on the value alone.
+    /// Returns the value in the way that `need` describes, in a register, for instructions on this value alone.
     pub(crate) fn operand_in_register(&mut self, value: Value, need: Need) -> Reg {
         let ty = self.ty(value);
         let operand = self.operand(value, need, ty);
         self.load_operand(operand, ty)
     }
 
-    /// The value in a register, for operand positions that take no constant.
+    /// Returns the value in a register, for operand positions that take no constant.
     pub(crate) fn in_register(&mut self, value: Value) -> Reg {
         let operand = self.number(value);
         let ty = self.ty(value);
         self.load_operand(operand, ty)
     }
 
-    /// The operand in a register of the type's class.
+    /// Returns a register of the type's class that holds the operand.
     pub(crate) fn load_operand(&mut self, operand: Operand, ty: Type) -> Reg {
         match operand {
             Operand::Reg(reg) => reg,
@@ -88,7 +90,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The value with defined upper bits: zero-extended to 32 bits where it is narrower.
+    /// Returns the value, zero-extended to 32 bits if it is narrower.
     pub(crate) fn zero_extended(&mut self, value: Value) -> Operand {
         let width = self.ty(value).bits();
         let mask = (1i64 << width.min(32)) - 1;
@@ -101,7 +103,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A shift's amount modulo the width of the type that is shifted, in 32 bits.
+    /// Returns a shift's amount modulo the width of the shifted type, in 32 bits.
     pub(crate) fn amount(&mut self, value: Value, ty: Type) -> Operand {
         let mask = i64::from(ty.bits()) - 1;
         if let Some(n) = self.constant(value) {
@@ -111,7 +113,7 @@ impl Printer<'_> {
         self.body.op_to_temp(Class::B32, "and", ".b32", &[low, mask.into()]).into()
     }
 
-    /// The value's low 32 bits.
+    /// Returns the value's low 32 bits.
     pub(crate) fn low_word(&mut self, value: Value) -> Operand {
         match self.number(value) {
             Operand::Int(n) => i64::from(n as i32).into(),
@@ -122,7 +124,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The value sign-extended to 32 bits where it is narrower.
+    /// Returns the value, sign-extended to 32 bits if it is narrower.
     pub(crate) fn sign_extended(&mut self, value: Value) -> Operand {
         let suffix = match self.ty(value) {
             types::I8 => ".s32.s8",
@@ -135,12 +137,12 @@ impl Printer<'_> {
         }
     }
 
-    /// The constant a value is.
+    /// Returns the integer that a value is, if it is constant.
     pub(crate) fn constant(&self, value: Value) -> Option<i64> {
         values::constant(self.func, value)
     }
 
-    /// A condition that is no constant, in a predicate.
+    /// Returns a predicate for a condition that is not constant.
     pub(crate) fn condition(&mut self, value: Value) -> Reg {
         let value = values::condition(self.func, value);
         match self.value(value) {

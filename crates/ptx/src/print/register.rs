@@ -1,12 +1,10 @@
-//! Registers and operands.
-//!
-//! PTX has any number of virtual registers, in classes that its declarations name; ptxas assigns real ones. A CLIF
-//! value is one register of its class for its whole life.
+//! PTX has any number of virtual registers, in classes named by their declarations; ptxas assigns real registers. A
+//! CLIF value keeps one register of its class for its whole life.
 
 use super::text::{INDENT, push_unsigned};
 use cranelift_codegen::ir::{Type, types};
 
-/// A register's class, which its name's first letter shows.
+/// The class of a register. The first letter of its name shows the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
     /// i8 and i16 live here too; bits above the type's width are undefined.
@@ -21,7 +19,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// The class for values of a type, where they are not comparisons' results.
+    /// Returns the class for values of a type that do not live in predicates.
     pub(crate) fn of(ty: Type) -> Option<Class> {
         match ty {
             types::I8 | types::I16 | types::I32 => Some(Class::B32),
@@ -34,7 +32,7 @@ impl Class {
 }
 
 impl Class {
-    /// What a register of the class is declared as.
+    /// Returns the type with which registers of the class are declared.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Class::B32 | Class::Argument => ".b32",
@@ -52,15 +50,15 @@ pub(crate) struct Reg {
     pub(crate) index: u32,
 }
 
-/// What stands in an instruction's operand position.
+/// An operand of a PTX instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
     Reg(Reg),
-    /// Sign-extended from its CLIF type.
+    /// An integer, sign-extended from its CLIF type.
     Int(i64),
     F32(u32),
     F64(u64),
-    /// A special register, a symbol, the result `%out`.
+    /// A special register, a symbol, or the result `%out`.
     Name(&'static str),
 }
 
@@ -92,7 +90,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// A register no one else has.
+    /// Returns a new register.
     pub(crate) fn fresh(&mut self, class: Class) -> Reg {
         let count = &mut self.counts[class as usize];
         let index = *count;
@@ -100,7 +98,7 @@ impl Registers {
         Reg { class, index }
     }
 
-    /// The declarations, on one line.
+    /// Prints the declarations, on one line.
     pub(crate) fn declare(&self, out: &mut String) {
         const NAMES: [&str; 5] = [".b32 %r", ".b64 %d", ".f32 %f", ".f64 %g", ".pred %p"];
         let mut lead = INDENT;
@@ -121,7 +119,7 @@ impl Registers {
     }
 }
 
-/// The suffix of a type where only its size matters, and where its sign does.
+/// The suffixes of a type where only the size matters (`bits`), or the sign as well.
 pub(crate) fn bits(ty: Type) -> &'static str {
     if ty == types::I64 { ".b64" } else { ".b32" }
 }
@@ -134,11 +132,11 @@ pub(crate) fn signed(ty: Type) -> &'static str {
 pub(crate) fn float(ty: Type) -> &'static str {
     if ty == types::F64 { ".f64" } else { ".f32" }
 }
-/// The same twice, for a conversion of a float to its own type.
+/// The suffix for a conversion of a float to its own type.
 pub(crate) fn float_to_itself(ty: Type) -> &'static str {
     if ty == types::F64 { ".f64.f64" } else { ".f32.f32" }
 }
-/// The suffix of a type of any size, where a conversion reads no more of a register than the type has.
+/// The suffixes of a type of any size, for a conversion that reads no more of the register than the type has.
 pub(crate) fn own_unsigned(ty: Type) -> &'static str {
     match ty {
         types::I8 => ".u8",
@@ -153,11 +151,11 @@ pub(crate) fn own_signed(ty: Type) -> &'static str {
         _ => signed(ty),
     }
 }
-/// The suffix of a type's size, be it an integer or a float.
+/// The suffix of a type's size, for integers and floats.
 pub(crate) fn size(ty: Type) -> &'static str {
     if ty.bits() == 64 { ".b64" } else { ".b32" }
 }
-/// The suffix of `mov`, `selp` and parameters: what a register of the type is declared as.
+/// The suffix of `mov`, `selp` and parameters: the type with which the value's register is declared.
 pub(crate) fn plain(ty: Type) -> &'static str {
     if ty.is_float() { float(ty) } else { bits(ty) }
 }

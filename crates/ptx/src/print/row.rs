@@ -1,4 +1,4 @@
-//! The rows of the table: what each kind of row prints.
+//! The kinds of rows in the table, and the PTX that each kind prints.
 
 use super::operand::Need;
 use super::register::{bits, plain};
@@ -6,41 +6,44 @@ use super::{Printer, division, integer as i, memory as m, table};
 use crate::Error;
 use cranelift_codegen::ir::{Inst, Type};
 
-/// Prints an instruction that is more than one line.
+/// A function that prints an instruction on its own.
 type Print = fn(&mut Printer<'_>, Inst) -> Result<(), Error>;
 
-/// The suffix for a type: `.u32`, for instance.
+/// Returns the suffix for a type: `.u32`, for instance.
 pub(crate) type Suffix = fn(Type) -> &'static str;
 
 pub(crate) enum Row {
-    /// `name suffix result, a`, with `a` in a register. The suffix is of the operand's type here and below.
+    /// `name suffix result, a`, with `a` in a register. The suffix is that of the first operand's type, here and below,
+    /// unless stated otherwise.
     Op1(&'static str, Suffix, Need),
     /// `name suffix result, a, b`
     Op2(&'static str, Suffix, [Need; 2]),
-    /// `name suffix result, a, b`, behind the tests that the form asks for.
+    /// `name suffix result, a, b`, after the tests of the instruction's form.
     Divide(&'static str, Suffix, Need),
-    /// `name suffix result, operands`: floats as they are.
+    /// `name suffix result, operands`: the operands are floats and need no preparation. The suffix is that of the
+    /// instruction's controlling type.
     Floats(&'static str, Suffix),
     /// `name to from result, a`, with the suffixes of the result's and the operand's type, and `a` in a register.
     Convert(&'static str, Suffix, Suffix, Need),
-    /// `name.pred result, operands`: predicates as they are.
+    /// `name.pred result, operands`: the operands are predicates and need no preparation.
     Predicates(&'static str),
-    /// `name.b32 result, a, a, b`: the bits that `a` loses on one side come in on the other.
+    /// `name.b32 result, a, a, b`: a rotation. Bits that leave `a` on one side enter on the other.
     Funnel(&'static str),
-    /// `name.b64`, whose result of 32 bits is widened.
+    /// `name.b64`; its 32-bit result is widened to 64 bits.
     Count64(&'static str),
     /// `prmt.b32 result, a, 0, selector`: the bytes of `a` in another order.
     Permute(i64),
-    /// `mov result, a`, of the operand at this position.
+    /// `mov result, a`, where `a` is the operand at this position.
     Move(usize),
     /// `mov result, number`
     Number(i64),
-    /// By a device address: `name suffix result, [a]`, `name suffix [a], b`.
+    /// A load by a device address: `name suffix result, [a]`.
     Load(&'static str),
+    /// A store by a device address: `name suffix [a], b`.
     Store(&'static str),
-    /// More than one instruction, or operands of several types.
+    /// More than one PTX instruction, or operands of several types.
     Special(Print),
-    /// Says nothing to the device.
+    /// Prints nothing.
     Nothing,
     Unsupported,
 }

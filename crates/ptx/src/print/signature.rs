@@ -1,6 +1,4 @@
-//! Signatures of functions and kernels, as PTX writes them.
-//!
-//! One result is a register; two and more lie in a parameter of 8-byte cells.
+//! A single result is a register; two or more results lie in one parameter, in cells of 8 bytes.
 
 use super::register::plain;
 use super::text::push_unsigned;
@@ -11,10 +9,10 @@ use smallvec::SmallVec;
 
 type Done = Result<(), Error>;
 
-/// The space a result takes where there are several.
+/// The size in bytes of a result's cell, if there are several results.
 pub(crate) const RESULT_BYTES: u64 = 8;
 
-/// `.b32`, `.f64`: the declarations of parameters or results. A vector is four.
+/// Returns the declared types of parameters or results, such as `.b32` and `.f64`. A vector counts as four.
 pub(crate) fn declared(function: &Function, params: &[AbiParam]) -> Result<SmallVec<[&'static str; 8]>, Error> {
     let mut all = SmallVec::new();
     for param in params {
@@ -29,7 +27,7 @@ pub(crate) fn declared(function: &Function, params: &[AbiParam]) -> Result<Small
     Ok(all)
 }
 
-/// `(.reg .b32 %out) name (.reg .b64 %a0, …)`, with `_` for the names in a prototype.
+/// Prints `(.reg .b32 %out) name (.reg .b64 %a0, …)`. Without a name it is a prototype, with `_` for all names.
 fn push_signature(out: &mut String, function: &Function, name: Option<&str>, signature: &Signature) -> Done {
     let result_name = if name.is_some() { "%out" } else { "_" };
     match declared(function, &signature.returns)?.as_slice() {
@@ -65,7 +63,7 @@ fn push_signature(out: &mut String, function: &Function, name: Option<&str>, sig
     Ok(())
 }
 
-/// What a function's declaration and definition begin with.
+/// Prints the header with which both the declaration and the definition of a function begin.
 pub(crate) fn push_header(out: &mut String, function: &Function) -> Done {
     let signature = &function.clif.signature;
     if function.kind == Kind::Device {
@@ -99,7 +97,7 @@ pub(crate) struct Prototypes {
 }
 
 impl Prototypes {
-    /// The number of a signature's declaration.
+    /// Returns the number of a signature's declaration.
     pub(crate) fn number(&mut self, signature: SigRef, all: &PrimaryMap<SigRef, Signature>) -> u64 {
         let same = |s: &SigRef| {
             *s == signature || (all[*s].params == all[signature].params && all[*s].returns == all[signature].returns)
@@ -123,7 +121,7 @@ impl Prototypes {
     }
 }
 
-/// `+8`: where result `i` lies.
+/// Prints the offset of result `i`, such as `+8`; nothing for the first.
 pub(crate) fn push_cell(out: &mut String, i: usize) {
     if i > 0 {
         out.push('+');

@@ -1,10 +1,10 @@
-//! From opcode and form to a row, which [`super::row`] prints. Whoever adds an opcode adds a row.
+//! The table from opcode and form to a row, which [`super::row`] prints. Whoever adds an opcode adds a row.
 //!
-//! A row says which PTX instruction it is and what that asks of its operands: i8 and i16 live in 32-bit registers whose
-//! upper bits are undefined, so that a row that looks at them has them extended. Where an opcode has several forms,
-//! `analysis::legalize` has chosen one. What is more than one instruction is a small function in [`super::integer`],
-//! [`super::float`], [`super::division`], [`super::vector`], [`super::memory`], [`super::atomic`], [`super::control`],
-//! [`super::call`] or [`super::trap`].
+//! A row names the PTX instruction and says what it requires of its operands: an i8 or i16 lives in a 32-bit register
+//! whose upper bits are undefined, so a row whose result depends on those bits has the operand extended. Where an
+//! opcode has several forms, `analysis::legalize` has chosen one. Whatever takes more than one instruction is a small
+//! function in [`super::integer`], [`super::float`], [`super::division`], [`super::vector`], [`super::memory`],
+//! [`super::atomic`], [`super::control`], [`super::call`] or [`super::trap`].
 
 use super::operand::Need;
 use super::register::{bits, float, float_to_itself, own_signed, own_unsigned, signed, size, unsigned};
@@ -20,7 +20,7 @@ pub(crate) fn row(data: &InstructionData, form: Form) -> Row {
     use Need::*;
     use Row::*;
     match data.opcode() {
-        // Constants are folded into operands.
+        // Constants are folded into the instructions that use them.
         Opcode::Iconst | Opcode::F32const | Opcode::F64const => Nothing,
         Opcode::Nop | Opcode::SequencePoint => Nothing,
 
@@ -129,19 +129,19 @@ pub(crate) fn row(data: &InstructionData, form: Form) -> Row {
         Opcode::Fdemote => Convert("cvt.rn", float, float, AsIs),
         Opcode::FcvtFromSint => Convert("cvt.rn", float, signed, Sign),
         Opcode::FcvtFromUint => Convert("cvt.rn", float, unsigned, Zero),
-        // The range was checked by explicit traps before.
+        // Explicit traps before these instructions have checked the range.
         Opcode::FcvtToSint => Convert("cvt.rzi", signed, float, AsIs),
         Opcode::FcvtToUint => Convert("cvt.rzi", unsigned, float, AsIs),
         Opcode::FcvtToSintSat => Special(f::to_signed_saturating),
         Opcode::FcvtToUintSat => Special(f::to_unsigned_saturating),
-        // The same bits in a register of another class.
+        // The result has the same bits in a register of another class.
         Opcode::Bitcast => match form {
             Renaming => Nothing,
             Constant => Special(f::bitcast_constant),
             _        => Op1("mov", size, AsIs),
         },
 
-        // A vector is four registers: making one of words, and asking for a word, is naming them.
+        // A vector is four registers. Making a vector of words, or taking a word out, only names registers.
         Opcode::Vconst | Opcode::Splat | Opcode::ScalarToVector | Opcode::Insertlane => Nothing,
         Opcode::Extractlane => Special(v::extract),
         Opcode::Shuffle => Special(v::shuffle),
@@ -214,7 +214,7 @@ fn icmp(data: &InstructionData) -> Row {
 #[rustfmt::skip]
 fn fcmp(data: &InstructionData) -> Row {
     let Some(cond) = data.fp_cond_code() else { return Row::Unsupported };
-    // `u` at the end: true also where an operand is NaN. CLIF's `ne` is such a one, its `one` is not.
+    // A name that ends with `u` is also true if an operand is NaN. CLIF's `ne` is true then, its `one` is not.
     let name = match cond {
         FloatCC::Ordered                     => "setp.num",
         FloatCC::Unordered                   => "setp.nan",

@@ -1,11 +1,11 @@
-//! Text, written without allocating: one `String` for each function, numbers by hand.
+//! Writes text without small allocations: one `String` for each function, numbers converted by hand.
 
 use super::register::{Class, Operand, Reg};
 
-/// What all lines of a body begin with.
+/// The start of every line of a body.
 pub(crate) const INDENT: &str = "    ";
 
-/// A global array of words, each printed by `push`.
+/// Prints a global array of 64-bit words; `push` prints each word.
 pub(crate) fn push_array<T>(out: &mut String, name: &str, words: &[T], push: impl Fn(&mut String, &T)) {
     out.push_str(".global .align 8 .u64 ");
     out.push_str(name);
@@ -19,7 +19,7 @@ pub(crate) fn push_array<T>(out: &mut String, name: &str, words: &[T], push: imp
     out.push_str(" };\n");
 }
 
-/// Lines for people.
+/// Prints a comment, which may have several lines.
 pub(crate) fn push_comment(out: &mut String, comment: &str) {
     for line in comment.lines() {
         out.push_str("// ");
@@ -44,7 +44,7 @@ pub(crate) fn push_unsigned(out: &mut String, mut n: u64) {
 
 pub(crate) fn push_signed(out: &mut String, n: i64) {
     if n == i64::MIN {
-        out.push_str("0x8000000000000000"); // ptxas reads the digits before the sign
+        out.push_str("0x8000000000000000"); // ptxas reads the digits first and then applies the sign
     } else {
         if n < 0 {
             out.push('-');
@@ -53,7 +53,7 @@ pub(crate) fn push_signed(out: &mut String, n: i64) {
     }
 }
 
-/// `digits` hexadecimal digits, upper case as in PTX's float immediates.
+/// Prints `digits` hexadecimal digits, in upper case as in PTX's float immediates.
 pub(crate) fn push_hex(out: &mut String, n: u64, digits: u32) {
     for i in (0..digits).rev() {
         out.push(b"0123456789ABCDEF"[(n >> (4 * i)) as usize & 15] as char);

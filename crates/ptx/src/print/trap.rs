@@ -1,7 +1,7 @@
-//! Traps: a word in the instance's header, then the thread ends.
+//! Traps: the thread stores a record in the instance's header and exits.
 //!
-//! The checks branch to blocks at the function's end, one for each pair of code and wasm offset. Each stores its record
-//! and ends the thread by itself: a common tail would be shorter, and has made CUDA 13.0's ptxas crash.
+//! The checks branch to blocks at the function's end, one for each pair of trap code and wasm offset. Each block stores
+//! its record and exits by itself: a shared tail would be shorter, but has made CUDA 13.0's ptxas crash.
 
 use super::Printer;
 use super::body::{Body, Label, When};
@@ -14,14 +14,15 @@ use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::layout::{WORD, field};
 use gpu_run_abi::{Layout, TrapCode, TrapRecord};
 
-/// The function's trap records, each with a block of its own.
+/// The function's trap records. Each has a block of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Traps {
     records: Vec<u64>,
 }
 
 impl Traps {
-    /// Equal records are made by neighbouring checks of one wasm instruction; looking further back is not worth it.
+    /// How many records back to look for an equal one. Only neighbouring checks of one wasm instruction make equal
+    /// records.
     const LOOK_BACK: usize = 8;
 
     fn label(&mut self, record: u64) -> Label {
@@ -34,7 +35,7 @@ impl Traps {
     }
 }
 
-/// The abi's number for a CLIF trap: the front end's own codes are the abi's already.
+/// Returns the abi's code for a CLIF trap. The front end's own codes already are the abi's.
 fn abi_code(code: ir::TrapCode) -> Option<TrapCode> {
     match code {
         ir::TrapCode::STACK_OVERFLOW => Some(TrapCode::StackOverflow),
@@ -53,8 +54,9 @@ impl Printer<'_> {
         Ok(self.traps.label(record.pack()))
     }
 
-    /// Traps under a predicate. In a speculative build the instance stops instead, and the exact build finds out why:
-    /// an exit under a predicate is no branch, which an assembler would have to find a place to meet again for.
+    /// Traps if `predicate` has the value `when`. In a speculative build the instance stops without a record instead,
+    /// and the exact build finds out why. A predicated exit is no branch, so the assembler needs no point where lanes
+    /// meet again.
     pub(crate) fn trap_if(&mut self, predicate: Reg, when: When, code: ir::TrapCode, inst: Inst) -> Result<(), Error> {
         if self.program.is_speculative() {
             self.body.exit_if(predicate, when);
@@ -65,7 +67,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// The blocks the checks branch to.
+    /// Prints the blocks that the checks branch to.
     pub(crate) fn trap_blocks(&mut self) -> Result<(), Error> {
         let records = std::mem::take(&mut self.traps.records);
         if records.is_empty() {
@@ -86,7 +88,7 @@ impl Printer<'_> {
     }
 }
 
-/// Stores the record, and ends the thread.
+/// Prints code that stores the record and exits.
 pub(crate) fn end(body: &mut Body, program: &Program, instance: Reg, record: Reg) {
     match program.gang_region() {
         None => store_word(body, program.layout(), instance, field::TRAP, record.into()),
@@ -95,7 +97,7 @@ pub(crate) fn end(body: &mut Body, program: &Program, instance: Reg, record: Reg
     body.op("exit", "", &[]);
 }
 
-/// A word of the slot.
+/// Stores a word at offset `at` of the slot.
 fn store_word(body: &mut Body, layout: Layout, instance: Reg, at: u64, word: Operand) {
     if layout.cell() == WORD {
         return body.store("st.global", ".u64", instance, layout.offset(at) as i64, word);
@@ -109,7 +111,7 @@ fn code(p: &Printer<'_>, inst: Inst) -> Result<ir::TrapCode, Error> {
     p.func.dfg.insts[inst].trap_code().ok_or_else(|| p.unsupported(inst))
 }
 
-/// A trap without a condition, or whose condition is known to hold.
+/// Prints a trap without a condition, or with a condition that always holds.
 pub(crate) fn trap(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let label = p.trap_label(code(p, inst)?, inst)?;
     p.body.branch(label);
@@ -117,10 +119,11 @@ pub(crate) fn trap(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     Ok(())
 }
 
-/// `trapnz`, `trapz`
+/// `trapnz`
 pub(crate) fn trap_when(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     conditional(p, inst, When::True)
 }
+/// `trapz`
 pub(crate) fn trap_unless(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     conditional(p, inst, When::False)
 }

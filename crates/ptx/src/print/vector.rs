@@ -1,9 +1,10 @@
-//! Vectors: a CLIF i32x4 is four 32-bit registers, which most instructions only name.
+//! Vectors: a CLIF i32x4 is four 32-bit operands, which most instructions only rename.
 //!
-//! The front end computes with words. It joins them to a vector (`scalar_to_vector`, `insertlane`) where a value
-//! crosses a block's edge or a call, and takes it apart (`extractlane`) on the other side. Both print nothing: a lane
-//! is the operand it was made of, as [`Printer::lanes`] finds. Vectors that are there by themselves have registers:
-//! parameters, results of calls and of the two instructions that work on bytes, which are PTX's `prmt`.
+//! The front end computes with words. It joins words to a vector (`scalar_to_vector`, `insertlane`) where a value
+//! crosses a block's edge or a call, and takes the vector apart (`extractlane`) on the other side. Neither prints code:
+//! a lane is the operand it was made of, which [`Printer::lanes`] finds. Only vectors that are not made of words have
+//! registers of their own: parameters, results of calls, and results of the two instructions that work on bytes, which
+//! become PTX's `prmt`.
 
 use super::Printer;
 use super::assign::Operands;
@@ -14,7 +15,7 @@ use cranelift_codegen::ir::{self, Inst, InstructionData, Opcode, Value, types};
 
 type Done = Result<(), Error>;
 
-/// Whether an instruction's vector has registers. Others are made of operands that are there already.
+/// Whether the vector that an instruction makes needs registers. Other vectors are made of existing operands.
 pub(crate) fn needs_registers(function: &Function, inst: Inst, result: Value) -> Result<bool, Error> {
     let dfg = &function.clif.dfg;
     let is_words = dfg.value_type(result) == types::I32X4;
@@ -27,7 +28,7 @@ pub(crate) fn needs_registers(function: &Function, inst: Inst, result: Value) ->
     }
 }
 
-/// Once all values have their operands: a lane that is taken out of a vector is what it was made of.
+/// Gives each extracted lane the register it was made of. Runs once all values have their operands.
 pub(crate) fn name_lanes(function: &Function, operands: &mut Operands) -> Done {
     let func = &function.clif;
     for inst in func.layout.blocks().flat_map(|block| func.layout.block_insts(block)) {
@@ -37,7 +38,7 @@ pub(crate) fn name_lanes(function: &Function, operands: &mut Operands) -> Done {
         if func.dfg.value_type(arg) != types::I32X4 {
             return Err(Error::unsupported(function, inst));
         }
-        // A constant stays in the register it has: not every operand's place takes one.
+        // If the lane is a constant, the result keeps its own register: not every operand position takes a constant.
         if let Operand::Reg(register) = lane(func, operands, arg, usize::from(imm)) {
             operands.scalars[func.dfg.first_result(inst)] = register.into();
         }
@@ -45,7 +46,7 @@ pub(crate) fn name_lanes(function: &Function, operands: &mut Operands) -> Done {
     Ok(())
 }
 
-/// What a vector's word was made of.
+/// Returns the operand that a lane of a vector was made of.
 fn lane(func: &ir::Function, operands: &Operands, mut vector: Value, mut lane: usize) -> Operand {
     let dfg = &func.dfg;
     loop {
@@ -81,19 +82,19 @@ fn lane(func: &ir::Function, operands: &Operands, mut vector: Value, mut lane: u
 }
 
 impl Printer<'_> {
-    /// The four words of a vector.
+    /// Returns the four words of a vector.
     pub(crate) fn lanes(&self, vector: Value) -> [Operand; 4] {
         [0, 1, 2, 3].map(|at| lane(self.func, &self.operands, vector, at))
     }
 
-    /// The registers of an instruction's vector.
+    /// Returns the registers of the vector that an instruction makes.
     fn vector_result(&self, inst: Inst) -> Result<[Reg; 4], Error> {
         let result = self.func.dfg.inst_results(inst).first();
         result.and_then(|result| self.operands.vectors.get(result)).copied().ok_or_else(|| self.unsupported(inst))
     }
 }
 
-/// `extractlane`: nothing, but for a constant.
+/// `extractlane`: prints nothing, unless the lane is a constant.
 pub(crate) fn extract(p: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::BinaryImm8 { arg, imm, .. } = p.func.dfg.insts[inst] else { return Err(p.unsupported(inst)) };
     let lane = lane(p.func, &p.operands, arg, usize::from(imm));
@@ -104,8 +105,8 @@ pub(crate) fn extract(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// `shuffle`: each byte of the result is one of 32. `prmt` takes bytes of two words, so a result's word takes one of
-/// them for each word it is made of but the first.
+/// `shuffle`: each byte of the result is one of 32 bytes. `prmt` picks bytes of two words, so a word of the result
+/// takes one `prmt` for each source word after the first.
 pub(crate) fn shuffle(p: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::Shuffle { imm, args: [a, b], .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));
@@ -120,13 +121,13 @@ pub(crate) fn shuffle(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// A word of four bytes, each of which is one of an operand's.
+/// Makes a word of four bytes, each of which is a byte of some operand.
 fn permute(p: &mut Printer<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
     let first = bytes[0].0;
     if bytes.iter().zip(0..).all(|(&(operand, byte), i)| operand == first && byte == i) {
         return p.body.op("mov", ".b32", &[result.into(), first]);
     }
-    // Where in what is already there each byte is; later ones are not there yet.
+    // The position of each byte in `word`; `None` for bytes that are not in it yet.
     let mut places = bytes.map(|(operand, byte)| (operand == first).then_some(byte));
     let mut word = p.load_operand(first, types::I32);
     loop {
@@ -147,10 +148,11 @@ fn permute(p: &mut Printer<'_>, result: Reg, bytes: [(Operand, u8); 4]) {
     }
 }
 
-/// The selector of `prmt` that makes each byte a mask of its sign.
+/// The selector of `prmt` that replaces each byte by a mask of its sign.
 const SIGNS: i64 = 0xba98;
 
-/// `swizzle`: each byte of the second vector says which of the first one's it becomes, 0 from 16 on.
+/// `swizzle`: each byte of the second vector is an index, which is replaced by that byte of the first vector, or by 0
+/// if the index is 16 or more.
 pub(crate) fn swizzle(p: &mut Printer<'_>, inst: Inst) -> Done {
     let [table, indices] = two(p, inst)?;
     let results = p.vector_result(inst)?;
@@ -162,8 +164,8 @@ pub(crate) fn swizzle(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// Four bytes of a table of 16. `prmt` picks by digits of four bits: the lower three bits of each index pick from
-/// either half of the table, the fourth chooses between the two, and the others make it 0.
+/// Looks up four bytes in a table of 16. `prmt` picks by digits of four bits: the lower three bits of each index pick a
+/// byte from both halves of the table, the fourth bit chooses between the two, and any higher bit makes the result 0.
 fn look_up(p: &mut Printer<'_>, result: Reg, table: [Reg; 4], index: Operand) {
     let mut op = |name: &str, suffix: &str, operands: &[Operand]| -> Operand {
         p.body.op_to_temp(Class::B32, name, suffix, operands).into()
