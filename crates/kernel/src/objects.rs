@@ -154,9 +154,12 @@ fn commit(run: u32) -> u32 {
     let (old, got, maker) = (load(object + OBJECT_ADDRESS), load(X_GOT + run * 4), load(X_MAKER + run * 4));
     let mut now =
         Now { exists: old != 0, size: load(object + OBJECT_SIZE), writes: load(object + OBJECT_WRITES), at: old };
-    let mut refused = 0;
+    let (mut refused, mut block) = (0, None);
     let steps = walk(run, |at, i, event| {
-        let (result, value) = apply(&mut now, event, at, if i == maker { Some(got) } else { None });
+        if i == maker {
+            block = Some(got);
+        }
+        let (result, value) = apply(&mut now, event, at, block);
         refused += (result != event::DONE) as u32;
         answer(i, result, value);
     });
@@ -170,8 +173,9 @@ fn commit(run: u32) -> u32 {
     steps
 }
 
-/// Applies one event, at index `at` of the sorted events, and returns its result and a value. If the event makes the object
-/// that is there at the end of the run, `block` is the address of its block (0: the heap had no space).
+/// Applies one event, at index `at` of the sorted events, and returns its result and a value. From the event on that makes
+/// the object that is there at the end of the run, `block` is the address of its block (0: the heap had no space, so that no
+/// later event can make the object either).
 #[inline(always)]
 fn apply(now: &mut Now, event: &Event, at: u32, block: Option<u32>) -> (u32, u32) {
     match event.kind {

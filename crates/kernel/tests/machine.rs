@@ -176,6 +176,20 @@ fn a_full_heap_refuses_and_goes_on() {
 }
 
 #[test]
+fn of_two_creates_that_a_full_heap_refuses_in_one_tick_neither_makes_the_object() {
+    let mut twin = Twin::boot();
+    (0..PAGES).for_each(|key| twin.post(object(CREATE, key, PAGE_BYTES, 0)));
+    twin.run_to(1, 1, 32);
+    twin.replies();
+    let events = [object(CREATE, PAGES, 64, 0), object(CREATE, PAGES, 64, 0), object(WRITE, PAGES, 0, 7)];
+    events.into_iter().for_each(|event| twin.post(event));
+    twin.run_to(2, 1, 32);
+    let results: Vec<_> = twin.replies().iter().map(|reply| reply.a).collect();
+    assert_eq!(results, [NO_ROOM, NO_ROOM, MISSING]);
+    assert_eq!(twin.word(H_OBJECTS), PAGES);
+}
+
+#[test]
 fn a_storm_leaves_nothing_behind() {
     for (groups, threads) in [(1, 32), (2, 64)] {
         let twin = Twin::boot();
