@@ -100,7 +100,7 @@ impl Machine {
         loop {
             let there = status(&inner.bus, STATUS_LAUNCHES) >= launch;
             if inner.restarts.load(Ordering::Relaxed) != restarts {
-                return Err(Error::Usage("the new code failed at once: the machine says how".to_owned()));
+                return Err(Error::Usage("the new code failed at once; the machine has printed why".to_owned()));
             }
             if there {
                 return Ok(());
@@ -109,7 +109,7 @@ impl Machine {
                 return Err(gone());
             }
             if since.elapsed() > FIRST_SIGN {
-                return Err(Error::Slow { what: "give a sign with its new code", seconds: FIRST_SIGN.as_secs() });
+                return Err(Error::Slow { what: "start its new code", seconds: FIRST_SIGN.as_secs() });
             }
             std::thread::sleep(PAUSE);
         }
@@ -139,7 +139,7 @@ impl Service {
                 self.inner.control(C_LEAVE, 0);
                 self.unused.push(successor);
                 told(Err(Error::Slow {
-                    what: "come to a tick boundary to load new code",
+                    what: "reach a tick boundary to load new code",
                     seconds: MAX_LEAVE_TIME.as_secs(),
                 }));
                 return self.keep_launched();
@@ -193,7 +193,7 @@ impl Service {
             recorder.code(tick, &image)?;
         }
         self.inner.set_image(image);
-        self.inner.notice(format!("the code that was loaded before tick {tick} is taken back"));
+        self.inner.notice(format!("the new code failed: going back to the code before it, from tick {tick} on"));
         Ok(())
     }
 

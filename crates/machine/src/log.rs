@@ -205,14 +205,14 @@ impl Log {
         File::open(path).at(path)?.read_to_end(&mut bytes).at(path)?;
         Self::decode(&bytes).map_err(|refused| match refused {
             Refused::Version(theirs) => Error::Version { path: path.to_owned(), theirs, ours: VERSION },
-            Refused::Foreign => Error::Foreign { path: path.to_owned(), why: "it is no log of a machine".to_owned() },
+            Refused::Foreign => Error::Foreign { path: path.to_owned(), why: "it is not a machine's log".to_owned() },
             Refused::Damaged { at, tick } => {
                 let why = format!(
-                    "its record at byte {at}, after tick {tick}, is damaged; `truncate -s {at}` leaves what is whole before it"
+                    "its record at byte {at}, after tick {tick}, is damaged; `truncate -s {at}` keeps the intact part before it"
                 );
                 Error::Damaged { path: path.to_owned(), why }
             }
-            Refused::Header => Error::Damaged { path: path.to_owned(), why: "its beginning is damaged".to_owned() },
+            Refused::Header => Error::Damaged { path: path.to_owned(), why: "its header is damaged".to_owned() },
         })
     }
 
@@ -294,10 +294,13 @@ impl Log {
     /// Returns a module of this log by its hash.
     pub fn image(&self, hash: Hash) -> Result<Image> {
         let module = self.modules.iter().find(|(known, _)| *known == hash).map(|(_, module)| module.clone());
-        let missing = || Error::Usage(format!("the log has ticks of the code {hash}, and not the code itself"));
+        let missing = || Error::Usage(format!("the log has ticks of the code {hash}, but not the code itself"));
         let image = Image::named(&format!("the log's code {hash}"), module.ok_or_else(missing)?)?;
         if image.hash() != hash {
-            return Err(Error::Usage(format!("the log's code {hash} is other code: {}", image.hash())));
+            return Err(Error::Usage(format!(
+                "the log's code {hash} does not match its hash: it has {}",
+                image.hash()
+            )));
         }
         Ok(image)
     }

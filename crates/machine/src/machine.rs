@@ -221,7 +221,7 @@ impl Machine {
     /// being replayed.
     pub fn post(&self, event: Event) -> Result<()> {
         if event.kind == event::MARK {
-            return Err(Error::Usage("a mark is no event".to_owned()));
+            return Err(Error::Usage("a mark is not an event".to_owned()));
         }
         let bus = &self.inner.bus;
         let mut inbox = self.inner.inbox.lock();
@@ -312,7 +312,7 @@ impl Machine {
         let tick = self.snapshot()?.tick();
         if tick < log.from {
             return Err(Error::Usage(format!(
-                "the log begins with tick {} and the machine is at {tick}: resume it from a checkpoint of tick {} or later",
+                "the log begins with tick {}, but the machine is at {tick}: resume it from a checkpoint of tick {} or later",
                 log.from, log.from
             )));
         }
@@ -345,7 +345,7 @@ impl Machine {
                 return Err(gone());
             }
             if since.elapsed() > patience {
-                return Err(Error::Slow { what: "come to its tick", seconds: patience.as_secs() });
+                return Err(Error::Slow { what: "reach its tick", seconds: patience.as_secs() });
             }
             std::thread::sleep(Duration::from_micros(200));
         }

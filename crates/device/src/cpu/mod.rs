@@ -203,7 +203,7 @@ impl Loaded {
     fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>, whole: bool) -> Result<()> {
         let Some(found) = self.program.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
         if grid.blocks == 0 || grid.threads == 0 || grid.threads > BLOCK_THREADS {
-            let message = format!("{grid:?}: a launch has blocks of 1 to {BLOCK_THREADS} threads, at least one");
+            let message = format!("{grid:?}: a launch needs at least one block, of 1 to {BLOCK_THREADS} threads");
             return Err(Error::Unavailable(message));
         }
         let parameters = parameters(kernel, found, args)?;
@@ -234,7 +234,7 @@ fn parameters(name: &str, kernel: &Kernel, args: &[Arg]) -> Result<Box<[u64]>> {
     let same = args.len() == kernel.parameters.len()
         && args.iter().zip(&kernel.parameters).all(|(arg, ty)| bytes(arg) == ty.bytes());
     if !same {
-        let message = format!("the kernel `{name}` takes {:?}, and was given {args:?}", kernel.parameters);
+        let message = format!("the kernel `{name}` takes {:?}, but was given {args:?}", kernel.parameters);
         return Err(Error::Unavailable(message));
     }
     let cell = |arg: &Arg| match *arg {

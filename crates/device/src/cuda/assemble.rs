@@ -279,7 +279,7 @@ impl Complaint {
 /// Runs a tool, kills it if it is not done by `until`, and returns its log.
 fn run(command: &mut Command, until: Option<Instant>) -> Result<String, Complaint> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = output(command, until).map_err(|e| Complaint::Refused(format!("{name} cannot be started: {e}")))?;
+    let output = output(command, until).map_err(|e| Complaint::Refused(format!("cannot start {name}: {e}")))?;
     let Some(output) = output else { return Err(Complaint::Late(name)) };
     let mut log = String::from_utf8_lossy(&output.stderr).into_owned();
     log.push_str(&String::from_utf8_lossy(&output.stdout));
