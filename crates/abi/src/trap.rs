@@ -93,9 +93,7 @@ impl TrapCode {
             Self::NullFunction => "null function reference",
             Self::NullException => "null exception reference",
             Self::UncaughtException => "uncaught exception",
-            Self::LostException => {
-                "the rethrown exception is no longer kept: more than 256 others were referenced after it"
-            }
+            Self::LostException => "the rethrown exception is no longer kept: too many others were referenced after it",
             Self::MisalignedPointer => "a host function was given a misaligned pointer",
             Self::Inexact => "a speculative build stopped it, and it could not be rerun",
             Self::Deviated => "its rerun asked the host for something different from its first run",

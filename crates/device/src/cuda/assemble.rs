@@ -89,7 +89,11 @@ pub(super) fn assemble<T>(
             Ok(loaded) => {
                 tracing::debug!(bytes = ptx.len(), ?way, time = ?start.elapsed(), "PTX assembled");
                 if let Some(error) = first {
-                    tracing::warn!("PTX was assembled by the {way:?} only: {error}");
+                    let (failed, used) = match way {
+                        Way::Tools => ("the driver", "`ptxas` and `nvlink`"),
+                        Way::Driver => ("`ptxas` and `nvlink`", "the driver"),
+                    };
+                    tracing::warn!("PTX was assembled by {used}, because {failed} failed: {error}");
                 }
                 return Ok(loaded);
             }
