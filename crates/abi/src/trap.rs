@@ -93,10 +93,10 @@ impl TrapCode {
             Self::NullFunction => "null function reference",
             Self::NullException => "null exception reference",
             Self::UncaughtException => "uncaught exception",
-            Self::LostException => "a reference to an exception was thrown after too many others were made",
+            Self::LostException => "the rethrown exception is no longer kept: too many others were referenced after it",
             Self::MisalignedPointer => "a host function was given a misaligned pointer",
             Self::Inexact => "a speculative build stopped it, and it could not be rerun",
-            Self::Deviated => "its rerun asked the host for something else than its first run",
+            Self::Deviated => "its rerun asked the host for something different from its first run",
         }
     }
 }

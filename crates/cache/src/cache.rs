@@ -109,7 +109,7 @@ impl Cache {
         let dir = options.dir.clone();
         let store = Store::open(options).map_err(|error| {
             let message = format!("{}: {error}", dir.display());
-            tracing::warn!("programs are not kept, there is no cache in {message}");
+            tracing::warn!("compiled programs are not kept: cannot use the cache in {message}");
             message
         });
         Self::with(store)
@@ -265,7 +265,7 @@ impl Cache {
                 state.fresh |= !written.evicted.is_empty();
                 state.gone.extend(written.evicted);
                 let Some(in_use) = written.kept else {
-                    tracing::info!("{key:?} is not kept: {} bytes find no room", written.bytes);
+                    tracing::info!("{key:?} is not kept: the cache has no room for {} bytes", written.bytes);
                     return (None, InUse::default());
                 };
                 let row = manifest::row(
@@ -280,7 +280,10 @@ impl Cache {
             }
             Err(error) => {
                 if !self.broken.swap(true, Ordering::Relaxed) {
-                    tracing::warn!("programs are not kept, the cache in {}: {error}", store.place.display());
+                    tracing::warn!(
+                        "compiled programs are not kept: cannot write to the cache in {}: {error}",
+                        store.place.display()
+                    );
                 }
                 (None, InUse::default())
             }
@@ -325,7 +328,7 @@ impl Cache {
         let listed = if come.is_empty() && gone.is_empty() { Ok(()) } else { manifest::update(store, &come, &gone) };
         if let Err(error) = counted.and(listed) {
             // Only `keep` warns that the cache cannot be written to, because there an entry is lost.
-            tracing::debug!("statistics are not kept, the cache in {}: {error}", store.place.display());
+            tracing::debug!("statistics are not kept: cannot write to the cache in {}: {error}", store.place.display());
         }
     }
 }

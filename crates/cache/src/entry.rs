@@ -69,23 +69,23 @@ pub(crate) struct About {
 /// Why a file is not the entry it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    #[error("it is no entry: its magic number is another")]
+    #[error("it is not a cache entry: its magic number is wrong")]
     Magic,
-    #[error("it has version {0} of the format, this is version {VERSION}")]
+    #[error("it has format version {0}, but this gpu-run uses version {VERSION}")]
     Version(u32),
-    #[error("it has {found} bytes and should have {expected}")]
+    #[error("it has {found} bytes, but should have {expected}")]
     Length { found: u64, expected: u64 },
     #[error("its checksum is wrong")]
     Sum,
     #[error("it is the entry of another key")]
     Key,
-    #[error("its payload does not unpack")]
+    #[error("its payload cannot be unpacked")]
     Packing,
-    #[error("its user found it of no use")]
+    #[error("it cannot be loaded")]
     Useless,
-    #[error("it is not named like an entry")]
+    #[error("its name is not that of an entry")]
     Foreign,
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     Irregular,
     #[error("{0}")]
     Distrusted(Distrust),

@@ -41,7 +41,7 @@ fn plan() -> Plan {
     *PLAN.get_or_init(|| {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         parse(&text).unwrap_or_else(|| {
-            tracing::warn!("{VARIABLE}={text} is not understood: `kill:3` kills at the third step of a write");
+            tracing::warn!("cannot parse {VARIABLE}={text}: `kill:3` kills at the third step of a write");
             Plan::None
         })
     })

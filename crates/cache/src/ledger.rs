@@ -55,7 +55,7 @@ impl Ledger {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, message));
                 }
                 Err(TryLockError::Error(error)) => {
-                    tracing::debug!("no locks at {}: {error}", path.display());
+                    tracing::debug!("cannot lock {}: {error}", path.display());
                     return Ok(Self { file: None, now });
                 }
             }

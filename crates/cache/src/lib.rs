@@ -97,6 +97,6 @@ pub enum Error {
     Io { path: PathBuf, source: io::Error },
     #[error("there is no cache: {0}")]
     Off(String),
-    #[error("a recipe cannot be written down: {0}")]
+    #[error("cannot encode a recipe: {0}")]
     Recipe(serde_json::Error),
 }

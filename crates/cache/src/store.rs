@@ -254,7 +254,7 @@ impl Store {
         let shown = self.shown(path);
         match why {
             // A warning, because a file that cannot be trusted is worth a look by the user.
-            Damage::Distrusted(why) => tracing::warn!("a compiled program is not used, {}: {why}", shown.display()),
+            Damage::Distrusted(why) => tracing::warn!("not using a compiled program: {}: {why}", shown.display()),
             why => tracing::info!("set aside: {}: {why}", shown.display()),
         }
         let Ok(ledger) = self.lock() else { return false };

@@ -29,13 +29,13 @@ pub enum Others {
 /// Why a file or a folder is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
-    #[error("it belongs to user {owner}, and gpu-run is run by user {us}")]
+    #[error("it belongs to user {owner}, but gpu-run runs as user {us}")]
     Owner { owner: u32, us: u32 },
-    #[error("others than its owner may write to it (its mode is {mode:04o}): `chmod go-w` it if nobody did")]
+    #[error("other users can write to it (its mode is {mode:04o}): if none did, run `chmod go-w` on it")]
     Writable { mode: u32 },
-    #[error("others than its owner may look into it (its mode is {mode:04o}): `chmod go=` it")]
+    #[error("other users can access it (its mode is {mode:04o}): run `chmod go=` on it")]
     Readable { mode: u32 },
-    #[error("it is no folder")]
+    #[error("it is not a folder")]
     NoFolder,
 }
 

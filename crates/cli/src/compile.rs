@@ -63,8 +63,11 @@ fn form(output: Option<&Path>, emit: Option<Emit>) -> Result<Emit, Failure> {
     match output.extension().and_then(|extension| extension.to_str()) {
         Some("ptx") => Ok(Emit::Ptx),
         Some("clif") => Ok(Emit::Clif),
-        _ => Err(Failure::usage(format!("{} does not say what to write", printable::path(output)))
-            .hint("name it .ptx or .clif, or pass --emit ptx or --emit clif")),
+        _ => Err(Failure::usage(format!(
+            "{}: the name does not say whether to write PTX or CLIF",
+            printable::path(output)
+        ))
+        .hint("name it .ptx or .clif, or pass --emit ptx or --emit clif")),
     }
 }
 

@@ -65,7 +65,7 @@ fn check_function(surface: &Surface, file: &str, wanted: &str) -> Result<()> {
             return Ok(());
         }
         return Err(Failure::usage(format!(
-            "{file} has no function {index}: they are numbered from 0 to {}",
+            "{file} has no function {index}: its functions are numbered from 0 to {}",
             i64::from(count) - 1
         ))
         .into());
@@ -78,8 +78,8 @@ fn check_function(surface: &Surface, file: &str, wanted: &str) -> Result<()> {
     let near: Vec<_> =
         nearest(wanted, names()).into_iter().map(|near| format!("`{}`", printable::name(near))).collect();
     Err(match (near.is_empty(), surface.function_list().next()) {
-        (false, _) => failure.hint(format!("near it are {}", near.join(", "))).into(),
-        (true, None) => failure.hint(format!("it has no names; pass an index below {count}")).into(),
+        (false, _) => failure.hint(format!("similar names: {}", near.join(", "))).into(),
+        (true, None) => failure.hint(format!("the module has no names; pass an index below {count}")).into(),
         (true, Some(_)) => failure.hint("leave the name out to see all functions").into(),
     })
 }

@@ -139,8 +139,8 @@ fn check_dir(dir: &Preopen) -> Result<()> {
     let host = printable::path(&dir.host);
     match dir.host.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(Failure::usage(format!("{option} {host}: that is a file; a guest is given folders"))
-            .hint(format!("give the folder it lies in: {option} {}", folder_of(dir)))
+        Ok(_) => Err(Failure::usage(format!("{option} {host}: this is a file; a guest can only be given folders"))
+            .hint(format!("give the folder that contains it: {option} {}", folder_of(dir)))
             .into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(Failure::usage(format!("{option} {host}: no such folder")).into())
@@ -184,6 +184,6 @@ mod tests {
         let text = check_dir(&preopen("no/such/folder")).unwrap_err().to_string();
         assert!(text.contains("no/such/folder: no such folder"), "{text}");
         let text = check_dir(&preopen("Cargo.toml")).unwrap_err().to_string();
-        assert!(text.contains("that is a file") && text.contains("--dir ."), "{text}");
+        assert!(text.contains("this is a file") && text.contains("--dir ."), "{text}");
     }
 }

@@ -96,7 +96,7 @@ impl Tally {
             let limit = show_duration(timeout);
             // The trap's own message, "interrupted", is replaced by a better one; its location is kept.
             let place: String = trap.to_string().lines().skip(1).map(|line| format!("{line}\n")).collect();
-            text += &format!("error: {} did not end within {limit}\n{place}", who(instance));
+            text += &format!("error: {} did not finish within {limit}\n{place}", who(instance));
         }
         if self.instances != 1 || summary_always {
             text += &format!("gpu-run: {}\n", self.summary());
@@ -160,7 +160,7 @@ impl Stats<'_> {
         let run = self.run;
         let on_host = match run.on_host {
             0 => String::new(),
-            some => format!(" ({some} on the cpu: the device has no memory for their call stacks)"),
+            some => format!(" ({some} on the cpu: the device has too little memory for their call stacks)"),
         };
         format!(
             "gpu-run: device   {} ({}), {} layout\n\

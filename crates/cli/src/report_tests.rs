@@ -52,7 +52,7 @@ fn an_interruption_is_a_timeout_only_if_there_was_one() {
     let tally = Tally::new(&outcomes, true);
     assert_eq!(tally.exit_code(), exit::TIMEOUT);
     let text = tally.report("a.wasm", Some(Duration::from_millis(500)), false);
-    assert_eq!(text, "error: a.wasm did not end within 500 ms\n  in app::work (function 3), at offset 0x1a2\n");
+    assert_eq!(text, "error: a.wasm did not finish within 500 ms\n  in app::work (function 3), at offset 0x1a2\n");
     assert_eq!(Tally::new(&outcomes, false).exit_code(), exit::TRAP);
 }
 

@@ -134,7 +134,7 @@ impl Loaded {
             &program_cache::label(&source.name),
             tuning,
         );
-        tracing::info!(?kept, best = ?tuning.best(), "tuned by the way");
+        tracing::info!(?kept, best = ?tuning.best(), "tuned during the run");
     }
 
     pub(crate) fn stats<'a>(&'a self, run: &'a RunStats) -> Stats<'a> {
@@ -198,7 +198,7 @@ fn launch(
 
 /// Exits the process, because nothing else would stop the run.
 fn end_hanging(file: &str, timeout: Duration) -> ! {
-    let message = format!("error: {file} did not end within {}, nor when it was told to\n", show_duration(timeout));
+    let message = format!("error: {file} did not finish within {} and could not be stopped\n", show_duration(timeout));
     let (said, told) = mpsc::channel();
     std::thread::spawn(move || {
         terminal::say(&message);

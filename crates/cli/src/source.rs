@@ -103,9 +103,9 @@ fn classify(head: &[u8], path: &Path) -> Kind {
 /// Describes a file that is no module by its first bytes.
 fn describe(head: &[u8]) -> Cow<'static, str> {
     const KNOWN: &[(&[u8], &str)] = &[
-        (b"\x7fELF", "it is a native (ELF) program or library; the same sources build for wasm32-wasip1"),
-        (b"\xcf\xfa\xed\xfe", "it is a native (Mach-O) program or library; the same sources build for wasm32-wasip1"),
-        (b"MZ", "it is a native (Windows) program; the same sources build for wasm32-wasip1"),
+        (b"\x7fELF", "it is a native (ELF) program or library; build its sources for wasm32-wasip1"),
+        (b"\xcf\xfa\xed\xfe", "it is a native (Mach-O) program or library; build its sources for wasm32-wasip1"),
+        (b"MZ", "it is a native (Windows) program; build its sources for wasm32-wasip1"),
         (b"!<arch>", "it is a static library; link it into a program first"),
         (b"BC\xc0\xde", "it is LLVM bitcode; build without `--emit=llvm-bc`"),
         (b"\x1f\x8b", "it is gzip data; unpack it first"),
@@ -128,7 +128,7 @@ fn describe(head: &[u8]) -> Cow<'static, str> {
         return "it is text, but not WebAssembly text, which begins with `(`".into();
     }
     let bytes: Vec<_> = head.iter().take(4).map(|b| format!("{b:02x}")).collect();
-    format!("it begins with the bytes {}, a module with 00 61 73 6d (`\\0asm`)", bytes.join(" ")).into()
+    format!("it begins with the bytes {}, but a module begins with 00 61 73 6d (`\\0asm`)", bytes.join(" ")).into()
 }
 
 fn cannot_open(file: &Path, error: &io::Error) -> Failure {
@@ -139,7 +139,7 @@ fn cannot_open(file: &Path, error: &io::Error) -> Failure {
     let failure = Failure::usage(format!("{name}: no such file or folder"));
     let with_wasm = file.with_added_extension("wasm");
     if with_wasm.exists() {
-        return failure.hint(format!("there is {}", printable::path(&with_wasm)));
+        return failure.hint(format!("did you mean {}?", printable::path(&with_wasm)));
     }
     failure
 }

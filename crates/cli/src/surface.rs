@@ -53,7 +53,7 @@ impl Surface {
                 "{file} is not a valid module: {} at offset {at:#x}{cut}",
                 printable::name(error.message())
             ))
-            .hint("copy or build it again; `wasm-tools validate` says the same of a broken file")
+            .hint("copy or build the file again, and check it with `wasm-tools validate`")
         })?;
         Ok(surface)
     }
@@ -272,7 +272,7 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) ->
 fn check_preamble(wasm: &[u8], file: &str) -> Result<()> {
     let Some(version) = wasm.get(4..8) else {
         return Err(Failure::usage(format!(
-            "{file} is cut short: a module begins with 8 bytes, it has {}",
+            "{file} is cut short: a module has at least 8 bytes, this file has {}",
             wasm.len()
         ))
         .into());
@@ -291,7 +291,7 @@ fn check_preamble(wasm: &[u8], file: &str) -> Result<()> {
 }
 
 pub(crate) fn component(file: &str) -> Failure {
-    Failure::usage(format!("{file} is a WebAssembly component; gpu-run runs core modules")).hint("build for wasm32-wasip1 instead of wasm32-wasip2, or take the module out of it with\n`wasm-tools component unbundle --module-dir DIR FILE`")
+    Failure::usage(format!("{file} is a WebAssembly component; gpu-run runs core modules")).hint("build for wasm32-wasip1 instead of wasm32-wasip2, or extract the module with\n`wasm-tools component unbundle --module-dir DIR FILE`")
 }
 
 fn unprovided(file: &str, module: &str, name: &str, what: &str) -> Failure {
@@ -303,7 +303,7 @@ fn unprovided(file: &str, module: &str, name: &str, what: &str) -> Failure {
         "wbg" | "__wbindgen_placeholder__" => {
             "it was built for a browser with wasm-bindgen; build for wasm32-wasip1".into()
         }
-        hostcall::WASI => format!("gpu-run knows no such function of {}", hostcall::WASI),
+        hostcall::WASI => format!("{} has no such function", hostcall::WASI),
         _ => format!("gpu-run provides {}; build for wasm32-wasip1", hostcall::WASI),
     })
 }

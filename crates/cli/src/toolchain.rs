@@ -21,7 +21,7 @@ const FLAGS: &str = "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS";
 /// Compiles a single Rust file; rustc's messages go to stderr.
 pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
     let flags = flags_for(file)?;
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let output = folder.path().join("program.wasm");
     let mut rustc = Command::new(rustc());
     rustc.args([
@@ -41,7 +41,7 @@ pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
     if !status.success() {
         return Err(Failure::usage(format!("{} does not compile for {TARGET}", file.display())).into());
     }
-    std::fs::read(&output).with_context(|| format!("rustc made no {}", output.display()))
+    std::fs::read(&output).with_context(|| format!("rustc did not write {}", output.display()))
 }
 
 /// Builds a package in release mode and returns the path of its binary; cargo's messages go to stderr.
@@ -67,7 +67,7 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf>
     if !child.wait()?.success() {
         return Err(Failure::usage(format!("{} does not build for {TARGET}", folder.display())).into());
     }
-    artifact.with_context(|| format!("cargo built no binary named `{}` in {}", chosen.name, folder.display()))
+    artifact.with_context(|| format!("cargo did not build a binary named `{}` in {}", chosen.name, folder.display()))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ fn flags_for(source: &Path) -> Result<Flags> {
     };
     if let Some(sysroot) = env::var_os("GPU_RUN_SYSROOT").map(PathBuf::from) {
         if !holds_std(&libdir(&sysroot)) {
-            let message = format!("GPU_RUN_SYSROOT={} holds no std for {TARGET}", sysroot.display());
+            let message = format!("GPU_RUN_SYSROOT={} contains no std for {TARGET}", sysroot.display());
             return Err(Failure::environment(message).hint(format!("expected {}", libdir(&sysroot).display())).into());
         }
         return Ok(with(&sysroot));
@@ -171,7 +171,7 @@ fn flags_for(source: &Path) -> Result<Flags> {
     match beside_a_project(source, &rustc_version()?) {
         Some(sysroot) => Ok(with(&sysroot)),
         None => Err(Failure::environment(format!("this Rust toolchain has no std for {TARGET}"))
-            .hint(format!("type: rustup target add {TARGET}"))
+            .hint(format!("run: rustup target add {TARGET}"))
             .into()),
     }
 }

@@ -72,7 +72,7 @@ fn scripts(files: &[PathBuf]) -> Result<Vec<Script>> {
         let before = paths.len();
         collect(file, &mut paths).map_err(unreadable)?;
         if paths.len() == before {
-            return Err(Failure::usage(format!("{} holds no .wast file", printable::path(file))).into());
+            return Err(Failure::usage(format!("{} contains no .wast file", printable::path(file))).into());
         }
     }
     let read = |path: PathBuf| {

@@ -88,7 +88,7 @@ fn a_program_that_differs_is_an_error_that_names_it_and_the_others_go_on() {
     let ran = place.bench("--set set --device cpu --instances 8 --seconds 0.1 --json - --svg picture.svg");
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     for part in [
-        "error: random: instance 0 prints something else than under Wasmtime",
+        "error: random: instance 0 does not print the same as under Wasmtime",
         "error: trap: one instance alone: on the device, instance 0: unreachable",
         "geometric mean",
     ] {
@@ -118,7 +118,7 @@ fn a_missing_set_says_how_to_build_it() {
     let place = Place::with(&[]);
     for (line, parts) in [
         ("", ["is not built", "scripts/build-benches"]),
-        ("--set set", ["set holds no .wasm", ""]),
+        ("--set set", ["set contains no .wasm", ""]),
         ("--set nowhere", ["nowhere", "No such file"]),
     ] {
         let ran = place.bench(line);
@@ -186,8 +186,8 @@ fn records_are_split_and_given_as_map_does() {
 fn mistakes_with_records_are_named() {
     let place = with_records(wat!("bench/echo"), "");
     for (line, part) in [
-        ("set/app.wat -i records", "there is no record that can be run"),
-        ("set/app.wat set/app.wat -i records", "--input goes with one program"),
+        ("set/app.wat -i records", "no record of the input can be run"),
+        ("set/app.wat set/app.wat -i records", "--input needs exactly one program"),
         ("set/app.wat -i nowhere", "nowhere"),
         ("-i records", "required"),
         ("set/app.wat --split csv", "--input"),

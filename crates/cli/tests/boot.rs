@@ -79,16 +79,16 @@ fn bad_files_are_refused_with_their_names() {
     let place = Place::new().with("text", "no checkpoint at all");
     let refused = boot(&place, "--resume text --for 1s");
     assert_eq!(refused.code, Some(2));
-    refused.says(&["text cannot be used", "no checkpoint"]);
+    refused.says(&["text cannot be used", "it is not a checkpoint"]);
     let refused = boot(&place, "--replay text");
     assert_eq!(refused.code, Some(2));
-    refused.says(&["text cannot be used", "no log"]);
+    refused.says(&["text cannot be used", "it is not a machine's log"]);
     let missing = boot(&place, "--resume nowhere --for 1s");
     assert_eq!(missing.code, Some(1));
     missing.says(&["nowhere"]);
     let refused = boot(&place, "--kernel text --for 1s");
     assert_eq!(refused.code, Some(2));
-    refused.says(&["text cannot be a machine's code"]);
+    refused.says(&["text cannot be used as the machine's code"]);
     boot(&place, "--strategy sideways --for 1s").says(&["resident"]);
 }
 
@@ -114,7 +114,7 @@ fn a_damaged_log_is_not_replayed_and_a_torn_one_as_far_as_it_goes() {
     // As if it had been killed while it wrote.
     std::fs::write(&path, &log[..log.len() - 7]).unwrap();
     let torn = boot(&place, "--replay log --rate 0 --stats=json");
-    assert!(torn.stderr.contains("not finished are left out"), "{}", torn.stderr);
+    assert!(torn.stderr.contains("bytes of an unfinished record"), "{}", torn.stderr);
     assert!(stats(&torn)["ticks"].as_u64() <= whole["ticks"].as_u64());
     let mut bad = checkpoint.clone();
     bad[checkpoint.len() / 2] ^= 1;
@@ -131,11 +131,11 @@ fn a_folder_that_others_may_use_is_not_published_in() {
     let folder = place.path().join("gpu-run");
     std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
     let top = || Ran::from(place.command("top --once").env("XDG_RUNTIME_DIR", place.path()).output().unwrap());
-    top().says(&["no machine is up"]);
+    top().says(&["no machine is running"]);
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
     let booted = boot(&place, "--for 1s");
     assert_eq!(booted.code, Some(0), "{}", booted.stderr);
-    booted.says(&["`top` does not see this machine", "0777", "XDG_RUNTIME_DIR"]);
+    booted.says(&["`gpu-run top` cannot show this machine", "0777", "XDG_RUNTIME_DIR"]);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     let refused = top();
     assert_eq!(refused.code, Some(1));
@@ -146,7 +146,7 @@ fn a_folder_that_others_may_use_is_not_published_in() {
     let mut top = place.command("top --once");
     let refused = Ran::from(top.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", place.path()).output().unwrap());
     assert_eq!(refused.code, Some(1));
-    refused.says(&["it is no folder", "set XDG_RUNTIME_DIR"]);
+    refused.says(&["it is not a folder", "set XDG_RUNTIME_DIR"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_signal_ends_it_in_good_order_and_top_sees_it_before() {
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
     let ended = Ran::from(child.wait_with_output().unwrap());
     assert!(stats(&ended)["ticks"].as_u64().unwrap() > 0);
-    top().says(&["no machine is up"]);
+    top().says(&["no machine is running"]);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn new_code_is_loaded_at_a_tick_and_when_a_signal_asks_for_it() {
     std::fs::write(place.path().join("k.wasm"), "no module").unwrap();
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::HUP).unwrap();
     let mut said = String::new();
-    while !said.contains("goes on as it was") {
+    while !said.contains("continues with the old code") {
         assert!(stderr.read_line(&mut said).unwrap() > 0, "it ended: {said}");
     }
     std::fs::copy(&kernel, place.path().join("k.wasm")).unwrap();
@@ -197,7 +197,11 @@ fn new_code_is_loaded_at_a_tick_and_when_a_signal_asks_for_it() {
     let ended = Ran { stderr: said, ..Ran::from(child.wait_with_output().unwrap()) };
     let first = stats(&ended);
     assert_eq!((first["loads"].as_u64(), first["launches"].as_u64()), (Some(3), Some(3)), "{}", ended.stderr);
-    ended.says(&["new code from tick", "goes on as it was: k.wasm cannot be a machine's code", "no wasm module"]);
+    ended.says(&[
+        "new code runs from tick",
+        "continues with the old code: k.wasm cannot be used as the machine's code",
+        "it is not a wasm module",
+    ]);
     let again = stats(&boot(&place, "--replay log --rate 0 --stats=json"));
     assert_eq!((&first["image_hash"], &first["ticks"]), (&again["image_hash"], &again["ticks"]));
 }
@@ -234,7 +238,7 @@ fn killed_at_random_it_resumes_from_the_checkpoint_and_the_log() {
     let mut random = fastrand::Rng::with_seed(12345);
     for round in 0..kills {
         let resume = if path("ck").exists() { "--resume ck" } else { "" };
-        // Every other time it is other code: what the log has is done again with the code it was done with.
+        // Every other time it does not match its hash what the log has is done again with the code it was done with.
         let kernel = if round % 2 == 1 { "--kernel k.wasm" } else { "" };
         let line = format!(
             "--rate 500 --load 4000 --seed {round} --record log --checkpoint ck --checkpoint-every 60ms {resume} {kernel}"

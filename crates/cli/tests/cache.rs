@@ -133,7 +133,7 @@ fn a_folder_that_cannot_be_written_and_a_full_disk_are_one_warning() {
         }
     }
     cached.run("--device cpu hello.wat").gives(0, "hello\n");
-    cached.run("cache verify").gives(0, "1 whole, 0 damaged\n");
+    cached.run("cache verify").gives(0, "1 intact, 0 damaged\n");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_damaged_entry_is_repaired_by_the_next_run_and_found_by_verify() {
     assert!(ran.code == Some(1) && ran.stdout.contains("its checksum is wrong"), "{}", ran.stdout);
     let ran = cached.run("cache verify --repair");
     assert!(
-        ran.code == Some(0) && ran.stdout.ends_with("0 whole, 1 damaged, of which 1 set aside\n"),
+        ran.code == Some(0) && ran.stdout.ends_with("0 intact, 1 damaged, of which 1 set aside\n"),
         "{}",
         ran.stdout
     );
@@ -174,7 +174,7 @@ fn preloading_makes_the_first_run_a_hit_and_names_what_cannot_be() {
     );
     assert_eq!(cached.hello(""), ("hit".into(), 0));
     let ran = cached.run("cache preload --device cpu bad.wasm add.wat hello.wat");
-    assert!(ran.code == Some(1) && ran.stdout == "hello.wat (linear): was there\n", "{}", ran.stdout);
+    assert!(ran.code == Some(1) && ran.stdout == "hello.wat (linear): already in the cache\n", "{}", ran.stdout);
     ran.says(&["bad.wasm is not a WebAssembly module", "add.wat", "_start"]);
 }
 
@@ -246,7 +246,7 @@ fn a_map_that_tunes_first_loses_no_record() {
     assert!(tuned.stderr.contains("30 records") && tuned.stderr.contains("from now on"), "{}", tuned.stderr);
     let off = [("GPU_RUN_CACHE", "off")];
     let tuned = cached.with("map hello.wat --device cpu -i in.txt --tune", &off).gives(0, &all);
-    assert!(tuned.stderr.contains("it is not kept"), "{}", tuned.stderr);
+    assert!(tuned.stderr.contains("not kept: there is no cache"), "{}", tuned.stderr);
     assert_eq!(cached.run("map hello.wat -i in.txt --tune --layout linear").code, Some(2));
     let none = Cached(Cached::new().0.with("in.txt", ""));
     none.run("tune hello.wat --device cpu -i in.txt").gives(2, "").says(&["no record", "--input"]);

@@ -22,7 +22,7 @@ fn bad_files_are_named_with_the_place_and_the_way_out() {
     let cases: Vec<(&str, Vec<u8>, &[&str])> = vec![
         ("empty.wasm", vec![], &["empty.wasm", "it is empty", "hint:"]),
         ("stub.wasm", b"\0as".to_vec(), &["ends after 3 bytes"]),
-        ("magic.wasm", b"\0asm".to_vec(), &["cut short", "it has 4"]),
+        ("magic.wasm", b"\0asm".to_vec(), &["cut short", "this file has 4"]),
         ("cut.wasm", cut(with_data, 30), &["cut.wasm is not a valid module", "at offset 0x"]),
         ("text.wasm", b"hello, world".to_vec(), &["it is text", "hint:"]),
         ("component.wasm", component, &["component", "wasm32-wasip1", "wasm-tools component unbundle"]),
@@ -69,12 +69,12 @@ fn every_prefix_of_a_module_is_refused_or_run_and_nothing_panics() {
 fn what_is_not_there_is_named() {
     let place = Place::new().with("app.wasm", wat::parse_str("(module)").unwrap()).with("folder/x", "");
     place.run("nope.wasm").gives(2, "").says(&["nope.wasm: no such file"]);
-    place.run("app").gives(2, "").says(&["hint: there is app.wasm"]);
+    place.run("app").gives(2, "").says(&["hint: did you mean app.wasm?"]);
     place.run("folder").gives(2, "").says(&["folder is a folder without a Cargo.toml"]);
     place.run("--bin x app.wasm").gives(2, "").says(&["--bin"]);
     let start = Place::new().with("a.wat", r#"(module (func (export "_start")))"#).with("file", "");
     start.run("--dir nope a.wat").gives(2, "").says(&["--dir nope: no such folder"]);
-    start.run("--dir file a.wat").gives(2, "").says(&["--dir file: that is a file", "--dir ."]);
+    start.run("--dir file a.wat").gives(2, "").says(&["--dir file: this is a file", "--dir ."]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_trap_exits_134_and_says_where() {
 #[test]
 fn a_timeout_ends_a_loop_with_124() {
     let ran = Place::new().with("a.wat", command("(loop $again (br $again))")).run("--timeout 300ms a.wat");
-    ran.gives(124, "").says(&["error: a.wat did not end within 300 ms"]);
+    ran.gives(124, "").says(&["error: a.wat did not finish within 300 ms"]);
 }
 
 #[test]
@@ -258,9 +258,14 @@ fn a_call_stack_that_the_device_has_no_memory_for_is_the_cpus() {
     let place = Place::new().with("a.wat", wat!("cli/deep_calls")).with("in", "a\nb\n");
     let ran = |line: &str| Ran::from(place.command(line).env(LITTLE_MEMORY.0, LITTLE_MEMORY.1).output().unwrap());
     assert_eq!(ran("--device cpu a.wat").gives(0, "ok\n").stderr, "");
-    ran("--device cpu --stats a.wat").gives(0, "ok\n").says(&["1 instance (1 on the cpu: the device has no memory"]);
+    ran("--device cpu --stats a.wat")
+        .gives(0, "ok\n")
+        .says(&["1 instance (1 on the cpu: the device has too little memory"]);
     let map = ran("map --device cpu a.wat -i in").gives(0, "ok\nok\n");
-    map.says(&["2 records, 0 failed", "2 records ran on the cpu: the device has no memory for their call stacks"]);
+    map.says(&[
+        "2 records, 0 failed",
+        "2 records ran on the cpu: the device has too little memory for their call stacks",
+    ]);
 }
 
 #[test]

@@ -209,17 +209,17 @@ fn a_cache_that_others_may_write_to_is_not_run_from() {
     let app = "--device cpu --stats a.wasm";
     assert!(!hit(with_cache(app)) && hit(with_cache(app)));
     set_mode(&cache, 0o777);
-    let refused = with_cache(app).says(&["others than its owner may write to it", "0777"]);
+    let refused = with_cache(app).says(&["other users can write to it", "0777"]);
     assert_eq!(refused.stderr.lines().filter(|line| line.contains("0777")).count(), 1, "{}", refused.stderr);
     assert!(!hit(refused));
     for line in ["cache list", "cache stats", "cache verify", "cache prune", "cache clear"] {
-        with_cache(line).gives_code(1).says(&["others than its owner may write to it"]);
+        with_cache(line).gives_code(1).says(&["other users can write to it"]);
     }
     set_mode(&cache, 0o755);
     assert!(hit(with_cache(app)));
     let entry = find(&cache, "entry".as_ref());
     set_mode(&entry, 0o666);
-    assert!(!hit(with_cache(app).says(&["a compiled program is not used", "0666"])));
+    assert!(!hit(with_cache(app).says(&["not using a compiled program", "0666"])));
     assert!(hit(with_cache(app)));
 }
 

@@ -19,7 +19,7 @@ fn write(place: &Place, name: &str, content: impl AsRef<[u8]>) {
 /// With an output of two lines that is not finished.
 fn unfinished() -> Place {
     let place = Place::new().with("echo.wat", wat!("echo")).with("in", INPUT);
-    map(&place, "-i in --fail-fast").gives(1, "").says(&["--resume goes on at record 2"]);
+    map(&place, "-i in --fail-fast").gives(1, "").says(&["--resume continues at record 2"]);
     assert_eq!(read(&place, "out"), "one\nsix\n");
     place
 }
@@ -74,9 +74,7 @@ fn a_journal_that_was_forged_is_believed_no_further_than_the_files_go() {
 fn an_output_that_was_changed_since_is_not_gone_on_with() {
     let place = unfinished();
     let resume = || map(&place, "-i in --resume");
-    for (changed, what) in
-        [("one\nSix\n", "does not end as it did"), ("one\n", "is shorter than it was"), ("", "shorter")]
-    {
+    for (changed, what) in [("one\nSix\n", "its end is different"), ("one\n", "it is shorter"), ("", "shorter")] {
         write(&place, "out", changed);
         resume().gives(2, "").says(&["--resume: out", what, "--force"]);
         assert_eq!(read(&place, "out"), changed);
@@ -90,11 +88,13 @@ fn an_output_that_was_changed_since_is_not_gone_on_with() {
 fn a_folder_whose_last_file_was_changed_since_is_not_gone_on_with() {
     let place = Place::new().with("echo.wat", wat!("echo"));
     let place = place.with("in/1", "one").with("in/2", "six").with("in/3", "trap").with("in/4", "four");
-    map(&place, "-i in --fail-fast").gives(1, "").says(&["goes on at record 2"]);
+    map(&place, "-i in --fail-fast").gives(1, "").says(&["continues at record 2"]);
     write(&place, "out/2", "SIX");
-    map(&place, "-i in --resume").gives(2, "").says(&["--resume: out is not as it was", "changed 2", "--force"]);
+    map(&place, "-i in --resume")
+        .gives(2, "")
+        .says(&["--resume: out was changed since the unfinished run: 2 is different or missing", "--force"]);
     fs::remove_file(place.path().join("out/2")).unwrap();
-    map(&place, "-i in --resume").gives(2, "").says(&["changed 2"]);
+    map(&place, "-i in --resume").gives(2, "").says(&["2 is different or missing"]);
     write(&place, "out/2", "six");
     map(&place, "-i in --resume").gives(1, "").says(&["4 records (2 by earlier runs), 1 failed"]);
     assert_eq!(read(&place, "out/4"), "four");

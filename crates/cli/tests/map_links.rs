@@ -65,7 +65,7 @@ fn a_folder_of_the_output_that_becomes_a_link_is_not_written_through() {
     let place = place().with("in/a", "a\n").with("in/sub/secret", "b\n");
     let ran = map(&place, &format!("-i in -o box/out out/sub {}", outside("out/sub", "")));
     untouched(&place);
-    ran.gives(1, "").says(&["cannot write box/out/sub/secret", "nothing is written through links"]);
+    ran.gives(1, "").says(&["cannot write box/out/sub/secret", "map does not write through links"]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_output_that_was_replaced_is_not_taken_for_the_output() {
     let place = place().with("in", "a\nb\n");
     let ran = map(&place, &format!("-i in -o box/out out {}", outside("out", "secret")));
     untouched(&place);
-    ran.gives(1, "").says(&["box/out was replaced while the map wrote it"]);
+    ran.gives(1, "").says(&["box/out was replaced while the map was writing to it"]);
     // The link is there before the next run, but a guest can have made it, and has.
     let ran = map(&place, "-i in -o box/out --force x y");
     untouched(&place);
@@ -136,7 +136,7 @@ fn what_is_no_regular_file_is_told_and_not_waited_for() {
     symlink("fifo", place.path().join("in/to-fifo")).unwrap();
     symlink("/dev/zero", place.path().join("in/to-zero")).unwrap();
     let ran = place.run("map cat.wat --device cpu -i in --follow-links --timeout 100s").gives(1, "a\n");
-    let told = ["fifo (record 1) cannot be read: it is no regular file", "socket (record 2)", "to-zero (record 4)"];
+    let told = ["fifo (record 1) cannot be read: it is not a regular file", "socket (record 2)", "to-zero (record 4)"];
     ran.says(&told).says(&["5 records, 4 failed"]);
 }
 
@@ -181,6 +181,6 @@ fn after_a_lost_device_nothing_is_opened_that_a_guest_has_put_in_its_place() {
         untouched(&place);
         assert!(!ran.stdout.contains("own"), "{ran:?}");
         assert_eq!(ran.code, Some(1), "{ran:?}");
-        ran.says(&["going on in a new process", "was replaced while the map ran"]);
+        ran.says(&["continuing in a new process", "was replaced while the map ran"]);
     }
 }

@@ -22,9 +22,9 @@ fn output_that_waits_is_bounded_on_disk_and_says_so() {
     assert_eq!(length, 80 << 20);
     let (length, ran) = run("--max-spill 4KiB", ".");
     assert!(ran.code.is_some_and(|code| code != 0) && (64 << 20..80 << 20).contains(&length), "{length} {ran:?}");
-    ran.says(&["--max-spill lets 4 KiB wait on disk", "is not complete", "--unordered"]);
+    ran.says(&["--max-spill allows no more than 4 KiB on disk", "is incomplete", "--unordered"]);
     let (_, ran) = run("", "nowhere");
-    ran.says(&["no temporary file takes it", "is not complete"]);
+    ran.says(&["it cannot be written to a temporary file", "is incomplete"]);
     let (length, ran) = run("--max-spill 0 --unordered", ".");
     ran.gives(0, "");
     assert_eq!(length, 80 << 20);

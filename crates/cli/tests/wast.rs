@@ -76,7 +76,7 @@ fn a_script_says_which_version_its_modules_are_of() {
     let place = place.with("odd.wast", ";;! wasm = 3.0 +magic\n");
     let ran = place.run("wast --device cpu --layout linear odd.wast");
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    ran.says(&["`+magic` is no version or feature"]);
+    ran.says(&["`+magic` is not a version or feature"]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_folder_is_all_scripts_below_it_by_name() {
 fn files_that_cannot_be_read_end_with_2() {
     let place = Place::new().with("empty/readme", "").with("bytes.wast", [0xff, 0xfe]);
     place.run("wast --device cpu missing.wast").gives(2, "").says(&["missing.wast: No such file"]);
-    place.run("wast --device cpu empty").gives(2, "").says(&["empty holds no .wast file"]);
+    place.run("wast --device cpu empty").gives(2, "").says(&["empty contains no .wast file"]);
     place.run("wast --device cpu bytes.wast").gives(2, "").says(&["bytes.wast is not a script", "UTF-8"]);
     assert_eq!(place.run("wast").code, Some(2));
     assert_eq!(place.run("wast --jobs 0 a.wast").code, Some(2));

@@ -269,7 +269,7 @@ impl Build {
                 if error.is_device_lost() || error.is_shortage() {
                     return Err(error);
                 }
-                tracing::warn!("{} is compiled again: {error}", self.name);
+                tracing::warn!("compiling {} again: {error}", self.name);
                 cache.discard(key);
                 self.place(self.unloaded(self.find(cache, key, &mut compiled, false)?)?)
             }

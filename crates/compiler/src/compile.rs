@@ -288,11 +288,11 @@ fn initialize_first(module: &mut Module<'_>, called: &str) -> Result<(), Error> 
     let Some(function) = function else { return Ok(()) };
     let ty = module.function_type(function);
     if *ty != FuncType::default() {
-        return Err(Error::Usage(format!("its `{INITIALIZE}` has type {ty}; it can take and return nothing")));
+        return Err(Error::Usage(format!("its `{INITIALIZE}` has type {ty}; it must take and return nothing")));
     }
     if module.start.is_some() {
         return Err(Error::Usage(format!(
-            "it has a start function and an `{INITIALIZE}`; gpu-run calls one of the two"
+            "it has a start function and an `{INITIALIZE}`; gpu-run supports only one of the two"
         )));
     }
     module.start = Some(function);

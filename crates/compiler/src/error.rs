@@ -18,7 +18,7 @@ pub enum Error {
     #[error("it exports no function `{wanted}`; {}", list(.exported))]
     MissingExport { wanted: String, exported: Vec<String> },
     /// The time limit for compiling passed during this step.
-    #[error("compiling did not end in time, and was at {0}")]
+    #[error("compiling did not finish in time; it was at {0}")]
     Late(String),
     /// Compiling took longer than its time limit.
     #[error("{0}")]
@@ -29,7 +29,7 @@ pub enum Error {
 
 fn list(exported: &[String]) -> String {
     match exported {
-        [] => "it exports no functions at all".into(),
+        [] => "it exports no functions".into(),
         _ => format!("it exports {}", exported.join(", ")),
     }
 }

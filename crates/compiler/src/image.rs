@@ -82,7 +82,7 @@ impl Initial {
         }
         let elements = module.tables.iter().map(|table| table.minimum).fold(0, u64::saturating_add);
         if elements > MAX_ELEMENTS {
-            let message = format!("its tables begin with {elements} elements; at most {MAX_ELEMENTS} are possible");
+            let message = format!("its tables begin with {elements} elements; the limit is {MAX_ELEMENTS}");
             return Err(Error::Limit(message));
         }
         for (index, table) in (0..).zip(&module.tables) {

@@ -26,9 +26,9 @@ pub(crate) fn within<T: Send + 'static>(
     let (sender, receiver) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().name("compiler".into()).stack_size(STACK_BYTES);
     let spawned = thread.spawn(move || drop(sender.send(compile(Some(until)))));
-    spawned.map_err(|error| Error::Internal(format!("no thread to compile {name} on: {error}")))?;
+    spawned.map_err(|error| Error::Internal(format!("cannot start a thread to compile {name}: {error}")))?;
     match receiver.recv_timeout(limit.saturating_add(GRACE)) {
-        Ok(Err(Error::Late(place))) => Err(late(name, limit, &format!(", and was at {place}"))),
+        Ok(Err(Error::Late(place))) => Err(late(name, limit, &format!("; it was at {place}"))),
         Ok(result) => result,
         Err(RecvTimeoutError::Timeout) => Err(late(name, limit, "")),
         Err(RecvTimeoutError::Disconnected) => Err(Error::Internal(format!("the compiler failed on {name}"))),

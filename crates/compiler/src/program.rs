@@ -45,7 +45,7 @@ impl Drop for Growth {
             let began = Instant::now();
             let stored = stored::write(&self.compiled, &code);
             let kept = stored.is_ok_and(|bytes| self.cache.put(&self.key, &bytes, self.took));
-            tracing::debug!(bytes = code.len(), kept, time = ?began.elapsed(), "what was compiled meanwhile is kept");
+            tracing::debug!(bytes = code.len(), kept, time = ?began.elapsed(), "kept the code compiled meanwhile");
         }
     }
 }
@@ -143,7 +143,7 @@ impl Compiled {
             .ok_or_else(|| Error::Usage(format!("no exported function `{function}` was compiled")))?;
         if !args.iter().map(|a| a.ty()).eq(ty.params.iter().copied()) {
             let given: Vec<_> = args.iter().map(|a| a.ty().to_string()).collect();
-            return Err(Error::Usage(format!("`{function}` has type {ty}, and was given ({})", given.join(", "))));
+            return Err(Error::Usage(format!("`{function}` has type {ty}, but was given ({})", given.join(", "))));
         }
         let references = &self.initial.references;
         let unknown = |index: &u32| *index as usize >= references.len();

@@ -54,7 +54,7 @@ impl Failure {
                 if has_others { failure.hint("call one of them with --invoke NAME") } else { failure }
             }
             CompilerError::Late(_) | CompilerError::CompileTimeout(_) => {
-                Self::usage(format!("{file}: {error}")).hint("--compile-timeout gives it more time")
+                Self::usage(format!("{file}: {error}")).hint("allow more time with --compile-timeout")
             }
             CompilerError::Device(what) => Self::environment(format!("{file}: {what}")),
             CompilerError::Internal(what) => Self::environment(format!("{file}: internal error: {what}"))

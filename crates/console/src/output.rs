@@ -299,13 +299,13 @@ impl Ordered {
         let instances = self.waiting.iter().filter(|waiting| waiting.refused).count() as u64;
         let memory = show_size(self.memory_limit as u64);
         let why = match &self.broken {
-            Some(error) => format!("no temporary file takes it: {error}"),
-            None => format!("--max-spill lets {} wait on disk", show_size(self.spill.limit())),
+            Some(error) => format!("it cannot be written to a temporary file: {error}"),
+            None => format!("--max-spill allows no more than {} on disk", show_size(self.spill.limit())),
         };
-        let hint = "--max-spill SIZE lets more wait, in TMPDIR; with --unordered none has to";
+        let hint = "raise --max-spill (the file is in TMPDIR), or write output as it comes with --unordered";
         (instances > 0).then(|| {
             io::Error::other(format!(
-                "output that waited for its turn filled {memory} of memory, and {why}; that of {} is not complete\n  hint: {hint}",
+                "output that waited for its turn filled {memory} of memory, and {why}; the output of {} is incomplete\n  hint: {hint}",
                 count(instances, "instance")
             ))
         })

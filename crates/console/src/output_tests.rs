@@ -140,7 +140,8 @@ fn more_than_may_wait_is_refused_and_told_and_leaves_no_gap() {
     drop(writers);
     let told = stream.close(sink.clone()).unwrap_err().to_string();
     assert!(
-        told.contains("--max-spill lets 20 B wait") && told.contains("that of 1 instance is not complete"),
+        told.contains("--max-spill allows no more than 20 B")
+            && told.contains("the output of 1 instance is incomplete"),
         "{told}"
     );
     assert!(sink.text().ends_with("now it is its turn;ABCDEFGHIJthere is room again;"), "{}", sink.text());

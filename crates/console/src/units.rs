@@ -47,7 +47,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     };
     let bytes = number * factor;
     if bytes < 1.0 {
-        return Err("0 bytes hold no program; leave the option out for no limit".into());
+        return Err("no program fits in 0 bytes; leave the option out for no limit".into());
     }
     // Above 2^53 a float cannot represent every integer, and no computer has that much memory.
     if bytes > (1u64 << 53) as f64 { Err("too large".into()) } else { Ok(bytes as u64) }
@@ -63,7 +63,7 @@ pub fn target(text: &str) -> Result<u32, String> {
     let digits = text.strip_prefix("sm_").unwrap_or(text);
     match digits.parse() {
         Ok(sm @ 70..=130) => Ok(sm),
-        Ok(sm) if sm < 70 => Err(format!("sm_{sm} is too old: sm_70 (Volta) is the least")),
+        Ok(sm) if sm < 70 => Err(format!("sm_{sm} is too old: gpu-run needs sm_70 (Volta) or newer")),
         _ => Err("expected a compute capability, as in `sm_75` or `sm_90`".into()),
     }
 }

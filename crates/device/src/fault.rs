@@ -30,9 +30,7 @@ fn plan() -> &'static Plan {
     PLAN.get_or_init(|| {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         parse(&text).unwrap_or_else(|| {
-            tracing::warn!(
-                "{VARIABLE}={text} is not understood: `launch:3` makes the third launch fault, `hang:3` hang"
-            );
+            tracing::warn!("cannot parse {VARIABLE}={text}: `launch:3` makes the third launch fault, `hang:3` hang");
             Plan::default()
         })
     })

@@ -38,7 +38,7 @@ pub enum Error {
     Ptx { line: usize, message: String, text: String },
     #[error("no kernel named `{0}` in this module")]
     NoKernel(String),
-    #[error("out of device memory: {wanted} bytes asked for")]
+    #[error("out of device memory: cannot allocate {wanted} bytes")]
     OutOfMemory { wanted: u64 },
     /// The kernel did what no kernel may do. On a GPU this loses the context.
     #[error("the kernel faulted: {0}")]
@@ -48,11 +48,11 @@ pub enum Error {
     #[error("code generation failed: {0}")]
     Codegen(String),
     /// Compiling reached its deadline ([`CodeOptions::until`]); names what was being compiled.
-    #[error("compiling did not end in time, and was at {0}")]
+    #[error("compiling did not finish in time; it was at {0}")]
     Late(String),
     /// An assembler was killed by a signal.
     #[error(
-        "`{tool}` crashed ({how}) on this program's PTX\n  hint: another release of NVIDIA's tools may not: set CUDA_HOME to its folder"
+        "`{tool}` crashed ({how}) on this program's PTX\n  hint: try another release of NVIDIA's tools: set CUDA_HOME to its folder"
     )]
     Crashed { tool: String, how: String },
 }
@@ -254,7 +254,7 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Loads the machine code in the range `code` of `pages`. A device that can run code in place does so if the range
     /// begins at a multiple of [`CODE_ALIGN`]; otherwise the code is copied.
     fn load_pages(&self, pages: Pages, code: Range<usize>) -> Result<Arc<dyn Module>> {
-        let outside = || code::not_ours("it is not there");
+        let outside = || code::not_ours("it is outside the file");
         self.load_code(pages.as_ref().get(code).ok_or_else(outside)?)
     }
     /// Compiles PTX text and loads it.

@@ -53,7 +53,7 @@ impl Patience {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         if waited > SAYS_AFTER && !self.is_said && !others.is_empty() {
             self.is_said = true;
-            tracing::warn!("waiting for device memory: {} hold it", describe(&others));
+            tracing::warn!("waiting for device memory, in use by {}", describe(&others));
         }
         if self.seen.as_ref() != Some(&others) {
             (self.seen, self.changed) = (Some(others), Instant::now());

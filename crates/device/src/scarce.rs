@@ -72,7 +72,7 @@ pub(crate) fn planned() -> Option<Arc<dyn Device>> {
     let text = std::env::var(VARIABLE).ok()?;
     let numbers: Vec<u32> = text.split(',').filter_map(|number| number.parse().ok()).collect();
     let [mib, threads, kib] = numbers[..] else {
-        tracing::warn!("{VARIABLE}={text} is not understood: `1024,2048,128` is 1 GiB, 2048 threads, 128 KiB of stack");
+        tracing::warn!("cannot parse {VARIABLE}={text}: `1024,2048,128` is 1 GiB, 2048 threads, 128 KiB of stack");
         return None;
     };
     Some(Scarce::new(u64::from(mib) << 20, threads.into(), kib << 10))

@@ -112,7 +112,7 @@ impl GangProgram {
         found.ok_or_else(|| {
             let all: Vec<_> = self.entries().collect();
             Error::Usage(format!(
-                "it exports no function `{entry}` without parameters and results; those it has are: {}",
+                "it exports no function `{entry}` without parameters and results; it has {}",
                 all.join(", ")
             ))
         })
@@ -139,7 +139,7 @@ struct State {
 impl State {
     fn stop(&self) {
         if let Err(error) = self.memory.set_stop(true) {
-            tracing::warn!("a gang cannot be stopped: {error}");
+            tracing::warn!("cannot stop a gang: {error}");
         }
     }
 
@@ -221,7 +221,7 @@ impl Gang {
     pub fn write_image(&self, image: &[u8]) -> Result<(), Error> {
         if image.len() as u64 != self.image_bytes() {
             let (given, wanted) = (image.len(), self.image_bytes());
-            return Err(Error::Usage(format!("an image of {given} bytes is not this gang's, which has {wanted}")));
+            return Err(Error::Usage(format!("the image has {given} bytes, but this gang's images have {wanted}")));
         }
         self.write(0, image)
     }

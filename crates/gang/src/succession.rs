@@ -101,7 +101,7 @@ impl Successor {
         let gang = Gang::of(program, memory)?;
         let loaded = began.elapsed() - copied;
         drop(spare);
-        tracing::debug!(?copied, ?loaded, freed = ?began.elapsed() - copied - loaded, "a gang was taken over");
+        tracing::debug!(?copied, ?loaded, freed = ?began.elapsed() - copied - loaded, "took over a gang");
         Ok(gang)
     }
 }

@@ -139,7 +139,7 @@ impl Machine {
     pub fn boot(compiler: &Compiler, device: &Arc<dyn Device>, start: Start, options: Options) -> Result<Self> {
         let threads = threads(&**device, options.threads);
         if !(32..=1024).contains(&threads) || !threads.is_multiple_of(32) {
-            return Err(Error::Usage(format!("{threads} threads: a workgroup has 32 to 1024, a multiple of 32")));
+            return Err(Error::Usage(format!("{threads} threads: a workgroup has a multiple of 32, from 32 to 1024")));
         }
         let groups = workers(&**device, options.grid) + 1;
         let mut gang = gang(compiler, device, &options.kernel, groups, threads)?;
@@ -188,7 +188,7 @@ fn wait_for_beat(inner: &Inner) -> Result<()> {
     let since = Instant::now();
     while status(&inner.bus, STATUS_LAUNCHES) == 0 {
         if since.elapsed() > FIRST_BEAT {
-            return Err(Error::Slow { what: "give its first sign of life", seconds: FIRST_BEAT.as_secs() });
+            return Err(Error::Slow { what: "start", seconds: FIRST_BEAT.as_secs() });
         }
         std::thread::sleep(Duration::from_micros(200));
     }

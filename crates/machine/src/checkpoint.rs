@@ -96,7 +96,7 @@ impl Checkpoint {
         Self::decode(&bytes).map_err(|why| match why {
             Refused::Version(theirs) => Error::Version { path: path.to_owned(), theirs, ours: VERSION },
             Refused::Damage(why) => Error::Damaged { path: path.to_owned(), why: why.to_owned() },
-            Refused::Foreign => Error::Foreign { path: path.to_owned(), why: "it is no checkpoint".to_owned() },
+            Refused::Foreign => Error::Foreign { path: path.to_owned(), why: "it is not a checkpoint".to_owned() },
         })
     }
 
@@ -116,7 +116,7 @@ impl Checkpoint {
         let damage = Refused::Damage;
         match bytes.first_chunk() {
             Some(magic) if magic == FILE_MAGIC => {}
-            Some(magic) if is_nearly(magic, FILE_MAGIC) => return Err(damage("its beginning is damaged")),
+            Some(magic) if is_nearly(magic, FILE_MAGIC) => return Err(damage("its header is damaged")),
             _ => return Err(Refused::Foreign),
         }
         let number = |at: usize| {
@@ -134,13 +134,13 @@ impl Checkpoint {
             return Err(damage("its checksum is wrong: it is damaged or cut short"));
         }
         if length != STATE_BYTES as u64 {
-            return Err(damage("its state has another length"));
+            return Err(damage("its state has the wrong length"));
         }
         let state = lz4_flex::block::decompress(&bytes[HEADER..end], STATE_BYTES);
-        let checkpoint = Self { state: state.map_err(|_| damage("its state does not unpack"))? };
+        let checkpoint = Self { state: state.map_err(|_| damage("its state cannot be unpacked"))? };
         let header = [checkpoint.word(H_MAGIC), checkpoint.word(H_VERSION)];
         if checkpoint.state.len() != STATE_BYTES || header != [MAGIC, VERSION] || checkpoint.tick() != tick {
-            return Err(damage("its state is none"));
+            return Err(damage("its state is not valid"));
         }
         Ok(checkpoint)
     }

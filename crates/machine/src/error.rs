@@ -16,14 +16,14 @@ pub enum Error {
     #[error("{} cannot be used: {why}", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "{} holds a machine of version {theirs}, and this gpu-run has version {ours}: \
+        "{} holds a machine of version {theirs}, but this gpu-run has version {ours}: \
          resume it with the gpu-run that wrote it, or boot without it", path.display()
     )]
     Version { path: PathBuf, theirs: u32, ours: u32 },
     /// The ring is full: the machine takes events more slowly than they are posted.
     #[error("the machine has {waiting} events waiting and takes no more: post again later")]
     Full { waiting: u32 },
-    #[error("the machine has given no sign of life for {seconds:.1} s{}: {what}", stuck(.phase))]
+    #[error("the machine has not responded for {seconds:.1} s{}: {what}", stuck(.phase))]
     Silent { seconds: f64, phase: Option<&'static str>, what: String },
     #[error("the machine did not {what} within {seconds} s")]
     Slow { what: &'static str, seconds: u64 },

@@ -55,7 +55,7 @@ pub struct Loaded {
 #[derive(Debug)]
 pub(crate) struct Change {
     successor: Successor,
-    image: Kernel,
+    kernel: Kernel,
     /// Whether to record the load in the log.
     record: bool,
     /// Receives the number of the new code's first launch, and its first tick.
@@ -65,15 +65,15 @@ pub(crate) struct Change {
 impl Machine {
     /// Replaces the machine's code while it runs. Code that cannot be loaded is refused, and the machine continues with
     /// its own.
-    pub fn load(&self, compiler: &Compiler, image: &Kernel) -> Result<Loaded> {
-        self.load_as(compiler, image, true)
+    pub fn load(&self, compiler: &Compiler, kernel: &Kernel) -> Result<Loaded> {
+        self.load_as(compiler, kernel, true)
     }
 
-    pub(crate) fn load_as(&self, compiler: &Compiler, image: &Kernel, record: bool) -> Result<Loaded> {
+    pub(crate) fn load_as(&self, compiler: &Compiler, kernel: &Kernel, record: bool) -> Result<Loaded> {
         let inner = self.inner();
         let _one_at_a_time = inner.loading.lock();
         let began = Instant::now();
-        let (wasm, options) = (image.wasm().clone(), &inner.settings.gang);
+        let (wasm, options) = (kernel.wasm().clone(), &inner.settings.gang);
         let mut spare = inner.spare.lock().take();
         let prepared = Successor::prepare(compiler, &inner.seat, wasm, options, NAME, CARRIED, &mut spare);
         if spare.is_some() {
@@ -82,7 +82,7 @@ impl Machine {
         let (successor, restarts) = (prepared?, inner.restarts.load(Ordering::Relaxed));
         let preparation = began.elapsed();
         let (answer, answered) = sync_channel(1);
-        let change = Change { successor, image: image.clone(), record, answer };
+        let change = Change { successor, kernel: kernel.clone(), record, answer };
         inner.requests.lock().push(ServiceRequest::Load(Box::new(change)));
         self.wake();
         let (launch, tick) = answered.recv().unwrap_or_else(|_| Err(gone()))?;
@@ -100,7 +100,7 @@ impl Machine {
         loop {
             let there = status(&inner.bus, STATUS_LAUNCHES) >= launch;
             if inner.restarts.load(Ordering::Relaxed) != restarts {
-                return Err(Error::Usage("the new code failed at once: the machine says how".to_owned()));
+                return Err(Error::Usage("the new code failed at once; the machine has printed why".to_owned()));
             }
             if there {
                 return Ok(());
@@ -109,7 +109,7 @@ impl Machine {
                 return Err(gone());
             }
             if since.elapsed() > FIRST_SIGN {
-                return Err(Error::Slow { what: "give a sign with its new code", seconds: FIRST_SIGN.as_secs() });
+                return Err(Error::Slow { what: "start its new code", seconds: FIRST_SIGN.as_secs() });
             }
             std::thread::sleep(PAUSE);
         }
@@ -130,7 +130,7 @@ impl Machine {
 
 impl Service {
     pub(crate) fn exchange(&mut self, change: Change) -> Result<()> {
-        let Change { successor, image, record, answer } = change;
+        let Change { successor, kernel, record, answer } = change;
         let told = |outcome| drop(answer.send(outcome));
         self.inner.control(C_LEAVE, self.ended + self.launches.len() as u64);
         match self.drained(MAX_LEAVE_TIME) {
@@ -139,7 +139,7 @@ impl Service {
                 self.inner.control(C_LEAVE, 0);
                 self.unused.push(successor);
                 told(Err(Error::Slow {
-                    what: "come to a tick boundary to load new code",
+                    what: "reach a tick boundary to load new code",
                     seconds: MAX_LEAVE_TIME.as_secs(),
                 }));
                 return self.keep_launched();
@@ -176,9 +176,9 @@ impl Service {
         *self.inner.spare.lock() = Some(before);
         self.keep(Arc::new(kept));
         if let (Some(recorder), true) = (&mut self.recorder, record) {
-            recorder.code(tick, &image)?;
+            recorder.code(tick, &kernel)?;
         }
-        self.before = Some(self.inner.set_image(image));
+        self.before = Some(self.inner.set_kernel(kernel));
         told(Ok((first, tick)));
         Ok(())
     }
@@ -186,14 +186,14 @@ impl Service {
     /// Replaces code that failed twice before it reached a checkpoint by the code that ran before it.
     pub(crate) fn take_back(&mut self) -> Result<()> {
         let spare = self.inner.spare.lock().take();
-        let (Some(image), Some(gang)) = (self.before.take(), spare) else { return Ok(()) };
+        let (Some(kernel), Some(gang)) = (self.before.take(), spare) else { return Ok(()) };
         *self.inner.spare.lock() = Some(std::mem::replace(&mut self.gang, gang));
         let tick = self.last.tick();
         if let Some(recorder) = &mut self.recorder {
-            recorder.code(tick, &image)?;
+            recorder.code(tick, &kernel)?;
         }
-        self.inner.set_image(image);
-        self.inner.notice(format!("the code that was loaded before tick {tick} is taken back"));
+        self.inner.set_kernel(kernel);
+        self.inner.notice(format!("the new code failed: going back to the code before it, from tick {tick} on"));
         Ok(())
     }
 

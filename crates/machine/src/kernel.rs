@@ -53,12 +53,11 @@ impl Kernel {
 
     /// Checks the bytes of a module. Errors call it `name`.
     pub fn named(name: &str, wasm: Vec<u8>) -> Result<Self> {
-        let refused = |why: String| Error::Usage(format!("{name} cannot be a machine's code: {why}"));
+        let refused = |why: String| Error::Usage(format!("{name} cannot be used as the machine's code: {why}"));
         if !wasm.starts_with(b"\0asm") {
-            return Err(refused("it is no wasm module: it does not begin as one".to_owned()));
+            return Err(refused("it is not a wasm module".to_owned()));
         }
-        let found =
-            Found::read(&wasm).map_err(|error| refused(format!("it is no wasm module that can be read: {error}")))?;
+        let found = Found::read(&wasm).map_err(|error| refused(format!("it is not a valid wasm module: {error}")))?;
         let Some((version, interface)) = found.built_with else {
             return Err(refused(format!(
                 "it has no section `{SECTION}`: build it from crates/kernel (scripts/build-kernel)"
@@ -66,7 +65,7 @@ impl Kernel {
         };
         if (version, interface) != (VERSION, INTERFACE) {
             return Err(refused(format!(
-                "it is built for states of version {version} and interface {interface}, and this gpu-run has version {VERSION} and interface {INTERFACE}"
+                "it is built for states of version {version} and interface {interface}, but this gpu-run has version {VERSION} and interface {INTERFACE}"
             )));
         }
         if let Some(missing) = ENTRIES.iter().find(|entry| !found.entries.iter().any(|name| name == *entry)) {
@@ -74,7 +73,9 @@ impl Kernel {
         }
         if found.data_end > u64::from(STATE) {
             let end = found.data_end;
-            return Err(refused(format!("its data reaches to byte {end}, and the machine's state begins at {STATE}")));
+            return Err(refused(format!(
+                "its data ends at byte {end}, but the machine's state begins at byte {STATE}"
+            )));
         }
         Ok(Self::unchecked(wasm))
     }
@@ -207,8 +208,11 @@ mod tests {
 
     #[test]
     fn what_is_no_kernel_is_refused_with_the_reason() {
-        assert!(refused(b"not wasm".to_vec()).contains("k.wasm cannot be a machine's code: it is no wasm module"));
-        assert!(refused(crate::KERNEL[..crate::KERNEL.len() / 2].to_vec()).contains("no wasm module"));
+        assert!(
+            refused(b"not wasm".to_vec())
+                .contains("k.wasm cannot be used as the machine's code: it is not a wasm module")
+        );
+        assert!(refused(crate::KERNEL[..crate::KERNEL.len() / 2].to_vec()).contains("it is not a valid wasm module"));
         assert!(refused(text("")).contains("no section"));
         let ours = section(VERSION, INTERFACE);
         assert!(refused(text(&ours)).contains("no function `boot`"));

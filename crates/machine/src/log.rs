@@ -124,9 +124,9 @@ impl Recorder {
     }
 
     /// Records that the machine runs this code from this tick on.
-    pub(crate) fn code(&mut self, tick: u64, image: &Kernel) -> Result<()> {
-        let hash = image.hash();
-        let module: &[u8] = if self.known.contains(&hash) { &[] } else { image.wasm() };
+    pub(crate) fn code(&mut self, tick: u64, kernel: &Kernel) -> Result<()> {
+        let hash = kernel.hash();
+        let module: &[u8] = if self.known.contains(&hash) { &[] } else { kernel.wasm() };
         let length = (module.len() as u64).to_le_bytes();
         self.begin(tick, CODE, &[&hash.as_bytes()[..], &length].concat());
         self.record.extend(module);
@@ -205,14 +205,14 @@ impl Log {
         File::open(path).at(path)?.read_to_end(&mut bytes).at(path)?;
         Self::decode(&bytes).map_err(|refused| match refused {
             Refused::Version(theirs) => Error::Version { path: path.to_owned(), theirs, ours: VERSION },
-            Refused::Foreign => Error::Foreign { path: path.to_owned(), why: "it is no log of a machine".to_owned() },
+            Refused::Foreign => Error::Foreign { path: path.to_owned(), why: "it is not a machine's log".to_owned() },
             Refused::Damaged { at, tick } => {
                 let why = format!(
-                    "its record at byte {at}, after tick {tick}, is damaged; `truncate -s {at}` leaves what is whole before it"
+                    "its record at byte {at}, after tick {tick}, is damaged; `truncate -s {at}` keeps the intact part before it"
                 );
                 Error::Damaged { path: path.to_owned(), why }
             }
-            Refused::Header => Error::Damaged { path: path.to_owned(), why: "its beginning is damaged".to_owned() },
+            Refused::Header => Error::Damaged { path: path.to_owned(), why: "its header is damaged".to_owned() },
         })
     }
 
@@ -292,14 +292,17 @@ impl Log {
     }
 
     /// Returns a module of this log by its hash.
-    pub fn image(&self, hash: Hash) -> Result<Kernel> {
+    pub fn kernel(&self, hash: Hash) -> Result<Kernel> {
         let module = self.modules.iter().find(|(known, _)| *known == hash).map(|(_, module)| module.clone());
-        let missing = || Error::Usage(format!("the log has ticks of the code {hash}, and not the code itself"));
-        let image = Kernel::named(&format!("the log's code {hash}"), module.ok_or_else(missing)?)?;
-        if image.hash() != hash {
-            return Err(Error::Usage(format!("the log's code {hash} is other code: {}", image.hash())));
+        let missing = || Error::Usage(format!("the log has ticks of the code {hash}, but not the code itself"));
+        let kernel = Kernel::named(&format!("the log's code {hash}"), module.ok_or_else(missing)?)?;
+        if kernel.hash() != hash {
+            return Err(Error::Usage(format!(
+                "the log's code {hash} does not match its hash: it has {}",
+                kernel.hash()
+            )));
         }
-        Ok(image)
+        Ok(kernel)
     }
 
     /// Returns stretches of ticks that ran with the same code, from a tick on: the code's hash, the first tick, and the

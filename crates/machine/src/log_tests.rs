@@ -41,7 +41,7 @@ fn the_code_of_every_tick_is_in_the_log_once() {
     let log = Log::read(&path).unwrap();
     assert_eq!(log.codes, [(0, first.hash()), (7, second.hash()), (9, second.hash())]);
     assert_eq!(log.modules.len(), 2);
-    assert_eq!(log.image(second.hash()).unwrap(), second);
+    assert_eq!(log.kernel(second.hash()).unwrap(), second);
     Recorder::append(&path, &log).unwrap().code(12, &first).unwrap();
     Recorder::append(&path, &Log::read(&path).unwrap()).unwrap().events(20, &[]).unwrap();
     let log = Log::read(&path).unwrap();

@@ -50,7 +50,7 @@ pub(crate) struct Inner {
     pub(crate) bus: Arc<Shared>,
     pub(crate) settings: Settings,
     /// The code that the machine runs now.
-    image: Mutex<Kernel>,
+    kernel: Mutex<Kernel>,
     pub(crate) seat: Seat,
     /// The gang that ran before the last load. The next load may reuse its memory.
     pub(crate) spare: Mutex<Option<Gang>>,
@@ -127,11 +127,11 @@ impl EventSender {
 }
 
 impl Inner {
-    pub(crate) fn new(gang: &Gang, settings: Settings, image: Kernel) -> Self {
+    pub(crate) fn new(gang: &Gang, settings: Settings, kernel: Kernel) -> Self {
         Self {
             bus: gang.bus().clone(),
             settings,
-            image: Mutex::new(image),
+            kernel: Mutex::new(kernel),
             seat: gang.seat(),
             spare: Mutex::default(),
             loading: Mutex::default(),
@@ -162,24 +162,24 @@ impl Inner {
         self.copies.store(gpu_run_device::copies(), Ordering::Relaxed);
     }
 
-    pub(crate) fn image(&self) -> Kernel {
-        self.image.lock().clone()
+    pub(crate) fn kernel(&self) -> Kernel {
+        self.kernel.lock().clone()
     }
 
     /// Sets the code that runs now and returns the previous one. Formats the previous code's debug messages first,
     /// because their texts are in that code's data.
-    pub(crate) fn set_image(&self, image: Kernel) -> Kernel {
+    pub(crate) fn set_kernel(&self, kernel: Kernel) -> Kernel {
         let mut replies = self.replies.lock();
         let messages = self.read_messages(&mut replies);
         replies.messages.extend(messages);
-        std::mem::replace(&mut *self.image.lock(), image)
+        std::mem::replace(&mut *self.kernel.lock(), kernel)
     }
 
     fn read_messages(&self, replies: &mut ReplyReader) -> Vec<String> {
-        let (image, mut messages) = (self.image(), Vec::new());
+        let (kernel, mut messages) = (self.kernel(), Vec::new());
         while let Some(message) = DEBUG.get(&self.bus, replies.debug) {
             replies.debug = replies.debug.wrapping_add(1);
-            let text = image.text(message.key, message.id).unwrap_or_else(|| "?".to_owned());
+            let text = kernel.text(message.key, message.id).unwrap_or_else(|| "?".to_owned());
             let text = text.replacen("{}", &message.a.to_string(), 1).replacen("{}", &message.b.to_string(), 1);
             messages.push(format!("[{}:{}] {text}", message.flags, message.kind));
         }
@@ -221,7 +221,7 @@ impl Machine {
     /// being replayed.
     pub fn post(&self, event: Event) -> Result<()> {
         if event.kind == event::MARK {
-            return Err(Error::Usage("a mark is no event".to_owned()));
+            return Err(Error::Usage("a mark is not an event".to_owned()));
         }
         let bus = &self.inner.bus;
         let mut sender = self.inner.sender.lock();
@@ -265,8 +265,8 @@ impl Machine {
     }
 
     /// Returns the code that the machine runs.
-    pub fn image(&self) -> Kernel {
-        self.inner.image()
+    pub fn kernel(&self) -> Kernel {
+        self.inner.kernel()
     }
 
     /// Returns and clears the messages for the user: restarts, stuck phases, lost answers.
@@ -312,15 +312,15 @@ impl Machine {
         let tick = self.snapshot()?.tick();
         if tick < log.from {
             return Err(Error::Usage(format!(
-                "the log begins with tick {} and the machine is at {tick}: resume it from a checkpoint of tick {} or later",
+                "the log begins with tick {}, but the machine is at {tick}: resume it from a checkpoint of tick {} or later",
                 log.from, log.from
             )));
         }
-        let own = self.image();
+        let own = self.kernel();
         let stretches = log.stretches(tick);
         for (index, (code, from, to)) in stretches.iter().enumerate() {
-            if let Some(hash) = code.filter(|hash| *hash != self.image().hash()) {
-                self.load_as(compiler, &log.image(hash)?, !recorded)?;
+            if let Some(hash) = code.filter(|hash| *hash != self.kernel().hash()) {
+                self.load_as(compiler, &log.kernel(hash)?, !recorded)?;
             }
             let ticks = log.ticks.iter().filter(|(tick, _)| tick < to).cloned();
             let mut feed = Feed::new(ticks, *from, *to);
@@ -330,7 +330,7 @@ impl Machine {
             self.inner.requests.lock().push(ServiceRequest::Feed(feed, answer));
             answered.recv().unwrap_or_else(|_| Err(gone()))?;
         }
-        if then_free && own != self.image() {
+        if then_free && own != self.kernel() {
             self.load(compiler, &own)?;
         }
         Ok(())
@@ -345,7 +345,7 @@ impl Machine {
                 return Err(gone());
             }
             if since.elapsed() > patience {
-                return Err(Error::Slow { what: "come to its tick", seconds: patience.as_secs() });
+                return Err(Error::Slow { what: "reach its tick", seconds: patience.as_secs() });
             }
             std::thread::sleep(Duration::from_micros(200));
         }

@@ -53,7 +53,7 @@ impl Service {
         self.inner.restarts.fetch_add(1, Ordering::Relaxed);
         let place = phase.map_or(String::new(), |phase| format!(", in the phase `{phase}`"));
         let tick = self.last.tick();
-        self.inner.notice(format!("{why}{place}: starting again from the checkpoint of tick {tick}"));
+        self.inner.notice(format!("{why}{place}: restarting from the checkpoint of tick {tick}"));
         self.read_ledger()?;
         self.let_go(Err(0));
         self.leave()?;

@@ -92,7 +92,7 @@ pub(crate) fn start(mut service: Service) -> Result<JoinHandle<Result<Ended>>> {
         outcome
     };
     let thread = std::thread::Builder::new().name("gpu-run machine".into()).spawn(begin);
-    thread.map_err(|error| Error::Usage(format!("no thread for the machine: {error}")))
+    thread.map_err(|error| Error::Usage(format!("cannot start the machine's thread: {error}")))
 }
 
 impl Service {
@@ -329,7 +329,7 @@ impl Service {
         let Some(hold) = self.hold.take() else { return };
         self.inner.control(C_HOLD, 0);
         for answer in hold.answers {
-            let told = outcome.clone().map_err(|seconds| Error::Slow { what: "come to a tick boundary", seconds });
+            let told = outcome.clone().map_err(|seconds| Error::Slow { what: "reach a tick boundary", seconds });
             let _ = answer.send(told);
         }
     }
@@ -369,7 +369,7 @@ impl Service {
         self.was_stuck = phase.is_some();
         if !self.said_lost && status(&self.inner.bus, STATUS_LOST) != 0 {
             self.said_lost = true;
-            self.inner.notice(format!("answers are lost: {OUT_CAPACITY} wait, and nobody takes them"));
+            self.inner.notice(format!("answers are being lost: {OUT_CAPACITY} are waiting, and the host reads none"));
         }
         self.inner.lanes.lock().look(&self.inner.bus);
         Ok(())
@@ -413,5 +413,5 @@ impl Service {
 /// Returns why a launch finished that should not have: its trap, or that it left by itself.
 fn why_ended(launch: &Running) -> Result<Error> {
     let trap = launch.wait()?.err();
-    Ok(Error::Usage(trap.map_or("it has left by itself".to_owned(), |trap| trap.to_string())))
+    Ok(Error::Usage(trap.map_or("it returned by itself".to_owned(), |trap| trap.to_string())))
 }

@@ -45,7 +45,7 @@ fn trap_kernel(run: &str) -> Kernel {
 fn load(machine: &Machine, image: &Kernel) -> Loaded {
     let loaded = machine.load(compiler(), image).unwrap();
     assert!(loaded.gap > Duration::ZERO, "{loaded:?}");
-    assert_eq!(machine.image(), *image);
+    assert_eq!(machine.kernel(), *image);
     loaded
 }
 
@@ -167,7 +167,7 @@ fn a_restart_goes_on_with_the_code_that_was_loaded_last() {
     wait_for(&machine, "a restart", |machine| machine.status().restarts == 1);
     post_load(&machine, 3, 200);
     wait_for(&machine, "all events", |machine| machine.status().waiting == 0 && machine.status().events >= 600);
-    assert_eq!(machine.image(), other);
+    assert_eq!(machine.kernel(), other);
     let ended = end(machine);
     assert_eq!(replayed(&Log::read(&path).unwrap(), quick()), ended.hash);
 }
@@ -183,7 +183,7 @@ fn code_that_fails_at_once_is_taken_back() {
         let restarts = machine.status().restarts;
         let failed = machine.load(compiler(), &image).unwrap_err().to_string();
         assert!(failed.contains("failed at once"), "{failed}");
-        wait_for(&machine, "what was", |machine| machine.image() == Kernel::built_in());
+        wait_for(&machine, "what was", |machine| machine.kernel() == Kernel::built_in());
         let tick = machine.status().tick;
         wait_for(&machine, "ticks", |machine| machine.status().tick > tick + 5);
         assert_eq!(machine.status().restarts, restarts + 2, "{:?}", machine.notices());

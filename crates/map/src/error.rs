@@ -14,7 +14,7 @@ pub enum Error {
     // ---- the input ----
     #[error("cannot read {}", path.display())]
     OpenInput { path: PathBuf, source: io::Error },
-    #[error("cannot read on: {0}")]
+    #[error("cannot read the input any further: {0}")]
     RecordTooLong(SplitError),
     /// The first row of CSV.
     #[error("cannot read the input")]
@@ -23,35 +23,35 @@ pub enum Error {
     InputChanged,
 
     // ---- the output ----
-    #[error("the output {} and the input {} are in each other's way: input would be overwritten", output.display(), input.display())]
+    #[error("the output {} and the input {} overlap: the input would be overwritten", output.display(), input.display())]
     OutputOverInput { input: PathBuf, output: PathBuf },
-    #[error("the output {} is a file, and a map of files writes a folder", .0.display())]
+    #[error("the output {} is a file, but a map of files writes a folder", .0.display())]
     OutputIsFile(PathBuf),
-    #[error("the output {} is a folder, and only a map of files writes one", .0.display())]
+    #[error("the output {} is a folder; only a map of files writes one", .0.display())]
     OutputIsFolder(PathBuf),
-    #[error("there is no folder {}, and only a map of files writes one", .0.display())]
+    #[error("there is no folder {}; only a map of files creates one", .0.display())]
     OutputFolderMissing(PathBuf),
-    #[error("another map writes to {} now", .0.display())]
+    #[error("another map is writing to {}", .0.display())]
     OutputInUse(PathBuf),
-    #[error("{} was replaced while the map wrote it: what is there now is not the output", .0.display())]
+    #[error("{} was replaced while the map was writing to it: it no longer holds the output", .0.display())]
     OutputReplaced(PathBuf),
 
     // ---- continuing an unfinished output ----
-    #[error("only a file or a folder can be gone on with")]
+    #[error("only a file or a folder can be resumed")]
     OutputHasNoJournal,
     #[error("{} is unfinished: an earlier run was interrupted", .0.display())]
     OutputUnfinished(PathBuf),
-    #[error("{} is not unfinished", .0.display())]
+    #[error("{} has no journal: it is finished, or map did not write it", .0.display())]
     OutputNotUnfinished(PathBuf),
-    #[error("{} is shorter than it was: somebody has changed it", .0.display())]
+    #[error("{} was changed since the unfinished run: it is shorter", .0.display())]
     OutputShorter(PathBuf),
-    #[error("{} does not end as it did: somebody has changed it", .0.display())]
+    #[error("{} was changed since the unfinished run: its end is different", .0.display())]
     OutputEndChanged(PathBuf),
-    #[error("{} is not as it was: somebody has changed {}", output.display(), file.display())]
+    #[error("{} was changed since the unfinished run: {} is different or missing", output.display(), file.display())]
     OutputFileChanged { output: PathBuf, file: PathBuf },
     #[error("{} {flaw}", path.display())]
     Journal { path: PathBuf, flaw: JournalFlaw },
-    #[error("{0} since the unfinished output was begun")]
+    #[error("{0} since the unfinished run")]
     TaskChanged(TaskChange),
 
     // ---- either ----
@@ -71,7 +71,7 @@ pub enum Error {
     DeviceLost(DeviceLost),
     #[error("the device was lost {times} times in a row: {lost}")]
     DeviceLostAgain { times: u32, lost: DeviceLost },
-    #[error("a record from {first} on does not end, nor when it is told to")]
+    #[error("a record from {first} on does not finish and cannot be stopped")]
     Hung { first: u64 },
     #[error("cannot start the {name}'s thread")]
     StartThread { name: &'static str, source: io::Error },
@@ -79,17 +79,17 @@ pub enum Error {
     Internal(&'static str),
 
     // ---- continuing in another process ----
-    #[error("cannot go on in a new process: {} was replaced while the map ran", .0.display())]
+    #[error("cannot continue in a new process: {} was replaced while the map ran", .0.display())]
     PathReplaced(PathBuf),
-    #[error("cannot go on in a new process: links of {} were changed while the map ran", .0.display())]
+    #[error("cannot continue in a new process: links of {} were changed while the map ran", .0.display())]
     LinksChanged(PathBuf),
-    #[error("cannot go on with a map ({variable}={number:?})")]
+    #[error("cannot take over a map ({variable}={number:?})")]
     TakeHandover { variable: &'static str, number: OsString, source: io::Error },
-    #[error("cannot go on reading the input")]
+    #[error("cannot continue to read the input")]
     TakeInput(#[source] io::Error),
-    #[error("cannot hand the input on")]
+    #[error("cannot pass the input to a new process")]
     GiveInput(#[source] io::Error),
-    #[error("{reason}, and no other process can be started")]
+    #[error("{reason}, but that process cannot be started")]
     GiveHandover { reason: HandoverReason, source: io::Error },
 }
 
@@ -106,11 +106,11 @@ impl Error {
 /// Why a journal is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalFlaw {
-    #[error("is no regular file")]
+    #[error("is not a regular file")]
     NoFile,
-    #[error("is damaged, or no journal of this version of gpu-run")]
+    #[error("is damaged, or is not a journal of this version of gpu-run")]
     Damaged,
-    #[error("is no journal that this version of gpu-run can read")]
+    #[error("is not a journal that this version of gpu-run can read")]
     Unknown,
 }
 
@@ -121,7 +121,7 @@ pub enum TaskChange {
     Program,
     #[error("the input has changed")]
     Input,
-    #[error("the way to split it has changed")]
+    #[error("the way to split the input has changed")]
     Split,
     #[error("the guest's arguments have changed")]
     Args,
@@ -129,8 +129,8 @@ pub enum TaskChange {
     Folders,
     #[error("the guest's environment has changed")]
     Env,
-    #[error("the memory an instance may have has changed")]
+    #[error("the memory limit has changed")]
     MaxMemory,
-    #[error("what links of the input lead to, or whether they are followed, has changed")]
+    #[error("the target of a link in the input, or whether links are followed, has changed")]
     Links,
 }

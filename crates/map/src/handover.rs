@@ -51,11 +51,11 @@ pub struct Takeover {
 /// Why another process must continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandoverReason {
-    #[error("{error}; going on in a new process at record {record}")]
+    #[error("{error}; continuing in a new process at record {record}")]
     DeviceLost { error: String, record: u64 },
-    #[error("a record from {first} on does not end, nor when it is told to; looking for it in a new process")]
+    #[error("a record from {first} on does not finish and cannot be stopped; looking for it in a new process")]
     SomeRecordHangs { first: u64 },
-    #[error("record {record} did not end, nor when it was told to; going on without it in a new process")]
+    #[error("record {record} did not finish and could not be stopped; continuing without it in a new process")]
     RecordHangs { record: u64 },
 }
 
@@ -165,7 +165,7 @@ impl Takeover {
         let mut part = |length: usize| -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
             let read = file.by_ref().take(length as u64).read_to_end(&mut bytes)?;
-            if read == length { Ok(bytes) } else { Err(io::Error::other("it ends too early")) }
+            if read == length { Ok(bytes) } else { Err(io::Error::other("the handover file is cut short")) }
         };
         let wasm = part(state.program.2)?.into();
         let header = part(state.stream.as_ref().map_or(0, |stream| stream.header))?;

@@ -25,7 +25,7 @@ pub enum Error {
     #[error("kernel `{function}`: its parameters must be i32 or i64, and it must return nothing")]
     KernelSignature { function: String },
     #[error(
-        "function `{function}`: trap code {code} means nothing to the abi\n  hint: use gpu_run_abi::TrapCode's numbers"
+        "function `{function}`: trap code {code} is not defined in the abi\n  hint: use gpu_run_abi::TrapCode's numbers"
     )]
     TrapCode { function: String, code: ir::TrapCode },
     #[error(
@@ -40,7 +40,7 @@ pub enum Error {
     FunctionName { position: usize, name: String },
     #[error("`{symbol}` is not a PTX identifier\n  hint: a letter, then letters, digits, `_` or `$`")]
     Symbol { symbol: String },
-    #[error("printing PTX did not end in time, and was at `{0}`")]
+    #[error("printing PTX did not finish in time; it was at `{0}`")]
     Late(String),
 }
 

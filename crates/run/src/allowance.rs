@@ -54,7 +54,7 @@ impl Denied {
 impl std::fmt::Display for Denied {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Output(most) => write!(f, "it printed more than {most} bytes, the most that one record may"),
+            Self::Output(most) => write!(f, "it printed more than {most} bytes, the limit for one record"),
             Self::ModuleMaximum(most) => write!(f, "its memory could not grow: the module allows {most} bytes"),
             Self::MaxMemory(most) => write!(f, "its memory could not grow: the user allows {most} bytes"),
             Self::DeviceMemory(had) => {
@@ -452,7 +452,7 @@ fn growth_left(compiled: &Compiled, max_memory: Option<u64>) -> Result<u64, Erro
     let Some(most) = max_memory else { return Ok(u64::MAX / 2) };
     most.checked_sub(least).ok_or_else(|| {
         let what = if tables > 0 { "its memories and tables begin" } else { "its memory begins" };
-        Error::Limit(format!("{what} with {least} bytes, and the user allows {most}"))
+        Error::Limit(format!("{what} with {least} bytes, but the user allows {most}"))
     })
 }
 

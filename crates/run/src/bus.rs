@@ -245,7 +245,7 @@ impl Bus {
             && !self.stopped.swap(true, Ordering::Relaxed)
             && let Err(error) = self.set_stop(true)
         {
-            tracing::warn!("what runs cannot be stopped: {error}");
+            tracing::warn!("cannot stop the running instances: {error}");
         }
         let Some(mut state) = self.state.try_lock() else { return false };
         let state = &mut *state;

@@ -111,6 +111,6 @@ pub fn ending(compiled: &Compiled, slot: usize, ending: &Ending) -> Result<End, 
         status if status == Status::Exited as u64 => Ok(End::Exited(ending.exit_code as u32)),
         status if status == Status::Outgrown as u64 => Ok(End::trapped(TrapCode::Inexact)),
         0 if compiled.options.build.is_speculative() => Ok(End::trapped(TrapCode::Inexact)),
-        _ => Err(Error::Internal(format!("instance {slot} ended without saying how"))),
+        _ => Err(Error::Internal(format!("instance {slot} ended without an outcome"))),
     }
 }

@@ -376,7 +376,7 @@ impl Stages {
         if !self.is_on_host.swap(true, Ordering::Relaxed) {
             let Properties { id, resident_threads, .. } = self.program.device().properties();
             tracing::info!(
-                "{id} has free memory for call stacks of {} KiB, one for each of the {resident_threads} threads it can hold: what needs more runs on the cpu",
+                "{id} has free memory for call stacks of {} KiB, one for each of the {resident_threads} threads it can hold; instances that need more run on the cpu",
                 bounds.most_stack >> 10
             );
         }
@@ -448,11 +448,11 @@ impl Stages {
         let holders = device.holders();
         let who = match holders.is_empty() {
             true => String::new(),
-            false => format!("; its memory is held by {}", describe_holders(&holders)),
+            false => format!("; its memory is in use by {}", describe_holders(&holders)),
         };
         let free = device.free_bytes().unwrap_or(0) >> 20;
         Error::Limit(format!(
-            "one instance does not fit on {}: it takes about {} MiB, and {free} MiB are free{who}",
+            "one instance does not fit on {}: it takes about {} MiB, but only {free} MiB are free{who}",
             device.properties().id,
             wanted.div_ceil(1 << 20)
         ))
@@ -479,7 +479,7 @@ impl Stages {
         let Ok(free) = device.free_bytes() else { return };
         let mut bounds = self.bounds();
         if let Some(raised) = bounds.raised(device.properties(), free, compiled, &self.extent.limits) {
-            tracing::info!(free, "others have left the device memory");
+            tracing::info!(free, "other processes have freed device memory");
             *bounds = raised;
         }
     }

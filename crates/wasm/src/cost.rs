@@ -100,8 +100,8 @@ impl Cost {
         let Self { operators, values, targets, locals } = *self;
         let parts = [
             (BYTES_OF_OPERATOR * operators, operators, "operators"),
-            (BYTES_OF_VALUE * values, values, "values passed on by its calls, branches and blocks"),
-            (BYTES_OF_TARGET * targets, targets, "targets in tables of branches"),
+            (BYTES_OF_VALUE * values, values, "values passed by its calls, branches and blocks"),
+            (BYTES_OF_TARGET * targets, targets, "targets in branch tables"),
             (BYTES_OF_LOCAL * locals, locals, "locals"),
         ];
         let (_, count, what) = parts.into_iter().max().unwrap_or_default();
@@ -125,7 +125,7 @@ pub(crate) fn check<'a>(costs: impl Iterator<Item = &'a Cost> + Clone, first: u3
 fn refused(what: &str, bytes: u64) -> Error {
     let gib = |bytes: u64| bytes.div_ceil(1 << 30);
     Error::Limit(format!(
-        "{what}: compiling it would take about {} GiB of memory, and may take {}",
+        "{what}: compiling it would take about {} GiB of memory; the limit is {} GiB",
         gib(bytes),
         gib(MAX_BYTES)
     ))

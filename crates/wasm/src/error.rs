@@ -26,7 +26,7 @@ pub enum Error {
     #[error("{0}")]
     Limit(String),
     /// The time limit for compiling passed during this step.
-    #[error("compiling did not end in time, and was at {0}")]
+    #[error("compiling did not finish in time; it was at {0}")]
     Late(String),
     /// A bug in the translator, reported instead of a panic.
     #[error("internal error in function {function}: {message}")]

@@ -267,7 +267,7 @@ impl<'a> Linker<'a> {
         for memory in module.memories.drain(part.memories.len()..) {
             if memory.minimum > MAX_PAGES {
                 return Err(Error::Limit(format!(
-                    "its memory begins with {} pages; at most {MAX_PAGES} are possible",
+                    "its memory begins with {} pages; the limit is {MAX_PAGES}",
                     memory.minimum
                 )));
             }

@@ -282,7 +282,7 @@ impl SlotLayout {
         }
         if image_bytes < memory.minimum * PAGE || !image_bytes.is_multiple_of(PAGE) {
             let least = memory.minimum * PAGE;
-            return limit(format!("an image of {image_bytes} bytes: it is whole pages, and at least {least} bytes"));
+            return limit(format!("an image of {image_bytes} bytes: it must be whole pages, at least {least} bytes"));
         }
         let slots = Self::of_instance(module);
         let count = u64::from(threads) * u64::from(groups);

@@ -133,7 +133,7 @@ pub fn features(script: &str) -> Result<WasmFeatures, String> {
     let Some(line) = script.lines().find_map(|line| line.strip_prefix(";;! wasm =")) else {
         return Ok(WasmFeatures::WASM3);
     };
-    let unknown = |word: &str| format!("`;;! wasm ={line}`: `{word}` is no version or feature of WebAssembly");
+    let unknown = |word: &str| format!("`;;! wasm ={line}`: `{word}` is not a version or feature of WebAssembly");
     let mut features = WasmFeatures::WASM3;
     for word in line.split_whitespace() {
         let named =

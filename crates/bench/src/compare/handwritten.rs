@@ -84,7 +84,7 @@ fn rate_of(printed: &str, expected: &[u8]) -> Result<f64> {
     };
     let expected = String::from_utf8_lossy(expected);
     if check != expected.trim() {
-        bail!("computes {check} for instance 0, and the program {}", expected.trim());
+        bail!("computes {check} for instance 0, but the program computes {}", expected.trim());
     }
     Ok(rate)
 }

@@ -130,7 +130,7 @@ pub(super) fn text(calls: &Result<HostCalls, String>) -> String {
         format!("\n            {:.1} % of a core while guests only compute", share * 100.0)
     });
     format!(
-        "host calls: {} p50 there and back for one instance; {} p50, {} p99 for one warp ({} calls)\n            {} a second from {} instances{idle}\n",
+        "host calls: {} p50 round trip for one instance; {} p50, {} p99 for one warp ({} calls)\n            {} a second from {} instances{idle}\n",
         show_duration(calls.one),
         show_duration(calls.p50),
         show_duration(calls.p99),

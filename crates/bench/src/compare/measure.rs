@@ -160,7 +160,7 @@ fn compare(sample: &[u32], ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Result<()> {
         if ours != theirs {
             let [ours, theirs] = [ours, theirs].map(|bytes| excerpt(bytes, ours, theirs));
             bail!(
-                "instance {instance} prints something else than under Wasmtime\n  device:   {ours}\n  Wasmtime: {theirs}"
+                "instance {instance} does not print the same as under Wasmtime\n  device:   {ours}\n  Wasmtime: {theirs}"
             );
         }
     }

@@ -43,7 +43,7 @@ impl Given {
 
     /// Returns what the device's instance is given. Wasmtime accepts only UTF-8.
     pub(super) fn like(job: &Job) -> Result<Self> {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).context("Wasmtime takes only UTF-8 as arguments");
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).context("Wasmtime takes only UTF-8 arguments");
         let strings = |(starts, bytes): (&[u32], &[u8])| -> Result<Vec<String>> {
             starts.iter().map(|at| text(bytes[*at as usize..].split(|byte| *byte == 0).next().unwrap_or(&[]))).collect()
         };
@@ -83,7 +83,7 @@ impl OnWasmtime {
             let linked = linker.instantiate_pre(&module)?;
             Ok((engine, linked))
         };
-        let (engine, linked) = build().map_err(plain).context("Wasmtime cannot take it")?;
+        let (engine, linked) = build().map_err(plain).context("Wasmtime cannot run it")?;
         Ok(Self { engine, linked, given, dirs, threads })
     }
 

@@ -115,7 +115,7 @@ fn json_has_null_for_what_was_not_measured() {
 #[test]
 fn host_calls_are_told_in_three_lines() {
     let calls = report().host_calls.unwrap();
-    let expected = "host calls: 2.90 µs p50 there and back for one instance; 3.20 µs p50, 9.00 µs p99 for one warp (319,968 calls)\n            \
+    let expected = "host calls: 2.90 µs p50 round trip for one instance; 3.20 µs p50, 9.00 µs p99 for one warp (319,968 calls)\n            \
                     5.10 M a second from 65,536 instances\n            2.1 % of a core while guests only compute\n";
     assert_eq!(hostcalls::text(&calls), expected);
     assert_eq!(hostcalls::text(&Err("no\nmore".into())), "host calls: failed: no\n");

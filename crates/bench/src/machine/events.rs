@@ -28,9 +28,9 @@ pub(super) fn round_trips(bench: &Bench, record: &mut Record<'_>) -> Result<()> 
         record.put(&format!("{key}_us"), json!(micros(half)))?;
         record.put(&format!("{key}_p99_us"), json!(micros(most)))
     };
-    row("one word there and back", "bare_round_trip", &mut bare, "")?;
+    row("round trip of one word", "bare_round_trip", &mut bare, "")?;
     let ratio = percentile(&mut event, 50).as_secs_f64() / percentile(&mut bare, 50).as_secs_f64();
-    row("one event there and back", "event_round_trip", &mut event, &format!(": {ratio:.2} times the word"))?;
+    row("round trip of one event", "event_round_trip", &mut event, &format!(", {ratio:.2} times that of a word"))?;
     record.put("event_to_bare", json!(ratio))
 }
 

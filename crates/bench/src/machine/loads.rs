@@ -24,7 +24,7 @@ pub(super) fn loads(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
     {
         let row = measure(bench, grid, rate)?;
         record.line(&format!(
-            "{:<28} {:.3} ms p50, {:.3} ms at most between two ticks, {:.3} ms p50 away; of {:.2} ms a frame has; {} loads{}",
+            "{:<28} {:.3} ms p50, {:.3} ms at most between two ticks, {:.3} ms p50 paused; a frame has {:.2} ms; {} loads{}",
             format!("new code{name}"),
             milliseconds(row.between.0),
             milliseconds(row.between.1),

@@ -12,7 +12,7 @@ const ROUNDS: u32 = 1000;
 pub(super) fn heap(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
     let storm = storm::heap(bench.compiler, &bench.device, None, ROUNDS, 1)?;
     if (storm.wrong, storm.left) != (0, 0) {
-        bail!("the heap lost its way: {storm:?}");
+        bail!("the heap is inconsistent: {storm:?}");
     }
     let ours = storm.allocations as f64 / storm.time.as_secs_f64();
     let threads = storm.threads;

@@ -14,7 +14,7 @@ const TICKING: Duration = Duration::from_millis(800);
 pub(super) fn strategies(bench: &Bench, record: &mut Record<'_>) -> Result<()> {
     let bare = launch::bare(&bench.device)?;
     let (waited, queued) = (show_duration(bare.waited), show_duration(bare.queued));
-    record.line(&format!("a launch that does nothing   {waited} p50 with its end, {queued} in a queue of others"))?;
+    record.line(&format!("an empty launch              {waited} p50 until it ends, {queued} in a queue of others"))?;
     record.put("bare_launch_us", json!({ "waited": micros(bare.waited), "queued": micros(bare.queued) }))?;
     record.line("\nSTRATEGY          IDLE TICK   LOADED TICK   LAUNCHES/TICK   LANES   HEARTBEAT GAP")?;
     let mut rows = Vec::new();

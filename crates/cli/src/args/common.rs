@@ -190,7 +190,7 @@ impl FromStr for Variable {
             None => (text, None),
         };
         if name.is_empty() {
-            return Err("expected NAME=VALUE, or NAME alone to pass ours on".into());
+            return Err("expected NAME=VALUE, or NAME alone to pass on gpu-run's own value".into());
         }
         Ok(Self { name: name.to_owned(), value })
     }

@@ -209,13 +209,13 @@ impl MapArgs {
             };
         match (self.split, is_folder) {
             (Some(Split::Files), false) => {
-                Err(Failure::usage(format!("--split files needs a folder, and {input} is none"))
-                    .hint("give the folder the files lie in: --input FOLDER")
+                Err(Failure::usage(format!("--split files needs a folder, but {input} is not one"))
+                    .hint("give the folder that contains the files: --input FOLDER")
                     .into())
             }
             (None | Some(Split::Files), true) => Ok(Split::Files),
             (Some(split), true) => {
-                Err(Failure::usage(format!("--split {split} needs a file, and {input} is a folder"))
+                Err(Failure::usage(format!("--split {split} needs a file, but {input} is a folder"))
                     .hint(format!("cat {input}/* | gpu-run map … --split {split}"))
                     .into())
             }

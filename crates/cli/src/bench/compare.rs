@@ -35,13 +35,15 @@ fn without_input(args: &BenchArgs) -> Result<bool> {
 /// Measures the user's own program with the user's records.
 fn with_records(args: &BenchArgs, input: &Path) -> Result<bool> {
     let [program] = args.programs.as_slice() else {
-        return Err(Failure::usage("--input goes with one program").hint("gpu-run bench app.wasm -i records").into());
+        return Err(Failure::usage("--input needs exactly one program")
+            .hint("as in: gpu-run bench app.wasm -i records")
+            .into());
     };
     let records = MapArgs::from((args, program.as_path(), input));
     records.check()?;
     let launch = &args.launch;
     if launch.timeout.is_some() || launch.stats.is_some() {
-        return Err(Failure::usage("bench takes neither --timeout nor --stats").into());
+        return Err(Failure::usage("bench does not support --timeout and --stats").into());
     }
     let source = source::load(program, launch.codegen.bin.as_deref())?;
     let began = Instant::now();

@@ -45,7 +45,7 @@ fn programs(args: &BenchArgs) -> Result<Vec<Entry>> {
     let chosen: Vec<Entry> = all.into_iter().filter(|entry| entry.name.contains(wanted)).collect();
     if chosen.is_empty() {
         return Err(Failure::usage(format!("no program's name contains `{wanted}`"))
-            .hint(format!("there are {}", known.join(", ")))
+            .hint(format!("the programs are {}", known.join(", ")))
             .into());
     }
     Ok(chosen)
@@ -71,9 +71,9 @@ fn set_folder(args: &BenchArgs) -> Result<PathBuf> {
     let here = std::env::current_dir()?;
     let built = here.ancestors().map(|folder| folder.join(BUILT)).find(|folder| folder.is_dir());
     built.ok_or_else(|| {
-        Failure::usage(format!("the benchmark set is not built: there is no {BUILT} here or above"))
+        Failure::usage(format!("the benchmark set is not built: there is no {BUILT} in this folder or in one above it"))
             .hint(format!(
-                "scripts/build-benches builds it; --set DIR or {VARIABLE} says where else it is; or name .wasm files"
+                "build it with scripts/build-benches, say where it is with --set DIR or {VARIABLE}, or name .wasm files"
             ))
             .into()
     })
@@ -91,7 +91,7 @@ fn folder(folder: &Path) -> Result<Vec<Entry>> {
     }
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     if entries.is_empty() {
-        return Err(Failure::usage(format!("{} holds no .wasm or .wat files", folder.display())).into());
+        return Err(Failure::usage(format!("{} contains no .wasm or .wat files", folder.display())).into());
     }
     Ok(entries)
 }

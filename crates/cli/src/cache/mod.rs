@@ -44,7 +44,7 @@ fn removed(pruned: &Pruned) -> String {
     };
     let mut text = format!("removed {entries}, {}", show_size(pruned.bytes));
     if pruned.leftovers > 0 {
-        text += &format!(", and {} of processes that died", count(pruned.leftovers, "file"));
+        text += &format!(", and {} left behind by dead processes", count(pruned.leftovers, "file"));
     }
     if pruned.in_use > 0 {
         text +=

@@ -77,11 +77,11 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
         let failed = |error| Failure::compiler(&source.name, error);
         let request = compiler.request(device, source.wasm.clone(), &options, &name).map_err(failed)?;
         let what = match compiler.prepare(&request).map_err(failed)? {
-            Origin::Hit { .. } => "was there".to_owned(),
+            Origin::Hit { .. } => "already in the cache".to_owned(),
             Origin::Miss { took, kept: Some(bytes) } => {
                 format!("compiled in {}, {}", show_duration(took), show_size(bytes))
             }
-            Origin::Miss { took, kept: None } => format!("compiled in {}, and not kept", show_duration(took)),
+            Origin::Miss { took, kept: None } => format!("compiled in {}, not kept", show_duration(took)),
         };
         lines += &format!("{name}: {what}\n");
     }

@@ -77,7 +77,7 @@ pub(super) fn list_json(entries: &[Listed]) -> String {
 pub(super) fn check(check: &Check) -> String {
     let mut text: String =
         check.damaged.iter().map(|(path, damage)| format!("damaged: {}: {damage}\n", printable::path(path))).collect();
-    text += &format!("{} whole, {} damaged", check.whole, check.damaged.len());
+    text += &format!("{} intact, {} damaged", check.whole, check.damaged.len());
     if check.repaired > 0 {
         text += &format!(", of which {} set aside", check.repaired);
     }

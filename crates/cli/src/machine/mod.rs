@@ -98,7 +98,7 @@ fn recorder(args: &BootArgs, tick: u64) -> Result<(Option<Recorder>, Option<Log>
 fn read_log(path: &Path) -> Result<Log> {
     let log = Log::read(path).map_err(failure)?;
     if log.torn > 0 {
-        tell(&[format!("{}: {} bytes of a record that was not finished are left out", path.display(), log.torn)]);
+        tell(&[format!("{}: ignored {} bytes of an unfinished record at the end", path.display(), log.torn)]);
     }
     Ok(log)
 }
@@ -116,7 +116,8 @@ fn attend(
         signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())?;
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let publisher = Publisher::new().inspect_err(|error| tell(&[format!("`top` does not see this machine: {error}")]));
+    let publisher =
+        Publisher::new().inspect_err(|error| tell(&[format!("`gpu-run top` cannot show this machine: {error}")]));
     let (publisher, strategy) = (publisher.ok(), args.strategy.to_string());
     let (mut load, mut posted, mut published) = (Workload::new(args.seed), 0, None::<Instant>);
     let mut held_back = None;
@@ -224,11 +225,11 @@ fn report(args: &BootArgs, ended: &Ended, host_cpu: f64) -> Result<()> {
         Some(StatsFormat::Text) => {
             let lanes = state.lanes_active().map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
             let mut err = Standard::stderr()?;
-            writeln!(err, "ticks      {tick}, {} events, {} began late", state.events, state.late)?;
+            writeln!(err, "ticks      {tick}, {} events, {} late", state.events, state.late)?;
             let (launches, waits, copies) = (state.launches, state.waits, state.copies);
             writeln!(
                 err,
-                "launches   {launches} since it was up, {waits} waits, {copies} copies for checkpoints and loads"
+                "launches   {launches} since the start, {waits} waits, {copies} copies for checkpoints and loads"
             )?;
             writeln!(err, "heartbeat  {:.2} ms apart at most", milliseconds(state.heartbeat_gap))?;
             writeln!(err, "lanes      {lanes} active")?;
@@ -236,7 +237,7 @@ fn report(args: &BootArgs, ended: &Ended, host_cpu: f64) -> Result<()> {
             writeln!(err, "heap       {heap} bytes in use")?;
             if state.loads != 0 {
                 let gap = milliseconds(state.load_gap);
-                writeln!(err, "code       loaded {} times, {gap:.2} ms away the last time", state.loads)?;
+                writeln!(err, "code       loaded {} times, {gap:.2} ms of pause the last time", state.loads)?;
             }
             writeln!(err, "image      {}", ended.hash)?;
         }
@@ -250,7 +251,7 @@ fn judge(ended: &Ended, replayed: Option<&Log>) -> Result<u8> {
     let Some((tick, hash)) = replayed.and_then(|log| log.end) else { return Ok(0) };
     if (tick, hash) != (ended.checkpoint.tick(), ended.hash) {
         bail!(
-            "the log ends with tick {tick} and the state {hash}, and its replay came to tick {} and {}",
+            "the log ends at tick {tick} with the state {hash}, but its replay ended at tick {} with {}",
             ended.checkpoint.tick(),
             ended.hash
         );

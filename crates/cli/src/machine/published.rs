@@ -98,8 +98,8 @@ impl Folder {
         match trust::open_folder_in(CWD, path, Others::MayNothing) {
             Ok(folder) => Ok(Some(Self(folder))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Failure::environment(format!("{} is not used: {error}", path.display()))
-                .hint("set XDG_RUNTIME_DIR to a folder that is yours alone")
+            Err(error) => Err(Failure::environment(format!("cannot use {}: {error}", path.display()))
+                .hint("set XDG_RUNTIME_DIR to a folder that only you can access")
                 .into()),
         }
     }
@@ -110,9 +110,9 @@ impl Folder {
         if let Err(error) = made
             && error.kind() != ErrorKind::AlreadyExists
         {
-            return Err(error).with_context(|| format!("cannot make {}", path.display()));
+            return Err(error).with_context(|| format!("cannot create {}", path.display()));
         }
-        Self::open(path)?.with_context(|| format!("{} has gone", path.display()))
+        Self::open(path)?.with_context(|| format!("{} was removed", path.display()))
     }
 
     /// Replaces a file in one step.

@@ -55,13 +55,13 @@ fn a_link_or_a_file_in_its_place_is_refused() {
     fs::create_dir(place.path().join("elsewhere")).unwrap();
     fs::set_permissions(place.path().join("elsewhere"), Permissions::from_mode(0o700)).unwrap();
     symlink("elsewhere", &path).unwrap();
-    assert!(refusal(&path).contains("no folder"));
+    assert!(refusal(&path).contains("it is not a folder"));
     fs::remove_file(&path).unwrap();
     symlink("nowhere", &path).unwrap();
-    assert!(refusal(&path).contains("no folder"));
+    assert!(refusal(&path).contains("it is not a folder"));
     fs::remove_file(&path).unwrap();
     fs::write(&path, "").unwrap();
-    assert!(refusal(&path).contains("no folder"));
+    assert!(refusal(&path).contains("it is not a folder"));
 }
 
 #[test]

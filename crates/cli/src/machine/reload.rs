@@ -74,11 +74,11 @@ fn load(machine: &Machine, compiler: &Compiler, kernel: Option<&Path>) -> String
     let loaded = image(kernel).and_then(|image| machine.load(compiler, &image).map_err(failure));
     match loaded {
         Ok(loaded) => format!(
-            "new code from tick {} on: made ready in {:.0} ms, {:.2} ms away",
+            "new code runs from tick {} on: prepared in {:.0} ms, paused the machine for {:.2} ms",
             loaded.tick,
             milliseconds(loaded.preparation),
             milliseconds(loaded.gap)
         ),
-        Err(error) => format!("no new code, the machine goes on as it was: {error:#}"),
+        Err(error) => format!("cannot load new code, the machine continues with the old code: {error:#}"),
     }
 }

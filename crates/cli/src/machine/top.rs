@@ -17,8 +17,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 pub(crate) fn top(args: &TopArgs) -> Result<u8> {
     let mut out = Standard::stdout()?;
     let mut before = find(args.pid)?.ok_or_else(|| {
-        Failure::environment("no machine is up")
-            .hint("gpu-run boot brings one up; top looks at it from another terminal")
+        Failure::environment("no machine is running").hint("start one with `gpu-run boot` in another terminal")
     })?;
     let redraws = std::io::stdout().is_terminal() && !args.once;
     loop {
@@ -54,7 +53,7 @@ fn show(before: &Published, now: &Published) -> String {
         show_duration(duration(now.seconds))
     );
     text += &format!(
-        "ticks    {}   {}/s   {} began late   heartbeat gap {:.2} ms at most\n",
+        "ticks    {}   {}/s   {} late   heartbeat gap {:.2} ms at most\n",
         now.tick,
         rate(now.tick, before.tick),
         now.late,
@@ -76,13 +75,13 @@ fn show(before: &Published, now: &Published) -> String {
         now.work
     );
     text += &format!(
-        "host     {:.1} % of a core   {} launches since it was up, {} restarts\n",
+        "host     {:.1} % of a core   {} launches since the start, {} restarts\n",
         now.host_cpu * 100.0,
         now.launches,
         now.restarts
     );
     if now.loads != 0 {
-        text += &format!("code     loaded {} times, {:.2} ms away the last time\n", now.loads, now.load_gap_ms);
+        text += &format!("code     loaded {} times, {:.2} ms of pause the last time\n", now.loads, now.load_gap_ms);
     }
     if let Some(phase) = &now.stuck {
         let phase = printable::name(phase);

@@ -14,51 +14,50 @@ pub(super) fn told(program: &str, error: Error) -> anyhow::Error {
             Failure::usage(format!("--resume: {error}")).hint("resume with the same input, or begin anew with --force")
         }
         Error::OutputOverInput { input, output } => Failure::usage(format!(
-            "--output {} and --input {} are in each other's way: input would be overwritten",
+            "--output {} and --input {} overlap: the input would be overwritten",
             output.display(),
             input.display()
         ))
-        .hint("write beside it"),
+        .hint("choose an --output outside the input"),
         Error::OutputIsFile(path) => {
-            Failure::usage(format!("--output {} is a file, and --split files writes a folder", path.display()))
-                .hint("leave --output out and redirect stdout to have all output in one file")
+            Failure::usage(format!("--output {} is a file, but --split files writes a folder", path.display()))
+                .hint("to get all output in one file, leave out --output and redirect stdout")
         }
         Error::OutputIsFolder(path) => {
             Failure::usage(format!("--output {} is a folder; only --split files writes one", path.display()))
         }
-        Error::OutputFolderMissing(path) => Failure::usage(format!(
-            "--output {}: there is no such folder, and only --split files writes one",
-            path.display()
-        )),
-        Error::OutputInUse(path) => Failure::environment(format!("another gpu-run writes to {} now", path.display())),
+        Error::OutputFolderMissing(path) => {
+            Failure::usage(format!("--output {}: no such folder; only --split files creates one", path.display()))
+        }
+        Error::OutputInUse(path) => Failure::environment(format!("another gpu-run is writing to {}", path.display())),
         Error::OutputReplaced(_) => Failure::environment(error.to_string())
             .hint("run it again with --force, and with an --output that no --dir lets guests change"),
-        Error::OutputHasNoJournal => Failure::usage("--resume needs --output with a file or folder to go on with"),
+        Error::OutputHasNoJournal => Failure::usage("--resume needs --output with the unfinished file or folder"),
         Error::OutputUnfinished(_) => {
-            Failure::usage(error.to_string()).hint("go on with it with --resume, or begin anew with --force")
+            Failure::usage(error.to_string()).hint("continue it with --resume, or begin anew with --force")
         }
         Error::OutputNotUnfinished(_) => {
-            Failure::usage(format!("--resume: {error}")).hint("leave --resume out to write it anew")
+            Failure::usage(format!("--resume: {error}")).hint("leave out --resume to overwrite it")
         }
         Error::OutputShorter(_) | Error::OutputEndChanged(_) | Error::OutputFileChanged { .. } => {
             Failure::usage(format!("--resume: {error}")).hint(BEGIN_ANEW)
         }
         Error::Journal { .. } => Failure::usage(error.to_string()).hint(BEGIN_ANEW),
         Error::TaskChanged(change) => {
-            Failure::usage(format!("--resume: {} since the unfinished output was begun", changed(*change)))
-                .hint("resume with what it was, or begin anew with --force")
+            Failure::usage(format!("--resume: {} since the unfinished run", changed(*change)))
+                .hint("resume with the same program and options, or begin anew with --force")
         }
         Error::UntrustedLink { action, path, link } => Failure::usage(format!(
             "cannot {action} {}: the path leads through the link {}, in a folder that --dir lets guests write to",
             path.display(),
             link.display()
         ))
-        .hint("name the place the link leads to, or follow it with --follow-links"),
+        .hint("name the link's target instead, or follow the link with --follow-links"),
         Error::DeviceLost(_) => Failure::environment(format!("{program}: {error}")),
         Error::DeviceLostAgain { lost, .. } => {
             let (first, last) = (lost.first, lost.first + lost.count as u64 - 1);
             Failure::environment(format!("{program}: {error}"))
-                .hint(format!("one of the records {first} to {last} does it; a smaller --batch tells which"))
+                .hint(format!("one of the records {first} to {last} causes this; find it with a smaller --batch"))
         }
         _ => return plain(program, error),
     };
@@ -70,7 +69,7 @@ fn plain(program: &str, error: Error) -> anyhow::Error {
     match error {
         Error::Engine(error) => Failure::compiler(program, error).into(),
         Error::GiveHandover { reason, source } => {
-            anyhow::Error::from(source).context(format!("{program}: {reason}, and no other process can be started"))
+            anyhow::Error::from(source).context(format!("{program}: {reason}, but that process cannot be started"))
         }
         error => error.into(),
     }
@@ -85,7 +84,7 @@ fn changed(change: TaskChange) -> &'static str {
         TaskChange::Folders => "--dir has changed",
         TaskChange::Env => "--env has changed",
         TaskChange::MaxMemory => "--max-memory has changed",
-        TaskChange::Links => "--follow-links, or what links of the input lead to, has changed",
+        TaskChange::Links => "--follow-links, or the target of a link in the input, has changed",
     }
 }
 

@@ -19,7 +19,7 @@ fn what_cannot_be_opened_is_a_mistake_and_what_cannot_be_read_is_not() {
     gives(Error::Read { what: "in".into(), source: refused() }, "cannot read in: refused", 1);
     gives(Error::Write { what: "the output".into(), source: refused() }, "cannot write the output: refused", 1);
     gives(Error::StartThread { name: "reader", source: refused() }, "cannot start the reader's thread: refused", 1);
-    gives(Error::TakeInput(refused()), "cannot go on reading the input: refused", 1);
+    gives(Error::TakeInput(refused()), "cannot continue to read the input: refused", 1);
 }
 
 #[test]
@@ -31,17 +31,17 @@ fn what_stands_in_the_way_of_resuming_comes_with_the_way_out() {
     );
     gives(
         Error::TaskChanged(TaskChange::Folders),
-        "--resume: --dir has changed since the unfinished output was begun\n  hint: resume with what it was, or begin anew with --force",
+        "--resume: --dir has changed since the unfinished run\n  hint: resume with the same program and options, or begin anew with --force",
         2,
     );
     gives(
         Error::Journal { path: "out.gpu-run-map".into(), flaw: JournalFlaw::Damaged },
-        "out.gpu-run-map is damaged, or no journal of this version of gpu-run\n  hint: begin anew with --force",
+        "out.gpu-run-map is damaged, or is not a journal of this version of gpu-run\n  hint: begin anew with --force",
         2,
     );
     gives(
         Error::OutputFileChanged { output: "out".into(), file: "a/b".into() },
-        "--resume: out is not as it was: somebody has changed a/b\n  hint: begin anew with --force",
+        "--resume: out was changed since the unfinished run: a/b is different or missing\n  hint: begin anew with --force",
         2,
     );
 }
@@ -50,7 +50,7 @@ fn what_stands_in_the_way_of_resuming_comes_with_the_way_out() {
 fn a_link_that_a_guest_may_have_made_is_named_with_its_option() {
     gives(
         Error::UntrustedLink { action: "write", path: "out".into(), link: "/d/link".into() },
-        "cannot write out: the path leads through the link /d/link, in a folder that --dir lets guests write to\n  hint: name the place the link leads to, or follow it with --follow-links",
+        "cannot write out: the path leads through the link /d/link, in a folder that --dir lets guests write to\n  hint: name the link's target instead, or follow the link with --follow-links",
         2,
     );
 }
@@ -60,7 +60,7 @@ fn a_process_that_cannot_be_started_is_told_with_the_program() {
     let reason = gpu_run_map::HandoverReason::RecordHangs { record: 7 };
     gives(
         Error::GiveHandover { reason, source: refused() },
-        "app.wasm: record 7 did not end, nor when it was told to; going on without it in a new process, and no other process can be started: refused",
+        "app.wasm: record 7 did not finish and could not be stopped; continuing without it in a new process, but that process cannot be started: refused",
         1,
     );
 }

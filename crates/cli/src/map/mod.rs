@@ -88,7 +88,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         }
     };
     if is_guess && began.elapsed() > LONG_RUN {
-        terminal::say("  hint: `gpu-run tune` with the same program and --input may find a build that is faster\n");
+        terminal::say("  hint: `gpu-run tune` with the same program and --input may find a faster build\n");
     }
     Ok(code)
 }
@@ -141,7 +141,9 @@ fn say_stats(finished: &Finished, loaded: &Loaded, args: &MapArgs) {
         terminal::say(&loaded.stats(&finished.stats).show(format, &Tally::from(&finished.counts)));
     } else if on_host > 0 {
         let records = count(on_host, "record");
-        terminal::say(&format!("gpu-run: {records} ran on the cpu: the device has no memory for their call stacks\n"));
+        terminal::say(&format!(
+            "gpu-run: {records} ran on the cpu: the device has too little memory for their call stacks\n"
+        ));
     }
 }
 

@@ -30,13 +30,13 @@ impl Printer {
     /// Says what went wrong with a record.
     fn what(&self, record: &FailedRecord<'_>) -> String {
         let what = match &record.failure {
-            RecordFailure::Flawed(flaw @ Flaw::LinkOut) => format!("{flaw}; --follow-links follows it"),
+            RecordFailure::Flawed(flaw @ Flaw::LinkOut) => format!("{flaw}; use --follow-links to follow it"),
             RecordFailure::Flawed(flaw) => flaw.to_string(),
             RecordFailure::PrintedTooMuch => "printed too much".to_owned(),
             RecordFailure::Exited(code) => format!("exited with {code}"),
             RecordFailure::TimedOut(trap) => {
                 let limit = self.timeout.unwrap_or_default();
-                format!("did not end within {}{}", show_duration(limit), place_of(trap))
+                format!("did not finish within {}{}", show_duration(limit), place_of(trap))
             }
             RecordFailure::Trapped(trap) => format!("trapped: {trap}{}", advice(trap.code)),
         };
@@ -56,7 +56,7 @@ impl Observer for Printer {
     fn record_failed(&mut self, record: &FailedRecord<'_>) {
         if record.nth > MAX_FAILURES_SHOWN {
             if record.nth == MAX_FAILURES_SHOWN + 1 {
-                self.bar.say("gpu-run: more records fail; from here on they are only counted\n");
+                self.bar.say("gpu-run: further failed records are only counted\n");
             }
             return;
         }
@@ -79,8 +79,8 @@ impl Observer for Printer {
             self.bar.say(&format!("gpu-run: {:#}\n", told(&self.program, error)));
         }
         let way = match stopped.resumes_at {
-            Some(record) => format!("the same command with --resume goes on at record {record}"),
-            None => "with --output FILE, --resume could go on from here".to_owned(),
+            Some(record) => format!("the same command with --resume continues at record {record}"),
+            None => "with --output FILE, --resume could continue from here".to_owned(),
         };
         self.bar.say(&format!("gpu-run: {}: {}; {way}\n", stopped.reason, summed_up(&stopped.summary)));
     }

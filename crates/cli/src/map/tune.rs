@@ -47,8 +47,8 @@ pub(crate) fn sample(args: &MapArgs, source: &Source, device: &dyn Device) -> Re
     let max_records = batch(args, device);
     let jobs = sample.jobs(max_records).map_err(told)?;
     if jobs.is_empty() {
-        return Err(Failure::usage("bench: there is no record that can be run")
-            .hint("give it records as they will come, with --input")
+        return Err(Failure::usage("bench: no record of the input can be run")
+            .hint("pass typical records with --input")
             .into());
     }
     Ok((jobs, max_records))
@@ -149,8 +149,8 @@ fn try_all(
     out: &mut dyn Write,
 ) -> Result<Option<Variant>> {
     if jobs.is_empty() {
-        let hint = "give it records as they will come, with --input";
-        return Err(Failure::usage("tune: there is no record that can be run").hint(hint).into());
+        let hint = "pass typical records with --input";
+        return Err(Failure::usage("tune: no record of the input can be run").hint(hint).into());
     }
     let instances = batch(args, &**device).min(jobs.len() as u32);
     let options = usual_options(args, &**device, instances);
@@ -176,7 +176,7 @@ fn try_all(
     }
     let Some(best) = tuning.best() else { return Ok(None) };
     let kept = remember(&compiler, &**device, &source.wasm, &options, &program_cache::label(&source.name), &tuning)?;
-    let what = if kept { "gpu-run map takes it from now on" } else { "it is not kept: there is no cache" };
+    let what = if kept { "gpu-run map uses it from now on" } else { "not kept: there is no cache" };
     writeln!(out, "fastest: {best}; {what}")?;
     Ok(Some(best))
 }

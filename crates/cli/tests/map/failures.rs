@@ -34,7 +34,7 @@ fn fail_fast_stops_before_the_first_failure() {
     let ran = ran.says(&["line 41 (record 40) trapped", "stopped at the first failure: 40 records, 1 failed"]);
     assert_eq!(ran.stderr.matches("trapped").count(), 1);
     // With a file, it can be gone on with, the failure included.
-    place.run("echo.wat -i in -o out --fail-fast --batch 16").gives(1, "").says(&["--resume goes on at record 32"]);
+    place.run("echo.wat -i in -o out --fail-fast --batch 16").gives(1, "").says(&["--resume continues at record 32"]);
     assert_eq!(place.read("out"), lines(40));
     place.run("echo.wat -i in -o out --resume").gives(1, "").says(&["4042 records (32 by earlier runs), 2 failed"]);
     assert_eq!(place.read("out"), input.replace("trap\nt\n", "\n\n"));
@@ -44,7 +44,7 @@ fn fail_fast_stops_before_the_first_failure() {
 fn a_time_limit_ends_one_batch_and_the_next_one_runs() {
     let place = Place::new();
     let ran = place.run_with_input("stuck.wat --batch 1 --timeout 3s", b"aa\nb\ncc\n");
-    ran.gives(1, "\n\n\n").says(&["line 2 (record 1) did not end within 3.00 s", "3 records, 1 failed"]);
+    ran.gives(1, "\n\n\n").says(&["line 2 (record 1) did not finish within 3.00 s", "3 records, 1 failed"]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_record_that_is_a_tree_of_calls_fails_alone() {
     let tree = wat!("map/stuck").replace("(loop $again (br $again))", "(call $f0)");
     place.write("tree.wat", tree.replace(start, &format!("{leaf}\n{functions}{start}")));
     let ran = place.run_with_input("tree.wat --batch 1 --timeout 3s", b"aa\nb\ncc\n");
-    ran.gives(1, "\n\n\n").says(&["line 2 (record 1) did not end within 3.00 s", "3 records, 1 failed"]);
+    ran.gives(1, "\n\n\n").says(&["line 2 (record 1) did not finish within 3.00 s", "3 records, 1 failed"]);
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn mistakes_are_named_before_anything_is_written() {
         ("echo.wat -i in --batch 0", &["--batch"]),
         ("echo.wat -i in --resume", &["--output"]),
         ("echo.wat -i in -o out --resume --force", &["--force"]),
-        ("echo.wat -i in -o in", &["in each other's way"]),
-        ("echo.wat -i in -o ./folder/../in", &["in each other's way"]),
-        ("echo.wat -i folder -o folder", &["in each other's way"]),
-        ("echo.wat -i folder -o folder/out", &["in each other's way"]),
-        ("echo.wat -i folder -o folder/new/deep", &["in each other's way"]),
-        ("echo.wat -i folder -o .", &["in each other's way"]),
+        ("echo.wat -i in -o in", &["overlap: the input would be overwritten"]),
+        ("echo.wat -i in -o ./folder/../in", &["overlap: the input would be overwritten"]),
+        ("echo.wat -i folder -o folder", &["overlap: the input would be overwritten"]),
+        ("echo.wat -i folder -o folder/out", &["overlap: the input would be overwritten"]),
+        ("echo.wat -i folder -o folder/new/deep", &["overlap: the input would be overwritten"]),
+        ("echo.wat -i folder -o .", &["overlap: the input would be overwritten"]),
         ("echo.wat -i folder -o in", &["--output in is a file"]),
         ("echo.wat -i in -o folder", &["--output folder is a folder"]),
         ("echo.wat --nonsense", &["--nonsense"]),

@@ -23,12 +23,12 @@ fn finish_with_kills(place: &Place, line: &str, input: Option<&str>, signal: Sig
         let _ = kill_process(Pid::from_child(&child), signal);
         let ran = Ran::from(child.wait_with_output().unwrap());
         // Killed between the last step and the end of the process, all was done but for the exit code.
-        if ran.code == Some(0) || ran.code == Some(2) && ran.stderr.contains("out is not unfinished") {
+        if ran.code == Some(0) || ran.code == Some(2) && ran.stderr.contains("out has no journal") {
             return kills;
         }
         assert!(ran.code.is_none() || ran.code == Some(130), "{ran:?}");
         if ran.code == Some(130) {
-            assert!(ran.stderr.contains("--resume goes on at record"), "{ran:?}");
+            assert!(ran.stderr.contains("--resume continues at record"), "{ran:?}");
         }
     }
     panic!("200 runs did not finish it");

@@ -43,7 +43,7 @@ fn a_device_lost_on_the_way_changes_nothing_but_stderr() {
         [("launch:1", 1), ("launch:2", 1), ("launch:7", 1), ("launch:4,9,14,19", 4), ("launch:1,2,20", 3)]
     {
         let ran = place.run_losing(plan, "echo.wat -i in --batch 16", None).gives(1, &output).says(&[&summary]);
-        assert_eq!(ran.stderr.matches("going on in a new process").count(), losses, "{plan}: {}", ran.stderr);
+        assert_eq!(ran.stderr.matches("continuing in a new process").count(), losses, "{plan}: {}", ran.stderr);
         assert_eq!(ran.stderr.matches("trapped").count() + ran.stderr.matches("exited with").count(), 10, "told once");
         let ran = place.run_losing(plan, "echo.wat -i in -o out --batch 16", None).gives(1, "").says(&[&summary]);
         assert_eq!(
@@ -66,7 +66,7 @@ fn what_was_read_from_a_pipe_is_not_lost_with_the_device() {
     assert!(text.len() > 2 << 20);
     for plan in ["launch:1", "launch:3,60", "launch:100,101"] {
         let ran = place.run_losing(plan, "echo.wat", Some(text.as_bytes())).gives(0, &text);
-        ran.says(&["80000 records, 0 failed", "going on in a new process"]);
+        ran.says(&["80000 records, 0 failed", "continuing in a new process"]);
     }
     let csv = format!("he,ad\n{}", lines(3000));
     let expected: String = lines(3000).lines().map(|line| format!("he,ad\n{line}\n")).collect();
@@ -124,13 +124,13 @@ fn a_device_that_is_lost_again_and_again_ends_the_run_and_says_where() {
     let text = lines(100);
     place.write("in", &text);
     let ran = place.run_losing("launch:5,6,7,8,9,10", "echo.wat -i in -o out --batch 20", None).gives(1, "");
-    let ran = ran.says(&["echo.wat: the device was lost 3 times in a row", "smaller --batch", "could not go on: "]);
+    let ran = ran.says(&["echo.wat: the device was lost 3 times in a row", "smaller --batch", "cannot continue: "]);
     // What was under way with the one that faulted is lost with it.
     let safe = place.read("out").lines().count();
     assert!(matches!(safe, 20 | 40), "{}", ran.stderr);
-    let again = format!("going on in a new process at record {safe}");
+    let again = format!("continuing in a new process at record {safe}");
     assert_eq!(ran.stderr.matches(&again).count(), 2, "{}", ran.stderr);
-    ran.says(&[&format!("--resume goes on at record {safe}")]);
+    ran.says(&[&format!("--resume continues at record {safe}")]);
     assert!(whole_lines(&place.read("out"), &text));
     // Resumed, and lost then: the count of earlier runs stays.
     let resumed = format!("100 records ({safe} by earlier runs), 0 failed");
@@ -148,7 +148,7 @@ fn a_device_that_each_rerun_loses_ends_the_run_too() {
         let ran = place.run_losing("launch:3,6,9,12,15,18,21,24", &line, None);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         let ran = ran.says(&["the device was lost 3 times in a row"]);
-        assert_eq!(ran.stderr.matches("going on in a new process").count(), 2, "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("continuing in a new process").count(), 2, "{}", ran.stderr);
     }
 }
 
@@ -171,8 +171,8 @@ fn a_record_that_cannot_be_ended_fails_alone() {
         let ran = ran.gives(1, if to_pipe { &output } else { "" });
         ran.says(&[
             "looking for it in a new process",
-            "going on without it",
-            "line 3 (record 2) did not end in time",
+            "continuing without it",
+            "line 3 (record 2) did not finish in time",
             "40 records, 1 failed",
         ]);
         if !to_pipe {

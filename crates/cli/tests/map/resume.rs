@@ -88,12 +88,15 @@ fn there_must_be_something_to_resume_or_nothing_at_all() {
     place.write("in", lines(3));
     place.run("echo.wat -i in -o out --resume").gives(0, "");
     assert_eq!(place.read("out"), lines(3), "nothing was there: it begins");
-    place.run("echo.wat -i in -o out --resume").gives(2, "").says(&["out is not unfinished"]);
+    place.run("echo.wat -i in -o out --resume").gives(2, "").says(&["out has no journal"]);
     unfinished(&place);
     fs::write(place.path("out"), "").unwrap();
-    place.run("slow.wat -i in -o out --resume").gives(2, "").says(&["out is shorter than it was"]);
+    place
+        .run("slow.wat -i in -o out --resume")
+        .gives(2, "")
+        .says(&["out was changed since the unfinished run: it is shorter"]);
     fs::write(place.path("out.gpu-run-map"), "{").unwrap();
-    place.run("slow.wat -i in -o out --resume").gives(2, "").says(&["no journal"]);
+    place.run("slow.wat -i in -o out --resume").gives(2, "").says(&["is not a journal"]);
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn a_full_disk_leaves_whole_records_and_can_be_gone_on_with() {
     command.args(["-c", limited, env!("CARGO_BIN_EXE_gpu-run")]).current_dir(place.0.path());
     command.env("GPU_RUN_CACHE", "off");
     let ran = Ran::from(command.output().unwrap()).gives(1, "");
-    ran.says(&["cannot write out", "could not go on writing", "--resume goes on at record"]);
+    ran.says(&["cannot write out", "cannot write any more", "--resume continues at record"]);
     let output = place.read("out");
     assert!(whole_lines(&output, &text) && output.len() <= 64 * 512, "{}", output.len());
     place.run("echo.wat -i in -o out --resume").gives(0, "").says(&["3000 records", "by earlier runs"]);
@@ -122,7 +125,7 @@ fn two_runs_do_not_write_the_same_output() {
     while !place.has("out.gpu-run-map") {
         std::thread::sleep(Duration::from_millis(5));
     }
-    place.run("slow.wat -i in -o out --force").gives(1, "").says(&["another gpu-run writes to out"]);
+    place.run("slow.wat -i in -o out --force").gives(1, "").says(&["another gpu-run is writing to out"]);
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -204,7 +204,7 @@ impl Loaded {
         let Some(found) = self.program.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
         if grid.workgroups == 0 || grid.threads == 0 || grid.threads > WORKGROUP_THREADS {
             let message =
-                format!("{grid:?}: a launch has workgroups of 1 to {WORKGROUP_THREADS} threads, at least one");
+                format!("{grid:?}: a launch needs at least one workgroup, of 1 to {WORKGROUP_THREADS} threads");
             return Err(Error::Unavailable(message));
         }
         let parameters = parameters(kernel, found, args)?;
@@ -235,7 +235,7 @@ fn parameters(name: &str, kernel: &Kernel, args: &[Arg]) -> Result<Box<[u64]>> {
     let same = args.len() == kernel.parameters.len()
         && args.iter().zip(&kernel.parameters).all(|(arg, ty)| bytes(arg) == ty.bytes());
     if !same {
-        let message = format!("the kernel `{name}` takes {:?}, and was given {args:?}", kernel.parameters);
+        let message = format!("the kernel `{name}` takes {:?}, but was given {args:?}", kernel.parameters);
         return Err(Error::Unavailable(message));
     }
     let cell = |arg: &Arg| match *arg {

@@ -30,7 +30,7 @@ impl ThreadQueue {
         let thread = std::thread::Builder::new()
             .name("gpu-run queue".into())
             .spawn(move || work(&module, &queue))
-            .map_err(|e| Error::Unavailable(format!("no thread for a queue of launches: {e}")))?;
+            .map_err(|e| Error::Unavailable(format!("cannot start a thread for a queue of launches: {e}")))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 }
@@ -54,7 +54,7 @@ impl Queue for ThreadQueue {
         if grid.threads <= WORKGROUP_THREADS && threads > u64::from(MAX_THREADS) {
             let most = MAX_THREADS / grid.threads.max(1);
             return Err(Error::Unavailable(format!(
-                "{} workgroups of {} threads: the cpu device has at most {most} of them under way together",
+                "{} workgroups of {} threads: the cpu device runs at most {most} of them at once",
                 grid.workgroups, grid.threads
             )));
         }

@@ -89,7 +89,11 @@ pub(super) fn assemble<T>(
             Ok(loaded) => {
                 tracing::debug!(bytes = ptx.len(), ?way, time = ?start.elapsed(), "PTX assembled");
                 if let Some(error) = first {
-                    tracing::warn!("PTX was assembled by the {way:?} only: {error}");
+                    let (failed, used) = match way {
+                        Way::Tools => ("the driver", "`ptxas` and `nvlink`"),
+                        Way::Driver => ("`ptxas` and `nvlink`", "the driver"),
+                    };
+                    tracing::warn!("PTX was assembled by {used}, because {failed} failed: {error}");
                 }
                 return Ok(loaded);
             }
@@ -279,7 +283,7 @@ impl Complaint {
 /// Runs a tool, kills it if it is not done by `until`, and returns its log.
 fn run(command: &mut Command, until: Option<Instant>) -> Result<String, Complaint> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = output(command, until).map_err(|e| Complaint::Refused(format!("{name} cannot be started: {e}")))?;
+    let output = output(command, until).map_err(|e| Complaint::Refused(format!("cannot start {name}: {e}")))?;
     let Some(output) = output else { return Err(Complaint::Late(name)) };
     let mut log = String::from_utf8_lossy(&output.stderr).into_owned();
     log.push_str(&String::from_utf8_lossy(&output.stdout));

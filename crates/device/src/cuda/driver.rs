@@ -198,7 +198,7 @@ impl From<Failure> for Error {
             code if code.is_fault() => Self::Fault(failure.to_string()),
             // A caller that knows how many bytes it wanted uses [`Failure::taking`] instead.
             Code::OUT_OF_MEMORY => Self::OutOfMemory { wanted: 0 },
-            _ => Self::Unavailable(format!("the CUDA driver refuses: {failure}")),
+            _ => Self::Unavailable(format!("the CUDA driver reports an error: {failure}")),
         }
     }
 }
@@ -234,14 +234,14 @@ impl Driver {
         if version < OLDEST_DRIVER {
             let (major, minor) = (version / 1000, version % 1000 / 10);
             return Err(format!(
-                "the NVIDIA driver is too old: it knows CUDA {major}.{minor}, and gpu-run needs 11.8 or newer (driver 520)"
+                "the NVIDIA driver is too old: it supports CUDA {major}.{minor}, but gpu-run needs 11.8 or newer (driver 520)"
             ));
         }
         // SAFETY: takes no pointer; a second initialisation does nothing.
         match unsafe { driver.cuInit(0) } {
             // Without a device the driver is usable: `count` returns 0.
             Err(failure) if failure.code != Code::NO_DEVICE => {
-                Err(format!("the NVIDIA driver does not start: {failure}"))
+                Err(format!("cannot start the NVIDIA driver: {failure}"))
             }
             _ => Ok(driver),
         }

@@ -24,7 +24,7 @@ impl Entry {
         if !args.iter().map(bytes).eq(self.parameters.iter().copied()) {
             let Self { name, parameters } = self;
             let message =
-                format!("the kernel `{name}` takes arguments of {parameters:?} bytes, and was given {args:?}");
+                format!("the kernel `{name}` takes arguments of {parameters:?} bytes, but was given {args:?}");
             return Err(Error::Unavailable(message));
         }
         let cell = |arg: &Arg| match *arg {

@@ -197,7 +197,7 @@ impl Loaded {
         let most = fitting.max(0) as u32 * self.properties.processors;
         if grid.workgroups > most {
             return Err(Error::Unavailable(format!(
-                "{} workgroups of {} threads do not fit on {} at once, where they wait for each other: at most {most} do",
+                "{} workgroups of {} threads do not fit on {} at once: at most {most} do, and a workgroup may wait for any other",
                 grid.workgroups, grid.threads, self.properties.id
             )));
         }
@@ -209,7 +209,7 @@ impl Loaded {
         if grid.workgroups == 0 || grid.threads == 0 || grid.threads > kernel.threads {
             let (name, id, most) = (&kernel.entry.name, &self.properties.id, kernel.threads);
             let message =
-                format!("{grid:?}: a launch of `{name}` on {id} has blocks of 1 to {most} threads, at least one");
+                format!("{grid:?}: a launch of `{name}` on {id} needs at least one workgroup, of 1 to {most} threads");
             return Err(Error::Unavailable(message));
         }
         Ok(kernel)

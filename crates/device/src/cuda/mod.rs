@@ -104,9 +104,9 @@ pub fn open_with(ordinal: usize, options: Options) -> Result<Arc<dyn Device>> {
                 let Properties { id, name, .. } = &card.properties;
                 let held = card.holders();
                 let who =
-                    if held.is_empty() { String::new() } else { format!(": {} hold it", describe_holders(&held)) };
+                    if held.is_empty() { String::new() } else { format!(": in use by {}", describe_holders(&held)) };
                 return Err(Error::Unavailable(format!(
-                    "{id} ({name}) has no {} MiB of free memory{who}",
+                    "{id} ({name}) has less than {} MiB of free memory{who}",
                     wanted >> 20
                 )));
             }
@@ -218,7 +218,7 @@ impl Card {
         let Properties { id, name, target, .. } = &self.properties;
         if *target < OLDEST_CARD {
             let message =
-                format!("{id} ({name}) is too old: it is sm_{target}, and gpu-run needs sm_{OLDEST_CARD} or newer");
+                format!("{id} ({name}) is too old: it is sm_{target}, but gpu-run needs sm_{OLDEST_CARD} or newer");
             return Err(Error::Unavailable(message));
         }
         Ok(())

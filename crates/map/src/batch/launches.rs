@@ -51,7 +51,7 @@ impl Pending {
                     return Ok(true);
                 }
                 Some(Err(error)) if !error.is_device_lost() => {
-                    tracing::info!(%error, "no other build can be tried");
+                    tracing::info!(%error, "cannot try another build");
                     self.mapper.probation.judge(None);
                 }
                 Some(Err(error)) => return Err(error),

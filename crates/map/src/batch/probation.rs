@@ -84,7 +84,7 @@ impl Probation {
         let State::UnderWay(usual) = *state else { return false };
         let other = tried.map(|(instances, took)| per_second(instances, took));
         *state = State::Over(other.map(|other| [usual, other]));
-        tracing::info!(usual, other, "tried a build for lanes that part");
+        tracing::info!(usual, other, "tried a build for lanes that diverge");
         other.is_some_and(|other| other > usual * MIN_GAIN)
     }
 

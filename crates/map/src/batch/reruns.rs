@@ -68,7 +68,7 @@ impl Pending {
         let stage = stages.get(plan, alike)?;
         let is_alike = unfinished.reruns.iter().filter(|(_, rerun)| rerun.plan == plan);
         let slots: Vec<usize> = is_alike.map(|(slot, _)| *slot).take(stage.capacity()).collect();
-        tracing::debug!(count = slots.len(), of = unfinished.reruns.len(), ?plan, "run again");
+        tracing::debug!(count = slots.len(), of = unfinished.reruns.len(), ?plan, "rerunning");
         let again: Vec<Job> = slots.iter().map(|slot| jobs[unfinished.job + slot].clone()).collect();
         let mut earlier_runs = HashMap::new();
         for (at, slot) in slots.iter().enumerate() {
@@ -170,7 +170,7 @@ impl Pending {
             next.at_once = fewer(next.at_once.min(*instances));
         }
         if next != plan {
-            tracing::info!(?next, "what follows begins with more");
+            tracing::info!(?next, "the next records begin with a larger allowance");
             *front = Some(next);
             drop(front);
             if !self.left.is_empty() {

@@ -197,7 +197,7 @@ pub fn measure(
         let took = started.elapsed();
         if let Some(End::Trapped(trap)) = results.iter().map(|done| done.end).find(|end| matches!(end, End::Trapped(_)))
         {
-            return Err(Error::Limit(format!("an instance does not end by itself: {trap}")));
+            return Err(Error::Limit(format!("an instance did not finish: {trap}")));
         }
         // If instances are rerun in the first run, it includes compiling another build, so it does not count.
         if run > 0 || stats.reruns == 0 {

@@ -16,14 +16,14 @@ pub enum Flaw {
     /// A link that the user has not asked to follow.
     #[error("is a link out of the input folder")]
     LinkOut,
-    #[error("is a link out of the input folder that was not there when the map began")]
+    #[error("is a link out of the input folder that was created after the map began")]
     NewLinkOut,
     #[error("is a link that leads nowhere: {0}")]
     LinkToNothing(io::Error),
     #[error("cannot be an argument: {0}")]
     NoArgument(gpu_run_wasi::Error),
     /// It ran before, and only the end of its process stopped it.
-    #[error("did not end in time, nor when it was told to")]
+    #[error("did not finish in time and could not be stopped")]
     DidNotEnd,
 }
 

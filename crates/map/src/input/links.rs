@@ -105,9 +105,9 @@ impl InputFolder {
 
 fn why(error: Errno) -> Flaw {
     Flaw::Unreadable(match error {
-        Errno::NXIO => "it is no regular file".into(),
+        Errno::NXIO => "it is not a regular file".into(),
         Errno::LOOP => "it has become a link".into(),
-        Errno::NOTDIR => "a folder on the way has become something else".into(),
+        Errno::NOTDIR => "a folder in its path was replaced".into(),
         error => io::Error::from(error).to_string(),
     })
 }

@@ -54,7 +54,7 @@ pub(crate) struct Piece {
 pub enum SplitError {
     #[error("{0}")]
     Read(#[from] io::Error),
-    #[error("the record in line {line} is longer than {limit} bytes{}", if *.csv { ": is a quote never closed?" } else { "" })]
+    #[error("the record in line {line} is longer than {limit} bytes{}", if *.csv { ": is a closing quote missing?" } else { "" })]
     TooLong { line: u64, limit: usize, csv: bool },
 }
 

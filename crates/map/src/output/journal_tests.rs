@@ -87,7 +87,7 @@ fn a_link_in_the_journals_place_is_not_followed_but_replaced() {
     symlink("victim", &journal.path).unwrap();
     assert!(journal.exists());
     let error = journal.read().unwrap_err().to_string();
-    assert!(error.contains("no regular file"), "{error}");
+    assert!(error.contains("is not a regular file"), "{error}");
     journal.write(&Progress::default()).unwrap();
     assert_eq!(fs::read(&victim).unwrap(), before);
     assert_eq!(journal.read().unwrap(), Some(Progress::default()));

@@ -225,7 +225,7 @@ impl Target {
             _ => None,
         };
         let tail = self.tail(progress.output, last);
-        progress.tail = tail.map_err(|error| Error::read("the end of the output again", error))?;
+        progress.tail = tail.map_err(|error| Error::read("the end of the output", error))?;
         journal.write(&progress)?;
         self.safe = progress;
         self.next = Instant::now() + began.elapsed() * CHECKPOINT_SPACING;
@@ -303,7 +303,7 @@ fn put_file(root: &Folder, path: &Path, stem: &OsStr, content: Option<&[u8]>) ->
 fn explained(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::NotADirectory => {
-            io::Error::other("a folder on the way is a link or a file; nothing is written through links")
+            io::Error::other("a folder in the path is a link or a file; map does not write through links")
         }
         _ => error,
     }

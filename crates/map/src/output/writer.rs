@@ -44,9 +44,9 @@ pub enum StopReason {
     Interrupted,
     #[error("stopped at the first failure")]
     RecordFailed,
-    #[error("could not go on")]
+    #[error("cannot continue")]
     CannotRun,
-    #[error("could not go on writing")]
+    #[error("cannot write any more")]
     CannotWrite,
 }
 

@@ -131,7 +131,7 @@ impl<P: Finish> Running<P> {
         }
         let fine = self.records.iter().filter(|(_, flaw)| flaw.is_none()).count();
         if results.len() > fine || results.is_empty() && fine > 0 {
-            return Err(Error::Internal("the engine gave another number of results than it got jobs"));
+            return Err(Error::Internal("the number of results differs from the number of jobs"));
         }
         let is_last = results.len() == fine;
         let mut left = results.len();

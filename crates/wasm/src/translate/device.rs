@@ -22,8 +22,8 @@ pub(crate) fn check_imports(module: &Module<'_>, build: &Build) -> Result<(), Er
         None => Ok(()),
         Some(import) => {
             let why = match import {
-                Imported::Device(_) => "is for a gang's threads, and this is a program of its own",
-                Imported::Host(_) => "asks the host, which a gang cannot",
+                Imported::Device(_) => "is for the threads of a gang, but this program is not a gang",
+                Imported::Host(_) => "calls the host, which a gang cannot do",
             };
             Err(Error::Limit(format!("it imports `{}.{}`, which {why}", import.module(), import.name())))
         }

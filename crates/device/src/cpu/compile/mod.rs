@@ -281,7 +281,7 @@ fn lay_out<'a>(
     for global in &module.globals {
         bytes = bytes.next_multiple_of(global.align as u64);
         if bytes + global.bytes > u32::MAX as u64 {
-            return Err(at_line(source, global.line, "the module's data is too large together"));
+            return Err(at_line(source, global.line, "the module's data is too large in total"));
         }
         if data.insert(global.name, bytes as u32).is_some() || functions.contains_key(global.name) {
             return Err(twice(global.line, global.name));
@@ -292,7 +292,7 @@ fn lay_out<'a>(
     if let Some(at) = late {
         bytes = at + 8 * module.functions.len() as u64;
         if bytes > u32::MAX as u64 {
-            return Err(at_line(source, 1, "the module's data and functions are too many together"));
+            return Err(at_line(source, 1, "the module has too many functions and too much data"));
         }
     }
     let late = late.map(|at| at as u32);
@@ -301,7 +301,7 @@ fn lay_out<'a>(
     for array in &module.shared {
         shared_bytes = shared_bytes.next_multiple_of(array.align as u64);
         if shared_bytes + array.bytes > i32::MAX as u64 {
-            return Err(at_line(source, array.line, "the shared arrays are too large together"));
+            return Err(at_line(source, array.line, "the shared arrays are too large in total"));
         }
         if shared.insert(array.name, shared_bytes as u32).is_some() || data.contains_key(array.name) {
             return Err(twice(array.line, array.name));
@@ -387,6 +387,6 @@ fn finished(unit: &Unit<'_>, ptx: &ast::Function<'_>, context: &mut Context) -> 
             }
             Ok(Native { code, names })
         }
-        None => Err(Error::Codegen(format!("`{}` gave no code", ptx.name))),
+        None => Err(Error::Codegen(format!("`{}` compiled to no code", ptx.name))),
     }
 }

@@ -139,7 +139,7 @@ impl<'a> Object<'a> {
     /// Places the object that lies in this range of `pages`: its code runs where it is, if it begins with a page.
     pub(in crate::cpu) fn place_in(mut pages: Mapping, at: Range<usize>, options: Options) -> Result<Program> {
         let start = pages.address() as usize;
-        let object = Object::from_bytes(pages.bytes_mut().get(at).ok_or_else(|| not_ours("it is not there"))?)?;
+        let object = Object::from_bytes(pages.bytes_mut().get(at).ok_or_else(|| not_ours("it has no such range"))?)?;
         let (code_at, length) = (object.code.as_ptr() as usize - start, object.code.len());
         // Functions that are compiled later need the text, which makes up most of the pages: copy the code out instead.
         if !code_at.is_multiple_of(PAGE) || object.late.is_some() {

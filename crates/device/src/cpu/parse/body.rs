@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         let wanted = mnemonic::operands(opcode);
         if !wanted.contains(&count) {
             let wanted = *wanted.start();
-            return Err(self.text.error(format!("`{word}` takes {wanted} operands, here are {count}")));
+            return Err(self.text.error(format!("`{word}` takes {wanted} operands, not {count}")));
         }
         Ok(Action::Do { opcode, first: first as u32, count: count as u8 })
     }
@@ -301,7 +301,7 @@ impl<'a> Parser<'a> {
         let label = self.label_number(name);
         let entry = &mut self.body.labels[label.0 as usize];
         if entry.defined {
-            return Err(self.text.error(format!("the label `{name}` is there twice")));
+            return Err(self.text.error(format!("the label `{name}` is defined twice")));
         }
         entry.defined = true;
         self.push(None, Action::Label(label));
@@ -394,7 +394,7 @@ impl<'a> Parser<'a> {
                 let (name, bytes) = super::cells(&mut self.text)?;
                 self.text.expect(b';')?;
                 if self.depth == 0 {
-                    return Err(self.text.error("a `.param` stands within the braces around its call"));
+                    return Err(self.text.error("a `.param` must be inside the braces around its call"));
                 }
                 self.push(None, Action::Param { name, bytes });
                 Ok(())

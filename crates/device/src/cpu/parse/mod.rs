@@ -56,7 +56,7 @@ fn item<'a>(text: &mut Cursor<'a>, module: &mut Module<'a>, bodies: &mut Vec<Tex
         ".version" | ".target" => text.skip_line(),
         ".address_size" => {
             if text.integer()? != 64 {
-                return Err(text.error("addresses have 64 bits here"));
+                return Err(text.error("only 64-bit addresses are supported"));
             }
         }
         ".func" | ".entry" => {
@@ -230,7 +230,7 @@ fn array<'a>(text: &mut Cursor<'a>) -> Result<(&'a str, u32, u32, Option<u64>)> 
         text.expect(b']')?;
     }
     if count.is_some_and(|n| n == 0 || n > DATA_LIMIT) {
-        return Err(text.error(format!("`{name}` has no length that could be")));
+        return Err(text.error(format!("`{name}` has an impossible length")));
     }
     Ok((name, align.max(element), element, count))
 }
@@ -279,6 +279,6 @@ fn shared<'a>(text: &mut Cursor<'a>) -> Result<SharedArray<'a>> {
         Some(count) if count * element as u64 <= 1 << 24 => {
             Ok(SharedArray { name, line, align, bytes: count * element as u64 })
         }
-        _ => Err(text.error(format!("`{name}` is more shared memory than a block can have"))),
+        _ => Err(text.error(format!("`{name}` takes more shared memory than a block can have"))),
     }
 }
