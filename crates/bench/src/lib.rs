@@ -14,8 +14,10 @@
 #[cfg(feature = "wasmtime")]
 mod compare;
 pub mod machine;
+mod percentile;
 mod sheet;
 
 #[cfg(feature = "wasmtime")]
 pub use compare::{HOST_CALLS, Options, Program, own, set};
+use percentile::percentile;
 pub use sheet::Sheet;

@@ -76,12 +76,12 @@ pub(crate) fn write(store: &Store, number: u64, counts: &ByModel) -> io::Result<
 /// Adds this process's final counts to the totals. Without locks, its file stays instead: of two processes that update
 /// the totals at once, one would lose its counts.
 pub(crate) fn settle(store: &Store, number: u64, counts: &ByModel) -> io::Result<()> {
-    let (folder, name) = (store.own("stats"), file_name(number));
-    make_folder(&folder)?;
     let ledger = store.lock()?;
     if !ledger.is_locked() {
         return write(store, number, counts);
     }
+    let (folder, name) = (store.own("stats"), file_name(number));
+    make_folder(&folder)?;
     let mut totals = read_totals(&folder);
     merge(&mut totals.models, counts);
     let file = folder.join(&name);

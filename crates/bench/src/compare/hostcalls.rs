@@ -6,6 +6,7 @@
 
 use super::on_device::{self, Loaded};
 use super::{Options, show_grouped};
+use crate::percentile;
 use anyhow::{Context as _, Result, bail};
 use gpu_run_console::progress::Progress;
 use gpu_run_console::units::{show_count, show_duration};
@@ -80,11 +81,9 @@ pub(super) fn measure(device: &Arc<dyn Device>, options: &Options) -> Result<Hos
         |work: Work, instances: u32| -> Result<Loaded> { on_device::load(device, &work.source()?, options, instances) };
     let trips = |instances: u32| -> Result<Vec<u64>> {
         let calling = load(Work { counts: 1, calls: CALLS_ALONE }, instances)?;
-        let mut times = round_trips(&on_device::run(&calling, instances)?.0)?;
-        times.sort_unstable();
-        Ok(times)
+        round_trips(&on_device::run(&calling, instances)?.0)
     };
-    let (one, times) = (trips(1)?, trips(WARP)?);
+    let (mut one, mut times) = (trips(1)?, trips(WARP)?);
 
     let many = load(Work { counts: 1, calls: CALLS_MANY }, instances)?;
     let mut per_second = 0f64;
@@ -102,8 +101,8 @@ pub(super) fn measure(device: &Arc<dyn Device>, options: &Options) -> Result<Hos
             Some(stats.service.as_secs_f64() / stats.run.as_secs_f64())
         }
     };
-    let at = |times: &[u64], part: usize| Duration::from_nanos(times[(times.len() - 1) * part / 100]);
-    let (one, p50, p99) = (at(&one, 50), at(&times, 50), at(&times, 99));
+    let at = |times: &mut [u64], part: usize| Duration::from_nanos(percentile(times, part));
+    let (one, p50, p99) = (at(&mut one, 50), at(&mut times, 50), at(&mut times, 99));
     Ok(HostCalls { one, p50, p99, measured: times.len(), per_second, instances, idle })
 }
 

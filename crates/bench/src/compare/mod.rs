@@ -73,10 +73,15 @@ impl Setting {
             device_name: properties.name.clone(),
             driver: if device.is_gpu() { driver_version("/proc/driver/nvidia/version") } else { None },
             host: processor("/proc/cpuinfo").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
-            threads: std::thread::available_parallelism().map_or(1, |count| count.get()),
+            threads: host_threads(),
             instances,
         }
     }
+}
+
+/// Returns how many threads Wasmtime runs on.
+fn host_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get())
 }
 
 /// Extracts `580.159.04` from `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build`.

@@ -5,7 +5,7 @@ use super::measure::{ROUNDS, excerpt, median};
 use super::on_device::{self, Built, Loaded};
 use super::on_wasmtime::{Ending, Given, OnWasmtime, Ran};
 use super::verdict::{Comparison, Curve, Different, Side, Verdict};
-use super::{Options, Setting};
+use super::{Options, Setting, host_threads};
 use crate::Sheet;
 use anyhow::Result;
 use gpu_run_console::progress::Progress;
@@ -49,7 +49,7 @@ pub fn measure(device: &Arc<dyn Device>, own: Own, options: &Options, sheet: &mu
     let progress = Progress::start(format!("{}: compiling", source.name));
     let given = jobs.iter().map(Given::like).collect::<Result<Vec<_>>>()?;
     let built = on_device::compile(device, &source, options, jobs, most, max_memory)?;
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let threads = host_threads();
     let began = Instant::now();
     let wasmtime = OnWasmtime::with(&source, threads, given, folders)?;
     let wasmtime_compile = began.elapsed();

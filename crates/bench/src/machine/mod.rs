@@ -22,7 +22,7 @@ mod round_trip;
 pub mod storm;
 mod ticks;
 
-use crate::Sheet;
+use crate::{Sheet, percentile};
 use anyhow::{Result, bail};
 use gpu_run_compiler::Compiler;
 use gpu_run_device::Device;
@@ -100,23 +100,4 @@ impl Record<'_> {
 
 fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
-}
-
-/// Sorts the times and returns the one that `part` percent of them do not exceed.
-fn percentile(times: &mut [Duration], part: usize) -> Duration {
-    times.sort_unstable();
-    times.get((times.len().max(1) - 1) * part / 100).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_what_there_is() {
-        let mut times: Vec<_> = (1..=5).rev().map(Duration::from_secs).collect();
-        let parts = [0, 50, 99, 100].map(|part| percentile(&mut times, part).as_secs());
-        assert_eq!(parts, [1, 3, 4, 5]);
-        assert_eq!(percentile(&mut [], 50), Duration::ZERO);
-    }
 }

@@ -56,7 +56,7 @@ pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
         record,
         checkpoints,
         idle_sleep: args.idle_sleep,
-        kernel: reload::image(args.kernel.as_deref())?,
+        kernel: reload::kernel(args.kernel.as_deref())?,
     };
     let machine = Machine::boot(&compiler, &device, start, options).map_err(failure)?;
     let host = Host::new(&*device);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// Returns the code for the machine to run.
-pub(super) fn image(kernel: Option<&Path>) -> Result<Kernel> {
+pub(super) fn kernel(kernel: Option<&Path>) -> Result<Kernel> {
     kernel.map_or_else(|| Ok(Kernel::built_in()), |path| Kernel::read(path).map_err(failure))
 }
 
@@ -71,7 +71,7 @@ impl<'scope, 'env> Reloads<'scope, 'env> {
 
 /// Loads new code and returns the message for the user.
 fn load(machine: &Machine, compiler: &Compiler, kernel: Option<&Path>) -> String {
-    let loaded = image(kernel).and_then(|image| machine.load(compiler, &image).map_err(failure));
+    let loaded = self::kernel(kernel).and_then(|kernel| machine.load(compiler, &kernel).map_err(failure));
     match loaded {
         Ok(loaded) => format!(
             "new code runs from tick {} on: prepared in {:.0} ms, paused the machine for {:.2} ms",
