@@ -165,8 +165,8 @@ pub struct Header {
     pub unheard: u64,
     /// How many random words the instance has drawn.
     pub drawn: u64,
-    /// If the guest's memory is in the thread's local memory: where guest byte 0 is or would be there (32 bits).
-    /// Written by the kernel's entry.
+    /// If the guest's memory is in the thread's local memory: where guest byte 0 is or would be there (32 bits);
+    /// written by the kernel's entry. If threads share the memory: the device address of guest byte 0.
     pub memory_at: u64,
 }
 

@@ -1,6 +1,6 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
-use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat};
+use crate::args::{ChecksChoice, CodegenArgs, PlacementChoice, RunArgs, StatsFormat};
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
@@ -10,7 +10,7 @@ use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
 use gpu_run_cache::Origin;
-use gpu_run_compiler::{CompileOptions, Compiler, Entry, Layout, Program, Report, Value, printable};
+use gpu_run_compiler::{Build, CompileOptions, Compiler, Entry, Layout, Program, Report, Value, printable};
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::output::{Order, Standard};
 use gpu_run_console::progress::Progress;
@@ -19,7 +19,8 @@ use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
 use gpu_run_run::Source;
-use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats, Watchdog};
+use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats, ThreadPlacement, Watchdog, run_threads};
+use gpu_run_wasi::Context;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -46,8 +47,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, args.launch.preopens())?;
 
     let device = devices::open(args.launch.device)?;
-    let options =
+    let mut options =
         options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);
+    if surface.has_threads() {
+        options.build = Build::Threads;
+    }
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
@@ -187,13 +191,37 @@ fn launch(
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
-    let result = gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options);
+    let result = match program.compiled().options.build {
+        Build::Threads => with_threads(program, call, contexts, args, &options),
+        _ => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
+    };
     // Whatever became of the run, the instances' output is written. This may block: nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
     drop(watchdog);
     let result = result.map_err(|error| Failure::compiler(file, error))?;
     closed?;
     Ok(result)
+}
+
+/// Runs a program with threads.
+fn with_threads(
+    program: &Arc<Program>,
+    call: &Call,
+    mut contexts: Vec<Context>,
+    args: &RunArgs,
+    options: &RunOptions,
+) -> Result<(Vec<Outcome>, RunStats), gpu_run_compiler::Error> {
+    let properties = program.device().properties();
+    let usual = if program.device().is_gpu() { 16 << 10 } else { (4 * properties.processors).max(64) };
+    let placement = match args.thread_placement {
+        PlacementChoice::Lane => ThreadPlacement::Lane,
+        PlacementChoice::Warp => ThreadPlacement::Warp,
+    };
+    let (threads, context) = (args.threads.unwrap_or(usual), contexts.remove(0));
+    let (outcome, threads, stats) =
+        run_threads(program, &call.function, &call.arguments, context, threads, placement, options)?;
+    tracing::info!(?threads, "threads");
+    Ok((vec![outcome], stats))
 }
 
 /// Exits the process, because nothing else would stop the run.

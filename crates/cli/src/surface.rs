@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use gpu_run_abi::hostcall::{self, Call};
+use gpu_run_abi::threads;
 use gpu_run_compiler::{ValueType, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::units::show_size;
@@ -133,6 +134,9 @@ impl Surface {
     pub(crate) fn check_imports(&self, file: &str) -> Result<()> {
         for import in &self.imports {
             let (module, name) = (&import.module, &import.name);
+            if self.has_threads() && is_of_threads(import) {
+                continue;
+            }
             let ty = match import.ty {
                 TypeRef::Func(ty) | TypeRef::FuncExact(ty) => self.show_type(ty),
                 // Only the compiler knows which of `spectest`'s memories, tables and globals it can provide: it refuses
@@ -154,6 +158,11 @@ impl Surface {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the program can start threads.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.imports.iter().any(|import| import.module == threads::MODULE && import.name == threads::SPAWN)
     }
 
     /// Checks that the module's initial memory is within `--max-memory`.
@@ -292,6 +301,15 @@ fn check_preamble(wasm: &[u8], file: &str) -> Result<()> {
 
 pub(crate) fn component(file: &str) -> Failure {
     Failure::usage(format!("{file} is a WebAssembly component; gpu-run runs core modules")).hint("build for wasm32-wasip1 instead of wasm32-wasip2, or extract the module with\n`wasm-tools component unbundle --module-dir DIR FILE`")
+}
+
+/// Returns whether an import is one that only programs with threads have: the function that starts a thread, and the memory
+/// that threads share.
+fn is_of_threads(import: &Import) -> bool {
+    match import.ty {
+        TypeRef::Memory(memory) => memory.shared,
+        _ => import.module == threads::MODULE && import.name == threads::SPAWN,
+    }
 }
 
 fn unprovided(file: &str, module: &str, name: &str, what: &str) -> Failure {

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::image::{Initial, State};
 use crate::limit;
 use crate::symbols::Symbols;
-use gpu_run_abi::{Build, Layout, Placement};
+use gpu_run_abi::{Build, Layout, Placement, threads};
 use gpu_run_device::Properties;
 use gpu_run_ptx as ptx;
 use gpu_run_wasm::link::Part;
@@ -264,6 +264,19 @@ impl Stopwatch<'_> {
 /// The function that a reactor wants called before any other.
 const INITIALIZE: &str = "_initialize";
 
+/// Returns the function that threads run, if the module can start any.
+fn thread_start(module: &Module<'_>) -> Result<Option<(u32, EntryFunction)>, Error> {
+    let Some(export) = module.exports.iter().find(|export| export.name == threads::START) else { return Ok(None) };
+    let expected = FuncType { params: vec![ValType::I32; 2], results: Vec::new() };
+    match export.kind {
+        ExportKind::Function(index) if *module.function_type(index) == expected => {
+            let (part, name) = (export.part, export.name.to_owned());
+            Ok(Some((index, EntryFunction { part, name, ty: expected })))
+        }
+        _ => Err(Error::Usage(format!("it exports `{}`, but not as a function of type {expected}", threads::START))),
+    }
+}
+
 /// Returns the functions that can be called from outside, and prepares the module for that.
 pub(crate) fn chosen_entries(
     module: &mut Module<'_>,
@@ -273,6 +286,9 @@ pub(crate) fn chosen_entries(
         initialize_first(module, name)?;
     }
     let mut entries = entries(module, &options.entry)?;
+    if options.build.is_threads() {
+        entries.extend(thread_start(module)?);
+    }
     if options.build.is_gang() {
         entries.retain(|(_, entry)| entry.ty == FuncType::default());
     }
@@ -342,6 +358,7 @@ pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> p
             let relaxed = matches!(options.build, Build::Gang { relaxed: true, .. });
             ptx::Build::Gang { region: place.region, relaxed }
         }
+        MemoryHome::Shared => ptx::Build::Threads,
         MemoryHome::Local { .. } => ptx::Build::Speculative { home: ptx::Home::Local, read_only },
         MemoryHome::Slot if options.build.is_speculative() => {
             ptx::Build::Speculative { home: ptx::Home::Slots(options.build.layout()), read_only }

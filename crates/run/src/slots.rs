@@ -8,7 +8,7 @@ use gpu_run_abi::{Header, Launch};
 use gpu_run_compiler::{Compiled, Error, Program, stack_limit};
 use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
 use gpu_run_wasi::Context;
-use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
+use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, THREADS, words};
 use rustix::time::{ClockId, clock_gettime};
 use std::mem::offset_of;
 use std::sync::{Arc, OnceLock};
@@ -102,6 +102,7 @@ impl Slots {
             ring_mask: bus.ring_mask(),
             port_payload: bus.payload(),
             constants: constants.as_ref().map_or(0, Buffer::address),
+            memory_at: sizes.shared_memory.unwrap_or(0),
             ..Header::default()
         };
         let image = image(device, &compiled, &header, &sizes.memories)?;
@@ -205,7 +206,13 @@ impl Slots {
                 Arg::U32(stack_limit(stack_bytes)),
                 Arg::U64(buffers.launch.address()),
             ];
-            match self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve) {
+            let grid = self.grid(count, stack_bytes);
+            let launched = match self.sizes.shared_memory {
+                None => self.module.run(KERNEL, grid, &args, &serve),
+                // Threads wait for each other.
+                Some(_) => self.module.run_together(THREADS, grid, &args, &serve),
+            };
+            match launched {
                 Err(DeviceError::OutOfMemory { .. }) if self.lowers_stack && stack_bytes > MIN_STACK => {
                     stack_bytes /= 2
                 }

@@ -172,6 +172,8 @@ pub enum MemoryHome {
     Slot,
     /// In `bytes` of the thread's local memory.
     Local { bytes: u64 },
+    /// Shared by all slots of a program's threads; the header's `memory_at` holds its address.
+    Shared,
     /// Behind the region with all slots of a gang.
     Gang(GangPlace),
 }
@@ -183,6 +185,7 @@ impl SlotLayout {
         Ok(match build {
             Build::Exact(_) => Self::of_instance(module),
             Build::Speculative(placement) => Self::speculative(module, *placement),
+            Build::Threads => Self::of_thread(module)?,
             Build::Gang { sizes, .. } => Self::of_gang(module, *sizes)?,
         })
     }
@@ -261,6 +264,19 @@ impl SlotLayout {
         Self { low, home, read_only, ..Self::of_instance(module) }
     }
 
+    /// Returns the slot of a program's thread, which holds no memory.
+    fn of_thread(module: &Module<'_>) -> Result<Self, Error> {
+        let limit = |message: String| Err(Error::Limit(message));
+        match module.memories[..] {
+            [Memory { shared: true, is_64: false, .. }] => {
+                Ok(Self { home: MemoryHome::Shared, ..Self::of_instance(module) })
+            }
+            [Memory { shared: true, .. }] => limit("its memory has 64-bit addresses; threads share one with 32".into()),
+            [_] => limit("its memory is not shared; threads need a shared memory".into()),
+            _ => limit(format!("it has {} memories; threads share one", module.memories.len())),
+        }
+    }
+
     /// Returns the slot of a gang's thread, which holds no memory.
     fn of_gang(module: &Module<'_>, sizes: GangSizes) -> Result<Self, Error> {
         let limit = |message: String| Err(Error::Limit(message));
@@ -323,6 +339,11 @@ impl SlotLayout {
             MemoryHome::Local { bytes } => bytes,
             _ => 0,
         }
+    }
+
+    /// Whether threads share the memory, see [`gpu_run_abi::threads`].
+    pub fn is_shared(&self) -> bool {
+        matches!(self.home, MemoryHome::Shared)
     }
 
     pub fn is_local(&self) -> bool {

@@ -113,6 +113,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
     pub(crate) instances: NonZeroU32,
 
+    /// The number of threads that a program with threads can have at once, itself included [default: 4 per core and at least 64
+    /// on cpu, 16384 on a GPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) threads: Option<u32>,
+
+    /// How the threads of a program lie on a GPU: `lane` for threads that do the same, `warp` for threads that do different things
+    #[arg(long, value_name = "HOW", default_value = "lane")]
+    pub(crate) thread_placement: PlacementChoice,
+
     /// Writes lines as they come, instead of one instance after the other
     #[arg(long)]
     pub(crate) unordered: bool,
@@ -123,6 +132,12 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlacementChoice {
+    Lane,
+    Warp,
 }
 
 #[derive(Debug, Args)]

@@ -193,6 +193,11 @@ impl Module for Loaded {
         self.execute(kernel, grid, args, service, false)
     }
 
+    fn run_together(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        crate::count_wait();
+        self.execute(kernel, grid, args, service, true)
+    }
+
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
         Ok(Box::new(queue::ThreadQueue::new(self)?))
     }

@@ -165,6 +165,11 @@ impl Module for Loaded {
         self.execute(kernel, grid, args, service)
     }
 
+    fn run_together(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        self.fits(kernel, grid)?;
+        self.run(kernel, grid, args, service)
+    }
+
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
         Ok(Box::new(super::queue::StreamQueue::new(self)?))
     }

@@ -27,6 +27,10 @@ impl Guest<'_> {
             let memory = body.temp(Class::B64);
             body.pack(memory, low.into(), high.into());
             memory
+        } else if program.is_threads() {
+            let memory = body.temp(Class::B64);
+            body.load("ld.global", ".u64", memory, instance, layout.offset(field::MEMORY_AT) as i64);
+            memory
         } else if let Some(region) = program.gang_region() {
             gang::memory(body, instance, region)
         } else if at > -MAX_OFFSET {

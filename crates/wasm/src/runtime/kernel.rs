@@ -36,9 +36,7 @@ pub(super) fn batch_signature() -> Signature {
 pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     let (selector, flags, stack, launch) = (code.param(3), code.param(4), code.param(5), code.param(6));
     let (thread, done) = own_slot(code);
-    if env.module.imports.contains(&Imported::Host(Call::clock_time_get)) {
-        note_time(code, launch);
-    }
+    note_time_if_asked(code, env, launch);
     let fresh = code.ins().band_imm_u(flags, i64::from(FRESH));
     let local = local_memory(code, env, thread);
     code.if_then(fresh, false, |code| {
@@ -65,6 +63,13 @@ pub(super) fn set_limits(code: &mut Code<'_>, stack: Value) {
     code.set_header(floor, field::STACK_FLOOR);
     let fuel = code.i32(INTERVAL);
     code.set_header(fuel, field::FUEL);
+}
+
+/// Records when the launch began, for programs that ask for the time.
+pub(super) fn note_time_if_asked(code: &mut Code<'_>, env: &Env<'_>, launch: Value) {
+    if env.module.imports.contains(&Imported::Host(Call::clock_time_get)) {
+        note_time(code, launch);
+    }
 }
 
 /// Records the device's timer at the launch's begin: the lowest value that any thread reads.
@@ -157,7 +162,7 @@ fn outgrown(code: &mut Code<'_>, env: &Env<'_>, status: Value) -> Value {
 
 /// Returns the thread's number, and sets `code.instance` to its slot (parameters: first slot, bytes of a slot, count).
 /// A thread without a slot jumps to the returned block.
-fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
+pub(super) fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
     let (slots, slot_bytes, count) = (code.param(0), code.param(1), code.param(2));
     let thread = thread_number(code);
     let (run, done) = (code.b.create_block(), code.b.create_block());

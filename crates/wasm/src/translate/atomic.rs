@@ -295,6 +295,13 @@ impl Translator<'_, '_> {
             return self.push(always);
         }
         let at = self.waited(at, memarg);
+        if self.code.is_shared {
+            // The value is compared again once the thread is among those that a notification finds.
+            let expected = if bytes == 8 { expected } else { self.code.ins().uextend(I64, expected) };
+            let bytes = self.code.i32(bytes as i64);
+            let ended = self.code.call_helper(Helper::WaitShared, &[at, expected, bytes, timeout]);
+            return self.push(ended.expect("it has a result"));
+        }
         let differs = self.code.i32(1);
         let result = self.code.variable(I32, differs);
         let equal = self.code.ins().icmp(IntCC::Equal, value, expected);
