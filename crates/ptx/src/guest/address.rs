@@ -52,7 +52,13 @@ impl Guest<'_> {
 
     /// Returns the instruction that reads guest memory.
     pub(super) fn ld(&self) -> &'static str {
-        if self.print.program.is_local() { "ld.local" } else { "ld.global" }
+        if self.print.program.is_local() {
+            "ld.local"
+        } else if self.print.program.is_threads() {
+            "ld.relaxed.gpu.global"
+        } else {
+            "ld.global"
+        }
     }
 
     /// Returns the instruction that writes guest memory.
