@@ -29,6 +29,18 @@ pub(super) struct Context {
     pub(super) line: u32,
     /// About where the stack pointer was when the fibre was suspended.
     pub(super) resting: usize,
+    /// Valid while the fibre is suspended with [`Pause::Await`].
+    pub(super) awaited: Awaited,
+}
+
+/// What a thread waits for in `await_word`: that the word at `address` is not `value` any more, that the word at `end` is
+/// not 0, or that the time is over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Awaited {
+    pub(super) address: u64,
+    pub(super) value: u64,
+    pub(super) end: u64,
+    pub(super) nanoseconds: u64,
 }
 
 /// Why a fibre suspends itself.
@@ -42,6 +54,10 @@ pub(super) enum Pause {
     Fault(Fault),
     /// The thread called a function that is not compiled yet; the context's `line` is its number.
     Late,
+    /// Until what the context's `awaited` says.
+    Await,
+    /// For a moment, so that the thread that awaits a change of the word at this address can be woken.
+    Wake(u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +152,19 @@ pub(super) extern "C" fn late(function: u32) {
 
 pub(super) extern "C" fn sleep(nanoseconds: u32) {
     pause(current(), Pause::Sleep(nanoseconds));
+}
+
+/// `await_word`
+pub(super) extern "C" fn await_word(address: u64, value: u64, end: u64, nanoseconds: u64) {
+    let context = current();
+    // SAFETY: as in `fault`.
+    unsafe { (*context).awaited = Awaited { address, value, end, nanoseconds } };
+    pause(context, Pause::Await);
+}
+
+/// `wake_word`
+pub(super) extern "C" fn wake_word(address: u64) {
+    pause(current(), Pause::Wake(address));
 }
 
 pub(super) extern "C" fn barrier(line: u32) {

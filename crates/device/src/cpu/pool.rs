@@ -62,9 +62,9 @@ impl Pool {
         Self { inner: Arc::new(Inner { resident, ..Inner::default() }), workers }
     }
 
-    /// Returns how many helpers a launch of `workgroups` workgroups can use.
-    pub(super) fn helpers(&self, workgroups: u32) -> u32 {
-        workgroups.min(self.workers).saturating_sub(1)
+    /// Returns how many helpers a launch can use that has so many parts, each for one worker.
+    pub(super) fn helpers(&self, parts: u32) -> u32 {
+        parts.min(self.workers).saturating_sub(1)
     }
 
     /// Runs a launch until it finishes. Afterwards nobody calls its `service` any more.

@@ -1,6 +1,6 @@
 //! Launches that run one after the other on a thread of their own, so that nobody has to wait for them.
 
-use super::{Loaded, WORKGROUP_THREADS};
+use super::{Loaded, WORKGROUP_THREADS, Workgroups};
 use crate::{Arg, Error, Grid, Launched, Queue, Result};
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -40,7 +40,7 @@ impl ThreadQueue {
 fn work(module: &Loaded, queue: &Receiver<Job>) {
     let mut failed: Option<Error> = None;
     while let Ok(Job { kernel, grid, args, ticket }) = queue.recv() {
-        let run = || module.execute(&kernel, grid, &args, &|| false, true);
+        let run = || module.execute(&kernel, grid, &args, &|| false, Workgroups::Whole);
         let outcome = failed.clone().map_or_else(run, Err);
         failed = outcome.clone().err();
         *ticket.outcome() = Some(outcome);

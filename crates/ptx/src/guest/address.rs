@@ -54,7 +54,7 @@ impl Guest<'_> {
     pub(super) fn ld(&self) -> &'static str {
         if self.print.program.is_local() {
             "ld.local"
-        } else if self.print.program.is_threads() {
+        } else if self.print.program.is_threads() && exp() == 1 {
             "ld.relaxed.gpu.global"
         } else {
             "ld.global"
@@ -141,4 +141,8 @@ impl Guest<'_> {
         self.known.addresses.push((root, address));
         address
     }
+}
+
+pub(crate) fn exp() -> u32 {
+    std::env::var("GPU_RUN_EXP").ok().and_then(|v| v.parse().ok()).unwrap_or(0)
 }

@@ -4,7 +4,7 @@
 //! [`exact`] and [`speculative`]. [`address`] computes device addresses, [`cells`] moves the bytes. This folder uses
 //! the functions of `print`; `print` knows nothing of this folder.
 
-mod address;
+pub(crate) mod address;
 mod cells;
 mod exact;
 pub(crate) mod read_only;

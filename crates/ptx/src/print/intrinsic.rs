@@ -5,6 +5,7 @@ use super::body::When;
 use super::gang;
 use super::register::{Class, Operand};
 use super::text::push_address;
+use super::wait;
 use crate::Error;
 use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::TrapCode;
@@ -55,9 +56,17 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
         }
         Intrinsic::FenceDevice => p.body.op("fence.acq_rel.gpu", "", &[]),
         Intrinsic::FenceHost => p.body.op("fence.acq_rel.sys", "", &[]),
+        Intrinsic::Await => call(p, wait::AWAIT, inst),
+        Intrinsic::Wake => call(p, wait::WAKE, inst),
         other => return gang::intrinsic(p, other, inst),
     }
     Ok(())
+}
+
+/// Prints a call of a function that a program with threads defines (see [`wait`]).
+fn call(p: &mut Printer<'_>, name: &str, inst: Inst) {
+    let arguments: Vec<Operand> = p.func.dfg.inst_args(inst).iter().map(|value| p.number(*value)).collect();
+    p.call_helper(None, name, &arguments);
 }
 
 fn special_register(p: &mut Printer<'_>, inst: Inst, suffix: &str, name: &'static str) -> Done {
@@ -89,10 +98,14 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     p.body.place(look);
     let word = p.body.temp(Class::B32);
     p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
-    if p.program.is_gang() || p.program.is_threads() {
+    if p.program.is_gang() || (p.program.is_threads() && crate::guest::address::exp() != 2) {
         // On `cpu`, a thread that waits in this loop may keep the thread it waits for from running; sleeping lets that
         // one run.
         p.body.op("nanosleep.u32", "", &[0.into()]);
+    }
+    if p.program.is_threads() && crate::guest::address::exp() != 3 {
+        // The loop may wait for a change that another thread makes: from here on, loads see it.
+        p.body.op("fence.acq_rel.gpu", "", &[]);
     }
     let ends = p.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
     p.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)?;

@@ -5,10 +5,12 @@
 
 use super::Printer;
 use super::body::{Body, Label, When};
+use super::call::{self, Callee};
 use super::gang;
 use super::integer::one;
 use super::register::{Class, Operand, Reg};
 use super::text::{push_address, push_hex};
+use super::wait;
 use crate::{Error, Program};
 use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::layout::{WORD, field};
@@ -117,6 +119,8 @@ fn end_program(body: &mut Body, instance: Reg) {
     body.operand(own);
     body.end();
     body.store("st.relaxed.gpu.global", ".u32", stop, 0, 1.into());
+    let end = body.op_to_temp(Class::B64, "add", ".u64", &[memory.into(), i64::from(threads::offset::ENDED_BY).into()]);
+    call::push_call(body, &[], false, &Callee::Symbol(wait::WAKE), &[end.into()]);
 }
 
 /// Stores a word at offset `at` of the slot.

@@ -19,10 +19,6 @@ pub const THREADS: &str = "threads";
 
 /// What starting a thread returns when all of them run: WASI's errno `again`, negative.
 const NONE_PARKED: i64 = -6;
-/// How long a parked thread sleeps between two looks at its mailbox, in nanoseconds: a quarter longer each time, plus
-/// `NAP_MORE`, up to `MAX_NAP`. A program that starts a thread waits for half of that, on average.
-const NAP_MORE: i64 = 32;
-const MAX_NAP: i64 = 4000;
 /// The lower half of [`gpu_run_abi::threads::Record::parked`]: a slot plus one.
 const SLOT_MASK: i64 = u32::MAX as i64;
 
@@ -87,13 +83,14 @@ fn entry_of(code: &mut Code<'_>, array: Value, slot: Value) -> Value {
     code.ins().iadd(array, offset)
 }
 
-/// Sleeps until the thread's mailbox holds a message, and takes it. Exits if the program has ended.
+/// Waits until the thread's mailbox holds a message, and takes it. Exits if the program has ended.
 fn wait_for_message(code: &mut Code<'_>, launch: Value, thread: Value) -> Value {
     let memory = memory(code, launch);
     let mailboxes = record_word(code, memory, offset::MAILBOXES);
     let (mailbox, flags) = (entry_of(code, mailboxes, thread), code.trusted(region::BUS));
-    let (none, no_nap) = (code.i64(0), code.i32(0));
-    let (message, nap) = (code.variable(types::I64, none), code.variable(types::I32, no_nap));
+    let end = code.ins().iadd_imm_s(memory, i64::from(offset::ENDED_BY));
+    let none = code.i64(0);
+    let message = code.variable(types::I64, none);
     code.while_loop(
         |code| {
             let word = code.ins().atomic_load(types::I64, flags, mailbox);
@@ -101,19 +98,12 @@ fn wait_for_message(code: &mut Code<'_>, launch: Value, thread: Value) -> Value 
             code.ins().icmp_imm_u(IntCC::Equal, word, 0)
         },
         |code| {
-            let stop = code.header(types::I64, field::STOP);
-            let stop = code.intrinsic(Intrinsic::Glance, &[stop]).expect("it has a result");
-            code.if_then(stop, true, |code| {
+            let (none, forever) = (code.i64(0), code.i64(i64::MAX));
+            code.intrinsic(Intrinsic::Await, &[mailbox, none, end, forever]);
+            let ended = code.ins().atomic_load(types::I64, flags, end);
+            code.if_then(ended, true, |code| {
                 code.intrinsic(Intrinsic::Exit, &[]);
             });
-            let slept = code.b.use_var(nap);
-            code.intrinsic(Intrinsic::NanoSleep, &[slept]);
-            let quarter = code.ins().ushr_imm_u(slept, 2);
-            let longer = code.ins().iadd(slept, quarter);
-            let longer = code.ins().iadd_imm_s(longer, NAP_MORE);
-            let most = code.i32(MAX_NAP);
-            let longer = code.ins().umin(longer, most);
-            code.b.def_var(nap, longer);
         },
     );
     let none = code.i64(0);
@@ -206,6 +196,7 @@ pub(super) fn spawn(code: &mut Code<'_>) {
     // All that this thread wrote before is seen by the thread it starts.
     code.ins().fence();
     code.ins().atomic_store(flags, message, mailbox);
+    code.intrinsic(Intrinsic::Wake, &[mailbox]);
     let id = code.ins().ireduce(types::I32, id);
     code.ins().return_(&[id]);
 }
@@ -251,4 +242,5 @@ pub(super) fn end_program(code: &mut Code<'_>) {
     code.ins().atomic_cas(flags, at, nobody, own);
     let (stop, now) = (code.stop_address(), code.i32(1));
     code.ins().atomic_store(flags, now, stop);
+    code.intrinsic(Intrinsic::Wake, &[at]);
 }

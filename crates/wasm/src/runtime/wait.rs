@@ -26,14 +26,22 @@ const TIMED_OUT: i64 = 2;
 const MAX_SLEEP: i64 = 100_000;
 /// How long a thread sleeps before it tries to take a bucket's lock again, in nanoseconds.
 const LOCK_SLEEP: i64 = 100;
-/// A thread that waits sleeps for 1/8 of the time that it has waited already, and this long at least.
-const SLEEP_SHIFT: i64 = 3;
-const MIN_SLEEP: i64 = 200;
+/// How often thread 0 looks at the host's stop word while it waits, in nanoseconds; it ends the program for all. Threads
+/// that all looked would fill the way to the host.
+const STOP_INTERVAL: i64 = 1_000_000;
 
 /// (guest address, nanoseconds; negative means forever) -> how the wait ended
 pub(super) fn wait(code: &mut Code<'_>, _: &Env<'_>) {
     let timeout = code.param(2);
     let begun = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
+    if code.is_shared {
+        // Nobody knows that this thread waits: its waiter stays as it is.
+        let own = own_number(code);
+        let (waiter, nobody, result) = (waiter(code, own), code.i64(0), code.i32(TIMED_OUT));
+        sleep_while(code, waiter, nobody, begun, timeout);
+        code.ins().return_(&[result]);
+        return;
+    }
     let endless = code.ins().icmp_imm_s(IntCC::SignedLessThan, timeout, 0);
     let left = code.variable(types::I64, timeout);
     code.while_loop(
@@ -83,7 +91,8 @@ pub(super) fn wait_shared(code: &mut Code<'_>, _: &Env<'_>) {
     let differs = code.ins().icmp_imm_u(IntCC::Equal, is_same, 0);
     code.if_return(differs, different);
 
-    sleep_until_notified(code, waiter, begun, timeout);
+    let waiting = waiting_at(code, address);
+    sleep_while(code, waiter, waiting, begun, timeout);
     // Whoever was not notified in time leaves the bucket, unless a notification comes just now.
     let (notified, timed_out) = (code.i32(NOTIFIED), code.i32(TIMED_OUT));
     let result = code.variable(types::I32, notified);
@@ -132,33 +141,38 @@ pub(super) fn notify(code: &mut Code<'_>, _: &Env<'_>) {
     code.ins().return_(&[woken]);
 }
 
-/// Sleeps while the waiter waits and its time has not run out.
-fn sleep_until_notified(code: &mut Code<'_>, waiter: Value, begun: Value, timeout: Value) {
+/// Sleeps while the waiter's word is `value` and its time has not run out. Exits if the program has ended.
+fn sleep_while(code: &mut Code<'_>, waiter: Value, value: Value, begun: Value, timeout: Value) {
     let endless = code.ins().icmp_imm_s(IntCC::SignedLessThan, timeout, 0);
-    let passed = code.variable(types::I64, begun);
+    let index = code.header(types::I64, field::INDEX);
+    let (most, forever) = (code.i64(STOP_INTERVAL), code.i64(i64::MAX));
+    let most = code.ins().select(index, forever, most);
+    let end = code.shared_address(offset::ENDED_BY);
+    let left = code.variable(types::I64, timeout);
     code.while_loop(
         |code| {
             let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
             let so_far = code.ins().isub(now, begun);
-            code.b.def_var(passed, so_far);
+            let rest = code.ins().isub(timeout, so_far);
+            code.b.def_var(left, rest);
             let early = code.ins().icmp(IntCC::UnsignedLessThan, so_far, timeout);
             let in_time = code.ins().bor(endless, early);
-            let waits = is_waiting(code, waiter);
-            let waits = code.ins().icmp_imm_u(IntCC::NotEqual, waits, 0);
+            let word = bucket_word(code, waiter, offset_of!(Waiter, waits_at));
+            let waits = code.ins().icmp(IntCC::Equal, word, value);
             code.ins().band(in_time, waits)
         },
         |code| {
-            code.check_stop();
-            let so_far = code.b.use_var(passed);
-            let rest = code.ins().isub(timeout, so_far);
-            let (least, most) = (code.i64(MIN_SLEEP), code.i64(MAX_SLEEP));
-            let nap = code.ins().ushr_imm_u(so_far, SLEEP_SHIFT);
-            let nap = code.ins().umax(nap, least);
-            let nap = code.ins().umin(nap, most);
-            // Without a timeout, the rest is a huge number.
-            let nap = code.ins().umin(nap, rest);
-            let nap = code.ins().ireduce(types::I32, nap);
-            code.intrinsic(Intrinsic::NanoSleep, &[nap]);
+            // Without an end, what is left is a very long time.
+            let rest = code.b.use_var(left);
+            let nap = code.ins().umin(rest, most);
+            let at = code.ins().iadd_imm_s(waiter, offset_of!(Waiter, waits_at) as i64);
+            code.intrinsic(Intrinsic::Await, &[at, value, end, nap]);
+            let ended = code.shared_word(offset::ENDED_BY);
+            code.if_then(ended, true, |code| {
+                code.intrinsic(Intrinsic::Exit, &[]);
+            });
+            let is_main = code.ins().icmp_imm_u(IntCC::Equal, index, 0);
+            code.if_then(is_main, true, |code| code.check_stop());
         },
     );
 }
@@ -199,9 +213,7 @@ fn locked(code: &mut Code<'_>, bucket: Value, body: impl FnOnce(&mut Code<'_>)) 
 fn append(code: &mut Code<'_>, bucket: Value, waiter: Value, own: Value, address: Value) {
     let last = code.i64(0);
     put(code, waiter, offset_of!(Waiter, next), last);
-    let at = code.ins().uextend(types::I64, address);
-    let waiting = code.i64(1 << 32);
-    let at = code.ins().bor(at, waiting);
+    let at = waiting_at(code, address);
     put(code, waiter, offset_of!(Waiter, waits_at), at);
     let ends = ends(code, bucket);
     let (first, end) = (code.ins().ireduce(types::I32, ends), code.ins().ushr_imm_u(ends, 32));
@@ -264,6 +276,8 @@ fn remove(
             code.b.def_var(last, new_last);
             let awake = code.i64(0);
             put(code, waiter, offset_of!(Waiter, waits_at), awake);
+            let word = code.ins().iadd_imm_s(waiter, offset_of!(Waiter, waits_at) as i64);
+            code.intrinsic(Intrinsic::Wake, &[word]);
             let so_far = code.b.use_var(count);
             let so_far = code.ins().iadd_imm_s(so_far, 1);
             code.b.def_var(count, so_far);
@@ -304,6 +318,13 @@ fn waiter(code: &mut Code<'_>, number: Value) -> Value {
     let at = code.ins().imul_imm_u(wide, size_of::<Waiter>() as i64);
     let at = code.ins().iadd(waiters, at);
     code.ins().iadd_imm_s(at, -(size_of::<Waiter>() as i64))
+}
+
+/// Returns the word of a waiter that waits at a guest address (i64).
+fn waiting_at(code: &mut Code<'_>, address: Value) -> Value {
+    let at = code.ins().uextend(types::I64, address);
+    let waiting = code.i64(1 << 32);
+    code.ins().bor(at, waiting)
 }
 
 /// Returns a value other than 0 while the waiter waits (i64).

@@ -1,5 +1,6 @@
 //! Moves and calls.
 
+use super::host;
 use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Call, CallResult, Callee, Operand, Returns, Signature, Type};
@@ -74,6 +75,12 @@ impl<'u> Translator<'u, '_> {
             if let Some(block) = self.b.current_block() {
                 self.b.set_cold_block(block);
             }
+            return Ok(());
+        }
+        if let Callee::Direct(name) = call.callee
+            && let Some(host) = host::in_place_of(name)
+        {
+            self.host(host, &arguments, None);
             return Ok(());
         }
         let inst = match (direct, call.callee) {

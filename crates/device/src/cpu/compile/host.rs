@@ -15,11 +15,23 @@ pub(super) enum Host {
     Timer,
     Clock,
     Late,
+    Await,
+    Wake,
 }
 
 impl Host {
-    const ALL: [Self; 8] =
-        [Self::Exit, Self::Fault, Self::Sleep, Self::Barrier, Self::Warp, Self::Timer, Self::Clock, Self::Late];
+    const ALL: [Self; 10] = [
+        Self::Exit,
+        Self::Fault,
+        Self::Sleep,
+        Self::Barrier,
+        Self::Warp,
+        Self::Timer,
+        Self::Clock,
+        Self::Late,
+        Self::Await,
+        Self::Wake,
+    ];
 
     pub(super) fn number(self) -> u32 {
         self as u32
@@ -35,7 +47,18 @@ impl Host {
             Self::Timer => context::timer as *const () as usize,
             Self::Clock => context::clock as *const () as usize,
             Self::Late => context::late as *const () as usize,
+            Self::Await => context::await_word as *const () as usize,
+            Self::Wake => context::wake_word as *const () as usize,
         }
+    }
+}
+
+/// Returns the host function that takes the place of a PTX function with this name.
+pub(super) fn in_place_of(name: &str) -> Option<Host> {
+    match name {
+        "await_word" => Some(Host::Await),
+        "wake_word" => Some(Host::Wake),
+        _ => None,
     }
 }
 

@@ -1,0 +1,52 @@
+//! The functions that threads of a program wait with. They are functions of their own, so that the `cpu` device knows them by
+//! their names: there, a thread that waits is taken from its core until another thread wakes it (docs/ptx.md).
+
+/// Waits for a change of a word; see [`gpu_run_abi::intrinsic::Intrinsic::Await`].
+pub(crate) const AWAIT: &str = "await_word";
+/// Wakes whoever waits for a change of a word; see [`gpu_run_abi::intrinsic::Intrinsic::Wake`].
+pub(crate) const WAKE: &str = "wake_word";
+
+pub(crate) fn declare(out: &mut String) {
+    out.push_str(".func await_word (.reg .b64 %a0, .reg .b64 %a1, .reg .b64 %a2, .reg .b64 %a3);\n");
+    out.push_str(".func wake_word (.reg .b64 %a0);\n");
+}
+
+/// On a GPU, a thread that waits looks at its word again and again. It sleeps in between: 20 ns at first, each time a
+/// quarter longer, at most 4 µs. A thread that is woken has slept for half of that too long, on average.
+pub(crate) fn define(out: &mut String) {
+    out.push_str(
+        "
+.func await_word (.reg .b64 %a0, .reg .b64 %a1, .reg .b64 %a2, .reg .b64 %a3)
+{
+    .reg .b64 %d<5>;
+    .reg .b32 %r<3>;
+    .reg .pred %p<4>;
+    mov.u64 %d0, %globaltimer;
+    mov.b32 %r0, 20;
+$look:
+    ld.relaxed.gpu.global.u64 %d1, [%a0];
+    setp.ne.u64 %p0, %d1, %a1;
+    @%p0 bra $done;
+    ld.relaxed.gpu.global.u64 %d2, [%a2];
+    setp.ne.u64 %p1, %d2, 0;
+    @%p1 bra $done;
+    mov.u64 %d3, %globaltimer;
+    sub.u64 %d4, %d3, %d0;
+    setp.ge.u64 %p2, %d4, %a3;
+    @%p2 bra $done;
+    nanosleep.u32 %r0;
+    shr.u32 %r1, %r0, 2;
+    add.u32 %r2, %r0, %r1;
+    min.u32 %r0, %r2, 4000;
+    bra $look;
+$done:
+    ret;
+}
+
+.func wake_word (.reg .b64 %a0)
+{
+    ret;
+}
+",
+    );
+}
