@@ -2,12 +2,18 @@
 //!
 //! ```text
 //! slots     slot of thread 0 │ slot of thread 1 │ …
-//! memory    Record │ mailbox of each thread │ … │ guest byte 0 … up to the limit
+//! memory    mailboxes │ warps │ … │ Record │ guest byte 0 … up to the limit
 //! ```
 //!
-//! A launch has a GPU thread for every thread the program may start. Thread 0 runs the program; the others are *parked*:
-//! each looks at its mailbox now and then. To start a thread, the program takes a parked one and writes an identifier and
-//! an argument into its mailbox. The parked thread makes its slot a fresh instance, runs it, and parks again.
+//! A launch has more GPU threads than it needs at first: *lanes*, 32 of which are a *warp*. Lane 0 runs the program in slot
+//! 0; the others are *parked*: each looks at its [`Mailbox`] now and then. To start a thread, the program takes a free slot
+//! and a parked lane, and writes a message into the lane's mailbox. The lane runs the instance, makes its slot a fresh
+//! instance, and parks again.
+//!
+//! Lanes of one warp share its instructions as long as they do the same, and take turns otherwise. So the first threads
+//! get a warp each, and the others share warps. Lanes that start one by one never do the same at the same time; so a warp
+//! is *filled* first: its lanes start together when all have a message, when the thread that fills it waits for something,
+//! or when nothing was added for a while. A thread that finds no unused warp takes a parked lane of a warp in use.
 //!
 //! Every slot's header holds the address of guest byte 0 ([`crate::layout::Header::memory_at`]). The [`Record`] lies right
 //! before guest byte 0.
@@ -22,26 +28,76 @@ pub struct Record {
     pub length: u64,
     /// Bytes that the memory may grow to; all of them are there, and zero.
     pub limit: u64,
-    /// Slots, and with them threads, including thread 0.
-    pub threads: u64,
-    /// Device address of the mailboxes: a word for each slot, 0 while nobody has written.
-    pub mailboxes: u64,
-    /// The parked threads: the slot plus one of the first (0: none), and above it a count that every change raises.
-    pub parked: u64,
-    /// Device address of the list of parked threads: for each slot, the slot plus one of the next.
-    pub next_parked: u64,
     /// The slot plus one of the thread that ended the program; 0 while it runs.
     pub ended_by: u64,
+    /// The free slots: the first one plus one (0: none), and above it a count that every change raises.
+    pub free_slots: u64,
+    /// Device address of the list of free slots: for each slot, the next one plus one.
+    pub next_slots: u64,
+    /// The unused warps, as the free slots; the list is in [`Warp::next`].
+    pub free_warps: u64,
+    /// Device address of a [`Warp`] for each warp, and how many there are.
+    pub warps: u64,
+    pub warp_count: u64,
+    /// Device address of a [`Mailbox`] for each lane.
+    pub mailboxes: u64,
+    /// The warp plus one that is being filled (0: none), and above it how many of its lanes have a message or are about
+    /// to get one.
+    pub filling: u64,
+    /// How many threads have a warp each, and how many may.
+    pub alone: u64,
+    pub most_alone: u64,
     /// The identifier that was given last.
     pub last_id: u64,
-    /// Threads that were started, and the most that ran at once.
+    /// Threads that were started, the ones that run, and the most that ran at once. The program's first thread is not
+    /// counted.
     pub started: u64,
     pub running: u64,
     pub most_running: u64,
+    /// Warps that were filled, and threads that started in them.
+    pub fillings: u64,
+    pub filled: u64,
+    /// The warp after the one where a parked lane was last found in a warp in use.
+    pub searched: u64,
     /// Device address of [`BUCKETS`] buckets of waiting threads, see [`Bucket`], and of a [`Waiter`] for each slot.
     pub buckets: u64,
     pub waiters: u64,
-    pub reserved: [u64; 3],
+    pub reserved: [u64; 11],
+}
+
+/// Lanes of a warp.
+pub const LANES: u64 = 32;
+
+/// A warp.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Warp {
+    /// The lanes in use: one bit for each. 0 in an unused warp, and in one that is being filled.
+    pub busy: u64,
+    /// How many lanes start together; 0 until that is known.
+    pub together: u64,
+    /// When a lane of a warp that is being filled last got a message, by the device's timer.
+    pub added: u64,
+    /// The next unused warp plus one.
+    pub next: u64,
+}
+
+/// The message to a parked lane.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Mailbox {
+    /// The slot plus one of the thread to run, and [`message`]'s flags; 0: no message.
+    pub slot: u64,
+    /// The thread's identifier, and above it the argument of its start. Written first.
+    pub start: u64,
+}
+
+/// Flags in a mailbox, above the slot.
+pub mod message {
+    /// The thread has a warp of its own.
+    pub const ALONE: u64 = 1 << 32;
+    /// The thread starts together with others of its warp.
+    pub const TOGETHER: u64 = 1 << 33;
 }
 
 /// Number of buckets, a power of two: addresses that threads wait at are spread over them.
@@ -79,7 +135,7 @@ impl Record {
 
 /// Bytes from a record to guest byte 0.
 pub const RECORD_BYTES: u64 = size_of::<Record>() as u64;
-const _: () = assert!(RECORD_BYTES == 128);
+const _: () = assert!(RECORD_BYTES == 256);
 
 /// The largest thread identifier: WASI's threads have 29 bits.
 pub const MAX_ID: u32 = 0x1fff_ffff;
@@ -100,7 +156,9 @@ macro_rules! offsets {
 }
 
 offsets! {
-    LENGTH = length, LIMIT = limit, THREADS = threads, MAILBOXES = mailboxes, PARKED = parked, NEXT_PARKED = next_parked,
-    ENDED_BY = ended_by, LAST_ID = last_id, STARTED = started, RUNNING = running, MOST_RUNNING = most_running,
-    BUCKETS = buckets, WAITERS = waiters,
+    LENGTH = length, LIMIT = limit, ENDED_BY = ended_by, FREE_SLOTS = free_slots, NEXT_SLOTS = next_slots,
+    FREE_WARPS = free_warps, WARPS = warps, WARP_COUNT = warp_count, MAILBOXES = mailboxes, FILLING = filling,
+    ALONE = alone, MOST_ALONE = most_alone, LAST_ID = last_id, STARTED = started, RUNNING = running,
+    MOST_RUNNING = most_running, FILLINGS = fillings, FILLED = filled, SEARCHED = searched, BUCKETS = buckets,
+    WAITERS = waiters,
 }

@@ -211,15 +211,14 @@ fn with_threads(
     args: &RunArgs,
     options: &RunOptions,
 ) -> Result<(Vec<Outcome>, RunStats), gpu_run_compiler::Error> {
-    let properties = program.device().properties();
-    let usual = if program.device().is_gpu() { 16 << 10 } else { (4 * properties.processors).max(64) };
     let placement = match args.thread_placement {
+        PlacementChoice::Auto => ThreadPlacement::Auto,
         PlacementChoice::Lane => ThreadPlacement::Lane,
         PlacementChoice::Warp => ThreadPlacement::Warp,
     };
-    let (threads, context) = (args.threads.unwrap_or(usual), contexts.remove(0));
+    let context = contexts.remove(0);
     let (outcome, threads, stats) =
-        run_threads(program, &call.function, &call.arguments, context, threads, placement, options)?;
+        run_threads(program, &call.function, &call.arguments, context, args.threads, placement, options)?;
     tracing::info!(?threads, "threads");
     Ok((vec![outcome], stats))
 }

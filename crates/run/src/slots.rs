@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Cells of an interleaved slot that are read at once.
 const CELLS_PER_READ: usize = 1 << 14;
 /// Warps that a multiprocessor runs at the same time; its other warps wait.
-const SCHEDULERS: u64 = 4;
+pub(crate) const SCHEDULERS: u64 = 4;
 
 pub struct Slots {
     module: Arc<dyn Module>,
@@ -40,6 +40,8 @@ pub struct Slots {
     used: u64,
     /// Threads of a workgroup, unless [`Slots::grid`] chooses.
     lanes: Option<u32>,
+    /// Set if the slots are threads of one program.
+    together: Option<Grid>,
     /// How long the last launch ran.
     ran: Duration,
 }
@@ -120,6 +122,7 @@ impl Slots {
             used: 0,
             processors: u64::from(properties.processors),
             lanes: None,
+            together: None,
             ran: Duration::ZERO,
             compiled,
         })
@@ -128,6 +131,11 @@ impl Slots {
     /// Limits the lanes of a warp that run an instance: programs whose lanes soon diverge are faster in more warps.
     pub fn set_lanes(&mut self, lanes: Option<u32>) {
         self.lanes = lanes;
+    }
+
+    /// The slots are threads of one program: launches run its kernel, with these lanes.
+    pub fn run_together(&mut self, lanes: Grid) {
+        self.together = Some(lanes);
     }
 
     pub fn capacity(&self) -> u64 {
@@ -206,11 +214,9 @@ impl Slots {
                 Arg::U32(stack_limit(stack_bytes)),
                 Arg::U64(buffers.launch.address()),
             ];
-            let grid = self.grid(count, stack_bytes);
-            let launched = match self.sizes.shared_memory {
-                None => self.module.run(KERNEL, grid, &args, &serve),
-                // Threads wait for each other.
-                Some(_) => self.module.run_together(THREADS, grid, &args, &serve),
+            let launched = match self.together {
+                None => self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve),
+                Some(lanes) => self.module.run_together(THREADS, Grid { stack_bytes, ..lanes }, &args, &serve),
             };
             match launched {
                 Err(DeviceError::OutOfMemory { .. }) if self.lowers_stack && stack_bytes > MIN_STACK => {

@@ -118,8 +118,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub(crate) threads: Option<u32>,
 
-    /// How the threads of a program lie on a GPU: `lane` for threads that do the same, `warp` for threads that do different things
-    #[arg(long, value_name = "HOW", default_value = "lane")]
+    /// How the threads of a program lie on a GPU: `lane` for threads that do the same (32 of them share a warp), `warp` for threads
+    /// that do different things, `auto` for warps first and lanes when there are many
+    #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) thread_placement: PlacementChoice,
 
     /// Writes lines as they come, instead of one instance after the other
@@ -136,6 +137,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlacementChoice {
+    Auto,
     Lane,
     Warp,
 }

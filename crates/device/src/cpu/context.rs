@@ -155,7 +155,7 @@ pub(super) extern "C" fn sleep(nanoseconds: u32) {
 }
 
 /// `await_word`
-pub(super) extern "C" fn await_word(address: u64, value: u64, end: u64, nanoseconds: u64) {
+pub(super) extern "C" fn await_word(address: u64, value: u64, end: u64, nanoseconds: u64, _nap: u32) {
     let context = current();
     // SAFETY: as in `fault`.
     unsafe { (*context).awaited = Awaited { address, value, end, nanoseconds } };

@@ -47,6 +47,9 @@ use together::Together;
 
 /// Maximum number of threads in a workgroup, as on every NVIDIA GPU.
 const WORKGROUP_THREADS: u32 = 1024;
+/// Maximum threads of a grid that can be in progress together. Each takes two entries in the system's table of mappings,
+/// which has 65,530.
+const MAX_THREADS: u32 = 28 << 10;
 /// Stack of a thread, in bytes: as much as a process's main thread usually has. Pages cost memory only once they are
 /// touched. A sixteenth of the stack is left for the frame of one function, and the loop of an interpreter has a frame
 /// of hundreds of kilobytes.
@@ -199,6 +202,10 @@ impl Module for Loaded {
     fn run_together(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
         crate::count_wait();
         self.execute(kernel, grid, args, service, Workgroups::Together)
+    }
+
+    fn most_together(&self, _: &str, threads: u32) -> Result<u32> {
+        Ok(MAX_THREADS / threads.max(1))
     }
 
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {

@@ -1,15 +1,11 @@
 //! Launches that run one after the other on a thread of their own, so that nobody has to wait for them.
 
-use super::{Loaded, WORKGROUP_THREADS, Workgroups};
+use super::{Loaded, MAX_THREADS, WORKGROUP_THREADS, Workgroups};
 use crate::{Arg, Error, Grid, Launched, Queue, Result};
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-
-/// Maximum threads of a grid that can be in progress together. Each takes two entries in the system's table of
-/// mappings, which has 65,530.
-const MAX_THREADS: u32 = 28 << 10;
 
 pub(super) struct ThreadQueue {
     /// `None` once the queue is being dropped.

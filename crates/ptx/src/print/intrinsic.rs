@@ -58,6 +58,11 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
         Intrinsic::FenceHost => p.body.op("fence.acq_rel.sys", "", &[]),
         Intrinsic::Await => call(p, wait::AWAIT, inst),
         Intrinsic::Wake => call(p, wait::WAKE, inst),
+        Intrinsic::WarpBarrier => {
+            let [lanes] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
+            let lanes = p.number(lanes);
+            p.body.op("bar.warp.sync", "", &[lanes]);
+        }
         other => return gang::intrinsic(p, other, inst),
     }
     Ok(())

@@ -7,22 +7,22 @@ pub(crate) const AWAIT: &str = "await_word";
 pub(crate) const WAKE: &str = "wake_word";
 
 pub(crate) fn declare(out: &mut String) {
-    out.push_str(".func await_word (.reg .b64 %a0, .reg .b64 %a1, .reg .b64 %a2, .reg .b64 %a3);\n");
+    out.push_str(".func await_word (.reg .b64 %a0, .reg .b64 %a1, .reg .b64 %a2, .reg .b64 %a3, .reg .b32 %a4);\n");
     out.push_str(".func wake_word (.reg .b64 %a0);\n");
 }
 
-/// On a GPU, a thread that waits looks at its word again and again. It sleeps in between: 20 ns at first, each time a
-/// quarter longer, at most 4 µs. A thread that is woken has slept for half of that too long, on average.
+/// On a GPU, a thread that waits looks at its word again and again. It sleeps in between: 1/64 of the given nap
+/// at first, each time a quarter longer, up to that nap. A thread that is woken has slept for half of that too long, on average.
 pub(crate) fn define(out: &mut String) {
     out.push_str(
         "
-.func await_word (.reg .b64 %a0, .reg .b64 %a1, .reg .b64 %a2, .reg .b64 %a3)
+.func await_word (.reg .b64 %a0, .reg .b64 %a1, .reg .b64 %a2, .reg .b64 %a3, .reg .b32 %a4)
 {
     .reg .b64 %d<5>;
     .reg .b32 %r<3>;
     .reg .pred %p<4>;
     mov.u64 %d0, %globaltimer;
-    mov.b32 %r0, 20;
+    shr.u32 %r0, %a4, 6;
 $look:
     ld.relaxed.gpu.global.u64 %d1, [%a0];
     setp.ne.u64 %p0, %d1, %a1;
@@ -37,7 +37,7 @@ $look:
     nanosleep.u32 %r0;
     shr.u32 %r1, %r0, 2;
     add.u32 %r2, %r0, %r1;
-    min.u32 %r0, %r2, 4000;
+    min.u32 %r0, %r2, %a4;
     bra $look;
 $done:
     ret;

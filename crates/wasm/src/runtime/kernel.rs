@@ -162,7 +162,7 @@ fn outgrown(code: &mut Code<'_>, env: &Env<'_>, status: Value) -> Value {
 
 /// Returns the thread's number, and sets `code.instance` to its slot (parameters: first slot, bytes of a slot, count).
 /// A thread without a slot jumps to the returned block.
-pub(super) fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
+fn own_slot(code: &mut Code<'_>) -> (Value, Block) {
     let (slots, slot_bytes, count) = (code.param(0), code.param(1), code.param(2));
     let thread = thread_number(code);
     let (run, done) = (code.b.create_block(), code.b.create_block());
@@ -182,7 +182,7 @@ pub(super) fn thread_number(code: &mut Code<'_>) -> Value {
 }
 
 /// Returns the instance pointer of a slot, computed on the device as `Layout::slot` does.
-fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> Value {
+pub(super) fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> Value {
     let index = code.ins().uextend(types::I64, index);
     let offset = match code.layout {
         Layout::Linear => code.ins().imul(index, slot_bytes),

@@ -10,6 +10,7 @@ mod gang;
 mod kernel;
 mod setup;
 mod side;
+mod spawn;
 mod stub;
 mod tail;
 mod threads;
@@ -145,7 +146,7 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
         all.push(make(name, ty, i as u32, FunctionKind::Stub, import.name().into(), &mut |code| match *import {
             Imported::Host(call) => stub::build(code, call),
             Imported::Device(call) => device::stub(code, call),
-            Imported::Spawn => threads::spawn(code),
+            Imported::Spawn => spawn::spawn(code),
         }));
     }
     for (index, _) in (0u32..).zip(&env.module.traits.tails).filter(|(_, tails)| **tails) {

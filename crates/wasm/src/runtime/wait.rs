@@ -9,6 +9,8 @@
 //! after the new value finds the lock taken or the waiter there. The lock is taken and released within one iteration of a
 //! loop: a lane that holds it never waits for lanes of its warp that want it.
 
+use super::spawn::{Shared, finish_filling};
+use super::threads::exit_if_ended;
 use crate::code::Code;
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -26,6 +28,8 @@ const TIMED_OUT: i64 = 2;
 const MAX_SLEEP: i64 = 100_000;
 /// How long a thread sleeps before it tries to take a bucket's lock again, in nanoseconds.
 const LOCK_SLEEP: i64 = 100;
+/// How long a thread that waits naps between two looks, in nanoseconds.
+const NAP: i64 = 4_000;
 /// How often thread 0 looks at the host's stop word while it waits, in nanoseconds; it ends the program for all. Threads
 /// that all looked would fill the way to the host.
 const STOP_INTERVAL: i64 = 1_000_000;
@@ -147,7 +151,10 @@ fn sleep_while(code: &mut Code<'_>, waiter: Value, value: Value, begun: Value, t
     let index = code.header(types::I64, field::INDEX);
     let (most, forever) = (code.i64(STOP_INTERVAL), code.i64(i64::MAX));
     let most = code.ins().select(index, forever, most);
-    let end = code.shared_address(offset::ENDED_BY);
+    // The threads that this one has started may be what it waits for.
+    let shared = Shared::of_slot(code);
+    finish_filling(code, &shared);
+    let end = shared.address(code, offset::ENDED_BY);
     let left = code.variable(types::I64, timeout);
     code.while_loop(
         |code| {
@@ -166,11 +173,9 @@ fn sleep_while(code: &mut Code<'_>, waiter: Value, value: Value, begun: Value, t
             let rest = code.b.use_var(left);
             let nap = code.ins().umin(rest, most);
             let at = code.ins().iadd_imm_s(waiter, offset_of!(Waiter, waits_at) as i64);
-            code.intrinsic(Intrinsic::Await, &[at, value, end, nap]);
-            let ended = code.shared_word(offset::ENDED_BY);
-            code.if_then(ended, true, |code| {
-                code.intrinsic(Intrinsic::Exit, &[]);
-            });
+            let every = code.i32(NAP);
+            code.intrinsic(Intrinsic::Await, &[at, value, end, nap, every]);
+            exit_if_ended(code, &shared);
             let is_main = code.ins().icmp_imm_u(IntCC::Equal, index, 0);
             code.if_then(is_main, true, |code| code.check_stop());
         },
