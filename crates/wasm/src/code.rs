@@ -284,9 +284,7 @@ impl<'b> Code<'b> {
     pub(crate) fn check_range(&mut self, at: Value, length: Value) {
         let (at, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
         let end = self.ins().iadd(at, length);
-        let bytes = self.memory_length();
-        let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
-        self.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        self.check_end(end);
         if self.low > 0 {
             let low = self.low as i64;
             let below = self.ins().icmp_imm_u(IntCC::UnsignedLessThan, at, low);
@@ -294,6 +292,24 @@ impl<'b> Code<'b> {
             let missing = self.ins().band(below, any);
             self.trap_if(missing, TrapCode::Inexact);
         }
+    }
+
+    /// Traps if `end` (i64) is after the end of the memory.
+    pub(crate) fn check_end(&mut self, end: Value) {
+        if !self.is_shared {
+            let bytes = self.memory_length();
+            let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
+            return self.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        }
+        // The slot's own word may be out of date: another thread may have grown the memory.
+        let noted = self.header(types::I64, field::MEMORY_BYTES);
+        let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, noted);
+        self.if_then(outside, true, |code| {
+            let bytes = code.memory_length();
+            code.set_memory_length(bytes);
+            let outside = code.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
+            code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        });
     }
 
     /// Like [`Code::check_range`], for bytes that will be written: also stops the instance if any of them is expected

@@ -19,11 +19,12 @@ pub(crate) mod schedule;
 pub(crate) mod speculative;
 pub(crate) mod uses;
 pub(crate) mod values;
+pub(crate) mod waiting;
 
 use crate::Function;
 use crate::symbols::Symbols;
 use access::Accesses;
-use cranelift_codegen::ir::{self, Block, Opcode, Value};
+use cranelift_codegen::ir::{self, Block, Inst, Opcode, Value};
 use cranelift_entity::EntitySet;
 use exact::ExactChecks;
 use flow::Flow;
@@ -49,6 +50,8 @@ pub(crate) struct Analysis {
     /// The form in which each instruction is printed.
     pub(crate) forms: Forms,
     pub(crate) uses: Uses,
+    /// Programs with threads: the loads by which a thread may wait for another one.
+    pub(crate) waiting: HashSet<Inst>,
 }
 
 /// The checks of guest accesses, by the kind of build.
@@ -77,6 +80,10 @@ impl Analysis {
             uses: Uses::count(func, &accesses),
             predicates,
             short_loops: ranges.short_loops(),
+            waiting: match program.is_threads() {
+                true => waiting::find(symbols, function, &flow, &accesses),
+                false => HashSet::new(),
+            },
             accesses,
             checks,
             schedules,

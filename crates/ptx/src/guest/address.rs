@@ -52,12 +52,10 @@ impl Guest<'_> {
 
     /// Returns the instruction that reads guest memory.
     pub(super) fn ld(&self) -> &'static str {
-        if self.print.program.is_local() {
-            "ld.local"
-        } else if self.print.program.is_threads() && exp() == 1 {
-            "ld.relaxed.gpu.global"
-        } else {
-            "ld.global"
+        match self.print.program.is_local() {
+            true => "ld.local",
+            false if self.waits => "ld.relaxed.gpu.global",
+            false => "ld.global",
         }
     }
 
@@ -141,8 +139,4 @@ impl Guest<'_> {
         self.known.addresses.push((root, address));
         address
     }
-}
-
-pub(crate) fn exp() -> u32 {
-    std::env::var("GPU_RUN_EXP").ok().and_then(|v| v.parse().ok()).unwrap_or(0)
 }

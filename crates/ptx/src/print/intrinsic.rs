@@ -103,12 +103,12 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     p.body.place(look);
     let word = p.body.temp(Class::B32);
     p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
-    if p.program.is_gang() || (p.program.is_threads() && crate::guest::address::exp() != 2) {
+    if p.program.is_gang() || p.program.is_threads() {
         // On `cpu`, a thread that waits in this loop may keep the thread it waits for from running; sleeping lets that
         // one run.
         p.body.op("nanosleep.u32", "", &[0.into()]);
     }
-    if p.program.is_threads() && crate::guest::address::exp() != 3 {
+    if p.program.is_threads() {
         // The loop may wait for a change that another thread makes: from here on, loads see it.
         p.body.op("fence.acq_rel.gpu", "", &[]);
     }

@@ -28,6 +28,7 @@ pub(super) fn answer(code: &mut Code<'_>, call: Call) {
         Call::environ_get => strings(code, [offset::ENV_COUNT, offset::ENV_BYTES, offset::ENV], true),
         Call::clock_time_get => clock(code),
         Call::poll_oneoff => sleep(code),
+        Call::sched_yield => give_way(code),
         Call::random_get => random(code),
         Call::fd_read => read(code),
         Call::fd_write => write(code),
@@ -225,6 +226,19 @@ fn monotonic(code: &mut Code<'_>) -> Value {
     let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
     let passed = code.ins().isub(now, begun);
     code.ins().iadd(host, passed)
+}
+
+/// `sched_yield` of a program with threads: others run first, and what they wrote is seen afterwards.
+fn give_way(code: &mut Code<'_>) {
+    if !code.is_shared {
+        return;
+    }
+    let moment = code.i32(0);
+    code.intrinsic(Intrinsic::NanoSleep, &[moment]);
+    code.ins().fence();
+    succeed(code);
+    let unreachable = code.b.create_block();
+    code.open(unreachable);
 }
 
 /// `poll_oneoff` (subscriptions, events, count, stored) of a program with threads, if all it asks for is to sleep: one

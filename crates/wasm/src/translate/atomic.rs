@@ -135,9 +135,7 @@ impl Translator<'_, '_> {
             return Place::Own(flags, address, offset);
         }
         let end = self.code.ins().iadd_imm_s(address, bytes as i64);
-        let length = self.code.memory_length();
-        let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, length);
-        self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        self.code.check_end(end);
         if self.env.slots.low > 0 {
             let missing = self.code.ins().icmp_imm_u(IntCC::UnsignedLessThan, address, self.env.slots.low as i64);
             self.code.trap_if(missing, TrapCode::Inexact);

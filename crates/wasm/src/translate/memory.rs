@@ -131,9 +131,7 @@ impl<'b> Translator<'_, 'b> {
                 let offset = self.code.i64(memarg.offset as u32 as i64);
                 let address = self.code.ins().iadd(address, offset);
                 let end = self.code.ins().iadd_imm_s(address, size as i64);
-                let bytes = self.code.memory_length();
-                let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
-                self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+                self.code.check_end(end);
                 (flags, address, 0)
             }
         }
