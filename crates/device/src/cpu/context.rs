@@ -6,6 +6,7 @@
 use super::ast::{Shuffle, Vote};
 use super::stack::context_of;
 use corosensei::Yielder;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// A thread's data, at the top of its stack; compiled code reads the first fields.
@@ -165,6 +166,13 @@ pub(super) extern "C" fn await_word(address: u64, value: u64, end: u64, nanoseco
 /// `wake_word`
 pub(super) extern "C" fn wake_word(address: u64) {
     pause(current(), Pause::Wake(address));
+}
+
+/// `look_word`
+pub(super) extern "C" fn look_word(address: u64) -> u32 {
+    pause(current(), Pause::Sleep(0));
+    // SAFETY: compiled code gave the address, of a word that it could read itself.
+    unsafe { AtomicU32::from_ptr(address as *mut u32) }.load(Ordering::Relaxed)
 }
 
 pub(super) extern "C" fn barrier(line: u32) {

@@ -102,15 +102,15 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     let inline = p.body.begin_out_of_line();
     p.body.place(look);
     let word = p.body.temp(Class::B32);
-    p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
-    if p.program.is_gang() || p.program.is_threads() {
+    if p.program.is_threads() {
+        p.call_helper(Some(word), wait::LOOK, &[stop.into()]);
+    } else {
+        p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
+    }
+    if p.program.is_gang() {
         // On `cpu`, a thread that waits in this loop may keep the thread it waits for from running; sleeping lets that
         // one run.
         p.body.op("nanosleep.u32", "", &[0.into()]);
-    }
-    if p.program.is_threads() {
-        // The loop may wait for a change that another thread makes: from here on, loads see it.
-        p.body.op("fence.acq_rel.gpu", "", &[]);
     }
     let ends = p.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[word.into(), 0.into()]);
     p.trap_if(ends, When::True, ir::TrapCode::unwrap_user(TrapCode::Interrupted as u8), inst)?;

@@ -6,9 +6,15 @@ pub(crate) const AWAIT: &str = "await_word";
 /// Wakes whoever waits for a change of a word; see [`gpu_run_abi::intrinsic::Intrinsic::Wake`].
 pub(crate) const WAKE: &str = "wake_word";
 
+/// Reads the stop word; see [`gpu_run_abi::intrinsic::Intrinsic::Tick`]. On `cpu`, all other threads run first: the loop may
+/// wait for one of them. On a GPU they run anyway, and an instruction that gives way would make the lanes of a warp take
+/// turns in the loop.
+pub(crate) const LOOK: &str = "look_word";
+
 pub(crate) fn declare(out: &mut String) {
     out.push_str(".func await_word (.reg .b64 %a0, .reg .b64 %a1, .reg .b64 %a2, .reg .b64 %a3, .reg .b32 %a4);\n");
     out.push_str(".func wake_word (.reg .b64 %a0);\n");
+    out.push_str(".func (.reg .b32 %out) look_word (.reg .b64 %a0);\n");
 }
 
 /// On a GPU, a thread that waits looks at its word again and again. It sleeps in between: 1/64 of the given nap
@@ -45,6 +51,12 @@ $done:
 
 .func wake_word (.reg .b64 %a0)
 {
+    ret;
+}
+
+.func (.reg .b32 %out) look_word (.reg .b64 %a0)
+{
+    ld.global.L1::no_allocate.u32 %out, [%a0];
     ret;
 }
 ",

@@ -80,7 +80,14 @@ impl<'u> Translator<'u, '_> {
         if let Callee::Direct(name) = call.callee
             && let Some(host) = host::in_place_of(name)
         {
-            self.host(host, &arguments, None);
+            let result = match signature.result {
+                Returns::Register(ty) => Some(ty),
+                _ => None,
+            };
+            let value = self.host(host, &arguments, result.map(super::clif_type));
+            if let (CallResult::Register(register), Some(ty)) = (call.result, result) {
+                self.write(Operand::Register(register), ty, value)?;
+            }
             return Ok(());
         }
         let inst = match (direct, call.callee) {

@@ -17,10 +17,11 @@ pub(super) enum Host {
     Late,
     Await,
     Wake,
+    Look,
 }
 
 impl Host {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Exit,
         Self::Fault,
         Self::Sleep,
@@ -31,6 +32,7 @@ impl Host {
         Self::Late,
         Self::Await,
         Self::Wake,
+        Self::Look,
     ];
 
     pub(super) fn number(self) -> u32 {
@@ -49,6 +51,7 @@ impl Host {
             Self::Late => context::late as *const () as usize,
             Self::Await => context::await_word as *const () as usize,
             Self::Wake => context::wake_word as *const () as usize,
+            Self::Look => context::look_word as *const () as usize,
         }
     }
 }
@@ -58,6 +61,7 @@ pub(super) fn in_place_of(name: &str) -> Option<Host> {
     match name {
         "await_word" => Some(Host::Await),
         "wake_word" => Some(Host::Wake),
+        "look_word" => Some(Host::Look),
         _ => None,
     }
 }
