@@ -103,7 +103,8 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     p.body.place(look);
     let word = p.body.temp(Class::B32);
     if p.program.is_threads() {
-        p.call_helper(Some(word), wait::LOOK, &[stop.into()]);
+        let (instance, place) = (p.instance()?, i64::from(p.function.trap_id << 16 | (inst.as_u32() & 0xffff)));
+        p.call_helper(Some(word), wait::LOOK, &[stop.into(), instance.into(), place.into()]);
     } else {
         p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
     }

@@ -98,6 +98,12 @@ impl Field {
         code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Add, address, by)
     }
 
+    /// Clears bits of the word; returns what it was.
+    fn and(self, code: &mut Code<'_>, bits: Value) -> Value {
+        let (address, flags) = (self.address(code), code.trusted(region::BUS));
+        code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::And, address, bits)
+    }
+
     /// Replaces `old` by `new`; returns what was there.
     fn exchange(self, code: &mut Code<'_>, old: Value, new: Value) -> Value {
         let (address, flags) = (self.address(code), code.trusted(region::BUS));
@@ -424,9 +430,8 @@ pub(super) fn release(code: &mut Code<'_>, shared: &Shared, slot: Value, warp: V
     let one = code.i64(1);
     let bit = code.ins().ishl(one, lane);
     let others = code.ins().bnot(bit);
-    let busy = Field::at(warp, offset_of!(Warp, busy));
-    let (address, memory_flags) = (busy.address(code), code.trusted(region::BUS));
-    let before = code.ins().atomic_rmw(types::I64, memory_flags, AtomicRmwOp::And, address, others);
+    Field::at(warp, offset_of!(Warp, lanes)).and(code, others);
+    let before = Field::at(warp, offset_of!(Warp, busy)).and(code, others);
     let is_last = code.ins().icmp(IntCC::Equal, before, bit);
     code.if_then(is_last, false, |code| {
         let none = code.i64(0);
