@@ -15,13 +15,13 @@ static LAZY: Lazy<String> = Lazy::new(|| {
     "made once".to_owned()
 });
 
-/// As many threads as the tests use, and a few more.
+/// More threads than by default, and room for one entry of each in a single shard: threads that follow each other may share one.
 struct ManyThreads;
 
 impl Config for ManyThreads {
     const MAX_THREADS: usize = 2048;
-    const INITIAL_PAGE_SIZE: usize = 4;
-    const MAX_PAGES: usize = 4;
+    const INITIAL_PAGE_SIZE: usize = 32;
+    const MAX_PAGES: usize = 6;
 }
 
 fn main() {

@@ -40,5 +40,7 @@ fn main() {
         let product = tokio::task::spawn_blocking(|| (1..=10u32).product::<u32>()).await;
         println!("slept, then blocking {product:?}");
     });
-    runtime.shutdown_timeout(Duration::from_secs(10));
+    // Waits for its threads.
+    drop(runtime);
+    println!("shut down");
 }

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::thread;
 use std_programs::threads;
 
-const LINES: usize = 12;
-
 fn main() {
-    let running: Vec<_> = (0..threads())
+    let threads = threads();
+    let lines = (400 / threads).clamp(2, 12);
+    let running: Vec<_> = (0..threads)
         .map(|thread| {
             thread::spawn(move || {
-                for line in 0..LINES {
+                for line in 0..lines {
                     println!("thread {thread} line {line} {}", "x".repeat((thread * 7 + line * 13) % 90));
                 }
                 // Two writes under one lock are one line.
