@@ -91,13 +91,13 @@ pub(crate) struct Program {
 impl Program {
     /// Every program of a file, by name; without a `wasm` key, it is an example.
     pub(crate) fn all(file: &Path) -> Vec<Program> {
-        Self::read(file, built(), "wasm32-wasip1")
+        Self::read(file, build_directory("GPU_RUN_EXAMPLES", "examples/target"), "wasm32-wasip1")
     }
 
     /// Every program with threads, by name.
     pub(crate) fn all_with_threads() -> Vec<Program> {
-        let folder = root().join("tests/threads");
-        Self::read(&folder.join("programs.toml"), folder.join("target"), "wasm32-wasip1-threads")
+        let built = build_directory("GPU_RUN_THREADS", "tests/threads/target");
+        Self::read(&root().join("tests/threads/programs.toml"), built, "wasm32-wasip1-threads")
     }
 
     fn read(file: &Path, built: PathBuf, target: &'static str) -> Vec<Program> {
@@ -170,7 +170,7 @@ pub(crate) fn fixtures() -> PathBuf {
     root().join("examples/fixtures")
 }
 
-/// Where `scripts/build-examples` puts what it builds; `GPU_RUN_EXAMPLES` names another build directory.
-fn built() -> PathBuf {
-    std::env::var_os("GPU_RUN_EXAMPLES").map_or_else(|| root().join("examples/target"), PathBuf::from)
+/// Where `scripts/build-examples` or `scripts/build-threads` puts what it builds; a variable names another build directory.
+fn build_directory(variable: &str, below_root: &str) -> PathBuf {
+    std::env::var_os(variable).map_or_else(|| root().join(below_root), PathBuf::from)
 }

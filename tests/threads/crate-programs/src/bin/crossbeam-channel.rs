@@ -5,14 +5,13 @@ use crossbeam::channel::{Receiver, Sender, after, bounded, never, select, tick, 
 use crossbeam::thread;
 use std::time::{Duration, Instant};
 
-const MESSAGES: u64 = 20;
-
 /// Half the threads send, half receive.
 fn run(what: &str, (sender, receiver): (Sender<u64>, Receiver<u64>), pairs: u64) {
+    let messages = (1024 / pairs).clamp(2, 20);
     let (count, sum) = thread::scope(|scope| {
         for thread in 0..pairs {
             let sender = sender.clone();
-            scope.spawn(move |_| (0..MESSAGES).for_each(|i| sender.send(thread * MESSAGES + i).expect("it is open")));
+            scope.spawn(move |_| (0..messages).for_each(|i| sender.send(thread * messages + i).expect("it is open")));
         }
         drop(sender);
         let consumers: Vec<_> = (0..pairs)

@@ -26,7 +26,7 @@ fn main() {
         println!("most ones {longest:?}");
 
         let mut random = Random::new(3);
-        let mut numbers: Vec<u64> = (0..NUMBERS).map(|_| random.next() % 100_000).collect();
+        let mut numbers: Vec<u64> = (0..NUMBERS).map(|_| random.draw() % 100_000).collect();
         let mut expected = numbers.clone();
         expected.sort();
         let mut stable: Vec<(u64, usize)> = numbers.iter().map(|n| n % 100).zip(0..).collect();

@@ -51,7 +51,7 @@ fn main() {
                 let neighbour = (thread + 1) % threads;
                 let key = keys[neighbour].wait();
                 let found = slab.get(*key).is_some_and(|entry| *entry == neighbour);
-                if neighbour % 2 == 0 {
+                if neighbour.is_multiple_of(2) {
                     assert!(slab.remove(*key));
                 }
                 (torn, usize::from(found))

@@ -29,7 +29,7 @@ fn sort(numbers: &mut [u64], buffer: &mut [u64], threads: usize) {
 
 fn main() {
     let mut random = Random::new(11);
-    let mut numbers: Vec<u64> = (0..NUMBERS).map(|_| random.next() % 1_000_000).collect();
+    let mut numbers: Vec<u64> = (0..NUMBERS).map(|_| random.draw() % 1_000_000).collect();
     let mut expected = numbers.clone();
     expected.sort_unstable();
     sort(&mut numbers, &mut vec![0; NUMBERS], threads());

@@ -4,16 +4,15 @@ use std::sync::mpsc;
 use std::thread;
 use std_programs::threads;
 
-const MESSAGES: usize = 20;
-
 fn main() {
     let threads = threads();
+    let messages = (2048 / threads).clamp(2, 20);
     let (sender, receiver) = mpsc::channel();
     let producers: Vec<_> = (0..threads)
         .map(|thread| {
             let sender = sender.clone();
             thread::spawn(move || {
-                for message in 0..MESSAGES {
+                for message in 0..messages {
                     sender.send((thread, format!("{thread}/{message}"))).expect("the consumer is there");
                 }
             })

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 use std_programs::threads;
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 
 fn main() {
     let threads = threads();

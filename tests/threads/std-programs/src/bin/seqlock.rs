@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::thread;
 use std_programs::threads;
 
-const WRITES: u64 = 200;
+const WRITES: u64 = 50;
 
 #[derive(Default)]
 struct SeqLock {

@@ -1,6 +1,6 @@
-//! `sleep-sort THREADS`: threads sleep for different times; those that sleep longer wake later.
+//! `sleep-sort THREADS`: threads sleep at the same time, for different times; those that sleep longer wake later.
 
-use std::sync::mpsc;
+use std::sync::{Barrier, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use std_programs::threads;
@@ -8,23 +8,31 @@ use std_programs::threads;
 /// Far enough apart for a busy machine.
 const STEP: Duration = Duration::from_millis(70);
 
+static START: OnceLock<Instant> = OnceLock::new();
+
 fn main() {
     let threads = threads();
     let (sender, receiver) = mpsc::channel();
-    let start = Instant::now() + Duration::from_millis(100);
-    for thread in (0..threads).rev() {
-        let sender = sender.clone();
-        thread::spawn(move || {
-            // Eight groups: those of one group wake together.
-            let wakes = start + STEP * (thread * 8 / threads) as u32;
-            thread::sleep(wakes.saturating_duration_since(Instant::now()));
-            sender.send((Instant::now() >= wakes, thread * 8 / threads)).expect("the main thread waits");
-        });
-    }
-    drop(sender);
-    let woken: Vec<_> = receiver.into_iter().collect();
+    let all = Barrier::new(threads);
+    let woken: Vec<_> = thread::scope(|scope| {
+        for thread in (0..threads).rev() {
+            let (sender, all) = (sender.clone(), &all);
+            scope.spawn(move || {
+                all.wait();
+                // Eight groups: those of one group wake together.
+                let group = thread * 8 / threads;
+                let wakes = *START.get_or_init(Instant::now) + STEP * (group as u32 + 1);
+                thread::sleep(wakes.saturating_duration_since(Instant::now()));
+                sender.send((Instant::now() >= wakes, group)).expect("the main thread waits");
+            });
+        }
+        drop(sender);
+        receiver.into_iter().collect()
+    });
     println!("{} woke, none early: {}", woken.len(), woken.iter().all(|(slept, _)| *slept));
     println!("in order: {}", woken.is_sorted_by_key(|(_, group)| *group));
+    let start = START.get().expect("it is set");
+    println!("at the same time: {}", start.elapsed() < Duration::from_secs(5));
 
     let start = Instant::now();
     thread::sleep(Duration::from_millis(50));

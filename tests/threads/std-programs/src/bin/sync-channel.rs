@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std_programs::threads;
 
-const MESSAGES: u64 = 24;
-
 /// Takes messages until the channel is closed.
 fn consume(receiver: &Mutex<Receiver<u64>>) -> (u64, u64) {
     let (mut count, mut sum) = (0, 0);
@@ -19,6 +17,7 @@ fn consume(receiver: &Mutex<Receiver<u64>>) -> (u64, u64) {
 }
 
 fn run(bound: usize, pairs: u64) {
+    let messages = (1024 / pairs).clamp(2, 24);
     let (sender, receiver) = sync_channel(bound);
     let receiver = Arc::new(Mutex::new(receiver));
     let consumers: Vec<_> = (0..pairs)
@@ -31,7 +30,7 @@ fn run(bound: usize, pairs: u64) {
         .map(|thread| {
             let sender = sender.clone();
             thread::spawn(move || {
-                (0..MESSAGES).for_each(|i| sender.send(thread * MESSAGES + i).expect("a consumer is there"));
+                (0..messages).for_each(|i| sender.send(thread * messages + i).expect("a consumer is there"));
             })
         })
         .collect();
