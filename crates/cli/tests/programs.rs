@@ -16,6 +16,7 @@
 mod device;
 #[path = "programs/directory.rs"]
 mod directory;
+#[allow(dead_code)] // shared with the tests of programs with threads
 #[path = "programs/manifest.rs"]
 mod manifest;
 #[path = "programs/observed.rs"]
