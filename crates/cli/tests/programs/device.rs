@@ -1,6 +1,6 @@
 //! gpu-run, in this process: any number of instances, each with an input of its own.
 
-use crate::manifest::Input;
+use crate::manifest::{Input, tested};
 use crate::observed::{Ending, Observed};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Program};
@@ -26,11 +26,6 @@ static PROGRAMS: LazyLock<Mutex<HashMap<(PathBuf, Layout), Loaded>>> = LazyLock:
 static CPU: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
 static TESTED: LazyLock<Result<Arc<dyn Device>, String>> =
     LazyLock::new(|| gpu_run_device::open(&tested()).map_err(|error| error.to_string()));
-
-/// The device under test, by its id: `cpu`, or what `GPU_RUN_TEST_DEVICE` says.
-pub(crate) fn tested() -> String {
-    std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())
-}
 
 /// Compiles a file and loads it, once for each layout: interleaved on the device under test, linear on `cpu`.
 pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
