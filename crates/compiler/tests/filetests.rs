@@ -71,7 +71,7 @@ fn read(path: &Path) -> Result<Case, Failed> {
         input: input.into(),
         expected: expected.into(),
         wasm: wat::parse_str(input)?,
-        options: CompileOptions { build: BUILDS[0].1, sm: 75, entry: Entry::Exports, registers: None },
+        options: CompileOptions { build: BUILDS[0].1, sm: 75, entry: Entry::Exports, registers: None, backtrace: false },
         checks_clif: true,
         checks_ptx: true,
         function: None,
