@@ -147,9 +147,16 @@ fn is_panic(name: &str) -> bool {
     modules.iter().any(|module| name.starts_with(module)) || PANIC.contains(&last_part(name))
 }
 
-/// Returns what follows the last `::` of a name that has no type parameters behind it.
+/// Returns the last part of a path, without type parameters behind it: `a::b::<C>` gives `b`.
 fn last_part(name: &str) -> &str {
-    name.rsplit("::").next().unwrap_or(name)
+    let mut open = 0;
+    let begins = |(_, c): &(usize, char)| {
+        open += i32::from(*c == '>') - i32::from(*c == '<');
+        open == 0
+    };
+    let parameters = name.ends_with('>').then(|| name.char_indices().rev().find(begins)).flatten();
+    let path = parameters.map_or(name, |(at, _)| name[..at].trim_end_matches("::"));
+    path.rsplit("::").next().unwrap_or(path)
 }
 
 impl fmt::Display for Backtrace {

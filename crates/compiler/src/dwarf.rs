@@ -63,8 +63,8 @@ impl Dwarf {
         self.look(|context, _| source(context.find_location(address).ok()??))?
     }
 
-    /// Returns for each address the functions it is in, the innermost first.
-    pub(crate) fn frames(&self, addresses: &[u64]) -> Vec<Vec<SourceFrame>> {
+    /// Returns for each address the functions it is in, the innermost first; nothing for what is no address.
+    pub(crate) fn frames(&self, addresses: &[Option<u64>]) -> Vec<Vec<SourceFrame>> {
         let found = self.look(|context, dwarf| match is_shallow(dwarf) {
             true => addresses.iter().map(|address| frames(context, *address).unwrap_or_default()).collect(),
             false => Vec::new(),
@@ -144,8 +144,8 @@ fn is_unit_shallow(unit: &gimli::Unit<Metered<'_>>) -> Result<bool> {
     Ok(true)
 }
 
-fn frames(context: &Context<Metered<'_>>, address: u64) -> Option<Vec<SourceFrame>> {
-    let mut found = context.find_frames(address).skip_all_loads().ok()?;
+fn frames(context: &Context<Metered<'_>>, address: Option<u64>) -> Option<Vec<SourceFrame>> {
+    let mut found = context.find_frames(address?).skip_all_loads().ok()?;
     let mut frames = Vec::new();
     while let Ok(Some(frame)) = found.next() {
         let name = frame.function.as_ref().and_then(|function| function.raw_name().ok()).map(Cow::into_owned);

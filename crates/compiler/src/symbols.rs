@@ -80,8 +80,7 @@ impl Symbols {
     /// Functions that were inlined there come before the function they were inlined in.
     pub(crate) fn frames(&self, places: &[(u32, Option<u32>)]) -> Vec<Frame> {
         let places: Vec<_> = places.iter().map(|(offset, f)| (*offset, f.or_else(|| self.function_at(*offset)))).collect();
-        // What is before all code finds nothing.
-        let addresses: Vec<_> = places.iter().map(|(offset, _)| self.address(*offset).unwrap_or(u64::MAX)).collect();
+        let addresses: Vec<_> = places.iter().map(|(offset, _)| self.address(*offset)).collect();
         let found = self.dwarf.frames(&addresses);
         places.iter().zip(found).flat_map(|((offset, f), found)| self.frames_at(*offset, *f, found)).collect()
     }
@@ -94,11 +93,8 @@ impl Symbols {
         let last = found.len() - 1;
         let frame = |(i, SourceFrame { name, source }): (usize, SourceFrame)| Frame {
             function: function.filter(|_| i == last),
-            name: match name {
-                Some(name) => Some(shown(&name)),
-                None if i == last => function.and_then(|function| self.name(function)),
-                None => None,
-            },
+            // The name section has a function's whole path; DWARF that is for lines only has the last part.
+            name: function.filter(|_| i == last).and_then(|f| self.name(f)).or_else(|| name.as_deref().map(shown)),
             offset,
             source: source.map(|source| Source { file: cut(source.file), ..source }),
         };
