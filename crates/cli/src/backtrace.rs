@@ -59,12 +59,10 @@ mod tests {
     fn the_value_is_read_as_the_standard_library_reads_it() {
         let wanted = |value: &str| Wanted::of_value(Some(value.as_ref())).0;
         assert_eq!(Wanted::of_value(None).0, None);
-        assert_eq!([wanted("0"), wanted("1"), wanted("full"), wanted("")], [
-            None,
-            Some(Detail::Short),
-            Some(Detail::Full),
-            Some(Detail::Short)
-        ]);
+        assert_eq!(
+            [wanted("0"), wanted("1"), wanted("full"), wanted("")],
+            [None, Some(Detail::Short), Some(Detail::Full), Some(Detail::Short)]
+        );
     }
 
     #[test]

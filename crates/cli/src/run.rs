@@ -60,8 +60,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
-    let mut report =
-        tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
+    let mut report = tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
     if let Some(denied) = denied(&outcomes) {
         report += &format!("  note: {}\n", describe_denied(denied));
     }
@@ -88,7 +87,13 @@ pub(crate) fn options(
 ) -> CompileOptions {
     let layout = codegen.layout.resolve(device.is_gpu(), instances);
     let build = checks.build(layout, device.properties().local_bytes);
-    let options = CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None, backtrace: false };
+    let options = CompileOptions {
+        build,
+        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
+        entry,
+        registers: None,
+        backtrace: false,
+    };
     options.settled(device.properties())
 }
 

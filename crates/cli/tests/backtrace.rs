@@ -150,9 +150,11 @@ fn of_many_the_innermost_are_shown() {
     assert_eq!(ran.functions().len(), 65);
     assert_eq!(ran.functions().last(), Some(&"deep"));
     assert!(!ran.stderr.contains("not shown"), "{}", ran.stderr);
-    let ran = place.traced("1", "--invoke deep calls.wat 100").says(&["\n      [... 37 outer calls are not shown ...]\n"]);
+    let ran =
+        place.traced("1", "--invoke deep calls.wat 100").says(&["\n      [... 37 outer calls are not shown ...]\n"]);
     assert_eq!(ran.functions(), ["down"; 65]);
-    let ran = place.traced("1", "--invoke overflow calls.wat").says(&["call stack exhausted", "outer calls are not shown"]);
+    let ran =
+        place.traced("1", "--invoke overflow calls.wat").says(&["call stack exhausted", "outer calls are not shown"]);
     assert_eq!(ran.functions(), ["endlessly"; 65]);
 }
 
@@ -284,7 +286,8 @@ fn of_any_length_and_content() {
         let place = Place::new().with("a.wasm", with_section(&plain, "name", &names[..end]));
         place.traced("1", "a.wasm").says(&["out of bounds memory access", "stack backtrace:"]);
     }
-    let place = Place::new().with("a.wasm", with_section(&plain, "name", b"\x01\xff\xff\xff\xff\x0f\xff\xff\xff\xff\x0f"));
+    let place =
+        Place::new().with("a.wasm", with_section(&plain, "name", b"\x01\xff\xff\xff\xff\x0f\xff\xff\xff\xff\x0f"));
     place.traced("1", "a.wasm").says(&["<unknown> (function "]);
 }
 
@@ -308,7 +311,8 @@ fn a_panic_shows_functions_and_lines() {
     let own: Vec<_> = functions.iter().filter(|name| name.starts_with("app::")).copied().collect();
     assert_eq!(own, OWN, "{}", ran.stderr);
     assert_eq!(functions.last(), Some(&"app::main"), "{}", ran.stderr);
-    let is_hidden = |name: &&&str| ["panick", "abort", "backtrace", "_start", "lang_start"].iter().any(|n| name.contains(n));
+    let is_hidden =
+        |name: &&&str| ["panick", "abort", "backtrace", "_start", "lang_start"].iter().any(|n| name.contains(n));
     assert_eq!(functions.iter().find(is_hidden), None, "{}", ran.stderr);
     for part in [
         ": app::Items::pick\n             at src/app.rs:10:15\n",
@@ -324,7 +328,8 @@ fn a_whole_backtrace_has_the_start_and_the_panic() {
     let ran = APP.0.traced("full", "app.wasm").gives_panic();
     let functions = ran.functions();
     assert_eq!((functions.first(), functions.last()), (Some(&"abort"), Some(&"_start")), "{}", ran.stderr);
-    for part in ["core::panicking::panic_bounds_check", "__rust_begin_short_backtrace", "std::rt::lang_start_internal"] {
+    for part in ["core::panicking::panic_bounds_check", "__rust_begin_short_backtrace", "std::rt::lang_start_internal"]
+    {
         assert!(functions.iter().any(|name| name.contains(part)), "{part}: {}", ran.stderr);
     }
 }
@@ -341,15 +346,8 @@ fn without_dwarf_there_are_names() {
     assert!(ran.functions().len() > 5 && ran.functions()[0].starts_with("<unknown> (function "), "{}", ran.stderr);
 }
 
-const DWARF: [&str; 7] = [
-    ".debug_info",
-    ".debug_abbrev",
-    ".debug_line",
-    ".debug_str",
-    ".debug_ranges",
-    ".debug_aranges",
-    ".debug_loc",
-];
+const DWARF: [&str; 7] =
+    [".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_ranges", ".debug_aranges", ".debug_loc"];
 
 /// Cuts and changes DWARF that real programs have: whatever becomes of the lines, the trap is told.
 fn damaged_dwarf_is_survived() {

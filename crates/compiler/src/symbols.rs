@@ -79,7 +79,8 @@ impl Symbols {
     /// Returns the functions at these places, each an offset and the function it is in, if that is known already.
     /// Functions that were inlined there come before the function they were inlined in.
     pub(crate) fn frames(&self, places: &[(u32, Option<u32>)]) -> Vec<Frame> {
-        let places: Vec<_> = places.iter().map(|(offset, f)| (*offset, f.or_else(|| self.function_at(*offset)))).collect();
+        let places: Vec<_> =
+            places.iter().map(|(offset, f)| (*offset, f.or_else(|| self.function_at(*offset)))).collect();
         let addresses: Vec<_> = places.iter().map(|(offset, _)| self.address(*offset)).collect();
         let found = self.dwarf.frames(&addresses);
         places.iter().zip(found).flat_map(|((offset, f), found)| self.frames_at(*offset, *f, found)).collect()
