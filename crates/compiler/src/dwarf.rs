@@ -7,17 +7,18 @@
 
 use addr2line::Context;
 use gimli::{EndianSlice, LittleEndian, Reader, ReaderOffsetId, Result};
+use rustix::time::{ClockId, clock_gettime};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a lookup may read: `WORK_PER_BYTE` for each byte of DWARF, but at least `LEAST_WORK` and at most `MOST_WORK`. A
 /// unit is a number, or eight bytes of a string.
 const WORK_PER_BYTE: u64 = 4;
 const LEAST_WORK: u64 = 4 << 20;
 const MOST_WORK: u64 = 16 << 20;
-/// How long a lookup may take: attributes without bytes are not counted.
+/// How long a lookup may compute: attributes without bytes are not counted. What others compute does not matter.
 const MAX_TIME: Duration = Duration::from_secs(3);
 /// How many readings are done between two looks at the time.
 const READINGS_PER_LOOK: u64 = 32;
@@ -83,7 +84,7 @@ impl Dwarf {
         let meter = Meter {
             left: Cell::new((WORK_PER_BYTE * bytes).clamp(LEAST_WORK, MOST_WORK)),
             readings: Cell::new(0),
-            until: Instant::now() + MAX_TIME,
+            until: computed() + MAX_TIME,
         };
         let section = |id: gimli::SectionId| -> Result<Metered<'_>> {
             let data = self.sections.iter().find(|(name, _)| name == id.name()).map(|(_, data)| &**data);
@@ -91,8 +92,7 @@ impl Dwarf {
         };
         let load = || gimli::Dwarf::load(section).ok();
         let found = load().zip(load()).and_then(|(dwarf, same)| {
-            let few = same.units();
-            let context = is_few(few).then(|| Context::from_dwarf(dwarf).ok())??;
+            let context = has_few_units(&same).then(|| Context::from_dwarf(dwarf).ok())??;
             Some(with(&context, &same))
         });
         if meter.is_spent() {
@@ -103,12 +103,9 @@ impl Dwarf {
     }
 }
 
-fn is_few(mut units: gimli::DebugInfoUnitHeadersIter<Metered<'_>>) -> bool {
-    let mut count = 0;
-    while let Ok(Some(_)) = units.next() {
-        count += 1;
-    }
-    count <= MAX_UNITS
+fn has_few_units(dwarf: &gimli::Dwarf<Metered<'_>>) -> bool {
+    let mut units = dwarf.units();
+    (0..=MAX_UNITS).any(|_| !matches!(units.next(), Ok(Some(_))))
 }
 
 /// Returns whether no functions are inlined in each other deeper than they may be.
@@ -159,12 +156,19 @@ fn source(location: addr2line::Location<'_>) -> Option<Source> {
     Some(Source { file: location.file?.to_owned(), line: location.line.filter(|line| *line > 0)?, column })
 }
 
+/// Returns how long the thread has computed.
+fn computed() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// What a lookup may still do.
 #[derive(Debug)]
 struct Meter {
     left: Cell<u64>,
     readings: Cell<u64>,
-    until: Instant,
+    /// When it has to end, by the time that the thread has computed.
+    until: Duration,
 }
 
 impl Meter {
@@ -172,7 +176,7 @@ impl Meter {
     fn take(&self, bytes: usize) -> Result<()> {
         let readings = self.readings.get() + 1;
         self.readings.set(readings);
-        if readings.is_multiple_of(READINGS_PER_LOOK) && Instant::now() > self.until {
+        if readings.is_multiple_of(READINGS_PER_LOOK) && computed() > self.until {
             self.left.set(0);
         }
         let left = self.left.get().saturating_sub(1 + bytes as u64 / 8);
