@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 mod args;
+mod backtrace;
 mod bench;
 mod cache;
 mod compile;

@@ -1,6 +1,7 @@
 //! How instances ended, and where the time went: the text for stderr.
 
 use crate::args::StatsFormat;
+use crate::backtrace::Wanted;
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_cache::Origin;
 use gpu_run_compiler::Trap;
@@ -83,20 +84,28 @@ impl Tally {
     }
 
     /// Returns the message for the first trap or timeout, and a summary if there are several instances.
-    pub(crate) fn report(&self, file: &str, timeout: Option<Duration>, summary_always: bool) -> String {
+    pub(crate) fn report(
+        &self,
+        file: &str,
+        timeout: Option<Duration>,
+        backtrace: Wanted,
+        summary_always: bool,
+    ) -> String {
         let mut text = String::new();
         let who = |instance: &u64| match self.instances {
             1 => file.to_owned(),
             _ => format!("{file}, instance {instance},"),
         };
         if let Some((instance, trap)) = &self.traps.first {
-            text += &format!("error: {} trapped: {trap}{}\n", who(instance), advice(trap.code));
+            let (advice, calls) = (advice(trap.code), backtrace.lines(trap));
+            text += &format!("error: {} trapped: {trap}{advice}{calls}\n", who(instance));
         }
         if let (Some((instance, trap)), Some(timeout)) = (&self.timeouts.first, timeout) {
             let limit = show_duration(timeout);
             // The trap's own message, "interrupted", is replaced by a better one; its location is kept.
-            let place: String = trap.to_string().lines().skip(1).map(|line| format!("{line}\n")).collect();
-            text += &format!("error: {} did not finish within {limit}\n{place}", who(instance));
+            let place: String = trap.to_string().lines().skip(1).map(|line| format!("\n{line}")).collect();
+            let calls = backtrace.lines(trap);
+            text += &format!("error: {} did not finish within {limit}{place}{calls}\n", who(instance));
         }
         if self.instances != 1 || summary_always {
             text += &format!("gpu-run: {}\n", self.summary());

@@ -1,6 +1,7 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
 use crate::args::{ChecksChoice, CodegenArgs, PlacementChoice, RunArgs, StatsFormat};
+use crate::backtrace::Wanted;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
@@ -52,12 +53,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     if surface.has_threads() {
         options.build = Build::Threads;
     }
+    let backtrace = Wanted::new(&args.launch.env);
+    options.backtrace = backtrace.is_any();
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
-    let mut report = tally.report(name, args.launch.timeout, args.launch.stats == Some(StatsFormat::Text));
+    let mut report = tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
     if let Some(denied) = denied(&outcomes) {
         report += &format!("  note: {}\n", describe_denied(denied));
     }
@@ -84,7 +87,13 @@ pub(crate) fn options(
 ) -> CompileOptions {
     let layout = codegen.layout.resolve(device.is_gpu(), instances);
     let build = checks.build(layout, device.properties().local_bytes);
-    let options = CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None };
+    let options = CompileOptions {
+        build,
+        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
+        entry,
+        registers: None,
+        backtrace: false,
+    };
     options.settled(device.properties())
 }
 
@@ -267,5 +276,5 @@ pub(crate) fn offline_options(
     checks: ChecksChoice,
 ) -> CompileOptions {
     let build = checks.build(layout, LARGE_LOCAL_BYTES);
-    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None }
+    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None, backtrace: false }
 }

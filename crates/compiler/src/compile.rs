@@ -36,12 +36,14 @@ pub struct CompileOptions {
     pub entry: Entry,
     /// The most registers that a thread may have; `None` lets the device choose.
     pub registers: Option<u32>,
+    /// Whether the program notes its calls, so that a trap can show which calls led to it.
+    pub backtrace: bool,
 }
 
 impl CompileOptions {
     /// Returns the options for translating these entries and all functions they reach.
     pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
-        wasm::Options { until: None, build: self.build, entries, optimize: true }
+        wasm::Options { until: None, build: self.build, entries, backtrace: self.backtrace, optimize: true }
     }
 
     /// Returns the options that the device will really use, which may differ from those asked for: so one result has
@@ -98,7 +100,7 @@ pub struct Compiled {
     /// linked program is linked further.
     pub parts: Vec<Part>,
     /// Names and source lines, read when the first trap is reported.
-    pub(crate) symbols: OnceLock<Symbols>,
+    pub(crate) symbols: OnceLock<Arc<Symbols>>,
     pub timings: Vec<(&'static str, Duration)>,
 }
 
@@ -162,7 +164,7 @@ impl Compiled {
         state: &State,
     ) -> Result<Self, Error> {
         TO_PTX.fetch_add(1, Ordering::Relaxed);
-        let symbols = OnceLock::from(Symbols::new(&module));
+        let symbols = OnceLock::from(Arc::new(Symbols::new(&module)));
         Ok(Self { symbols, ..Self::of_module(module, bytes, options, features, state, Vec::new(), None)? })
     }
 
@@ -226,10 +228,10 @@ impl Compiled {
     }
 
     /// Returns names and source lines.
-    pub(crate) fn symbols(&self) -> &Symbols {
+    pub(crate) fn symbols(&self) -> &Arc<Symbols> {
         self.symbols.get_or_init(|| match wasm::decode(&self.wasm, self.features) {
-            Ok(module) => Symbols::new(&module),
-            Err(_) => Symbols::default(),
+            Ok(module) => Arc::new(Symbols::new(&module)),
+            Err(_) => Arc::default(),
         })
     }
 

@@ -5,7 +5,7 @@ use crate::bus::{Bus, Callers};
 use gpu_run_abi::launch::{self, Ending};
 use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch};
-use gpu_run_compiler::{Compiled, Error, Program, stack_limit};
+use gpu_run_compiler::{Compiled, Error, NotedCalls, Program, stack_limit};
 use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, THREADS, words};
@@ -51,6 +51,8 @@ pub struct LaunchBuffers {
     /// The `abi::Launch`.
     launch: Buffer,
     endings: Buffer,
+    /// Words of each ending that say which calls led there.
+    call_words: usize,
     /// A copy of the endings that the host can read.
     seen: Shared,
 }
@@ -319,9 +321,10 @@ impl LaunchBuffers {
     /// Allocates buffers for launches of `capacity` instances.
     pub fn new(device: &dyn Device, compiled: &Compiled, capacity: usize) -> Result<Self, Error> {
         let results = compiled.entries.iter().map(|e| words(&e.ty.results)).max().unwrap_or(0) as usize;
-        let bytes = capacity as u64 * ending_bytes(results);
+        let call_words = compiled.slots.calls.words() as usize;
+        let bytes = capacity as u64 * ending_bytes(results + call_words);
         let (launch, endings) = (device.allocate(Launch::BYTES)?, device.allocate(bytes)?);
-        Ok(Self { launch, endings, seen: device.share(bytes)? })
+        Ok(Self { launch, endings, call_words, seen: device.share(bytes)? })
     }
 
     pub fn write(&self, launch: &Launch) -> Result<(), Error> {
@@ -340,20 +343,23 @@ impl LaunchBuffers {
     /// Reads how the instances in the first `count` slots ended, each with `results` words of results. The launch must
     /// be over.
     pub fn endings(&self, count: usize, results: usize) -> Result<Endings<'_>, Error> {
-        self.endings.read_to(0, &self.seen, 0, count as u64 * ending_bytes(results))?;
-        Ok(Endings { seen: &self.seen, bytes: ending_bytes(results) })
+        let bytes = ending_bytes(results + self.call_words);
+        self.endings.read_to(0, &self.seen, 0, count as u64 * bytes)?;
+        Ok(Endings { seen: &self.seen, bytes, results, call_words: self.call_words })
     }
 }
 
-/// Returns the bytes of an ending with `results` words of results.
-fn ending_bytes(results: usize) -> u64 {
-    size_of::<Ending>() as u64 + WORD * results as u64
+/// Returns the bytes of an ending with this many words behind it.
+fn ending_bytes(words: usize) -> u64 {
+    size_of::<Ending>() as u64 + WORD * words as u64
 }
 
 /// How instances ended, by slot.
 pub struct Endings<'a> {
     seen: &'a Shared,
     bytes: u64,
+    results: usize,
+    call_words: usize,
 }
 
 impl Endings<'_> {
@@ -371,6 +377,12 @@ impl Endings<'_> {
     /// Returns a word of the entry function's results.
     pub fn result(&self, slot: usize, index: usize) -> u64 {
         self.seen.load_u64(slot as u64 * self.bytes + ending_bytes(index))
+    }
+
+    /// Returns the calls that led to where the instance ended, if the program notes them.
+    pub fn calls(&self, slot: usize) -> Option<NotedCalls> {
+        let words: Vec<u64> = (0..self.call_words).map(|i| self.result(slot, self.results + i)).collect();
+        NotedCalls::of_words(&words)
     }
 }
 

@@ -34,6 +34,7 @@ Examples:
   gpu-run map app.wasm < in.txt          runs once for each line; see `gpu-run map --help`
   gpu-run --invoke add math.wat 2 3      calls one exported function
   gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
+  RUST_BACKTRACE=1 gpu-run app.wasm      shows the functions and lines that led to a panic or a trap
   gpu-run compile app.wasm -o app.ptx
   gpu-run explain app.wasm main          shows the functions named `main` as wasm, CLIF and PTX
   gpu-run cache stats                    shows the compiled programs that are kept

@@ -19,8 +19,8 @@ use gpu_run_abi::{Layout, Status, TrapCode};
 /// may use; address of the `abi::Launch`.
 pub const KERNEL: &str = "batch";
 /// The kernel that collects how instances ended. Its parameters: address of slot 0; bytes of a slot; number of
-/// instances; address to write to, for each instance an `abi::launch::Ending` and `results` words of results; the
-/// number `results`.
+/// instances; address to write to, for each instance an `abi::launch::Ending`, `results` words of results, and the words
+/// of `slot::CallsPlace` if calls are noted; the number `results`.
 pub const ENDINGS: &str = "endings";
 
 /// Flag: the module's start function runs first.
@@ -116,7 +116,8 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
     if code.is_local {
         fixed[0] = outgrown(code, env, fixed[0]);
     }
-    let words = code.ins().iadd_imm_s(results, fixed.len() as i64);
+    let calls = env.slots.calls;
+    let words = code.ins().iadd_imm_s(results, (fixed.len() as u64 + calls.words()) as i64);
     let (thread, words) = (code.ins().uextend(types::I64, thread), code.ins().uextend(types::I64, words));
     let offset = code.ins().imul(thread, words);
     let offset = code.ins().imul_imm_u(offset, WORD as i64);
@@ -142,6 +143,11 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
             }
         },
     );
+    for i in 0..calls.words() {
+        let word = code.header(types::I64, calls.depth + WORD * i);
+        let to = code.b.use_var(to);
+        code.ins().store(flags, word, to, (WORD * i) as i32);
+    }
     code.ins().jump(done, &[]);
     code.open(done);
     code.ins().return_(&[]);
@@ -202,8 +208,8 @@ pub(super) fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: 
 /// from the slot, and stores the results there.
 pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
     let (selector, start) = (code.param(1), code.param(2));
-    // The last call may have stopped anywhere, and left an exception or a tail call pending.
-    for at in [env.slots.exception.tag, env.slots.tail.next].into_iter().filter(|at| *at > 0) {
+    // The last call may have stopped anywhere, and left an exception, a tail call or noted calls behind.
+    for at in [env.slots.exception.tag, env.slots.tail.next, env.slots.calls.depth].into_iter().filter(|at| *at > 0) {
         let none = code.i64(0);
         code.set_header(none, at);
     }
