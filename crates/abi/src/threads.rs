@@ -152,6 +152,8 @@ pub const MAX_ID: u32 = 0x1fff_ffff;
 
 /// The module and the name of the import that starts a thread, and the export that the thread runs.
 pub const MODULE: &str = "wasi";
+/// The module that programs with threads import their memory from.
+pub const MEMORY_MODULE: &str = "env";
 pub const SPAWN: &str = "thread-spawn";
 pub const START: &str = "wasi_thread_start";
 

@@ -9,7 +9,7 @@ use gpu_run_console::failure::exit;
 use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
 use gpu_run_map::Counts;
-use gpu_run_run::{Denied, End, Outcome, RunStats};
+use gpu_run_run::{Denied, End, Outcome, RunStats, ThreadStats};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -188,7 +188,7 @@ impl Stats<'_> {
             show_duration(run.prepare),
             show_duration(run.run),
             show_duration(run.collect),
-        )
+        ) + &run.threads.map_or(String::new(), show_threads)
     }
 
     /// One object on one line; times are in seconds.
@@ -219,6 +219,13 @@ impl Stats<'_> {
             "launches": self.run.launches,
             "on_cpu": self.run.on_host,
             "host_calls": self.run.hostcalls,
+            "threads": self.run.threads.map(|threads| json!({
+                "limit": threads.limit,
+                "started": threads.started,
+                "most_at_once": threads.most_running,
+                "warps_shared": threads.shared_warps,
+                "threads_in_shared_warps": threads.in_shared_warps,
+            })),
             "device_bytes": self.run.device_bytes,
             "exits": exits,
             "trapped": tally.traps.count,
@@ -226,6 +233,16 @@ impl Stats<'_> {
         });
         format!("{object}\n")
     }
+}
+
+/// Says how many threads a program had, and how they lay on the device.
+fn show_threads(threads: ThreadStats) -> String {
+    let ThreadStats { limit, started, most_running, shared_warps, in_shared_warps } = threads;
+    let placed = match shared_warps {
+        0 => "each in a warp of its own".to_owned(),
+        _ => format!("{in_shared_warps} of them in {} together", count(shared_warps, "warp")),
+    };
+    format!("gpu-run: threads  {started} started, at most {most_running} at once (of {}), {placed}\n", limit - 1)
 }
 
 /// Returns a hint for the user about a trap, on a line of its own.

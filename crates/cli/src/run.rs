@@ -1,6 +1,6 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
-use crate::args::{ChecksChoice, CodegenArgs, PlacementChoice, RunArgs, StatsFormat};
+use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat};
 use crate::backtrace::Wanted;
 use crate::devices;
 use crate::guest::Guest;
@@ -9,6 +9,7 @@ use crate::program_cache;
 use crate::report::{Stats, Tally, describe_denied};
 use crate::source;
 use crate::surface::Surface;
+use crate::threads;
 use anyhow::Result;
 use gpu_run_cache::Origin;
 use gpu_run_compiler::{Build, CompileOptions, Compiler, Entry, Layout, Program, Report, Value, printable};
@@ -20,8 +21,7 @@ use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
 use gpu_run_run::Source;
-use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats, ThreadPlacement, Watchdog, run_threads};
-use gpu_run_wasi::Context;
+use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats, Watchdog};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -45,14 +45,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
     let call = Call::new(args, &surface, name, rest)?;
-    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, args.launch.preopens())?;
-
-    let device = devices::open(args.launch.device)?;
-    let mut options =
-        options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);
-    if surface.has_threads() {
-        options.build = Build::Threads;
+    if surface.has_threads() && args.instances.get() > 1 {
+        return Err(Failure::usage(format!("{name} has threads: it cannot run as several instances"))
+            .hint("leave out --instances; --threads sets how many threads the program can have")
+            .into());
     }
+    let device = devices::open(args.launch.device)?;
+    let mut environment = args.launch.env.clone();
+    environment.extend(threads::variables(&surface, args, &*device));
+    let guest = Guest::new(&argv(&source.argv0, args, rest), &environment, args.launch.preopens())?;
+
+    let options =
+        options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);
+    let mut options = surface.settle(options);
     let backtrace = Wanted::new(&args.launch.env);
     options.backtrace = backtrace.is_any();
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
@@ -160,10 +165,10 @@ impl Loaded {
 
 /// The function to call, and its arguments.
 #[derive(Debug)]
-struct Call {
+pub(crate) struct Call {
     entry: Entry,
-    function: String,
-    arguments: Vec<Value>,
+    pub(crate) function: String,
+    pub(crate) arguments: Vec<Value>,
 }
 
 impl Call {
@@ -200,9 +205,9 @@ fn launch(
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
-    let result = match program.compiled().options.build {
-        Build::Threads => with_threads(program, call, contexts, args, &options),
-        _ => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
+    let result = match (program.compiled().options.build, contexts) {
+        (Build::Threads, mut contexts) => threads::run(program, call, contexts.remove(0), args, &options),
+        (_, contexts) => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
     };
     // Whatever became of the run, the instances' output is written. This may block: nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
@@ -210,26 +215,6 @@ fn launch(
     let result = result.map_err(|error| Failure::compiler(file, error))?;
     closed?;
     Ok(result)
-}
-
-/// Runs a program with threads.
-fn with_threads(
-    program: &Arc<Program>,
-    call: &Call,
-    mut contexts: Vec<Context>,
-    args: &RunArgs,
-    options: &RunOptions,
-) -> Result<(Vec<Outcome>, RunStats), gpu_run_compiler::Error> {
-    let placement = match args.thread_placement {
-        PlacementChoice::Auto => ThreadPlacement::Auto,
-        PlacementChoice::Lane => ThreadPlacement::Lane,
-        PlacementChoice::Warp => ThreadPlacement::Warp,
-    };
-    let context = contexts.remove(0);
-    let (outcome, threads, stats) =
-        run_threads(program, &call.function, &call.arguments, context, args.threads, placement, options)?;
-    tracing::info!(?threads, "threads");
-    Ok((vec![outcome], stats))
 }
 
 /// Exits the process, because nothing else would stop the run.

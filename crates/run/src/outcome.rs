@@ -2,6 +2,7 @@
 
 use crate::allowance::{Denied, Limits};
 use crate::slots::{Endings, LaunchBuffers};
+use crate::threads::ThreadStats;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_compiler::{Compiled, Error, Trap, Value, ValueType};
 use gpu_run_wasm::words;
@@ -62,6 +63,8 @@ pub struct RunStats {
     pub service: Duration,
     /// Time on the host after launches: reading how instances ended and what they printed.
     pub collect: Duration,
+    /// Set for a program with threads.
+    pub threads: Option<ThreadStats>,
 }
 
 impl RunStats {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Cells of an interleaved slot that are read at once.
 const CELLS_PER_READ: usize = 1 << 14;
 /// Warps that a multiprocessor runs at the same time; its other warps wait.
-pub(crate) const SCHEDULERS: u64 = 4;
+const SCHEDULERS: u64 = 4;
 
 pub struct Slots {
     module: Arc<dyn Module>,

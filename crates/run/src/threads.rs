@@ -7,7 +7,7 @@
 use crate::allowance::Sizes;
 use crate::bus::{BatchHost, Callers};
 use crate::outcome::{self, Outcome, RunOptions, RunStats};
-use crate::slots::{LaunchBuffers, Run, SCHEDULERS, Slots};
+use crate::slots::{LaunchBuffers, Run, Slots};
 use crate::transcript::Answered;
 use gpu_run_abi::Launch;
 use gpu_run_abi::hostcall::Call;
@@ -32,7 +32,7 @@ const LEAST_THREADS: u64 = 64;
 /// How the threads of a program lie on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadPlacement {
-    /// The first threads have a warp each, as many as the GPU runs at full speed; the others share warps.
+    /// The first threads have a warp each, in three quarters of all warps; the others share warps.
     #[default]
     Auto,
     /// 32 threads share a warp: threads that do the same share its instructions.
@@ -64,7 +64,7 @@ pub fn run_threads(
     threads: Option<u32>,
     placement: ThreadPlacement,
     options: &RunOptions,
-) -> Result<(Outcome, ThreadStats, RunStats), Error> {
+) -> Result<(Outcome, RunStats), Error> {
     let (compiled, device) = (program.compiled(), program.device());
     let (selector, words_of_args) = compiled.arguments(function, args)?;
     let places = Places::new(program, threads.map(u64::from), placement)?;
@@ -95,14 +95,6 @@ pub fn run_threads(
     // The thread that ended the program decides how it ended; the others were stopped.
     let ended_by = record.ended_by.clamp(1, places.threads) as usize - 1;
     let outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
-    let stats = RunStats {
-        instances: 1,
-        launches: 1,
-        hostcalls,
-        run: took,
-        device_bytes: slots.device_bytes() + memory.buffer.len(),
-        ..RunStats::default()
-    };
     let threads = ThreadStats {
         limit: places.threads,
         started: record.started,
@@ -110,7 +102,16 @@ pub fn run_threads(
         shared_warps: record.fillings,
         in_shared_warps: record.filled,
     };
-    Ok((outcome, threads, stats))
+    let stats = RunStats {
+        instances: 1,
+        launches: 1,
+        hostcalls,
+        run: took,
+        device_bytes: slots.device_bytes() + memory.buffer.len(),
+        threads: Some(threads),
+        ..RunStats::default()
+    };
+    Ok((outcome, stats))
 }
 
 /// How many threads there can be, and which lanes run them.
@@ -148,7 +149,7 @@ impl Places {
         let alone = match (is_apart, placement) {
             (true, _) => u64::MAX,
             (false, ThreadPlacement::Lane) => 0,
-            (false, _) => SCHEDULERS * processors,
+            (false, _) => most_warps - most_warps / 4,
         };
         // Even if no two threads ever share a warp, as many can run as there are warps. The first has one of its own.
         let warps = most_warps.min(threads.max(2));

@@ -23,7 +23,7 @@ use crate::source;
 use crate::surface::Surface;
 use anyhow::{Context, Result};
 use gpu_run_compiler::{CompileOptions, Compiler};
-use gpu_run_console::failure::exit;
+use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
 use gpu_run_console::units::count;
@@ -103,6 +103,11 @@ fn options(args: &MapArgs, source: &Source) -> Result<Options> {
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
     surface.check_command(name)?;
+    if surface.has_threads() {
+        return Err(Failure::usage(format!("{name} has threads: `map` cannot run it"))
+            .hint("compile it for wasm32-wasip1, without threads: the instances run at the same time anyway")
+            .into());
+    }
     let split = args.split()?;
     // Arguments that differ from record to record are made for each record.
     let common = if differ(&args.args) { &[][..] } else { &args.args[..] };

@@ -32,6 +32,8 @@ pub(super) struct Context {
     pub(super) resting: usize,
     /// Valid while the fibre is suspended with [`Pause::Await`].
     pub(super) awaited: Awaited,
+    /// How many fences the thread has come to, see [`turn`].
+    pub(super) fences: u32,
 }
 
 /// What a thread waits for in `await_word`: that the word at `address` is not `value` any more, that the word at `end` is
@@ -173,6 +175,19 @@ pub(super) extern "C" fn look_word(address: u64) -> u32 {
     pause(current(), Pause::Sleep(0));
     // SAFETY: compiled code gave the address, of a word that it could read itself.
     unsafe { AtomicU32::from_ptr(address as *mut u32) }.load(Ordering::Relaxed)
+}
+
+/// A fence of a program with threads. Now and then, all other threads run first: a thread that always gave way at the end of
+/// the same loop might always hold the same lock there.
+pub(super) extern "C" fn turn() {
+    let context = current();
+    // SAFETY: as in `fault`.
+    let fences = unsafe { &mut (*context).fences };
+    *fences = fences.wrapping_add(1);
+    // One in 64 on average, at irregular distances.
+    if fences.wrapping_mul(0x9e37_79b1) < 1 << 26 {
+        pause(context, Pause::Sleep(0));
+    }
 }
 
 pub(super) extern "C" fn barrier(line: u32) {

@@ -45,6 +45,7 @@ impl Fiber {
                 line: 0,
                 resting: 0,
                 awaited: Awaited::default(),
+                fences: 0,
             })
         };
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {

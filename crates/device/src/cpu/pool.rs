@@ -14,6 +14,9 @@ use std::time::Duration;
 
 /// How often the watch serves.
 const TICK: Duration = Duration::from_millis(3);
+/// Stack of a worker: it compiles functions that are called for the first time. Set here, because the usual size is the
+/// user's to set (`RUST_MIN_STACK`), for programs with threads.
+const STACK_BYTES: usize = 2 << 20;
 /// Ticks without a launch after which the watch waits for one.
 const MAX_QUIET_TICKS: u32 = 40;
 /// Maximum number of GPU threads in progress at once, on all workers together. Each needs two entries in the system's
@@ -86,7 +89,8 @@ impl Pool {
         queue.launches.extend((0..helpers).map(|_| launch.clone()));
         while queue.threads + 1 < self.workers && queue.threads < queue.busy + queue.launches.len() as u32 {
             let inner = self.inner.clone();
-            if std::thread::Builder::new().name("gpu-run worker".into()).spawn(move || help(&inner)).is_err() {
+            let worker = std::thread::Builder::new().name("gpu-run worker".into()).stack_size(STACK_BYTES);
+            if worker.spawn(move || help(&inner)).is_err() {
                 break; // fewer helpers: the other workers take their workgroups
             }
             queue.threads += 1;

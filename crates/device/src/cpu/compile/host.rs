@@ -18,10 +18,11 @@ pub(super) enum Host {
     Await,
     Wake,
     Look,
+    Turn,
 }
 
 impl Host {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Exit,
         Self::Fault,
         Self::Sleep,
@@ -33,6 +34,7 @@ impl Host {
         Self::Await,
         Self::Wake,
         Self::Look,
+        Self::Turn,
     ];
 
     pub(super) fn number(self) -> u32 {
@@ -52,16 +54,20 @@ impl Host {
             Self::Await => context::await_word as *const () as usize,
             Self::Wake => context::wake_word as *const () as usize,
             Self::Look => context::look_word as *const () as usize,
+            Self::Turn => context::turn as *const () as usize,
         }
     }
 }
+
+/// The function by which a thread looks at the stop word; only programs with threads have it.
+pub(super) const LOOK: &str = "look_word";
 
 /// Returns the host function that takes the place of a PTX function with this name.
 pub(super) fn in_place_of(name: &str) -> Option<Host> {
     match name {
         "await_word" => Some(Host::Await),
         "wake_word" => Some(Host::Wake),
-        "look_word" => Some(Host::Look),
+        LOOK => Some(Host::Look),
         _ => None,
     }
 }
