@@ -117,7 +117,7 @@ pub struct Header {
     pub memory_fast: u64,
     /// Bytes that memory 0 can grow to in the slot. An instance that may grow further stops with
     /// [`crate::Status::Outgrown`]. If threads share the memory: the device address of the thread's [`crate::threads::Warp`],
-    /// if it started together with others; 0 otherwise.
+    /// if it shares that; 0 otherwise.
     pub memory_limit: u64,
     /// Bytes by which all memories and tables together may still grow.
     pub growth_left: u64,

@@ -80,7 +80,7 @@ pub struct Warp {
     pub added: u64,
     /// The next unused warp plus one.
     pub next: u64,
-    /// The lanes that started together and still run: one bit for each.
+    /// The lanes in use whose threads share the warp: one bit for each.
     pub lanes: u64,
     /// Lanes that wait to be in step again: one bit for each, and above it the place in the program where they wait. 0 if
     /// there are none.

@@ -78,6 +78,7 @@ pub fn run_threads(
     };
     let mut slots = Slots::new(program, places.threads, sizes, stack_bytes)?;
     slots.run_together(Grid { workgroups: places.warps as u32, threads: places.lanes as u32, stack_bytes });
+    slots.lower_stack_if_need_be();
     slots.set_arguments(&words_of_args)?;
     let buffers = LaunchBuffers::new(device, compiled, places.threads as usize)?;
     let launch = Launch { answers: answers::CLOCK, threads: memory.guest_address(), ..Launch::default() };

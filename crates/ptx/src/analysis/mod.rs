@@ -24,7 +24,7 @@ pub(crate) mod waiting;
 use crate::Function;
 use crate::symbols::Symbols;
 use access::Accesses;
-use cranelift_codegen::ir::{self, Block, Inst, Opcode, Value};
+use cranelift_codegen::ir::{self, Block, Opcode, Value};
 use cranelift_entity::EntitySet;
 use exact::ExactChecks;
 use flow::Flow;
@@ -34,6 +34,7 @@ use schedule::Schedule;
 use speculative::SpeculativeChecks;
 use std::collections::{HashMap, HashSet};
 use uses::Uses;
+use waiting::Waiting;
 
 /// The results of all passes for one function.
 pub(crate) struct Analysis {
@@ -50,8 +51,8 @@ pub(crate) struct Analysis {
     /// The form in which each instruction is printed.
     pub(crate) forms: Forms,
     pub(crate) uses: Uses,
-    /// Programs with threads: the loads by which a thread may wait for another one.
-    pub(crate) waiting: HashSet<Inst>,
+    /// Programs with threads: what a thread may wait with for another one.
+    pub(crate) waiting: Waiting,
 }
 
 /// The checks of guest accesses, by the kind of build.
@@ -82,7 +83,7 @@ impl Analysis {
             short_loops: ranges.short_loops(),
             waiting: match program.is_threads() {
                 true => waiting::find(symbols, function, &flow, &accesses),
-                false => HashSet::new(),
+                false => Waiting::default(),
             },
             accesses,
             checks,

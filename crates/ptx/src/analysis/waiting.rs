@@ -9,7 +9,7 @@ use super::access::{Access, Accesses, Root};
 use super::flow::Flow;
 use crate::Function;
 use crate::symbols::Symbols;
-use cranelift_codegen::ir::{Inst, Opcode, ValueDef};
+use cranelift_codegen::ir::{Block, Inst, Opcode, ValueDef};
 use cranelift_codegen::loop_analysis::Loop;
 use cranelift_entity::SecondaryMap;
 use std::collections::HashSet;
@@ -21,7 +21,16 @@ struct Body {
     writes: bool,
 }
 
-pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, flow: &Flow, accesses: &Accesses) -> HashSet<Inst> {
+/// What a function waits with.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// Loads that read what is there now.
+    pub(crate) loads: HashSet<Inst>,
+    /// Headers of loops that synchronise threads.
+    pub(crate) loops: HashSet<Block>,
+}
+
+pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, flow: &Flow, accesses: &Accesses) -> Waiting {
     let func = &function.clif;
     let mut bodies: SecondaryMap<Loop, Body> = SecondaryMap::new();
     for block in func.layout.blocks() {
@@ -35,7 +44,9 @@ pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, flow: &Flow, acce
             body.writes |= opcode.can_store() || symbols.calls(function, inst);
         }
     }
-    let mut waiting = HashSet::new();
+    let mut waiting = Waiting::default();
+    let synchronising = flow.loops.loops().filter(|of| bodies[*of].synchronises);
+    waiting.loops.extend(synchronising.map(|of| flow.loops.loop_header(of)));
     for block in func.layout.blocks() {
         let Some(of) = flow.loops.innermost_loop(block) else { continue };
         if bodies[of].writes && !bodies[of].synchronises {
@@ -56,7 +67,7 @@ pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, flow: &Flow, acce
             .layout
             .block_insts(block)
             .filter(|inst| accesses.get(*inst).is_some_and(|access| !access.stores && is_fixed(access)));
-        waiting.extend(loads);
+        waiting.loads.extend(loads);
     }
     waiting
 }

@@ -127,7 +127,7 @@ impl<'a> Guest<'a> {
             };
         }
         let (read, result) = read(&self.print, inst)?;
-        self.waits = self.print.analysis.waiting.contains(&inst);
+        self.waits = self.print.analysis.waiting.loads.contains(&inst);
         match checks {
             GuestChecks::Exact(checks) => self.exact_load(checks, inst, read, result, access),
             GuestChecks::Speculative(checks) => self.speculative_load(checks, inst, read, result, access),

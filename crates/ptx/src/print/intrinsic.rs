@@ -80,6 +80,9 @@ fn special_register(p: &mut Printer<'_>, inst: Inst, suffix: &str, name: &'stati
     Ok(())
 }
 
+/// How many iterations one of a loop that synchronises threads counts for.
+const WAITING_ITERATIONS: i64 = 64;
+
 /// Prints [`Intrinsic::Tick`]. A loop that surely ends soon does not read the stop word.
 ///
 /// The stop word is read behind a branch, not by a predicated load. A GPU's loads complete in order, even those whose
@@ -93,7 +96,10 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
         return Ok(());
     }
     let stop = p.in_register(stop);
-    p.body.op("add", ".u32", &[result.into(), left, (-1).into()]);
+    // A loop that may wait for another thread lets others run sooner.
+    let waits = block.is_some_and(|block| p.analysis.waiting.loops.contains(&block));
+    let charge = if waits { WAITING_ITERATIONS } else { 1 };
+    p.body.op("add", ".u32", &[result.into(), left, (-charge).into()]);
     // The count may skip 0: calls may have been charged to it, too.
     let spent = p.body.op_to_temp(Class::Pred, "setp.le", ".s32", &[result.into(), 0.into()]);
     let (look, on) = (p.body.local(), p.body.local());
@@ -103,7 +109,8 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     p.body.place(look);
     let word = p.body.temp(Class::B32);
     if p.program.is_threads() {
-        let (instance, place) = (p.instance()?, i64::from(p.function.trap_id << 16 | (inst.as_u32() & 0xffff)));
+        let place = if waits { 0 } else { i64::from(p.function.trap_id << 16 | (inst.as_u32() & 0xffff)) + 1 };
+        let instance = p.instance()?;
         p.call_helper(Some(word), wait::LOOK, &[stop.into(), instance.into(), place.into()]);
     } else {
         p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);

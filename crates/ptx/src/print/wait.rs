@@ -12,11 +12,12 @@ pub(crate) const WAKE: &str = "wake_word";
 
 /// Reads the stop word, every some thousand iterations of a loop; see [`gpu_run_abi::intrinsic::Intrinsic::Tick`].
 ///
-/// On `cpu`, all other threads run first: the loop may wait for one of them. On a GPU, the lanes of a warp that started
-/// together wait for each other, if they are not in step, so that they are from there on: each of them runs through the
+/// On `cpu`, all other threads run first: the loop may wait for one of them. On a GPU, the threads that
+/// share a warp wait for each other, if they are not in step, so that they are from there on: each of them runs through the
 /// same loop, but after the first lock that two of them took one after the other, nothing else brings them together.
 /// Lanes that are not in step take turns, so a lane that waits costs no time as long as the others have something to do.
-/// The first lanes to come wait for at most [`MEETING_NANOSECONDS`].
+/// The first lanes to come wait for at most [`MEETING_NANOSECONDS`]. In a loop that itself waits for another thread (place
+/// 0), lanes that are not in step just give way for a moment.
 pub(crate) const LOOK: &str = "look_word";
 
 /// How long lanes wait for the other lanes of their warp, in nanoseconds.
@@ -87,6 +88,8 @@ $done:
     and.b32 %r3, %r0, %r2;
     setp.eq.u32 %p1, %r3, 0;
     @%p1 bra $done;
+    setp.eq.u32 %p11, %a2, 0;
+    @%p11 bra $nap;
     mov.u32 %r4, %laneid;
     mul.wide.u32 %d1, %r4, 4;
     add.u64 %d1, %d0, %d1;
@@ -159,6 +162,9 @@ $came:
     st.relaxed.gpu.global.u32 [%d1+{go}], 0;
 $meet:
     bar.warp.sync %r9;
+    bra $done;
+$nap:
+    nanosleep.u32 1000;
 $done:
     ret;
 }}

@@ -418,6 +418,16 @@ pub(super) fn finish_filling(code: &mut Code<'_>, shared: &Shared) {
     });
 }
 
+/// Adds this lane to those that share its warp.
+pub(super) fn join(code: &mut Code<'_>, warp: Value) {
+    let lane = code.intrinsic(Intrinsic::ThreadInWorkgroup, &[]).expect("it has a result");
+    let one = code.i64(1);
+    let bit = code.ins().ishl(one, lane);
+    let (lanes, flags) = (Field::at(warp, offset_of!(Warp, lanes)), code.trusted(region::BUS));
+    let address = lanes.address(code);
+    code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Or, address, bit);
+}
+
 /// A thread has ended: gives back its slot and its lane.
 pub(super) fn release(code: &mut Code<'_>, shared: &Shared, slot: Value, warp: Value, flags: Value) {
     let is_alone = code.ins().band_imm_u(flags, message::ALONE as i64);

@@ -69,10 +69,13 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, thread_start: u32) {
     code.slot_store(id, region::HEADER, env.slots.arguments);
     code.slot_store(argument, region::HEADER, env.slots.arguments + WORD);
     let is_together = code.ins().band_imm_u(flags, message::TOGETHER as i64);
-    code.if_then(is_together, false, |code| {
-        code.set_header(warp, field::WARP);
-        meet(code, &shared, warp);
-    });
+    code.if_then(is_together, false, |code| meet(code, &shared, warp));
+    // A thread that shares its warp gives way to the others there.
+    let is_alone = code.ins().band_imm_u(flags, message::ALONE as i64);
+    let none = code.i64(0);
+    let shares = code.ins().select(is_alone, none, warp);
+    code.set_header(shares, field::WARP);
+    code.if_then(shares, false, |code| spawn::join(code, warp));
     let (instance, selector) = (code.instance, code.i32(thread_start.into()));
     code.ins().call(entry, &[instance, selector, start]);
     // The next thread in this slot finds a fresh instance. The host counts the packets of a slot, whoever sends them.
@@ -149,8 +152,6 @@ fn meet(code: &mut Code<'_>, shared: &Shared, warp: Value) {
     );
     let lanes = code.b.use_var(lanes);
     let mask = spawn::lowest(code, lanes);
-    // All of them write the same.
-    Field::at(warp, offset_of!(Warp, lanes)).store(code, mask);
     let mask = code.ins().ireduce(types::I32, mask);
     code.intrinsic(Intrinsic::WarpBarrier, &[mask]);
 }

@@ -45,7 +45,10 @@ fn main() -> io::Result<()> {
         let mut file = thread.join().expect("the thread returns")?;
         write!(file, "and the main thread, too")?;
         drop(file);
-        println!("{}", fs::read_to_string(format!("{i}.txt"))?);
+        let opening = OPENING.lock().expect("nobody panics");
+        let text = fs::read_to_string(format!("{i}.txt"))?;
+        drop(opening);
+        println!("{text}");
     }
     Ok(())
 }
