@@ -165,10 +165,10 @@ impl Loaded {
 
 /// The function to call, and its arguments.
 #[derive(Debug)]
-pub(crate) struct Call {
+struct Call {
     entry: Entry,
-    pub(crate) function: String,
-    pub(crate) arguments: Vec<Value>,
+    function: String,
+    arguments: Vec<Value>,
 }
 
 impl Call {
@@ -206,7 +206,9 @@ fn launch(
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
     let result = match (program.compiled().options.build, contexts) {
-        (Build::Threads, mut contexts) => threads::run(program, call, contexts.remove(0), args, &options),
+        (Build::Threads, mut contexts) => {
+            threads::run(program, (&call.function, &call.arguments), contexts.remove(0), args, &options)
+        }
         (_, contexts) => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
     };
     // Whatever became of the run, the instances' output is written. This may block: nobody may be reading it.

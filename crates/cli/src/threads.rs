@@ -1,9 +1,8 @@
 //! What the command line says about a program's threads.
 
 use crate::args::{PlacementChoice, RunArgs, Variable};
-use crate::run::Call;
 use crate::surface::Surface;
-use gpu_run_compiler::{Error, Program};
+use gpu_run_compiler::{Error, Program, Value};
 use gpu_run_device::Device;
 use gpu_run_run::{Outcome, RunOptions, RunStats, ThreadPlacement, run_threads};
 use gpu_run_wasi::Context;
@@ -43,10 +42,10 @@ pub(crate) fn variables(surface: &Surface, args: &RunArgs, device: &dyn Device) 
     all.into_iter().filter(|(name, _)| !is_given(name)).map(variable).collect()
 }
 
-/// Runs a program with threads.
+/// Runs a program with threads: calls a function with these arguments.
 pub(crate) fn run(
     program: &Arc<Program>,
-    call: &Call,
+    (function, arguments): (&str, &[Value]),
     context: Context,
     args: &RunArgs,
     options: &RunOptions,
@@ -56,8 +55,7 @@ pub(crate) fn run(
         PlacementChoice::Lane => ThreadPlacement::Lane,
         PlacementChoice::Warp => ThreadPlacement::Warp,
     };
-    let (outcome, stats) =
-        run_threads(program, &call.function, &call.arguments, context, args.threads, placement, options)?;
+    let (outcome, stats) = run_threads(program, function, arguments, context, args.threads, placement, options)?;
     if let Some(threads) = stats.threads {
         tracing::info!(?threads, "threads");
     }

@@ -106,11 +106,9 @@ pub(crate) fn compare_and_swap(p: &mut Printer<'_>, inst: Inst) -> Done {
 /// orders what came before, and another one would take as long again.
 fn follows_fence(p: &Printer<'_>, inst: Inst) -> bool {
     let before = std::iter::successors(p.func.layout.prev_inst(inst), |inst| p.func.layout.prev_inst(*inst));
-    let opcodes = before.map(|inst| p.func.dfg.insts[inst].opcode());
-    opcodes
-        .skip_while(|opcode| !opcode.can_load() && !opcode.can_store() && !opcode.is_call() && *opcode != Opcode::Fence)
-        .next()
-        == Some(Opcode::Fence)
+    let mut opcodes = before.map(|inst| p.func.dfg.insts[inst].opcode());
+    let accesses = |opcode: &Opcode| opcode.can_load() || opcode.can_store() || opcode.is_call();
+    opcodes.find(|opcode| accesses(opcode) || *opcode == Opcode::Fence) == Some(Opcode::Fence)
 }
 
 fn atom(p: &mut Printer<'_>, inst: Inst, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
