@@ -188,7 +188,7 @@ impl Stats<'_> {
             show_duration(run.prepare),
             show_duration(run.run),
             show_duration(run.collect),
-        ) + &run.threads.map_or(String::new(), show_threads)
+        ) + &run.threads.map_or(String::new(), |threads| show_threads(threads, self.device.id == "cpu"))
     }
 
     /// One object on one line; times are in seconds.
@@ -236,13 +236,14 @@ impl Stats<'_> {
 }
 
 /// Says how many threads a program had, and how they lay on the device.
-fn show_threads(threads: ThreadStats) -> String {
+fn show_threads(threads: ThreadStats, is_cpu: bool) -> String {
     let ThreadStats { limit, started, most_running, shared_warps, in_shared_warps } = threads;
     let placed = match shared_warps {
-        0 => "each in a warp of its own".to_owned(),
-        _ => format!("{in_shared_warps} of them in {} together", count(shared_warps, "warp")),
+        _ if is_cpu => String::new(),
+        0 => ", each in a warp of its own".to_owned(),
+        _ => format!(", {in_shared_warps} of them in {} together", count(shared_warps, "warp")),
     };
-    format!("gpu-run: threads  {started} started, at most {most_running} at once (of {}), {placed}\n", limit - 1)
+    format!("gpu-run: threads  {started} started, at most {most_running} at once (of {}){placed}\n", limit - 1)
 }
 
 /// Returns a hint for the user about a trap, on a line of its own.
