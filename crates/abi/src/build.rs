@@ -10,6 +10,9 @@ pub enum Build {
     /// Like an exact build, but the code may stop an instance where it is not sure. The host then reruns the instance
     /// with an exact build.
     Speculative(Placement),
+    /// Each thread of a program is an instance, and all of them share one memory, see [`crate::threads`]. Exact, with
+    /// linear slots.
+    Threads,
     /// All threads of a launch share one instance's memory, see [`crate::gang`].
     Gang {
         sizes: GangSizes,
@@ -59,7 +62,7 @@ impl Build {
     pub const fn layout(&self) -> Layout {
         match self {
             Self::Exact(layout) => *layout,
-            Self::Speculative(Placement::Linear) | Self::Gang { .. } => Layout::Linear,
+            Self::Speculative(Placement::Linear) | Self::Threads | Self::Gang { .. } => Layout::Linear,
             Self::Speculative(Placement::Interleaved | Placement::Local { .. }) => Layout::Interleaved,
         }
     }
@@ -72,7 +75,11 @@ impl Build {
         matches!(self, Self::Gang { .. })
     }
 
-    /// Returns the exact build with the same slots. A gang's build is exact already.
+    pub const fn is_threads(&self) -> bool {
+        matches!(self, Self::Threads)
+    }
+
+    /// Returns the exact build with the same slots. The builds of threads and gangs are exact already.
     pub const fn exact(&self) -> Self {
         match self {
             Self::Speculative(_) => Self::Exact(self.layout()),
@@ -93,7 +100,7 @@ impl Build {
         match self {
             Self::Exact(_) => Self::Exact(Layout::Linear),
             Self::Speculative(_) => Self::Speculative(Placement::Linear),
-            gang => *gang,
+            other => *other,
         }
     }
 }

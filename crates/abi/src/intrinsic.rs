@@ -139,6 +139,15 @@ intrinsics! {
     BusLoad2(I64) -> (I64, I64);
     /// `st.relaxed.sys.global.v2.u64`: (address, values)
     BusPut2(I64, I64, I64) -> ();
+    /// Sleeps while the u64 at `address` is `value` and the u64 at `end` is 0, for at most `nanoseconds`: (address, value,
+    /// end, nanoseconds, nap). May return earlier, and orders nothing. A GPU looks at the words every `nap` nanoseconds, or
+    /// more often. Only programs with threads have this one and the next.
+    Await(I64, I64, I64, I64, I32) -> ();
+    /// Wakes the thread that awaits a change of the u64 at `address`, or the threads whose `end` that is. Whoever changes
+    /// such a word does this afterwards.
+    Wake(I64) -> ();
+    /// `bar.warp.sync`: (lanes), each of which is here or will be.
+    WarpBarrier(I32) -> ();
 }
 
 /// Loop iterations between two checks of the stop word; also the units of work that functions which can reach

@@ -59,6 +59,8 @@ pub struct Launch {
     pub clock_host: u64,
     /// The device's timer when the first thread began: all ones until then.
     pub clock_device: u64,
+    /// Device address of guest byte 0 of the memory that threads share, see [`crate::threads`]; 0 in other programs.
+    pub threads: u64,
 }
 
 impl Launch {
@@ -128,6 +130,6 @@ pub mod offset {
         IMAGE = image, PIECES = pieces, CLEARED = cleared, PORTS = ports, PORT_BYTES = port_bytes, ANSWERS = answers, FIRST = first, STDIN = stdin,
         OUTBOX = outbox, OUTBOX_BYTES = outbox_bytes, ANNEX = annex, ANNEX_BYTES = annex_bytes, ARGS_COUNT = args_count, ARGS_BYTES = args_bytes, ARGS = args,
         ENV_COUNT = env_count, ENV_BYTES = env_bytes, ENV = env, KEY = key,
-        CLOCK_HOST = clock_host, CLOCK_DEVICE = clock_device,
+        CLOCK_HOST = clock_host, CLOCK_DEVICE = clock_device, THREADS = threads,
     }
 }

@@ -22,6 +22,7 @@ pub mod intrinsic;
 pub mod launch;
 pub mod layout;
 pub mod tagged;
+pub mod threads;
 pub mod trap;
 
 pub use build::{Build, GangSizes, Placement};

@@ -21,7 +21,7 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<u8> {
     surface.check_imports(&source.name)?;
     let entry = if surface.is_command() { Entry::Start } else { Entry::Exports };
     let layout = args.codegen.layout.resolve(false, 1);
-    let options = offline_options(&args.codegen, entry, layout, args.checks);
+    let options = surface.settle(offline_options(&args.codegen, entry, layout, args.checks));
     let progress = Progress::start(format!("compiling {}", source.name));
     let text = text(&source, &options, emit, args.codegen.compile_timeout)
         .map_err(|error| Failure::compiler(&source.name, error))?;

@@ -36,6 +36,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
             offline_options(&args.codegen, Entry::Start, layout, ChecksChoice::Speculative)
         }
     };
+    let options = surface.settle(options);
     let progress = Progress::start(format!("compiling {}", source.name));
     let (func, limit) = (args.func.as_deref(), args.codegen.compile_timeout);
     let functions = gpu_run_compiler::explain_within(&source.name, source.wasm.clone(), &options, func, limit)

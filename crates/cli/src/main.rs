@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
 
 mod args;
+mod backtrace;
 mod bench;
 mod cache;
 mod compile;
@@ -21,6 +22,7 @@ mod report;
 mod run;
 mod source;
 mod surface;
+mod threads;
 mod toolchain;
 mod wast;
 
@@ -35,7 +37,14 @@ use tracing::Level;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
+/// Stack of the threads that compile, if the usual one is another.
+const STACK_BYTES: usize = 8 << 20;
+
 fn main() -> ExitCode {
+    // Users set this for the threads of their programs, to less than the compiler needs.
+    if std::env::var_os("RUST_MIN_STACK").is_some() {
+        let _ = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global();
+    }
     let result = dispatch(Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal)));
     ExitCode::from(result.unwrap_or_else(|error| {
         terminal::say(&format!("error: {error:#}\n"));

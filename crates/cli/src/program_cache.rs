@@ -63,6 +63,9 @@ pub(crate) fn entry_name(name: &str, options: &CompileOptions) -> String {
     if let Some(registers) = options.registers {
         build += &format!(", {registers} registers");
     }
+    if options.backtrace {
+        build += ", backtrace";
+    }
     let entry = match &options.entry {
         Entry::Function(function) => format!(", {function}"),
         _ => String::new(),

@@ -1,6 +1,7 @@
 //! How instances ended, and where the time went: the text for stderr.
 
 use crate::args::StatsFormat;
+use crate::backtrace::Wanted;
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_cache::Origin;
 use gpu_run_compiler::Trap;
@@ -8,7 +9,7 @@ use gpu_run_console::failure::exit;
 use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
 use gpu_run_map::Counts;
-use gpu_run_run::{Denied, End, Outcome, RunStats};
+use gpu_run_run::{Denied, End, Outcome, RunStats, ThreadStats};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -83,20 +84,28 @@ impl Tally {
     }
 
     /// Returns the message for the first trap or timeout, and a summary if there are several instances.
-    pub(crate) fn report(&self, file: &str, timeout: Option<Duration>, summary_always: bool) -> String {
+    pub(crate) fn report(
+        &self,
+        file: &str,
+        timeout: Option<Duration>,
+        backtrace: Wanted,
+        summary_always: bool,
+    ) -> String {
         let mut text = String::new();
         let who = |instance: &u64| match self.instances {
             1 => file.to_owned(),
             _ => format!("{file}, instance {instance},"),
         };
         if let Some((instance, trap)) = &self.traps.first {
-            text += &format!("error: {} trapped: {trap}{}\n", who(instance), advice(trap.code));
+            let (advice, calls) = (advice(trap.code), backtrace.lines(trap));
+            text += &format!("error: {} trapped: {trap}{advice}{calls}\n", who(instance));
         }
         if let (Some((instance, trap)), Some(timeout)) = (&self.timeouts.first, timeout) {
             let limit = show_duration(timeout);
             // The trap's own message, "interrupted", is replaced by a better one; its location is kept.
-            let place: String = trap.to_string().lines().skip(1).map(|line| format!("{line}\n")).collect();
-            text += &format!("error: {} did not finish within {limit}\n{place}", who(instance));
+            let place: String = trap.to_string().lines().skip(1).map(|line| format!("\n{line}")).collect();
+            let calls = backtrace.lines(trap);
+            text += &format!("error: {} did not finish within {limit}{place}{calls}\n", who(instance));
         }
         if self.instances != 1 || summary_always {
             text += &format!("gpu-run: {}\n", self.summary());
@@ -179,7 +188,7 @@ impl Stats<'_> {
             show_duration(run.prepare),
             show_duration(run.run),
             show_duration(run.collect),
-        )
+        ) + &run.threads.map_or(String::new(), |threads| show_threads(threads, self.device.id == "cpu"))
     }
 
     /// One object on one line; times are in seconds.
@@ -210,6 +219,13 @@ impl Stats<'_> {
             "launches": self.run.launches,
             "on_cpu": self.run.on_host,
             "host_calls": self.run.hostcalls,
+            "threads": self.run.threads.map(|threads| json!({
+                "limit": threads.limit,
+                "started": threads.started,
+                "most_at_once": threads.most_running,
+                "warps_shared": threads.shared_warps,
+                "threads_in_shared_warps": threads.in_shared_warps,
+            })),
             "device_bytes": self.run.device_bytes,
             "exits": exits,
             "trapped": tally.traps.count,
@@ -217,6 +233,17 @@ impl Stats<'_> {
         });
         format!("{object}\n")
     }
+}
+
+/// Says how many threads a program had, and how they lay on the device.
+fn show_threads(threads: ThreadStats, is_cpu: bool) -> String {
+    let ThreadStats { limit, started, most_running, shared_warps, in_shared_warps } = threads;
+    let placed = match shared_warps {
+        _ if is_cpu => String::new(),
+        0 => ", each in a warp of its own".to_owned(),
+        _ => format!(", {in_shared_warps} of them in {} together", count(shared_warps, "warp")),
+    };
+    format!("gpu-run: threads  {started} started, at most {most_running} at once (of {}){placed}\n", limit - 1)
 }
 
 /// Returns a hint for the user about a trap, on a line of its own.

@@ -1,4 +1,8 @@
 use super::*;
+use gpu_run_compiler::Calls;
+
+/// Nobody asked for backtraces.
+const PLAIN: Wanted = Wanted::NOTHING;
 
 fn trap(code: TrapCode) -> End {
     End::Trapped(Box::new(Trap {
@@ -7,6 +11,7 @@ fn trap(code: TrapCode) -> End {
         name: Some("app::work".into()),
         offset: 0x1a2,
         source: None,
+        calls: Calls::NotNoted,
     }))
 }
 
@@ -24,7 +29,7 @@ fn the_summary_counts_exits_and_traps() {
     let tally = Tally::new(&outcomes, false);
     assert_eq!(tally.summary(), "64 instances: 62 exited 0, 1 exited 3, 1 trapped (first: instance 17: unreachable)");
     assert_eq!(tally.exit_code(), exit::TRAP, "instance 17 comes before 63");
-    let report = tally.report("a.wasm", None, false);
+    let report = tally.report("a.wasm", None, PLAIN, false);
     assert!(report.starts_with("error: a.wasm, instance 17, trapped: unreachable\n  in app::work"), "{report}");
 }
 
@@ -33,8 +38,8 @@ fn one_instance_that_exits_says_nothing() {
     let outcomes = outcomes([End::Exited(7)]);
     let tally = Tally::new(&outcomes, false);
     assert_eq!(tally.exit_code(), 7);
-    assert_eq!(tally.report("a.wasm", None, false), "");
-    assert_eq!(tally.report("a.wasm", None, true), "gpu-run: 1 instance: 1 exited 7\n");
+    assert_eq!(tally.report("a.wasm", None, PLAIN, false), "");
+    assert_eq!(tally.report("a.wasm", None, PLAIN, true), "gpu-run: 1 instance: 1 exited 7\n");
 }
 
 #[test]
@@ -42,8 +47,9 @@ fn one_instance_that_traps_says_where() {
     let outcomes = outcomes([trap(TrapCode::IntegerDivisionByZero)]);
     let tally = Tally::new(&outcomes, true);
     assert_eq!(tally.exit_code(), exit::TRAP);
-    let expected = "error: a.wasm trapped: integer divide by zero\n  in app::work (function 3), at offset 0x1a2\n";
-    assert_eq!(tally.report("a.wasm", Some(Duration::from_secs(1)), false), expected);
+    let expected = "error: a.wasm trapped: integer divide by zero\n  in app::work (function 3), at offset 0x1a2\n  \
+                    note: run with RUST_BACKTRACE=1 to see the functions that led here\n";
+    assert_eq!(tally.report("a.wasm", Some(Duration::from_secs(1)), PLAIN, false), expected);
 }
 
 #[test]
@@ -51,8 +57,9 @@ fn an_interruption_is_a_timeout_only_if_there_was_one() {
     let outcomes = outcomes([trap(TrapCode::Interrupted)]);
     let tally = Tally::new(&outcomes, true);
     assert_eq!(tally.exit_code(), exit::TIMEOUT);
-    let text = tally.report("a.wasm", Some(Duration::from_millis(500)), false);
-    assert_eq!(text, "error: a.wasm did not finish within 500 ms\n  in app::work (function 3), at offset 0x1a2\n");
+    let text = tally.report("a.wasm", Some(Duration::from_millis(500)), PLAIN, false);
+    let expected = "error: a.wasm did not finish within 500 ms\n  in app::work (function 3), at offset 0x1a2\n";
+    assert!(text.starts_with(expected), "{text}");
     assert_eq!(Tally::new(&outcomes, false).exit_code(), exit::TRAP);
 }
 

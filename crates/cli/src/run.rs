@@ -1,6 +1,7 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
 use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat};
+use crate::backtrace::Wanted;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
@@ -8,9 +9,10 @@ use crate::program_cache;
 use crate::report::{Stats, Tally, describe_denied};
 use crate::source;
 use crate::surface::Surface;
+use crate::threads;
 use anyhow::Result;
 use gpu_run_cache::Origin;
-use gpu_run_compiler::{CompileOptions, Compiler, Entry, Layout, Program, Report, Value, printable};
+use gpu_run_compiler::{Build, CompileOptions, Compiler, Entry, Layout, Program, Report, Value, printable};
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::output::{Order, Standard};
 use gpu_run_console::progress::Progress;
@@ -43,17 +45,27 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
     let call = Call::new(args, &surface, name, rest)?;
-    let guest = Guest::new(&argv(&source.argv0, args, rest), &args.launch.env, args.launch.preopens())?;
-
+    if surface.has_threads() && args.instances.get() > 1 {
+        return Err(Failure::usage(format!("{name} has threads: it cannot run as several instances"))
+            .hint("leave out --instances; --threads sets how many threads the program can have")
+            .into());
+    }
     let device = devices::open(args.launch.device)?;
+    let mut environment = args.launch.env.clone();
+    environment.extend(threads::variables(&surface, args, &*device));
+    let guest = Guest::new(&argv(&source.argv0, args, rest), &environment, args.launch.preopens())?;
+
     let options =
         options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);
+    let mut options = surface.settle(options);
+    let backtrace = Wanted::new(&args.launch.env);
+    options.backtrace = backtrace.is_any();
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
     let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
     print_results(&outcomes)?;
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
-    let mut report = tally.report(name, args.launch.timeout, args.launch.stats == Some(StatsFormat::Text));
+    let mut report = tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
     if let Some(denied) = denied(&outcomes) {
         report += &format!("  note: {}\n", describe_denied(denied));
     }
@@ -80,7 +92,13 @@ pub(crate) fn options(
 ) -> CompileOptions {
     let layout = codegen.layout.resolve(device.is_gpu(), instances);
     let build = checks.build(layout, device.properties().local_bytes);
-    let options = CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None };
+    let options = CompileOptions {
+        build,
+        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
+        entry,
+        registers: None,
+        backtrace: false,
+    };
     options.settled(device.properties())
 }
 
@@ -187,7 +205,12 @@ fn launch(
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
-    let result = gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options);
+    let result = match (program.compiled().options.build, contexts) {
+        (Build::Threads, mut contexts) => {
+            threads::run(program, (&call.function, &call.arguments), contexts.remove(0), args, &options)
+        }
+        (_, contexts) => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
+    };
     // Whatever became of the run, the instances' output is written. This may block: nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
     drop(watchdog);
@@ -240,5 +263,5 @@ pub(crate) fn offline_options(
     checks: ChecksChoice,
 ) -> CompileOptions {
     let build = checks.build(layout, LARGE_LOCAL_BYTES);
-    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None }
+    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None, backtrace: false }
 }

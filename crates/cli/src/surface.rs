@@ -5,13 +5,13 @@
 
 use anyhow::Result;
 use gpu_run_abi::hostcall::{self, Call};
-use gpu_run_compiler::{ValueType, printable};
+use gpu_run_abi::layout::PAGE;
+use gpu_run_abi::threads;
+use gpu_run_compiler::{Build, CompileOptions, ValueType, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::units::show_size;
 use std::collections::BTreeMap;
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, KnownCustom, Name, Parser, Payload, TypeRef, ValType};
-
-const PAGE: u64 = 65536;
 
 #[derive(Debug, Default)]
 pub(crate) struct Surface {
@@ -133,6 +133,9 @@ impl Surface {
     pub(crate) fn check_imports(&self, file: &str) -> Result<()> {
         for import in &self.imports {
             let (module, name) = (&import.module, &import.name);
+            if is_of_threads(import) {
+                continue;
+            }
             let ty = match import.ty {
                 TypeRef::Func(ty) | TypeRef::FuncExact(ty) => self.show_type(ty),
                 // Only the compiler knows which of `spectest`'s memories, tables and globals it can provide: it refuses
@@ -154,6 +157,28 @@ impl Surface {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the program is one with threads, even if it starts none: then its memory is a shared one.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.imports.iter().any(is_of_threads)
+    }
+
+    /// Returns the bytes that the memory of a program with threads can have, as far as the module says.
+    pub(crate) fn most_memory(&self) -> u64 {
+        let maximum = |import: &Import| match import.ty {
+            TypeRef::Memory(memory) => memory.maximum,
+            _ => None,
+        };
+        self.imports.iter().find_map(maximum).map_or(u64::MAX, |pages| pages.saturating_mul(PAGE))
+    }
+
+    /// Returns the options for a program that these options may not suit: one with threads.
+    pub(crate) fn settle(&self, options: CompileOptions) -> CompileOptions {
+        match self.has_threads() {
+            true => CompileOptions { build: Build::Threads, ..options },
+            false => options,
+        }
     }
 
     /// Checks that the module's initial memory is within `--max-memory`.
@@ -292,6 +317,15 @@ fn check_preamble(wasm: &[u8], file: &str) -> Result<()> {
 
 pub(crate) fn component(file: &str) -> Failure {
     Failure::usage(format!("{file} is a WebAssembly component; gpu-run runs core modules")).hint("build for wasm32-wasip1 instead of wasm32-wasip2, or extract the module with\n`wasm-tools component unbundle --module-dir DIR FILE`")
+}
+
+/// Returns whether an import is one that only programs with threads have: the function that starts a thread, and the memory
+/// that threads share.
+fn is_of_threads(import: &Import) -> bool {
+    match import.ty {
+        TypeRef::Memory(memory) => memory.shared && import.module == threads::MEMORY_MODULE,
+        _ => import.module == threads::MODULE && import.name == threads::SPAWN,
+    }
 }
 
 fn unprovided(file: &str, module: &str, name: &str, what: &str) -> Failure {

@@ -16,33 +16,33 @@
 mod device;
 #[path = "programs/directory.rs"]
 mod directory;
+#[allow(dead_code)] // shared with the tests of programs with threads
 #[path = "programs/manifest.rs"]
 mod manifest;
 #[path = "programs/observed.rs"]
 mod observed;
 #[path = "programs/oracle.rs"]
 mod oracle;
+#[path = "programs/process.rs"]
+mod process;
 #[path = "programs/shapes.rs"]
 mod shapes;
 #[path = "../../compiler/tests/support/mod.rs"]
 mod support;
 
-use directory::Directory;
 use gpu_run_abi::Build;
 use gpu_run_abi::Layout;
 use libtest_mimic::{Arguments, Failed, Trial};
 use manifest::{Aspect, Input, Program, Vary};
-use observed::{Ending, Observed, difference};
+use observed::{Observed, difference};
+use process::{in_directory, with_files};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use support::functions::Share;
 
 /// Two warps.
 const INSTANCES: usize = 64;
-/// `gpu-run` on a trap, as documented.
-const TRAPPED: i32 = 134;
 
 fn main() {
     let args = Arguments::from_args();
@@ -94,15 +94,9 @@ fn trial(
     needs: &[PathBuf],
     test: fn(&Program) -> Result<(), Failed>,
 ) -> Trial {
-    let name = format!("{group}::{}::{what}", program.name);
-    let Some(missing) = needs.iter().find(|file| !file.is_file()).cloned() else {
-        let program = program.clone();
-        return Trial::test(name, move || test(&program));
-    };
     let script = if group == "real" { "scripts/real-programs" } else { "scripts/build-examples" };
-    let reason = format!("{} is not built: run {script}", missing.display());
-    let kind = format!("not built, {script}");
-    Trial::test(name, move || Err(reason.into())).with_kind(kind).with_ignored_flag(std::env::var_os("CI").is_none())
+    let program = program.clone();
+    process::trial(format!("{group}::{}::{what}", program.name), needs, script, move || test(&program))
 }
 
 /// The same test, ignored where there is no ptxas.
@@ -117,60 +111,11 @@ fn native_equal(program: &Program) -> Result<(), Failed> {
     let mut input = program.input();
     // `gpu-run` tells every instance its number.
     input.env.insert("GPU_RUN_INSTANCE".into(), "0".into());
-    let mut native = in_directory(program, |dir| {
-        let mut command = Command::new(program.native());
-        command.args(&input.args).env_clear().envs(&input.env);
-        if let Some(dir) = dir {
-            command.current_dir(dir);
-        }
-        outcome(command, &input)
-    })?;
-    if native.ending != Ending::Exit(program.spec.exit) {
-        return Err(format!("natively: expected exit code {}, got {}", program.spec.exit, native.ending).into());
-    }
-    let ours = in_directory(program, |dir| outcome(gpu_run(program, &input, dir), &input))?;
-    if program.spec.trap.is_some() {
-        native.ending = Ending::Exit(TRAPPED);
-    }
-    check_trap(program, &ours)?;
-    Ok(difference(&program.spec, &native, &ours)?)
-}
-
-/// Where a trap is expected, that `gpu-run` names it.
-fn check_trap(program: &Program, ours: &Observed) -> Result<(), Failed> {
-    let stderr = String::from_utf8_lossy(&ours.stderr);
-    match &program.spec.trap {
-        Some(words) if !stderr.contains(words.as_str()) => {
-            Err(format!("expected the trap `{words}`, got:\n{stderr}").into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The command line for one instance.
-fn gpu_run(program: &Program, input: &Input, dir: Option<&Path>) -> Command {
-    let built = || env!("CARGO_BIN_EXE_gpu-run").into();
-    let mut command = Command::new(std::env::var_os("GPU_RUN_TEST_BIN").unwrap_or_else(built));
-    command.args(["--device", &device::tested(), "--timeout", "600s", "--no-cache"]);
-    if let Some(dir) = dir {
-        command.arg("--dir").arg(format!("{}::.", dir.display()));
-    }
+    let native = process::natively(program, &input)?;
     // It sets GPU_RUN_INSTANCE itself.
-    for (key, value) in input.env.iter().filter(|(key, _)| *key != "GPU_RUN_INSTANCE") {
-        command.arg("--env").arg(format!("{key}={value}"));
-    }
-    command.arg(program.wasm()).args(&input.args);
-    command
-}
-
-/// Runs a command to its end, with this input on stdin.
-fn outcome(mut command: Command, input: &Input) -> Result<Observed, Failed> {
-    let mut stdin = tempfile::tempfile()?;
-    std::io::Write::write_all(&mut stdin, &input.stdin)?;
-    std::io::Seek::rewind(&mut stdin)?;
-    let output = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
-    let code = output.status.code().ok_or_else(|| format!("{command:?} ended with {}", output.status))?;
-    Ok(Observed { ending: Ending::Exit(code), stdout: output.stdout, stderr: output.stderr, files: None })
+    input.env.remove("GPU_RUN_INSTANCE");
+    let ours = process::by_gpu_run(program, &input, &["--timeout", "600s", "--no-cache"])?;
+    Ok(difference(&program.spec, &native, &ours)?)
 }
 
 fn equals_wasmtime(program: &Program) -> Result<(), Failed> {
@@ -232,25 +177,4 @@ fn assembles_as(program: &Program, build: Build, share: Share) -> Result<(), Fai
     let compiled = device::compile(&std::fs::read(program.wasm())?, build)?;
     Ok(support::assemble(&support::functions::new_ones(compiled.ptx(), share))
         .map_err(|message| format!("{build:?}: {message}"))?)
-}
-
-/// Does something in a fresh copy of the program's directory, and adds what is there afterwards.
-fn in_directory(
-    program: &Program,
-    run: impl FnOnce(Option<&Path>) -> Result<Observed, Failed>,
-) -> Result<Observed, Failed> {
-    let (mut observed, files) = with_files(program, run)?;
-    observed.files = files;
-    Ok(observed)
-}
-
-fn with_files<T>(
-    program: &Program,
-    run: impl FnOnce(Option<&Path>) -> Result<T, Failed>,
-) -> Result<(T, Option<directory::Files>), Failed> {
-    let Some(fixture) = &program.spec.dir else { return Ok((run(None)?, None)) };
-    let directory = Directory::copy_of(&manifest::fixtures(), fixture)?;
-    let result = run(Some(directory.path()))?;
-    let files = directory.files()?;
-    Ok((result, Some(files)))
 }

@@ -204,7 +204,8 @@ fn key(device: &dyn Device, wasm: &Arc<Vec<u8>>, options: String, features: Stri
 }
 
 fn note_key(device: &dyn Device, wasm: &Arc<Vec<u8>>, options: &CompileOptions) -> Result<Key, Error> {
-    let common = CompileOptions { build: options.build.linear(), registers: None, ..options.clone() };
+    let build = options.build.linear();
+    let common = CompileOptions { build, registers: None, backtrace: false, ..options.clone() };
     key(device, wasm, format!("tuning {common:?}"), String::new())
 }
 

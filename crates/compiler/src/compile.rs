@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::image::{Initial, State};
 use crate::limit;
 use crate::symbols::Symbols;
-use gpu_run_abi::{Build, Layout, Placement};
+use gpu_run_abi::{Build, Layout, Placement, threads};
 use gpu_run_device::Properties;
 use gpu_run_ptx as ptx;
 use gpu_run_wasm::link::Part;
@@ -36,12 +36,14 @@ pub struct CompileOptions {
     pub entry: Entry,
     /// The most registers that a thread may have; `None` lets the device choose.
     pub registers: Option<u32>,
+    /// Whether the program notes its calls, so that a trap can show which calls led to it.
+    pub backtrace: bool,
 }
 
 impl CompileOptions {
     /// Returns the options for translating these entries and all functions they reach.
     pub(crate) fn translation(&self, entries: Vec<u32>) -> wasm::Options {
-        wasm::Options { until: None, build: self.build, entries, optimize: true }
+        wasm::Options { until: None, build: self.build, entries, backtrace: self.backtrace, optimize: true }
     }
 
     /// Returns the options that the device will really use, which may differ from those asked for: so one result has
@@ -98,7 +100,7 @@ pub struct Compiled {
     /// linked program is linked further.
     pub parts: Vec<Part>,
     /// Names and source lines, read when the first trap is reported.
-    pub(crate) symbols: OnceLock<Symbols>,
+    pub(crate) symbols: OnceLock<Arc<Symbols>>,
     pub timings: Vec<(&'static str, Duration)>,
 }
 
@@ -162,7 +164,7 @@ impl Compiled {
         state: &State,
     ) -> Result<Self, Error> {
         TO_PTX.fetch_add(1, Ordering::Relaxed);
-        let symbols = OnceLock::from(Symbols::new(&module));
+        let symbols = OnceLock::from(Arc::new(Symbols::new(&module)));
         Ok(Self { symbols, ..Self::of_module(module, bytes, options, features, state, Vec::new(), None)? })
     }
 
@@ -226,10 +228,10 @@ impl Compiled {
     }
 
     /// Returns names and source lines.
-    pub(crate) fn symbols(&self) -> &Symbols {
+    pub(crate) fn symbols(&self) -> &Arc<Symbols> {
         self.symbols.get_or_init(|| match wasm::decode(&self.wasm, self.features) {
-            Ok(module) => Symbols::new(&module),
-            Err(_) => Symbols::default(),
+            Ok(module) => Arc::new(Symbols::new(&module)),
+            Err(_) => Arc::default(),
         })
     }
 
@@ -264,6 +266,19 @@ impl Stopwatch<'_> {
 /// The function that a reactor wants called before any other.
 const INITIALIZE: &str = "_initialize";
 
+/// Returns the function that threads run, if the module can start any.
+fn thread_start(module: &Module<'_>) -> Result<Option<(u32, EntryFunction)>, Error> {
+    let Some(export) = module.exports.iter().find(|export| export.name == threads::START) else { return Ok(None) };
+    let expected = FuncType { params: vec![ValType::I32; 2], results: Vec::new() };
+    match export.kind {
+        ExportKind::Function(index) if *module.function_type(index) == expected => {
+            let (part, name) = (export.part, export.name.to_owned());
+            Ok(Some((index, EntryFunction { part, name, ty: expected })))
+        }
+        _ => Err(Error::Usage(format!("it exports `{}`, but not as a function of type {expected}", threads::START))),
+    }
+}
+
 /// Returns the functions that can be called from outside, and prepares the module for that.
 pub(crate) fn chosen_entries(
     module: &mut Module<'_>,
@@ -273,6 +288,9 @@ pub(crate) fn chosen_entries(
         initialize_first(module, name)?;
     }
     let mut entries = entries(module, &options.entry)?;
+    if options.build.is_threads() {
+        entries.extend(thread_start(module)?);
+    }
     if options.build.is_gang() {
         entries.retain(|(_, entry)| entry.ty == FuncType::default());
     }
@@ -342,6 +360,7 @@ pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> p
             let relaxed = matches!(options.build, Build::Gang { relaxed: true, .. });
             ptx::Build::Gang { region: place.region, relaxed }
         }
+        MemoryHome::Shared => ptx::Build::Threads,
         MemoryHome::Local { .. } => ptx::Build::Speculative { home: ptx::Home::Local, read_only },
         MemoryHome::Slot if options.build.is_speculative() => {
             ptx::Build::Speculative { home: ptx::Home::Slots(options.build.layout()), read_only }

@@ -92,7 +92,7 @@ mod tests {
 
     fn explained(build: Build) -> Explained {
         let bytes = wat::parse_str(include_str!("../tests/wat/explained.wat")).unwrap();
-        let options = CompileOptions { build, sm: 75, entry: Entry::Start, registers: None };
+        let options = CompileOptions { build, sm: 75, entry: Entry::Start, registers: None, backtrace: false };
         explain(&bytes, &options, None).unwrap().remove(0)
     }
 

@@ -8,9 +8,11 @@
 //! [`Compiler`] does both through the cache: a program that was compiled once is loaded from there. The cache's key
 //! covers this crate and the crates it compiles with, and nothing else, see `build.rs`.
 
+mod backtrace;
 mod cached;
 mod compile;
 mod content;
+mod dwarf;
 mod error;
 mod explain;
 mod image;
@@ -20,6 +22,7 @@ mod stored;
 mod symbols;
 mod value;
 
+pub use backtrace::{Backtrace, Calls, Chain, Detail, NotedCalls};
 pub use cached::{Compiler, Report, Request, Unloaded, compilations};
 pub use compile::{
     APART_LANES, APART_REGISTERS, CompileOptions, Compiled, Entry, EntryFunction, ExportedGlobal, Sibling,

@@ -1,5 +1,6 @@
 //! A compiled module on a device.
 
+use crate::backtrace::{Calls, Chain, NotedCalls};
 use crate::cached::Build;
 use crate::compile::{Compiled, Sibling};
 use crate::error::Error;
@@ -62,6 +63,14 @@ pub struct Trap {
     pub offset: u32,
     /// File and line, from DWARF.
     pub source: Option<(String, u32)>,
+    pub calls: Calls,
+}
+
+impl Trap {
+    /// A trap without a place in the code.
+    pub fn nowhere(code: TrapCode) -> Self {
+        Self { code, function: None, name: None, offset: 0, source: None, calls: Calls::None }
+    }
 }
 
 impl fmt::Display for Trap {
@@ -158,11 +167,22 @@ impl Compiled {
         self.entries.get(selector as usize).map_or(&[], |e| &e.ty.results)
     }
 
-    /// Returns the trap of a record, with the function's name and source line looked up in the module.
-    pub fn trap(&self, record: TrapRecord) -> Trap {
+    /// Returns the trap of a record, with the function's name and source line looked up in the module. `noted` are the
+    /// calls that led there, if the program notes calls.
+    pub fn trap(&self, record: TrapRecord, noted: Option<NotedCalls>) -> Trap {
+        let (symbols, TrapRecord { code, offset, .. }) = (self.symbols(), record);
         let function = (record.function != TrapRecord::NO_FUNCTION).then_some(record.function);
-        let name = function.and_then(|f| self.symbols().name(f));
-        Trap { code: record.code, function, name, offset: record.offset, source: self.symbols().source(record.offset) }
+        let is_entry = |f: u32| self.entries.iter().any(|entry| symbols.export(&entry.name) == Some(f));
+        let calls = match noted {
+            Some(noted) => {
+                let chain = Chain::new(function.map(|function| (offset, function)), noted, symbols);
+                chain.map_or(Calls::None, |chain| Calls::Noted(Arc::new(chain)))
+            }
+            None if function.is_some_and(|f| !is_entry(f)) => Calls::NotNoted,
+            None => Calls::None,
+        };
+        let name = function.and_then(|f| symbols.name(f));
+        Trap { code, function, name, offset, source: symbols.source(offset), calls }
     }
 }
 

@@ -7,6 +7,7 @@
 //! ;;! build = "exact-interleaved"     one of BUILDS; exact-linear by default
 //! ;;! check = "clif ptx"              what to compare; both by default
 //! ;;! function = "f"                  only functions whose name contains this
+//! ;;! backtrace = "on"                functions note their calls; off by default
 //! ```
 //!
 //! With `BLESS=1` the expectations are rewritten. NVIDIA's assembler, found through `GPU_RUN_PTXAS` or `PATH`,
@@ -71,7 +72,13 @@ fn read(path: &Path) -> Result<Case, Failed> {
         input: input.into(),
         expected: expected.into(),
         wasm: wat::parse_str(input)?,
-        options: CompileOptions { build: BUILDS[0].1, sm: 75, entry: Entry::Exports, registers: None },
+        options: CompileOptions {
+            build: BUILDS[0].1,
+            sm: 75,
+            entry: Entry::Exports,
+            registers: None,
+            backtrace: false,
+        },
         checks_clif: true,
         checks_ptx: true,
         function: None,
@@ -86,6 +93,7 @@ fn read(path: &Path) -> Result<Case, Failed> {
             }
             "check" => (case.checks_clif, case.checks_ptx) = (value.contains("clif"), value.contains("ptx")),
             "function" => case.function = Some(value.into()),
+            "backtrace" => case.options.backtrace = value == "on",
             other => return Err(format!("there is no option `{other}`").into()),
         }
     }

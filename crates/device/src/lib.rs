@@ -267,6 +267,11 @@ pub trait Module: fmt::Debug + Send + Sync {
     /// Runs a kernel until it finishes. An `Err` means that the launch failed as a whole; a guest's trap is not an
     /// error.
     fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()>;
+    /// Like [`Module::run`], with all workgroups on the device together, so that they can wait for each other. A grid that
+    /// is too large for that is refused.
+    fn run_together(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()>;
+    /// Returns how many workgroups of so many threads can be on the device together, see [`Module::run_together`].
+    fn most_together(&self, kernel: &str, threads: u32) -> Result<u32>;
     /// Returns the module's machine code if functions were compiled since it was loaded. The result can replace what
     /// [`Device::compile`] returned, and contains those functions from the start.
     fn grown(&self) -> Option<Vec<u8>> {

@@ -232,6 +232,13 @@ impl Module for Loaded {
         let _running = self.held.memory.begin(grid.stack_bytes)?;
         self.module.run(kernel, grid, args, service)
     }
+    fn run_together(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        let _running = self.held.memory.begin(grid.stack_bytes)?;
+        self.module.run_together(kernel, grid, args, service)
+    }
+    fn most_together(&self, kernel: &str, threads: u32) -> Result<u32> {
+        self.module.most_together(kernel, threads)
+    }
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
         self.module.clone().queue()
     }

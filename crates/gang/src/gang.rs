@@ -65,7 +65,7 @@ impl GangOptions {
         };
         let registers = (MULTIPROCESSOR_REGISTERS / self.threads.max(1) / 8 * 8).min(MAX_REGISTERS);
         let build = Build::Gang { sizes, relaxed: self.relaxed };
-        CompileOptions { build, sm: TARGET, entry: Entry::Exports, registers: Some(registers) }
+        CompileOptions { build, sm: TARGET, entry: Entry::Exports, registers: Some(registers), backtrace: false }
     }
 
     /// Returns the PTX of a module, without a device.
@@ -150,7 +150,7 @@ impl State {
         let trapped = channels.report.load_u64(offset::TRAPPED);
         let first = buffer.address() + region + place.slot(0);
         let thread = trapped.saturating_sub(first) / place.slot_bytes;
-        Some((self.program.program.compiled().trap(trap), thread))
+        Some((self.program.program.compiled().trap(trap, None), thread))
     }
 }
 

@@ -21,7 +21,13 @@ fn compiler(dir: &Path) -> Compiler {
 }
 
 fn options() -> CompileOptions {
-    CompileOptions { build: Build::Exact(Layout::Linear), sm: 75, entry: Entry::Function("f".into()), registers: None }
+    CompileOptions {
+        build: Build::Exact(Layout::Linear),
+        sm: 75,
+        entry: Entry::Function("f".into()),
+        registers: None,
+        backtrace: false,
+    }
 }
 
 /// `cached.wat` with this number in the place of 1000.

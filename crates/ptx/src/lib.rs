@@ -41,7 +41,7 @@ pub use program::{Build, Function, Home, Kind, Listing, Memory, Program, ReadOnl
 use function::Emitted;
 use guest::read_only;
 use guest::slow_path::SlowPaths;
-use print::{call, gang, signature, text};
+use print::{call, gang, signature, text, wait};
 use rayon::prelude::*;
 use std::time::Instant;
 use symbols::{Reachable, Symbols};
@@ -85,6 +85,9 @@ fn assemble(
     if program.is_gang() {
         gang::declare(&mut out);
     }
+    if program.is_threads() {
+        wait::declare(&mut out);
+    }
     slow_paths.declare(&mut out);
     let functions = reachable.functions.iter().map(|&position| &program.functions[position]);
     for function in functions.filter(|f| f.kind == Kind::Device) {
@@ -98,6 +101,9 @@ fn assemble(
         read_only::define(program.read_only(), &mut out);
     }
     slow_paths.define(&mut out, program);
+    if program.is_threads() {
+        wait::define(&mut out);
+    }
     for function in emitted {
         out.push('\n');
         out.push_str(&function.text);

@@ -21,6 +21,9 @@ pub enum Build {
     /// A guest access that is not surely in bounds and aligned stops the instance. Its status stays
     /// [`gpu_run_abi::Status::Running`], so that the host reruns it.
     Speculative { home: Home, read_only: ReadOnly },
+    /// Exact, with linear slots and a memory that all slots share, see [`gpu_run_abi::threads`]. The header field
+    /// [`gpu_run_abi::layout::field::MEMORY_AT`] holds the memory's address.
+    Threads,
     /// The threads of a launch share one memory, see [`gpu_run_abi::gang`]. The memory begins where the region ends and
     /// always has [`Memory::least`] bytes.
     Gang {
@@ -47,7 +50,7 @@ impl Program {
         match self.build {
             Build::Exact(layout) | Build::Speculative { home: Home::Slots(layout), .. } => layout,
             Build::Speculative { home: Home::Local, .. } => Layout::Interleaved,
-            Build::Gang { .. } => Layout::Linear,
+            Build::Threads | Build::Gang { .. } => Layout::Linear,
         }
     }
 
@@ -62,6 +65,11 @@ impl Program {
     /// The threads of a launch share one memory.
     pub(crate) fn is_gang(&self) -> bool {
         self.gang_region().is_some()
+    }
+
+    /// Whether the threads of a program share one memory.
+    pub(crate) fn is_threads(&self) -> bool {
+        matches!(self.build, Build::Threads)
     }
 
     /// Whether instances stop where the code is not sure, so that the host reruns them with an exact build.
@@ -86,7 +94,7 @@ impl Program {
     pub(crate) fn atomics(&self) -> Atomics {
         match self.build {
             Build::Gang { relaxed: true, .. } => Atomics::Relaxed,
-            Build::Gang { relaxed: false, .. } => Atomics::Device,
+            Build::Threads | Build::Gang { relaxed: false, .. } => Atomics::Device,
             _ => Atomics::System,
         }
     }

@@ -414,6 +414,8 @@ pub struct Sizes {
     pub slot_bytes: u64,
     /// Bytes by which all memories and tables together may grow.
     pub growth_left: u64,
+    /// Device address of guest byte 0 of the memory that all slots share, if they do.
+    pub shared_memory: Option<u64>,
 }
 
 impl Sizes {
@@ -440,7 +442,12 @@ impl Sizes {
             let in_slot = if compiled.slots.is_local() { 0 } else { limit.saturating_sub(low) };
             at = (at + in_slot + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN);
         }
-        Ok(Self { memories, slot_bytes: (at + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN), growth_left })
+        Ok(Self {
+            memories,
+            slot_bytes: (at + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN),
+            growth_left,
+            shared_memory: None,
+        })
     }
 }
 

@@ -91,7 +91,8 @@ pub trait BatchHost: Send + Sync {
     fn heard(&self, slot: u32);
     /// Returns the context for the instance's first call; `None` if the instance has exited.
     fn context(&self, slot: u32) -> Option<Context>;
-    /// Returns the answer to the same call in an earlier run of the instance.
+    /// Returns the answer to the call, if the batch has it without the instance's context: from an earlier run of the
+    /// instance, or from a context that all share.
     fn answered(&self, _slot: u32, _call: Call, _words: &[u64], _input: &[u8], _out: &mut Out) -> Answered {
         Answered::Never
     }
@@ -399,12 +400,12 @@ impl Bus {
         words: [u64; ARGS],
         out: &mut Out,
     ) {
-        let Some(context) = &mut lane.context else { return self.deliver(lane, slot, bus::Reply::TRAP, 0) };
         let asked = &words[..count_words(call)];
         let before = quiet.map_or(Answered::Never, |quiet| quiet.answered(slot, call, asked, &lane.input, out));
         let answer = match before {
             Answered::Was(reply) => reply,
             Answered::Never => {
+                let Some(context) = &mut lane.context else { return self.deliver(lane, slot, bus::Reply::TRAP, 0) };
                 let reply = context.call(call, asked, &lane.input, out);
                 if quiet.is_some_and(|quiet| quiet.is_denied(slot)) {
                     return self.end_instance(lane, slot);

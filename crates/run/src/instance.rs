@@ -51,7 +51,7 @@ impl Instance {
         let run = Run { start: stillborn.is_none(), ..Run::fresh(u32::MAX, None) };
         let end = this.launch(run)?.end;
         let trap = match (stillborn, end) {
-            (Some(code), _) => Some(Trap { code, function: None, name: None, offset: 0, source: None }),
+            (Some(code), _) => Some(Trap::nowhere(code)),
             (None, End::Trapped(trap)) => Some(*trap),
             (None, _) => None,
         };

@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod slots;
 mod source;
 pub mod stage;
+mod threads;
 pub mod transcript;
 mod watchdog;
 
@@ -30,4 +31,5 @@ pub use linker::{InstanceId, Linker, Prepared, Settings};
 pub use outcome::{End, Outcome, RunOptions, RunStats};
 pub use source::Source;
 pub use stage::Extent;
+pub use threads::{ThreadPlacement, ThreadStats, run_threads};
 pub use watchdog::Watchdog;

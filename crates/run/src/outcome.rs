@@ -2,7 +2,7 @@
 
 use crate::allowance::{Denied, Limits};
 use crate::slots::{Endings, LaunchBuffers};
-use gpu_run_abi::launch::Ending;
+use crate::threads::ThreadStats;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_compiler::{Compiled, Error, Trap, Value, ValueType};
 use gpu_run_wasm::words;
@@ -38,7 +38,7 @@ impl End {
     /// A trap without a place in the code. For instance, if a module's segments do not fit, every instance traps this
     /// way.
     pub fn trapped(code: TrapCode) -> Self {
-        Self::Trapped(Box::new(Trap { code, function: None, name: None, offset: 0, source: None }))
+        Self::Trapped(Box::new(Trap::nowhere(code)))
     }
 }
 
@@ -63,6 +63,8 @@ pub struct RunStats {
     pub service: Duration,
     /// Time on the host after launches: reading how instances ended and what they printed.
     pub collect: Duration,
+    /// Set for a program with threads.
+    pub threads: Option<ThreadStats>,
 }
 
 impl RunStats {
@@ -89,7 +91,7 @@ pub fn first_outcome(compiled: &Compiled, buffers: &LaunchBuffers, selector: u32
 
 /// Returns how the instance in `slot` ended, with its results, which have these types.
 pub fn outcome(compiled: &Compiled, slot: usize, endings: &Endings<'_>, types: &[ValueType]) -> Result<Outcome, Error> {
-    let end = ending(compiled, slot, &endings.get(slot))?;
+    let end = ending(compiled, slot, endings)?;
     let returned = if end == End::Returned { types } else { &[] };
     let mut first = 0;
     let value = |ty: &ValueType| {
@@ -102,9 +104,10 @@ pub fn outcome(compiled: &Compiled, slot: usize, endings: &Endings<'_>, types: &
 
 /// Returns how an instance ended. An instance that outgrew its allowance, or that a speculative build stopped, gets the
 /// trap [`TrapCode::Inexact`]: the caller reruns it.
-pub fn ending(compiled: &Compiled, slot: usize, ending: &Ending) -> Result<End, Error> {
+pub fn ending(compiled: &Compiled, slot: usize, endings: &Endings<'_>) -> Result<End, Error> {
+    let ending = endings.get(slot);
     if let Some(record) = TrapRecord::unpack(ending.trap) {
-        return Ok(End::Trapped(Box::new(compiled.trap(record))));
+        return Ok(End::Trapped(Box::new(compiled.trap(record, endings.calls(slot)))));
     }
     match ending.status {
         status if status == Status::Returned as u64 => Ok(End::Returned),

@@ -5,10 +5,10 @@ use crate::bus::{Bus, Callers};
 use gpu_run_abi::launch::{self, Ending};
 use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch};
-use gpu_run_compiler::{Compiled, Error, Program, stack_limit};
+use gpu_run_compiler::{Compiled, Error, NotedCalls, Program, stack_limit};
 use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
 use gpu_run_wasi::Context;
-use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, words};
+use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, THREADS, words};
 use rustix::time::{ClockId, clock_gettime};
 use std::mem::offset_of;
 use std::sync::{Arc, OnceLock};
@@ -40,6 +40,8 @@ pub struct Slots {
     used: u64,
     /// Threads of a workgroup, unless [`Slots::grid`] chooses.
     lanes: Option<u32>,
+    /// Set if the slots are threads of one program.
+    together: Option<Grid>,
     /// How long the last launch ran.
     ran: Duration,
 }
@@ -49,6 +51,8 @@ pub struct LaunchBuffers {
     /// The `abi::Launch`.
     launch: Buffer,
     endings: Buffer,
+    /// Words of each ending that say which calls led there.
+    call_words: usize,
     /// A copy of the endings that the host can read.
     seen: Shared,
 }
@@ -102,6 +106,7 @@ impl Slots {
             ring_mask: bus.ring_mask(),
             port_payload: bus.payload(),
             constants: constants.as_ref().map_or(0, Buffer::address),
+            memory_at: sizes.shared_memory.unwrap_or(0),
             ..Header::default()
         };
         let image = image(device, &compiled, &header, &sizes.memories)?;
@@ -119,6 +124,7 @@ impl Slots {
             used: 0,
             processors: u64::from(properties.processors),
             lanes: None,
+            together: None,
             ran: Duration::ZERO,
             compiled,
         })
@@ -127,6 +133,11 @@ impl Slots {
     /// Limits the lanes of a warp that run an instance: programs whose lanes soon diverge are faster in more warps.
     pub fn set_lanes(&mut self, lanes: Option<u32>) {
         self.lanes = lanes;
+    }
+
+    /// The slots are threads of one program: launches run its kernel, with these lanes.
+    pub fn run_together(&mut self, lanes: Grid) {
+        self.together = Some(lanes);
     }
 
     pub fn capacity(&self) -> u64 {
@@ -205,7 +216,11 @@ impl Slots {
                 Arg::U32(stack_limit(stack_bytes)),
                 Arg::U64(buffers.launch.address()),
             ];
-            match self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve) {
+            let launched = match self.together {
+                None => self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve),
+                Some(lanes) => self.module.run_together(THREADS, Grid { stack_bytes, ..lanes }, &args, &serve),
+            };
+            match launched {
                 Err(DeviceError::OutOfMemory { .. }) if self.lowers_stack && stack_bytes > MIN_STACK => {
                     stack_bytes /= 2
                 }
@@ -306,9 +321,10 @@ impl LaunchBuffers {
     /// Allocates buffers for launches of `capacity` instances.
     pub fn new(device: &dyn Device, compiled: &Compiled, capacity: usize) -> Result<Self, Error> {
         let results = compiled.entries.iter().map(|e| words(&e.ty.results)).max().unwrap_or(0) as usize;
-        let bytes = capacity as u64 * ending_bytes(results);
+        let call_words = compiled.slots.calls.words() as usize;
+        let bytes = capacity as u64 * ending_bytes(results + call_words);
         let (launch, endings) = (device.allocate(Launch::BYTES)?, device.allocate(bytes)?);
-        Ok(Self { launch, endings, seen: device.share(bytes)? })
+        Ok(Self { launch, endings, call_words, seen: device.share(bytes)? })
     }
 
     pub fn write(&self, launch: &Launch) -> Result<(), Error> {
@@ -327,20 +343,23 @@ impl LaunchBuffers {
     /// Reads how the instances in the first `count` slots ended, each with `results` words of results. The launch must
     /// be over.
     pub fn endings(&self, count: usize, results: usize) -> Result<Endings<'_>, Error> {
-        self.endings.read_to(0, &self.seen, 0, count as u64 * ending_bytes(results))?;
-        Ok(Endings { seen: &self.seen, bytes: ending_bytes(results) })
+        let bytes = ending_bytes(results + self.call_words);
+        self.endings.read_to(0, &self.seen, 0, count as u64 * bytes)?;
+        Ok(Endings { seen: &self.seen, bytes, results, call_words: self.call_words })
     }
 }
 
-/// Returns the bytes of an ending with `results` words of results.
-fn ending_bytes(results: usize) -> u64 {
-    size_of::<Ending>() as u64 + WORD * results as u64
+/// Returns the bytes of an ending with this many words behind it.
+fn ending_bytes(words: usize) -> u64 {
+    size_of::<Ending>() as u64 + WORD * words as u64
 }
 
 /// How instances ended, by slot.
 pub struct Endings<'a> {
     seen: &'a Shared,
     bytes: u64,
+    results: usize,
+    call_words: usize,
 }
 
 impl Endings<'_> {
@@ -358,6 +377,12 @@ impl Endings<'_> {
     /// Returns a word of the entry function's results.
     pub fn result(&self, slot: usize, index: usize) -> u64 {
         self.seen.load_u64(slot as u64 * self.bytes + ending_bytes(index))
+    }
+
+    /// Returns the calls that led to where the instance ended, if the program notes them.
+    pub fn calls(&self, slot: usize) -> Option<NotedCalls> {
+        let words: Vec<u64> = (0..self.call_words).map(|i| self.result(slot, self.results + i)).collect();
+        NotedCalls::of_words(&words)
     }
 }
 

@@ -69,6 +69,22 @@ pub struct Context {
 }
 
 impl Context {
+    /// Like [`Context::call`], for one of several callers that share the context. A caller keeps `since` from one call to
+    /// the next, and begins with `None`.
+    pub fn call_of(
+        &mut self,
+        since: &mut Option<Instant>,
+        call: Call,
+        words: &[u64],
+        input: &[u8],
+        out: &mut Out,
+    ) -> Reply {
+        self.since = since.take();
+        let reply = self.call(call, words, input, out);
+        *since = self.since.take();
+        reply
+    }
+
     /// Performs a call. `words` and `input` are as [`gpu_run_abi::hostcall`] describes them. `out` is cleared first.
     pub fn call(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Reply {
         out.clear();

@@ -10,8 +10,8 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder, Variable};
 use gpu_run_abi::intrinsic::{self, Intrinsic, namespace, region};
-use gpu_run_abi::layout::field;
-use gpu_run_abi::{Layout, TrapCode, gang};
+use gpu_run_abi::layout::{GUARD, field};
+use gpu_run_abi::{Layout, TrapCode, gang, threads};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -29,6 +29,8 @@ pub(crate) struct Code<'b> {
     pub(crate) is_local: bool,
     /// Whether accesses of 8 bytes have to be aligned to 8.
     pub(crate) whole_words: bool,
+    /// Whether threads share the guest's memory.
+    pub(crate) is_shared: bool,
     /// Set if the code is for a gang's thread.
     pub(crate) gang: Option<GangPlace>,
     /// The instance pointer: the function's first parameter.
@@ -64,6 +66,7 @@ impl<'b> Code<'b> {
             read_only: slots.read_only.clone(),
             is_local: slots.is_local(),
             whole_words: slots.is_local() || (slots.low > 0 && layout.spread() == 1),
+            is_shared: slots.is_shared(),
             gang: slots.gang(),
             instance: params[0],
             params,
@@ -281,9 +284,7 @@ impl<'b> Code<'b> {
     pub(crate) fn check_range(&mut self, at: Value, length: Value) {
         let (at, length) = (self.ins().uextend(types::I64, at), self.ins().uextend(types::I64, length));
         let end = self.ins().iadd(at, length);
-        let bytes = self.memory_length();
-        let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
-        self.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        self.check_end(end);
         if self.low > 0 {
             let low = self.low as i64;
             let below = self.ins().icmp_imm_u(IntCC::UnsignedLessThan, at, low);
@@ -291,6 +292,24 @@ impl<'b> Code<'b> {
             let missing = self.ins().band(below, any);
             self.trap_if(missing, TrapCode::Inexact);
         }
+    }
+
+    /// Traps if `end` (i64) is after the end of the memory.
+    pub(crate) fn check_end(&mut self, end: Value) {
+        if !self.is_shared {
+            let bytes = self.memory_length();
+            let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
+            return self.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        }
+        // The slot's own word may be out of date: another thread may have grown the memory.
+        let noted = self.header(types::I64, field::MEMORY_BYTES);
+        let outside = self.ins().icmp(IntCC::UnsignedGreaterThan, end, noted);
+        self.if_then(outside, true, |code| {
+            let bytes = code.memory_length();
+            code.set_memory_length(bytes);
+            let outside = code.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
+            code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        });
     }
 
     /// Like [`Code::check_range`], for bytes that will be written: also stops the instance if any of them is expected
@@ -313,8 +332,31 @@ impl<'b> Code<'b> {
     pub(crate) fn memory_length(&mut self) -> Value {
         match self.gang {
             Some(place) => self.i64(place.memory_bytes as i64),
+            None if self.is_shared => self.shared_word(threads::offset::LENGTH),
             None => self.header(types::I64, field::MEMORY_BYTES),
         }
+    }
+
+    /// Notes the length of memory 0 (i64) in the header.
+    pub(crate) fn set_memory_length(&mut self, bytes: Value) {
+        self.set_header(bytes, field::MEMORY_BYTES);
+        // A page is larger than the guard; an empty memory gives 0.
+        let guard = self.i64(GUARD as i64);
+        let most = self.ins().umax(bytes, guard);
+        let fast = self.ins().isub(most, guard);
+        self.set_header(fast, field::MEMORY_FAST);
+    }
+
+    /// Returns a word of the threads' record as it is now: another thread may change it at any time.
+    pub(crate) fn shared_word(&mut self, at: i32) -> Value {
+        let (address, flags) = (self.shared_address(at), self.trusted(region::BUS));
+        self.ins().atomic_load(types::I64, flags, address)
+    }
+
+    /// Returns the device address of a word of the threads' record.
+    pub(crate) fn shared_address(&mut self, at: i32) -> Value {
+        let memory = self.constant_field(field::MEMORY_AT);
+        self.ins().iadd_imm_s(memory, i64::from(at))
     }
 
     /// Returns the device address of a gang's region.
@@ -346,6 +388,9 @@ impl<'b> Code<'b> {
         if let Some(place) = self.gang {
             let region = self.region_address(&place);
             return self.ins().iadd_imm_s(region, place.region as i64);
+        }
+        if self.is_shared {
+            return self.constant_field(field::MEMORY_AT);
         }
         if self.is_local {
             return self.header(types::I64, field::MEMORY_AT);

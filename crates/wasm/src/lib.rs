@@ -35,7 +35,7 @@ pub use decode::{
 };
 pub use error::Error;
 pub use provided::Imported;
-pub use runtime::{ENDINGS, FRESH, GANG, KERNEL, START};
+pub use runtime::{ENDINGS, FRESH, GANG, KERNEL, START, THREADS};
 pub use translate::function_reference;
 pub use translate::{Function, FunctionKind, Options, Program, translate};
 pub use types::{FuncType, ValType, words};

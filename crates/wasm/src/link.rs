@@ -224,6 +224,11 @@ impl<'a> Linker<'a> {
             }
             ImportKind::Memory => {
                 let wanted = module.memories[part.memories.len()];
+                if wanted.shared && provided::is_threads_memory(import.module, import.name) {
+                    part.memories.push(self.program.memories.len() as u32);
+                    self.program.memories.push(wanted);
+                    return Ok(());
+                }
                 let (minimum, maximum, shared) =
                     provided::memory(import.module, import.name).ok_or_else(|| unknown("memory"))?;
                 let memory = Memory { minimum, maximum: Some(maximum), is_64: false, shared, grows: false };

@@ -5,24 +5,29 @@ use crate::types::{FuncType, ValType};
 use gpu_run_abi::gang::DeviceCall;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::intrinsic::Type;
+use gpu_run_abi::threads;
 
 /// The implementation of an imported function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Imported {
     Host(Call),
     Device(DeviceCall),
+    /// Starts a thread, see [`gpu_run_abi::threads`].
+    Spawn,
 }
 
 impl Imported {
     pub(crate) fn find(module: &str, name: &str) -> Option<Self> {
         let device = || DeviceCall::find(module, name).map(Self::Device);
-        Call::find(module, name).map(Self::Host).or_else(device)
+        let spawn = || ((module, name) == (threads::MODULE, threads::SPAWN)).then_some(Self::Spawn);
+        Call::find(module, name).map(Self::Host).or_else(device).or_else(spawn)
     }
 
     pub fn module(self) -> &'static str {
         match self {
             Self::Host(call) => call.function().module,
             Self::Device(_) => gpu_run_abi::gang::MODULE,
+            Self::Spawn => threads::MODULE,
         }
     }
 
@@ -30,6 +35,7 @@ impl Imported {
         match self {
             Self::Host(call) => call.function().name,
             Self::Device(call) => call.name(),
+            Self::Spawn => threads::SPAWN,
         }
     }
 
@@ -46,6 +52,7 @@ impl Imported {
                 let (params, results) = call.signature();
                 FuncType { params: list(params), results: list(results) }
             }
+            Self::Spawn => FuncType { params: vec![ValType::I32], results: vec![ValType::I32] },
         }
     }
 }
@@ -61,6 +68,12 @@ pub(crate) fn global(module: &str, name: &str) -> Option<(ValType, u64)> {
         (MODULE, "global_f64") => (ValType::F64, 666.6f64.to_bits()),
         _ => return None,
     })
+}
+
+/// Returns whether a shared memory of this name is provided, with the limits that the module asks for: the memory that the
+/// threads of a program share.
+pub(crate) fn is_threads_memory(module: &str, name: &str) -> bool {
+    (module, name) == ("env", "memory")
 }
 
 /// Returns a provided memory: minimum and maximum in pages, and whether it is shared.

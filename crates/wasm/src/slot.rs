@@ -91,6 +91,34 @@ pub struct ExceptionPlace {
 /// How many of the last referenced exceptions are kept; an older reference cannot be thrown.
 pub const KEPT_EXCEPTIONS: u64 = 256;
 
+/// Offsets of the words that say which calls led to where the instance is, see `translate::backtrace`; 0 if calls are
+/// not noted.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct CallsPlace {
+    /// How many calls lead to the function that runs (32 bits).
+    pub depth: u64,
+    /// The places of the last [`KEPT_CALLS`] of them, 32 bits each: call `n` from outside, counted from 0, is at
+    /// `n % KEPT_CALLS`.
+    pub places: u64,
+}
+
+/// How many calls are kept, a power of two: of a longer chain, the innermost ones.
+pub const KEPT_CALLS: u64 = 64;
+
+impl CallsPlace {
+    /// Bytes of one call's place.
+    pub(crate) const BYTES: u64 = 4;
+
+    /// Returns the words that the host reads, from `depth` on: 0 if calls are not noted.
+    pub fn words(&self) -> u64 {
+        if self.is_noted() { 1 + KEPT_CALLS * Self::BYTES / WORD } else { 0 }
+    }
+
+    pub fn is_noted(&self) -> bool {
+        self.depth > 0
+    }
+}
+
 /// Where everything of a gang lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct GangPlace {
@@ -146,6 +174,7 @@ pub struct SlotLayout {
     pub memories: Vec<MemoryPlace>,
     pub tail: TailPlace,
     pub exception: ExceptionPlace,
+    pub calls: CallsPlace,
     pub data: Vec<Segment>,
     pub elements: Vec<Segment>,
     /// Offset of the called function's arguments, which its results overwrite.
@@ -172,23 +201,28 @@ pub enum MemoryHome {
     Slot,
     /// In `bytes` of the thread's local memory.
     Local { bytes: u64 },
+    /// Shared by all slots of a program's threads; the header's `memory_at` holds its address.
+    Shared,
     /// Behind the region with all slots of a gang.
     Gang(GangPlace),
 }
 
 impl SlotLayout {
     /// Returns the slots of a build. A speculative build has no memory for the far end of the stack, see
-    /// [`SlotLayout::low`].
-    pub fn new(module: &Module<'_>, build: &Build) -> Result<Self, Error> {
+    /// [`SlotLayout::low`]. `backtrace` asks for the words that note calls; linked modules, whose places are offsets in
+    /// different files, and gangs do without.
+    pub fn new(module: &Module<'_>, build: &Build, backtrace: bool) -> Result<Self, Error> {
+        let calls = backtrace && module.parts.len() == 1;
         Ok(match build {
-            Build::Exact(_) => Self::of_instance(module),
-            Build::Speculative(placement) => Self::speculative(module, *placement),
+            Build::Exact(_) => Self::of_instance(module, calls),
+            Build::Speculative(placement) => Self::speculative(module, *placement, calls),
+            Build::Threads => Self::of_thread(module, calls)?,
             Build::Gang { sizes, .. } => Self::of_gang(module, *sizes)?,
         })
     }
 
     /// Returns what is the same in every build: everything except where the memory is.
-    fn of_instance(module: &Module<'_>) -> Self {
+    fn of_instance(module: &Module<'_>, calls: bool) -> Self {
         let mut at = field::HEADER_BYTES;
         let mut take = |words: u64| {
             at += WORD * words;
@@ -199,6 +233,10 @@ impl SlotLayout {
         let memories = module.memories.iter().skip(1).map(place).collect();
         let tail = tail(module, &mut take);
         let exception = exception(module, &mut take);
+        let calls = match calls {
+            true => CallsPlace { depth: take(1), places: take(KEPT_CALLS * CallsPlace::BYTES / WORD) },
+            false => CallsPlace::default(),
+        };
         let mut word = || take(1);
         let lengths: Vec<_> = module.tables.iter().map(|_| word()).collect();
         let mut constants = 0u64;
@@ -236,6 +274,7 @@ impl SlotLayout {
             memories,
             tail,
             exception,
+            calls,
             data,
             elements,
             arguments,
@@ -248,7 +287,7 @@ impl SlotLayout {
         }
     }
 
-    fn speculative(module: &Module<'_>, placement: Placement) -> Self {
+    fn speculative(module: &Module<'_>, placement: Placement, calls: bool) -> Self {
         let least = module.memories.first().map_or(0, |m| m.minimum * PAGE);
         let near = low(module, (LOCAL_STACK + LOCAL_FRAMES * module.largest_frame()).min(MAX_LOCAL_STACK));
         let is_alone = matches!(module.memories[..], [memory] if !memory.shared);
@@ -258,7 +297,20 @@ impl SlotLayout {
             _ => (low(module, STACK_KEPT), MemoryHome::Slot),
         };
         let read_only = read_only(module).unwrap_or_default();
-        Self { low, home, read_only, ..Self::of_instance(module) }
+        Self { low, home, read_only, ..Self::of_instance(module, calls) }
+    }
+
+    /// Returns the slot of a program's thread, which holds no memory.
+    fn of_thread(module: &Module<'_>, calls: bool) -> Result<Self, Error> {
+        let limit = |message: String| Err(Error::Limit(message));
+        match module.memories[..] {
+            [Memory { shared: true, is_64: false, .. }] => {
+                Ok(Self { home: MemoryHome::Shared, ..Self::of_instance(module, calls) })
+            }
+            [Memory { shared: true, .. }] => limit("its memory has 64-bit addresses; threads share one with 32".into()),
+            [_] => limit("its memory is not shared; threads need a shared memory".into()),
+            _ => limit(format!("it has {} memories; threads share one", module.memories.len())),
+        }
     }
 
     /// Returns the slot of a gang's thread, which holds no memory.
@@ -284,7 +336,7 @@ impl SlotLayout {
             let least = memory.minimum * PAGE;
             return limit(format!("an image of {image_bytes} bytes: it must be whole pages, at least {least} bytes"));
         }
-        let slots = Self::of_instance(module);
+        let slots = Self::of_instance(module, false);
         let count = u64::from(threads) * u64::from(groups);
         let slot_bytes = slots.memory.max(SLOT_ALIGN).max(RECORD_BYTES).next_power_of_two();
         let stacks = count.saturating_mul(stack_bytes);
@@ -323,6 +375,11 @@ impl SlotLayout {
             MemoryHome::Local { bytes } => bytes,
             _ => 0,
         }
+    }
+
+    /// Whether threads share the memory, see [`gpu_run_abi::threads`].
+    pub fn is_shared(&self) -> bool {
+        matches!(self.home, MemoryHome::Shared)
     }
 
     pub fn is_local(&self) -> bool {

@@ -90,7 +90,13 @@ fn encode(directive: &mut WastDirective<'_>) -> Option<Result<Vec<u8>, String>> 
 }
 
 pub(super) fn compile_options(options: &Options<'_>) -> CompileOptions {
-    CompileOptions { build: Build::Exact(options.layout), sm: 75, entry: Entry::Exports, registers: None }
+    CompileOptions {
+        build: Build::Exact(options.layout),
+        sm: 75,
+        entry: Entry::Exports,
+        registers: None,
+        backtrace: false,
+    }
 }
 
 fn load(

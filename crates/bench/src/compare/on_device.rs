@@ -69,7 +69,8 @@ pub(super) fn compile(
     let layout = bench.layout(&**device, instances);
     let failed = |error| Failure::compiler(&source.name, error);
     let speculative = gpu_run_compiler::Build::speculative(layout, device.properties().local_bytes);
-    let usual = CompileOptions { build: speculative, sm: bench.sm, entry: Entry::Start, registers: None };
+    let usual =
+        CompileOptions { build: speculative, sm: bench.sm, entry: Entry::Start, registers: None, backtrace: false };
     let variant = if bench.tunes && instances > 1 { fastest(device, source, &usual, &jobs, instances)? } else { None };
     let options = variant.map_or_else(|| usual.clone(), |variant| variant.options(&usual));
     let kept = TempDir::new()?;

@@ -34,6 +34,7 @@ Examples:
   gpu-run map app.wasm < in.txt          runs once for each line; see `gpu-run map --help`
   gpu-run --invoke add math.wat 2 3      calls one exported function
   gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
+  RUST_BACKTRACE=1 gpu-run app.wasm      shows the functions and lines that led to a panic or a trap
   gpu-run compile app.wasm -o app.ptx
   gpu-run explain app.wasm main          shows the functions named `main` as wasm, CLIF and PTX
   gpu-run cache stats                    shows the compiled programs that are kept
@@ -113,6 +114,16 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
     pub(crate) instances: NonZeroU32,
 
+    /// The number of threads that a program with threads can have at once, itself included [default: 4 per core and at least 64
+    /// on cpu, 16384 on a GPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) threads: Option<u32>,
+
+    /// How the threads of a program lie on a GPU: `lane` for threads that do the same (32 of them share a warp), `warp` for threads
+    /// that do different things, `auto` for warps first and lanes when there are many
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) thread_placement: PlacementChoice,
+
     /// Writes lines as they come, instead of one instance after the other
     #[arg(long)]
     pub(crate) unordered: bool,
@@ -123,6 +134,13 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlacementChoice {
+    Auto,
+    Lane,
+    Warp,
 }
 
 #[derive(Debug, Args)]

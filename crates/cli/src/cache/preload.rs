@@ -68,8 +68,9 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
     surface.check_imports(&source.name)?;
     surface.check_command(&source.name)?;
     let builds = [(1, ChecksChoice::Exact), (GPU_BATCH, ChecksChoice::Speculative)];
-    let mut builds =
-        builds.map(|(instances, checks)| run::options(codegen, &**device, Entry::Start, instances, checks)).to_vec();
+    let mut builds = builds
+        .map(|(instances, checks)| surface.settle(run::options(codegen, &**device, Entry::Start, instances, checks)))
+        .to_vec();
     builds.dedup_by_key(|options| options.build);
     let mut lines = String::new();
     for options in builds {

@@ -13,6 +13,7 @@ pub(crate) use tune::sample;
 pub(crate) use tune::tune;
 
 use crate::args::MapArgs;
+use crate::backtrace::Wanted;
 use crate::devices;
 use crate::guest::{self, Guest};
 use crate::program_cache;
@@ -21,8 +22,8 @@ use crate::run::Loaded;
 use crate::source;
 use crate::surface::Surface;
 use anyhow::{Context, Result};
-use gpu_run_compiler::Compiler;
-use gpu_run_console::failure::exit;
+use gpu_run_compiler::{CompileOptions, Compiler};
+use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
 use gpu_run_console::units::count;
@@ -67,12 +68,14 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let is_few = tune::is_few(first, map.input_bytes());
     let Choice { options, max_records, lanes, learned, is_guess } =
         tune::choice(&compiler, &device, &source, args, is_few, tuned);
+    let backtrace = Wanted::new(&args.launch.env);
+    let options = CompileOptions { backtrace: backtrace.is_any(), ..options };
     let loaded = Loaded::new(compiler, device, &source, options)?;
 
     // A process that continues after a device loss tries no other builds.
     let slow = Some(SLOW).filter(|_| is_guess && !map.is_continued());
     let quiet = args.output().is_none() && io::stdout().is_terminal();
-    let map = map.begin(Box::new(Printer::new(&source.name, args.launch.timeout, quiet))).map_err(told)?;
+    let map = map.begin(Box::new(Printer::new(&source.name, args.launch.timeout, backtrace, quiet))).map_err(told)?;
     watch_signals(map.stop_handle())?;
     let began = Instant::now();
     let batches = Batches { max_records, lanes, learned, slow };
@@ -100,6 +103,11 @@ fn options(args: &MapArgs, source: &Source) -> Result<Options> {
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
     surface.check_command(name)?;
+    if surface.has_threads() {
+        return Err(Failure::usage(format!("{name} has threads: `map` cannot run it"))
+            .hint("compile it for wasm32-wasip1, without threads: the instances run at the same time anyway")
+            .into());
+    }
     let split = args.split()?;
     // Arguments that differ from record to record are made for each record.
     let common = if differ(&args.args) { &[][..] } else { &args.args[..] };

@@ -2,6 +2,7 @@
 
 use super::failure::told;
 use super::progress::{Bar, rate};
+use crate::backtrace::Wanted;
 use crate::report::{advice, describe_denied};
 use gpu_run_compiler::{Trap, printable};
 use gpu_run_console::units::{count, show_duration};
@@ -17,14 +18,15 @@ const MAX_STDERR_SHOWN: usize = 1000;
 pub(super) struct Printer {
     program: String,
     timeout: Option<Duration>,
+    backtrace: Wanted,
     /// Whether the output itself goes to the terminal.
     quiet: bool,
     bar: Bar,
 }
 
 impl Printer {
-    pub(super) fn new(program: &str, timeout: Option<Duration>, quiet: bool) -> Self {
-        Self { program: program.to_owned(), timeout, quiet, bar: Bar::hidden() }
+    pub(super) fn new(program: &str, timeout: Option<Duration>, backtrace: Wanted, quiet: bool) -> Self {
+        Self { program: program.to_owned(), timeout, backtrace, quiet, bar: Bar::hidden() }
     }
 
     /// Says what went wrong with a record.
@@ -36,11 +38,21 @@ impl Printer {
             RecordFailure::Exited(code) => format!("exited with {code}"),
             RecordFailure::TimedOut(trap) => {
                 let limit = self.timeout.unwrap_or_default();
-                format!("did not finish within {}{}", show_duration(limit), place_of(trap))
+                format!("did not finish within {}{}{}", show_duration(limit), place_of(trap), self.calls(trap, record))
             }
-            RecordFailure::Trapped(trap) => format!("trapped: {trap}{}", advice(trap.code)),
+            RecordFailure::Trapped(trap) => {
+                format!("trapped: {trap}{}{}", advice(trap.code), self.calls(trap, record))
+            }
         };
         record.denied.map_or(what.clone(), |denied| format!("{what}\n  {}", describe_denied(denied)))
+    }
+
+    /// Says which calls led to a trap. How to see them is said once.
+    fn calls(&self, trap: &Trap, record: &FailedRecord<'_>) -> String {
+        match self.backtrace.is_any() || record.nth == 1 {
+            true => self.backtrace.lines(trap),
+            false => String::new(),
+        }
     }
 }
 

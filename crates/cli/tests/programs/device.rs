@@ -1,6 +1,6 @@
 //! gpu-run, in this process: any number of instances, each with an input of its own.
 
-use crate::manifest::Input;
+use crate::manifest::{Input, tested};
 use crate::observed::{Ending, Observed};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Program};
@@ -27,11 +27,6 @@ static CPU: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
 static TESTED: LazyLock<Result<Arc<dyn Device>, String>> =
     LazyLock::new(|| gpu_run_device::open(&tested()).map_err(|error| error.to_string()));
 
-/// The device under test, by its id: `cpu`, or what `GPU_RUN_TEST_DEVICE` says.
-pub(crate) fn tested() -> String {
-    std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())
-}
-
 /// Compiles a file and loads it, once for each layout: interleaved on the device under test, linear on `cpu`.
 pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
     let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +45,7 @@ pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {
 }
 
 pub(crate) fn compile(wasm: &[u8], build: Build) -> Result<Compiled, Failure> {
-    Ok(Compiled::new(wasm, &CompileOptions { build, sm: 75, entry: Entry::Start, registers: None })?)
+    Ok(Compiled::new(wasm, &CompileOptions { build, sm: 75, entry: Entry::Start, registers: None, backtrace: false })?)
 }
 
 /// Runs an instance for each input, all at once and in the same directory.

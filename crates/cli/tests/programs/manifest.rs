@@ -1,5 +1,5 @@
-//! `examples/programs.toml` and `tests/programs/real.toml`: which programs there are and how each is run. The format is
-//! described at the top of the first.
+//! `examples/programs.toml`, `tests/programs/real.toml` and `tests/threads/programs.toml`: which programs there are and how each is
+//! run. The format is described at the top of the first, and what the last adds to it at its top.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -42,6 +42,12 @@ pub(crate) struct Spec {
     pub(crate) vary: Vary,
     /// The .wasm file, from the root of the repository.
     wasm: Option<PathBuf>,
+    /// Whether the lines of stdout may come in any order.
+    pub(crate) sort: bool,
+    /// What stdout is, where the native build prints something else.
+    pub(crate) expected: Option<String>,
+    /// The numbers of threads to run it with.
+    pub(crate) threads: Vec<usize>,
 }
 
 impl Default for Spec {
@@ -57,6 +63,9 @@ impl Default for Spec {
             stderr_contains: Vec::new(),
             vary: Vary::None,
             wasm: None,
+            sort: false,
+            expected: None,
+            threads: vec![8, 32, 1024],
         }
     }
 }
@@ -74,27 +83,40 @@ pub(crate) struct Input {
 pub(crate) struct Program {
     pub(crate) name: String,
     pub(crate) spec: Spec,
+    /// The build directory, and the target of the .wasm file in it.
+    built: PathBuf,
+    target: &'static str,
 }
 
 impl Program {
-    /// Every program of a file, by name.
+    /// Every program of a file, by name; without a `wasm` key, it is an example.
     pub(crate) fn all(file: &Path) -> Vec<Program> {
+        Self::read(file, build_directory("GPU_RUN_EXAMPLES", "examples/target"), "wasm32-wasip1")
+    }
+
+    /// Every program with threads, by name.
+    pub(crate) fn all_with_threads() -> Vec<Program> {
+        let built = build_directory("GPU_RUN_THREADS", "tests/threads/target");
+        Self::read(&root().join("tests/threads/programs.toml"), built, "wasm32-wasip1-threads")
+    }
+
+    fn read(file: &Path, built: PathBuf, target: &'static str) -> Vec<Program> {
         let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         let tables: BTreeMap<String, Spec> =
             toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        tables.into_iter().map(|(name, spec)| Program { name, spec }).collect()
+        tables.into_iter().map(|(name, spec)| Program { name, spec, built: built.clone(), target }).collect()
     }
 
     pub(crate) fn wasm(&self) -> PathBuf {
         match &self.spec.wasm {
             Some(file) => root().join(file),
-            None => built().join("wasm32-wasip1/release").join(format!("{}.wasm", self.name)),
+            None => self.built.join(self.target).join("release").join(format!("{}.wasm", self.name)),
         }
     }
 
     /// The same program for this machine.
     pub(crate) fn native(&self) -> PathBuf {
-        built().join("release").join(&self.name)
+        self.built.join("release").join(&self.name)
     }
 
     /// What a run on its own is given.
@@ -107,6 +129,16 @@ impl Program {
             env: spec.env.clone(),
             stdin: spec.stdin.as_ref().map(read).unwrap_or_default(),
         }
+    }
+
+    /// What a run with this many threads is given: their number is the first argument, and stands for `{threads}` in the environment.
+    pub(crate) fn with_threads(&self, threads: usize) -> Input {
+        let mut input = self.input();
+        input.args.insert(0, threads.to_string());
+        for value in input.env.values_mut() {
+            *value = value.replace("{threads}", &threads.to_string());
+        }
+        input
     }
 
     /// What instance number `instance` of many is given.
@@ -129,11 +161,16 @@ pub(crate) fn root() -> PathBuf {
     std::env::var_os("GPU_RUN_TEST_ROOT").map_or_else(|| here().to_owned(), PathBuf::from)
 }
 
+/// The device under test, by its id: `cpu`, or what `GPU_RUN_TEST_DEVICE` says.
+pub(crate) fn tested() -> String {
+    std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())
+}
+
 pub(crate) fn fixtures() -> PathBuf {
     root().join("examples/fixtures")
 }
 
-/// Where `scripts/build-examples` puts what it builds; `GPU_RUN_EXAMPLES` names another build directory.
-fn built() -> PathBuf {
-    std::env::var_os("GPU_RUN_EXAMPLES").map_or_else(|| root().join("examples/target"), PathBuf::from)
+/// Where `scripts/build-examples` or `scripts/build-threads` puts what it builds; a variable names another build directory.
+fn build_directory(variable: &str, below_root: &str) -> PathBuf {
+    std::env::var_os(variable).map_or_else(|| root().join(below_root), PathBuf::from)
 }

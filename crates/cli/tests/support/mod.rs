@@ -37,7 +37,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
         command.args(line.split_whitespace()).current_dir(self.path()).stdin(Stdio::null());
         // No test writes into the user's cache; those about it name one of their own.
-        command.env_remove("GPU_RUN_LOG").env("GPU_RUN_CACHE", "off");
+        command.env_remove("GPU_RUN_LOG").env_remove("RUST_BACKTRACE").env("GPU_RUN_CACHE", "off");
         command
     }
 

@@ -2,7 +2,7 @@
   (func $even (export "even") (param i32) (result i32) (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 1)) (else (return_call $odd (i32.sub (local.get 0) (i32.const 1))))))
   (func $odd (param i32) (result i32) (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 0)) (else (return_call $even (i32.sub (local.get 0) (i32.const 1)))))))
 ;; even as CLIF:
-;;   function u2:28(i64, i32) -> i32 system_v {
+;;   function u2:30(i64, i32) -> i32 system_v {
 ;;       region0 = 2 "header"
 ;;       region1 = 5 "constant"
 ;;       sig0 = (i64) -> i32 system_v
@@ -111,7 +111,7 @@
 ;;       exit;
 ;;   }
 ;; odd as CLIF:
-;;   function u2:29(i64, i32) -> i32 system_v {
+;;   function u2:31(i64, i32) -> i32 system_v {
 ;;       region0 = 2 "header"
 ;;       region1 = 5 "constant"
 ;;       sig0 = (i64) -> i32 system_v

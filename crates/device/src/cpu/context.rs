@@ -6,6 +6,7 @@
 use super::ast::{Shuffle, Vote};
 use super::stack::context_of;
 use corosensei::Yielder;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// A thread's data, at the top of its stack; compiled code reads the first fields.
@@ -29,6 +30,20 @@ pub(super) struct Context {
     pub(super) line: u32,
     /// About where the stack pointer was when the fibre was suspended.
     pub(super) resting: usize,
+    /// Valid while the fibre is suspended with [`Pause::Await`].
+    pub(super) awaited: Awaited,
+    /// How many fences the thread has come to, see [`turn`].
+    pub(super) fences: u32,
+}
+
+/// What a thread waits for in `await_word`: that the word at `address` is not `value` any more, that the word at `end` is
+/// not 0, or that the time is over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Awaited {
+    pub(super) address: u64,
+    pub(super) value: u64,
+    pub(super) end: u64,
+    pub(super) nanoseconds: u64,
 }
 
 /// Why a fibre suspends itself.
@@ -42,6 +57,10 @@ pub(super) enum Pause {
     Fault(Fault),
     /// The thread called a function that is not compiled yet; the context's `line` is its number.
     Late,
+    /// Until what the context's `awaited` says.
+    Await,
+    /// For a moment, so that the thread that awaits a change of the word at this address can be woken.
+    Wake(u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +155,39 @@ pub(super) extern "C" fn late(function: u32) {
 
 pub(super) extern "C" fn sleep(nanoseconds: u32) {
     pause(current(), Pause::Sleep(nanoseconds));
+}
+
+/// `await_word`
+pub(super) extern "C" fn await_word(address: u64, value: u64, end: u64, nanoseconds: u64, _nap: u32) {
+    let context = current();
+    // SAFETY: as in `fault`.
+    unsafe { (*context).awaited = Awaited { address, value, end, nanoseconds } };
+    pause(context, Pause::Await);
+}
+
+/// `wake_word`
+pub(super) extern "C" fn wake_word(address: u64) {
+    pause(current(), Pause::Wake(address));
+}
+
+/// `look_word`
+pub(super) extern "C" fn look_word(address: u64) -> u32 {
+    pause(current(), Pause::Sleep(0));
+    // SAFETY: compiled code gave the address, of a word that it could read itself.
+    unsafe { AtomicU32::from_ptr(address as *mut u32) }.load(Ordering::Relaxed)
+}
+
+/// A fence of a program with threads. Now and then, all other threads run first: a thread that always gave way at the end of
+/// the same loop might always hold the same lock there.
+pub(super) extern "C" fn turn() {
+    let context = current();
+    // SAFETY: as in `fault`.
+    let fences = unsafe { &mut (*context).fences };
+    *fences = fences.wrapping_add(1);
+    // One in 64 on average, at irregular distances.
+    if fences.wrapping_mul(0x9e37_79b1) < 1 << 26 {
+        pause(context, Pause::Sleep(0));
+    }
 }
 
 pub(super) extern "C" fn barrier(line: u32) {

@@ -1,6 +1,6 @@
 //! A GPU thread as a fibre: compiled code on a stack of its own, which can be suspended and resumed.
 
-use super::context::{Context, Pause, WarpOperation, WarpRequest};
+use super::context::{Awaited, Context, Pause, WarpOperation, WarpRequest};
 use super::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult};
 
@@ -44,6 +44,8 @@ impl Fiber {
                 answer: 0,
                 line: 0,
                 resting: 0,
+                awaited: Awaited::default(),
+                fences: 0,
             })
         };
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
@@ -80,9 +82,24 @@ impl Fiber {
         }
     }
 
+    pub(super) fn thread(&self) -> u32 {
+        // SAFETY: the fibre is suspended (`&self`), so nobody writes its context.
+        unsafe { (*self.context).thread }
+    }
+
+    pub(super) fn workgroup(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { (*self.context).workgroup }
+    }
+
     pub(super) fn line(&self) -> u32 {
         // SAFETY: the fibre is suspended (`&self`), so nobody writes its context.
         unsafe { (*self.context).line }
+    }
+
+    pub(super) fn awaited(&self) -> Awaited {
+        // SAFETY: as above.
+        unsafe { (*self.context).awaited }
     }
 
     pub(super) fn warp_request(&self) -> WarpRequest {

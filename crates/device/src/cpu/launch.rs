@@ -2,6 +2,7 @@
 
 use super::compile::Program;
 use super::fiber::Entry;
+use super::together::Together;
 use crate::{Error, Grid, Result, Service};
 use std::any::Any;
 use std::fmt;
@@ -19,6 +20,8 @@ pub(super) struct Launch {
     pub(super) shared_bytes: usize,
     /// Whether all workgroups must run together, because they may wait for each other.
     pub(super) whole: bool,
+    /// Set if any thread may wait for any other.
+    pub(super) together: Option<Together>,
     /// The argument of `run`, its lifetime extended. Every other thread that calls it is inside (`enter`), and `run`
     /// does not return before all have left.
     service: Service<'static>,
@@ -62,6 +65,7 @@ impl Launch {
             parameters,
             grid,
             whole: false,
+            together: None,
             service,
             next_workgroup: AtomicU32::new(0),
             awaited: AtomicU32::new(helpers),

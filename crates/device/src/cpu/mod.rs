@@ -5,6 +5,7 @@
 //! compile   ast ▶ CLIF ▶ machine code, all functions in parallel
 //! pool      the host's threads that run launches; `launch` is what they share
 //! schedule  one worker: workgroups and threads taking turns on a core; `workgroup` tracks which threads wait for which
+//! together  instead of `schedule`, for threads that wait for each other: any thread on any worker
 //! fiber     one GPU thread; `context` is its data and the functions it calls, `stack` where it runs
 //! queue     launches that nobody has to wait for
 //! mapping   pages from the system
@@ -26,6 +27,7 @@ mod pool;
 mod queue;
 mod schedule;
 mod stack;
+mod together;
 mod workgroup;
 
 use crate::fault::{self, Lost};
@@ -41,9 +43,13 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
+use together::Together;
 
 /// Maximum number of threads in a workgroup, as on every NVIDIA GPU.
 const WORKGROUP_THREADS: u32 = 1024;
+/// Maximum threads of a grid that can be in progress together. Each takes two entries in the system's table of mappings,
+/// which has 65,530.
+const MAX_THREADS: u32 = 28 << 10;
 /// Stack of a thread, in bytes: as much as a process's main thread usually has. Pages cost memory only once they are
 /// touched. A sixteenth of the stack is left for the frame of one function, and the loop of an interpreter has a frame
 /// of hundreds of kilobytes.
@@ -190,7 +196,16 @@ impl Module for Loaded {
 
     fn run(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
         crate::count_wait();
-        self.execute(kernel, grid, args, service, false)
+        self.execute(kernel, grid, args, service, Workgroups::Apart)
+    }
+
+    fn run_together(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        crate::count_wait();
+        self.execute(kernel, grid, args, service, Workgroups::Together)
+    }
+
+    fn most_together(&self, _: &str, threads: u32) -> Result<u32> {
+        Ok(MAX_THREADS / threads.max(1))
     }
 
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
@@ -198,9 +213,20 @@ impl Module for Loaded {
     }
 }
 
+/// How the threads of a launch depend on each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Workgroups {
+    /// Only threads of one workgroup wait for each other.
+    Apart,
+    /// Workgroups wait for each other; their threads have barriers and warp operations.
+    Whole,
+    /// Any thread may wait for any other, by `await_word`.
+    Together,
+}
+
 impl Loaded {
-    /// Runs a kernel. With `whole`, all workgroups run together.
-    fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>, whole: bool) -> Result<()> {
+    /// Runs a kernel.
+    fn execute(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>, how: Workgroups) -> Result<()> {
         let Some(found) = self.program.kernels.get(kernel) else { return Err(Error::NoKernel(kernel.to_owned())) };
         if grid.workgroups == 0 || grid.threads == 0 || grid.threads > WORKGROUP_THREADS {
             let message =
@@ -214,11 +240,16 @@ impl Loaded {
         }
         // SAFETY: the compiler gave every kernel this signature.
         let entry = unsafe { std::mem::transmute::<usize, fiber::Entry>(found.address) };
-        let helpers = self.pool.helpers(grid.workgroups);
+        let parts = if how == Workgroups::Together { grid.workgroups * grid.threads } else { grid.workgroups };
+        let helpers = self.pool.helpers(parts);
         let program = self.program.clone();
         // SAFETY: `parameters` were checked against the kernel's; `Pool::run` closes the launch before it returns.
         let mut launch = unsafe { Launch::new(program, entry, parameters, grid, helpers, service) };
-        launch.whole = whole;
+        match how {
+            Workgroups::Apart => {}
+            Workgroups::Whole => launch.whole = true,
+            Workgroups::Together => launch.together = Some(Together::new(grid.workgroups * grid.threads)),
+        }
         let launch = Arc::new(launch);
         crate::count_launch();
         self.pool.run(&launch, helpers);

@@ -14,6 +14,9 @@ use std::time::Duration;
 
 /// How often the watch serves.
 const TICK: Duration = Duration::from_millis(3);
+/// Stack of a worker: it compiles functions that are called for the first time. Set here, because the usual size is the
+/// user's to set (`RUST_MIN_STACK`), for programs with threads.
+const STACK_BYTES: usize = 2 << 20;
 /// Ticks without a launch after which the watch waits for one.
 const MAX_QUIET_TICKS: u32 = 40;
 /// Maximum number of GPU threads in progress at once, on all workers together. Each needs two entries in the system's
@@ -62,9 +65,9 @@ impl Pool {
         Self { inner: Arc::new(Inner { resident, ..Inner::default() }), workers }
     }
 
-    /// Returns how many helpers a launch of `workgroups` workgroups can use.
-    pub(super) fn helpers(&self, workgroups: u32) -> u32 {
-        workgroups.min(self.workers).saturating_sub(1)
+    /// Returns how many helpers a launch can use that has so many parts, each for one worker.
+    pub(super) fn helpers(&self, parts: u32) -> u32 {
+        parts.min(self.workers).saturating_sub(1)
     }
 
     /// Runs a launch until it finishes. Afterwards nobody calls its `service` any more.
@@ -86,7 +89,8 @@ impl Pool {
         queue.launches.extend((0..helpers).map(|_| launch.clone()));
         while queue.threads + 1 < self.workers && queue.threads < queue.busy + queue.launches.len() as u32 {
             let inner = self.inner.clone();
-            if std::thread::Builder::new().name("gpu-run worker".into()).spawn(move || help(&inner)).is_err() {
+            let worker = std::thread::Builder::new().name("gpu-run worker".into()).stack_size(STACK_BYTES);
+            if worker.spawn(move || help(&inner)).is_err() {
                 break; // fewer helpers: the other workers take their workgroups
             }
             queue.threads += 1;

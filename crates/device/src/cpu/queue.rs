@@ -1,15 +1,11 @@
 //! Launches that run one after the other on a thread of their own, so that nobody has to wait for them.
 
-use super::{Loaded, WORKGROUP_THREADS};
+use super::{Loaded, MAX_THREADS, WORKGROUP_THREADS, Workgroups};
 use crate::{Arg, Error, Grid, Launched, Queue, Result};
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-
-/// Maximum threads of a grid that can be in progress together. Each takes two entries in the system's table of
-/// mappings, which has 65,530.
-const MAX_THREADS: u32 = 28 << 10;
 
 pub(super) struct ThreadQueue {
     /// `None` once the queue is being dropped.
@@ -40,7 +36,7 @@ impl ThreadQueue {
 fn work(module: &Loaded, queue: &Receiver<Job>) {
     let mut failed: Option<Error> = None;
     while let Ok(Job { kernel, grid, args, ticket }) = queue.recv() {
-        let run = || module.execute(&kernel, grid, &args, &|| false, true);
+        let run = || module.execute(&kernel, grid, &args, &|| false, Workgroups::Whole);
         let outcome = failed.clone().map_or_else(run, Err);
         failed = outcome.clone().err();
         *ticket.outcome() = Some(outcome);

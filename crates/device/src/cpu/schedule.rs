@@ -18,6 +18,7 @@ use super::context::{Fault, Pause};
 use super::fiber::{Fiber, Identity};
 use super::launch::Launch;
 use super::stack::{Stack, Stacks};
+use super::together;
 use super::workgroup::Workgroup;
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -41,11 +42,17 @@ const YIELD_ROUNDS: u32 = 32;
 const FIRST_NAP: Duration = Duration::from_micros(20);
 const MAX_NAPS: u32 = 10;
 
+/// The longest sleep of a thread that awaits a word.
+const AWAIT_NANOSECONDS: u64 = 10_000;
+
 /// How many turns ahead a thread's context is prefetched; its stack half as many.
 const STACKS_AHEAD: usize = 4;
 
 /// Runs workgroups until there are no more.
 pub(super) fn work(launch: &Launch, stacks: &Stacks, resident_threads: u32) {
+    if let Some(together) = &launch.together {
+        return together::work(launch, together, stacks);
+    }
     let now = Instant::now();
     let mut worker = Worker {
         launch,
@@ -255,6 +262,16 @@ impl Worker<'_> {
                 self.sleeping.push(Sleeper { workgroup: place, thread, nanoseconds, until: None });
                 return Ok(());
             }
+            // Threads that wait for each other are in `together`.
+            Some(Pause::Await) => {
+                let nanoseconds = fiber.awaited().nanoseconds.min(AWAIT_NANOSECONDS) as u32;
+                self.sleeping.push(Sleeper { workgroup: place, thread, nanoseconds, until: None });
+                return Ok(());
+            }
+            Some(Pause::Wake(_)) => {
+                self.ready.push_front((place, thread));
+                return Ok(());
+            }
             Some(Pause::Barrier) => {
                 self.rounds = 0;
                 workgroup.arrived(thread, &mut self.released);
@@ -271,7 +288,7 @@ impl Worker<'_> {
                 self.ready.push_front((place, thread));
                 return Ok(());
             }
-            Some(Pause::Fault(kind)) => return Err(fault(kind, fiber.line(), workgroup.number, thread)),
+            Some(Pause::Fault(kind)) => return Err(fault(kind, fiber)),
             Some(Pause::Exit) | None => {
                 self.idle.since = None;
                 self.rounds = 0;
@@ -328,7 +345,8 @@ impl Worker<'_> {
     }
 }
 
-fn fault(kind: Fault, line: u32, workgroup: u32, thread: u32) -> Error {
+pub(super) fn fault(kind: Fault, fiber: &Fiber) -> Error {
+    let (line, thread, workgroup) = (fiber.line(), fiber.thread(), fiber.workgroup());
     let what = match kind {
         Fault::Trap => "`trap`",
         Fault::Misaligned => "misaligned address",

@@ -165,6 +165,26 @@ impl Module for Loaded {
         self.execute(kernel, grid, args, service)
     }
 
+    fn run_together(&self, kernel: &str, grid: Grid, args: &[Arg], service: Service<'_>) -> Result<()> {
+        self.fits(kernel, grid)?;
+        self.run(kernel, grid, args, service)
+    }
+
+    fn most_together(&self, kernel: &str, threads: u32) -> Result<u32> {
+        let kernel = self.kernel(kernel, Grid { workgroups: 1, threads, stack_bytes: 0 })?;
+        let mut fitting = 0;
+        // SAFETY: entered; one `int` is written, and `image` keeps the function loaded.
+        unsafe {
+            self.context.enter()?.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut fitting,
+                kernel.function,
+                threads as c_int,
+                0,
+            )
+        }?;
+        Ok(fitting.max(0) as u32 * self.properties.processors)
+    }
+
     fn queue(self: Arc<Self>) -> Result<Box<dyn Queue>> {
         Ok(Box::new(super::queue::StreamQueue::new(self)?))
     }
@@ -183,18 +203,7 @@ impl Loaded {
 
     /// Fails unless all workgroups of a grid can be on the GPU at once.
     pub(super) fn fits(&self, kernel: &str, grid: Grid) -> Result<()> {
-        let kernel = self.kernel(kernel, grid)?;
-        let mut fitting = 0;
-        // SAFETY: entered; one `int` is written, and `image` keeps the function loaded.
-        unsafe {
-            self.context.enter()?.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                &mut fitting,
-                kernel.function,
-                grid.threads as c_int,
-                0,
-            )
-        }?;
-        let most = fitting.max(0) as u32 * self.properties.processors;
+        let most = self.most_together(kernel, grid.threads)?;
         if grid.workgroups > most {
             return Err(Error::Unavailable(format!(
                 "{} workgroups of {} threads do not fit on {} at once: at most {most} do, and a workgroup may wait for any other",

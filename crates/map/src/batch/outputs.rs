@@ -217,7 +217,7 @@ impl MappedBatch {
         for slot in slots {
             let ending = endings.get(slot);
             all.memory.push(ending.memory_bytes);
-            let mut end = ending_of(compiled, slot, &ending)?;
+            let mut end = ending_of(compiled, slot, endings)?;
             let lack = self.lack(slot, &ending, &end);
             let is_inexact = matches!(&end, End::Trapped(trap) if trap.code == TrapCode::Inexact);
             if lack.is_some() || is_inexact && self.can_run_again(slot) {

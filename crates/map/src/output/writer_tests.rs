@@ -57,7 +57,7 @@ fn done(stdout: &'static str, end: End) -> Made {
 }
 
 fn trap() -> End {
-    End::Trapped(Box::new(Trap { code: TrapCode::Unreachable, function: None, name: None, offset: 0, source: None }))
+    End::Trapped(Box::new(Trap::nowhere(TrapCode::Unreachable)))
 }
 
 fn ran(first: u64, outcomes: Vec<Made>) -> RanPart {

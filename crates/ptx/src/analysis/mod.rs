@@ -19,6 +19,7 @@ pub(crate) mod schedule;
 pub(crate) mod speculative;
 pub(crate) mod uses;
 pub(crate) mod values;
+pub(crate) mod waiting;
 
 use crate::Function;
 use crate::symbols::Symbols;
@@ -33,6 +34,7 @@ use schedule::Schedule;
 use speculative::SpeculativeChecks;
 use std::collections::{HashMap, HashSet};
 use uses::Uses;
+use waiting::Waiting;
 
 /// The results of all passes for one function.
 pub(crate) struct Analysis {
@@ -49,6 +51,8 @@ pub(crate) struct Analysis {
     /// The form in which each instruction is printed.
     pub(crate) forms: Forms,
     pub(crate) uses: Uses,
+    /// Programs with threads: what a thread may wait with for another one.
+    pub(crate) waiting: Waiting,
 }
 
 /// The checks of guest accesses, by the kind of build.
@@ -77,6 +81,10 @@ impl Analysis {
             uses: Uses::count(func, &accesses),
             predicates,
             short_loops: ranges.short_loops(),
+            waiting: match program.is_threads() {
+                true => waiting::find(symbols, function, &flow, &accesses),
+                false => Waiting::default(),
+            },
             accesses,
             checks,
             schedules,

@@ -27,6 +27,10 @@ impl Guest<'_> {
             let memory = body.temp(Class::B64);
             body.pack(memory, low.into(), high.into());
             memory
+        } else if program.is_threads() {
+            let memory = body.temp(Class::B64);
+            body.load("ld.global", ".u64", memory, instance, layout.offset(field::MEMORY_AT) as i64);
+            memory
         } else if let Some(region) = program.gang_region() {
             gang::memory(body, instance, region)
         } else if at > -MAX_OFFSET {
@@ -48,7 +52,11 @@ impl Guest<'_> {
 
     /// Returns the instruction that reads guest memory.
     pub(super) fn ld(&self) -> &'static str {
-        if self.print.program.is_local() { "ld.local" } else { "ld.global" }
+        match self.print.program.is_local() {
+            true => "ld.local",
+            false if self.waits => "ld.relaxed.gpu.global",
+            false => "ld.global",
+        }
     }
 
     /// Returns the instruction that writes guest memory.

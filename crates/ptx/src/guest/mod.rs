@@ -40,6 +40,8 @@ pub(crate) struct Guest<'a> {
     pub(crate) slow_paths: SlowPaths,
     /// Whether the function reads the shared copy of the guest's read-only data.
     pub(crate) reads_copy: bool,
+    /// Whether the load that is being printed may wait for another thread.
+    waits: bool,
     known: KnownRoots,
 }
 
@@ -72,6 +74,7 @@ impl<'a> Guest<'a> {
             length: None,
             slow_paths: SlowPaths::default(),
             reads_copy: false,
+            waits: false,
             known: KnownRoots::default(),
         }
     }
@@ -124,6 +127,7 @@ impl<'a> Guest<'a> {
             };
         }
         let (read, result) = read(&self.print, inst)?;
+        self.waits = self.print.analysis.waiting.loads.contains(&inst);
         match checks {
             GuestChecks::Exact(checks) => self.exact_load(checks, inst, read, result, access),
             GuestChecks::Speculative(checks) => self.speculative_load(checks, inst, read, result, access),

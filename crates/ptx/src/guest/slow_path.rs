@@ -12,8 +12,8 @@ use crate::print::body::{Body, When};
 use crate::print::gang;
 use crate::print::register::{Class, Operand, Reg};
 use crate::print::trap;
-use gpu_run_abi::Layout;
-use gpu_run_abi::layout::WORD;
+use gpu_run_abi::layout::{GUARD, WORD, field};
+use gpu_run_abi::{Layout, threads};
 
 // The `cpu` device recognises these functions by `cold_`: it compiles calls of them so that they change no register
 // (docs/ptx.md).
@@ -118,6 +118,7 @@ fn body(kind: Kind, bytes: u32, program: &Program) -> Body {
     let first = body.op_to_temp(Class::B64, "add", ".u64", &[at.into(), offset.into()]);
     let end = body.op_to_temp(Class::B64, "add", ".u64", &[first.into(), i64::from(bytes).into()]);
     let length = match program.gang_region() {
+        None if program.is_threads() => shared_length(&mut body).into(),
         None => {
             let length = body.temp(Class::B32);
             body.load("ld.global", ".u32", length, INSTANCE, layout.offset(LENGTH) as i64);
@@ -129,6 +130,7 @@ fn body(kind: Kind, bytes: u32, program: &Program) -> Body {
     let outside_memory = body.local();
     body.branch_if(outside, When::True, outside_memory);
     let memory = match program.gang_region() {
+        None if program.is_threads() => shared_memory(&mut body),
         None => body.op_to_temp(Class::B64, "add", ".u64", &[INSTANCE.into(), memory.offset(layout).into()]),
         Some(region) => gang::memory(&mut body, INSTANCE, region),
     };
@@ -156,6 +158,25 @@ fn byte_address(body: &mut Body, layout: Layout, memory: Reg, guest: Reg) -> Reg
     let byte = body.op_to_temp(Class::B32, "and", ".b32", &[guest.into(), (layout.cell() as i64 - 1).into()]);
     let byte = body.op_to_temp(Class::B64, "cvt", ".u64.u32", &[byte.into()]);
     body.op_to_temp(Class::B64, "or", ".b64", &[cell.into(), byte.into()])
+}
+
+/// Returns the address of the memory that threads share.
+fn shared_memory(body: &mut Body) -> Reg {
+    let memory = body.temp(Class::B64);
+    body.load("ld.global", ".u64", memory, INSTANCE, field::MEMORY_AT as i64);
+    memory
+}
+
+/// Returns the length of the memory that threads share, and notes it in the slot: another thread may have grown the memory
+/// since the slot's length was noted.
+fn shared_length(body: &mut Body) -> Reg {
+    let (memory, length) = (shared_memory(body), body.temp(Class::B64));
+    body.load("ld.relaxed.gpu.global", ".u64", length, memory, threads::offset::LENGTH.into());
+    // A memory that is used at all has a page, which is larger than the guard.
+    let fast = body.op_to_temp(Class::B64, "sub", ".u64", &[length.into(), (GUARD as i64).into()]);
+    body.store("st.global", ".u64", INSTANCE, field::MEMORY_BYTES as i64, length.into());
+    body.store("st.global", ".u64", INSTANCE, field::MEMORY_FAST as i64, fast.into());
+    length
 }
 
 fn cell_address(body: &mut Body, layout: Layout, memory: Reg, guest: Reg) -> Reg {

@@ -5,7 +5,7 @@ use super::memory::Address;
 use super::register::{Class, Operand, Reg, bits};
 use super::text::push_address;
 use crate::{Atomics, Error};
-use cranelift_codegen::ir::{AtomicRmwOp, Inst, InstructionData, Type, types};
+use cranelift_codegen::ir::{AtomicRmwOp, Inst, InstructionData, Opcode, Type, types};
 
 type Done = Result<(), Error>;
 
@@ -45,6 +45,7 @@ pub(crate) fn store(p: &mut Printer<'_>, inst: Inst) -> Done {
     let operand = p.number(value);
     let st = match p.program.atomics() {
         Atomics::System => "st.release.sys.global",
+        Atomics::Device if follows_fence(p, inst) => "st.relaxed.gpu.global",
         Atomics::Device => "st.release.gpu.global",
         Atomics::Relaxed => "st.relaxed.gpu.global",
     };
@@ -82,7 +83,7 @@ pub(crate) fn read_modify_write(p: &mut Printer<'_>, inst: Inst) -> Done {
         (AtomicRmwOp::Sub, operand) => p.body.op_to_temp(Class::B32, "neg", ".s32", &[operand]).into(),
         (_, operand) => operand,
     };
-    atom(p, if is_wide { wide } else { narrow }, result, address, &[operand]);
+    atom(p, inst, if is_wide { wide } else { narrow }, result, address, &[operand]);
     Ok(())
 }
 
@@ -97,13 +98,23 @@ pub(crate) fn compare_and_swap(p: &mut Printer<'_>, inst: Inst) -> Done {
     let result = p.result(inst)?;
     let address = p.address(at, 0);
     let (expected, new) = (p.number(expected), p.number(new));
-    atom(p, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, address, &[expected, new]);
+    atom(p, inst, if bits(ty) == ".b64" { ".cas.b64" } else { ".cas.b32" }, result, address, &[expected, new]);
     Ok(())
 }
 
-fn atom(p: &mut Printer<'_>, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
+/// Whether a fence comes before the operation with no other access in between, as before those of the guest: such a fence
+/// orders what came before, and another one would take as long again.
+fn follows_fence(p: &Printer<'_>, inst: Inst) -> bool {
+    let before = std::iter::successors(p.func.layout.prev_inst(inst), |inst| p.func.layout.prev_inst(*inst));
+    let mut opcodes = before.map(|inst| p.func.dfg.insts[inst].opcode());
+    let accesses = |opcode: &Opcode| opcode.can_load() || opcode.can_store() || opcode.is_call();
+    opcodes.find(|opcode| accesses(opcode) || *opcode == Opcode::Fence) == Some(Opcode::Fence)
+}
+
+fn atom(p: &mut Printer<'_>, inst: Inst, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
     let name = match p.program.atomics() {
         Atomics::System => "atom.acq_rel.sys.global",
+        Atomics::Device if follows_fence(p, inst) => "atom.acquire.gpu.global",
         Atomics::Device => "atom.acq_rel.gpu.global",
         Atomics::Relaxed => "atom.relaxed.gpu.global",
     };

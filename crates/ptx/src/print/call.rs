@@ -20,7 +20,7 @@ pub(crate) const FUNCTION_TABLE: &str = "function_table";
 // ---- calls ----
 
 /// The target of a call.
-enum Callee<'s> {
+pub(crate) enum Callee<'s> {
     Symbol(&'s str),
     /// A register with the function's address, and the number of its prototype.
     Address(Reg, u64),
@@ -30,7 +30,7 @@ enum Callee<'s> {
 type Call<'a> = (Callee<'a>, &'a [Value], SigRef);
 
 /// Prints `call (results), callee, (arguments);`. With `is_param`, the results are in the parameter `%ret`.
-fn push_call(body: &mut Body, results: &[Reg], is_param: bool, callee: &Callee<'_>, arguments: &[Operand]) {
+pub(crate) fn push_call(body: &mut Body, results: &[Reg], is_param: bool, callee: &Callee<'_>, arguments: &[Operand]) {
     body.begin("call", "");
     if is_param {
         body.out.push_str("(%ret), ");

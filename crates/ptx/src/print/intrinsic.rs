@@ -5,6 +5,7 @@ use super::body::When;
 use super::gang;
 use super::register::{Class, Operand};
 use super::text::push_address;
+use super::wait;
 use crate::Error;
 use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::TrapCode;
@@ -55,9 +56,22 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
         }
         Intrinsic::FenceDevice => p.body.op("fence.acq_rel.gpu", "", &[]),
         Intrinsic::FenceHost => p.body.op("fence.acq_rel.sys", "", &[]),
+        Intrinsic::Await => call(p, wait::AWAIT, inst),
+        Intrinsic::Wake => call(p, wait::WAKE, inst),
+        Intrinsic::WarpBarrier => {
+            let [lanes] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
+            let lanes = p.number(lanes);
+            p.body.op("bar.warp.sync", "", &[lanes]);
+        }
         other => return gang::intrinsic(p, other, inst),
     }
     Ok(())
+}
+
+/// Prints a call of a function that a program with threads defines (see [`wait`]).
+fn call(p: &mut Printer<'_>, name: &str, inst: Inst) {
+    let arguments: Vec<Operand> = p.func.dfg.inst_args(inst).iter().map(|value| p.number(*value)).collect();
+    p.call_helper(None, name, &arguments);
 }
 
 fn special_register(p: &mut Printer<'_>, inst: Inst, suffix: &str, name: &'static str) -> Done {
@@ -65,6 +79,9 @@ fn special_register(p: &mut Printer<'_>, inst: Inst, suffix: &str, name: &'stati
     p.body.op("mov", suffix, &[result.into(), Operand::Name(name)]);
     Ok(())
 }
+
+/// How many iterations one of a loop that synchronises threads counts for.
+const WAITING_ITERATIONS: i64 = 64;
 
 /// Prints [`Intrinsic::Tick`]. A loop that surely ends soon does not read the stop word.
 ///
@@ -79,7 +96,10 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
         return Ok(());
     }
     let stop = p.in_register(stop);
-    p.body.op("add", ".u32", &[result.into(), left, (-1).into()]);
+    // A loop that may wait for another thread lets others run sooner.
+    let waits = block.is_some_and(|block| p.analysis.waiting.loops.contains(&block));
+    let charge = if waits { WAITING_ITERATIONS } else { 1 };
+    p.body.op("add", ".u32", &[result.into(), left, (-charge).into()]);
     // The count may skip 0: calls may have been charged to it, too.
     let spent = p.body.op_to_temp(Class::Pred, "setp.le", ".s32", &[result.into(), 0.into()]);
     let (look, on) = (p.body.local(), p.body.local());
@@ -88,7 +108,13 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     let inline = p.body.begin_out_of_line();
     p.body.place(look);
     let word = p.body.temp(Class::B32);
-    p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
+    if p.program.is_threads() {
+        let place = if waits { 0 } else { i64::from(p.function.trap_id << 16 | (inst.as_u32() & 0xffff)) + 1 };
+        let instance = p.instance()?;
+        p.call_helper(Some(word), wait::LOOK, &[stop.into(), instance.into(), place.into()]);
+    } else {
+        p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
+    }
     if p.program.is_gang() {
         // On `cpu`, a thread that waits in this loop may keep the thread it waits for from running; sleeping lets that
         // one run.

@@ -24,6 +24,7 @@ pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod trap;
 pub(crate) mod vector;
+pub(crate) mod wait;
 
 use crate::analysis::Analysis;
 use crate::analysis::legalize::Form;

@@ -5,14 +5,16 @@
 
 use super::Printer;
 use super::body::{Body, Label, When};
+use super::call::{self, Callee};
 use super::gang;
 use super::integer::one;
 use super::register::{Class, Operand, Reg};
-use super::text::push_hex;
+use super::text::{push_address, push_hex};
+use super::wait;
 use crate::{Error, Program};
 use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::layout::{WORD, field};
-use gpu_run_abi::{Layout, TrapCode, TrapRecord};
+use gpu_run_abi::{Layout, TrapCode, TrapRecord, threads};
 
 /// The function's trap records. Each has a block of its own.
 #[derive(Debug, Default)]
@@ -94,7 +96,31 @@ pub(crate) fn end(body: &mut Body, program: &Program, instance: Reg, record: Reg
         None => store_word(body, program.layout(), instance, field::TRAP, record.into()),
         Some(region) => gang::trap(body, instance, region, record),
     }
+    if program.is_threads() {
+        end_program(body, instance);
+    }
     body.op("exit", "", &[]);
+}
+
+/// Notes which thread ended the program, if it is the first, and stops all others.
+fn end_program(body: &mut Body, instance: Reg) {
+    let [memory, index, stop] = [field::MEMORY_AT, field::INDEX, field::STOP].map(|at| {
+        let word = body.temp(Class::B64);
+        body.load("ld.global", ".u64", word, instance, at as i64);
+        word
+    });
+    let own = body.op_to_temp(Class::B64, "add", ".u64", &[index.into(), 1.into()]);
+    let before = body.temp(Class::B64);
+    body.begin("atom.relaxed.gpu.global.cas", ".b64");
+    body.operand(before);
+    body.out.push_str(", ");
+    push_address(&mut body.out, memory, threads::offset::ENDED_BY.into());
+    body.out.push_str(", 0, ");
+    body.operand(own);
+    body.end();
+    body.store("st.relaxed.gpu.global", ".u32", stop, 0, 1.into());
+    let end = body.op_to_temp(Class::B64, "add", ".u64", &[memory.into(), i64::from(threads::offset::ENDED_BY).into()]);
+    call::push_call(body, &[], false, &Callee::Symbol(wait::WAKE), &[end.into()]);
 }
 
 /// Stores a word at offset `at` of the slot.

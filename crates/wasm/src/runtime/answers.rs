@@ -27,6 +27,8 @@ pub(super) fn answer(code: &mut Code<'_>, call: Call) {
         Call::args_get => strings(code, [offset::ARGS_COUNT, offset::ARGS_BYTES, offset::ARGS], false),
         Call::environ_get => strings(code, [offset::ENV_COUNT, offset::ENV_BYTES, offset::ENV], true),
         Call::clock_time_get => clock(code),
+        Call::poll_oneoff => sleep(code),
+        Call::sched_yield => give_way(code),
         Call::random_get => random(code),
         Call::fd_read => read(code),
         Call::fd_write => write(code),
@@ -204,13 +206,7 @@ fn clock(code: &mut Code<'_>) {
     let zero = code.i32(0);
     let applies = code.ins().select(is_monotonic, set, zero);
     if_leaving(code, applies, |code| {
-        let (launch, flags) = (code.constant_field(field::LAUNCH), code.trusted(region::BUS));
-        let host = code.ins().load(types::I64, flags, launch, offset::CLOCK_HOST as i32);
-        let begun = code.ins().load(types::I64, flags, launch, offset::CLOCK_DEVICE as i32);
-        let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
-        let passed = code.ins().isub(now, begun);
-        let time = code.ins().iadd(host, passed);
-        let length = code.i32(8);
+        let (time, length) = (monotonic(code), code.i32(8));
         code.check_range(at, length);
         // The pointer is a multiple of 8 (see `stub`), and both layouts can store 4 bytes in one access.
         let high = code.ins().ushr_imm_u(time, 32);
@@ -220,6 +216,92 @@ fn clock(code: &mut Code<'_>) {
         }
         succeed(code);
     });
+}
+
+/// Returns the time by the monotonic clock, in nanoseconds.
+fn monotonic(code: &mut Code<'_>) -> Value {
+    let (launch, flags) = (code.constant_field(field::LAUNCH), code.trusted(region::BUS));
+    let host = code.ins().load(types::I64, flags, launch, offset::CLOCK_HOST as i32);
+    let begun = code.ins().load(types::I64, flags, launch, offset::CLOCK_DEVICE as i32);
+    let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
+    let passed = code.ins().isub(now, begun);
+    code.ins().iadd(host, passed)
+}
+
+/// `sched_yield` of a program with threads: others run first, and what they wrote is seen afterwards.
+fn give_way(code: &mut Code<'_>) {
+    if !code.is_shared {
+        return;
+    }
+    let moment = code.i32(0);
+    code.intrinsic(Intrinsic::NanoSleep, &[moment]);
+    code.ins().fence();
+    succeed(code);
+    let unreachable = code.b.create_block();
+    code.open(unreachable);
+}
+
+/// `poll_oneoff` (subscriptions, events, count, stored) of a program with threads, if all it asks for is to sleep: one
+/// subscription to a clock, for a duration or until a time of the monotonic clock. The host answers all others.
+fn sleep(code: &mut Code<'_>) {
+    if !code.is_shared {
+        return;
+    }
+    let (subscription, event, count, stored) = (code.param(1), code.param(2), code.param(3), code.param(4));
+    let is_one = code.ins().icmp_imm_u(IntCC::Equal, count, 1);
+    let (look, other) = (code.b.create_block(), code.b.create_block());
+    code.ins().brif(is_one, look, &[], other, &[]);
+    code.open(look);
+    let length = code.i32(poll::SUBSCRIPTION as i64);
+    code.check_range(subscription, length);
+    let at = code.ins().uextend(types::I64, subscription);
+    let flags = code.guest_flags(false);
+    let kind = code.ins().uload8(types::I32, flags, at, poll::KIND);
+    let clock = code.ins().load(types::I32, flags, at, poll::CLOCK);
+    let how = code.ins().uload16(types::I32, flags, at, poll::FLAGS);
+    let wanted = code.ins().load(types::I64, flags, at, poll::TIMEOUT);
+    let userdata = code.ins().load(types::I64, flags, at, poll::USERDATA);
+    // A duration by either of the first two clocks, or a time by the second.
+    let most = code.ins().isub(clock, how);
+    let is_clock = code.ins().icmp_imm_u(IntCC::Equal, kind, 0);
+    let is_known = code.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, clock, MONOTONIC);
+    let is_sleep = code.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, most, MONOTONIC);
+    let is_flag = code.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, how, 1);
+    let applies = [is_known, is_sleep, is_flag].into_iter().fold(is_clock, |all, one| code.ins().band(all, one));
+    let (asleep, stays) = (code.b.create_block(), other);
+    code.ins().brif(applies, asleep, &[], stays, &[]);
+    code.open(asleep);
+    let now = monotonic(code);
+    let later = code.ins().umax(wanted, now);
+    let until = code.ins().isub(later, now);
+    let duration = code.ins().select(how, until, wanted);
+    // A negative one would have no end; nobody sleeps for 292 years.
+    let longest = code.i64(i64::MAX);
+    let duration = code.ins().umin(duration, longest);
+    let nowhere = code.i32(0);
+    code.call_helper(Helper::Wait, &[nowhere, duration]);
+    let length = code.i32(poll::EVENT as i64);
+    code.check_written(event, length);
+    let (at, flags, none) = (code.ins().uextend(types::I64, event), code.guest_flags(true), code.i64(0));
+    // No error, of the kind of clocks, and no bytes.
+    for (part, word) in (0..).step_by(8).zip([userdata, none, none, none]) {
+        code.ins().store(flags, word, at, part);
+    }
+    let one = code.i32(1);
+    guest_store(code, one, stored);
+    succeed(code);
+    code.open(other);
+}
+
+/// Sizes and offsets in bytes of `poll_oneoff`'s structures.
+mod poll {
+    pub(super) const SUBSCRIPTION: u32 = 48;
+    pub(super) const EVENT: u32 = 32;
+    pub(super) const USERDATA: i32 = 0;
+    pub(super) const KIND: i32 = 8;
+    pub(super) const CLOCK: i32 = 16;
+    pub(super) const TIMEOUT: i32 = 24;
+    pub(super) const FLAGS: i32 = 40;
 }
 
 // ---- random bytes ----

@@ -58,6 +58,9 @@ pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
         code.set_header(result, field::EXIT_CODE);
         let exited = code.i64(Status::Exited as i64);
         code.set_header(exited, field::STATUS);
+        if code.is_shared {
+            super::threads::end_program(code);
+        }
         code.intrinsic(Intrinsic::Exit, &[]);
     });
     let fails = code.ins().band_imm_u(status, i64::from(Reply::TRAP));

@@ -19,8 +19,8 @@ use gpu_run_abi::{Layout, Status, TrapCode};
 /// may use; address of the `abi::Launch`.
 pub const KERNEL: &str = "batch";
 /// The kernel that collects how instances ended. Its parameters: address of slot 0; bytes of a slot; number of
-/// instances; address to write to, for each instance an `abi::launch::Ending` and `results` words of results; the
-/// number `results`.
+/// instances; address to write to, for each instance an `abi::launch::Ending`, `results` words of results, and the words
+/// of `slot::CallsPlace` if calls are noted; the number `results`.
 pub const ENDINGS: &str = "endings";
 
 /// Flag: the module's start function runs first.
@@ -36,9 +36,7 @@ pub(super) fn batch_signature() -> Signature {
 pub(super) fn batch(code: &mut Code<'_>, env: &Env<'_>) {
     let (selector, flags, stack, launch) = (code.param(3), code.param(4), code.param(5), code.param(6));
     let (thread, done) = own_slot(code);
-    if env.module.imports.contains(&Imported::Host(Call::clock_time_get)) {
-        note_time(code, launch);
-    }
+    note_time_if_asked(code, env, launch);
     let fresh = code.ins().band_imm_u(flags, i64::from(FRESH));
     let local = local_memory(code, env, thread);
     code.if_then(fresh, false, |code| {
@@ -65,6 +63,13 @@ pub(super) fn set_limits(code: &mut Code<'_>, stack: Value) {
     code.set_header(floor, field::STACK_FLOOR);
     let fuel = code.i32(INTERVAL);
     code.set_header(fuel, field::FUEL);
+}
+
+/// Records when the launch began, for programs that ask for the time.
+pub(super) fn note_time_if_asked(code: &mut Code<'_>, env: &Env<'_>, launch: Value) {
+    if env.module.imports.contains(&Imported::Host(Call::clock_time_get)) {
+        note_time(code, launch);
+    }
 }
 
 /// Records the device's timer at the launch's begin: the lowest value that any thread reads.
@@ -111,7 +116,8 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
     if code.is_local {
         fixed[0] = outgrown(code, env, fixed[0]);
     }
-    let words = code.ins().iadd_imm_s(results, fixed.len() as i64);
+    let calls = env.slots.calls;
+    let words = code.ins().iadd_imm_s(results, (fixed.len() as u64 + calls.words()) as i64);
     let (thread, words) = (code.ins().uextend(types::I64, thread), code.ins().uextend(types::I64, words));
     let offset = code.ins().imul(thread, words);
     let offset = code.ins().imul_imm_u(offset, WORD as i64);
@@ -137,6 +143,11 @@ pub(super) fn collect(code: &mut Code<'_>, env: &Env<'_>) {
             }
         },
     );
+    for i in 0..calls.words() {
+        let word = code.header(types::I64, calls.depth + WORD * i);
+        let to = code.b.use_var(to);
+        code.ins().store(flags, word, to, (WORD * i) as i32);
+    }
     code.ins().jump(done, &[]);
     code.open(done);
     code.ins().return_(&[]);
@@ -177,7 +188,7 @@ pub(super) fn thread_number(code: &mut Code<'_>) -> Value {
 }
 
 /// Returns the instance pointer of a slot, computed on the device as `Layout::slot` does.
-fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> Value {
+pub(super) fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> Value {
     let index = code.ins().uextend(types::I64, index);
     let offset = match code.layout {
         Layout::Linear => code.ins().imul(index, slot_bytes),
@@ -197,8 +208,8 @@ fn slot(code: &mut Code<'_>, slots: Value, slot_bytes: Value, index: Value) -> V
 /// from the slot, and stores the results there.
 pub(super) fn entry(code: &mut Code<'_>, env: &Env<'_>, entries: &[u32]) {
     let (selector, start) = (code.param(1), code.param(2));
-    // The last call may have stopped anywhere, and left an exception or a tail call pending.
-    for at in [env.slots.exception.tag, env.slots.tail.next].into_iter().filter(|at| *at > 0) {
+    // The last call may have stopped anywhere, and left an exception, a tail call or noted calls behind.
+    for at in [env.slots.exception.tag, env.slots.tail.next, env.slots.calls.depth].into_iter().filter(|at| *at > 0) {
         let none = code.i64(0);
         code.set_header(none, at);
     }

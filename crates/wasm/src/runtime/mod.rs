@@ -10,12 +10,15 @@ mod gang;
 mod kernel;
 mod setup;
 mod side;
+mod spawn;
 mod stub;
 mod tail;
+mod threads;
 mod wait;
 
 pub use gang::GANG;
 pub use kernel::{ENDINGS, FRESH, KERNEL, START};
+pub use threads::THREADS;
 
 use crate::code::{Code, signature};
 use crate::provided::Imported;
@@ -96,6 +99,11 @@ helpers! {
     Wait(I32, I64) -> (I32) = wait::wait;
     /// Wakes waiting threads: (address, how many at most) -> how many were woken.
     Notify(I32, I32) -> (I32) = wait::notify;
+    /// The same for threads: waits if memory holds the expected value: (address, expected, its bytes, nanoseconds) -> 0, 1
+    /// or 2.
+    WaitShared(I32, I64, I32, I64) -> (I32) = wait::wait_shared;
+    /// Grows the memory that threads share: (bytes) -> its length before, or -1.
+    GrowShared(I64) -> (I64) = threads::grow;
 }
 
 /// Index in the runtime's namespace of the function that calls the entry that the host selected.
@@ -138,6 +146,7 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
         all.push(make(name, ty, i as u32, FunctionKind::Stub, import.name().into(), &mut |code| match *import {
             Imported::Host(call) => stub::build(code, call),
             Imported::Device(call) => device::stub(code, call),
+            Imported::Spawn => spawn::spawn(code),
         }));
     }
     for (index, _) in (0u32..).zip(&env.module.traits.tails).filter(|(_, tails)| **tails) {
@@ -166,7 +175,14 @@ pub(crate) fn functions(env: &Env<'_>, entries: &[u32], isa: &OwnedTargetIsa) ->
     }
     let name = UserFuncName::user(namespace::RUNTIME, BATCH);
     let ty = kernel::batch_signature();
-    all.push(make(name, ty, none, FunctionKind::Kernel, KERNEL.into(), &mut |code| kernel::batch(code, env)));
+    if env.slots.is_shared() {
+        // The last entry is the one that threads run.
+        let start = entries.len() as u32 - 1;
+        let kind = FunctionKind::Kernel;
+        all.push(make(name, ty, none, kind, THREADS.into(), &mut |code| threads::kernel(code, env, start)));
+    } else {
+        all.push(make(name, ty, none, FunctionKind::Kernel, KERNEL.into(), &mut |code| kernel::batch(code, env)));
+    }
     let name = UserFuncName::user(namespace::RUNTIME, COLLECT);
     let ty = kernel::collect_signature();
     all.push(make(name, ty, none, FunctionKind::Kernel, ENDINGS.into(), &mut |code| kernel::collect(code, env)));

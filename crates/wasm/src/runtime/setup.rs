@@ -21,6 +21,8 @@ pub(super) fn set_up(code: &mut Code<'_>, env: &Env<'_>) {
     // there.
     let ready = code.variable(types::I32, first);
     match code.is_local {
+        // Threads share a memory: what is in it is not this thread's to clear.
+        _ if code.is_shared => {}
         true => {
             let own = code.param(3);
             code.set_header(own, field::MEMORY_AT);

@@ -249,7 +249,7 @@ fn result(code: &mut Code<'_>, ptr: u8, bytes: u32, words: &[Value]) {
 
 impl Code<'_> {
     /// Returns `value` from the function if `condition` holds.
-    fn if_return(&mut self, condition: Value, value: Value) {
+    pub(super) fn if_return(&mut self, condition: Value, value: Value) {
         let (leave, stay) = (self.b.create_block(), self.b.create_block());
         self.ins().brif(condition, leave, &[], stay, &[]);
         self.open(leave);

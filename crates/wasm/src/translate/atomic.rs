@@ -135,9 +135,7 @@ impl Translator<'_, '_> {
             return Place::Own(flags, address, offset);
         }
         let end = self.code.ins().iadd_imm_s(address, bytes as i64);
-        let length = self.code.memory_length();
-        let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, length);
-        self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+        self.code.check_end(end);
         if self.env.slots.low > 0 {
             let missing = self.code.ins().icmp_imm_u(IntCC::UnsignedLessThan, address, self.env.slots.low as i64);
             self.code.trap_if(missing, TrapCode::Inexact);
@@ -295,6 +293,13 @@ impl Translator<'_, '_> {
             return self.push(always);
         }
         let at = self.waited(at, memarg);
+        if self.code.is_shared {
+            // The value is compared again once the thread is among those that a notification finds.
+            let expected = if bytes == 8 { expected } else { self.code.ins().uextend(I64, expected) };
+            let bytes = self.code.i32(bytes as i64);
+            let ended = self.code.call_helper(Helper::WaitShared, &[at, expected, bytes, timeout]);
+            return self.push(ended.expect("it has a result"));
+        }
         let differs = self.code.i32(1);
         let result = self.code.variable(I32, differs);
         let equal = self.code.ins().icmp(IntCC::Equal, value, expected);

@@ -62,7 +62,9 @@ impl Translator<'_, '_> {
         self.spend_call(Callee::Function(function));
         let callee = self.code.function(namespace::WASM, function, || clif_signature(ty));
         let args = self.call_args(ty.params.len());
+        self.note_call();
         let call = self.code.ins().call(callee, &args);
+        self.note_return();
         self.come_back(Callee::Function(function));
         self.code.b.inst_results(call).to_vec()
     }
@@ -101,7 +103,9 @@ impl Translator<'_, '_> {
         let func_type = &module.types[ty as usize];
         let signature = self.signature(ty, func_type);
         let args = self.call_args(func_type.params.len());
+        self.note_call();
         let call = self.code.ins().call_indirect(signature, callee, &args);
+        self.note_return();
         let results = self.code.b.inst_results(call).to_vec();
         self.come_back(Callee::Type(ty));
         self.after_call(module.traits.throws_through[module.signatures[ty as usize] as usize]);
@@ -170,8 +174,10 @@ impl Translator<'_, '_> {
             }
             _ => {
                 // No catch clause of this function applies to what the callee throws: a tail call has left the
-                // function.
+                // function. In a backtrace, the callee takes its place.
+                let depth = self.depth.take();
                 let results = self.call(function);
+                self.depth = depth;
                 self.code.ins().return_(&results);
             }
         }

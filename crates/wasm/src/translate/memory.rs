@@ -10,7 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::FuncInstBuilder;
 use gpu_run_abi::intrinsic::{Intrinsic, region};
-use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, WORD, field};
+use gpu_run_abi::layout::{MAX_PAGES, PAGE, WORD, field};
 use gpu_run_abi::{Status, TrapCode};
 use wasmparser::{MemArg, Operator as Op};
 
@@ -131,9 +131,7 @@ impl<'b> Translator<'_, 'b> {
                 let offset = self.code.i64(memarg.offset as u32 as i64);
                 let address = self.code.ins().iadd(address, offset);
                 let end = self.code.ins().iadd_imm_s(address, size as i64);
-                let bytes = self.code.memory_length();
-                let outside = self.code.ins().icmp(IntCC::UnsignedGreaterThan, end, bytes);
-                self.code.trap_if(outside, TrapCode::MemoryOutOfBounds);
+                self.code.check_end(end);
                 (flags, address, 0)
             }
         }
@@ -186,7 +184,10 @@ impl<'b> Translator<'_, 'b> {
             let bytes = self.code.i64(place.sizes.image_bytes as i64);
             return self.push_pages(memory, bytes);
         }
-        let bytes = self.code.header(types::I64, self.memory_words(memory).0);
+        let bytes = match self.code.is_shared {
+            true => self.code.memory_length(),
+            false => self.code.header(types::I64, self.memory_words(memory).0),
+        };
         self.push_pages(memory, bytes);
     }
 
@@ -204,6 +205,10 @@ impl<'b> Translator<'_, 'b> {
         let (length, limit) = self.memory_words(memory);
         let delta = self.code.growth(delta);
         let delta = self.code.ins().ishl_imm_u(delta, i64::from(PAGE.trailing_zeros()));
+        if self.code.is_shared {
+            let old = self.code.call_helper(Helper::GrowShared, &[delta]).expect("it has a result");
+            return self.push_pages(memory, old);
+        }
         let old = self.code.header(types::I64, length);
         let wanted = self.code.ins().iadd(old, delta);
         let most = self.env.module.memories[memory as usize].maximum.unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
@@ -215,13 +220,9 @@ impl<'b> Translator<'_, 'b> {
         let refused = self.code.header(types::I64, field::GROWTH_REFUSED);
         let refused = self.code.ins().select(is_allowed, refused, wanted);
         self.code.set_header(refused, field::GROWTH_REFUSED);
-        self.code.set_header(new, length);
-        if memory == 0 {
-            // A page is larger than the guard; an empty memory gives 0.
-            let guard = self.code.i64(GUARD as i64);
-            let most = self.code.ins().umax(new, guard);
-            let fast = self.code.ins().isub(most, guard);
-            self.code.set_header(fast, field::MEMORY_FAST);
+        match memory {
+            0 => self.code.set_memory_length(new),
+            _ => self.code.set_header(new, length),
         }
         if self.code.is_local {
             // Local memory may hold what another instance left there.

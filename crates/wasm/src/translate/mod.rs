@@ -7,6 +7,7 @@
 //! Operators carry the indices of their own module; [`crate::link::Part`] maps them to the program's.
 
 mod atomic;
+mod backtrace;
 mod calls;
 mod control;
 pub(crate) mod device;
@@ -56,6 +57,8 @@ pub struct Options {
     pub entries: Vec<u32>,
     /// When compiling has to stop.
     pub until: Option<Instant>,
+    /// Whether functions note their calls, for backtraces.
+    pub backtrace: bool,
     /// Whether to run Cranelift's optimiser. Without it, the CLIF follows the operators one by one, for people to read.
     pub optimize: bool,
 }
@@ -116,7 +119,7 @@ pub(crate) struct Env<'a> {
 /// Translates and optimises every function, in parallel.
 pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Error> {
     let isa = optimizer("speed")?;
-    let slots = SlotLayout::new(module, &options.build)?;
+    let slots = SlotLayout::new(module, &options.build, options.backtrace)?;
     device::check_imports(module, &options.build)?;
     let relaxed = matches!(options.build, Build::Gang { relaxed: true, .. });
     let env = Env { module, slots: &slots, layout: options.build.layout(), relaxed };
@@ -214,6 +217,8 @@ struct Translator<'a, 'b> {
     again: Option<Block>,
     /// The block that returns when an exception passes through the function.
     unwind: Option<Block>,
+    /// How many calls led to the function, if it notes its own.
+    depth: Option<Value>,
     /// File offset of the operator being translated.
     offset: usize,
 }
@@ -253,6 +258,7 @@ fn translate_function(
         views: simd::Views::default(),
         again: None,
         unwind: None,
+        depth: None,
         offset: body.range().start,
     };
     translator.function(ty, body, survey)?;
@@ -267,6 +273,9 @@ impl<'b> Translator<'_, 'b> {
         let is_real = |function: &u32| !device::is_device(self.env.module, *function);
         let calls = survey.calls.iter().any(is_real) || !survey.indirect.is_empty();
         self.prologue(calls, frame);
+        if calls {
+            self.begin_noting();
+        }
         if survey.tails.contains(&self.index) {
             self.begin_again(ty, body)?;
         }

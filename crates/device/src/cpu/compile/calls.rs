@@ -1,5 +1,6 @@
 //! Moves and calls.
 
+use super::host;
 use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Call, CallResult, Callee, Operand, Returns, Signature, Type};
@@ -73,6 +74,19 @@ impl<'u> Translator<'u, '_> {
             // Only now, because a block is in the layout only once it has an instruction.
             if let Some(block) = self.b.current_block() {
                 self.b.set_cold_block(block);
+            }
+            return Ok(());
+        }
+        if let Callee::Direct(name) = call.callee
+            && let Some(host) = host::in_place_of(name)
+        {
+            let result = match signature.result {
+                Returns::Register(ty) => Some(ty),
+                _ => None,
+            };
+            let value = self.host(host, &arguments, result.map(super::clif_type));
+            if let (CallResult::Register(register), Some(ty)) = (call.result, result) {
+                self.write(Operand::Register(register), ty, value)?;
             }
             return Ok(());
         }

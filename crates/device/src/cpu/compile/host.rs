@@ -15,11 +15,27 @@ pub(super) enum Host {
     Timer,
     Clock,
     Late,
+    Await,
+    Wake,
+    Look,
+    Turn,
 }
 
 impl Host {
-    const ALL: [Self; 8] =
-        [Self::Exit, Self::Fault, Self::Sleep, Self::Barrier, Self::Warp, Self::Timer, Self::Clock, Self::Late];
+    const ALL: [Self; 12] = [
+        Self::Exit,
+        Self::Fault,
+        Self::Sleep,
+        Self::Barrier,
+        Self::Warp,
+        Self::Timer,
+        Self::Clock,
+        Self::Late,
+        Self::Await,
+        Self::Wake,
+        Self::Look,
+        Self::Turn,
+    ];
 
     pub(super) fn number(self) -> u32 {
         self as u32
@@ -35,7 +51,24 @@ impl Host {
             Self::Timer => context::timer as *const () as usize,
             Self::Clock => context::clock as *const () as usize,
             Self::Late => context::late as *const () as usize,
+            Self::Await => context::await_word as *const () as usize,
+            Self::Wake => context::wake_word as *const () as usize,
+            Self::Look => context::look_word as *const () as usize,
+            Self::Turn => context::turn as *const () as usize,
         }
+    }
+}
+
+/// The function by which a thread looks at the stop word; only programs with threads have it.
+pub(super) const LOOK: &str = "look_word";
+
+/// Returns the host function that takes the place of a PTX function with this name.
+pub(super) fn in_place_of(name: &str) -> Option<Host> {
+    match name {
+        "await_word" => Some(Host::Await),
+        "wake_word" => Some(Host::Wake),
+        LOOK => Some(Host::Look),
+        _ => None,
     }
 }
 

@@ -207,6 +207,11 @@ impl Unit<'_> {
         signature
     }
 
+    /// Whether the module is a program with threads.
+    fn has_threads(&self) -> bool {
+        self.functions.contains_key(host::LOOK)
+    }
+
     /// The CLIF signature for a PTX signature. Results in cells go through a pointer that the caller passes first, so
     /// that a function and a caller through a prototype agree without knowing the types in the cells.
     fn signature(&self, ptx: &ast::Signature) -> Signature {

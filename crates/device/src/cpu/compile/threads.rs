@@ -91,7 +91,7 @@ impl<'u> Translator<'u, '_> {
     }
 
     /// Calls a host function. Returns its result; without one, a constant that means nothing.
-    fn host(&mut self, host: Host, arguments: &[Value], result: Option<types::Type>) -> Value {
+    pub(super) fn host(&mut self, host: Host, arguments: &[Value], result: Option<types::Type>) -> Value {
         let function = match self.hosts.get(&host) {
             Some(&known) => known,
             None => {

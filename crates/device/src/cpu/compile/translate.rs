@@ -199,6 +199,9 @@ impl<'u> Translator<'u, '_> {
             Opcode::Fence { local } => {
                 // The threads of a workgroup take turns on one core, so they see memory accesses in order anyway.
                 if !local {
+                    if self.unit.has_threads() {
+                        self.host(Host::Turn, &[], None);
+                    }
                     self.b.ins().fence();
                 }
                 Ok(())

@@ -1,0 +1,91 @@
+//! Programs with threads, compiled by stock rustc for wasm32-wasip1-threads: what they print and return by `gpu-run` must be what the
+//! same source prints and returns when compiled for this machine, whatever the number of threads.
+//!
+//! `threads::NAME::N` runs a program of `tests/threads` with N threads; with `GPU_RUN_TEST_DEVICE=cuda:0`, `threads::NAME::PLACEMENT_N`
+//! runs it on a GPU in each placement, which is what `scripts/gpu-test threads` is for. A program that still runs after a minute has
+//! failed: it hangs.
+//!
+//! `scripts/build-threads` builds the programs. A test whose program is not there is reported as ignored, never as passed; with `CI`
+//! set in the environment it fails.
+
+#[allow(dead_code)] // shared with the tests of whole programs
+#[path = "programs/directory.rs"]
+mod directory;
+#[allow(dead_code)]
+#[path = "programs/manifest.rs"]
+mod manifest;
+#[allow(dead_code)]
+#[path = "programs/observed.rs"]
+mod observed;
+#[path = "programs/process.rs"]
+mod process;
+
+use libtest_mimic::{Arguments, Failed};
+use manifest::Program;
+use observed::{Ending, Observed, difference};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The threads that a run may have at once besides those asked for: the main one, and those that crates start by themselves.
+const SPARE_THREADS: usize = 8;
+/// std reads it: 1,024 threads with 2 MiB each would not fit into a memory of wasm32.
+const STACK: (&str, &str) = ("RUST_MIN_STACK", "65536");
+
+fn main() {
+    let args = Arguments::from_args();
+    // The runs of one program share what it compiles to.
+    let cache = tempfile::tempdir().expect("a temporary folder can be made");
+    let placements: &[Option<&str>] = match manifest::tested().as_str() {
+        "cpu" => &[None],
+        _ => &[Some("lane"), Some("warp")],
+    };
+    let mut trials = Vec::new();
+    for program in Program::all_with_threads().into_iter().map(Arc::new) {
+        for threads in program.spec.threads.clone() {
+            for placement in placements.iter().copied() {
+                let prefix = placement.map(|placement| format!("{placement}_")).unwrap_or_default();
+                let name = format!("threads::{}::{prefix}{threads}", program.name);
+                let (program, cache) = (program.clone(), cache.path().to_owned());
+                let needs = [program.wasm(), program.native()];
+                let test = move || equals_native(&program, threads, placement, &cache);
+                trials.push((threads, process::trial(name, &needs, "scripts/build-threads", test)));
+            }
+        }
+    }
+    // The first run of each program compiles it: all programs once, before any runs again.
+    trials.sort_by_key(|(threads, _)| *threads);
+    let conclusion = libtest_mimic::run(&args, trials.into_iter().map(|(_, trial)| trial).collect());
+    drop(cache); // `exit` drops nothing
+    conclusion.exit();
+}
+
+fn equals_native(program: &Program, threads: usize, placement: Option<&str>, cache: &Path) -> Result<(), Failed> {
+    let mut input = program.with_threads(threads);
+    input.env.insert(STACK.0.into(), STACK.1.into());
+    let mut expected = match &program.spec.expected {
+        None => process::natively(program, &input)?,
+        Some(stdout) => Observed {
+            ending: Ending::Exit(program.spec.exit),
+            stdout: stdout.clone().into_bytes(),
+            stderr: Vec::new(),
+            files: None,
+        },
+    };
+    let (limit, cache) = ((threads + SPARE_THREADS).to_string(), cache.display().to_string());
+    let mut options = vec!["--threads", &limit, "--timeout", "60s", "--cache-dir", &cache];
+    if let Some(placement) = placement {
+        options.extend(["--thread-placement", placement]);
+    }
+    let mut got = process::by_gpu_run(program, &input, &options)?;
+    if program.spec.sort {
+        sort_lines(&mut expected.stdout);
+        sort_lines(&mut got.stdout);
+    }
+    Ok(difference(&program.spec, &expected, &got)?)
+}
+
+fn sort_lines(bytes: &mut Vec<u8>) {
+    let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    *bytes = lines.concat();
+}

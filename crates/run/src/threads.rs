@@ -1,0 +1,265 @@
+//! Runs a program with threads: one context, a slot for each thread, and one memory that all slots share
+//! (`gpu_run_abi::threads`).
+//!
+//! The GPU's threads are launched together and parked; the program starts and ends threads on the device, without the
+//! host. Host calls come from all threads at once, and are answered one after the other.
+
+use crate::allowance::Sizes;
+use crate::bus::{BatchHost, Callers};
+use crate::outcome::{self, Outcome, RunOptions, RunStats};
+use crate::slots::{LaunchBuffers, Run, Slots};
+use crate::transcript::Answered;
+use gpu_run_abi::Launch;
+use gpu_run_abi::hostcall::Call;
+use gpu_run_abi::launch::answers;
+use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
+use gpu_run_abi::threads::{BUCKETS, Bucket, LANES, Mailbox, RECORD_BYTES, Record, Waiter, Warp};
+use gpu_run_compiler::{Compiled, Error, Program, Value};
+use gpu_run_device::{Buffer, Grid};
+use gpu_run_wasi::{Context, Out};
+use gpu_run_wasm::{THREADS, words};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The most threads of a program, unless more are asked for.
+const USUAL_THREADS: u64 = 16 << 10;
+/// On `cpu`: threads for each core, and at least this many.
+const THREADS_PER_CORE: u64 = 4;
+const LEAST_THREADS: u64 = 64;
+
+/// How the threads of a program lie on a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadPlacement {
+    /// The first threads have a warp each, in three quarters of all warps; the others share warps.
+    #[default]
+    Auto,
+    /// 32 threads share a warp: threads that do the same share its instructions.
+    Lane,
+    /// Each thread has a warp of its own: threads that do different things do not wait for each other.
+    Warp,
+}
+
+/// What the threads of a program did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStats {
+    /// The most threads that could run at once, with the one the program begins with.
+    pub limit: u64,
+    /// Threads that the program started, without the one it begins with.
+    pub started: u64,
+    /// The most of them that ran at once.
+    pub most_running: u64,
+    /// Warps that several threads started in together, and how many of the threads did.
+    pub shared_warps: u64,
+    pub in_shared_warps: u64,
+}
+
+/// Runs a program with at most `threads` threads, counting the one it begins with; `None`: as many as usual.
+pub fn run_threads(
+    program: &Arc<Program>,
+    function: &str,
+    args: &[Value],
+    context: Context,
+    threads: Option<u32>,
+    placement: ThreadPlacement,
+    options: &RunOptions,
+) -> Result<(Outcome, RunStats), Error> {
+    let (compiled, device) = (program.compiled(), program.device());
+    let (selector, words_of_args) = compiled.arguments(function, args)?;
+    let places = Places::new(program, threads.map(u64::from), placement)?;
+    let memory = ThreadsMemory::new(program, &places, options.max_memory)?;
+    let stack_bytes = device.properties().stack_bytes;
+    let sizes = Sizes {
+        memories: Vec::new(),
+        slot_bytes: (compiled.slots.memory + MEMORY_TAIL).next_multiple_of(SLOT_ALIGN),
+        growth_left: u64::MAX / 2,
+        shared_memory: Some(memory.guest_address()),
+    };
+    let mut slots = Slots::new(program, places.threads, sizes, stack_bytes)?;
+    slots.run_together(Grid { workgroups: places.warps as u32, threads: places.lanes as u32, stack_bytes });
+    slots.lower_stack_if_need_be();
+    slots.set_arguments(&words_of_args)?;
+    let buffers = LaunchBuffers::new(device, compiled, places.threads as usize)?;
+    let launch = Launch { answers: answers::CLOCK, threads: memory.guest_address(), ..Launch::default() };
+    buffers.write(&slots.describe(launch))?;
+    let calls = SharedCalls { context, since: HashMap::new() };
+    let host = Arc::new(SharedContext(Mutex::new(calls)));
+    let began = Instant::now();
+    let run = Run::fresh(selector, options.deadline);
+    let (_, hostcalls) = slots.launch(run, Callers::Batch(places.threads as usize, host), &buffers)?;
+    let took = began.elapsed();
+
+    let types = compiled.results(selector);
+    let endings = buffers.endings(places.threads as usize, words(types) as usize)?;
+    let record = memory.record()?;
+    // The thread that ended the program decides how it ended; the others were stopped.
+    let ended_by = record.ended_by.clamp(1, places.threads) as usize - 1;
+    let outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
+    let threads = ThreadStats {
+        limit: places.threads,
+        started: record.started,
+        most_running: record.most_running,
+        shared_warps: record.fillings,
+        in_shared_warps: record.filled,
+    };
+    let stats = RunStats {
+        instances: 1,
+        launches: 1,
+        hostcalls,
+        run: took,
+        device_bytes: slots.device_bytes() + memory.buffer.len(),
+        threads: Some(threads),
+        ..RunStats::default()
+    };
+    Ok((outcome, stats))
+}
+
+/// How many threads there can be, and which lanes run them.
+struct Places {
+    threads: u64,
+    /// Warps, of so many lanes.
+    warps: u64,
+    lanes: u64,
+    /// How many threads may have a warp each.
+    alone: u64,
+}
+
+impl Places {
+    fn new(program: &Program, wanted: Option<u64>, placement: ThreadPlacement) -> Result<Self, Error> {
+        let device = program.device();
+        let is_apart = !device.is_gpu() || placement == ThreadPlacement::Warp;
+        let lanes = if is_apart { 1 } else { LANES };
+        let processors = u64::from(device.properties().processors);
+        let most_warps = u64::from(program.module().most_together(THREADS, lanes as u32)?);
+        let most = most_warps * lanes;
+        let usual = match device.is_gpu() {
+            true => USUAL_THREADS,
+            false => (THREADS_PER_CORE * processors).max(LEAST_THREADS),
+        };
+        let threads = wanted.unwrap_or(usual.min(most));
+        if threads > most {
+            let hint =
+                if device.is_gpu() && is_apart { "; with --thread-placement lane, there can be more" } else { "" };
+            let message = format!(
+                "--threads {threads}: {} holds at most {most} threads of this program{hint}",
+                device.properties().id
+            );
+            return Err(Error::Limit(message));
+        }
+        let alone = match (is_apart, placement) {
+            (true, _) => u64::MAX,
+            (false, ThreadPlacement::Lane) => 0,
+            (false, _) => most_warps - most_warps / 4,
+        };
+        // Even if no two threads ever share a warp, as many can run as there are warps. The first has one of its own.
+        let warps = most_warps.min(threads.max(2));
+        Ok(Self { threads, warps: if is_apart { threads } else { warps }, lanes, alone })
+    }
+}
+
+/// The memory that threads share, and what lies before it.
+struct ThreadsMemory {
+    buffer: Buffer,
+    /// Where guest byte 0 is in the buffer.
+    guest: u64,
+}
+
+impl ThreadsMemory {
+    fn new(program: &Program, places: &Places, max_memory: Option<u64>) -> Result<Self, Error> {
+        let (compiled, device) = (program.compiled(), program.device());
+        let limit = limit(compiled, max_memory)?;
+        let &Places { threads, warps, lanes, alone } = places;
+        let mut at = 0;
+        let [mailboxes, warps_at, next_slots, waiters, buckets] = [
+            (size_of::<Mailbox>() as u64, warps * lanes),
+            (size_of::<Warp>() as u64, warps),
+            (WORD, threads),
+            (size_of::<Waiter>() as u64, threads),
+            (size_of::<Bucket>() as u64, BUCKETS),
+        ]
+        .map(|(bytes, count)| {
+            let begins = at;
+            at += bytes * count;
+            begins
+        });
+        let guest = (at + RECORD_BYTES).next_multiple_of(SLOT_ALIGN);
+        let buffer = device.allocate(guest + limit + MEMORY_TAIL)?;
+        let address = buffer.address();
+        // Slot 0 and warp 0 are in use; the others are in the lists, in order.
+        let first = |count: u64| if count > 1 { 2 } else { 0 };
+        let next = |entry: u64, count: u64| if entry + 1 < count { entry + 2 } else { 0 };
+        let record = Record {
+            length: compiled.initial.memories.first().map_or(0, |memory| memory.length),
+            limit,
+            free_slots: first(threads),
+            next_slots: address + next_slots,
+            free_warps: first(warps),
+            warps: address + warps_at,
+            warp_count: warps,
+            mailboxes: address + mailboxes,
+            most_alone: alone,
+            buckets: address + buckets,
+            waiters: address + waiters,
+            ..Record::default()
+        };
+        buffer.write(guest - RECORD_BYTES, record.bytes())?;
+        let list: Vec<u64> = (0..threads).map(|slot| next(slot, threads)).collect();
+        buffer.write(next_slots, bytemuck::cast_slice(&list))?;
+        let busy = |warp: u64| if warp == 0 { 1 } else { 0 };
+        let list: Vec<Warp> =
+            (0..warps).map(|warp| Warp { busy: busy(warp), next: next(warp, warps), ..Warp::default() }).collect();
+        buffer.write(warps_at, bytemuck::cast_slice(&list))?;
+        for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
+            buffer.write(guest + piece.at, bytemuck::cast_slice(&piece.words))?;
+        }
+        Ok(Self { buffer, guest })
+    }
+
+    fn guest_address(&self) -> u64 {
+        self.buffer.address() + self.guest
+    }
+
+    fn record(&self) -> Result<Record, Error> {
+        let mut record = Record::default();
+        self.buffer.read(self.guest - RECORD_BYTES, record.bytes_mut())?;
+        Ok(record)
+    }
+}
+
+/// Returns the bytes that the memory may grow to.
+fn limit(compiled: &Compiled, max_memory: Option<u64>) -> Result<u64, Error> {
+    let declared =
+        compiled.memories.first().and_then(|memory| memory.maximum).unwrap_or(MAX_PAGES).min(MAX_PAGES) * PAGE;
+    let least = compiled.initial.memories.first().map_or(0, |memory| memory.length);
+    let limit = declared.min(max_memory.unwrap_or(u64::MAX) / PAGE * PAGE);
+    match limit < least {
+        true => Err(Error::Limit(format!("its memory begins with {least} bytes, and the user allows {limit}"))),
+        false => Ok(limit),
+    }
+}
+
+/// The context of all threads.
+struct SharedContext(Mutex<SharedCalls>);
+
+struct SharedCalls {
+    context: Context,
+    /// When the calls that are being repeated were first made, by slot.
+    since: HashMap<u32, Instant>,
+}
+
+impl BatchHost for SharedContext {
+    fn heard(&self, _: u32) {}
+
+    fn context(&self, _: u32) -> Option<Context> {
+        None
+    }
+
+    fn answered(&self, slot: u32, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Answered {
+        let SharedCalls { context, since } = &mut *self.0.lock();
+        let mut first = since.remove(&slot);
+        let reply = context.call_of(&mut first, call, words, input, out);
+        since.extend(first.map(|first| (slot, first)));
+        Answered::Was(reply)
+    }
+}
