@@ -57,7 +57,7 @@ pub struct Record {
     /// Warps that were filled, and threads that started in them.
     pub fillings: u64,
     pub filled: u64,
-    /// The warp after the one where a parked lane was last found in a warp in use.
+    /// The warp where a parked lane was last found in a warp in use: the next search begins there.
     pub searched: u64,
     /// Device address of [`BUCKETS`] buckets of waiting threads, see [`Bucket`], and of a [`Waiter`] for each slot.
     pub buckets: u64,
@@ -152,10 +152,18 @@ pub const MAX_ID: u32 = 0x1fff_ffff;
 
 /// The module and the name of the import that starts a thread, and the export that the thread runs.
 pub const MODULE: &str = "wasi";
-/// The module that programs with threads import their memory from.
-pub const MEMORY_MODULE: &str = "env";
 pub const SPAWN: &str = "thread-spawn";
 pub const START: &str = "wasi_thread_start";
+
+/// Returns whether an import is the function that starts a thread.
+pub fn is_spawn(module: &str, name: &str) -> bool {
+    (module, name) == (MODULE, SPAWN)
+}
+
+/// Returns whether an import of a shared memory is the one that the threads of a program share.
+pub fn is_memory(module: &str, name: &str) -> bool {
+    (module, name) == ("env", "memory")
+}
 
 macro_rules! offsets {
     ($($name:ident = $field:ident),* $(,)?) => {

@@ -323,8 +323,8 @@ pub(crate) fn component(file: &str) -> Failure {
 /// that threads share.
 fn is_of_threads(import: &Import) -> bool {
     match import.ty {
-        TypeRef::Memory(memory) => memory.shared && import.module == threads::MEMORY_MODULE,
-        _ => import.module == threads::MODULE && import.name == threads::SPAWN,
+        TypeRef::Memory(memory) => memory.shared && threads::is_memory(&import.module, &import.name),
+        _ => threads::is_spawn(&import.module, &import.name),
     }
 }
 

@@ -332,7 +332,12 @@ impl<'b> Code<'b> {
     pub(crate) fn memory_length(&mut self) -> Value {
         match self.gang {
             Some(place) => self.i64(place.memory_bytes as i64),
-            None if self.is_shared => self.shared_word(threads::offset::LENGTH),
+            None if self.is_shared => {
+                // Another thread may change it at any time.
+                let (memory, flags) = (self.constant_field(field::MEMORY_AT), self.trusted(region::BUS));
+                let address = self.ins().iadd_imm_s(memory, i64::from(threads::offset::LENGTH));
+                self.ins().atomic_load(types::I64, flags, address)
+            }
             None => self.header(types::I64, field::MEMORY_BYTES),
         }
     }
@@ -345,18 +350,6 @@ impl<'b> Code<'b> {
         let most = self.ins().umax(bytes, guard);
         let fast = self.ins().isub(most, guard);
         self.set_header(fast, field::MEMORY_FAST);
-    }
-
-    /// Returns a word of the threads' record as it is now: another thread may change it at any time.
-    pub(crate) fn shared_word(&mut self, at: i32) -> Value {
-        let (address, flags) = (self.shared_address(at), self.trusted(region::BUS));
-        self.ins().atomic_load(types::I64, flags, address)
-    }
-
-    /// Returns the device address of a word of the threads' record.
-    pub(crate) fn shared_address(&mut self, at: i32) -> Value {
-        let memory = self.constant_field(field::MEMORY_AT);
-        self.ins().iadd_imm_s(memory, i64::from(at))
     }
 
     /// Returns the device address of a gang's region.

@@ -18,6 +18,7 @@ use crate::provided::{self, Imported};
 use crate::types::ValType;
 use crate::work::Work;
 use gpu_run_abi::layout::MAX_PAGES;
+use gpu_run_abi::threads;
 
 /// Where an import leads: to an item that an earlier module exports, by that module's own index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,7 +225,8 @@ impl<'a> Linker<'a> {
             }
             ImportKind::Memory => {
                 let wanted = module.memories[part.memories.len()];
-                if wanted.shared && provided::is_threads_memory(import.module, import.name) {
+                // The memory that the threads of a program share is provided with the limits that the module asks for.
+                if wanted.shared && threads::is_memory(import.module, import.name) {
                     part.memories.push(self.program.memories.len() as u32);
                     self.program.memories.push(wanted);
                     return Ok(());

@@ -19,7 +19,7 @@ pub enum Imported {
 impl Imported {
     pub(crate) fn find(module: &str, name: &str) -> Option<Self> {
         let device = || DeviceCall::find(module, name).map(Self::Device);
-        let spawn = || ((module, name) == (threads::MODULE, threads::SPAWN)).then_some(Self::Spawn);
+        let spawn = || threads::is_spawn(module, name).then_some(Self::Spawn);
         Call::find(module, name).map(Self::Host).or_else(device).or_else(spawn)
     }
 
@@ -68,12 +68,6 @@ pub(crate) fn global(module: &str, name: &str) -> Option<(ValType, u64)> {
         (MODULE, "global_f64") => (ValType::F64, 666.6f64.to_bits()),
         _ => return None,
     })
-}
-
-/// Returns whether a shared memory of this name is provided, with the limits that the module asks for: the memory that the
-/// threads of a program share.
-pub(crate) fn is_threads_memory(module: &str, name: &str) -> bool {
-    (module, name) == ("env", "memory")
 }
 
 /// Returns a provided memory: minimum and maximum in pages, and whether it is shared.

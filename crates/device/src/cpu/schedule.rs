@@ -42,9 +42,6 @@ const YIELD_ROUNDS: u32 = 32;
 const FIRST_NAP: Duration = Duration::from_micros(20);
 const MAX_NAPS: u32 = 10;
 
-/// The longest sleep of a thread that awaits a word.
-const AWAIT_NANOSECONDS: u64 = 10_000;
-
 /// How many turns ahead a thread's context is prefetched; its stack half as many.
 const STACKS_AHEAD: usize = 4;
 
@@ -262,15 +259,9 @@ impl Worker<'_> {
                 self.sleeping.push(Sleeper { workgroup: place, thread, nanoseconds, until: None });
                 return Ok(());
             }
-            // Threads that wait for each other are in `together`.
-            Some(Pause::Await) => {
-                let nanoseconds = fiber.awaited().nanoseconds.min(AWAIT_NANOSECONDS) as u32;
-                self.sleeping.push(Sleeper { workgroup: place, thread, nanoseconds, until: None });
-                return Ok(());
-            }
-            Some(Pause::Wake(_)) => {
-                self.ready.push_front((place, thread));
-                return Ok(());
+            Some(Pause::Await | Pause::Wake(_)) => {
+                let message = "a thread waits for another one, in a launch whose threads do not run together";
+                return Err(Error::Fault(message.into()));
             }
             Some(Pause::Barrier) => {
                 self.rounds = 0;

@@ -108,10 +108,9 @@ impl Together {
     }
 
     /// The host did something: the threads in `nanosleep` look whether it was for them.
-    fn wake_sleeping(&self) {
-        let mut state = self.state();
+    fn wake_sleeping(&self, state: &mut State) {
         for (_, thread) in std::mem::take(&mut state.sleeping) {
-            self.push(&mut state, thread);
+            self.push(state, thread);
         }
     }
 
@@ -240,16 +239,10 @@ fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thr
             Some(Pause::Sleep(nanoseconds)) => {
                 let answered = launch.serve();
                 let mut state = together.state();
-                match answered {
-                    true => together.push(&mut state, thread),
-                    false => {
-                        let until = Instant::now() + Duration::from_nanos(nanoseconds.into());
-                        state.sleeping.push((until, thread));
-                    }
-                }
-                drop(state);
+                let until = Instant::now() + Duration::from_nanos(nanoseconds.into());
+                state.sleeping.push((until, thread));
                 if answered {
-                    together.wake_sleeping();
+                    together.wake_sleeping(&mut state);
                 }
                 return Ok(());
             }
@@ -284,10 +277,11 @@ fn pause<'t>(
     let for_host = !state.sleeping.is_empty();
     if for_host {
         drop(state);
-        if launch.serve() {
-            return together.wake_sleeping();
-        }
+        let answered = launch.serve();
         state = together.state();
+        if answered {
+            return together.wake_sleeping(&mut state);
+        }
     }
     let idle = idle_since.elapsed();
     if idle < SPIN_UNTIL {

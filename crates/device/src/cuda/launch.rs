@@ -203,6 +203,7 @@ impl Loaded {
 
     /// Fails unless all workgroups of a grid can be on the GPU at once.
     pub(super) fn fits(&self, kernel: &str, grid: Grid) -> Result<()> {
+        self.kernel(kernel, grid)?;
         let most = self.most_together(kernel, grid.threads)?;
         if grid.workgroups > most {
             return Err(Error::Unavailable(format!(

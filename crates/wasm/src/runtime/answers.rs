@@ -268,8 +268,8 @@ fn sleep(code: &mut Code<'_>) {
     let is_sleep = code.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, most, MONOTONIC);
     let is_flag = code.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, how, 1);
     let applies = [is_known, is_sleep, is_flag].into_iter().fold(is_clock, |all, one| code.ins().band(all, one));
-    let (asleep, stays) = (code.b.create_block(), other);
-    code.ins().brif(applies, asleep, &[], stays, &[]);
+    let asleep = code.b.create_block();
+    code.ins().brif(applies, asleep, &[], other, &[]);
     code.open(asleep);
     let now = monotonic(code);
     let later = code.ins().umax(wanted, now);

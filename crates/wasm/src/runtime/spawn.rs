@@ -65,7 +65,7 @@ impl Shared {
     }
 
     /// Returns the address of entry `number` (i32) of an array.
-    fn entry(&self, code: &mut Code<'_>, array: i32, number: Value, bytes: usize) -> Value {
+    pub(super) fn entry(&self, code: &mut Code<'_>, array: i32, number: Value, bytes: usize) -> Value {
         let array = self.constant(code, array);
         let number = code.ins().uextend(types::I64, number);
         let at = code.ins().imul_imm_u(number, bytes as i64);
@@ -217,8 +217,12 @@ pub(super) fn spawn(code: &mut Code<'_>) {
     let id = code.ins().ireduce(types::I32, id);
     let done = code.b.create_block();
 
-    let (in_warp, in_use, none) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
-    alone(code, &shared, message, start, in_warp, done);
+    let [not_alone, in_warp, in_use, none] = std::array::from_fn(|_| code.b.create_block());
+    alone(code, &shared, message, start, not_alone, done);
+    code.open(not_alone);
+    let lanes = code.intrinsic(Intrinsic::WorkgroupThreads, &[]).expect("it has a result");
+    let is_one = code.ins().icmp_imm_u(IntCC::Equal, lanes, 1);
+    code.ins().brif(is_one, none, &[], in_warp, &[]);
     code.open(in_warp);
     together(code, &shared, message, start, in_use, done);
     code.open(in_use);
@@ -259,10 +263,8 @@ fn alone(code: &mut Code<'_>, shared: &Shared, message: Value, start: Value, oth
 
 /// Adds the thread to the warp that is being filled, and goes to `done`; or goes to `otherwise`, if there is no warp.
 fn together(code: &mut Code<'_>, shared: &Shared, message: Value, start: Value, otherwise: Block, done: Block) {
-    let lanes = code.intrinsic(Intrinsic::WorkgroupThreads, &[]).expect("it has a result");
-    let is_one = code.ins().icmp_imm_u(IntCC::Equal, lanes, 1);
     let retry = code.b.create_block();
-    code.ins().brif(is_one, otherwise, &[], retry, &[]);
+    code.ins().jump(retry, &[]);
 
     code.b.switch_to_block(retry);
     let filling = shared.word(offset::FILLING);
@@ -321,11 +323,6 @@ fn together(code: &mut Code<'_>, shared: &Shared, message: Value, start: Value, 
 
 /// Starts the thread in a parked lane of a warp in use, and goes to `done`; or goes to `otherwise`, if there is none.
 fn among_others(code: &mut Code<'_>, shared: &Shared, message: Value, start: Value, otherwise: Block, done: Block) {
-    let lanes = code.intrinsic(Intrinsic::WorkgroupThreads, &[]).expect("it has a result");
-    let is_one = code.ins().icmp_imm_u(IntCC::Equal, lanes, 1);
-    let search = code.b.create_block();
-    code.ins().brif(is_one, otherwise, &[], search, &[]);
-    code.open(search);
     let (from, count) = (shared.word(offset::SEARCHED).load(code), shared.constant(code, offset::WARP_COUNT));
     let left = code.variable(types::I64, count);
     let at = code.variable(types::I64, from);

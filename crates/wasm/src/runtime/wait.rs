@@ -9,7 +9,7 @@
 //! after the new value finds the lock taken or the waiter there. The lock is taken and released within one iteration of a
 //! loop: a lane that holds it never waits for lanes of its warp that want it.
 
-use super::spawn::{Shared, finish_filling};
+use super::spawn::{Field, Shared, finish_filling};
 use super::threads::exit_if_ended;
 use crate::code::Code;
 use crate::translate::Env;
@@ -129,7 +129,7 @@ pub(super) fn notify(code: &mut Code<'_>, _: &Env<'_>) {
     let bucket = bucket(code, address);
     // The new value is written before the bucket is looked at.
     code.ins().fence();
-    let (lock, ends) = (bucket_word(code, bucket, offset_of!(Bucket, lock)), ends(code, bucket));
+    let (lock, ends) = (Field::at(bucket, offset_of!(Bucket, lock)).load(code), ends(code, bucket));
     let any = code.ins().bor(lock, ends);
     let none = code.ins().icmp_imm_u(IntCC::Equal, any, 0);
     code.if_return(none, nobody);
@@ -164,7 +164,7 @@ fn sleep_while(code: &mut Code<'_>, waiter: Value, value: Value, begun: Value, t
             code.b.def_var(left, rest);
             let early = code.ins().icmp(IntCC::UnsignedLessThan, so_far, timeout);
             let in_time = code.ins().bor(endless, early);
-            let word = bucket_word(code, waiter, offset_of!(Waiter, waits_at));
+            let word = Field::at(waiter, offset_of!(Waiter, waits_at)).load(code);
             let waits = code.ins().icmp(IntCC::Equal, word, value);
             code.ins().band(in_time, waits)
         },
@@ -172,7 +172,7 @@ fn sleep_while(code: &mut Code<'_>, waiter: Value, value: Value, begun: Value, t
             // Without an end, what is left is a very long time.
             let rest = code.b.use_var(left);
             let nap = code.ins().umin(rest, most);
-            let at = code.ins().iadd_imm_s(waiter, offset_of!(Waiter, waits_at) as i64);
+            let at = Field::at(waiter, offset_of!(Waiter, waits_at)).address(code);
             let every = code.i32(NAP);
             code.intrinsic(Intrinsic::Await, &[at, value, end, nap, every]);
             exit_if_ended(code, &shared);
@@ -217,16 +217,16 @@ fn locked(code: &mut Code<'_>, bucket: Value, body: impl FnOnce(&mut Code<'_>)) 
 /// Adds a waiter at the end of the bucket.
 fn append(code: &mut Code<'_>, bucket: Value, waiter: Value, own: Value, address: Value) {
     let last = code.i64(0);
-    put(code, waiter, offset_of!(Waiter, next), last);
+    Field::at(waiter, offset_of!(Waiter, next)).store(code, last);
     let at = waiting_at(code, address);
-    put(code, waiter, offset_of!(Waiter, waits_at), at);
+    Field::at(waiter, offset_of!(Waiter, waits_at)).store(code, at);
     let ends = ends(code, bucket);
     let (first, end) = (code.ins().ireduce(types::I32, ends), code.ins().ushr_imm_u(ends, 32));
     let end = code.ins().ireduce(types::I32, end);
     let own_wide = code.ins().uextend(types::I64, own);
     code.if_then(end, false, |code| {
         let before = self::waiter(code, end);
-        put(code, before, offset_of!(Waiter, next), own_wide);
+        Field::at(before, offset_of!(Waiter, next)).store(code, own_wide);
     });
     let is_first = code.ins().icmp_imm_u(IntCC::Equal, first, 0);
     let first = code.ins().select(is_first, own, first);
@@ -257,9 +257,9 @@ fn remove(
         |code| {
             let number = code.b.use_var(at);
             let waiter = waiter(code, number);
-            let next = bucket_word(code, waiter, offset_of!(Waiter, next));
+            let next = Field::at(waiter, offset_of!(Waiter, next)).load(code);
             let next = code.ins().ireduce(types::I32, next);
-            let place = bucket_word(code, waiter, offset_of!(Waiter, waits_at));
+            let place = Field::at(waiter, offset_of!(Waiter, waits_at)).load(code);
             let place = code.ins().ireduce(types::I32, place);
             let is_wanted = wanted(code, number, place);
             let (take, keep, on) = (code.b.create_block(), code.b.create_block(), code.b.create_block());
@@ -273,15 +273,15 @@ fn remove(
             let wide = code.ins().uextend(types::I64, next);
             code.if_then(previous, false, |code| {
                 let previous = self::waiter(code, previous);
-                put(code, previous, offset_of!(Waiter, next), wide);
+                Field::at(previous, offset_of!(Waiter, next)).store(code, wide);
             });
             let is_last = code.ins().icmp_imm_u(IntCC::Equal, next, 0);
             let old_last = code.b.use_var(last);
             let new_last = code.ins().select(is_last, previous, old_last);
             code.b.def_var(last, new_last);
             let awake = code.i64(0);
-            put(code, waiter, offset_of!(Waiter, waits_at), awake);
-            let word = code.ins().iadd_imm_s(waiter, offset_of!(Waiter, waits_at) as i64);
+            Field::at(waiter, offset_of!(Waiter, waits_at)).store(code, awake);
+            let word = Field::at(waiter, offset_of!(Waiter, waits_at)).address(code);
             code.intrinsic(Intrinsic::Wake, &[word]);
             let so_far = code.b.use_var(count);
             let so_far = code.ins().iadd_imm_s(so_far, 1);
@@ -304,10 +304,7 @@ fn bucket(code: &mut Code<'_>, address: Value) -> Value {
     let word = code.ins().ushr_imm_u(address, 2);
     let mixed = code.ins().imul_imm_u(word, 0x9e37_79b1);
     let number = code.ins().ushr_imm_u(mixed, i64::from(u32::BITS - BUCKETS.trailing_zeros()));
-    let buckets = code.shared_word(offset::BUCKETS);
-    let wide = code.ins().uextend(types::I64, number);
-    let at = code.ins().imul_imm_u(wide, size_of::<Bucket>() as i64);
-    code.ins().iadd(buckets, at)
+    Shared::of_slot(code).entry(code, offset::BUCKETS, number, size_of::<Bucket>())
 }
 
 /// Returns this thread's slot plus one (i32).
@@ -318,11 +315,8 @@ fn own_number(code: &mut Code<'_>) -> Value {
 
 /// Returns the device address of a waiter, by its slot plus one.
 fn waiter(code: &mut Code<'_>, number: Value) -> Value {
-    let waiters = code.shared_word(offset::WAITERS);
-    let wide = code.ins().uextend(types::I64, number);
-    let at = code.ins().imul_imm_u(wide, size_of::<Waiter>() as i64);
-    let at = code.ins().iadd(waiters, at);
-    code.ins().iadd_imm_s(at, -(size_of::<Waiter>() as i64))
+    let slot = code.ins().iadd_imm_s(number, -1);
+    Shared::of_slot(code).entry(code, offset::WAITERS, slot, size_of::<Waiter>())
 }
 
 /// Returns the word of a waiter that waits at a guest address (i64).
@@ -334,7 +328,7 @@ fn waiting_at(code: &mut Code<'_>, address: Value) -> Value {
 
 /// Returns a value other than 0 while the waiter waits (i64).
 fn is_waiting(code: &mut Code<'_>, waiter: Value) -> Value {
-    let word = bucket_word(code, waiter, offset_of!(Waiter, waits_at));
+    let word = Field::at(waiter, offset_of!(Waiter, waits_at)).load(code);
     code.ins().ushr_imm_u(word, 32)
 }
 
@@ -355,25 +349,12 @@ fn guest_value(code: &mut Code<'_>, address: Value, bytes: Value) -> Value {
 }
 
 fn ends(code: &mut Code<'_>, bucket: Value) -> Value {
-    bucket_word(code, bucket, offset_of!(Bucket, ends))
+    Field::at(bucket, offset_of!(Bucket, ends)).load(code)
 }
 
 fn set_ends(code: &mut Code<'_>, bucket: Value, first: Value, last: Value) {
     let (first, last) = (code.ins().uextend(types::I64, first), code.ins().uextend(types::I64, last));
     let last = code.ins().ishl_imm_u(last, 32);
     let ends = code.ins().bor(first, last);
-    put(code, bucket, offset_of!(Bucket, ends), ends);
-}
-
-/// Returns a word of a bucket or a waiter as it is now.
-fn bucket_word(code: &mut Code<'_>, base: Value, at: usize) -> Value {
-    let flags = code.trusted(region::BUS);
-    let address = code.ins().iadd_imm_s(base, at as i64);
-    code.ins().atomic_load(types::I64, flags, address)
-}
-
-fn put(code: &mut Code<'_>, base: Value, at: usize, value: Value) {
-    let flags = code.trusted(region::BUS);
-    let address = code.ins().iadd_imm_s(base, at as i64);
-    code.ins().atomic_store(flags, value, address);
+    Field::at(bucket, offset_of!(Bucket, ends)).store(code, ends);
 }
