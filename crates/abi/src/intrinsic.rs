@@ -148,6 +148,16 @@ intrinsics! {
     Wake(I64) -> ();
     /// `bar.warp.sync`: (lanes), each of which is here or will be.
     WarpBarrier(I32) -> ();
+    /// Forgets all lanes of the warp that share it; see `print/step.rs` in the crate `gpu-run-ptx` for this one and the next
+    /// three. Only programs with threads have them; on `cpu`, they do nothing.
+    StepClear() -> ();
+    /// From here on, this lane shares its warp's instructions with others, unless the argument is 0. It is 2 for a thread that
+    /// starts, and otherwise what `StepLeave` returned.
+    StepJoin(I32) -> ();
+    /// From here on, no lane waits for this one. Returns 1 if the lane shared its warp, else 0.
+    StepLeave() -> (I32);
+    /// Lanes that share the warp, but are not in step, wait for each other here.
+    StepMeet() -> ();
 }
 
 /// Loop iterations between two checks of the stop word; also the units of work that functions which can reach

@@ -80,17 +80,7 @@ pub struct Warp {
     pub added: u64,
     /// The next unused warp plus one.
     pub next: u64,
-    /// The lanes in use whose threads share the warp: one bit for each.
-    pub lanes: u64,
-    /// Lanes that wait to be in step again: one bit for each, and above it the place in the program where they wait. 0 if
-    /// there are none.
-    pub meeting: u64,
-    /// For each lane that waits: the lanes that it goes on with, in step; 0 until they are known.
-    pub go: [u32; LANES as usize],
-    pub reserved: [u64; 2],
 }
-
-const _: () = assert!(size_of::<Warp>() == 192);
 
 /// The message to a parked lane.
 #[repr(C)]

@@ -41,7 +41,7 @@ pub use program::{Build, Function, Home, Kind, Listing, Memory, Program, ReadOnl
 use function::Emitted;
 use guest::read_only;
 use guest::slow_path::SlowPaths;
-use print::{call, gang, signature, text, wait};
+use print::{call, gang, signature, step, text, wait};
 use rayon::prelude::*;
 use std::time::Instant;
 use symbols::{Reachable, Symbols};
@@ -86,6 +86,7 @@ fn assemble(
         gang::declare(&mut out);
     }
     if program.is_threads() {
+        step::declare(&mut out);
         wait::declare(&mut out);
     }
     slow_paths.declare(&mut out);
@@ -102,6 +103,7 @@ fn assemble(
     }
     slow_paths.define(&mut out, program);
     if program.is_threads() {
+        step::define(&mut out);
         wait::define(&mut out);
     }
     for function in emitted {

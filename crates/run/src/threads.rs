@@ -150,7 +150,8 @@ impl Places {
         let alone = match (is_apart, placement) {
             (true, _) => u64::MAX,
             (false, ThreadPlacement::Lane) => 0,
-            (false, _) => most_warps - most_warps / 4,
+            // As many as leave room for all others, 32 in a warp.
+            (false, _) => (most - threads) / (LANES - 1),
         };
         // Even if no two threads ever share a warp, as many can run as there are warps. The first has one of its own.
         let warps = most_warps.min(threads.max(2));

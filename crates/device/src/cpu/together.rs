@@ -210,6 +210,9 @@ fn total(launch: &Launch) -> u32 {
     launch.grid.workgroups * launch.grid.threads
 }
 
+/// What lanes that share a warp would tell each other.
+static NOTHING: [u64; 32] = [0; 32];
+
 fn start(launch: &Launch, number: u32, stacks: &Stacks) -> Result<Thread> {
     let (grid, stack) = (launch.grid, stacks.take(launch.grid.stack_bytes as usize)?);
     let identity = Identity {
@@ -217,7 +220,8 @@ fn start(launch: &Launch, number: u32, stacks: &Stacks) -> Result<Thread> {
         threads: grid.threads,
         workgroup: number / grid.threads,
         workgroups: grid.workgroups,
-        shared: 0,
+        // Threads of this device do not share warps; see `print/step.rs` in the crate `gpu-run-ptx`.
+        shared: NOTHING.as_ptr() as u64,
     };
     // SAFETY: by the contract of `Launch::new`, entry and parameters belong together, and the launch keeps the program.
     Ok(Thread(unsafe { Fiber::new(stack, identity, launch.entry, launch.parameters.as_ptr().cast()) }))
@@ -232,7 +236,8 @@ fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thr
                 together.wait(thread);
                 return Ok(());
             }
-            Some(Pause::Sleep(0)) => {
+            // No time at all: the thread just gives way.
+            Some(Pause::Sleep(0 | 1)) => {
                 together.push(&mut together.state(), thread);
                 return Ok(());
             }

@@ -3,7 +3,8 @@
 //! ptxas has threads of its own, but reads its input on one thread, and finishes a program on few. With `-c`, functions
 //! need to know nothing of each other, so the text can be split. Each part contains some of the functions, all visible,
 //! and declarations of the others that they name. The first part contains the kernels and the data: there is little of
-//! them, and the kernels decide how many registers the whole program may have.
+//! them, and the kernels decide how many registers the whole program may have. Functions that use shared memory are in
+//! that part, too: such memory has no name outside it.
 //!
 //! This relies on the form that `crates/ptx` prints: an item begins at the start of a line, and a function ends with a
 //! line `}`. A text of another form is not split.
@@ -16,7 +17,8 @@ use std::collections::HashSet;
 struct Function<'a> {
     name: &'a str,
     text: &'a str,
-    is_kernel: bool,
+    /// Whether it is a kernel or uses shared memory.
+    is_first: bool,
 }
 
 /// The items of a text.
@@ -27,6 +29,8 @@ struct Items<'a> {
     /// Name and line of each function declaration.
     declared: Vec<(&'a str, &'a str)>,
     globals: Vec<&'a str>,
+    /// Name and line of each array in shared memory.
+    shared: Vec<(&'a str, &'a str)>,
     functions: Vec<Function<'a>>,
 }
 
@@ -35,11 +39,11 @@ struct Items<'a> {
 pub(super) fn split(ptx: &str, count: usize) -> Option<Vec<String>> {
     let mut items = Items::read(ptx)?;
     // The largest functions first, each into the smallest part, so that no part becomes much larger than the others.
-    items.functions.sort_by_key(|function| (!function.is_kernel, Reverse(function.text.len())));
+    items.functions.sort_by_key(|function| (!function.is_first, Reverse(function.text.len())));
     let mut parts: Vec<(usize, Vec<&Function<'_>>)> =
         vec![Default::default(); count.clamp(1, items.functions.len().max(1))];
     for function in &items.functions {
-        let (bytes, functions) = match function.is_kernel {
+        let (bytes, functions) = match function.is_first {
             true => parts.first_mut()?,
             false => parts.iter_mut().min_by_key(|(bytes, _)| *bytes)?,
         };
@@ -63,14 +67,18 @@ impl<'a> Items<'a> {
                 Some(word) if word.starts_with("//") => {}
                 Some(".version" | ".target" | ".address_size") => items.head.push(line),
                 Some(".global") if plain.ends_with(';') => items.globals.push(plain),
+                Some(".shared") if plain.ends_with(';') => {
+                    let array = plain.split_whitespace().last()?.split('[').next()?;
+                    items.shared.push((array, plain));
+                }
                 Some(".func") if plain.ends_with(';') => items.declared.push((name(plain)?, plain)),
                 Some(word @ (".func" | ".entry")) => {
                     taken = rest.find("\n}\n")? + 3;
-                    items.functions.push(Function {
-                        name: name(plain)?,
-                        text: &rest[line.len() - plain.len()..taken],
-                        is_kernel: word == ".entry",
-                    });
+                    let text = &rest[line.len() - plain.len()..taken];
+                    let is_first = word == ".entry"
+                        || !items.shared.is_empty()
+                            && words(text).any(|word| items.shared.iter().any(|(array, _)| *array == word));
+                    items.functions.push(Function { name: name(plain)?, text, is_first });
                 }
                 Some(_) => return None,
             }
@@ -92,6 +100,7 @@ impl<'a> Items<'a> {
         for (name, line) in self.declared.iter().filter(|(name, _)| own.contains(name) || named.contains(name)) {
             text.extend([if own.contains(name) { ".visible " } else { ".extern " }, line, "\n"]);
         }
+        self.shared.iter().filter(|_| with_data).for_each(|(_, line)| text.extend([line, "\n"]));
         for global in &self.globals {
             match global.split_once('=') {
                 _ if with_data => text.extend([".visible ", global, "\n"]),

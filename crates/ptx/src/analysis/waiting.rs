@@ -12,13 +12,25 @@ use crate::symbols::Symbols;
 use cranelift_codegen::ir::{Block, Inst, Opcode, ValueDef};
 use cranelift_codegen::loop_analysis::Loop;
 use cranelift_entity::SecondaryMap;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What a loop does, without the loops inside it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Body {
     synchronises: bool,
     writes: bool,
+    calls: bool,
+}
+
+/// What kind of loop a loop is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kind {
+    /// It is in no other loop of its function, and not behind an atomic operation there, which may have taken a lock.
+    pub(crate) is_outermost: bool,
+    /// An iteration may be long, for it calls functions or has loops inside.
+    pub(crate) is_large: bool,
+    /// It synchronises threads, so it may wait for another one, which should run soon.
+    pub(crate) may_wait: bool,
 }
 
 /// What a function waits with.
@@ -26,27 +38,46 @@ struct Body {
 pub(crate) struct Waiting {
     /// Loads that read what is there now.
     pub(crate) loads: HashSet<Inst>,
-    /// Headers of loops that synchronise threads.
-    pub(crate) loops: HashSet<Block>,
+    /// The loops, by their headers.
+    pub(crate) loops: HashMap<Block, Kind>,
 }
 
 pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, flow: &Flow, accesses: &Accesses) -> Waiting {
     let func = &function.clif;
     let mut bodies: SecondaryMap<Loop, Body> = SecondaryMap::new();
+    let mut behind: HashSet<Loop> = HashSet::new();
+    let mut synchronised = false;
     for block in func.layout.blocks() {
-        let Some(of) = flow.loops.innermost_loop(block) else { continue };
+        let of = flow.loops.innermost_loop(block);
+        if synchronised {
+            behind.extend(of.filter(|of| flow.loops.loop_header(*of) == block));
+        }
         for inst in func.layout.block_insts(block) {
-            let (body, opcode) = (&mut bodies[of], func.dfg.insts[inst].opcode());
-            body.synchronises |= matches!(
+            let opcode = func.dfg.insts[inst].opcode();
+            let synchronises = matches!(
                 opcode,
                 Opcode::AtomicLoad | Opcode::AtomicStore | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::Fence
             );
-            body.writes |= opcode.can_store() || symbols.calls(function, inst);
+            synchronised |= synchronises;
+            let Some(of) = of else { continue };
+            let body = &mut bodies[of];
+            body.synchronises |= synchronises;
+            body.calls |= symbols.calls(function, inst);
+            body.writes |= opcode.can_store() || body.calls;
         }
     }
     let mut waiting = Waiting::default();
-    let synchronising = flow.loops.loops().filter(|of| bodies[*of].synchronises);
-    waiting.loops.extend(synchronising.map(|of| flow.loops.loop_header(of)));
+    for of in flow.loops.loops() {
+        let is_outermost = flow.loops.loop_parent(of).is_none() && !behind.contains(&of);
+        let is_large = is_outermost && bodies[of].calls;
+        let kind = waiting.loops.entry(flow.loops.loop_header(of)).or_default();
+        *kind = Kind { is_outermost, is_large: kind.is_large | is_large, may_wait: bodies[of].synchronises };
+        let mut around = flow.loops.loop_parent(of);
+        while let Some(outer) = around {
+            waiting.loops.entry(flow.loops.loop_header(outer)).or_default().is_large = true;
+            around = flow.loops.loop_parent(outer);
+        }
+    }
     for block in func.layout.blocks() {
         let Some(of) = flow.loops.innermost_loop(block) else { continue };
         if bodies[of].writes && !bodies[of].synchronises {

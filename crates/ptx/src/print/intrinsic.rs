@@ -4,9 +4,11 @@ use super::Printer;
 use super::body::When;
 use super::gang;
 use super::register::{Class, Operand};
+use super::step;
 use super::text::push_address;
 use super::wait;
 use crate::Error;
+use crate::analysis::waiting::Kind;
 use cranelift_codegen::ir::{self, Inst};
 use gpu_run_abi::TrapCode;
 use gpu_run_abi::intrinsic::{INTERVAL, Intrinsic};
@@ -63,6 +65,13 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
             let lanes = p.number(lanes);
             p.body.op("bar.warp.sync", "", &[lanes]);
         }
+        Intrinsic::StepClear => call(p, step::CLEAR, inst),
+        Intrinsic::StepJoin => call(p, step::JOIN, inst),
+        Intrinsic::StepLeave => {
+            let result = p.result(inst)?;
+            p.call_helper(Some(result), step::LEAVE, &[]);
+        }
+        Intrinsic::StepMeet => meet(p, inst),
         other => return gang::intrinsic(p, other, inst),
     }
     Ok(())
@@ -80,8 +89,30 @@ fn special_register(p: &mut Printer<'_>, inst: Inst, suffix: &str, name: &'stati
     Ok(())
 }
 
-/// How many iterations one of a loop that synchronises threads counts for.
-const WAITING_ITERATIONS: i64 = 64;
+/// Prints [`Intrinsic::StepMeet`]. A warp whose lanes are all here is in step.
+fn meet(p: &mut Printer<'_>, inst: Inst) {
+    let active = p.body.temp(Class::B32);
+    p.body.op("activemask.b32", "", &[active.into()]);
+    let apart = p.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[active.into(), i64::from(u32::MAX).into()]);
+    let (meet, on) = (p.body.local(), p.body.local());
+    p.body.branch_if(apart, When::True, meet);
+    p.body.place(on);
+    let inline = p.body.begin_out_of_line();
+    p.body.place(meet);
+    let place = place(p, inst);
+    p.call_helper(None, step::MEET, &[place.into()]);
+    p.body.branch(on);
+    p.body.end_out_of_line(inline);
+}
+
+/// Returns a number for the place in the program: even, and other than 0.
+fn place(p: &Printer<'_>, inst: Inst) -> i64 {
+    i64::from((p.function.trap_id << 12).wrapping_add(inst.as_u32()) << 1 | 1 << 31)
+}
+
+/// How many iterations a long one counts for, and one of a loop that may wait for another thread.
+const LARGE_ITERATIONS: i64 = 64;
+const WAITING_ITERATIONS: i64 = 512;
 
 /// Prints [`Intrinsic::Tick`]. A loop that surely ends soon does not read the stop word.
 ///
@@ -96,12 +127,27 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
         return Ok(());
     }
     let stop = p.in_register(stop);
-    // A loop that may wait for another thread lets others run sooner.
-    let waits = block.is_some_and(|block| p.analysis.waiting.loops.contains(&block));
-    let charge = if waits { WAITING_ITERATIONS } else { 1 };
+    let kind = block.map(|block| p.analysis.waiting.loops.get(&block).copied().unwrap_or_default()).unwrap_or_default();
+    let charge = match kind {
+        Kind { may_wait: true, .. } => WAITING_ITERATIONS,
+        Kind { is_large: true, .. } => LARGE_ITERATIONS,
+        _ => 1,
+    };
+    let in_step = (p.program.is_threads() && kind.is_outermost && kind.is_large).then(|| {
+        let (lanes, meeting) = (p.body.temp(Class::B32), p.body.temp(Class::B32));
+        p.body.op("activemask.b32", "", &[lanes.into()]);
+        p.body.op("ld.shared.u32", "", &[meeting.into(), Operand::Name(step::PLACE)]);
+        (lanes, meeting)
+    });
+    let place = if in_step.is_some() { place(p, inst) } else { 0 } | i64::from(kind.may_wait);
     p.body.op("add", ".u32", &[result.into(), left, (-charge).into()]);
     // The count may skip 0: calls may have been charged to it, too.
     let spent = p.body.op_to_temp(Class::Pred, "setp.le", ".s32", &[result.into(), 0.into()]);
+    if let Some((_, meeting)) = in_step {
+        // Others wait here.
+        let here = p.body.op_to_temp(Class::Pred, "setp.eq", ".u32", &[meeting.into(), place.into()]);
+        p.body.op("or.pred", "", &[spent.into(), spent.into(), here.into()]);
+    }
     let (look, on) = (p.body.local(), p.body.local());
     p.body.branch_if(spent, When::True, look);
     p.body.place(on);
@@ -109,9 +155,8 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
     p.body.place(look);
     let word = p.body.temp(Class::B32);
     if p.program.is_threads() {
-        let place = if waits { 0 } else { i64::from(p.function.trap_id << 16 | (inst.as_u32() & 0xffff)) + 1 };
-        let instance = p.instance()?;
-        p.call_helper(Some(word), wait::LOOK, &[stop.into(), instance.into(), place.into()]);
+        let lanes = in_step.map_or(0.into(), |(lanes, _)| lanes.into());
+        p.call_helper(Some(word), wait::LOOK, &[stop.into(), place.into(), lanes]);
     } else {
         p.body.load("ld.global.L1::no_allocate", ".u32", word, stop, 0);
     }

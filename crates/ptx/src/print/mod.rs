@@ -20,6 +20,7 @@ pub(crate) mod operand;
 pub(crate) mod register;
 pub(crate) mod row;
 pub(crate) mod signature;
+pub(crate) mod step;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod trap;

@@ -233,7 +233,8 @@ fn give_way(code: &mut Code<'_>) {
     if !code.is_shared {
         return;
     }
-    let moment = code.i32(0);
+    // On a GPU, a sleep of 0 is none, and the lanes of a warp that are not in step would not get their turn.
+    let moment = code.i32(1);
     code.intrinsic(Intrinsic::NanoSleep, &[moment]);
     code.ins().fence();
     succeed(code);

@@ -156,6 +156,7 @@ fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
     let (none, at_first) = (code.i64(0), code.i32(0));
     let words = [(); Reply::WORDS].map(|()| code.variable(types::I64, none));
     let nap = code.variable(types::I32, at_first);
+    let shared = code.is_shared.then(|| code.intrinsic(Intrinsic::StepLeave, &[]).expect("it has a result"));
     code.while_loop(
         |code| {
             let seen = code.intrinsics(Intrinsic::BusLoad2, &[at]);
@@ -180,6 +181,9 @@ fn wait_for_reply(code: &mut Code<'_>, sequence: Value) -> (Value, Value) {
             code.b.def_var(nap, next);
         },
     );
+    if let Some(shared) = shared {
+        code.intrinsic(Intrinsic::StepJoin, &[shared]);
+    }
     // The comparison has already removed the tags.
     let [first, low] = words.map(|variable| code.b.use_var(variable));
     let status = code.ins().ushr_imm_u(first, i64::from(Reply::STATUS_SHIFT));

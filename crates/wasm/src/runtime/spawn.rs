@@ -415,16 +415,6 @@ pub(super) fn finish_filling(code: &mut Code<'_>, shared: &Shared) {
     });
 }
 
-/// Adds this lane to those that share its warp.
-pub(super) fn join(code: &mut Code<'_>, warp: Value) {
-    let lane = code.intrinsic(Intrinsic::ThreadInWorkgroup, &[]).expect("it has a result");
-    let one = code.i64(1);
-    let bit = code.ins().ishl(one, lane);
-    let (lanes, flags) = (Field::at(warp, offset_of!(Warp, lanes)), code.trusted(region::BUS));
-    let address = lanes.address(code);
-    code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Or, address, bit);
-}
-
 /// A thread has ended: gives back its slot and its lane.
 pub(super) fn release(code: &mut Code<'_>, shared: &Shared, slot: Value, warp: Value, flags: Value) {
     let is_alone = code.ins().band_imm_u(flags, message::ALONE as i64);
@@ -437,7 +427,6 @@ pub(super) fn release(code: &mut Code<'_>, shared: &Shared, slot: Value, warp: V
     let one = code.i64(1);
     let bit = code.ins().ishl(one, lane);
     let others = code.ins().bnot(bit);
-    Field::at(warp, offset_of!(Warp, lanes)).and(code, others);
     let before = Field::at(warp, offset_of!(Warp, busy)).and(code, others);
     let is_last = code.ins().icmp(IntCC::Equal, before, bit);
     code.if_then(is_last, false, |code| {

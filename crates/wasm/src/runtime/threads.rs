@@ -27,13 +27,14 @@ const NAP_IN_USE: i64 = 200_000;
 /// How often a parked lane looks whether its warp is in use.
 const LOOK_EVERY: i64 = 1_000_000;
 /// How long a warp that is being filled waits for the next thread, in nanoseconds.
-const FILL_TIME: i64 = 200_000;
+const FILL_TIME: i64 = 2_000_000;
 
 /// The kernel: lane 0 runs the program, the others run what it starts.
 pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, thread_start: u32) {
     let (slots, slot_bytes, count) = (code.param(0), code.param(1), code.param(2));
     let (selector, flags, stack, launch) = (code.param(3), code.param(4), code.param(5), code.param(6));
     let lane = thread_number(code);
+    code.intrinsic(Intrinsic::StepClear, &[]);
     note_time_if_asked(code, env, launch);
     let start = code.ins().band_imm_u(flags, i64::from(super::kernel::START));
     code.instance = slot(code, slots, slot_bytes, lane);
@@ -70,14 +71,13 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, thread_start: u32) {
     code.slot_store(argument, region::HEADER, env.slots.arguments + WORD);
     let is_together = code.ins().band_imm_u(flags, message::TOGETHER as i64);
     code.if_then(is_together, false, |code| meet(code, &shared, warp));
-    // A thread that shares its warp gives way to the others there.
     let is_alone = code.ins().band_imm_u(flags, message::ALONE as i64);
-    let none = code.i64(0);
-    let shares = code.ins().select(is_alone, none, warp);
-    code.set_header(shares, field::WARP);
-    code.if_then(shares, false, |code| spawn::join(code, warp));
+    let (no, starts) = (code.i32(0), code.i32(2));
+    let shares = code.ins().select(is_alone, no, starts);
+    code.intrinsic(Intrinsic::StepJoin, &[shares]);
     let (instance, selector) = (code.instance, code.i32(thread_start.into()));
     code.ins().call(entry, &[instance, selector, start]);
+    code.intrinsic(Intrinsic::StepLeave, &[]);
     // The next thread in this slot finds a fresh instance. The host counts the packets of a slot, whoever sends them.
     let sequence = code.header(types::I32, field::PORT_SEQUENCE);
     set_up(code, launch, number);

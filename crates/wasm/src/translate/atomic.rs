@@ -116,6 +116,7 @@ impl Translator<'_, '_> {
 
     /// Pops the address. Traps unless it is aligned and, in a shared memory, in bounds.
     fn atomic_place(&mut self, memarg: MemArg, bytes: u64) -> Place {
+        self.synchronises = true;
         let at = self.pop();
         if bytes > 1 {
             // Alignment is checked before bounds: the lowest bits of a sum depend only on the lowest bits of its parts.

@@ -190,6 +190,10 @@ impl Translator<'_, '_> {
         let (head, end) = (self.block(&ty.params), self.block(&ty.results));
         let ticks = self.ticks();
         let args = self.pop_many(ty.params.len());
+        // Behind an atomic operation, the function may hold a lock that other lanes wait for.
+        if self.code.is_shared && self.loops == 0 && !self.synchronises {
+            self.code.intrinsic(Intrinsic::StepMeet, &[]);
+        }
         self.code.ins().jump(head, &block_args(&args));
         self.code.b.switch_to_block(head);
         let params = self.code.b.block_params(head).to_vec();

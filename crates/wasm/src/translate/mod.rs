@@ -205,6 +205,8 @@ struct Translator<'a, 'b> {
     ticks: Option<Variable>,
     /// Number of open loops.
     loops: u32,
+    /// Whether the function has an atomic operation, so far.
+    synchronises: bool,
     pace: pace::Pace,
     /// The work of the text translated so far.
     done: Sum,
@@ -251,6 +253,7 @@ fn translate_function(
         locals: Vec::new(),
         ticks: None,
         loops: 0,
+        synchronises: false,
         pace: pace::Pace::default(),
         done: Sum::default(),
         last: false,

@@ -78,6 +78,15 @@ impl<'u> Translator<'u, '_> {
             return Ok(());
         }
         if let Callee::Direct(name) = call.callee
+            && host::is_left_out(name)
+        {
+            if let (CallResult::Register(register), Returns::Register(ty)) = (call.result, signature.result) {
+                let zero = self.int(super::clif_type(ty), 0);
+                self.write(Operand::Register(register), ty, zero)?;
+            }
+            return Ok(());
+        }
+        if let Callee::Direct(name) = call.callee
             && let Some(host) = host::in_place_of(name)
         {
             let result = match signature.result {

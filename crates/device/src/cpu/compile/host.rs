@@ -72,6 +72,11 @@ pub(super) fn in_place_of(name: &str) -> Option<Host> {
     }
 }
 
+/// Returns whether a PTX function is left out, and returns 0: threads of this device do not share warps.
+pub(super) fn is_left_out(name: &str) -> bool {
+    matches!(name, "step_clear" | "step_join" | "step_leave" | "step_meet")
+}
+
 /// Returns the address of the function with this number.
 pub(super) fn address(number: u32) -> Option<usize> {
     let number = number as usize;
