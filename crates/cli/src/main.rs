@@ -21,6 +21,7 @@ mod program_cache;
 mod report;
 mod run;
 mod source;
+mod stopped_threads;
 mod surface;
 mod threads;
 mod toolchain;

@@ -11,6 +11,7 @@ use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, THREADS, words};
 use rustix::time::{ClockId, clock_gettime};
 use std::mem::offset_of;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -138,6 +139,11 @@ impl Slots {
     /// The slots are threads of one program: launches run its kernel, with these lanes.
     pub fn run_together(&mut self, lanes: Grid) {
         self.together = Some(lanes);
+    }
+
+    /// Launches are stopped when the flag becomes true.
+    pub fn stop_when(&mut self, flag: Option<Arc<AtomicBool>>) {
+        self.bus.stop_when(flag);
     }
 
     pub fn capacity(&self) -> u64 {

@@ -6,15 +6,16 @@
 
 use crate::allowance::Sizes;
 use crate::bus::{BatchHost, Callers};
-use crate::outcome::{self, Outcome, RunOptions, RunStats};
+use crate::outcome::{self, End, Outcome, RunOptions, RunStats};
 use crate::slots::{LaunchBuffers, Run, Slots};
+use crate::stopped::Threads;
 use crate::transcript::Answered;
-use gpu_run_abi::Launch;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::launch::answers;
 use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
 use gpu_run_abi::threads::{BUCKETS, Bucket, LANES, Mailbox, RECORD_BYTES, Record, Waiter, Warp};
-use gpu_run_compiler::{Compiled, Error, Program, Value};
+use gpu_run_abi::{Launch, TrapCode};
+use gpu_run_compiler::{Compiled, Error, Program, Trap, Value};
 use gpu_run_device::{Buffer, Grid};
 use gpu_run_wasi::{Context, Out};
 use gpu_run_wasm::{THREADS, words};
@@ -79,11 +80,13 @@ pub fn run_threads(
     let mut slots = Slots::new(program, places.threads, sizes, stack_bytes)?;
     slots.run_together(Grid { workgroups: places.warps as u32, threads: places.lanes as u32, stack_bytes });
     slots.lower_stack_if_need_be();
+    slots.stop_when(options.interrupt.clone());
     slots.set_arguments(&words_of_args)?;
     let buffers = LaunchBuffers::new(device, compiled, places.threads as usize)?;
     let launch = Launch { answers: answers::CLOCK, threads: memory.guest_address(), ..Launch::default() };
     buffers.write(&slots.describe(launch))?;
-    let calls = SharedCalls { context, since: HashMap::new() };
+    let memory = Arc::new(memory);
+    let calls = SharedCalls { context, since: HashMap::new(), memory: memory.clone() };
     let host = Arc::new(SharedContext(Mutex::new(calls)));
     let began = Instant::now();
     let run = Run::fresh(selector, options.deadline);
@@ -95,7 +98,21 @@ pub fn run_threads(
     let record = memory.record()?;
     // The thread that ended the program decides how it ended; the others were stopped.
     let ended_by = record.ended_by.clamp(1, places.threads) as usize - 1;
-    let outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
+    let mut outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
+    if let End::Trapped(trap) = &mut outcome.end {
+        let guest = |at: u32, bytes: &mut [u8]| memory.read_guest(record.length, at, bytes);
+        let all = Threads { compiled, slots: &slots, waiters: memory.waiters()?, guest: &guest };
+        let in_use = memory.slots_in_use(&record)?;
+        match trap.code {
+            // No thread did anything wrong. Of a single one, the trap's own place says more.
+            TrapCode::Interrupted if in_use.len() > 1 => {
+                **trap = Trap::nowhere(trap.code);
+                outcome.threads = Some(all.stopped(in_use, &endings));
+            }
+            TrapCode::Interrupted => {}
+            _ => trap.thread = Some(all.label(ended_by).to_string()),
+        }
+    }
     let threads = ThreadStats {
         limit: places.threads,
         started: record.started,
@@ -161,8 +178,11 @@ impl Places {
 /// The memory that threads share, and what lies before it.
 struct ThreadsMemory {
     buffer: Buffer,
-    /// Where guest byte 0 is in the buffer.
+    /// Where guest byte 0 is in the buffer, the lists of free slots, and the waiters.
     guest: u64,
+    next_slots: u64,
+    waiters: u64,
+    threads: usize,
 }
 
 impl ThreadsMemory {
@@ -213,7 +233,7 @@ impl ThreadsMemory {
         for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
             buffer.write(guest + piece.at, bytemuck::cast_slice(&piece.words))?;
         }
-        Ok(Self { buffer, guest })
+        Ok(Self { buffer, guest, next_slots, waiters, threads: threads as usize })
     }
 
     fn guest_address(&self) -> u64 {
@@ -224,6 +244,40 @@ impl ThreadsMemory {
         let mut record = Record::default();
         self.buffer.read(self.guest - RECORD_BYTES, record.bytes_mut())?;
         Ok(record)
+    }
+
+    fn waiters(&self) -> Result<Vec<Waiter>, Error> {
+        let mut waiters = vec![Waiter::default(); self.threads];
+        self.buffer.read(self.waiters, bytemuck::cast_slice_mut(&mut waiters))?;
+        Ok(waiters)
+    }
+
+    /// Returns the identifier of the thread in a slot, also while the program runs.
+    fn id(&self, slot: u32) -> u64 {
+        let mut waiter = Waiter::default();
+        let at = self.waiters + u64::from(slot) * size_of::<Waiter>() as u64;
+        // Without it, calls are still worth showing.
+        self.buffer.read(at, bytemuck::bytes_of_mut(&mut waiter)).map_or(0, |()| waiter.id)
+    }
+
+    /// Returns the slots that are not in the list of free ones.
+    fn slots_in_use(&self, record: &Record) -> Result<Vec<usize>, Error> {
+        let mut next = vec![0u64; self.threads];
+        self.buffer.read(self.next_slots, bytemuck::cast_slice_mut(&mut next))?;
+        let mut is_free = vec![false; self.threads];
+        let mut entry = record.free_slots as u32 as usize;
+        // The program may have been stopped while it changed the list.
+        while let Some(slot) = entry.checked_sub(1).filter(|slot| is_free.get(*slot) == Some(&false)) {
+            is_free[slot] = true;
+            entry = next[slot] as usize;
+        }
+        Ok((0..self.threads).filter(|slot| !is_free[*slot]).collect())
+    }
+
+    /// Reads guest memory, which is `length` bytes long; returns whether all of it is there.
+    fn read_guest(&self, length: u64, at: u32, bytes: &mut [u8]) -> bool {
+        let end = u64::from(at) + bytes.len() as u64;
+        end <= length && self.buffer.read(self.guest + u64::from(at), bytes).is_ok()
     }
 }
 
@@ -246,6 +300,7 @@ struct SharedCalls {
     context: Context,
     /// When the calls that are being repeated were first made, by slot.
     since: HashMap<u32, Instant>,
+    memory: Arc<ThreadsMemory>,
 }
 
 impl BatchHost for SharedContext {
@@ -256,7 +311,8 @@ impl BatchHost for SharedContext {
     }
 
     fn answered(&self, slot: u32, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Answered {
-        let SharedCalls { context, since } = &mut *self.0.lock();
+        let SharedCalls { context, since, memory } = &mut *self.0.lock();
+        context.name_caller(|| format!("[thread {}] ", memory.id(slot)));
         let mut first = since.remove(&slot);
         let reply = context.call_of(&mut first, call, words, input, out);
         since.extend(first.map(|first| (slot, first)));

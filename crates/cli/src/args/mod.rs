@@ -12,7 +12,7 @@ mod map;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, StatsFormat, Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, StatsFormat, TraceChoice, Variable,
 };
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
@@ -113,6 +113,10 @@ pub(crate) struct RunArgs {
     /// Runs N copies at once; each finds its number, from 0, in GPU_RUN_INSTANCE
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
     pub(crate) instances: NonZeroU32,
+
+    /// Prints the guest's calls of the host on stderr, one line each; `wasi` is all there is to trace
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) trace: Option<TraceChoice>,
 
     /// The number of threads that a program with threads can have at once, itself included [default: 4 per core and at least 64
     /// on cpu, 16384 on a GPU]
