@@ -61,7 +61,7 @@ fn line(call: Call, words: &[u64], input: &[u8], reply: Reply, out: &Out) -> Opt
             Move::Scatter { iovs, .. } => arguments.push((iovs, vector(output))),
             // The first answer of two is a list of addresses.
             Move::Answer { align: 1, .. } if is_done => {
-                results.push(quoted(output.get(out.split as usize..).unwrap_or_default(), MAX_PATH))
+                results.push(strings(output.get(out.split as usize..).unwrap_or_default()))
             }
             Move::Answer { .. } | Move::Result { .. } => {}
         }
@@ -130,6 +130,14 @@ fn several(row: &HostFunction, at: u8, bytes: usize, size: u32) -> String {
     format!("[{} {name}]", bytes / size.max(1) as usize)
 }
 
+/// `["app", "--verbose"]`, of strings that end with a NUL byte each.
+fn strings(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(MAX_PATH)];
+    let all: Vec<_> =
+        shown.split_inclusive(|byte| *byte == 0).map(|s| quoted(s.strip_suffix(&[0]).unwrap_or(s), MAX_PATH)).collect();
+    format!("[{}{}]", all.join(", "), if bytes.len() > MAX_PATH { "..." } else { "" })
+}
+
 /// `[{"hello\n", 6}]`: the host does not see how the guest divided its bytes.
 fn vector(bytes: &[u8]) -> String {
     format!("[{{{}, {}}}]", quoted(bytes, MAX_DATA), bytes.len())
@@ -142,6 +150,7 @@ fn quoted(bytes: &[u8], most: usize) -> String {
         for c in chunk.valid().chars() {
             match c {
                 '\'' => text.push(c),
+                '\0' => text.push_str("\\x00"),
                 c => text.extend(c.escape_debug()),
             }
         }
@@ -187,6 +196,15 @@ mod tests {
         assert_eq!(text, r#"path_rename(3, "a", 4, "bc") = 0"#);
         let text = shown(Call::fd_seek, &[3, -8i64 as u64, 2], b"", DONE, &7u64.to_le_bytes());
         assert_eq!(text, "fd_seek(3, -8, end) = 0 (7)");
+    }
+
+    #[test]
+    fn lists_of_strings_are_lists() {
+        let out = Out { bytes: b"\x10\0\0\0\x14\0\0\0app\04\0".to_vec(), split: 8 };
+        let text = line(Call::args_get, &[0, 16], b"", DONE, &out);
+        assert_eq!(text.as_deref(), Some(r#"args_get() = 0 (["app", "4"])"#));
+        let data = shown(Call::fd_write, &[1, 2], b"\x004", DONE, &2u32.to_le_bytes());
+        assert_eq!(data, r#"fd_write(1, [{"\x004", 2}]) = 0 (2)"#);
     }
 
     #[test]

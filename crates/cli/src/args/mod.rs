@@ -35,6 +35,7 @@ Examples:
   gpu-run --invoke add math.wat 2 3      calls one exported function
   gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
   RUST_BACKTRACE=1 gpu-run app.wasm      shows the functions and lines that led to a panic or a trap
+  gpu-run --trace wasi app.wasm          prints each call of the host, as strace does
   gpu-run compile app.wasm -o app.ptx
   gpu-run explain app.wasm main          shows the functions named `main` as wasm, CLIF and PTX
   gpu-run cache stats                    shows the compiled programs that are kept
@@ -49,6 +50,7 @@ Exit codes:
   1    something else failed: no device, a full disk
   2    a usage error, or a file that cannot be run
   124  --timeout stopped the guest
+  130  Ctrl-C stopped a program with threads
   134  the guest trapped
   141  nobody reads gpu-run's output any more
 Only the guest's bytes go to stdout; gpu-run's own messages go to stderr.";
