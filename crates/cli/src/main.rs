@@ -18,6 +18,8 @@ mod invoke;
 mod machine;
 mod map;
 mod program_cache;
+mod program_status;
+mod published;
 mod report;
 mod run;
 mod source;

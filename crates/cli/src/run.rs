@@ -6,6 +6,7 @@ use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
 use crate::program_cache;
+use crate::program_status::ProgramPublisher;
 use crate::report::{Stats, Tally, describe_denied};
 use crate::source;
 use crate::stopped_threads::{self, Interrupt};
@@ -22,7 +23,7 @@ use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
 use gpu_run_run::Source;
-use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats, Watchdog};
+use gpu_run_run::{Denied, End, Onlooker, Outcome, RunOptions, RunStats, Watchdog};
 use gpu_run_wasi::Context;
 use std::ffi::OsString;
 use std::io::Write;
@@ -215,13 +216,16 @@ fn launch(
     };
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let interrupt = interrupt.map(Interrupt::flag);
-    let options = RunOptions { deadline, interrupt, max_memory: args.launch.max_memory, ..RunOptions::default() };
+    let max_memory = args.launch.max_memory;
+    let mut options = RunOptions { deadline, interrupt, max_memory, ..RunOptions::default() };
     let watchdog = args.launch.timeout.map(|timeout| {
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
     let result = match (program.compiled().options.build, contexts) {
         (Build::Threads, mut contexts) => {
+            let publisher = ProgramPublisher::new(file, &program.device().properties().id);
+            options.onlooker = publisher.map(|publisher| Arc::new(publisher) as Arc<dyn Onlooker>);
             threads::run(program, (&call.function, &call.arguments), contexts.remove(0), args, &options)
         }
         (_, contexts) => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),

@@ -4,7 +4,7 @@ use crate::backtrace::Wanted;
 use anyhow::{Context, Result};
 use gpu_run_abi::TrapCode;
 use gpu_run_console::units::{count, show_duration};
-use gpu_run_run::{End, Outcome, StoppedThreads, ThreadGroup, ThreadState};
+use gpu_run_run::{End, Outcome, SeenThreads, ThreadGroup, ThreadState};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
@@ -60,9 +60,9 @@ pub(crate) fn show(outcomes: &[Outcome], backtrace: Wanted) -> String {
     outcomes.iter().filter_map(|outcome| outcome.threads.as_ref()).map(|threads| lines(threads, backtrace)).collect()
 }
 
-fn lines(threads: &StoppedThreads, backtrace: Wanted) -> String {
+fn lines(threads: &SeenThreads, backtrace: Wanted) -> String {
     let mut text = format!("  it had {}:\n", count(threads.count, "thread"));
-    for ThreadGroup { first, count, state, has_other_addresses, place } in &threads.groups {
+    for ThreadGroup { first, count, state, has_other_addresses, place, .. } in &threads.groups {
         let place = place.as_ref().map_or(String::new(), |place| format!(" {place}"));
         text += &format!("    {first} {}{place}\n", does(state));
         if *count > 1 {
@@ -80,7 +80,8 @@ fn lines(threads: &StoppedThreads, backtrace: Wanted) -> String {
     text
 }
 
-fn does(state: &ThreadState) -> String {
+/// Says what a thread does.
+pub(crate) fn does(state: &ThreadState) -> String {
     let at_most = |time: &Option<_>| time.map_or(String::new(), |time| format!(" for at most {}", show_duration(time)));
     match state {
         ThreadState::Runs => "runs".into(),

@@ -37,13 +37,14 @@ fn main() {
     libtest_mimic::run(&args, trials).exit();
 }
 
-const ANYWHERE: [(&str, fn()); 8] = [
+const ANYWHERE: [(&str, fn()); 9] = [
     ("states::running_sleeping_waiting_and_calling", running_sleeping_waiting_and_calling),
     ("groups::threads_at_one_place_are_one_line", threads_at_one_place_are_one_line),
     ("groups::many_addresses_are_one_line", many_addresses_are_one_line),
     ("groups::a_few_addresses_are_told_apart", a_few_addresses_are_told_apart),
     ("groups::threads_that_have_ended_are_not_there", threads_that_have_ended_are_not_there),
     ("signals::the_first_stops_the_program", the_first_signal_stops_the_program),
+    ("top::shows_the_threads_of_a_running_program", top_shows_the_threads_of_a_running_program),
     ("one::a_single_thread_is_told_as_in_other_programs", a_single_thread_is_told_as_in_other_programs),
     ("traps::say_which_thread_it_was", traps_say_which_thread_it_was),
 ];
@@ -172,6 +173,47 @@ fn the_first_signal_stops_the_program() {
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         ran.gives(code, "").says(&["error: a.wat was interrupted\n  it had 3 threads:\n", "      … and 1 more at the"]);
     }
+}
+
+fn top_shows_the_threads_of_a_running_program() {
+    let work = "(if (local.get $n) (then (call $wait (i32.const 128) (i64.const -1))) (else (call $sleep)))";
+    let place = Place::new().with("a.wat", program(5, work));
+    let top = |options: &str| {
+        let mut command = place.command(&format!("top {options}"));
+        Ran::from(command.env("XDG_RUNTIME_DIR", place.path()).output().unwrap())
+    };
+    assert_eq!(top("--once").says(&["no machine is running, and no program with threads"]).code, Some(1));
+    let mut command = place.command("--device cpu --timeout 60s a.wat");
+    let mut child = command.env("XDG_RUNTIME_DIR", place.path()).env("RUST_BACKTRACE", "1").spawn().unwrap();
+    let folder = place.path().join("gpu-run");
+    let status = folder.join(format!("program-{}.status", child.id()));
+    let began = Instant::now();
+    while !status.exists() {
+        assert!(began.elapsed() < Duration::from_secs(30), "it publishes nothing");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Some threads may not have come to where they wait.
+    let unlooked = std::fs::read(&status).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(std::fs::read(&status).unwrap(), unlooked, "nobody looked");
+    let seen = top(&format!("--once --pid {}", child.id()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lines: Vec<_> = seen.stdout.lines().skip(1).collect();
+    assert!(seen.stdout.starts_with("program  a.wat on cpu, process "), "{seen:?}");
+    assert_eq!(
+        lines,
+        [
+            "threads  6",
+            "",
+            "thread 0 `main` waits at address 0x40 in wait",
+            "thread 1 sleeps for 90.0 s in sleep, called by work",
+            "thread 2 waits at address 0x80 in wait",
+            "  … and 3 more at the same place",
+        ]
+    );
+    // What a killed process has left is not shown.
+    assert_eq!(top("--once").code, Some(1));
 }
 
 fn a_single_thread_is_told_as_in_other_programs() {

@@ -1,8 +1,8 @@
 //! How instances ended, and what a run of them cost.
 
 use crate::allowance::{Denied, Limits};
+use crate::seen::{Onlooker, SeenThreads};
 use crate::slots::{Endings, LaunchBuffers};
-use crate::stopped::StoppedThreads;
 use crate::threads::ThreadStats;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_compiler::{Compiled, Error, Trap, Value, ValueType};
@@ -17,6 +17,8 @@ pub struct RunOptions {
     pub deadline: Option<Instant>,
     /// A program with threads is stopped when this becomes true.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// Who looks at the threads of a program with threads while it runs.
+    pub onlooker: Option<Arc<dyn Onlooker>>,
     /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
     pub limits: Limits,
@@ -31,7 +33,7 @@ pub struct Outcome {
     /// What the instance was refused.
     pub denied: Option<Denied>,
     /// Where the threads of a program with threads were, if it was stopped.
-    pub threads: Option<StoppedThreads>,
+    pub threads: Option<SeenThreads>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

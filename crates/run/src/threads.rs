@@ -7,8 +7,8 @@
 use crate::allowance::Sizes;
 use crate::bus::{BatchHost, Callers};
 use crate::outcome::{self, End, Outcome, RunOptions, RunStats};
-use crate::slots::{LaunchBuffers, Run, Slots};
-use crate::stopped::Threads;
+use crate::seen::{Onlooker, SeenThreads, Threads};
+use crate::slots::{LaunchBuffers, Run, SlotReader, Slots};
 use crate::transcript::Answered;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::launch::answers;
@@ -22,13 +22,16 @@ use gpu_run_wasm::{THREADS, words};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 /// The most threads of a program, unless more are asked for.
 const USUAL_THREADS: u64 = 16 << 10;
 /// On `cpu`: threads for each core, and at least this many.
 const THREADS_PER_CORE: u64 = 4;
 const LEAST_THREADS: u64 = 64;
+/// How often an onlooker is shown the threads.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// How the threads of a program lie on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +93,10 @@ pub fn run_threads(
     let host = Arc::new(SharedContext(Mutex::new(calls)));
     let began = Instant::now();
     let run = Run::fresh(selector, options.deadline);
-    let (_, hostcalls) = slots.launch(run, Callers::Batch(places.threads as usize, host), &buffers)?;
+    let reader = slots.reader();
+    let callers = Callers::Batch(places.threads as usize, host);
+    let look = || memory.look(compiled, &reader, |threads, in_use| threads.running(in_use));
+    let (_, hostcalls) = watched(options.onlooker.as_deref(), look, || slots.launch(run, callers, &buffers))?;
     let took = began.elapsed();
 
     let types = compiled.results(selector);
@@ -100,18 +106,16 @@ pub fn run_threads(
     let ended_by = record.ended_by.clamp(1, places.threads) as usize - 1;
     let mut outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
     if let End::Trapped(trap) = &mut outcome.end {
-        let guest = |at: u32, bytes: &mut [u8]| memory.read_guest(record.length, at, bytes);
-        let all = Threads { compiled, slots: &slots, waiters: memory.waiters()?, guest: &guest };
-        let in_use = memory.slots_in_use(&record)?;
-        match trap.code {
+        let stopped = &mut outcome.threads;
+        memory.look(compiled, &reader, |threads, in_use| match trap.code {
             // No thread did anything wrong. Of a single one, the trap's own place says more.
             TrapCode::Interrupted if in_use.len() > 1 => {
                 **trap = Trap::nowhere(trap.code);
-                outcome.threads = Some(all.stopped(in_use, &endings));
+                *stopped = Some(threads.stopped(in_use, &endings));
             }
             TrapCode::Interrupted => {}
-            _ => trap.thread = Some(all.label(ended_by).to_string()),
-        }
+            _ => trap.thread = Some(threads.label(ended_by).to_string()),
+        })?;
     }
     let threads = ThreadStats {
         limit: places.threads,
@@ -130,6 +134,33 @@ pub fn run_threads(
         ..RunStats::default()
     };
     Ok((outcome, stats))
+}
+
+/// Runs `launch`; meanwhile, shows the onlooker now and then what `look` returns.
+fn watched<T: Send>(
+    onlooker: Option<&dyn Onlooker>,
+    look: impl Fn() -> Result<SeenThreads, Error> + Send,
+    launch: impl FnOnce() -> T,
+) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    let watch = move |onlooker: &dyn Onlooker| {
+        while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            if onlooker.is_looking() {
+                match look() {
+                    Ok(threads) => onlooker.sees(&threads),
+                    Err(error) => tracing::debug!("cannot look at the threads: {error}"),
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        if let Some(onlooker) = onlooker {
+            scope.spawn(move || watch(onlooker));
+        }
+        let launched = launch();
+        drop(end);
+        launched
+    })
 }
 
 /// How many threads there can be, and which lanes run them.
@@ -244,6 +275,31 @@ impl ThreadsMemory {
         let mut record = Record::default();
         self.buffer.read(self.guest - RECORD_BYTES, record.bytes_mut())?;
         Ok(record)
+    }
+
+    /// Has the threads seen, with the slots that are in use. They may run meanwhile.
+    fn look<T>(
+        &self,
+        compiled: &Compiled,
+        slots: &SlotReader,
+        see: impl FnOnce(&Threads<'_>, Vec<usize>) -> T,
+    ) -> Result<T, Error> {
+        let record = self.record()?;
+        let guest = |at: u32, bytes: &mut [u8]| self.read_guest(record.length, at, bytes);
+        let in_warp = |address: u64| self.threads_in_warp(&record, address);
+        let waiters = self.waiters()?;
+        let threads = Threads { compiled, slots, waiters, guest: &guest, in_warp: &in_warp };
+        Ok(see(&threads, self.slots_in_use(&record)?))
+    }
+
+    /// Returns how many threads share the warp at a device address; 1 if none is there.
+    fn threads_in_warp(&self, record: &Record, address: u64) -> u32 {
+        let (bytes, mut warp) = (size_of::<Warp>() as u64, Warp::default());
+        let at = address.wrapping_sub(record.warps);
+        let is_one = at.is_multiple_of(bytes) && at / bytes < record.warp_count;
+        let offset = address.wrapping_sub(self.buffer.address());
+        let is_read = is_one && self.buffer.read(offset, bytemuck::bytes_of_mut(&mut warp)).is_ok();
+        if is_read { warp.lanes.count_ones().max(1) } else { 1 }
     }
 
     fn waiters(&self) -> Result<Vec<Waiter>, Error> {

@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Starts the resident machine: a kernel that owns its state and ticks by itself
     Boot(BootArgs),
-    /// Shows a running machine, live
+    /// Shows a running machine, or the threads of a running program, live
     Top(TopArgs),
     /// Shows, fills and cleans the cache of compiled programs
     Cache(CacheCommand),

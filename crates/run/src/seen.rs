@@ -1,10 +1,12 @@
-//! Where the threads of a program are that was stopped: from what they note on the device about themselves
-//! (`gpu_run_abi::threads::Waiter`), the places where they were stopped, and the calls that led there, if these are noted.
+//! What the threads of a program do, and where, after it was stopped or while it runs: from what they note on the device
+//! about themselves (`gpu_run_abi::threads::Waiter`), the places where they were stopped, and the calls that led there, if
+//! these are noted.
 
-use crate::slots::{Endings, Slots};
+use crate::slots::{Endings, SlotReader};
 use crate::thread_name::{self, Guest};
 use gpu_run_abi::TrapRecord;
 use gpu_run_abi::hostcall::Call;
+use gpu_run_abi::layout::field;
 use gpu_run_abi::threads::{Waiter, doing};
 use gpu_run_compiler::{Compiled, NotedCalls, Place, printable};
 use std::collections::HashMap;
@@ -13,6 +15,15 @@ use std::time::Duration;
 
 /// How many groups of threads are described.
 const MAX_GROUPS: usize = 16;
+/// Of how many threads of a running program the calls are read: each takes a copy from the device.
+const MAX_CALLS_READ: usize = 1024;
+
+/// Somebody who looks at a program's threads while it runs.
+pub trait Onlooker: fmt::Debug + Send + Sync {
+    /// Returns whether they want to see the threads now.
+    fn is_looking(&self) -> bool;
+    fn sees(&self, threads: &SeenThreads);
+}
 
 /// A thread of a program: the number that starting it returned, 0 for the first thread, and the name it has in Rust.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,23 +79,27 @@ pub struct ThreadGroup {
     /// Whether others of them wait at other addresses.
     pub has_other_addresses: bool,
     pub place: Option<Place>,
+    /// How many threads share the first one's warp, itself included.
+    pub in_warp: u32,
 }
 
 /// All threads of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StoppedThreads {
+pub struct SeenThreads {
     pub count: u64,
     /// Some of them.
     pub groups: Vec<ThreadGroup>,
 }
 
-/// The threads of a program whose launch is over.
+/// The threads of a program, as its device has them.
 pub(crate) struct Threads<'a> {
     pub(crate) compiled: &'a Compiled,
-    pub(crate) slots: &'a Slots,
+    pub(crate) slots: &'a SlotReader,
     /// By slot.
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) guest: Guest<'a>,
+    /// Returns how many threads share the warp at a device address.
+    pub(crate) in_warp: &'a dyn Fn(u64) -> u32,
 }
 
 impl Threads<'_> {
@@ -103,11 +118,36 @@ impl Threads<'_> {
         thread_name::find(thread_name::tls(global)?, &self.guest)
     }
 
-    /// Returns where the threads in these slots are, by their numbers.
-    pub(crate) fn stopped(&self, mut slots: Vec<usize>, endings: &Endings<'_>) -> StoppedThreads {
+    /// Returns what the threads in these slots did when they were stopped, by their numbers.
+    pub(crate) fn stopped(&self, slots: Vec<usize>, endings: &Endings<'_>) -> SeenThreads {
+        self.seen(slots, |slot| {
+            // A thread that ran was stopped at some place in its function; one that waits has noted where.
+            let record = TrapRecord::unpack(endings.get(slot).trap);
+            let at = record.filter(|record| record.function != TrapRecord::NO_FUNCTION).map(|record| record.offset);
+            (at, endings.calls(slot))
+        })
+    }
+
+    /// Returns what the threads in these slots do now. The place of one that runs is its last call.
+    pub(crate) fn running(&self, slots: Vec<usize>) -> SeenThreads {
+        let place = self.compiled.slots.calls;
+        self.seen(slots, |slot| {
+            let is_read = place.is_noted() && slot < MAX_CALLS_READ;
+            let words = is_read.then(|| self.slots.read_words(slot as u64, place.depth, place.words() as usize));
+            (None, words.and_then(|words| NotedCalls::of_words(&words.ok()?)))
+        })
+    }
+
+    /// `stopped` returns where a thread was stopped, if it was, and the calls that led there.
+    fn seen(&self, mut slots: Vec<usize>, stopped: impl Fn(usize) -> (Option<u32>, Option<NotedCalls>)) -> SeenThreads {
         slots.sort_by_key(|slot| (*slot > 0, self.waiters[*slot].id));
-        let all: Vec<_> =
-            slots.iter().map(|slot| (*slot, Standing::new(&self.waiters[*slot], *slot, endings))).collect();
+        let standing = |slot: &usize| {
+            let waiter = &self.waiters[*slot];
+            let (at, calls) = stopped(*slot);
+            let noted = Some(waiter.doing as u32).filter(|offset| *offset > 0);
+            (*slot, Standing { state: ThreadState::of(waiter), offset: noted.or(at), calls })
+        };
+        let all: Vec<_> = slots.iter().map(standing).collect();
         // Threads that wait at different addresses are told apart, unless there are too many of them.
         let mut found = grouped(&all, |standing| standing.clone());
         let has_other_addresses = found.len() > MAX_GROUPS;
@@ -123,9 +163,10 @@ impl Threads<'_> {
                 state: *state,
                 has_other_addresses: has_other_addresses && matches!(state, ThreadState::Waits { .. }),
                 place: self.compiled.place(*offset, calls.as_ref(), folder.as_deref()),
+                in_warp: self.slots.read_word(*slot as u64, field::WARP).map_or(1, self.in_warp),
             }
         };
-        StoppedThreads { count: slots.len() as u64, groups: found.iter().take(MAX_GROUPS).map(group).collect() }
+        SeenThreads { count: slots.len() as u64, groups: found.iter().take(MAX_GROUPS).map(group).collect() }
     }
 }
 
@@ -151,14 +192,6 @@ struct Standing {
 }
 
 impl Standing {
-    fn new(waiter: &Waiter, slot: usize, endings: &Endings<'_>) -> Self {
-        // A thread that runs is stopped at some place in its function; one that waits has noted where.
-        let record = TrapRecord::unpack(endings.get(slot).trap);
-        let stopped_at = record.filter(|record| record.function != TrapRecord::NO_FUNCTION).map(|record| record.offset);
-        let noted = Some(waiter.doing as u32).filter(|offset| *offset > 0);
-        Self { state: ThreadState::of(waiter), offset: noted.or(stopped_at), calls: endings.calls(slot) }
-    }
-
     fn without_address(&self) -> Self {
         let state = match self.state {
             ThreadState::Waits { time, .. } => ThreadState::Waits { at: 0, time },
