@@ -1,10 +1,10 @@
 //! What a program with threads publishes for `gpu-run top`: its threads, while it runs.
 
 use crate::published::{Published, Publisher};
-use crate::stopped_threads::does;
+use crate::stopped_threads::describe;
 use gpu_run_compiler::printable;
 use gpu_run_console::units::show_duration;
-use gpu_run_run::{Onlooker, SeenThreads, ThreadGroup};
+use gpu_run_run::{Onlooker, SeenThreads};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -18,18 +18,8 @@ pub(crate) struct ProgramStatus {
     seconds: f64,
     /// How many threads there are; 0 until somebody looks.
     threads: u64,
-    groups: Vec<Group>,
-}
-
-/// Threads that do the same at the same place.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Group {
-    first: String,
-    count: u64,
-    does: String,
-    place: String,
-    /// How many threads share the first one's warp.
-    in_warp: u32,
+    /// What they do, as it is shown.
+    lines: Vec<String>,
 }
 
 impl Published for ProgramStatus {
@@ -47,17 +37,7 @@ impl ProgramStatus {
         let (file, device) = (name(&self.file), name(&self.device));
         let mut text = format!("program  {file} on {device}, process {}, up {up}\n", self.pid);
         text += &format!("threads  {}\n\n", self.threads);
-        for Group { first, count, does, place, in_warp } in &self.groups {
-            let warp = if *in_warp > 1 { format!(" [{in_warp} threads in its warp]") } else { String::new() };
-            text += &format!("{} {}{}{warp}\n", name(first), name(does), name(place));
-            if *count > 1 {
-                text += &format!("  … and {} more at the same place\n", count - 1);
-            }
-        }
-        let shown: u64 = self.groups.iter().map(|group| group.count).fold(0, u64::saturating_add);
-        if shown < self.threads {
-            text += &format!("… and {} elsewhere\n", self.threads - shown);
-        }
+        text.extend(self.lines.iter().map(|line| format!("{}\n", name(line))));
         text
     }
 
@@ -95,15 +75,8 @@ impl Onlooker for ProgramPublisher {
     }
 
     fn sees(&self, threads: &SeenThreads) {
-        let group = |ThreadGroup { first, count, state, place, in_warp, .. }: &ThreadGroup| Group {
-            first: first.to_string(),
-            count: *count,
-            does: does(state),
-            place: place.as_ref().map_or(String::new(), |place| format!(" {place}")),
-            in_warp: *in_warp,
-        };
-        let (seconds, groups) = (self.began.elapsed().as_secs_f64(), threads.groups.iter().map(group).collect());
-        self.publisher.publish(&ProgramStatus { seconds, threads: threads.count, groups, ..self.status.clone() });
+        let (seconds, lines) = (self.began.elapsed().as_secs_f64(), describe(threads));
+        self.publisher.publish(&ProgramStatus { seconds, threads: threads.count, lines, ..self.status.clone() });
     }
 }
 
@@ -114,13 +87,10 @@ mod tests {
     #[test]
     fn whatever_is_read_can_be_shown() {
         let evil = "\x1b[2J\n".repeat(3);
-        let group =
-            Group { first: evil.clone(), count: u64::MAX, does: evil.clone(), place: evil.clone(), in_warp: u32::MAX };
         for seconds in [f64::NAN, -1e300, 1e300] {
-            let groups = vec![group.clone(), group.clone()];
-            let (file, device) = (evil.clone(), evil.clone());
-            let text = ProgramStatus { pid: 1, file, device, seconds, threads: 0, groups }.show();
-            assert!(!text.contains('\x1b') && text.lines().count() == 7, "{text}");
+            let (file, device, lines) = (evil.clone(), evil.clone(), vec![evil.clone(), evil.clone()]);
+            let text = ProgramStatus { pid: 1, file, device, seconds, threads: u64::MAX, lines }.show();
+            assert!(!text.contains('\x1b') && text.lines().count() == 5, "{text}");
         }
     }
 }

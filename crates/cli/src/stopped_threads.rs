@@ -62,26 +62,33 @@ pub(crate) fn show(outcomes: &[Outcome], backtrace: Wanted) -> String {
 
 fn lines(threads: &SeenThreads, backtrace: Wanted) -> String {
     let mut text = format!("  it had {}:\n", count(threads.count, "thread"));
-    for ThreadGroup { first, count, state, has_other_addresses, place, .. } in &threads.groups {
-        let place = place.as_ref().map_or(String::new(), |place| format!(" {place}"));
-        text += &format!("    {first} {}{place}\n", does(state));
-        if *count > 1 {
-            let others = if *has_other_addresses { ", some at other addresses" } else { "" };
-            text += &format!("      … and {} more at the same place{others}\n", count - 1);
-        }
-    }
-    let shown: u64 = threads.groups.iter().map(|group| group.count).sum();
-    if shown < threads.count {
-        text += &format!("    … and {} elsewhere\n", threads.count - shown);
-    }
+    text.extend(describe(threads).iter().map(|line| format!("    {line}\n")));
     if !backtrace.is_any() {
         text += "  note: run with RUST_BACKTRACE=1 to see which functions of the program led there\n";
     }
     text
 }
 
-/// Says what a thread does.
-pub(crate) fn does(state: &ThreadState) -> String {
+/// Returns a line for each group of threads, with one behind it if the group has several.
+pub(crate) fn describe(threads: &SeenThreads) -> Vec<String> {
+    let mut lines = Vec::new();
+    for ThreadGroup { first, count, state, has_other_addresses, place, in_warp } in &threads.groups {
+        let place = place.as_ref().map_or(String::new(), |place| format!(" {place}"));
+        let warp = if *in_warp > 1 { format!(" [{in_warp} threads in its warp]") } else { String::new() };
+        lines.push(format!("{first} {}{place}{warp}", does(state)));
+        if *count > 1 {
+            let others = if *has_other_addresses { ", some at other addresses" } else { "" };
+            lines.push(format!("  … and {} more at the same place{others}", count - 1));
+        }
+    }
+    let shown: u64 = threads.groups.iter().map(|group| group.count).sum();
+    if shown < threads.count {
+        lines.push(format!("… and {} elsewhere", threads.count - shown));
+    }
+    lines
+}
+
+fn does(state: &ThreadState) -> String {
     let at_most = |time: &Option<_>| time.map_or(String::new(), |time| format!(" for at most {}", show_duration(time)));
     match state {
         ThreadState::Runs => "runs".into(),

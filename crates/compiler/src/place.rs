@@ -5,33 +5,52 @@ use crate::compile::Compiled;
 use crate::symbols::Frame;
 use gpu_run_wasm::printable;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// A place in a program.
-#[derive(Clone, Debug, PartialEq)]
+/// A place in a program, looked up in the module when it is printed: that may take a while.
+#[derive(Clone)]
 pub struct Place {
-    /// The function of a library that the program called, if the place is in a library.
-    callee: Option<Frame>,
-    /// The innermost function of the program itself, if that is known.
-    own: Option<Frame>,
-    /// Paths in this folder are shown without it.
-    folder: Option<PathBuf>,
+    compiled: Arc<Compiled>,
+    /// Offset in the .wasm file, if that is known.
+    offset: Option<u32>,
+    /// The calls that led there, if these are noted.
+    calls: Option<NotedCalls>,
 }
 
 impl Compiled {
-    /// Returns the place at an offset in the .wasm file, if that is known, with the calls that led there.
-    pub fn place(&self, offset: Option<u32>, calls: Option<&NotedCalls>, folder: Option<&Path>) -> Option<Place> {
-        let calls_at = calls.map_or(&[][..], NotedCalls::places);
-        let places: Vec<_> = offset.iter().chain(calls_at).map(|offset| (*offset, None)).collect();
-        let frames = self.symbols().frames(&places);
+    /// Returns the place at an offset in the .wasm file, or where the last of these calls leads to.
+    pub fn place(self: &Arc<Self>, offset: Option<u32>, calls: Option<NotedCalls>) -> Option<Place> {
+        let is_known = offset.is_some() || calls.as_ref().is_some_and(|calls| !calls.places().is_empty());
+        is_known.then(|| Place { compiled: self.clone(), offset, calls })
+    }
+}
+
+impl Place {
+    /// Returns the function of a library that the program called, if the place is in a library, and the innermost function
+    /// of the program itself, if that is known.
+    fn frames(&self) -> (Option<Frame>, Option<Frame>) {
+        let calls = self.calls.as_ref().map_or(&[][..], NotedCalls::places);
+        let places: Vec<_> = self.offset.iter().chain(calls).map(|offset| (*offset, None)).collect();
+        let frames = self.compiled.symbols().frames(&places);
         let own = frames.iter().position(|frame| !is_of_library(frame));
         let callee = match own {
             Some(own) => frames[..own].last(),
             // Functions that were inlined there say less than the one they were inlined in.
-            None => Some(frames.iter().find(|frame| frame.function.is_some()).or(frames.first())?),
+            None => frames.iter().find(|frame| frame.function.is_some()).or(frames.first()),
         };
-        let folder = folder.map(Path::to_owned);
-        Some(Place { callee: callee.cloned(), own: own.map(|own| frames[own].clone()), folder })
+        (callee.cloned(), own.map(|own| frames[own].clone()))
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        (self.offset, &self.calls) == (other.offset, &other.calls)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("offset", &self.offset).field("calls", &self.calls).finish_non_exhaustive()
     }
 }
 
@@ -65,13 +84,15 @@ impl fmt::Display for Place {
             (None, Some(function)) => format!("function {function}"),
             (None, None) => "an unknown function".to_owned(),
         };
-        if let Some(callee) = &self.callee {
+        let (callee, own) = self.frames();
+        if let Some(callee) = &callee {
             write!(f, "in {}", name(callee))?;
         }
-        let Some(own) = &self.own else { return Ok(()) };
-        write!(f, "{}{}", if self.callee.is_some() { ", called by " } else { "in " }, name(own))?;
+        let Some(own) = &own else { return Ok(()) };
+        write!(f, "{}{}", if callee.is_some() { ", called by " } else { "in " }, name(own))?;
         match &own.source {
-            Some(source) => write!(f, " at {}", shown(source, self.folder.as_deref())),
+            // Paths in the present folder are shown without it.
+            Some(source) => write!(f, " at {}", shown(source, std::env::current_dir().ok().as_deref())),
             None => Ok(()),
         }
     }

@@ -11,6 +11,7 @@ use gpu_run_abi::threads::{Waiter, doing};
 use gpu_run_compiler::{Compiled, NotedCalls, Place, printable};
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How many groups of threads are described.
@@ -93,7 +94,7 @@ pub struct SeenThreads {
 
 /// The threads of a program, as its device has them.
 pub(crate) struct Threads<'a> {
-    pub(crate) compiled: &'a Compiled,
+    pub(crate) compiled: &'a Arc<Compiled>,
     pub(crate) slots: &'a SlotReader,
     /// By slot.
     pub(crate) waiters: Vec<Waiter>,
@@ -154,7 +155,6 @@ impl Threads<'_> {
         if has_other_addresses {
             found = grouped(&all, Standing::without_address);
         }
-        let folder = std::env::current_dir().ok();
         let group = |members: &Vec<usize>| {
             let (slot, Standing { state, offset, calls }) = &all[members[0]];
             ThreadGroup {
@@ -162,7 +162,7 @@ impl Threads<'_> {
                 count: members.len() as u64,
                 state: *state,
                 has_other_addresses: has_other_addresses && matches!(state, ThreadState::Waits { .. }),
-                place: self.compiled.place(*offset, calls.as_ref(), folder.as_deref()),
+                place: self.compiled.place(*offset, calls.clone()),
                 in_warp: self.slots.read_word(*slot as u64, field::WARP).map_or(1, self.in_warp),
             }
         };

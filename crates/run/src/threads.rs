@@ -280,7 +280,7 @@ impl ThreadsMemory {
     /// Has the threads seen, with the slots that are in use. They may run meanwhile.
     fn look<T>(
         &self,
-        compiled: &Compiled,
+        compiled: &Arc<Compiled>,
         slots: &SlotReader,
         see: impl FnOnce(&Threads<'_>, Vec<usize>) -> T,
     ) -> Result<T, Error> {

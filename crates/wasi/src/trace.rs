@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn lists_of_strings_are_lists() {
-        let out = Out { bytes: b"\x10\0\0\0\x14\0\0\0app\04\0".to_vec(), split: 8 };
+        let out = Out { bytes: b"\x10\0\0\0\x14\0\0\0app\x004\0".to_vec(), split: 8 };
         let text = line(Call::args_get, &[0, 16], b"", DONE, &out);
         assert_eq!(text.as_deref(), Some(r#"args_get() = 0 (["app", "4"])"#));
         let data = shown(Call::fd_write, &[1, 2], b"\x004", DONE, &2u32.to_le_bytes());
