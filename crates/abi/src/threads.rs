@@ -113,7 +113,8 @@ pub struct Bucket {
     pub ends: u64,
 }
 
-/// A thread that may wait.
+/// A thread that may wait, and what the host reads about it: the last words tell what the thread does, and nothing on the
+/// device depends on them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Waiter {
@@ -121,6 +122,22 @@ pub struct Waiter {
     pub waits_at: u64,
     /// The slot plus one of the next thread in the bucket; 0 for the last.
     pub next: u64,
+    /// The thread's identifier; 0 for the program's first thread.
+    pub id: u64,
+    /// What the thread does ([`doing`]), and below it where: an offset in the .wasm file, 0 if that is not known.
+    pub doing: u64,
+    /// The longest time that a wait or sleep takes, in nanoseconds; negative if it has no end.
+    pub time: i64,
+}
+
+/// What a thread does, in the upper half of [`Waiter::doing`].
+pub mod doing {
+    pub const RUNS: u64 = 0;
+    /// Waits at a guest address, see [`super::Waiter::waits_at`].
+    pub const WAITS: u64 = 1;
+    pub const SLEEPS: u64 = 2;
+    /// Waits for the host's answer: this plus the number of the host call.
+    pub const CALLS: u64 = 1 << 16;
 }
 
 impl Record {

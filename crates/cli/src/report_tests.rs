@@ -6,6 +6,7 @@ const PLAIN: Wanted = Wanted::NOTHING;
 
 fn trap(code: TrapCode) -> End {
     End::Trapped(Box::new(Trap {
+        thread: None,
         code,
         function: Some(3),
         name: Some("app::work".into()),
@@ -16,7 +17,7 @@ fn trap(code: TrapCode) -> End {
 }
 
 fn outcomes(ends: impl IntoIterator<Item = End>) -> Vec<Outcome> {
-    ends.into_iter().map(|end| Outcome { end, results: Vec::new(), denied: None }).collect()
+    ends.into_iter().map(|end| Outcome { end, results: Vec::new(), denied: None, threads: None }).collect()
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
-use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat};
+use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat, TraceChoice};
 use crate::backtrace::Wanted;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
 use crate::program_cache;
+use crate::program_status::ProgramPublisher;
 use crate::report::{Stats, Tally, describe_denied};
 use crate::source;
+use crate::stopped_threads::{self, Interrupt};
 use crate::surface::Surface;
 use crate::threads;
 use anyhow::Result;
@@ -21,7 +23,8 @@ use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
 use gpu_run_run::Source;
-use gpu_run_run::{Denied, End, Outcome, RunOptions, RunStats, Watchdog};
+use gpu_run_run::{Denied, End, Onlooker, Outcome, RunOptions, RunStats, Watchdog};
+use gpu_run_wasi::Context;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -62,10 +65,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     options.backtrace = backtrace.is_any();
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
-    let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name)?;
+    let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
+    let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref())?;
     print_results(&outcomes)?;
+    let stopped = stopped_threads::show(&outcomes, backtrace);
+    if let Some(code) = interrupt.and_then(|interrupt| interrupt.exit_code(&outcomes)) {
+        terminal::say(&format!("error: {name} was interrupted\n{stopped}"));
+        return Ok(code);
+    }
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
+    report += &stopped;
     if let Some(denied) = denied(&outcomes) {
         report += &format!("  note: {}\n", describe_denied(denied));
     }
@@ -190,6 +200,7 @@ fn launch(
     guest: &Guest,
     args: &RunArgs,
     file: &str,
+    interrupt: Option<&Interrupt>,
 ) -> Result<(Vec<Outcome>, RunStats)> {
     let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
     let (contexts, streams) = match args.instances.get() {
@@ -199,14 +210,22 @@ fn launch(
             (contexts, Some(streams))
         }
     };
+    let contexts = match args.trace {
+        None => contexts,
+        Some(TraceChoice::Wasi) => traced(contexts),
+    };
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let options = RunOptions { deadline, max_memory: args.launch.max_memory, ..RunOptions::default() };
+    let interrupt = interrupt.map(Interrupt::flag);
+    let max_memory = args.launch.max_memory;
+    let mut options = RunOptions { deadline, interrupt, max_memory, ..RunOptions::default() };
     let watchdog = args.launch.timeout.map(|timeout| {
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
     let result = match (program.compiled().options.build, contexts) {
         (Build::Threads, mut contexts) => {
+            let publisher = ProgramPublisher::new(file, &program.device().properties().id);
+            options.onlooker = publisher.map(|publisher| Arc::new(publisher) as Arc<dyn Onlooker>);
             threads::run(program, (&call.function, &call.arguments), contexts.remove(0), args, &options)
         }
         (_, contexts) => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
@@ -217,6 +236,16 @@ fn launch(
     let result = result.map_err(|error| Failure::compiler(file, error))?;
     closed?;
     Ok(result)
+}
+
+/// Has the instances' calls printed on stderr.
+fn traced(mut contexts: Vec<Context>) -> Vec<Context> {
+    let (print, count) = (Arc::new(terminal::say), contexts.len());
+    for (instance, context) in contexts.iter_mut().enumerate() {
+        let caller = if count > 1 { format!("[instance {instance}] ") } else { String::new() };
+        context.trace(caller, print.clone());
+    }
+    contexts
 }
 
 /// Exits the process, because nothing else would stop the run.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 const MAX_FRAMES: usize = 256;
 
 /// The calls that a program noted, as its slot has them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NotedCalls {
     /// Offsets in the .wasm file, the innermost call first.
     places: Vec<u32>,
@@ -31,6 +31,11 @@ impl NotedCalls {
             places.get(at / 2).map(|pair| (pair >> (at % 2 * 32)) as u32)
         };
         Some(Self { places: (depth - kept..depth).rev().filter_map(place).collect(), lost: depth - kept })
+    }
+
+    /// Returns the calls' offsets in the .wasm file, the innermost first.
+    pub(crate) fn places(&self) -> &[u32] {
+        &self.places
     }
 }
 
@@ -173,7 +178,7 @@ impl fmt::Display for Backtrace {
                 (None, None) => write!(f, "<unknown>")?,
             }
             if let Some(source) = &frame.source {
-                write!(f, "\n             at {}", self.shown(source))?;
+                write!(f, "\n             at {}", shown(source, self.folder.as_deref()))?;
             }
         }
         let more = self.frames.len().saturating_sub(MAX_FRAMES) as u32 + self.lost;
@@ -187,14 +192,12 @@ impl fmt::Display for Backtrace {
     }
 }
 
-impl Backtrace {
-    /// `src/main.rs:42:13`
-    fn shown(&self, source: &Source) -> String {
-        let inside = self.folder.as_ref().and_then(|folder| Path::new(&source.file).strip_prefix(folder).ok());
-        let file = printable::path(inside.unwrap_or(Path::new(&source.file)));
-        let column = source.column.map_or_else(String::new, |column| format!(":{column}"));
-        format!("{file}:{}{column}", source.line)
-    }
+/// `src/main.rs:42:13`, where the file is in `folder`.
+pub(crate) fn shown(source: &Source, folder: Option<&Path>) -> String {
+    let inside = folder.and_then(|folder| Path::new(&source.file).strip_prefix(folder).ok());
+    let file = printable::path(inside.unwrap_or(Path::new(&source.file)));
+    let column = source.column.map_or_else(String::new, |column| format!(":{column}"));
+    format!("{file}:{}{column}", source.line)
 }
 
 #[cfg(test)]

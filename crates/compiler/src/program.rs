@@ -55,6 +55,8 @@ impl Drop for Growth {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trap {
     pub code: TrapCode,
+    /// The thread that trapped, in words, if the program has threads.
+    pub thread: Option<String>,
     /// Index in the module's function space.
     pub function: Option<u32>,
     /// The function's name, demangled.
@@ -69,13 +71,16 @@ pub struct Trap {
 impl Trap {
     /// A trap without a place in the code.
     pub fn nowhere(code: TrapCode) -> Self {
-        Self { code, function: None, name: None, offset: 0, source: None, calls: Calls::None }
+        Self { code, thread: None, function: None, name: None, offset: 0, source: None, calls: Calls::None }
     }
 }
 
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.code.message())?;
+        if let Some(thread) = &self.thread {
+            write!(f, "\n  in {thread}")?;
+        }
         if let Some(index) = self.function {
             match &self.name {
                 Some(name) => {
@@ -182,7 +187,7 @@ impl Compiled {
             None => Calls::None,
         };
         let name = function.and_then(|f| symbols.name(f));
-        Trap { code, function, name, offset, source: symbols.source(offset), calls }
+        Trap { code, thread: None, function, name, offset, source: symbols.source(offset), calls }
     }
 }
 

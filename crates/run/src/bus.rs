@@ -27,6 +27,8 @@ pub struct Bus {
     /// Bytes of payload in a port.
     payload: u64,
     deadline: Option<Instant>,
+    /// The run is stopped when this becomes true, too.
+    interrupt: Option<Arc<AtomicBool>>,
     stopped: AtomicBool,
     state: Mutex<State>,
 }
@@ -142,8 +144,8 @@ impl Bus {
         const { assert!(64 << 10 <= bus::Reply::MAX_PAYLOAD) };
         let bytes = RING_AT + ring_entries * (Request::BYTES + bus::Reply::BYTES) + slots * port_bytes(payload);
         let (shared, stop) = (device.share(bytes)?, device.allocate(WORD)?);
-        let (deadline, stopped, state) = (None, AtomicBool::new(false), Mutex::default());
-        Ok(Self { shared, stop, ring_entries, payload, deadline, stopped, state })
+        let (deadline, interrupt, stopped) = (None, None, AtomicBool::new(false));
+        Ok(Self { shared, stop, ring_entries, payload, deadline, interrupt, stopped, state: Mutex::default() })
     }
 
     // What the slots' headers contain of the bus.
@@ -195,6 +197,11 @@ impl Bus {
         Ok(())
     }
 
+    /// Stops runs when the flag becomes true.
+    pub fn stop_when(&mut self, flag: Option<Arc<AtomicBool>>) {
+        self.interrupt = flag;
+    }
+
     fn set_stop(&self, stop: bool) -> Result<()> {
         self.stop.write(0, &u32::from(stop).to_le_bytes())
     }
@@ -235,14 +242,15 @@ impl Bus {
         self.state.lock()
     }
 
-    /// Returns whether the deadline passed and the run was stopped.
+    /// Returns whether the run was stopped, because the deadline passed or somebody asked for it.
     pub fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
     /// Answers all calls that can be answered. Returns whether there were any.
     pub fn service(&self) -> bool {
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        let is_asked = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        if (is_asked || self.deadline.is_some_and(|deadline| Instant::now() >= deadline))
             && !self.stopped.swap(true, Ordering::Relaxed)
             && let Err(error) = self.set_stop(true)
         {

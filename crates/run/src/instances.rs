@@ -40,7 +40,7 @@ pub fn run(
     let (selector, words) = program.compiled().arguments(function, args)?;
     if let Some(code) = program.compiled().initial.trap {
         let stats = RunStats { instances: contexts.len() as u64, ..RunStats::default() };
-        let outcome = Outcome { end: End::trapped(code), results: Vec::new(), denied: None };
+        let outcome = Outcome { end: End::trapped(code), results: Vec::new(), denied: None, threads: None };
         return Ok((vec![outcome; contexts.len()], stats));
     }
     let extent = Extent {
@@ -166,7 +166,12 @@ impl Run<'_> {
             if lack.is_none() {
                 let deviated = batch.guest(slot as u32).transcript.deviated();
                 self.outcomes[*place] = Some(match deviated && !report.stopped {
-                    true => Outcome { end: End::trapped(TrapCode::Deviated), results: Vec::new(), denied: None },
+                    true => Outcome {
+                        end: End::trapped(TrapCode::Deviated),
+                        results: Vec::new(),
+                        denied: None,
+                        threads: None,
+                    },
                     false => Outcome { denied: Denied::growth(compiled, self.options.max_memory, &ending), ..outcome },
                 });
             }

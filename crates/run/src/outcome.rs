@@ -1,17 +1,24 @@
 //! How instances ended, and what a run of them cost.
 
 use crate::allowance::{Denied, Limits};
+use crate::seen::{Onlooker, SeenThreads};
 use crate::slots::{Endings, LaunchBuffers};
 use crate::threads::ThreadStats;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
 use gpu_run_compiler::{Compiled, Error, Trap, Value, ValueType};
 use gpu_run_wasm::words;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// When the whole run is to be stopped.
     pub deadline: Option<Instant>,
+    /// A program with threads is stopped when this becomes true.
+    pub interrupt: Option<Arc<AtomicBool>>,
+    /// Who looks at the threads of a program with threads while it runs.
+    pub onlooker: Option<Arc<dyn Onlooker>>,
     /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
     pub limits: Limits,
@@ -25,6 +32,8 @@ pub struct Outcome {
     pub results: Vec<Value>,
     /// What the instance was refused.
     pub denied: Option<Denied>,
+    /// Where the threads of a program with threads were, if it was stopped.
+    pub threads: Option<SeenThreads>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +108,7 @@ pub fn outcome(compiled: &Compiled, slot: usize, endings: &Endings<'_>, types: &
         first += ty.words();
         Value::from_words(*ty, |i| Ok(endings.result(slot, (at + i) as usize)))
     };
-    Ok(Outcome { end, results: returned.iter().map(value).collect::<Result<_, Error>>()?, denied: None })
+    Ok(Outcome { end, results: returned.iter().map(value).collect::<Result<_, Error>>()?, denied: None, threads: None })
 }
 
 /// Returns how an instance ended. An instance that outgrew its allowance, or that a speculative build stopped, gets the

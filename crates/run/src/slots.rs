@@ -4,13 +4,14 @@ use crate::allowance::{MIN_STACK, MemoryRoom, Sizes};
 use crate::bus::{Bus, Callers};
 use gpu_run_abi::launch::{self, Ending};
 use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
-use gpu_run_abi::{Header, Launch};
+use gpu_run_abi::{Header, Launch, Layout};
 use gpu_run_compiler::{Compiled, Error, NotedCalls, Program, stack_limit};
 use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, THREADS, words};
 use rustix::time::{ClockId, clock_gettime};
 use std::mem::offset_of;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ pub struct Slots {
     compiled: Arc<Compiled>,
     capacity: u64,
     sizes: Sizes,
-    slots: Buffer,
+    slots: Arc<Buffer>,
     /// Kept alive because the image holds its address.
     _constants: Option<Buffer>,
     /// What fresh instances are made of.
@@ -88,7 +89,7 @@ impl Slots {
     pub fn new(program: &Program, capacity: u64, sizes: Sizes, stack_bytes: u32) -> Result<Self, Error> {
         let (device, module, compiled) = (program.device(), program.module().clone(), program.compiled().clone());
         let properties = device.properties();
-        let slots = device.allocate(compiled.layout().slots(capacity).saturating_mul(sizes.slot_bytes))?;
+        let slots = device.allocate(compiled.layout().slots(capacity).saturating_mul(sizes.slot_bytes))?.into();
         let constants = match compiled.initial.constants.is_empty() {
             true => None,
             false => Some(device.allocate_filled(&compiled.initial.constants)?),
@@ -138,6 +139,11 @@ impl Slots {
     /// The slots are threads of one program: launches run its kernel, with these lanes.
     pub fn run_together(&mut self, lanes: Grid) {
         self.together = Some(lanes);
+    }
+
+    /// Launches are stopped when the flag becomes true.
+    pub fn stop_when(&mut self, flag: Option<Arc<AtomicBool>>) {
+        self.bus.stop_when(flag);
     }
 
     pub fn capacity(&self) -> u64 {
@@ -260,6 +266,12 @@ impl Slots {
         self.bus.stopped()
     }
 
+    /// Returns what reads the slots, which must be linear, also while they run.
+    pub fn reader(&self) -> SlotReader {
+        assert_eq!(self.compiled.layout(), Layout::Linear);
+        SlotReader { slots: self.slots.clone(), slot_bytes: self.sizes.slot_bytes, capacity: self.capacity }
+    }
+
     fn offset(&self, slot: u64, at: u64) -> u64 {
         self.compiled.layout().slot(slot, self.sizes.slot_bytes) + self.compiled.layout().offset(at)
     }
@@ -314,6 +326,26 @@ impl Slots {
         let low = room.low.min(length) as usize;
         self.read(slot, room.at, &mut memory[low..])?;
         Ok(memory)
+    }
+}
+
+/// Reads linear slots.
+pub struct SlotReader {
+    slots: Arc<Buffer>,
+    slot_bytes: u64,
+    capacity: u64,
+}
+
+impl SlotReader {
+    pub fn read_word(&self, slot: u64, at: u64) -> Result<u64, Error> {
+        Ok(self.read_words(slot, at, 1)?[0])
+    }
+
+    pub fn read_words(&self, slot: u64, at: u64, count: usize) -> Result<Vec<u64>, Error> {
+        assert!(slot < self.capacity, "slot {slot} of {}", self.capacity);
+        let mut words = vec![0; count];
+        self.slots.read(slot * self.slot_bytes + at, bytemuck::cast_slice_mut(&mut words))?;
+        Ok(words)
     }
 }
 

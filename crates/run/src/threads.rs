@@ -6,28 +6,32 @@
 
 use crate::allowance::Sizes;
 use crate::bus::{BatchHost, Callers};
-use crate::outcome::{self, Outcome, RunOptions, RunStats};
-use crate::slots::{LaunchBuffers, Run, Slots};
+use crate::outcome::{self, End, Outcome, RunOptions, RunStats};
+use crate::seen::{Onlooker, SeenThreads, Threads};
+use crate::slots::{LaunchBuffers, Run, SlotReader, Slots};
 use crate::transcript::Answered;
-use gpu_run_abi::Launch;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::launch::answers;
 use gpu_run_abi::layout::{MAX_PAGES, MEMORY_TAIL, PAGE, SLOT_ALIGN, WORD};
 use gpu_run_abi::threads::{BUCKETS, Bucket, LANES, Mailbox, RECORD_BYTES, Record, Waiter, Warp};
-use gpu_run_compiler::{Compiled, Error, Program, Value};
+use gpu_run_abi::{Launch, TrapCode};
+use gpu_run_compiler::{Compiled, Error, Program, Trap, Value};
 use gpu_run_device::{Buffer, Grid};
 use gpu_run_wasi::{Context, Out};
 use gpu_run_wasm::{THREADS, words};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 /// The most threads of a program, unless more are asked for.
 const USUAL_THREADS: u64 = 16 << 10;
 /// On `cpu`: threads for each core, and at least this many.
 const THREADS_PER_CORE: u64 = 4;
 const LEAST_THREADS: u64 = 64;
+/// How often an onlooker is shown the threads.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// How the threads of a program lie on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,15 +83,20 @@ pub fn run_threads(
     let mut slots = Slots::new(program, places.threads, sizes, stack_bytes)?;
     slots.run_together(Grid { workgroups: places.warps as u32, threads: places.lanes as u32, stack_bytes });
     slots.lower_stack_if_need_be();
+    slots.stop_when(options.interrupt.clone());
     slots.set_arguments(&words_of_args)?;
     let buffers = LaunchBuffers::new(device, compiled, places.threads as usize)?;
     let launch = Launch { answers: answers::CLOCK, threads: memory.guest_address(), ..Launch::default() };
     buffers.write(&slots.describe(launch))?;
-    let calls = SharedCalls { context, since: HashMap::new() };
+    let memory = Arc::new(memory);
+    let calls = SharedCalls { context, since: HashMap::new(), memory: memory.clone() };
     let host = Arc::new(SharedContext(Mutex::new(calls)));
     let began = Instant::now();
     let run = Run::fresh(selector, options.deadline);
-    let (_, hostcalls) = slots.launch(run, Callers::Batch(places.threads as usize, host), &buffers)?;
+    let reader = slots.reader();
+    let callers = Callers::Batch(places.threads as usize, host);
+    let look = || memory.look(compiled, &reader, |threads, in_use| threads.running(in_use));
+    let (_, hostcalls) = watched(options.onlooker.as_deref(), look, || slots.launch(run, callers, &buffers))?;
     let took = began.elapsed();
 
     let types = compiled.results(selector);
@@ -95,7 +104,19 @@ pub fn run_threads(
     let record = memory.record()?;
     // The thread that ended the program decides how it ended; the others were stopped.
     let ended_by = record.ended_by.clamp(1, places.threads) as usize - 1;
-    let outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
+    let mut outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
+    if let End::Trapped(trap) = &mut outcome.end {
+        let stopped = &mut outcome.threads;
+        memory.look(compiled, &reader, |threads, in_use| match trap.code {
+            // No thread did anything wrong. Of a single one, the trap's own place says more.
+            TrapCode::Interrupted if in_use.len() > 1 => {
+                **trap = Trap::nowhere(trap.code);
+                *stopped = Some(threads.stopped(in_use, &endings));
+            }
+            TrapCode::Interrupted => {}
+            _ => trap.thread = Some(threads.label(ended_by).to_string()),
+        })?;
+    }
     let threads = ThreadStats {
         limit: places.threads,
         started: record.started,
@@ -113,6 +134,33 @@ pub fn run_threads(
         ..RunStats::default()
     };
     Ok((outcome, stats))
+}
+
+/// Runs `launch`; meanwhile, shows the onlooker now and then what `look` returns.
+fn watched<T: Send>(
+    onlooker: Option<&dyn Onlooker>,
+    look: impl Fn() -> Result<SeenThreads, Error> + Send,
+    launch: impl FnOnce() -> T,
+) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    let watch = move |onlooker: &dyn Onlooker| {
+        while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            if onlooker.is_looking() {
+                match look() {
+                    Ok(threads) => onlooker.sees(&threads),
+                    Err(error) => tracing::debug!("cannot look at the threads: {error}"),
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        if let Some(onlooker) = onlooker {
+            scope.spawn(move || watch(onlooker));
+        }
+        let launched = launch();
+        drop(end);
+        launched
+    })
 }
 
 /// How many threads there can be, and which lanes run them.
@@ -162,8 +210,11 @@ impl Places {
 /// The memory that threads share, and what lies before it.
 struct ThreadsMemory {
     buffer: Buffer,
-    /// Where guest byte 0 is in the buffer.
+    /// Where guest byte 0 is in the buffer, the lists of free slots, and the waiters.
     guest: u64,
+    next_slots: u64,
+    waiters: u64,
+    threads: usize,
 }
 
 impl ThreadsMemory {
@@ -214,7 +265,7 @@ impl ThreadsMemory {
         for piece in compiled.initial.memories.first().map_or(&[][..], |memory| &memory.pieces) {
             buffer.write(guest + piece.at, bytemuck::cast_slice(&piece.words))?;
         }
-        Ok(Self { buffer, guest })
+        Ok(Self { buffer, guest, next_slots, waiters, threads: threads as usize })
     }
 
     fn guest_address(&self) -> u64 {
@@ -225,6 +276,65 @@ impl ThreadsMemory {
         let mut record = Record::default();
         self.buffer.read(self.guest - RECORD_BYTES, record.bytes_mut())?;
         Ok(record)
+    }
+
+    /// Has the threads seen, with the slots that are in use. They may run meanwhile.
+    fn look<T>(
+        &self,
+        compiled: &Arc<Compiled>,
+        slots: &SlotReader,
+        see: impl FnOnce(&Threads<'_>, Vec<usize>) -> T,
+    ) -> Result<T, Error> {
+        let record = self.record()?;
+        let guest = |at: u32, bytes: &mut [u8]| self.read_guest(record.length, at, bytes);
+        let in_warp = |address: u64| self.threads_in_warp(&record, address);
+        let waiters = self.waiters()?;
+        let threads = Threads { compiled, slots, waiters, guest: &guest, in_warp: &in_warp };
+        Ok(see(&threads, self.slots_in_use(&record)?))
+    }
+
+    /// Returns how many threads share the warp at a device address; 1 if none is there.
+    fn threads_in_warp(&self, record: &Record, address: u64) -> u32 {
+        let (bytes, mut warp) = (size_of::<Warp>() as u64, Warp::default());
+        let at = address.wrapping_sub(record.warps);
+        let is_one = at.is_multiple_of(bytes) && at / bytes < record.warp_count;
+        let offset = address.wrapping_sub(self.buffer.address());
+        let is_read = is_one && self.buffer.read(offset, bytemuck::bytes_of_mut(&mut warp)).is_ok();
+        if is_read { warp.lanes.count_ones().max(1) } else { 1 }
+    }
+
+    fn waiters(&self) -> Result<Vec<Waiter>, Error> {
+        let mut waiters = vec![Waiter::default(); self.threads];
+        self.buffer.read(self.waiters, bytemuck::cast_slice_mut(&mut waiters))?;
+        Ok(waiters)
+    }
+
+    /// Returns the identifier of the thread in a slot, also while the program runs.
+    fn id(&self, slot: u32) -> u64 {
+        let mut waiter = Waiter::default();
+        let at = self.waiters + u64::from(slot) * size_of::<Waiter>() as u64;
+        // Without it, calls are still worth showing.
+        self.buffer.read(at, bytemuck::bytes_of_mut(&mut waiter)).map_or(0, |()| waiter.id)
+    }
+
+    /// Returns the slots that are not in the list of free ones.
+    fn slots_in_use(&self, record: &Record) -> Result<Vec<usize>, Error> {
+        let mut next = vec![0u64; self.threads];
+        self.buffer.read(self.next_slots, bytemuck::cast_slice_mut(&mut next))?;
+        let mut is_free = vec![false; self.threads];
+        let mut entry = record.free_slots as u32 as usize;
+        // The program may have been stopped while it changed the list.
+        while let Some(slot) = entry.checked_sub(1).filter(|slot| is_free.get(*slot) == Some(&false)) {
+            is_free[slot] = true;
+            entry = next[slot] as usize;
+        }
+        Ok((0..self.threads).filter(|slot| !is_free[*slot]).collect())
+    }
+
+    /// Reads guest memory, which is `length` bytes long; returns whether all of it is there.
+    fn read_guest(&self, length: u64, at: u32, bytes: &mut [u8]) -> bool {
+        let end = u64::from(at) + bytes.len() as u64;
+        end <= length && self.buffer.read(self.guest + u64::from(at), bytes).is_ok()
     }
 }
 
@@ -247,6 +357,7 @@ struct SharedCalls {
     context: Context,
     /// When the calls that are being repeated were first made, by slot.
     since: HashMap<u32, Instant>,
+    memory: Arc<ThreadsMemory>,
 }
 
 impl BatchHost for SharedContext {
@@ -257,7 +368,8 @@ impl BatchHost for SharedContext {
     }
 
     fn answered(&self, slot: u32, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Answered {
-        let SharedCalls { context, since } = &mut *self.0.lock();
+        let SharedCalls { context, since, memory } = &mut *self.0.lock();
+        context.name_caller(|| format!("[thread {}] ", memory.id(slot)));
         let mut first = since.remove(&slot);
         let reply = context.call_of(&mut first, call, words, input, out);
         since.extend(first.map(|first| (slot, first)));

@@ -149,7 +149,7 @@ impl Builder {
                 break;
             }
         }
-        Context { args: self.args.clone(), env: self.env.clone(), table, since: None }
+        Context { args: self.args.clone(), env: self.env.clone(), table, since: None, trace: None }
     }
 }
 

@@ -30,6 +30,7 @@ mod path;
 mod poll;
 mod socket;
 pub mod stdio;
+mod trace;
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ use builder::Strings;
 use descriptor::Table;
 use encode::{Result, Stop, check_input, exactly};
 use file::Times;
+use trace::Trace;
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +68,22 @@ pub struct Context {
     table: Table,
     /// When a call that is being repeated was first made.
     since: Option<Instant>,
+    trace: Option<Trace>,
 }
 
 impl Context {
+    /// From here on, `print` gets a line for each call that is answered, with `caller` in front.
+    pub fn trace(&mut self, caller: String, print: Arc<dyn Fn(&str) + Send + Sync>) {
+        self.trace = Some(Trace { caller, print });
+    }
+
+    /// Changes what is in front of the lines, if calls are traced.
+    pub fn name_caller(&mut self, name: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace.caller = name();
+        }
+    }
+
     /// Like [`Context::call`], for one of several callers that share the context. A caller keeps `since` from one call to
     /// the next, and begins with `None`.
     pub fn call_of(
@@ -99,6 +114,9 @@ impl Context {
         }
         if reply != Reply::Done(Errno::Success) {
             out.clear();
+        }
+        if let Some(trace) = &self.trace {
+            trace.call(call, words, input, reply, out);
         }
         tracing::trace!(call = call.function().name, ?words, input = input.len(), ?reply, output = out.bytes.len());
         reply

@@ -107,6 +107,13 @@ pub(crate) enum StatsFormat {
     Json,
 }
 
+/// What `--trace` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceChoice {
+    /// Calls of WASI that the host answers
+    Wasi,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LayoutChoice {
     Linear,

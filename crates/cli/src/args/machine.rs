@@ -125,11 +125,11 @@ fn grid(text: &str) -> Result<GridSize, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
-    /// The process whose machine to show [default: the machine heard from last]
+    /// The process to show [default: the one heard from last]
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
-    /// Shows the machine once, and exits
+    /// Shows it once, and exits
     #[arg(long)]
     pub(crate) once: bool,
 }

@@ -88,6 +88,10 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "HOW", default_value = "speculative")]
     pub(crate) checks: ChecksChoice,
 
+    /// Not for `map`: [`MapArgs::check`] says what to do instead
+    #[arg(long, value_name = "WHAT", hide = true)]
+    trace: Option<String>,
+
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
 }
@@ -146,7 +150,22 @@ impl From<TuneArgs> for MapArgs {
         let TuneArgs { file, args, input, split, batch, follow_links, checks, launch } = args;
         let (output, fail_fast, resume, force) = (None, false, false, false);
         let tune = true;
-        Self { file, args, input, split, output, batch, tune, fail_fast, resume, force, follow_links, checks, launch }
+        Self {
+            file,
+            args,
+            input,
+            split,
+            output,
+            batch,
+            tune,
+            fail_fast,
+            resume,
+            force,
+            follow_links,
+            checks,
+            trace: None,
+            launch,
+        }
     }
 }
 
@@ -194,6 +213,11 @@ impl MapArgs {
         if self.reads_stdin() && self.file == Path::new("-") {
             return Err(Failure::usage("program and input cannot both come from stdin")
                 .hint("name the input's file with --input")
+                .into());
+        }
+        if self.trace.is_some() {
+            return Err(Failure::usage("map does not trace host calls: most are answered on the device")
+                .hint("run one record alone: gpu-run --trace wasi FILE < RECORD")
                 .into());
         }
         Ok(())

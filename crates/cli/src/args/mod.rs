@@ -12,7 +12,7 @@ mod map;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, StatsFormat, Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, StatsFormat, TraceChoice, Variable,
 };
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
@@ -35,6 +35,7 @@ Examples:
   gpu-run --invoke add math.wat 2 3      calls one exported function
   gpu-run --timeout 10s --max-memory 64MiB untrusted.wasm
   RUST_BACKTRACE=1 gpu-run app.wasm      shows the functions and lines that led to a panic or a trap
+  gpu-run --trace wasi app.wasm          prints each call of the host, as strace does
   gpu-run compile app.wasm -o app.ptx
   gpu-run explain app.wasm main          shows the functions named `main` as wasm, CLIF and PTX
   gpu-run cache stats                    shows the compiled programs that are kept
@@ -49,6 +50,7 @@ Exit codes:
   1    something else failed: no device, a full disk
   2    a usage error, or a file that cannot be run
   124  --timeout stopped the guest
+  130  Ctrl-C stopped a program with threads
   134  the guest trapped
   141  nobody reads gpu-run's output any more
 Only the guest's bytes go to stdout; gpu-run's own messages go to stderr.";
@@ -88,7 +90,7 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Starts the resident machine: a kernel that owns its state and ticks by itself
     Boot(BootArgs),
-    /// Shows a running machine, live
+    /// Shows a running machine, or the threads of a running program, live
     Top(TopArgs),
     /// Shows, fills and cleans the cache of compiled programs
     Cache(CacheCommand),
@@ -113,6 +115,10 @@ pub(crate) struct RunArgs {
     /// Runs N copies at once; each finds its number, from 0, in GPU_RUN_INSTANCE
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
     pub(crate) instances: NonZeroU32,
+
+    /// Prints the guest's calls of the host on stderr, one line each; `wasi` is all there is to trace
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) trace: Option<TraceChoice>,
 
     /// The number of threads that a program with threads can have at once, itself included [default: 4 per core and at least 64
     /// on cpu, 16384 on a GPU]

@@ -1,12 +1,13 @@
 //! `gpu-run boot`: boots the resident machine, posts a load of events, and reports how it went.
 
-mod published;
 mod reload;
+mod status;
 mod top;
 
 pub(crate) use top::top;
 
 use crate::args::{BootArgs, StatsFormat};
+use crate::published::Publisher;
 use crate::{devices, program_cache};
 use anyhow::{Result, bail};
 use gpu_run_compiler::Compiler;
@@ -16,10 +17,10 @@ use gpu_run_console::terminal;
 use gpu_run_console::units::milliseconds;
 use gpu_run_device::Device;
 use gpu_run_machine::{Checkpoint, Ended, Error, Log, Machine, Options, Recorder, Start, Status, Workload};
-use published::{Published, Publisher};
 use reload::Reloads;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
+use status::MachineStatus;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -116,8 +117,8 @@ fn attend(
         signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())?;
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let publisher =
-        Publisher::new().inspect_err(|error| tell(&[format!("`gpu-run top` cannot show this machine: {error}")]));
+    let publisher = Publisher::new::<MachineStatus>()
+        .inspect_err(|error| tell(&[format!("`gpu-run top` cannot show this machine: {error}")]));
     let (publisher, strategy) = (publisher.ok(), args.strategy.to_string());
     let (mut load, mut posted, mut published) = (Workload::new(args.seed), 0, None::<Instant>);
     let mut held_back = None;
@@ -143,7 +144,7 @@ fn attend(
             let (state, seconds) = (machine.status(), elapsed.as_secs_f64().max(1e-9));
             let id = &device.properties().id;
             if let Some(publisher) = &publisher {
-                publisher.publish(&Published::new(id, &strategy, seconds, host.used(&state) / seconds, &state));
+                publisher.publish(&MachineStatus::new(id, &strategy, seconds, host.used(&state) / seconds, &state));
             }
         }
         std::thread::sleep(LOOK_EVERY.min(args.time.map_or(LOOK_EVERY, |time| time.saturating_sub(elapsed))));

@@ -1,7 +1,9 @@
-//! `gpu-run top`: shows the state of a machine that another process has booted.
+//! `gpu-run top`: shows the state of a machine that another process has booted, or the threads of a program that it runs.
 
-use super::published::{Published, find};
+use super::status::MachineStatus;
 use crate::args::TopArgs;
+use crate::program_status::ProgramStatus;
+use crate::published::{Published, ask, find};
 use anyhow::Result;
 use gpu_run_compiler::printable;
 use gpu_run_console::failure::Failure;
@@ -14,19 +16,34 @@ const SHOW_EVERY: Duration = Duration::from_millis(500);
 /// Moves the cursor to the upper left and clears the screen.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
+/// What is shown.
+enum Seen {
+    Machine(MachineStatus),
+    Program(ProgramStatus),
+}
+
 pub(crate) fn top(args: &TopArgs) -> Result<u8> {
     let mut out = Standard::stdout()?;
-    let mut before = find(args.pid)?.ok_or_else(|| {
-        Failure::environment("no machine is running").hint("start one with `gpu-run boot` in another terminal")
+    let mut before = newest(args.pid)?.ok_or_else(|| {
+        Failure::environment("no machine is running, and no program with threads")
+            .hint("start one with `gpu-run boot` or `gpu-run FILE` in another terminal")
     })?;
     let redraws = std::io::stdout().is_terminal() && !args.once;
     loop {
+        ask()?;
         std::thread::sleep(SHOW_EVERY);
-        let Some(now) = find(Some(before.pid))? else {
-            writeln!(out, "the machine of process {} has ended", before.pid)?;
-            return Ok(0);
+        let (text, now) = match &before {
+            Seen::Machine(earlier) => match find::<MachineStatus>(Some(earlier.pid))? {
+                Some((_, now)) => (show(earlier, &now), Seen::Machine(now)),
+                None => return ended(&mut out, "machine", earlier.pid),
+            },
+            Seen::Program(earlier) => match find::<ProgramStatus>(Some(earlier.pid()))? {
+                // It publishes its threads once somebody looks.
+                Some((_, now)) if now.is_empty() => continue,
+                Some((_, now)) => (now.show(), Seen::Program(now)),
+                None => return ended(&mut out, "program", earlier.pid()),
+            },
         };
-        let text = show(&before, &now);
         let text = printable::message(&text);
         out.write_all(format!("{}{text}", if redraws { CLEAR } else { "" }).as_bytes())?;
         if args.once {
@@ -36,13 +53,25 @@ pub(crate) fn top(args: &TopArgs) -> Result<u8> {
     }
 }
 
+/// Returns what the process shows, or what was started or heard from last.
+fn newest(pid: Option<u32>) -> Result<Option<Seen>> {
+    let machine = find(pid)?.map(|(at, machine)| (at, Seen::Machine(machine)));
+    let program = find(pid)?.map(|(at, program)| (at, Seen::Program(program)));
+    Ok(machine.into_iter().chain(program).max_by_key(|(at, _)| *at).map(|(_, seen)| seen))
+}
+
+fn ended(out: &mut Standard, what: &str, pid: u32) -> Result<u8> {
+    writeln!(out, "the {what} of process {pid} has ended")?;
+    Ok(0)
+}
+
 /// Accepts any number that the other process may have written.
 fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
 /// Formats a machine's state, with rates since the last look.
-fn show(before: &Published, now: &Published) -> String {
+fn show(before: &MachineStatus, now: &MachineStatus) -> String {
     let seconds = (now.seconds - before.seconds).max(1e-9);
     let rate = |after: u64, before: u64| show_count(after.saturating_sub(before) as f64 / seconds);
     let mut text = format!(
@@ -107,14 +136,14 @@ mod tests {
     #[test]
     fn rates_are_since_the_last_look() {
         let phases = |time| vec![("work".to_owned(), time, Some(0.875))];
-        let before = Published { tick: 100, seconds: 10.0, phases: phases(1.0), ..Published::default() };
-        let now = Published { tick: 160, seconds: 10.5, phases: phases(1.06), ..before.clone() };
+        let before = MachineStatus { tick: 100, seconds: 10.0, phases: phases(1.0), ..MachineStatus::default() };
+        let now = MachineStatus { tick: 160, seconds: 10.5, phases: phases(1.06), ..before.clone() };
         let text = show(&before, &now);
         assert!(text.contains("160   120/s"), "{text}");
         assert!(text.contains("work           1.00 ms    88 %"), "{text}");
     }
 
-    fn published() -> impl Strategy<Value = Published> {
+    fn published() -> impl Strategy<Value = MachineStatus> {
         let number = || any::<u64>();
         let float = || proptest::num::f64::ANY;
         let phases = proptest::collection::vec((any::<String>(), float(), proptest::option::of(float())), 0..3);
@@ -128,7 +157,7 @@ mod tests {
             )| {
                 let (device, strategy, stuck) = (text.clone(), text.clone(), Some(text));
                 let (pid, loads, waiting) = (n, n, n);
-                Published {
+                MachineStatus {
                     pid,
                     device,
                     strategy,
@@ -145,7 +174,7 @@ mod tests {
                     host_cpu,
                     phases,
                     stuck,
-                    ..Published::default()
+                    ..MachineStatus::default()
                 }
             },
         )
@@ -161,10 +190,10 @@ mod tests {
 
     #[test]
     fn numbers_beyond_all_time_are_shown() {
-        let before = Published::default();
+        let before = MachineStatus::default();
         let phases = vec![("work".to_owned(), 1e300, Some(f64::NAN))];
         for seconds in [1e300, -1e300, f64::INFINITY, f64::NAN] {
-            show(&before, &Published { seconds, phases: phases.clone(), ..Published::default() });
+            show(&before, &MachineStatus { seconds, phases: phases.clone(), ..MachineStatus::default() });
         }
     }
 }

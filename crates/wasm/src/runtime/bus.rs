@@ -1,6 +1,7 @@
 //! The device side of the bus; `abi::bus` describes the protocol.
 
 use super::Helper;
+use super::wait::note_call;
 use crate::code::Code;
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -47,6 +48,7 @@ pub(super) fn post(code: &mut Code<'_>, _: &Env<'_>) {
     let sequence = code.ins().iadd_imm_s(sequence, 1);
     code.set_header(sequence, field::PORT_SEQUENCE);
     let (status, result) = wait_for_reply(code, sequence);
+    note_call(code, None);
     code.set_header(result, field::PORT_RESULT);
     // The host has emptied the outbox.
     let (head, none, nothing) = (code.i64(outbox::HEAD as i64), code.i64(0), code.i32(0));

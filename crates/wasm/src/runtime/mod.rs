@@ -99,9 +99,9 @@ helpers! {
     Wait(I32, I64) -> (I32) = wait::wait;
     /// Wakes waiting threads: (address, how many at most) -> how many were woken.
     Notify(I32, I32) -> (I32) = wait::notify;
-    /// The same for threads: waits if memory holds the expected value: (address, expected, its bytes, nanoseconds) -> 0, 1
-    /// or 2.
-    WaitShared(I32, I64, I32, I64) -> (I32) = wait::wait_shared;
+    /// The same for threads: waits if memory holds the expected value: (address, expected, its bytes, nanoseconds, where
+    /// in the module) -> 0, 1 or 2.
+    WaitShared(I32, I64, I32, I64, I32) -> (I32) = wait::wait_shared;
     /// Grows the memory that threads share: (bytes) -> its length before, or -1.
     GrowShared(I64) -> (I64) = threads::grow;
 }

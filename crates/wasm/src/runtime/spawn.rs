@@ -9,8 +9,8 @@ use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, Value, types};
 use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::launch;
 use gpu_run_abi::layout::{WORD, field};
-use gpu_run_abi::threads::{LANES, MAX_ID, Mailbox, Warp, message, offset};
-use std::mem::offset_of;
+use gpu_run_abi::threads::{LANES, MAX_ID, Mailbox, Waiter, Warp, message, offset};
+use std::mem::{offset_of, size_of};
 
 /// What starting a thread returns when all of them run: WASI's errno `again`, negative.
 const NONE_FREE: i64 = -6;
@@ -209,6 +209,8 @@ pub(super) fn spawn(code: &mut Code<'_>) {
     let count = code.i64(MAX_ID.into());
     let id = code.ins().urem(number, count);
     let id = code.ins().iadd_imm_s(id, 1);
+    let waiter = shared.entry(code, offset::WAITERS, slot, size_of::<Waiter>());
+    Field::at(waiter, offset_of!(Waiter, id)).store(code, id);
     let high = code.ins().uextend(types::I64, argument);
     let high = code.ins().ishl_imm_u(high, i64::from(u32::BITS));
     let start = code.ins().bor(id, high);

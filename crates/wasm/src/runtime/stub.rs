@@ -2,6 +2,7 @@
 
 use super::Helper;
 use super::bus::{left_here, port_load, port_store, take};
+use super::wait::note_call;
 use crate::code::Code;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
@@ -54,6 +55,7 @@ pub(super) fn build(code: &mut Code<'_>, call: Call) {
         send(code, *step);
     }
     let argument = |index: usize| words.get(index).copied().unwrap_or(none);
+    note_call(code, Some(call));
     let errno = code.call_helper(Helper::BusPost, &[operation, argument(0), argument(1)]);
     let Some(errno) = errno.filter(|_| row.returns_errno) else {
         code.ins().return_(&[]);
@@ -101,6 +103,7 @@ fn random(code: &mut Code<'_>, call: Call) {
             let start = code.i32(0);
             code.set_header(start, field::PORT_CURSOR);
             let (operation, wanted, none) = (code.i32(call as i64), code.ins().uextend(types::I64, count), code.i64(0));
+            note_call(code, Some(call));
             if let Some(errno) = code.call_helper(Helper::BusPost, &[operation, wanted, none]) {
                 code.if_return(errno, errno);
             }

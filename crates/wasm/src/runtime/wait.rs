@@ -15,9 +15,10 @@ use crate::code::Code;
 use crate::translate::Env;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::layout::field;
-use gpu_run_abi::threads::{BUCKETS, Bucket, Waiter, offset};
+use gpu_run_abi::threads::{BUCKETS, Bucket, Waiter, doing, offset};
 use std::mem::{offset_of, size_of};
 
 /// The results of a wait that was notified, and of one whose time ran out.
@@ -39,10 +40,13 @@ pub(super) fn wait(code: &mut Code<'_>, _: &Env<'_>) {
     let timeout = code.param(2);
     let begun = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
     if code.is_shared {
-        // Nobody knows that this thread waits: its waiter stays as it is.
+        // No notification finds this thread: it is in no bucket.
         let own = own_number(code);
         let (waiter, nobody, result) = (waiter(code, own), code.i64(0), code.i32(TIMED_OUT));
+        let nowhere = code.i32(0);
+        note(code, waiter, doing::SLEEPS, nowhere, timeout);
         sleep_while(code, waiter, nobody, begun, timeout);
+        note_run(code, waiter);
         code.ins().return_(&[result]);
         return;
     }
@@ -70,7 +74,7 @@ pub(super) fn wait(code: &mut Code<'_>, _: &Env<'_>) {
     code.ins().return_(&[result]);
 }
 
-/// (guest address, expected value, its bytes, nanoseconds) -> how the wait ended
+/// (guest address, expected value, its bytes, nanoseconds, where in the module) -> how the wait ended
 pub(super) fn wait_shared(code: &mut Code<'_>, _: &Env<'_>) {
     if !code.is_shared {
         // Only threads call this.
@@ -79,6 +83,7 @@ pub(super) fn wait_shared(code: &mut Code<'_>, _: &Env<'_>) {
         return;
     }
     let (address, expected, bytes, timeout) = (code.param(1), code.param(2), code.param(3), code.param(4));
+    let here = code.param(5);
     let begun = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
     let (bucket, own) = (bucket(code, address), own_number(code));
     let waiter = waiter(code, own);
@@ -96,7 +101,9 @@ pub(super) fn wait_shared(code: &mut Code<'_>, _: &Env<'_>) {
     code.if_return(differs, different);
 
     let waiting = waiting_at(code, address);
+    note(code, waiter, doing::WAITS, here, timeout);
     sleep_while(code, waiter, waiting, begun, timeout);
+    note_run(code, waiter);
     // Whoever was not notified in time leaves the bucket, unless a notification comes just now.
     let (notified, timed_out) = (code.i32(NOTIFIED), code.i32(TIMED_OUT));
     let result = code.variable(types::I32, notified);
@@ -143,6 +150,36 @@ pub(super) fn notify(code: &mut Code<'_>, _: &Env<'_>) {
     });
     let woken = code.b.use_var(woken);
     code.ins().return_(&[woken]);
+}
+
+/// Notes for the host what this thread does from here on, and where (i32).
+fn note(code: &mut Code<'_>, waiter: Value, what: u64, place: Value, time: Value) {
+    let flags = code.trusted(region::BUS);
+    code.ins().store(flags, time, waiter, offset_of!(Waiter, time) as i32);
+    let place = code.ins().uextend(types::I64, place);
+    let word = code.ins().bor_imm_u(place, (what << u32::BITS) as i64);
+    code.ins().store(flags, word, waiter, offset_of!(Waiter, doing) as i32);
+}
+
+fn note_run(code: &mut Code<'_>, waiter: Value) {
+    let (flags, runs) = (code.trusted(region::BUS), code.i64(doing::RUNS as i64));
+    code.ins().store(flags, runs, waiter, offset_of!(Waiter, doing) as i32);
+}
+
+/// Notes that this thread waits for the answer to a host call; `None`: that it has the answer.
+pub(super) fn note_call(code: &mut Code<'_>, call: Option<Call>) {
+    if !code.is_shared {
+        return;
+    }
+    let own = own_number(code);
+    let waiter = waiter(code, own);
+    match call {
+        Some(call) => {
+            let (nowhere, endless) = (code.i32(0), code.i64(-1));
+            note(code, waiter, doing::CALLS + call as u64, nowhere, endless);
+        }
+        None => note_run(code, waiter),
+    }
 }
 
 /// Sleeps while the waiter's word is `value` and its time has not run out. Exits if the program has ended.

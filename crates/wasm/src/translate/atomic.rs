@@ -297,8 +297,8 @@ impl Translator<'_, '_> {
         if self.code.is_shared {
             // The value is compared again once the thread is among those that a notification finds.
             let expected = if bytes == 8 { expected } else { self.code.ins().uextend(I64, expected) };
-            let bytes = self.code.i32(bytes as i64);
-            let ended = self.code.call_helper(Helper::WaitShared, &[at, expected, bytes, timeout]);
+            let (bytes, here) = (self.code.i32(bytes as i64), self.code.i32(self.offset as i64));
+            let ended = self.code.call_helper(Helper::WaitShared, &[at, expected, bytes, timeout, here]);
             return self.push(ended.expect("it has a result"));
         }
         let differs = self.code.i32(1);
