@@ -1,6 +1,6 @@
 //! The options of `gpu-run bench`.
 
-use super::common::{ChecksChoice, LaunchArgs};
+use super::common::{ChecksChoice, LaunchArgs, PlacementChoice};
 use super::map::{MapArgs, Split, TuneArgs};
 use clap::Args;
 use gpu_run_console::failure::Failure;
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BENCH_EXPLAINED: &str = "\
-Without PROGRAM, bench measures the benchmark set and host calls. `bench hostcalls` measures host calls alone, `bench machine` the resident machine alone.
+Without PROGRAM, bench measures the benchmark set and host calls. `bench hostcalls` measures host calls alone, `bench machine` the resident machine alone, `bench threads` \
+threads on the device and on the host.
 
 Rates are the best of three rounds, in which the two sides take turns. On the device, a round is everything from the set-up of the instances to their \
 outcomes, with the program loaded. Under Wasmtime, each instance has a store of its own (pooling allocator), on all cores. bench compares what a sample of the \
@@ -32,7 +33,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXPLAINED)]
 pub(crate) struct BenchArgs {
-    /// The programs to measure, or `hostcalls`, or `machine` [default: the benchmark set, and hostcalls]
+    /// The programs to measure, or `hostcalls`, `machine` or `threads` [default: the benchmark set, and hostcalls]
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<PathBuf>,
 
@@ -59,6 +60,14 @@ pub(crate) struct BenchArgs {
     /// The number of records that run at once, at most 1048576 [default: 131072 on a GPU, 1024 on cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20), requires = "input")]
     pub(crate) batch: Option<u32>,
+
+    /// With `threads`: how many threads the device's side can have at once, the first one included [default: as for a run]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65536))]
+    pub(crate) threads: Option<u32>,
+
+    /// With `threads`: how the threads lie on a GPU, as for a run
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) thread_placement: PlacementChoice,
 
     /// How long a round of one side may take: Wasmtime then runs fewer instances, the device fewer rounds
     #[arg(long, value_name = "S", default_value = "2", value_parser = units::duration, allow_hyphen_values = true)]
