@@ -208,7 +208,7 @@ fn iterations(x: f64, y: f64) -> u32 {
 fn sha256_search(threads: usize, count: u64) -> Vec<u64> {
     let best = AtomicU64::new(u64::MAX);
     let body = |thread| {
-        let own = (thread as u64..count).step_by(threads).map(|nonce| sha256(nonce)).min();
+        let own = (thread as u64..count).step_by(threads).map(sha256).min();
         best.fetch_min(own.unwrap_or(u64::MAX), Ordering::Relaxed);
     };
     work(threads, body, &best)

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// The name of this bench among the programs of `gpu-run bench`.
 pub const NAME: &str = "threads";
 
-/// The module that measures on a device, and the files it was built from (`scripts/build-bench-guest`).
+/// The program that measures on a device (`scripts/build-bench-guest`).
 pub const GUEST: &[u8] = include_bytes!("../../threads.wasm");
 
 /// Threads that want one mutex.
@@ -174,8 +174,8 @@ fn contention(bench: &mut Bench<'_>) -> Result<()> {
     let sides = bench.both("fairness", MANY)?;
     let [device, host] = sides.map(|side| (side[2] as f64, side[3] as f64, side[4] as f64));
     bench.times("  the longest that one was without it", "starved", device.2, Some(host.2))?;
-    let show = |count: f64| show_count(count);
-    let mut counts = |what: &str, key: &str, pair: (f64, f64)| bench.row(what, key, (pair.0, Some(pair.1)), show, None);
+    let mut counts =
+        |what: &str, key: &str, sides: (f64, f64)| bench.row(what, key, (sides.0, Some(sides.1)), show_count, None);
     counts("  locks of the thread with the fewest", "fewest_locks", (device.0, host.0))?;
     counts("  locks of the thread with the most", "most_locks", (device.1, host.1))
 }

@@ -65,9 +65,9 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub(crate) threads: Option<u32>,
 
-    /// With `threads`: how the threads lie on a GPU, as for a run
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub(crate) thread_placement: PlacementChoice,
+    /// With `threads`: how the threads lie on a GPU [default: auto, as for a run]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) thread_placement: Option<PlacementChoice>,
 
     /// How long a round of one side may take: Wasmtime then runs fewer instances, the device fewer rounds
     #[arg(long, value_name = "S", default_value = "2", value_parser = units::duration, allow_hyphen_values = true)]
@@ -94,6 +94,15 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
+    /// Refuses options that only `bench threads` takes.
+    pub(crate) fn check_without_threads(&self) -> Result<(), Failure> {
+        let options = [("--threads", self.threads.is_some()), ("--thread-placement", self.thread_placement.is_some())];
+        match options.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(Failure::usage(format!("only `gpu-run bench threads` takes {option}"))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses options that have no effect without `--input`.
     #[cfg_attr(not(feature = "bench"), allow(dead_code))]
     pub(crate) fn check_without_input(&self) -> Result<(), Failure> {
