@@ -98,12 +98,7 @@ impl Bench<'_> {
 
     /// Adds a row with a time, where less is better.
     fn times(&mut self, what: &str, key: &str, device: f64, host: Option<f64>) -> Result<()> {
-        let show = |nanoseconds: f64| match nanoseconds {
-            short if short < 1000.0 => format!("{} ns", three_digits(short)),
-            long => show_duration(Duration::from_nanos(long as u64)),
-        };
-        let ratio = host.map(|host| host / device);
-        self.row(what, &format!("{key}_ns"), (device, host), show, ratio)
+        self.row(what, &format!("{key}_ns"), (device, host), show_time, host.map(|host| host / device))
     }
 
     /// Adds a row with a rate, where more is better.
@@ -137,6 +132,13 @@ impl Bench<'_> {
     }
 }
 
+fn show_time(nanoseconds: f64) -> String {
+    match nanoseconds {
+        short if short < 1000.0 => format!("{} ns", three_digits(short)),
+        long => show_duration(Duration::from_nanos(long as u64)),
+    }
+}
+
 /// Does one task on the host.
 fn host(task: &str, threads: usize, size: u64) -> Result<Vec<u64>> {
     measures::measure(task, threads, size).with_context(|| format!("there is no task {task}"))
@@ -162,32 +164,23 @@ fn lock(bench: &mut Bench<'_>) -> Result<()> {
 
 fn contention(bench: &mut Bench<'_>) -> Result<()> {
     for threads in [FEW, MANY] {
-        let sides = bench.both("contend", threads)?;
-        let [device, host] = rates(&sides)?;
-        bench.rates(
-            &format!("locks of one Mutex, {threads} threads"),
-            &format!("contended_{threads}"),
-            device,
-            host,
-        )?;
+        let [device, host] = bench.both("contend", threads)?;
+        let rate = |figures: &[u64]| -> Result<f64> {
+            let [took, total, ..]: [u64; 5] = exactly(figures)?;
+            Ok(total as f64 / Duration::from_nanos(took).as_secs_f64())
+        };
+        let what = format!("locks of one Mutex, {threads} threads");
+        bench.rates(&what, &format!("contended_{threads}"), rate(&device)?, rate(&host)?)?;
     }
-    let sides = bench.both("fairness", MANY)?;
-    let [device, host] = sides.map(|side| (side[2] as f64, side[3] as f64, side[4] as f64));
-    bench.times("  the longest that one was without it", "starved", device.2, Some(host.2))?;
-    let mut counts =
-        |what: &str, key: &str, sides: (f64, f64)| bench.row(what, key, (sides.0, Some(sides.1)), show_count, None);
-    counts("  locks of the thread with the fewest", "fewest_locks", (device.0, host.0))?;
-    counts("  locks of the thread with the most", "most_locks", (device.1, host.1))
-}
-
-/// Returns the locks per second of both sides.
-fn rates(sides: &[Vec<u64>; 2]) -> Result<[f64; 2]> {
-    let mut rates = [0.0; 2];
-    for (rate, side) in rates.iter_mut().zip(sides) {
-        let [took, total, ..] = side.as_slice() else { bail!("got {} figures", side.len()) };
-        *rate = *total as f64 / Duration::from_nanos(*took).as_secs_f64();
-    }
-    Ok(rates)
+    let [device, host] = bench.both("fairness", MANY)?;
+    let ([_, _, fewest, most, longest], [_, _, host_fewest, host_most, host_longest]) =
+        (exactly(&device)?, exactly(&host)?);
+    bench.times("  the longest that one was without it", "starved", longest as f64, Some(host_longest as f64))?;
+    let mut counts = |what: &str, key: &str, device: u64, host: u64| {
+        bench.row(what, key, (device as f64, Some(host as f64)), show_count, None)
+    };
+    counts("  locks of the thread with the fewest", "fewest_locks", fewest, host_fewest)?;
+    counts("  locks of the thread with the most", "most_locks", most, host_most)
 }
 
 fn wake(bench: &mut Bench<'_>) -> Result<()> {
@@ -213,20 +206,20 @@ fn work(bench: &mut Bench<'_>, what: &str, task: &str) -> Result<()> {
     let (size, host) = enough_work(task, bench.cores, bench.time)?;
     let threads = bench.guest.limit() - 1;
     let device = bench.guest.measure(task, threads, size)?;
-    let ([took, started, result], [host_took, host_started, expected]) = (three(&device)?, three(&host)?);
+    let ([took, started, result], [host_took, host_started, expected]) = (exactly(&device)?, exactly(&host)?);
     if result != expected {
         bail!("the device computed {result}, the host {expected}");
     }
-    let [sides, starts] = [[took, host_took], [started, host_started]].map(|side| side.map(|time| time as f64));
     let counts = format!("{what}, {threads} and {}", count(bench.cores as u64, "thread"));
-    bench.times(&counts, task, sides[0], Some(sides[1]))?;
-    bench.times("  until all threads were started", &format!("{task}_started"), starts[0], Some(starts[1]))?;
+    bench.times(&counts, task, took as f64, Some(host_took as f64))?;
+    let (what, key) = ("  until all threads were started", format!("{task}_started_ns"));
+    bench.row(what, &key, (started as f64, Some(host_started as f64)), show_time, None)?;
     bench.record.put(&format!("{task}_threads"), json!(threads))?;
     bench.record.put(&format!("{task}_size"), json!(size))
 }
 
-fn three(figures: &[u64]) -> Result<[u64; 3]> {
-    figures.try_into().with_context(|| format!("got {} figures", figures.len()))
+fn exactly<const N: usize>(figures: &[u64]) -> Result<[u64; N]> {
+    figures.try_into().with_context(|| format!("got {} figures instead of {N}", figures.len()))
 }
 
 /// Doubles the work until the host takes at least half of the time for it. Returns its size and the host's figures.
