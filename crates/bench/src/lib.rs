@@ -4,6 +4,7 @@
 //! set       a set of programs, on the device and on Wasmtime on all cores
 //! own       the user's own program and records: is the device worth it?
 //! machine   how long ticks, events, allocations and loads of new code take on the resident machine
+//! threads   what starting, locking, waking and sleeping take threads of the device, and threads of the host
 //! ```
 //!
 //! Sides that are compared take turns in one run, so that both measure the same computer in the same state. `set` and
@@ -16,6 +17,7 @@ mod compare;
 pub mod machine;
 mod percentile;
 mod sheet;
+pub mod threads;
 
 #[cfg(feature = "wasmtime")]
 pub use compare::{HOST_CALLS, Options, Program, own, set};

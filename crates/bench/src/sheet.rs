@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use gpu_run_console::output::Standard;
 use gpu_run_console::terminal::{self, Escaping};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -51,5 +51,32 @@ impl Sheet {
             Json::Stdout => Ok(terminal::print(&format!("{:#}\n", figures()))?),
             _ => self.keep(figures),
         }
+    }
+}
+
+/// Named figures, as they are found, and the sheet that they are written to.
+pub(crate) struct Record<'a> {
+    sheet: &'a mut Sheet,
+    figures: Map<String, Value>,
+}
+
+impl<'a> Record<'a> {
+    pub(crate) fn new(sheet: &'a mut Sheet) -> Self {
+        Self { sheet, figures: Map::new() }
+    }
+
+    pub(crate) fn line(&mut self, text: &str) -> Result<()> {
+        self.sheet.write(&format!("{text}\n"))
+    }
+
+    /// Adds a figure and writes it to the file at once.
+    pub(crate) fn put(&mut self, key: &str, value: Value) -> Result<()> {
+        self.figures.insert(key.to_owned(), value);
+        self.sheet.keep(|| Value::Object(self.figures.clone()))
+    }
+
+    /// Writes all figures.
+    pub(crate) fn end(self) -> Result<()> {
+        self.sheet.end(|| Value::Object(self.figures))
     }
 }

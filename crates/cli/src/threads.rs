@@ -1,10 +1,10 @@
 //! What the command line says about a program's threads.
 
-use crate::args::{PlacementChoice, RunArgs, Variable};
+use crate::args::{RunArgs, Variable};
 use crate::surface::Surface;
 use gpu_run_compiler::{Error, Program, Value};
 use gpu_run_device::Device;
-use gpu_run_run::{Outcome, RunOptions, RunStats, ThreadPlacement, run_threads};
+use gpu_run_run::{Outcome, RunOptions, RunStats, run_threads};
 use gpu_run_wasi::Context;
 use std::sync::Arc;
 
@@ -50,11 +50,7 @@ pub(crate) fn run(
     args: &RunArgs,
     options: &RunOptions,
 ) -> Result<(Vec<Outcome>, RunStats), Error> {
-    let placement = match args.thread_placement {
-        PlacementChoice::Auto => ThreadPlacement::Auto,
-        PlacementChoice::Lane => ThreadPlacement::Lane,
-        PlacementChoice::Warp => ThreadPlacement::Warp,
-    };
+    let placement = args.thread_placement.into();
     let (outcome, stats) = run_threads(program, function, arguments, context, args.threads, placement, options)?;
     if let Some(threads) = stats.threads {
         tracing::info!(?threads, "threads");

@@ -43,6 +43,10 @@ impl Place {
     }
 }
 
+fn positive(value: &Value) -> bool {
+    value.as_f64().is_some_and(|value| value > 0.0)
+}
+
 #[test]
 fn two_programs_give_a_table_json_and_a_picture() {
     let place = Place::with(&[
@@ -61,7 +65,6 @@ fn two_programs_give_a_table_json_and_a_picture() {
 
     let json: Value = serde_json::from_str(&place.read("out.json")).unwrap();
     assert_eq!((&json["instances"], &json["device"]["id"]), (&40.into(), &"cpu".into()));
-    let positive = |value: &Value| value.as_f64().is_some_and(|value| value > 0.0);
     assert!(positive(&json["geometric_mean"]) && positive(&json["host"]["threads"]), "{json}");
     let programs = json["programs"].as_array().unwrap();
     assert_eq!(programs.iter().map(|program| program["name"].as_str().unwrap()).collect::<Vec<_>>(), ["number", "sum"]);
@@ -238,4 +241,41 @@ fn host_calls_are_measured_alone() {
     assert_eq!((&calls["instances"], &calls["round_trips_measured"]), (&300.into(), &319_968.into()));
     assert!(calls["per_second"].as_f64().unwrap() > 0.0);
     assert!(calls["round_trip_p50_seconds"].as_f64().unwrap() <= calls["round_trip_p99_seconds"].as_f64().unwrap());
+}
+
+#[test]
+fn threads_of_both_sides_are_measured_and_compute_the_same() {
+    let place = Place::with(&[]);
+    let ran = place.bench("threads --device cpu --seconds 0.05 --json out.json");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    for part in ["spawn and join, std::thread, p50", "locks of one Mutex, 1024 threads", "Mandelbrot set, 63 and"] {
+        assert!(ran.stdout.contains(part), "{part:?} is not in:\n{}", ran.stdout);
+    }
+    let json: Value = serde_json::from_str(&place.read("out.json")).unwrap();
+    for key in [
+        "spawn_p50_ns",
+        "lock_ns",
+        "contended_32_per_second",
+        "contended_1024_per_second",
+        "starved_ns",
+        "wake_p99_ns",
+        "oversleep_p50_ns",
+        "mandelbrot_ns",
+        "sha256_started_ns",
+    ] {
+        assert!(positive(&json[key]["device"]) && positive(&json[key]["host"]), "{key}: {json}");
+    }
+    for key in ["raw_spawn_p50_ns", "raw_wake_p99_ns"] {
+        assert!(positive(&json[key]["device"]) && json[key]["host"].is_null(), "{key}: {json}");
+    }
+}
+
+#[test]
+fn options_of_bench_threads_are_refused_elsewhere() {
+    let place = Place::with(&[]);
+    for option in ["--threads 8", "--thread-placement warp"] {
+        let ran = place.bench(&format!("machine {option}"));
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("only `gpu-run bench threads` takes --thread"), "{}", ran.stderr);
+    }
 }

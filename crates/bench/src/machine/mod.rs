@@ -22,12 +22,13 @@ mod round_trip;
 pub mod storm;
 mod ticks;
 
+use crate::sheet::Record;
 use crate::{Sheet, percentile};
 use anyhow::{Result, bail};
 use gpu_run_compiler::Compiler;
 use gpu_run_device::Device;
 use gpu_run_machine::{Machine, Options, Start};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ impl Bench<'_> {
 /// Runs all parts. Returns an error if one failed.
 pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, sheet: &mut Sheet) -> Result<()> {
     let bench = Bench { device, compiler };
-    let mut record = Record { sheet, figures: Map::new() };
+    let mut record = Record::new(sheet);
     record.put("device", json!(bench.device.properties().name))?;
     let mut failed = Vec::new();
     for (name, part) in PARTS {
@@ -73,29 +74,11 @@ pub fn measure(device: Arc<dyn Device>, compiler: &Compiler, sheet: &mut Sheet) 
             failed.push(name);
         }
     }
-    record.sheet.end(|| Value::Object(record.figures.clone()))?;
+    record.end()?;
     if !failed.is_empty() {
         bail!("not measured: {}", failed.join(", "));
     }
     Ok(())
-}
-
-/// The figures found so far, and the sheet that they are written to.
-struct Record<'a> {
-    sheet: &'a mut Sheet,
-    figures: Map<String, Value>,
-}
-
-impl Record<'_> {
-    fn line(&mut self, text: &str) -> Result<()> {
-        self.sheet.write(&format!("{text}\n"))
-    }
-
-    /// Adds a figure and writes it to the file at once.
-    fn put(&mut self, key: &str, value: Value) -> Result<()> {
-        self.figures.insert(key.to_owned(), value);
-        self.sheet.keep(|| Value::Object(self.figures.clone()))
-    }
 }
 
 fn micros(duration: Duration) -> f64 {

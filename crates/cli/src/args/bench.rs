@@ -1,6 +1,6 @@
 //! The options of `gpu-run bench`.
 
-use super::common::{ChecksChoice, LaunchArgs};
+use super::common::{ChecksChoice, LaunchArgs, PlacementChoice};
 use super::map::{MapArgs, Split, TuneArgs};
 use clap::Args;
 use gpu_run_console::failure::Failure;
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BENCH_EXPLAINED: &str = "\
-Without PROGRAM, bench measures the benchmark set and host calls. `bench hostcalls` measures host calls alone, `bench machine` the resident machine alone.
+Without PROGRAM, bench measures the benchmark set and host calls. `bench hostcalls` measures host calls alone, `bench machine` the resident machine alone, `bench threads` \
+threads on the device and on the host.
 
 Rates are the best of three rounds, in which the two sides take turns. On the device, a round is everything from the set-up of the instances to their \
 outcomes, with the program loaded. Under Wasmtime, each instance has a store of its own (pooling allocator), on all cores. bench compares what a sample of the \
@@ -32,7 +33,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXPLAINED)]
 pub(crate) struct BenchArgs {
-    /// The programs to measure, or `hostcalls`, or `machine` [default: the benchmark set, and hostcalls]
+    /// The programs to measure, or `hostcalls`, `machine` or `threads` [default: the benchmark set, and hostcalls]
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<PathBuf>,
 
@@ -60,6 +61,14 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20), requires = "input")]
     pub(crate) batch: Option<u32>,
 
+    /// With `threads`: how many threads the device's side can have at once, the first one included [default: as for a run]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65536))]
+    pub(crate) threads: Option<u32>,
+
+    /// With `threads`: how the threads lie on a GPU [default: auto, as for a run]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) thread_placement: Option<PlacementChoice>,
+
     /// How long a round of one side may take: Wasmtime then runs fewer instances, the device fewer rounds
     #[arg(long, value_name = "S", default_value = "2", value_parser = units::duration, allow_hyphen_values = true)]
     pub(crate) seconds: Duration,
@@ -85,6 +94,15 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
+    /// Refuses options that only `bench threads` takes.
+    pub(crate) fn check_without_threads(&self) -> Result<(), Failure> {
+        let options = [("--threads", self.threads.is_some()), ("--thread-placement", self.thread_placement.is_some())];
+        match options.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(Failure::usage(format!("only `gpu-run bench threads` takes {option}"))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses options that have no effect without `--input`.
     #[cfg_attr(not(feature = "bench"), allow(dead_code))]
     pub(crate) fn check_without_input(&self) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::Build;
 use gpu_run_console::units;
+use gpu_run_run::ThreadPlacement;
 use gpu_run_wasi::{Access, Preopen};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -57,6 +58,23 @@ pub(crate) struct CacheArgs {
     /// Compiles again, and keeps nothing
     #[arg(long)]
     pub(crate) no_cache: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlacementChoice {
+    Auto,
+    Lane,
+    Warp,
+}
+
+impl From<PlacementChoice> for ThreadPlacement {
+    fn from(choice: PlacementChoice) -> Self {
+        match choice {
+            PlacementChoice::Auto => Self::Auto,
+            PlacementChoice::Lane => Self::Lane,
+            PlacementChoice::Warp => Self::Warp,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

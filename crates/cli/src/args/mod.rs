@@ -12,7 +12,8 @@ mod map;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, StatsFormat, TraceChoice, Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, PlacementChoice, StatsFormat, TraceChoice,
+    Variable,
 };
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
@@ -140,13 +141,6 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PlacementChoice {
-    Auto,
-    Lane,
-    Warp,
 }
 
 #[derive(Debug, Args)]

@@ -12,12 +12,21 @@ use crate::args::{BenchArgs, CacheArgs};
 use crate::devices;
 use crate::program_cache;
 use anyhow::Result;
-use gpu_run_bench::{Sheet, machine};
+use gpu_run_bench::{Sheet, machine, threads};
 use gpu_run_compiler::Compiler;
+use gpu_run_run::ThreadPlacement;
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
-    match args.programs.as_slice() {
-        [only] if only.as_os_str() == machine::NAME => machine(args),
+    let only = match args.programs.as_slice() {
+        [only] => only.to_str(),
+        _ => None,
+    };
+    if only != Some(threads::NAME) {
+        args.check_without_threads()?;
+    }
+    match only {
+        Some(machine::NAME) => machine(args),
+        Some(threads::NAME) => threads(args),
         _ => compare::compare(args),
     }
 }
@@ -26,5 +35,14 @@ fn machine(args: &BenchArgs) -> Result<u8> {
     let device = devices::open(args.launch.device)?;
     let compiler = Compiler::new(program_cache::open(&CacheArgs::default())?);
     machine::measure(device, &compiler, &mut Sheet::new(args.json.clone())?)?;
+    Ok(0)
+}
+
+fn threads(args: &BenchArgs) -> Result<u8> {
+    let device = devices::open(args.launch.device)?;
+    let compiler = Compiler::new(program_cache::open(&args.launch.cache)?);
+    let placement = args.thread_placement.map(ThreadPlacement::from).unwrap_or_default();
+    let options = threads::Options { threads: args.threads, placement, time: args.seconds };
+    threads::measure(device, &compiler, &options, &mut Sheet::new(args.json.clone())?)?;
     Ok(0)
 }
