@@ -32,8 +32,9 @@ fn message(payload: &(dyn Any + Send)) -> &str {
 
 fn joined(threads: usize) {
     let start = |thread: usize| {
-        let work =
-            move || if thread % 2 == 0 { thread } else { panic!("{} has enough", thread::current().name().unwrap()) };
+        let work = move || {
+            if thread.is_multiple_of(2) { thread } else { panic!("{} has enough", thread::current().name().unwrap()) }
+        };
         thread::Builder::new().name(format!("worker-{thread}")).spawn(work).expect("the thread starts")
     };
     let running: Vec<_> = (0..threads).map(start).collect();
