@@ -116,7 +116,8 @@ pub struct Header {
     /// Guest addresses below this have [`GUARD`] more bytes of memory behind them: `memory_bytes` minus `GUARD`, or 0.
     pub memory_fast: u64,
     /// Bytes that memory 0 can grow to in the slot. An instance that may grow further stops with
-    /// [`crate::Status::Outgrown`]. 0 if threads share the memory.
+    /// [`crate::Status::Outgrown`]. If threads share the memory: the device address of the thread's [`crate::threads::Warp`],
+    /// if it shares that; 0 otherwise.
     pub memory_limit: u64,
     /// Bytes by which all memories and tables together may still grow.
     pub growth_left: u64,
@@ -194,6 +195,8 @@ pub mod field {
         LAUNCH = launch, ANSWERS = answers, STDIN = stdin, STDIN_LEFT = stdin_left, OUTBOX = outbox, OUTBOX_USED = outbox_used, ANNEX_USED = annex_used,
         UNHEARD = unheard,        DRAWN = drawn, MEMORY_AT = memory_at,
     }
+    /// Of a program with threads, see [`Header::memory_limit`].
+    pub const WARP: u64 = MEMORY_LIMIT;
     pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 }
 

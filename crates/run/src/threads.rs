@@ -36,7 +36,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How the threads of a program lie on a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadPlacement {
-    /// The first threads have a warp each, in three quarters of all warps; the others share warps.
+    /// The first threads have a warp each, in as many warps as leave room for the others, which share warps.
     #[default]
     Auto,
     /// 32 threads share a warp: threads that do the same share its instructions.
@@ -300,7 +300,7 @@ impl ThreadsMemory {
         let is_one = at.is_multiple_of(bytes) && at / bytes < record.warp_count;
         let offset = address.wrapping_sub(self.buffer.address());
         let is_read = is_one && self.buffer.read(offset, bytemuck::bytes_of_mut(&mut warp)).is_ok();
-        if is_read { warp.lanes.count_ones().max(1) } else { 1 }
+        if is_read { warp.busy.count_ones().max(1) } else { 1 }
     }
 
     fn waiters(&self) -> Result<Vec<Waiter>, Error> {

@@ -72,7 +72,9 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, thread_start: u32) {
     let is_together = code.ins().band_imm_u(flags, message::TOGETHER as i64);
     code.if_then(is_together, false, |code| meet(code, &shared, warp));
     let is_alone = code.ins().band_imm_u(flags, message::ALONE as i64);
-    let (no, starts) = (code.i32(0), code.i32(2));
+    let (none, no, starts) = (code.i64(0), code.i32(0), code.i32(2));
+    let shared_warp = code.ins().select(is_alone, none, warp);
+    code.set_header(shared_warp, field::WARP);
     let shares = code.ins().select(is_alone, no, starts);
     code.intrinsic(Intrinsic::StepJoin, &[shares]);
     let (instance, selector) = (code.instance, code.i32(thread_start.into()));
