@@ -1,5 +1,4 @@
-//! What the documents name is there: files, in ARCHITECTURE.md's walks the functions in them, in docs/std.md all modules of std and
-//! the tests that show them.
+//! What the documents name is there: files, in ARCHITECTURE.md's walks the functions in them, in docs/std.md the tests.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -77,51 +76,6 @@ fn every_stop_of_a_walk_names_a_function_of_its_file() {
         }
     }
     assert!(count > 20, "only {count} functions were found in the walks");
-}
-
-/// The public modules of std, from its sources; `None` where rustup's component rust-src is not installed.
-fn modules_of_std() -> Option<BTreeSet<String>> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).args(["--print", "sysroot"]).output().ok()?;
-    let sysroot = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    let source = fs::read_to_string(sysroot.join("lib/rustlib/src/rust/library/std/src/lib.rs")).ok()?;
-    let module = |line: &str| {
-        let own = line.strip_prefix("pub mod ");
-        let name = own
-            .or_else(|| line.strip_prefix("pub use core::"))
-            .or_else(|| line.strip_prefix("pub use alloc_crate::"))?;
-        let name = name.trim_end_matches([';', ' ', '{']);
-        // Macros are exported in the same way, and `rt` is hidden.
-        let is_module = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        let macros = ["cfg_select", "concat_bytes", "format", "matches", "rt", "todo"];
-        (is_module && !name.is_empty() && !macros.contains(&name)).then(|| name.to_owned())
-    };
-    Some(source.lines().filter_map(module).collect())
-}
-
-/// The first table of docs/std.md: what each row quotes in its first column, and in its last one.
-fn table_of_std() -> Vec<(Vec<String>, Vec<String>)> {
-    let text = fs::read_to_string(root().join("docs/std.md")).unwrap();
-    let table =
-        text.lines().skip_while(|line| !line.starts_with("|---")).skip(1).take_while(|line| line.starts_with('|'));
-    let cell = |cell: &str| quoted(cell).map(str::to_owned).collect();
-    table
-        .map(|row| row.trim_matches('|').split(" | ").collect::<Vec<_>>())
-        .map(|row| (cell(row[0]), cell(row[row.len() - 1])))
-        .collect()
-}
-
-#[test]
-fn every_module_of_std_has_a_row() {
-    let rows: BTreeSet<String> = table_of_std().into_iter().flat_map(|(modules, _)| modules).collect();
-    assert!(rows.len() > 60, "only {} modules were found in docs/std.md", rows.len());
-    let Some(modules) = modules_of_std() else {
-        assert!(std::env::var_os("CI").is_none(), "std's sources are missing: run rustup component add rust-src");
-        return;
-    };
-    let missing: Vec<_> = modules.difference(&rows).collect();
-    let unknown: Vec<_> = rows.difference(&modules).collect();
-    assert!(missing.is_empty() && unknown.is_empty(), "docs/std.md lacks {missing:?}, and std has no {unknown:?}");
 }
 
 #[test]

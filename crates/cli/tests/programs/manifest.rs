@@ -44,6 +44,8 @@ pub(crate) struct Spec {
     wasm: Option<PathBuf>,
     /// Whether the lines of stdout may come in any order.
     pub(crate) sort: bool,
+    /// Whether it needs a std with unwinding, which cannot be built everywhere.
+    pub(crate) unwinds: bool,
     /// What stdout is, where the native build prints something else.
     pub(crate) expected: Option<String>,
     /// The numbers of threads to run it with.
