@@ -1,10 +1,8 @@
 //! What the documents name is there: files, in ARCHITECTURE.md's walks the functions in them, in docs/std.md the tests.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

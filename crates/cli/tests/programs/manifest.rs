@@ -66,6 +66,7 @@ impl Default for Spec {
             vary: Vary::None,
             wasm: None,
             sort: false,
+            unwinds: false,
             expected: None,
             threads: vec![8, 32, 1024],
         }
