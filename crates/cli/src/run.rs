@@ -55,7 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     }
     let device = devices::open(args.launch.device)?;
     let mut environment = args.launch.env.clone();
-    environment.extend(threads::variables(&surface, args, &*device));
+    environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
     let guest = Guest::new(&argv(&source.argv0, args, rest), &environment, args.launch.preopens())?;
 
     let options =
@@ -226,7 +226,7 @@ fn launch(
         (Build::Threads, mut contexts) => {
             let publisher = ProgramPublisher::new(file, &program.device().properties().id);
             options.onlooker = publisher.map(|publisher| Arc::new(publisher) as Arc<dyn Onlooker>);
-            threads::run(program, (&call.function, &call.arguments), contexts.remove(0), args, &options)
+            threads::run(program, (&call.function, &call.arguments), contexts.remove(0), &args.threads, &options)
         }
         (_, contexts) => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
     };

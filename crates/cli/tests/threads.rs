@@ -23,6 +23,7 @@ mod process;
 use libtest_mimic::{Arguments, Failed, Trial};
 use manifest::Program;
 use observed::{Ending, Observed, difference};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -56,6 +57,12 @@ fn main() {
                 };
                 trials.push((threads, trial));
             }
+        }
+        if program.name == "stdin" {
+            let (program, cache) = (program.clone(), cache.path().to_owned());
+            let needs = [program.wasm()];
+            let test = move || maps_each_line(&program, &cache);
+            trials.push((9, process::trial("map::stdin".into(), &needs, "scripts/build-threads", test)));
         }
         if program.name == "litmus" {
             let (needs, name) = ([program.native()], "threads::litmus::finds_what_a_processor_reorders");
@@ -94,6 +101,25 @@ fn equals_native(program: &Program, threads: usize, placement: Option<&str>, cac
         sort_lines(&mut got.stdout);
     }
     Ok(difference(&program.spec, &expected, &got)?)
+}
+
+/// `map` runs a program with threads for each line.
+fn maps_each_line(program: &Program, cache: &Path) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    let line = |n: usize| "word ".repeat(n % 7);
+    fs::write(&input, (0..100).map(|n| line(n) + "\n").collect::<String>())?;
+    let mut command = process::tested_command();
+    command.args(["map", "--threads", "9", "--timeout", "60s", "--device"]).arg(manifest::tested());
+    command.arg("--cache-dir").arg(cache).arg("-i").arg(&input).arg("-o").arg(&output).arg(program.wasm()).arg("8");
+    let ran = command.output()?;
+    let expected: String =
+        (0..100).map(|n| format!("1 lines, {} words, {} characters\n", n % 7, line(n).len() + 1)).collect();
+    let got = fs::read_to_string(&output).unwrap_or_default();
+    match ran.status.success() && got == expected {
+        true => Ok(()),
+        false => Err(format!("{}: {got}{}", ran.status, String::from_utf8_lossy(&ran.stderr)).into()),
+    }
 }
 
 /// Whether this is a processor that puts loads before stores, with two cores to see it.

@@ -31,4 +31,4 @@ pub use observer::{FailedRecord, Observer, RecordFailure, Stopped, Summary};
 pub use options::{GPU_BATCH, Input, Options, Output, Split, Unfinished, usual_batch};
 pub use output::writer::StopReason;
 pub use output::{Counts, StopHandle};
-pub use runner::{Batches, DeviceLost, differ};
+pub use runner::{Batches, DeviceLost, Gangs, differ};

@@ -11,7 +11,7 @@ use crate::output::journal::Progress;
 use crate::output::writer::{Rules, Writer};
 use crate::output::{self, Counts, SharedWriter, StopHandle, Target};
 use crate::pipeline::{self, HangAlarm, PipelineEnd};
-use crate::runner::{Batches, Jobs, OnDevice, Runner};
+use crate::runner::{Batches, Jobs, Launcher, OnDevice, Runner};
 use crate::successor::Successor;
 use gpu_run_compiler::Program;
 use gpu_run_run::Source;
@@ -162,10 +162,17 @@ impl BegunMap {
             let alarm = alarm.clone();
             move || alarm.ring()
         });
-        let engine = OnDevice::new(program, batches, max_memory, timeout, successor.alone(), on_hang);
-        let runner = Runner::new(engine, jobs);
-        let spent = Arc::new(Mutex::new(successor.spent()));
-        let end = pipeline::run(reader, runner, batches.max_records as usize, &writer, &alarm, &spent)?;
+        let (max_records, spent) = (batches.max_records as usize, Arc::new(Mutex::new(successor.spent())));
+        let end = match batches.gangs {
+            Some(gangs) => {
+                let engine = Launcher::new(program, gangs, max_memory, timeout, on_hang).map_err(Error::Engine)?;
+                pipeline::run(reader, Runner::new(engine, jobs), max_records, &writer, &alarm, &spent)?
+            }
+            None => {
+                let engine = OnDevice::new(program, batches, max_memory, timeout, successor.alone(), on_hang);
+                pipeline::run(reader, Runner::new(engine, jobs), max_records, &writer, &alarm, &spent)?
+            }
+        };
         let stats = spent.lock().clone();
         match end {
             PipelineEnd::Finished(tuning) => {

@@ -6,7 +6,7 @@
 //! 2  map.rs                Map::open, begin    input and output are opened; the journal exists
 //! 3  input/reader.rs       Reader::run         bytes ▶ records ▶ batches             thread "reader"
 //! 4  runner/mod.rs         Runner::begin       record ▶ job; the batch is launched    thread "runner"
-//! 5  batch/mapper.rs       Mapper::begin       (runs on the device)
+//! 5  batch/mapper.rs       Mapper::begin       (runs on the device; with threads: runner/gangs.rs)
 //! 6  runner/mod.rs         Running::next_part  results ▶ outcome of each record       thread "collector"
 //! 7  output/writer.rs      Writer::write       outcomes in order; failures reported   the caller's thread
 //! 8  output/target.rs      Target::put         bytes of output; the journal follows
@@ -17,12 +17,12 @@
 //! another waits to run, and the one after it is read; nothing else is in memory. If the device is lost or a launch
 //! hangs, another process continues after the records that were written ([`handover`](crate::handover)).
 
-use crate::batch::{Pending, Tuning};
+use crate::batch::Tuning;
 use crate::error::Error;
 use crate::input::reader::{Batch, Reader};
 use crate::output::SharedWriter;
 use crate::output::writer::{Flow, StopReason};
-use crate::runner::{DeviceLost, OnDevice, RanPart, Runner, Running};
+use crate::runner::{DeviceLost, Engine, Finish, RanPart, Runner, Running};
 use gpu_run_run::RunStats;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -63,14 +63,17 @@ impl HangAlarm {
 }
 
 /// Reads, runs and writes until the input ends or something fails. What the launches spend is added to `spent`.
-pub(crate) fn run(
+pub(crate) fn run<E>(
     reader: Reader,
-    runner: Runner<OnDevice>,
+    runner: Runner<E>,
     max_records: usize,
     writer: &SharedWriter,
     alarm: &HangAlarm,
     spent: &Arc<Mutex<RunStats>>,
-) -> Result<PipelineEnd, Error> {
+) -> Result<PipelineEnd, Error>
+where
+    E: Engine<Pending: Send> + Send + 'static,
+{
     let (threads, ran) = start(reader, runner, max_records, alarm.clone(), spent.clone())?;
     match write_all(&ran, writer) {
         Ok(Written::All) => {}
@@ -102,22 +105,25 @@ pub(crate) fn run(
 }
 
 /// The threads that work for the writer.
-struct Threads {
+struct Threads<E> {
     reader: JoinHandle<Result<(), Error>>,
-    runner: JoinHandle<Result<OnDevice, Error>>,
+    runner: JoinHandle<Result<E, Error>>,
     collector: JoinHandle<Result<(), Error>>,
 }
 
-fn start(
+fn start<E>(
     reader: Reader,
-    runner: Runner<OnDevice>,
+    runner: Runner<E>,
     max_records: usize,
     alarm: HangAlarm,
     spent: Arc<Mutex<RunStats>>,
-) -> Result<(Threads, Receiver<Message>), Error> {
+) -> Result<(Threads<E>, Receiver<Message>), Error>
+where
+    E: Engine<Pending: Send> + Send + 'static,
+{
     // No queue: a thread that sends waits until the other one receives.
     let (to_run, batches) = mpsc::sync_channel::<Batch>(0);
-    let (to_collect, begun) = mpsc::sync_channel::<Running<Pending>>(0);
+    let (to_collect, begun) = mpsc::sync_channel(0);
     let (to_write, ran) = mpsc::sync_channel::<Message>(0);
     alarm.set(Some(to_write.clone()));
     let reader = spawn("reader", move || reader.run(max_records, &to_run))?;
@@ -130,10 +136,10 @@ fn start(
     Ok((Threads { reader, runner, collector }, ran))
 }
 
-impl Threads {
+impl<E> Threads<E> {
     /// Joins the threads, the last of the pipeline first. After an error, it does not join the threads before it: the
     /// reader may wait for its input for ever.
-    fn join(self) -> Result<OnDevice, Error> {
+    fn join(self) -> Result<E, Error> {
         join(self.collector)?;
         let engine = join(self.runner)?;
         join(self.reader)?;
@@ -141,11 +147,11 @@ impl Threads {
     }
 }
 
-fn run_all(
-    mut runner: Runner<OnDevice>,
+fn run_all<E: Engine>(
+    mut runner: Runner<E>,
     batches: &Receiver<Batch>,
-    to_collect: &SyncSender<Running<Pending>>,
-) -> Result<OnDevice, Error> {
+    to_collect: &SyncSender<Running<E::Pending>>,
+) -> Result<E, Error> {
     for batch in batches {
         if to_collect.send(runner.begin(batch)?).is_err() {
             break;
@@ -154,8 +160,8 @@ fn run_all(
     Ok(runner.into_engine())
 }
 
-fn collect_all(
-    begun: &Receiver<Running<Pending>>,
+fn collect_all<P: Finish>(
+    begun: &Receiver<Running<P>>,
     to_write: &SyncSender<Message>,
     spent: &Mutex<RunStats>,
 ) -> Result<(), Error> {

@@ -34,5 +34,5 @@ pub use outcome::{End, Outcome, RunOptions, RunStats};
 pub use seen::{Onlooker, SeenThreads, ThreadGroup, ThreadLabel, ThreadState};
 pub use source::Source;
 pub use stage::Extent;
-pub use threads::{ThreadPlacement, ThreadStats, run_threads};
+pub use threads::{ThreadPlacement, ThreadStats, programs_at_once, run_threads};
 pub use watchdog::Watchdog;

@@ -30,6 +30,8 @@ const USUAL_THREADS: u64 = 16 << 10;
 /// On `cpu`: threads for each core, and at least this many.
 const THREADS_PER_CORE: u64 = 4;
 const LEAST_THREADS: u64 = 64;
+/// The most programs with threads that run at once: the host has a thread for each.
+const MOST_AT_ONCE: u64 = 32;
 /// How often an onlooker is shown the threads.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -171,6 +173,17 @@ struct Places {
     lanes: u64,
     /// How many threads may have a warp each.
     alone: u64,
+}
+
+/// Returns how many programs with so many threads each run at once.
+pub fn programs_at_once(program: &Program, threads: Option<u32>, placement: ThreadPlacement) -> Result<usize, Error> {
+    let device = program.device();
+    if !device.is_gpu() {
+        return Ok(device.properties().processors as usize);
+    }
+    let places = Places::new(program, threads.map(u64::from), placement)?;
+    let warps = u64::from(program.module().most_together(THREADS, places.lanes as u32)?);
+    Ok((warps / places.warps).clamp(1, MOST_AT_ONCE) as usize)
 }
 
 impl Places {

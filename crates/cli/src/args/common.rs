@@ -60,6 +60,20 @@ pub(crate) struct CacheArgs {
     pub(crate) no_cache: bool,
 }
 
+/// The threads of a program with threads.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ThreadArgs {
+    /// The number of threads that a program with threads can have at once, itself included [default: 4 per core and at least 64
+    /// on cpu; 16384 on a GPU, for each record of a map 128]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) threads: Option<u32>,
+
+    /// How the threads of a program lie on a GPU: `lane` for threads that do the same (32 of them share a warp), `warp` for threads
+    /// that do different things, `auto` for warps first and lanes when there are many
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) thread_placement: PlacementChoice,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlacementChoice {
     Auto,

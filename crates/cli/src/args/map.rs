@@ -1,6 +1,6 @@
 //! The options of `gpu-run map`.
 
-use super::common::{ChecksChoice, LaunchArgs};
+use super::common::{ChecksChoice, LaunchArgs, PlacementChoice, ThreadArgs};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use gpu_run_console::failure::Failure;
@@ -93,6 +93,9 @@ pub(crate) struct MapArgs {
     trace: Option<String>,
 
     #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
     pub(crate) launch: LaunchArgs,
 }
 
@@ -150,6 +153,7 @@ impl From<TuneArgs> for MapArgs {
         let TuneArgs { file, args, input, split, batch, follow_links, checks, launch } = args;
         let (output, fail_fast, resume, force) = (None, false, false, false);
         let tune = true;
+        let threads = ThreadArgs { threads: None, thread_placement: PlacementChoice::Auto };
         Self {
             file,
             args,
@@ -164,6 +168,7 @@ impl From<TuneArgs> for MapArgs {
             follow_links,
             checks,
             trace: None,
+            threads,
             launch,
         }
     }

@@ -12,8 +12,8 @@ mod map;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, PlacementChoice, StatsFormat,
-    TraceChoice, Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, StatsFormat, ThreadArgs, TraceChoice,
+    Variable,
 };
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
@@ -121,15 +121,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "WHAT")]
     pub(crate) trace: Option<TraceChoice>,
 
-    /// The number of threads that a program with threads can have at once, itself included [default: 4 per core and at least 64
-    /// on cpu, 16384 on a GPU]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
-    pub(crate) threads: Option<u32>,
-
-    /// How the threads of a program lie on a GPU: `lane` for threads that do the same (32 of them share a warp), `warp` for threads
-    /// that do different things, `auto` for warps first and lanes when there are many
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub(crate) thread_placement: PlacementChoice,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 
     /// Writes lines as they come, instead of one instance after the other
     #[arg(long)]

@@ -12,7 +12,7 @@ mod tune;
 pub(crate) use tune::sample;
 pub(crate) use tune::tune;
 
-use crate::args::MapArgs;
+use crate::args::{MapArgs, Variable};
 use crate::backtrace::Wanted;
 use crate::devices;
 use crate::guest::{self, Guest};
@@ -21,6 +21,7 @@ use crate::report::Tally;
 use crate::run::Loaded;
 use crate::source;
 use crate::surface::Surface;
+use crate::threads;
 use anyhow::{Context, Result};
 use gpu_run_compiler::{CompileOptions, Compiler};
 use gpu_run_console::failure::{Failure, exit};
@@ -28,7 +29,8 @@ use gpu_run_console::output::Standard;
 use gpu_run_console::terminal;
 use gpu_run_console::units::count;
 use gpu_run_map::{
-    Batches, Ended, Finished, Input, Map, Options, Output, SLOW, StopHandle, StopReason, Takeover, Unfinished, differ,
+    Batches, Ended, Finished, Gangs, Input, Map, Options, Output, SLOW, StopHandle, StopReason, Takeover, Unfinished,
+    differ,
 };
 use gpu_run_run::Source;
 use printer::Printer;
@@ -51,13 +53,22 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         None => source::load(&args.file, args.launch.codegen.bin.as_deref())?,
     };
     let told = |error| failure::told(&source.name, error);
-    let options = options(args, &source)?;
+    let surface = surface(args, &source)?;
+    let mut environment = args.launch.env.clone();
+    let (mut device, mut gangs) = (None, None);
+    if surface.has_threads() {
+        let device = &**device.insert(devices::open(args.launch.device)?);
+        let of_record = threads::of_record(&args.threads, device);
+        environment.extend(threads::variables(&surface, &of_record, &args.launch, device));
+        gangs = Some(Gangs { threads: of_record.threads, placement: of_record.thread_placement.into() });
+    }
+    let options = options(args, &source, &environment)?;
     let mut map = Map::open(input(args), output(args)?, options, source.clone(), handed).map_err(told)?;
 
-    let device = devices::open(args.launch.device)?;
+    let device = device.map_or_else(|| devices::open(args.launch.device), Ok)?;
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
-    let (first, tuned) = match map.is_continued() {
-        // A process that continues for another one has that process's findings.
+    let (first, tuned) = match map.is_continued() || surface.has_threads() {
+        // A process that continues for another one has that process's findings. A program with threads has one build.
         true => (None, None),
         false if args.tune => {
             let (records, tuned) = tune::first_batch(&device, &source, args, &mut map)?;
@@ -66,8 +77,10 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
         false => (tune::small_batch(&*device, &source, args, &mut map)?, None),
     };
     let is_few = tune::is_few(first, map.input_bytes());
-    let Choice { options, max_records, lanes, learned, is_guess } =
-        tune::choice(&compiler, &device, &source, args, is_few, tuned);
+    let Choice { options, max_records, lanes, learned, is_guess } = match surface.has_threads() {
+        true => tune::only_choice(args, &surface, &*device),
+        false => tune::choice(&compiler, &device, &source, args, is_few, tuned),
+    };
     let backtrace = Wanted::new(&args.launch.env);
     let options = CompileOptions { backtrace: backtrace.is_any(), ..options };
     let loaded = Loaded::new(compiler, device, &source, options)?;
@@ -78,7 +91,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let map = map.begin(Box::new(Printer::new(&source.name, args.launch.timeout, backtrace, quiet))).map_err(told)?;
     watch_signals(map.stop_handle())?;
     let began = Instant::now();
-    let batches = Batches { max_records, lanes, learned, slow };
+    let batches = Batches { max_records, lanes, learned, slow, gangs };
     let code = match map.run(loaded.program.clone(), batches).map_err(told)? {
         Ended::HandOver(handover) => return Err(told(handover.give())),
         Ended::Stopped => exit::FAILURE,
@@ -96,24 +109,29 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     Ok(code)
 }
 
-/// Returns the map's options. Reports mistakes that can be seen without compiling.
-fn options(args: &MapArgs, source: &Source) -> Result<Options> {
+/// Reports mistakes that can be seen without compiling.
+fn surface(args: &MapArgs, source: &Source) -> Result<Surface> {
     let name = &source.name;
     let surface = Surface::read(&source.wasm, name)?;
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
     surface.check_command(name)?;
-    if surface.has_threads() {
-        return Err(Failure::usage(format!("{name} has threads: `map` cannot run it"))
-            .hint("compile it for wasm32-wasip1, without threads: the instances run at the same time anyway")
+    if surface.has_threads() && args.tune {
+        return Err(Failure::usage(format!("{name} has threads: there is nothing to tune"))
+            .hint("`gpu-run map` runs it, a few records at once; for many at once, compile it for wasm32-wasip1")
             .into());
     }
+    Ok(surface)
+}
+
+/// Returns the map's options; `environment` is that of the instances.
+fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<Options> {
     let split = args.split()?;
     // Arguments that differ from record to record are made for each record.
     let common = if differ(&args.args) { &[][..] } else { &args.args[..] };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
-    let context = Guest::new(&argv, &args.launch.env, args.launch.preopens())?.into_builder();
-    let env = guest::environment(&args.launch.env).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let context = Guest::new(&argv, environment, args.launch.preopens())?.into_builder();
+    let env = guest::environment(environment).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Ok(Options {
         split: split.into(),
         context,

@@ -1,12 +1,13 @@
 //! `gpu-run tune` and `map --tune`: find the fastest build of a program on this device, for the user's own records.
 
-use super::{failure, input, options};
+use super::{failure, input, options, surface};
 use crate::args::LayoutChoice;
 use crate::args::MapArgs;
 use crate::devices;
 use crate::program_cache;
 use crate::run;
 use crate::source;
+use crate::surface::Surface;
 use anyhow::Result;
 use gpu_run_cache::Origin;
 use gpu_run_compiler::{CompileOptions, Compiler, Entry};
@@ -24,6 +25,8 @@ use std::time::Duration;
 
 /// With fewer records than this at once, local memory is not worth its cost.
 const FEW_RECORDS: u32 = 8192;
+/// Records of a program with threads that are read together.
+const THREADS_BATCH: u32 = 256;
 /// An input of at least this many bytes is taken to have more records than that.
 const SMALL_INPUT: u64 = 1 << 20;
 
@@ -32,7 +35,8 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     args.check()?;
     let source = source::load(&args.file, args.launch.codegen.bin.as_deref())?;
     let told = |error| failure::told(&source.name, error);
-    let sample = Sample::open(input(args), &options(args, &source)?).map_err(told)?;
+    surface(args, &source)?;
+    let sample = Sample::open(input(args), &options(args, &source, &args.launch.env)?).map_err(told)?;
     let device = devices::open(args.launch.device)?;
     let jobs = sample.jobs(batch(args, &*device)).map_err(told)?;
     let best = try_all(&device, &source, args, &jobs, &mut Escaping(io::stdout()))?;
@@ -43,7 +47,8 @@ pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
 #[cfg(feature = "bench")]
 pub(crate) fn sample(args: &MapArgs, source: &Source, device: &dyn Device) -> Result<(Vec<Job>, u32)> {
     let told = |error| failure::told(&source.name, error);
-    let sample = Sample::open(input(args), &options(args, source)?).map_err(told)?;
+    surface(args, source)?;
+    let sample = Sample::open(input(args), &options(args, source, &args.launch.env)?).map_err(told)?;
     let max_records = batch(args, device);
     let jobs = sample.jobs(max_records).map_err(told)?;
     if jobs.is_empty() {
@@ -129,6 +134,13 @@ pub(super) fn choice(
         }
         None => Choice { options, max_records, lanes: None, learned, is_guess: device.is_gpu() },
     }
+}
+
+/// Returns how to run a program with threads.
+pub(super) fn only_choice(args: &MapArgs, surface: &Surface, device: &dyn Device) -> Choice {
+    let max_records = args.batch.unwrap_or(THREADS_BATCH);
+    let options = surface.settle(usual_options(args, device, 1));
+    Choice { options, max_records, lanes: None, learned: None, is_guess: false }
 }
 
 fn batch(args: &MapArgs, device: &dyn Device) -> u32 {

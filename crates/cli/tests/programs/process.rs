@@ -55,10 +55,15 @@ pub(crate) fn by_gpu_run(program: &Program, input: &Input, options: &[&str]) -> 
     }
 }
 
+/// The `gpu-run` that is tested.
+pub(crate) fn tested_command() -> Command {
+    let built = || env!("CARGO_BIN_EXE_gpu-run").into();
+    Command::new(std::env::var_os("GPU_RUN_TEST_BIN").unwrap_or_else(built))
+}
+
 /// The command line for one instance.
 fn gpu_run(program: &Program, input: &Input, options: &[&str], dir: Option<&Path>) -> Command {
-    let built = || env!("CARGO_BIN_EXE_gpu-run").into();
-    let mut command = Command::new(std::env::var_os("GPU_RUN_TEST_BIN").unwrap_or_else(built));
+    let mut command = tested_command();
     command.args(["--device", &manifest::tested()]).args(options);
     if let Some(dir) = dir {
         command.arg("--dir").arg(format!("{}::.", dir.display()));

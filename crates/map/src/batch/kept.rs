@@ -4,7 +4,9 @@
 use bytes::Bytes;
 use gpu_run_run::allowance::SHARE;
 use gpu_run_run::transcript::Transcript;
+use gpu_run_run::{INSTANCE, Job};
 use gpu_run_wasi::stdio::{Input, Output};
+use gpu_run_wasi::{Context, Stdio};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
@@ -14,9 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) const MAX_STDERR_KEPT: usize = 4 << 10;
 
 /// What the host keeps of one such instance.
-pub(super) struct Kept {
-    pub(super) stdout: Stdout,
-    pub(super) stderr: Stderr,
+pub(crate) struct Kept {
+    pub(crate) stdout: Stdout,
+    pub(crate) stderr: Stderr,
     /// How many bytes of its stdin it has read.
     pub(super) taken: Arc<AtomicUsize>,
     pub(super) transcript: Mutex<Transcript>,
@@ -25,6 +27,35 @@ pub(super) struct Kept {
 }
 
 impl Kept {
+    /// The instance may print so many bytes beyond its share.
+    pub(crate) fn new(output_bytes: usize) -> Self {
+        Self::out_of(Arc::new(AtomicUsize::new(output_bytes)))
+    }
+
+    /// What the instance prints beyond its share comes out of `pool`.
+    pub(super) fn out_of(pool: Arc<AtomicUsize>) -> Self {
+        Self {
+            stdout: Stdout(Arc::new(Mutex::new(Text { bytes: Vec::new(), cut: false, pool }))),
+            stderr: Stderr::default(),
+            taken: Arc::default(),
+            transcript: Mutex::default(),
+            before: Mutex::default(),
+        }
+    }
+
+    /// Returns the context of the instance.
+    pub(crate) fn context(&self, job: &Job) -> Context {
+        let stdio = Stdio {
+            stdin: Box::new(Stdin { bytes: job.stdin.clone(), taken: self.taken.clone() }),
+            stdout: Box::new(self.stdout.clone()),
+            stderr: Box::new(self.stderr.clone()),
+        };
+        let mut builder = (*job.context).clone();
+        // A number has no NUL, the only byte a variable may not contain.
+        let _ = builder.env(INSTANCE, job.number.to_string());
+        builder.build(stdio)
+    }
+
     /// Returns how many bytes it has written to stdout and to stderr.
     pub(super) fn written(&self) -> [usize; 2] {
         [self.stdout.0.lock().bytes.len(), self.stderr.0.lock().1]
@@ -52,9 +83,9 @@ impl Kept {
 }
 
 /// A job's stdin, from the position of the instance on.
-pub(super) struct Stdin {
-    pub(super) bytes: Bytes,
-    pub(super) taken: Arc<AtomicUsize>,
+struct Stdin {
+    bytes: Bytes,
+    taken: Arc<AtomicUsize>,
 }
 
 impl Input for Stdin {
@@ -70,10 +101,10 @@ impl Input for Stdin {
 
 /// All that an instance prints, until it is refused more. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct Stdout(pub(super) Arc<Mutex<Text>>);
+pub(crate) struct Stdout(pub(super) Arc<Mutex<Text>>);
 
 #[derive(Debug)]
-pub(super) struct Text {
+pub(crate) struct Text {
     pub(super) bytes: Vec<u8>,
     /// Whether a write was refused.
     pub(super) cut: bool,
@@ -81,7 +112,7 @@ pub(super) struct Text {
 }
 
 impl Stdout {
-    pub(super) fn take(&self) -> (Vec<u8>, bool) {
+    pub(crate) fn take(&self) -> (Vec<u8>, bool) {
         let Text { bytes, cut, .. } = &mut *self.0.lock();
         (std::mem::take(bytes), std::mem::take(cut))
     }
@@ -104,7 +135,7 @@ impl Output for Stdout {
 
 /// The end of what an instance writes, and how many bytes it wrote. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stderr(pub(super) Arc<Mutex<(Vec<u8>, usize)>>);
+pub(crate) struct Stderr(pub(super) Arc<Mutex<(Vec<u8>, usize)>>);
 
 impl Stderr {
     pub(super) fn keep(&mut self, bytes: &[u8]) {
@@ -117,7 +148,7 @@ impl Stderr {
         }
     }
 
-    pub(super) fn take(&self) -> Vec<u8> {
+    pub(crate) fn take(&self) -> Vec<u8> {
         let (mut bytes, _) = std::mem::take(&mut *self.0.lock());
         forget(&mut bytes);
         bytes

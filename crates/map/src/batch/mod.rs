@@ -10,6 +10,7 @@ mod reruns;
 mod results;
 mod tune;
 
+pub(crate) use kept::Kept;
 pub use mapper::Mapper;
 pub use pending::Pending;
 pub use probation::{SLOW, Slow};

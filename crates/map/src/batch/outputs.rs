@@ -9,21 +9,21 @@
 //! Most instances never make a host call. The host makes nothing for them here, and reads their output from the outbox
 //! at the end.
 
-use super::kept::{Kept, MAX_STDERR_KEPT, Stderr, Stdin, Stdout, Text};
+use super::kept::{Kept, MAX_STDERR_KEPT, Stderr};
 use super::results::{Piece, Recycled};
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::launch::Ending;
 use gpu_run_abi::{Status, TrapCode};
 use gpu_run_compiler::{Compiled, Error};
+use gpu_run_run::Job;
 use gpu_run_run::allowance::{Denied, Lack, SHARE};
 use gpu_run_run::bus::BatchHost;
 use gpu_run_run::outbox::{Outboxes, Reader, Record};
 use gpu_run_run::outcome::{End, ending as ending_of};
 use gpu_run_run::slots::Endings;
 use gpu_run_run::transcript::{Answered, Random};
-use gpu_run_run::{INSTANCE, Job};
 use gpu_run_wasi::stdio::Output;
-use gpu_run_wasi::{Context, Errno, MAX_RANDOM_BYTES, Out, Reply, Stdio};
+use gpu_run_wasi::{Context, Errno, MAX_RANDOM_BYTES, Out, Reply};
 use parking_lot::Mutex;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -300,19 +300,7 @@ impl MappedBatch {
     }
 
     fn kept(&self, slot: usize) -> &Kept {
-        self.kept[slot].get_or_init(|| {
-            Arc::new(Kept {
-                stdout: Stdout(Arc::new(Mutex::new(Text {
-                    bytes: Vec::new(),
-                    cut: false,
-                    pool: pool_of(&self.terms, &self.pool),
-                }))),
-                stderr: Stderr::default(),
-                taken: Arc::default(),
-                transcript: Mutex::default(),
-                before: Mutex::default(),
-            })
-        })
+        self.kept[slot].get_or_init(|| Arc::new(Kept::out_of(pool_of(&self.terms, &self.pool))))
     }
 }
 
@@ -349,16 +337,7 @@ impl BatchHost for MappedBatch {
         if let Some(context) = self.contexts.lock().remove(&slot) {
             return Some(context);
         }
-        let stdin = Stdin { bytes: job.stdin.clone(), taken: kept.taken.clone() };
-        let stdio = Stdio {
-            stdin: Box::new(stdin),
-            stdout: Box::new(kept.stdout.clone()),
-            stderr: Box::new(kept.stderr.clone()),
-        };
-        let mut builder = (*job.context).clone();
-        // A number has no NUL, the only byte a variable may not contain.
-        let _ = builder.env(INSTANCE, job.number.to_string());
-        Some(builder.build(stdio))
+        Some(kept.context(job))
     }
 
     fn may_print(&self, slot: u32) -> bool {

@@ -1,6 +1,6 @@
 //! The engine of the runner: a loaded program and its slots.
 
-use super::{Engine, Finish};
+use super::{Engine, Finish, Gangs};
 use crate::batch::{Mapper, Pending, Results, Slow, Tuning};
 use gpu_run_compiler::{Error, Program};
 use gpu_run_run::{Allowance, Extent, Job, RunStats, Watch, Watchdog};
@@ -18,6 +18,8 @@ pub struct Batches {
     pub learned: Option<Allowance>,
     /// Another build is tried after a launch that is this slow.
     pub slow: Option<Slow>,
+    /// Set for a program with threads.
+    pub gangs: Option<Gangs>,
 }
 
 /// Called when a launch does not end, not even after it was stopped.
@@ -46,11 +48,6 @@ impl OnDevice {
         on_hang: OnHang,
     ) -> Self {
         Self { program, batches, max_memory, timeout, on_hang, mapper: None, capacity: 0, alone }
-    }
-
-    /// Returns what was learned about the program.
-    pub(crate) fn tuning(&self) -> Option<Tuning> {
-        self.mapper.as_ref().and_then(Mapper::tuning)
     }
 
     /// Returns a mapper with slots for `jobs` instances. A short input gets only the slots it needs; a long one gets
@@ -94,6 +91,10 @@ impl Engine for OnDevice {
             mapper.settle();
         }
         mapper.begin(jobs, timeout)
+    }
+
+    fn tuning(&self) -> Option<Tuning> {
+        self.mapper.as_ref().and_then(Mapper::tuning)
     }
 }
 

@@ -4,14 +4,17 @@
 //! another finishes it, so that the next batch runs while the results of the last are read.
 
 mod engine;
+mod gangs;
 mod jobs;
 
 pub use engine::Batches;
 pub(crate) use engine::OnDevice;
+pub use gangs::Gangs;
+pub(crate) use gangs::Launcher;
 pub(crate) use jobs::Jobs;
 pub use jobs::differ;
 
-use crate::batch::{Done, Results};
+use crate::batch::{Done, Results, Tuning};
 use crate::error::Error;
 use crate::input::reader::{Batch, Mark};
 use crate::input::{Flaw, Location};
@@ -50,10 +53,14 @@ impl RanPart {
     }
 }
 
-/// Something that runs jobs: a `Mapper` on a device, or a substitute in tests.
+/// Something that runs jobs: a `Mapper` on a device, a launch for each of them, or a substitute in tests.
 pub(crate) trait Engine {
     type Pending: Finish;
     fn begin(&mut self, jobs: Vec<Job>) -> Result<Self::Pending, EngineError>;
+    /// Returns what was learned about the program.
+    fn tuning(&self) -> Option<Tuning> {
+        None
+    }
 }
 
 /// Jobs that were begun.
