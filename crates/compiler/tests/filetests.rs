@@ -24,13 +24,14 @@ use std::path::{Path, PathBuf};
 const GANG: GangSizes =
     GangSizes { threads: 64, groups: 1, image_bytes: 1 << 20, stack_bytes: 4096, bus_bytes: 1 << 16 };
 
-const BUILDS: [(&str, Build); 6] = [
+const BUILDS: [(&str, Build); 7] = [
     ("exact-linear", Build::Exact(Layout::Linear)),
     ("exact-interleaved", Build::Exact(Layout::Interleaved)),
     ("speculative-linear", Build::Speculative(Placement::Linear)),
     ("speculative-interleaved", Build::Speculative(Placement::Interleaved)),
     ("speculative-local", Build::Speculative(Placement::Local { bytes: 256 << 10 })),
     ("gang", Build::Gang { sizes: GANG, relaxed: false }),
+    ("threads", Build::Threads),
 ];
 
 fn main() {

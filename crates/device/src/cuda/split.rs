@@ -3,8 +3,9 @@
 //! ptxas has threads of its own, but reads its input on one thread, and finishes a program on few. With `-c`, functions
 //! need to know nothing of each other, so the text can be split. Each part contains some of the functions, all visible,
 //! and declarations of the others that they name. The first part contains the kernels and the data: there is little of
-//! them, and the kernels decide how many registers the whole program may have. Functions that use shared memory are in
-//! that part, too: such memory has no name outside it.
+//! them, and the kernels decide how many registers the whole program may have. Of a program with threads, the functions
+//! that use shared memory are in that part, too: such memory has no name outside it. The text of a gang is not split: there,
+//! most functions would be among them.
 //!
 //! This relies on the form that `crates/ptx` prints: an item begins at the start of a line, and a function ends with a
 //! line `}`. A text of another form is not split.
@@ -12,6 +13,9 @@
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashSet;
+
+/// The array in shared memory that a program with threads has.
+const OF_THREADS: &str = "step_state";
 
 /// A function in the text.
 struct Function<'a> {
@@ -67,10 +71,7 @@ impl<'a> Items<'a> {
                 Some(word) if word.starts_with("//") => {}
                 Some(".version" | ".target" | ".address_size") => items.head.push(line),
                 Some(".global") if plain.ends_with(';') => items.globals.push(plain),
-                Some(".shared") if plain.ends_with(';') => {
-                    let array = plain.split_whitespace().last()?.split('[').next()?;
-                    items.shared.push((array, plain));
-                }
+                Some(".shared") if plain.contains(OF_THREADS) => items.shared.push((OF_THREADS, plain)),
                 Some(".func") if plain.ends_with(';') => items.declared.push((name(plain)?, plain)),
                 Some(word @ (".func" | ".entry")) => {
                     taken = rest.find("\n}\n")? + 3;

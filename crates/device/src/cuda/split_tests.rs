@@ -70,6 +70,18 @@ fn what_is_of_another_kind_is_not_split() {
     assert!(split(&PROGRAM.replace("f1_one, f2_two };", "f1_one,\nf2_two };"), 2).is_none(), "data of several lines");
 }
 
+#[test]
+fn functions_that_use_shared_memory_are_where_it_is() {
+    let text = PROGRAM
+        .replace("// What", ".shared .align 8 .b8 step_state[16];\n// What")
+        .replace("    add.u32 %out, %a1, 1;\n", "    ld.shared.u32 %out, [step_state+8];\n");
+    let parts = split(&text, 4).unwrap_or_default();
+    let with = |what: &str| parts.iter().enumerate().filter(|(_, part)| part.contains(what)).map(|(n, _)| n).collect();
+    let (declared, used): (Vec<_>, Vec<_>) = (with(".shared .align 8 .b8 step_state[16];"), with("[step_state+8]"));
+    assert_eq!((declared, used), (vec![0], vec![0]));
+    assert!(parts[0].contains(".visible .func (.reg .b32 %out) f1_one (.reg .b64 %a0, .reg .b32 %a1)\n{"));
+}
+
 /// A kernel `k`, and of each function its name, the length of its body and what it calls. The table has the last.
 fn program(kernel_calls: &[&str], functions: &[(&str, usize, &[&str])]) -> String {
     let calls = |names: &[&str]| names.iter().map(|name| format!("    call {name}, ();\n")).collect::<String>();
