@@ -5,35 +5,17 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
 mod support;
+#[path = "support/with_rust.rs"]
+mod with_rust;
 
-use libtest_mimic::{Arguments, Trial};
 use std::ops::Range;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use support::{Place, Ran};
 
 fn main() {
-    let args = Arguments::from_args();
-    let trial = |(name, test): (&str, fn())| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
-    let mut trials: Vec<_> = ANYWHERE.into_iter().map(trial).collect();
-    let has_rust = Command::new(rustc())
-        .args(["--target", "wasm32-wasip1", "--print", "target-libdir"])
-        .output()
-        .is_ok_and(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).is_dir());
-    let is_ignored = !has_rust && std::env::var_os("CI").is_none();
-    let with_rust = |test: (&str, fn())| match has_rust {
-        true => trial(test),
-        false => trial(test).with_kind("no std for wasm32-wasip1").with_ignored_flag(is_ignored),
-    };
-    trials.extend(WITH_RUST.into_iter().map(with_rust));
-    libtest_mimic::run(&args, trials).exit();
+    with_rust::run("wasm32-wasip1", &ANYWHERE, &WITH_RUST);
 }
 
 const ANYWHERE: [(&str, fn()); 11] = [
@@ -58,10 +40,6 @@ const WITH_RUST: [(&str, fn()); 4] = [
 ];
 
 const CALLS: &str = include_str!("backtrace/calls.wat");
-
-fn rustc() -> std::ffi::OsString {
-    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
-}
 
 impl Place {
     /// Runs it on `cpu` with `RUST_BACKTRACE` set to `value`.
@@ -294,7 +272,7 @@ fn of_any_length_and_content() {
 /// The program of `backtrace/app.rs`, with DWARF.
 static APP: LazyLock<(Place, Vec<u8>)> = LazyLock::new(|| {
     let place = Place::new().with("src/app.rs", include_str!("backtrace/app.rs"));
-    let mut command = Command::new(rustc());
+    let mut command = Command::new(with_rust::rustc());
     command.args(["--target", "wasm32-wasip1", "-O", "-g", "-o", "app.wasm", "src/app.rs"]);
     let output = command.current_dir(place.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -6,9 +6,9 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
 
 mod support;
+#[path = "support/with_rust.rs"]
+mod with_rust;
 
-use libtest_mimic::{Arguments, Trial};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Place, Ran};
@@ -16,25 +16,7 @@ use support::{Place, Ran};
 const TARGET: &str = "wasm32-wasip1-threads";
 
 fn main() {
-    let args = Arguments::from_args();
-    let trial = |(name, test): (&str, fn())| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
-    let mut trials: Vec<_> = ANYWHERE.into_iter().map(trial).collect();
-    let has_rust = Command::new(rustc())
-        .args(["--target", TARGET, "--print", "target-libdir"])
-        .output()
-        .is_ok_and(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).is_dir());
-    let is_ignored = !has_rust && std::env::var_os("CI").is_none();
-    let with_rust = |test: (&str, fn())| match has_rust {
-        true => trial(test),
-        false => trial(test).with_kind("no std for wasm32-wasip1-threads").with_ignored_flag(is_ignored),
-    };
-    trials.extend(WITH_RUST.into_iter().map(with_rust));
-    libtest_mimic::run(&args, trials).exit();
+    with_rust::run(TARGET, &ANYWHERE, &WITH_RUST);
 }
 
 const ANYWHERE: [(&str, fn()); 9] = [
@@ -54,10 +36,6 @@ const WITH_RUST: [(&str, fn()); 3] = [
     ("rust::without_notes_of_calls_a_note_says_how", without_notes_of_calls_a_note_says_how),
     ("rust::a_trap_has_the_threads_name", a_trap_has_the_threads_name),
 ];
-
-fn rustc() -> std::ffi::OsString {
-    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
-}
 
 /// A program that starts `count` threads, each of which runs `work` with its number, counted from 0; the first waits for ever.
 fn program(count: u32, work: &str) -> String {
@@ -239,7 +217,7 @@ fn traps_say_which_thread_it_was() {
 /// Compiles a program of `tests/stopped_threads`, with DWARF.
 fn compiled(source: &str) -> Place {
     let place = Place::new().with("src/app.rs", source);
-    let mut command = Command::new(rustc());
+    let mut command = Command::new(with_rust::rustc());
     command.args(["--target", TARGET, "-O", "-g", "-o", "app.wasm", "src/app.rs"]);
     let output = command.current_dir(place.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -33,8 +33,8 @@ struct Items<'a> {
     /// Name and line of each function declaration.
     declared: Vec<(&'a str, &'a str)>,
     globals: Vec<&'a str>,
-    /// Name and line of each array in shared memory.
-    shared: Vec<(&'a str, &'a str)>,
+    /// The line of [`OF_THREADS`].
+    shared: Option<&'a str>,
     functions: Vec<Function<'a>>,
 }
 
@@ -71,14 +71,12 @@ impl<'a> Items<'a> {
                 Some(word) if word.starts_with("//") => {}
                 Some(".version" | ".target" | ".address_size") => items.head.push(line),
                 Some(".global") if plain.ends_with(';') => items.globals.push(plain),
-                Some(".shared") if plain.contains(OF_THREADS) => items.shared.push((OF_THREADS, plain)),
+                Some(".shared") if plain.contains(OF_THREADS) => items.shared = Some(plain),
                 Some(".func") if plain.ends_with(';') => items.declared.push((name(plain)?, plain)),
                 Some(word @ (".func" | ".entry")) => {
                     taken = rest.find("\n}\n")? + 3;
                     let text = &rest[line.len() - plain.len()..taken];
-                    let is_first = word == ".entry"
-                        || !items.shared.is_empty()
-                            && words(text).any(|word| items.shared.iter().any(|(array, _)| *array == word));
+                    let is_first = word == ".entry" || items.shared.is_some() && words(text).any(|w| w == OF_THREADS);
                     items.functions.push(Function { name: name(plain)?, text, is_first });
                 }
                 Some(_) => return None,
@@ -101,7 +99,7 @@ impl<'a> Items<'a> {
         for (name, line) in self.declared.iter().filter(|(name, _)| own.contains(name) || named.contains(name)) {
             text.extend([if own.contains(name) { ".visible " } else { ".extern " }, line, "\n"]);
         }
-        self.shared.iter().filter(|_| with_data).for_each(|(_, line)| text.extend([line, "\n"]));
+        self.shared.iter().filter(|_| with_data).for_each(|line| text.extend([line, "\n"]));
         for global in &self.globals {
             match global.split_once('=') {
                 _ if with_data => text.extend([".visible ", global, "\n"]),

@@ -25,8 +25,9 @@ struct Body {
 /// What kind of loop a loop is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Kind {
-    /// It is in no other loop of its function, and not behind an atomic operation there, which may have taken a lock.
-    pub(crate) is_outermost: bool,
+    /// Lanes may meet in it: it is in no other loop of its function, and not behind an atomic operation there, which may have
+    /// taken a lock.
+    pub(crate) may_meet: bool,
     /// An iteration may be long, for it calls functions or has loops inside.
     pub(crate) is_large: bool,
     /// It synchronises threads, so it may wait for another one, which should run soon.
@@ -67,16 +68,12 @@ pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, flow: &Flow, acce
         }
     }
     let mut waiting = Waiting::default();
+    let have_loops: HashSet<Loop> = flow.loops.loops().filter_map(|of| flow.loops.loop_parent(of)).collect();
     for of in flow.loops.loops() {
-        let is_outermost = flow.loops.loop_parent(of).is_none() && !behind.contains(&of);
-        let is_large = is_outermost && bodies[of].calls;
-        let kind = waiting.loops.entry(flow.loops.loop_header(of)).or_default();
-        *kind = Kind { is_outermost, is_large: kind.is_large | is_large, may_wait: bodies[of].synchronises };
-        let mut around = flow.loops.loop_parent(of);
-        while let Some(outer) = around {
-            waiting.loops.entry(flow.loops.loop_header(outer)).or_default().is_large = true;
-            around = flow.loops.loop_parent(outer);
-        }
+        let may_meet = flow.loops.loop_parent(of).is_none() && !behind.contains(&of);
+        let is_large = have_loops.contains(&of) || may_meet && bodies[of].calls;
+        let kind = Kind { may_meet, is_large, may_wait: bodies[of].synchronises };
+        waiting.loops.insert(flow.loops.loop_header(of), kind);
     }
     for block in func.layout.blocks() {
         let Some(of) = flow.loops.innermost_loop(block) else { continue };

@@ -127,13 +127,13 @@ fn tick(p: &mut Printer<'_>, inst: Inst) -> Done {
         return Ok(());
     }
     let stop = p.in_register(stop);
-    let kind = block.map(|block| p.analysis.waiting.loops.get(&block).copied().unwrap_or_default()).unwrap_or_default();
+    let kind = block.and_then(|block| p.analysis.waiting.loops.get(&block)).copied().unwrap_or_default();
     let charge = match kind {
         Kind { may_wait: true, .. } => WAITING_ITERATIONS,
         Kind { is_large: true, .. } => LARGE_ITERATIONS,
         _ => 1,
     };
-    let in_step = (p.program.is_threads() && kind.is_outermost && kind.is_large).then(|| {
+    let in_step = (p.program.is_threads() && kind.may_meet && kind.is_large).then(|| {
         let (lanes, meeting) = (p.body.temp(Class::B32), p.body.temp(Class::B32));
         p.body.op("activemask.b32", "", &[lanes.into()]);
         p.body.op("ld.shared.u32", "", &[meeting.into(), Operand::Name(step::PLACE)]);
