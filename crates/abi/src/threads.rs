@@ -18,6 +18,7 @@
 //! Every slot's header holds the address of guest byte 0 ([`crate::layout::Header::memory_at`]). The [`Record`] lies right
 //! before guest byte 0.
 
+use crate::layout::field;
 use core::mem::offset_of;
 
 /// What all threads share besides the memory.
@@ -64,6 +65,12 @@ pub struct Record {
     pub waiters: u64,
     pub reserved: [u64; 11],
 }
+
+/// The fields of the header that a thread keeps in shared memory while it runs, and the most globals that it keeps there, see
+/// `print/hot.rs` in the crate `gpu-run-ptx`.
+pub const HOT_FIELDS: [u64; 6] =
+    [field::STACK_FLOOR, field::MEMORY_AT, field::MEMORY_FAST, field::MEMORY_BYTES, field::STOP, field::FUEL];
+pub const HOT_GLOBALS: usize = 4;
 
 /// Lanes of a warp.
 pub const LANES: u64 = 32;

@@ -360,7 +360,7 @@ pub(crate) fn ptx_program(program: wasm::Program, options: &CompileOptions) -> p
             let relaxed = matches!(options.build, Build::Gang { relaxed: true, .. });
             ptx::Build::Gang { region: place.region, relaxed }
         }
-        MemoryHome::Shared => ptx::Build::Threads,
+        MemoryHome::Shared => ptx::Build::Threads { hot_words: slots.hot_words.clone() },
         MemoryHome::Local { .. } => ptx::Build::Speculative { home: ptx::Home::Local, read_only },
         MemoryHome::Slot if options.build.is_speculative() => {
             ptx::Build::Speculative { home: ptx::Home::Slots(options.build.layout()), read_only }

@@ -37,6 +37,7 @@ impl<'a> Blocks<'a> {
         for (i, &block) in order.iter().enumerate() {
             if i == 0 {
                 self.guest.print.load_kernel_parameters(block);
+                self.guest.print.find_hot_words();
                 self.guest.prologue()?;
             }
             self.guest.print.body.place(Label::Block(block.as_u32()));

@@ -22,7 +22,8 @@
 //! - `GUEST`: guest addresses. This crate checks bounds and alignment and computes the device address. The CLIF flag
 //!   `aligned` means that the access is expected to be aligned.
 //! - `FRAME`: device addresses of stack slots, in the thread's local memory (PTX's `.local`).
-//! - All others: device addresses that are aligned and checked, in PTX's `.global` memory. Where a speculative build
+//! - All others: device addresses that are aligned and checked, in PTX's `.global` memory; a program with threads has
+//!   copies of some words of a slot in `.shared` memory ([`Build::Threads`]). Where a speculative build
 //!   keeps guest memory in the thread's local memory ([`Home::Local`]), addresses of `CELLS` are in `.local`, too.
 
 mod analysis;
@@ -41,7 +42,7 @@ pub use program::{Build, Function, Home, Kind, Listing, Memory, Program, ReadOnl
 use function::Emitted;
 use guest::read_only;
 use guest::slow_path::SlowPaths;
-use print::{call, gang, signature, step, text, wait};
+use print::{call, gang, hot, signature, step, text, wait};
 use rayon::prelude::*;
 use std::time::Instant;
 use symbols::{Reachable, Symbols};
@@ -86,6 +87,7 @@ fn assemble(
         gang::declare(&mut out);
     }
     if program.is_threads() {
+        hot::declare(&mut out, program);
         step::declare(&mut out);
         wait::declare(&mut out);
     }

@@ -23,7 +23,10 @@ pub enum Build {
     Speculative { home: Home, read_only: ReadOnly },
     /// Exact, with linear slots and a memory that all slots share, see [`gpu_run_abi::threads`]. The header field
     /// [`gpu_run_abi::layout::field::MEMORY_AT`] holds the memory's address.
-    Threads,
+    Threads {
+        /// Offsets of the words of a slot that a thread keeps in shared memory while it runs.
+        hot_words: Vec<u64>,
+    },
     /// The threads of a launch share one memory, see [`gpu_run_abi::gang`]. The memory begins where the region ends and
     /// always has [`Memory::least`] bytes.
     Gang {
@@ -50,7 +53,7 @@ impl Program {
         match self.build {
             Build::Exact(layout) | Build::Speculative { home: Home::Slots(layout), .. } => layout,
             Build::Speculative { home: Home::Local, .. } => Layout::Interleaved,
-            Build::Threads | Build::Gang { .. } => Layout::Linear,
+            Build::Threads { .. } | Build::Gang { .. } => Layout::Linear,
         }
     }
 
@@ -69,7 +72,15 @@ impl Program {
 
     /// Whether the threads of a program share one memory.
     pub(crate) fn is_threads(&self) -> bool {
-        matches!(self.build, Build::Threads)
+        matches!(self.build, Build::Threads { .. })
+    }
+
+    /// Returns the offsets of the words of a slot that a thread keeps in shared memory.
+    pub(crate) fn hot_words(&self) -> &[u64] {
+        match &self.build {
+            Build::Threads { hot_words } => hot_words,
+            _ => &[],
+        }
     }
 
     /// Whether instances stop where the code is not sure, so that the host reruns them with an exact build.
@@ -94,7 +105,7 @@ impl Program {
     pub(crate) fn atomics(&self) -> Atomics {
         match self.build {
             Build::Gang { relaxed: true, .. } => Atomics::Relaxed,
-            Build::Threads | Build::Gang { relaxed: false, .. } => Atomics::Device,
+            Build::Threads { .. } | Build::Gang { relaxed: false, .. } => Atomics::Device,
             _ => Atomics::System,
         }
     }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::types::{ValType, words};
 use gpu_run_abi::gang::RECORD_BYTES;
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
-use gpu_run_abi::{Build, GangSizes, Placement};
+use gpu_run_abi::{Build, GangSizes, Placement, threads};
 use std::ops::Range;
 
 /// The most elements by which a table may grow beyond its initial size; a declared maximum may allow fewer.
@@ -190,6 +190,9 @@ pub struct SlotLayout {
     /// Guest addresses that are expected to be read-only: a speculative build stops an instance that stores there.
     #[serde(skip)] // only the compiler needs it
     pub read_only: Range<u64>,
+    /// Offsets of the words that a thread of a program keeps in shared memory while it runs.
+    #[serde(skip)] // only the compiler needs it
+    pub hot_words: Vec<u64>,
     /// Bytes of the module's constants.
     pub constants: u64,
 }
@@ -283,6 +286,7 @@ impl SlotLayout {
             low: 0,
             home: MemoryHome::Slot,
             read_only: 0..0,
+            hot_words: Vec::new(),
             constants,
         }
     }
@@ -305,7 +309,12 @@ impl SlotLayout {
         let limit = |message: String| Err(Error::Limit(message));
         match module.memories[..] {
             [Memory { shared: true, is_64: false, .. }] => {
-                Ok(Self { home: MemoryHome::Shared, ..Self::of_instance(module, calls) })
+                let mut slots = Self::of_instance(module, calls);
+                slots.home = MemoryHome::Shared;
+                let changes = |(_, global): &(_, &Global)| global.mutable && global.ty.words() == 1;
+                let globals = slots.globals.iter().zip(&module.globals).filter(changes).map(|(at, _)| *at);
+                slots.hot_words = threads::HOT_FIELDS.into_iter().chain(globals.take(threads::HOT_GLOBALS)).collect();
+                Ok(slots)
             }
             [Memory { shared: true, .. }] => limit("its memory has 64-bit addresses; threads share one with 32".into()),
             [_] => limit("its memory is not shared; threads need a shared memory".into()),

@@ -248,7 +248,7 @@ impl Loaded {
         match how {
             Workgroups::Apart => {}
             Workgroups::Whole => launch.whole = true,
-            Workgroups::Together => launch.together = Some(Together::new(grid.workgroups * grid.threads)),
+            Workgroups::Together => launch.together = Some(Together::new(grid, launch.shared_bytes)),
         }
         let launch = Arc::new(launch);
         crate::count_launch();

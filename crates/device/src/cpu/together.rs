@@ -15,7 +15,7 @@ use super::context::Pause;
 use super::fiber::{Fiber, Identity};
 use super::launch::Launch;
 use super::stack::Stacks;
-use crate::{Error, Result};
+use crate::{Error, Grid, Result};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -39,6 +39,10 @@ pub(super) struct Together {
     /// How many threads are ready, for workers that look without the lock.
     ready: AtomicUsize,
     changed: Condvar,
+    /// The shared memory of each workgroup. Its threads may run at the same time; each uses words of its own, because threads of
+    /// this device do not share warps (`print/hot.rs` and `print/step.rs` in the crate `gpu-run-ptx`).
+    shared: Vec<AtomicU64>,
+    shared_words: usize,
 }
 
 #[derive(Default)]
@@ -75,9 +79,22 @@ struct Thread(Fiber);
 unsafe impl Send for Thread {}
 
 impl Together {
-    pub(super) fn new(threads: u32) -> Self {
-        let state = State { live: threads, ..State::default() };
-        Self { state: Mutex::new(state), ready: AtomicUsize::new(0), changed: Condvar::new() }
+    pub(super) fn new(grid: Grid, shared_bytes: usize) -> Self {
+        let state = State { live: grid.workgroups * grid.threads, ..State::default() };
+        let shared_words = shared_bytes.div_ceil(size_of::<u64>());
+        let shared = std::iter::repeat_with(AtomicU64::default).take(shared_words * grid.workgroups as usize).collect();
+        Self {
+            state: Mutex::new(state),
+            ready: AtomicUsize::new(0),
+            changed: Condvar::new(),
+            shared,
+            shared_words,
+        }
+    }
+
+    /// Returns the address of a workgroup's shared memory.
+    fn shared_address(&self, workgroup: u32) -> u64 {
+        self.shared[self.shared_words * workgroup as usize..].as_ptr() as u64
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -191,7 +208,7 @@ fn run(launch: &Launch, together: &Together, stacks: &Stacks) -> Result<()> {
             let number = state.next;
             state.next += 1;
             drop(state);
-            start(launch, number, stacks)?
+            start(launch, together, number, stacks)?
         } else if let Some(thread) = state.ready.pop_front() {
             together.ready.store(state.ready.len(), Ordering::Relaxed);
             drop(state);
@@ -210,18 +227,14 @@ fn total(launch: &Launch) -> u32 {
     launch.grid.workgroups * launch.grid.threads
 }
 
-/// What lanes that share a warp would tell each other.
-static NOTHING: [u64; 32] = [0; 32];
-
-fn start(launch: &Launch, number: u32, stacks: &Stacks) -> Result<Thread> {
+fn start(launch: &Launch, together: &Together, number: u32, stacks: &Stacks) -> Result<Thread> {
     let (grid, stack) = (launch.grid, stacks.take(launch.grid.stack_bytes as usize)?);
     let identity = Identity {
         thread: number % grid.threads,
         threads: grid.threads,
         workgroup: number / grid.threads,
         workgroups: grid.workgroups,
-        // Threads of this device do not share warps; see `print/step.rs` in the crate `gpu-run-ptx`.
-        shared: NOTHING.as_ptr() as u64,
+        shared: together.shared_address(number / grid.threads),
     };
     // SAFETY: by the contract of `Launch::new`, entry and parameters belong together, and the launch keeps the program.
     Ok(Thread(unsafe { Fiber::new(stack, identity, launch.entry, launch.parameters.as_ptr().cast()) }))

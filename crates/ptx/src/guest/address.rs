@@ -3,6 +3,7 @@
 use super::{CELL, Guest, find};
 use crate::Error;
 use crate::print::gang;
+use crate::print::memory::Address;
 use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{Value, types};
 use gpu_run_abi::layout::{WORD, field};
@@ -28,8 +29,8 @@ impl Guest<'_> {
             body.pack(memory, low.into(), high.into());
             memory
         } else if program.is_threads() {
-            let memory = body.temp(Class::B64);
-            body.load("ld.global", ".u64", memory, instance, layout.offset(field::MEMORY_AT) as i64);
+            let (memory, at) = (body.temp(Class::B64), layout.offset(field::MEMORY_AT) as i64);
+            self.print.slot_load(".u64", memory, Address { base: instance, offset: at });
             memory
         } else if let Some(region) = program.gang_region() {
             gang::memory(body, instance, region)

@@ -27,7 +27,7 @@ use crate::analysis::access::{Access, Root};
 use crate::analysis::exact::{ExactChecks, RootCheck, is_near, is_strict};
 use crate::analysis::values;
 use crate::print::body::{Label, When};
-use crate::print::memory::Read;
+use crate::print::memory::{Address, Read};
 use crate::print::register::{Class, Operand, Reg};
 use cranelift_codegen::ir::{self, Inst, Value, types};
 use gpu_run_abi::layout::{GUARD, field};
@@ -76,9 +76,9 @@ impl Guest<'_> {
         }
         let instance = self.print.instance()?;
         let at = self.print.program.layout().offset(field::MEMORY_FAST) as i64;
+        let whole = limits[0].unwrap_or_else(|| self.print.body.temp(Class::B32));
+        self.print.slot_load(".u32", whole, Address { base: instance, offset: at });
         let body = &mut self.print.body;
-        let whole = limits[0].unwrap_or_else(|| body.temp(Class::B32));
-        body.load("ld.global", ".u32", whole, instance, at);
         for (shift, limit) in (1..).zip(&limits[1..]) {
             if let Some(limit) = *limit {
                 body.op("shr", ".u32", &[limit.into(), whole.into(), Operand::Int(shift)]);

@@ -9,7 +9,7 @@
 use crate::Program;
 use crate::analysis::memory_length::LENGTH;
 use crate::print::body::{Body, When};
-use crate::print::gang;
+use crate::print::{gang, hot};
 use crate::print::register::{Class, Operand, Reg};
 use crate::print::trap;
 use gpu_run_abi::layout::{GUARD, WORD, field};
@@ -118,7 +118,7 @@ fn body(kind: Kind, bytes: u32, program: &Program) -> Body {
     let first = body.op_to_temp(Class::B64, "add", ".u64", &[at.into(), offset.into()]);
     let end = body.op_to_temp(Class::B64, "add", ".u64", &[first.into(), i64::from(bytes).into()]);
     let length = match program.gang_region() {
-        None if program.is_threads() => shared_length(&mut body).into(),
+        None if program.is_threads() => shared_length(&mut body, program).into(),
         None => {
             let length = body.temp(Class::B32);
             body.load("ld.global", ".u32", length, INSTANCE, layout.offset(LENGTH) as i64);
@@ -167,15 +167,14 @@ fn shared_memory(body: &mut Body) -> Reg {
     memory
 }
 
-/// Returns the length of the memory that threads share, and notes it in the slot: another thread may have grown the memory
-/// since the slot's length was noted.
-fn shared_length(body: &mut Body) -> Reg {
+/// Returns the length of the memory that threads share, and notes it: another thread may have grown the memory since
+/// the length was noted.
+fn shared_length(body: &mut Body, program: &Program) -> Reg {
     let (memory, length) = (shared_memory(body), body.temp(Class::B64));
     body.load("ld.relaxed.gpu.global", ".u64", length, memory, threads::offset::LENGTH.into());
     // A memory that is used at all has a page, which is larger than the guard.
     let fast = body.op_to_temp(Class::B64, "sub", ".u64", &[length.into(), (GUARD as i64).into()]);
-    body.store("st.global", ".u64", INSTANCE, field::MEMORY_BYTES as i64, length.into());
-    body.store("st.global", ".u64", INSTANCE, field::MEMORY_FAST as i64, fast.into());
+    hot::store(body, program, INSTANCE, &[(field::MEMORY_BYTES, length), (field::MEMORY_FAST, fast)]);
     length
 }
 

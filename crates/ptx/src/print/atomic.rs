@@ -102,11 +102,14 @@ pub(crate) fn compare_and_swap(p: &mut Printer<'_>, inst: Inst) -> Done {
     Ok(())
 }
 
-/// Whether a fence comes before the operation with no other access in between, as before those of the guest: such a fence
+/// Whether a fence comes before the operation with no other access in between but of constants, as before those of the guest: such a fence
 /// orders what came before, and another one would take as long again.
 fn follows_fence(p: &Printer<'_>, inst: Inst) -> bool {
     let before = std::iter::successors(p.func.layout.prev_inst(inst), |inst| p.func.layout.prev_inst(*inst));
-    let mut opcodes = before.map(|inst| p.func.dfg.insts[inst].opcode());
+    let insts = &p.func.dfg.insts;
+    // What never changes can be read at any time.
+    let is_constant = |inst: Inst| insts[inst].memflags().is_some_and(|flags| p.func.dfg.mem_flags[flags].readonly());
+    let mut opcodes = before.filter(|inst| !is_constant(*inst)).map(|inst| insts[inst].opcode());
     let accesses = |opcode: &Opcode| opcode.can_load() || opcode.can_store() || opcode.is_call();
     opcodes.find(|opcode| accesses(opcode) || *opcode == Opcode::Fence) == Some(Opcode::Fence)
 }

@@ -3,6 +3,7 @@
 use super::Printer;
 use super::body::When;
 use super::gang;
+use super::hot;
 use super::register::{Class, Operand};
 use super::step;
 use super::text::push_address;
@@ -65,6 +66,7 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
             let lanes = p.number(lanes);
             p.body.op("bar.warp.sync", "", &[lanes]);
         }
+        Intrinsic::TakeHotWords => hot::take(p, inst)?,
         Intrinsic::StepClear => call(p, step::CLEAR, inst),
         Intrinsic::StepJoin => call(p, step::JOIN, inst),
         Intrinsic::StepLeave => {

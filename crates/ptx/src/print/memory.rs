@@ -1,8 +1,9 @@
 //! Loads and stores by device addresses, which are aligned and checked: one instruction each, with a constant summand
 //! of the address folded into its offset.
 //!
-//! They access `.global` memory, except for two kinds that access the thread's `.local` memory: those to stack slots,
-//! and those to guest memory where a speculative build keeps it there. `guest` prints accesses by guest addresses.
+//! They access `.global` memory, with three exceptions. Those to stack slots, and those to guest memory where a speculative
+//! build keeps it there, access the thread's `.local` memory. Those to [`super::hot`] words access `.shared` memory. `guest`
+//! prints accesses by guest addresses.
 
 use super::Printer;
 use super::register::{Class, Operand, Reg};
@@ -140,7 +141,10 @@ pub(crate) fn load(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
         return Err(p.unsupported(inst));
     };
     let address = p.address(arg, offset.into());
-    p.plain_load(ld, read, result, address);
+    match p.hot(address) {
+        Some(word) => p.plain_load("ld.shared", read, result, word),
+        None => p.plain_load(ld, read, result, address),
+    }
     Ok(())
 }
 
@@ -151,7 +155,10 @@ pub(crate) fn store(p: &mut Printer<'_>, inst: Inst, st: &str) -> Done {
         return Err(p.unsupported(inst));
     };
     let address = p.address(at, offset.into());
-    p.body.store(st, suffix, address.base, address.offset, operand);
+    match p.hot(address) {
+        Some(word) => p.body.store("st.shared", suffix, word.base, word.offset, operand),
+        None => p.body.store(st, suffix, address.base, address.offset, operand),
+    }
     Ok(())
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod control;
 pub(crate) mod division;
 pub(crate) mod float;
 pub(crate) mod gang;
+pub(crate) mod hot;
 pub(crate) mod integer;
 pub(crate) mod intrinsic;
 pub(crate) mod memory;
@@ -51,6 +52,8 @@ pub(crate) struct Printer<'a> {
     pub(crate) operands: Operands,
     /// The text so far.
     pub(crate) body: Body,
+    /// Where the thread's hot words are, if it has some.
+    pub(crate) hot: Option<Reg>,
     /// The trap blocks to print at the function's end.
     pub(crate) traps: Traps,
     /// The prototypes to declare at the function's start.
@@ -88,6 +91,7 @@ impl<'a> Printer<'a> {
             analysis,
             operands,
             body,
+            hot: None,
             traps: Traps::default(),
             prototypes: Prototypes::default(),
             block: BlockState::default(),

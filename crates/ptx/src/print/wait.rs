@@ -12,7 +12,8 @@ pub(crate) const WAKE: &str = "wake_word";
 ///
 /// On `cpu`, all other threads run first: the loop may wait for one of them. On a GPU, lanes that are not in step meet
 /// ([`super::step`]). They let others run for a moment, because a GPU need not: always in a loop that may wait, and
-/// every 5 ms in others. Lanes that are in step must stay so: some of them may wait at the loop's end for those that call this
+/// every 5 ms in others. A moment's length is random: lanes that take a lock in turn, each as soon as the one before sleeps,
+/// would otherwise do so for ever, and another lane would find the lock taken whenever it runs. Lanes that are in step must stay so: some of them may wait at the loop's end for those that call this
 /// function. A lane that sleeps lets go of them, and so does an assembler where it finds a load that orders something, or
 /// a volatile one; so the loads here are plain ones.
 pub(crate) const LOOK: &str = "look_word";
@@ -97,7 +98,15 @@ $within:
     @%p3 bra $done;
     st.shared.u64 [step_state+144], %d0;
 $nap:
-    nanosleep.u32 1000;
+    mov.u64 %d0, %clock64;
+    cvt.u32.u64 %r0, %d0;
+    mov.u32 %r1, %laneid;
+    shl.b32 %r1, %r1, 27;
+    xor.b32 %r0, %r0, %r1;
+    mul.lo.u32 %r0, %r0, 0x9e3779b1;
+    shr.u32 %r0, %r0, 20;
+    add.u32 %r0, %r0, 200;
+    nanosleep.u32 %r0;
 $done:
     ret;
 }

@@ -48,6 +48,7 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, thread_start: u32) {
     code.open(main);
     set_limits(code, stack);
     let instance = code.instance;
+    code.intrinsic(Intrinsic::TakeHotWords, &[instance]);
     code.ins().call(entry, &[instance, selector, start]);
     let returned = code.i64(Status::Returned as i64);
     code.set_header(returned, field::STATUS);
@@ -78,6 +79,7 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, thread_start: u32) {
     let shares = code.ins().select(is_alone, no, starts);
     code.intrinsic(Intrinsic::StepJoin, &[shares]);
     let (instance, selector) = (code.instance, code.i32(thread_start.into()));
+    code.intrinsic(Intrinsic::TakeHotWords, &[instance]);
     code.ins().call(entry, &[instance, selector, start]);
     code.intrinsic(Intrinsic::StepLeave, &[]);
     // The next thread in this slot finds a fresh instance. The host counts the packets of a slot, whoever sends them.

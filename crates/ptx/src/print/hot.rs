@@ -1,0 +1,92 @@
+//! The *hot* words of a thread's slot: those that functions use on entry, such as the guest's stack pointer and the address
+//! of its memory.
+//!
+//! The threads of a program synchronise again and again, and each time a GPU empties its processor's cache: the next access
+//! to any line takes as long as one to a far memory, ten times as long as one to shared memory, which stays. So a thread
+//! that starts copies its hot words from its slot to its warp's shared memory, and uses the copy from there on. The words
+//! in the slot keep their first values: when the thread ends, the slot becomes a fresh instance.
+//!
+//! All lanes have their own copy. The copies of one word lie side by side, so that lanes in step make one access.
+
+use super::Printer;
+use super::body::Body;
+use super::memory::Address;
+use super::register::{Class, Operand, Reg};
+use super::text::push_unsigned;
+use crate::{Error, Kind, Program};
+use cranelift_codegen::ir::Inst;
+use gpu_run_abi::layout::WORD;
+use gpu_run_abi::threads::LANES;
+
+const WORDS: &str = "hot_words";
+/// Bytes from one word to the next.
+const STRIDE: u64 = LANES * WORD;
+
+pub(crate) fn declare(out: &mut String, program: &Program) {
+    out.push_str(".shared .align 8 .b8 ");
+    out.push_str(WORDS);
+    out.push('[');
+    push_unsigned(out, STRIDE * program.hot_words().len().max(1) as u64);
+    out.push_str("];\n");
+}
+
+/// Returns the address that the lane's copies are counted from.
+pub(crate) fn base(body: &mut Body) -> Reg {
+    let lane = body.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%laneid")]);
+    let words = body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(WORDS)]);
+    body.op_to_temp(Class::B64, "mad.wide", ".u32", &[lane.into(), (WORD as i64).into(), words.into()])
+}
+
+/// Returns where the copy of byte `at` of the slot is, counted from [`base`]; `None` if the byte is in the slot alone.
+pub(crate) fn offset(program: &Program, at: i64) -> Option<i64> {
+    let at = u64::try_from(at).ok()?;
+    let index = program.hot_words().iter().position(|word| *word == at - at % WORD)? as u64;
+    Some((index * STRIDE + at % WORD) as i64)
+}
+
+impl Printer<'_> {
+    /// Prints the function's first lines: they find the hot words.
+    pub(crate) fn find_hot_words(&mut self) {
+        if self.program.is_threads() && self.function.kind == Kind::Device {
+            self.hot = Some(base(&mut self.body));
+        }
+    }
+
+    /// Returns where an access to the slot goes instead: to a hot word.
+    pub(crate) fn hot(&self, address: Address) -> Option<Address> {
+        let is_slot = self.instance().is_ok_and(|instance| instance == address.base);
+        let base = self.hot.filter(|_| is_slot)?;
+        Some(Address { base, offset: offset(self.program, address.offset)? })
+    }
+
+    /// Loads from the slot, or from the copy there is.
+    pub(crate) fn slot_load(&mut self, suffix: &str, result: Reg, address: Address) {
+        match self.hot(address) {
+            Some(word) => self.body.load("ld.shared", suffix, result, word.base, word.offset),
+            None => self.body.load("ld.global", suffix, result, address.base, address.offset),
+        }
+    }
+}
+
+/// Stores words of the slot, given with their offsets, to the copies there are.
+pub(crate) fn store(body: &mut Body, program: &Program, instance: Reg, words: &[(u64, Reg)]) {
+    let copies = base(body);
+    for (at, word) in words {
+        match offset(program, *at as i64) {
+            Some(offset) => body.store("st.shared", ".u64", copies, offset, (*word).into()),
+            None => body.store("st.global", ".u64", instance, *at as i64, (*word).into()),
+        }
+    }
+}
+
+/// Prints [`gpu_run_abi::intrinsic::Intrinsic::TakeHotWords`].
+pub(crate) fn take(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
+    let [slot] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
+    let (slot, copies) = (p.address(slot, 0), base(&mut p.body));
+    for (index, at) in p.program.hot_words().iter().enumerate() {
+        let word = p.body.temp(Class::B64);
+        p.body.load("ld.global", ".u64", word, slot.base, slot.offset + *at as i64);
+        p.body.store("st.shared", ".u64", copies, (index as u64 * STRIDE) as i64, word.into());
+    }
+    Ok(())
+}
