@@ -161,6 +161,8 @@ intrinsics! {
     StepLeave() -> (I32);
     /// Lanes that share the warp, but are not in step, wait for each other here.
     StepMeet() -> ();
+    /// Now and then, lanes of the warp that are not in step with this one run first.
+    GiveWay() -> ();
 }
 
 /// Loop iterations between two checks of the stop word; also the units of work that functions which can reach

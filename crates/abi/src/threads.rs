@@ -66,8 +66,16 @@ pub struct Record {
     pub reserved: [u64; 11],
 }
 
-/// The fields of the header that a thread keeps in shared memory while it runs, and the most globals that it keeps there, see
-/// `print/hot.rs` in the crate `gpu-run-ptx`.
+/// A word of a slot that a thread keeps in shared memory while it runs, see `print/hot.rs` in the crate `gpu-run-ptx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HotWord {
+    /// Offset of the word in the slot.
+    pub at: u64,
+    /// The host reads the word in the slot while the thread runs, so it is stored there, too.
+    pub is_watched: bool,
+}
+
+/// The fields of the header that are hot words, and the most globals that are.
 pub const HOT_FIELDS: [u64; 6] =
     [field::STACK_FLOOR, field::MEMORY_AT, field::MEMORY_FAST, field::MEMORY_BYTES, field::STOP, field::FUEL];
 pub const HOT_GLOBALS: usize = 4;

@@ -2,6 +2,7 @@
 
 use cranelift_codegen::ir;
 use gpu_run_abi::Layout;
+use gpu_run_abi::threads::HotWord;
 
 /// Everything that is compiled to one PTX module.
 #[derive(Debug)]
@@ -23,10 +24,7 @@ pub enum Build {
     Speculative { home: Home, read_only: ReadOnly },
     /// Exact, with linear slots and a memory that all slots share, see [`gpu_run_abi::threads`]. The header field
     /// [`gpu_run_abi::layout::field::MEMORY_AT`] holds the memory's address.
-    Threads {
-        /// Offsets of the words of a slot that a thread keeps in shared memory while it runs.
-        hot_words: Vec<u64>,
-    },
+    Threads { hot_words: Vec<HotWord> },
     /// The threads of a launch share one memory, see [`gpu_run_abi::gang`]. The memory begins where the region ends and
     /// always has [`Memory::least`] bytes.
     Gang {
@@ -75,8 +73,8 @@ impl Program {
         matches!(self.build, Build::Threads { .. })
     }
 
-    /// Returns the offsets of the words of a slot that a thread keeps in shared memory.
-    pub(crate) fn hot_words(&self) -> &[u64] {
+    /// Returns the words of a slot that a thread keeps in shared memory while it runs.
+    pub(crate) fn hot_words(&self) -> &[HotWord] {
         match &self.build {
             Build::Threads { hot_words } => hot_words,
             _ => &[],

@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::types::{ValType, words};
 use gpu_run_abi::gang::RECORD_BYTES;
 use gpu_run_abi::layout::{GUARD, MAX_PAGES, PAGE, SLOT_ALIGN, WORD, field};
-use gpu_run_abi::{Build, GangSizes, Placement, threads};
+use gpu_run_abi::threads::{self, HotWord};
+use gpu_run_abi::{Build, GangSizes, Placement};
 use std::ops::Range;
 
 /// The most elements by which a table may grow beyond its initial size; a declared maximum may allow fewer.
@@ -192,7 +193,7 @@ pub struct SlotLayout {
     pub read_only: Range<u64>,
     /// Offsets of the words that a thread of a program keeps in shared memory while it runs.
     #[serde(skip)] // only the compiler needs it
-    pub hot_words: Vec<u64>,
+    pub hot_words: Vec<HotWord>,
     /// Bytes of the module's constants.
     pub constants: u64,
 }
@@ -313,7 +314,11 @@ impl SlotLayout {
                 slots.home = MemoryHome::Shared;
                 let changes = |(_, global): &(_, &Global)| global.mutable && global.ty.words() == 1;
                 let globals = slots.globals.iter().zip(&module.globals).filter(changes).map(|(at, _)| *at);
-                slots.hot_words = threads::HOT_FIELDS.into_iter().chain(globals.take(threads::HOT_GLOBALS)).collect();
+                let own = threads::HOT_FIELDS.into_iter().chain(globals.take(threads::HOT_GLOBALS));
+                slots.hot_words = own.map(|at| HotWord { at, is_watched: false }).collect();
+                if slots.calls.is_noted() {
+                    slots.hot_words.push(HotWord { at: slots.calls.depth, is_watched: true });
+                }
                 Ok(slots)
             }
             [Memory { shared: true, .. }] => limit("its memory has 64-bit addresses; threads share one with 32".into()),

@@ -83,13 +83,7 @@ impl Together {
         let state = State { live: grid.workgroups * grid.threads, ..State::default() };
         let shared_words = shared_bytes.div_ceil(size_of::<u64>());
         let shared = std::iter::repeat_with(AtomicU64::default).take(shared_words * grid.workgroups as usize).collect();
-        Self {
-            state: Mutex::new(state),
-            ready: AtomicUsize::new(0),
-            changed: Condvar::new(),
-            shared,
-            shared_words,
-        }
+        Self { state: Mutex::new(state), ready: AtomicUsize::new(0), changed: Condvar::new(), shared, shared_words }
     }
 
     /// Returns the address of a workgroup's shared memory.

@@ -9,9 +9,9 @@
 use crate::Program;
 use crate::analysis::memory_length::LENGTH;
 use crate::print::body::{Body, When};
-use crate::print::{gang, hot};
 use crate::print::register::{Class, Operand, Reg};
 use crate::print::trap;
+use crate::print::{gang, hot};
 use gpu_run_abi::layout::{GUARD, WORD, field};
 use gpu_run_abi::{Layout, threads};
 

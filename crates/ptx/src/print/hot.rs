@@ -3,8 +3,9 @@
 //!
 //! The threads of a program synchronise again and again, and each time a GPU empties its processor's cache: the next access
 //! to any line takes as long as one to a far memory, ten times as long as one to shared memory, which stays. So a thread
-//! that starts copies its hot words from its slot to its warp's shared memory, and uses the copy from there on. The words
-//! in the slot keep their first values: when the thread ends, the slot becomes a fresh instance.
+//! that starts copies its hot words from its slot to its warp's shared memory, and uses the copy from there on. In the
+//! slot, the words keep their first values, except for those that the host reads: when the thread ends, the slot becomes a
+//! fresh instance.
 //!
 //! All lanes have their own copy. The copies of one word lie side by side, so that lanes in step make one access.
 
@@ -16,7 +17,7 @@ use super::text::push_unsigned;
 use crate::{Error, Kind, Program};
 use cranelift_codegen::ir::Inst;
 use gpu_run_abi::layout::WORD;
-use gpu_run_abi::threads::LANES;
+use gpu_run_abi::threads::{HotWord, LANES};
 
 const WORDS: &str = "hot_words";
 /// Bytes from one word to the next.
@@ -37,11 +38,19 @@ pub(crate) fn base(body: &mut Body) -> Reg {
     body.op_to_temp(Class::B64, "mad.wide", ".u32", &[lane.into(), (WORD as i64).into(), words.into()])
 }
 
-/// Returns where the copy of byte `at` of the slot is, counted from [`base`]; `None` if the byte is in the slot alone.
-pub(crate) fn offset(program: &Program, at: i64) -> Option<i64> {
+/// Returns where the copy of byte `at` of the slot is, counted from [`base`], and the word it belongs to; `None` if the byte is
+/// in the slot alone.
+fn copy(program: &Program, at: i64) -> Option<(i64, HotWord)> {
     let at = u64::try_from(at).ok()?;
-    let index = program.hot_words().iter().position(|word| *word == at - at % WORD)? as u64;
-    Some((index * STRIDE + at % WORD) as i64)
+    let (index, word) = program.hot_words().iter().enumerate().find(|(_, word)| word.at == at - at % WORD)?;
+    Some(((index as u64 * STRIDE + at % WORD) as i64, *word))
+}
+
+/// The copy of a hot word.
+pub(crate) struct Hot {
+    pub(crate) address: Address,
+    /// Stores go to the slot, too.
+    pub(crate) is_watched: bool,
 }
 
 impl Printer<'_> {
@@ -52,17 +61,18 @@ impl Printer<'_> {
         }
     }
 
-    /// Returns where an access to the slot goes instead: to a hot word.
-    pub(crate) fn hot(&self, address: Address) -> Option<Address> {
+    /// Returns the copy of a hot word, if the address is one in the slot.
+    pub(crate) fn hot(&self, address: Address) -> Option<Hot> {
         let is_slot = self.instance().is_ok_and(|instance| instance == address.base);
         let base = self.hot.filter(|_| is_slot)?;
-        Some(Address { base, offset: offset(self.program, address.offset)? })
+        let (offset, word) = copy(self.program, address.offset)?;
+        Some(Hot { address: Address { base, offset }, is_watched: word.is_watched })
     }
 
     /// Loads from the slot, or from the copy there is.
     pub(crate) fn slot_load(&mut self, suffix: &str, result: Reg, address: Address) {
         match self.hot(address) {
-            Some(word) => self.body.load("ld.shared", suffix, result, word.base, word.offset),
+            Some(Hot { address, .. }) => self.body.load("ld.shared", suffix, result, address.base, address.offset),
             None => self.body.load("ld.global", suffix, result, address.base, address.offset),
         }
     }
@@ -72,8 +82,8 @@ impl Printer<'_> {
 pub(crate) fn store(body: &mut Body, program: &Program, instance: Reg, words: &[(u64, Reg)]) {
     let copies = base(body);
     for (at, word) in words {
-        match offset(program, *at as i64) {
-            Some(offset) => body.store("st.shared", ".u64", copies, offset, (*word).into()),
+        match copy(program, *at as i64) {
+            Some((offset, _)) => body.store("st.shared", ".u64", copies, offset, (*word).into()),
             None => body.store("st.global", ".u64", instance, *at as i64, (*word).into()),
         }
     }
@@ -83,9 +93,9 @@ pub(crate) fn store(body: &mut Body, program: &Program, instance: Reg, words: &[
 pub(crate) fn take(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     let [slot] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
     let (slot, copies) = (p.address(slot, 0), base(&mut p.body));
-    for (index, at) in p.program.hot_words().iter().enumerate() {
+    for (index, hot) in p.program.hot_words().iter().enumerate() {
         let word = p.body.temp(Class::B64);
-        p.body.load("ld.global", ".u64", word, slot.base, slot.offset + *at as i64);
+        p.body.load("ld.global", ".u64", word, slot.base, slot.offset + hot.at as i64);
         p.body.store("st.shared", ".u64", copies, (index as u64 * STRIDE) as i64, word.into());
     }
     Ok(())

@@ -74,6 +74,7 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
             p.call_helper(Some(result), step::LEAVE, &[]);
         }
         Intrinsic::StepMeet => meet(p, inst),
+        Intrinsic::GiveWay => give_way(p),
         other => return gang::intrinsic(p, other, inst),
     }
     Ok(())
@@ -103,6 +104,23 @@ fn meet(p: &mut Printer<'_>, inst: Inst) {
     p.body.place(meet);
     let place = place(p, inst);
     p.call_helper(None, step::MEET, &[place.into()]);
+    p.body.branch(on);
+    p.body.end_out_of_line(inline);
+}
+
+/// Prints [`Intrinsic::GiveWay`]. The lanes that share the warp are these and others, or the warp is not shared: so their mask is
+/// the greater number exactly if there are others.
+fn give_way(p: &mut Printer<'_>) {
+    let (active, sharing) = (p.body.temp(Class::B32), p.body.temp(Class::B32));
+    p.body.op("activemask.b32", "", &[active.into()]);
+    p.body.op("ld.shared.u32", "", &[sharing.into(), Operand::Name(step::SHARING)]);
+    let apart = p.body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[sharing.into(), active.into()]);
+    let (aside, on) = (p.body.local(), p.body.local());
+    p.body.branch_if(apart, When::True, aside);
+    p.body.place(on);
+    let inline = p.body.begin_out_of_line();
+    p.body.place(aside);
+    p.call_helper(None, wait::GIVE_WAY, &[]);
     p.body.branch(on);
     p.body.end_out_of_line(inline);
 }

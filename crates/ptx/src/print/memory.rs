@@ -6,6 +6,7 @@
 //! prints accesses by guest addresses.
 
 use super::Printer;
+use super::hot::Hot;
 use super::register::{Class, Operand, Reg};
 use super::text::push_unsigned;
 use crate::Error;
@@ -142,7 +143,7 @@ pub(crate) fn load(p: &mut Printer<'_>, inst: Inst, ld: &str) -> Done {
     };
     let address = p.address(arg, offset.into());
     match p.hot(address) {
-        Some(word) => p.plain_load("ld.shared", read, result, word),
+        Some(hot) => p.plain_load("ld.shared", read, result, hot.address),
         None => p.plain_load(ld, read, result, address),
     }
     Ok(())
@@ -155,9 +156,12 @@ pub(crate) fn store(p: &mut Printer<'_>, inst: Inst, st: &str) -> Done {
         return Err(p.unsupported(inst));
     };
     let address = p.address(at, offset.into());
-    match p.hot(address) {
-        Some(word) => p.body.store("st.shared", suffix, word.base, word.offset, operand),
-        None => p.body.store(st, suffix, address.base, address.offset, operand),
+    let hot = p.hot(address);
+    if hot.as_ref().is_none_or(|hot| hot.is_watched) {
+        p.body.store(st, suffix, address.base, address.offset, operand);
+    }
+    if let Some(Hot { address, .. }) = hot {
+        p.body.store("st.shared", suffix, address.base, address.offset, operand);
     }
     Ok(())
 }

@@ -48,8 +48,9 @@ const NEVER: u32 = 10;
 /// How long a lane sleeps between two looks, in nanoseconds.
 const NAP: u32 = 500;
 
-/// Where the place of a meeting is.
+/// Where the place of a meeting is, and where the lanes are that share the warp.
 pub(crate) const PLACE: &str = "[step_state+4]";
+pub(crate) const SHARING: &str = "[step_state+8]";
 
 pub(crate) fn declare(out: &mut String) {
     out.push_str(STATE);

@@ -12,16 +12,21 @@ pub(crate) const WAKE: &str = "wake_word";
 ///
 /// On `cpu`, all other threads run first: the loop may wait for one of them. On a GPU, lanes that are not in step meet
 /// ([`super::step`]). They let others run for a moment, because a GPU need not: always in a loop that may wait, and
-/// every 5 ms in others. A moment's length is random: lanes that take a lock in turn, each as soon as the one before sleeps,
-/// would otherwise do so for ever, and another lane would find the lock taken whenever it runs. Lanes that are in step must stay so: some of them may wait at the loop's end for those that call this
+/// every 5 ms in others. Lanes that are in step must stay so: some of them may wait at the loop's end for those that call this
 /// function. A lane that sleeps lets go of them, and so does an assembler where it finds a load that orders something, or
 /// a volatile one; so the loads here are plain ones.
 pub(crate) const LOOK: &str = "look_word";
+
+/// Sleeps for a moment, once in eight calls or so; see [`gpu_run_abi::intrinsic::Intrinsic::GiveWay`]. A lane that gives back a
+/// lock and takes it again in a loop would otherwise have it whenever another lane of its warp gets its turn: lanes take
+/// turns where they sleep, and a loop's own sleep may be where it has the lock. Lanes in step sleep together.
+pub(crate) const GIVE_WAY: &str = "give_way";
 
 pub(crate) fn declare(out: &mut String) {
     out.push_str(".func await_word (.reg .b64 %a0, .reg .b64 %a1, .reg .b64 %a2, .reg .b64 %a3, .reg .b32 %a4);\n");
     out.push_str(".func wake_word (.reg .b64 %a0);\n");
     out.push_str(".func (.reg .b32 %out) look_word (.reg .b64 %a0, .reg .b32 %a1, .reg .b32 %a2);\n");
+    out.push_str(".func give_way ();\n");
 }
 
 /// On a GPU, a thread that waits looks at its word again and again. It sleeps in between: 1/64 of the given nap
@@ -98,15 +103,24 @@ $within:
     @%p3 bra $done;
     st.shared.u64 [step_state+144], %d0;
 $nap:
+    nanosleep.u32 1000;
+$done:
+    ret;
+}
+
+.func give_way ()
+{
+    .reg .b64 %d<1>;
+    .reg .b32 %r<4>;
+    .reg .pred %p<1>;
     mov.u64 %d0, %clock64;
     cvt.u32.u64 %r0, %d0;
-    mov.u32 %r1, %laneid;
-    shl.b32 %r1, %r1, 27;
-    xor.b32 %r0, %r0, %r1;
-    mul.lo.u32 %r0, %r0, 0x9e3779b1;
-    shr.u32 %r0, %r0, 20;
-    add.u32 %r0, %r0, 200;
-    nanosleep.u32 %r0;
+    mul.lo.u32 %r1, %r0, 0x9e3779b1;
+    shr.u32 %r2, %r1, 29;
+    setp.ne.u32 %p0, %r2, 0;
+    @%p0 bra $done;
+    shr.u32 %r3, %r1, 17;
+    nanosleep.u32 %r3;
 $done:
     ret;
 }

@@ -10,8 +10,10 @@ use super::Translator;
 use crate::code::Code;
 use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlagsData, Type, Value, types};
-use gpu_run_abi::intrinsic::region;
+use cranelift_codegen::ir::{
+    AtomicRmwOp, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value, ValueDef, types,
+};
+use gpu_run_abi::intrinsic::{Intrinsic, region};
 use gpu_run_abi::{Layout, TrapCode};
 use types::{I8, I16, I32, I64};
 use wasmparser::{MemArg, Operator as Op};
@@ -205,6 +207,7 @@ impl Translator<'_, '_> {
         let (value, _) = self.pop_unit(bytes);
         let place = self.atomic_place(memarg, bytes);
         self.store_unit(place, bytes, value);
+        self.give_way();
     }
 
     fn atomic_rmw(&mut self, memarg: MemArg, bytes: u64, op: AtomicRmwOp) {
@@ -216,7 +219,24 @@ impl Translator<'_, '_> {
             Place::Shared(at) => self.replace_within_word(at, bytes, |c, old| apply(c, op, old, by)),
             own => self.replace_own(own, bytes, |c, old| apply(c, op, old, by)),
         };
+        if matches!(op, AtomicRmwOp::Sub | AtomicRmwOp::And) || op == AtomicRmwOp::Xchg && self.is_zero(by) {
+            self.give_way();
+        }
         self.push_unit(old, ty);
+    }
+
+    fn is_zero(&self, value: Value) -> bool {
+        let dfg = &self.code.b.func.dfg;
+        let ValueDef::Result(inst, _) = dfg.value_def(value) else { return false };
+        matches!(dfg.insts[inst], InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } if imm.bits() == 0)
+    }
+
+    /// Behind an operation that may give back a lock: lets other lanes of the warp run now and then. See `print/wait.rs` in
+    /// the crate `gpu-run-ptx`.
+    fn give_way(&mut self) {
+        if self.code.is_shared {
+            self.code.intrinsic(Intrinsic::GiveWay, &[]);
+        }
     }
 
     /// Emits a compare-and-exchange. The expected value is cut to the width of the access.
