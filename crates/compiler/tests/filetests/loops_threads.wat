@@ -35,23 +35,23 @@
 ;;   {
 ;;       .reg .b32 %r<25>;  .reg .b64 %d<20>;  .reg .pred %p<9>;
 ;;       mov.u32 %r14, %laneid;
-;;       mov.u64 %d2, hot_words;
+;;       mov.u64 %d2, warp_state;
 ;;       mad.wide.u32 %d3, %r14, 8, %d2;
-;;       ld.shared.u64 %d4, [%d3+256];
-;;       ld.shared.u32 %r16, [%d3+512];
+;;       ld.shared.u64 %d4, [%d3+416];
+;;       ld.shared.u32 %r16, [%d3+672];
 ;;       shr.u32 %r15, %r16, 2;
 ;;   $B0:
 ;;       activemask.b32 %r17;
 ;;       setp.ne.u32 %p1, %r17, 4294967295;
 ;;       @%p1 bra $L0;
 ;;   $L1:
-;;       ld.shared.u64 %d0, [%d3+1024];
+;;       ld.shared.u64 %d0, [%d3+1184];
 ;;       mov.b32 %r0, 64;
 ;;       mov.b32 %r1, 0;
 ;;       mov.b32 %r2, 0;
 ;;   $B2:
 ;;       activemask.b32 %r18;
-;;       ld.shared.u32 %r19, [step_state+4];
+;;       ld.shared.u32 %r19, [warp_state+4];
 ;;       add.u32 %r3, %r0, -64;
 ;;       setp.le.s32 %p2, %r3, 0;
 ;;       setp.eq.u32 %p3, %r19, 2147508234;
@@ -109,7 +109,7 @@
 ;;   $L4:
 ;;       call (%r22), cold_load_4, (%a0, %r1, 0, 144115200960757937);
 ;;       mov.b32 %r4, %r22;
-;;       ld.shared.u32 %r23, [%d3+512];
+;;       ld.shared.u32 %r23, [%d3+672];
 ;;       shr.u32 %r15, %r23, 2;
 ;;       bra $L5;
 ;;   $L6:
@@ -149,16 +149,16 @@
 ;;   {
 ;;       .reg .b32 %r<8>;  .reg .b64 %d<34>;  .reg .pred %p<7>;
 ;;       mov.u32 %r5, %laneid;
-;;       mov.u64 %d13, hot_words;
+;;       mov.u64 %d13, warp_state;
 ;;       mad.wide.u32 %d14, %r5, 8, %d13;
 ;;   $B0:
 ;;       activemask.b32 %r6;
 ;;       setp.ne.u32 %p2, %r6, 4294967295;
 ;;       @%p2 bra $L0;
 ;;   $L1:
-;;       ld.shared.u64 %d0, [%d14+1024];
+;;       ld.shared.u64 %d0, [%d14+1184];
 ;;       cvt.u64.u32 %d1, %a1;
-;;       ld.shared.u64 %d3, [%d14+256];
+;;       ld.shared.u64 %d3, [%d14+416];
 ;;       add.u64 %d5, %d3, %d1;
 ;;       mov.b32 %r1, 64;
 ;;   $B2:
@@ -169,7 +169,7 @@
 ;;       and.b32 %r3, %a1, 3;
 ;;       setp.ne.u32 %p5, %r3, 0;
 ;;       @%p5 bra $X1;
-;;       ld.shared.u64 %d6, [%d14+768];
+;;       ld.shared.u64 %d6, [%d14+928];
 ;;       add.u64 %d7, %d1, 4;
 ;;       setp.gt.u64 %p0, %d7, %d6;
 ;;       @%p0 bra $B4;
@@ -186,10 +186,10 @@
 ;;       ret;
 ;;   $B4:
 ;;       ld.acquire.gpu.global.u64 %d9, [%d3+-256];
-;;       st.shared.u64 [%d14+768], %d9;
+;;       st.shared.u64 [%d14+928], %d9;
 ;;       max.u64 %d10, %d9, 4096;
 ;;       sub.u64 %d11, %d10, 4096;
-;;       st.shared.u64 [%d14+512], %d11;
+;;       st.shared.u64 [%d14+672], %d11;
 ;;       add.u64 %d12, %d1, 4;
 ;;       setp.gt.u64 %p1, %d12, %d9;
 ;;       @%p1 bra $X2;
@@ -246,26 +246,26 @@
 ;;   {
 ;;       .reg .b32 %r<18>;  .reg .b64 %d<37>;  .reg .pred %p<7>;
 ;;       mov.u32 %r9, %laneid;
-;;       mov.u64 %d13, hot_words;
+;;       mov.u64 %d13, warp_state;
 ;;       mad.wide.u32 %d14, %r9, 8, %d13;
-;;       ld.shared.u64 %d15, [%d14+256];
-;;       ld.shared.u32 %r11, [%d14+512];
+;;       ld.shared.u64 %d15, [%d14+416];
+;;       ld.shared.u32 %r11, [%d14+672];
 ;;       shr.u32 %r10, %r11, 2;
 ;;   $B0:
 ;;       and.b32 %r0, %a1, 3;
 ;;       setp.ne.u32 %p2, %r0, 0;
 ;;       @%p2 bra $X0;
-;;       ld.shared.u64 %d0, [%d14+768];
+;;       ld.shared.u64 %d0, [%d14+928];
 ;;       cvt.u64.u32 %d1, %a1;
 ;;       add.u64 %d2, %d1, 4;
 ;;       setp.gt.u64 %p0, %d2, %d0;
 ;;       @%p0 bra $B2;
 ;;   $B3:
 ;;       fence.sc.gpu;
-;;       ld.shared.u64 %d9, [%d14+256];
+;;       ld.shared.u64 %d9, [%d14+416];
 ;;       add.u64 %d10, %d9, %d1;
 ;;       atom.acquire.gpu.global.add.u32 %r1, [%d10], 1;
-;;       ld.shared.u64 %d11, [%d14+1024];
+;;       ld.shared.u64 %d11, [%d14+1184];
 ;;       mov.b32 %r2, 64;
 ;;       mov.b32 %r3, 0;
 ;;       mov.b32 %r4, %a1;
@@ -297,12 +297,12 @@
 ;;       mov.b32 %out, %r8;
 ;;       ret;
 ;;   $B2:
-;;       ld.shared.u64 %d3, [%d14+256];
+;;       ld.shared.u64 %d3, [%d14+416];
 ;;       ld.acquire.gpu.global.u64 %d5, [%d3+-256];
-;;       st.shared.u64 [%d14+768], %d5;
+;;       st.shared.u64 [%d14+928], %d5;
 ;;       max.u64 %d6, %d5, 4096;
 ;;       sub.u64 %d7, %d6, 4096;
-;;       st.shared.u64 [%d14+512], %d7;
+;;       st.shared.u64 [%d14+672], %d7;
 ;;       add.u64 %d8, %d1, 4;
 ;;       setp.gt.u64 %p1, %d8, %d5;
 ;;       @%p1 bra $X2;
@@ -316,13 +316,13 @@
 ;;   $L2:
 ;;       call (%r14), cold_load_4, (%a0, %r4, 0, 144115209550692612);
 ;;       mov.b32 %r6, %r14;
-;;       ld.shared.u32 %r15, [%d14+512];
+;;       ld.shared.u32 %r15, [%d14+672];
 ;;       shr.u32 %r10, %r15, 2;
 ;;       bra $L3;
 ;;   $L4:
 ;;       call (%r16), cold_load_4, (%a0, %r4, 4, 144115209550692620);
 ;;       mov.b32 %r7, %r16;
-;;       ld.shared.u32 %r17, [%d14+512];
+;;       ld.shared.u32 %r17, [%d14+672];
 ;;       shr.u32 %r10, %r17, 2;
 ;;       bra $L5;
 ;;   $X0:

@@ -12,6 +12,8 @@ pub(super) struct Entry {
     pub(super) name: String,
     /// Size of each parameter in bytes: 4 or 8.
     pub(super) parameters: Vec<u8>,
+    /// Bytes of shared memory that a launch asks for.
+    pub(super) shared_bytes: u32,
 }
 
 impl Entry {
@@ -22,7 +24,7 @@ impl Entry {
             Arg::U64(_) => 8,
         };
         if !args.iter().map(bytes).eq(self.parameters.iter().copied()) {
-            let Self { name, parameters } = self;
+            let Self { name, parameters, .. } = self;
             let message =
                 format!("the kernel `{name}` takes arguments of {parameters:?} bytes, but was given {args:?}");
             return Err(Error::Unavailable(message));
@@ -64,7 +66,7 @@ fn entry(declaration: &str) -> Result<Entry, &'static str> {
     let (name, after) = declaration.split_at(end);
     let list = after.trim_start().strip_prefix('(').and_then(|l| l.split_once(')')).map_or("", |(list, _)| list);
     let parameters = list.split(',').map(str::trim).filter(|p| !p.is_empty()).map(parameter);
-    Ok(Entry { name: name.to_owned(), parameters: parameters.collect::<Result<_, _>>()? })
+    Ok(Entry { name: name.to_owned(), parameters: parameters.collect::<Result<_, _>>()?, shared_bytes: 0 })
 }
 
 fn parameter(text: &str) -> Result<u8, &'static str> {
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn arguments_the_kernel_does_not_take_never_reach_the_driver() {
-        let entry = Entry { name: "k".into(), parameters: vec![8, 4] };
+        let entry = Entry { name: "k".into(), parameters: vec![8, 4], shared_bytes: 0 };
         assert_eq!(entry.cells(&[Arg::U64(1 << 40), Arg::U32(7)]).unwrap(), [1 << 40, 7]);
         for args in [&[][..], &[Arg::U64(1)], &[Arg::U32(1), Arg::U64(2)], &[Arg::U64(1), Arg::U32(2), Arg::U32(3)]] {
             assert!(entry.cells(args).is_err(), "{args:?}");

@@ -3,6 +3,7 @@
 use super::context::{Context, Running, Stream};
 use super::driver::{FUNCTION_LOCAL_BYTES, FUNCTION_MAX_THREADS_PER_BLOCK, Handle};
 use super::entry::{Entry, entries};
+use super::split::launched;
 use super::{Assembler, assemble};
 use crate::code::{pack, unpack};
 use crate::{Arg, CodeOptions, Error, Grid, Module, Properties, Queue, Result, Service, fault};
@@ -95,7 +96,12 @@ pub(super) fn compile(
     options: CodeOptions,
 ) -> Result<Vec<u8>> {
     crate::count_compilation();
-    let entries = entries(ptx)?;
+    let mut entries = entries(ptx)?;
+    let launched = launched(ptx);
+    let ptx = launched.as_ref().map_or(ptx, |(text, bytes)| {
+        entries.iter_mut().for_each(|entry| entry.shared_bytes = *bytes);
+        text
+    });
     let loads = |cubin: &[u8]| {
         if !options.untried {
             Image::load(context, cubin)?;
@@ -141,7 +147,7 @@ impl Loaded {
                 grid.threads,
                 1,
                 1,
-                0,
+                kernel.entry.shared_bytes,
                 stream,
                 parameters.as_mut_ptr(),
                 null_mut(),
@@ -179,7 +185,7 @@ impl Module for Loaded {
                 &mut fitting,
                 kernel.function,
                 threads as c_int,
-                0,
+                kernel.entry.shared_bytes as usize,
             )
         }?;
         Ok(fitting.max(0) as u32 * self.properties.processors)

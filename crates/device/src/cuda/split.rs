@@ -3,9 +3,9 @@
 //! ptxas has threads of its own, but reads its input on one thread, and finishes a program on few. With `-c`, functions
 //! need to know nothing of each other, so the text can be split. Each part contains some of the functions, all visible,
 //! and declarations of the others that they name. The first part contains the kernels and the data: there is little of
-//! them, and the kernels decide how many registers the whole program may have. Of a program with threads, the functions
-//! that use shared memory are in that part, too: such memory has no name outside it. The text of a gang is not split: there,
-//! most functions would be among them.
+//! them, and the kernels decide how many registers the whole program may have. Shared memory has no name outside a
+//! part, except where its size is part of the launch: [`launched`] makes that of the array of a program with threads. The
+//! text of a gang is not split.
 //!
 //! This relies on the form that `crates/ptx` prints: an item begins at the start of a line, and a function ends with a
 //! line `}`. A text of another form is not split.
@@ -14,15 +14,23 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-/// The array in shared memory that a program with threads has.
-const OF_THREADS: &str = "step_state";
+/// The array in shared memory that a program with threads has, as the text declares it, and as it is declared where its size is
+/// part of the launch.
+const OF_THREADS: &str = ".shared .align 8 .b8 warp_state[";
+const LAUNCHED: &str = ".extern .shared .align 8 .b8 warp_state[];";
+
+/// Returns the text with [`LAUNCHED`], and the array's bytes; `None` if the text does not have the array.
+pub(super) fn launched(ptx: &str) -> Option<(String, u32)> {
+    let (before, after) = ptx.split_once(&format!("\n{OF_THREADS}"))?;
+    let (bytes, after) = after.split_once("];\n")?;
+    Some((format!("{before}\n{LAUNCHED}\n{after}"), bytes.parse().ok()?))
+}
 
 /// A function in the text.
 struct Function<'a> {
     name: &'a str,
     text: &'a str,
-    /// Whether it is a kernel or uses shared memory.
-    is_first: bool,
+    is_kernel: bool,
 }
 
 /// The items of a text.
@@ -33,7 +41,7 @@ struct Items<'a> {
     /// Name and line of each function declaration.
     declared: Vec<(&'a str, &'a str)>,
     globals: Vec<&'a str>,
-    /// The line of [`OF_THREADS`].
+    /// The line [`LAUNCHED`].
     shared: Option<&'a str>,
     functions: Vec<Function<'a>>,
 }
@@ -43,11 +51,11 @@ struct Items<'a> {
 pub(super) fn split(ptx: &str, count: usize) -> Option<Vec<String>> {
     let mut items = Items::read(ptx)?;
     // The largest functions first, each into the smallest part, so that no part becomes much larger than the others.
-    items.functions.sort_by_key(|function| (!function.is_first, Reverse(function.text.len())));
+    items.functions.sort_by_key(|function| (!function.is_kernel, Reverse(function.text.len())));
     let mut parts: Vec<(usize, Vec<&Function<'_>>)> =
         vec![Default::default(); count.clamp(1, items.functions.len().max(1))];
     for function in &items.functions {
-        let (bytes, functions) = match function.is_first {
+        let (bytes, functions) = match function.is_kernel {
             true => parts.first_mut()?,
             false => parts.iter_mut().min_by_key(|(bytes, _)| *bytes)?,
         };
@@ -71,13 +79,12 @@ impl<'a> Items<'a> {
                 Some(word) if word.starts_with("//") => {}
                 Some(".version" | ".target" | ".address_size") => items.head.push(line),
                 Some(".global") if plain.ends_with(';') => items.globals.push(plain),
-                Some(".shared") if plain.contains(OF_THREADS) => items.shared = Some(plain),
+                Some(_) if plain == LAUNCHED => items.shared = Some(plain),
                 Some(".func") if plain.ends_with(';') => items.declared.push((name(plain)?, plain)),
                 Some(word @ (".func" | ".entry")) => {
                     taken = rest.find("\n}\n")? + 3;
                     let text = &rest[line.len() - plain.len()..taken];
-                    let is_first = word == ".entry" || items.shared.is_some() && words(text).any(|w| w == OF_THREADS);
-                    items.functions.push(Function { name: name(plain)?, text, is_first });
+                    items.functions.push(Function { name: name(plain)?, text, is_kernel: word == ".entry" });
                 }
                 Some(_) => return None,
             }
@@ -99,7 +106,7 @@ impl<'a> Items<'a> {
         for (name, line) in self.declared.iter().filter(|(name, _)| own.contains(name) || named.contains(name)) {
             text.extend([if own.contains(name) { ".visible " } else { ".extern " }, line, "\n"]);
         }
-        self.shared.iter().filter(|_| with_data).for_each(|line| text.extend([line, "\n"]));
+        self.shared.iter().for_each(|line| text.extend([line, "\n"]));
         for global in &self.globals {
             match global.split_once('=') {
                 _ if with_data => text.extend([".visible ", global, "\n"]),

@@ -71,15 +71,17 @@ fn what_is_of_another_kind_is_not_split() {
 }
 
 #[test]
-fn functions_that_use_shared_memory_are_where_it_is() {
+fn shared_memory_whose_size_is_part_of_the_launch_is_in_every_part() {
     let text = PROGRAM
-        .replace("// What", ".shared .align 8 .b8 step_state[16];\n// What")
-        .replace("    add.u32 %out, %a1, 1;\n", "    ld.shared.u32 %out, [step_state+8];\n");
+        .replace("// What", ".shared .align 8 .b8 warp_state[16];\n// What")
+        .replace("    add.u32 %out, %a1, 1;\n", "    ld.shared.u32 %out, [warp_state+8];\n");
+    assert!(split(&text, 4).is_none(), "its size is part of the text");
+    let (text, bytes) = launched(&text).unwrap_or_default();
+    assert_eq!(bytes, 16);
     let parts = split(&text, 4).unwrap_or_default();
-    let with = |what: &str| parts.iter().enumerate().filter(|(_, part)| part.contains(what)).map(|(n, _)| n).collect();
-    let (declared, used): (Vec<_>, Vec<_>) = (with(".shared .align 8 .b8 step_state[16];"), with("[step_state+8]"));
-    assert_eq!((declared, used), (vec![0], vec![0]));
-    assert!(parts[0].contains(".visible .func (.reg .b32 %out) f1_one (.reg .b64 %a0, .reg .b32 %a1)\n{"));
+    let line = ".extern .shared .align 8 .b8 warp_state[];\n";
+    assert_eq!(parts.iter().map(|part| part.matches(line).count()).collect::<Vec<_>>(), [1; 4]);
+    assert_eq!(launched(PROGRAM), None);
 }
 
 /// A kernel `k`, and of each function its name, the length of its body and what it calls. The table has the last.

@@ -13,28 +13,24 @@ use super::Printer;
 use super::body::Body;
 use super::memory::Address;
 use super::register::{Class, Operand, Reg};
-use super::text::push_unsigned;
+use super::step;
 use crate::{Error, Kind, Program};
 use cranelift_codegen::ir::Inst;
 use gpu_run_abi::layout::WORD;
 use gpu_run_abi::threads::{HotWord, LANES};
 
-const WORDS: &str = "hot_words";
 /// Bytes from one word to the next.
 const STRIDE: u64 = LANES * WORD;
 
-pub(crate) fn declare(out: &mut String, program: &Program) {
-    out.push_str(".shared .align 8 .b8 ");
-    out.push_str(WORDS);
-    out.push('[');
-    push_unsigned(out, STRIDE * program.hot_words().len().max(1) as u64);
-    out.push_str("];\n");
+/// Returns how many bytes of shared memory the words take.
+pub(crate) fn bytes(program: &Program) -> u64 {
+    STRIDE * program.hot_words().len() as u64
 }
 
 /// Returns the address that the lane's copies are counted from.
 pub(crate) fn base(body: &mut Body) -> Reg {
     let lane = body.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%laneid")]);
-    let words = body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(WORDS)]);
+    let words = body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(step::STATE)]);
     body.op_to_temp(Class::B64, "mad.wide", ".u32", &[lane.into(), (WORD as i64).into(), words.into()])
 }
 
@@ -43,7 +39,7 @@ pub(crate) fn base(body: &mut Body) -> Reg {
 fn copy(program: &Program, at: i64) -> Option<(i64, HotWord)> {
     let at = u64::try_from(at).ok()?;
     let (index, word) = program.hot_words().iter().enumerate().find(|(_, word)| word.at == at - at % WORD)?;
-    Some(((index as u64 * STRIDE + at % WORD) as i64, *word))
+    Some((step::HOT_WORDS as i64 + (index as u64 * STRIDE + at % WORD) as i64, *word))
 }
 
 /// The copy of a hot word.
@@ -96,7 +92,8 @@ pub(crate) fn take(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     for (index, hot) in p.program.hot_words().iter().enumerate() {
         let word = p.body.temp(Class::B64);
         p.body.load("ld.global", ".u64", word, slot.base, slot.offset + hot.at as i64);
-        p.body.store("st.shared", ".u64", copies, (index as u64 * STRIDE) as i64, word.into());
+        let copy = step::HOT_WORDS + index as u64 * STRIDE;
+        p.body.store("st.shared", ".u64", copies, copy as i64, word.into());
     }
     Ok(())
 }

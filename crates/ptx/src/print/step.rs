@@ -18,6 +18,10 @@
 //! What the lanes of a warp tell each other is in shared memory, so a workgroup is one warp. The `cpu` device knows these
 //! functions by their names, and leaves them out.
 
+use super::hot;
+use super::text::push_unsigned;
+use crate::Program;
+
 /// See [`gpu_run_abi::intrinsic::Intrinsic::StepClear`] and the ones after it.
 pub(crate) const CLEAR: &str = "step_clear";
 pub(crate) const JOIN: &str = "step_join";
@@ -25,7 +29,8 @@ pub(crate) const LEAVE: &str = "step_leave";
 /// Waits for the other lanes at a place in the program, a number other than 0.
 pub(crate) const MEET: &str = "step_meet";
 
-/// What the lanes of a warp share:
+/// The array in shared memory that the lanes of a warp share. There is only one, so that a device can give it a place in a
+/// launch, whichever functions are assembled together.
 ///
 /// ```text
 ///   0  u64       lanes that have come to a meeting, one bit each, and above them its place; 0 if there is no meeting
@@ -33,8 +38,10 @@ pub(crate) const MEET: &str = "step_meet";
 ///  12  u32       0 if all of these are in step, as far as is known; 2 if they have not met since one of them started
 ///  16  u32[32]   for each lane that waits in a meeting: the lanes it goes on with, once they are known; 0 before
 /// 144  u64       when the last meeting ended or a lane last let others run, by the device's timer
+/// 160            the hot words ([`super::hot`])
 /// ```
-const STATE: &str = ".shared .align 8 .b8 step_state[152];\n";
+pub(crate) const STATE: &str = "warp_state";
+pub(crate) const HOT_WORDS: u64 = 160;
 /// How often the patience of a place was halved, minus how often it was doubled.
 const IMPATIENCE: &str = ".global .align 4 .b8 step_impatience[16384];\n";
 /// How long a lane waits for the next lane, at a place without bad experience, in nanoseconds. An eighth of the time since
@@ -49,11 +56,15 @@ const NEVER: u32 = 10;
 const NAP: u32 = 500;
 
 /// Where the place of a meeting is, and where the lanes are that share the warp.
-pub(crate) const PLACE: &str = "[step_state+4]";
-pub(crate) const SHARING: &str = "[step_state+8]";
+pub(crate) const PLACE: &str = "[warp_state+4]";
+pub(crate) const SHARING: &str = "[warp_state+8]";
 
-pub(crate) fn declare(out: &mut String) {
+pub(crate) fn declare(out: &mut String, program: &Program) {
+    out.push_str(".shared .align 8 .b8 ");
     out.push_str(STATE);
+    out.push('[');
+    push_unsigned(out, HOT_WORDS + hot::bytes(program));
+    out.push_str("];\n");
     out.push_str(IMPATIENCE);
     out.push_str(
         ".func step_clear ();
@@ -72,13 +83,13 @@ pub(crate) fn define(out: &mut String) {
     .reg .b64 %d<3>;
     .reg .b32 %r<1>;
     mov.u32 %r0, %laneid;
-    mov.u64 %d0, step_state;
+    mov.u64 %d0, warp_state;
     mul.wide.u32 %d1, %r0, 4;
     add.u64 %d2, %d0, %d1;
-    st.shared.u64 [step_state], 0;
-    st.shared.u64 [step_state+8], 0;
+    st.shared.u64 [warp_state], 0;
+    st.shared.u64 [warp_state+8], 0;
     st.shared.u32 [%d2+16], 0;
-    st.shared.u64 [step_state+144], 0;
+    st.shared.u64 [warp_state+144], 0;
     ret;
 }
 
@@ -90,8 +101,8 @@ pub(crate) fn define(out: &mut String) {
     @%p0 bra $done;
     mov.u32 %r0, %laneid;
     shl.b32 %r1, 1, %r0;
-    atom.relaxed.cta.shared.or.b32 %r2, [step_state+8], %r1;
-    atom.relaxed.cta.shared.max.u32 %r2, [step_state+12], %a0;
+    atom.relaxed.cta.shared.or.b32 %r2, [warp_state+8], %r1;
+    atom.relaxed.cta.shared.max.u32 %r2, [warp_state+12], %a0;
 $done:
     ret;
 }
@@ -103,7 +114,7 @@ $done:
     mov.u32 %r0, %laneid;
     shl.b32 %r1, 1, %r0;
     not.b32 %r2, %r1;
-    atom.relaxed.cta.shared.and.b32 %r3, [step_state+8], %r2;
+    atom.relaxed.cta.shared.and.b32 %r3, [warp_state+8], %r2;
     and.b32 %r1, %r3, %r1;
     setp.ne.u32 %p0, %r1, 0;
     selp.b32 %out, 1, 0, %p0;
@@ -118,7 +129,7 @@ $done:
     .reg .b64 %d<16>;
     .reg .b32 %r<25>;
     .reg .pred %p<12>;
-    ld.relaxed.cta.shared.u32 %r0, [step_state+8];
+    ld.relaxed.cta.shared.u32 %r0, [warp_state+8];
     activemask.b32 %r1;
     not.b32 %r2, %r1;
     and.b32 %r3, %r0, %r2;
@@ -133,12 +144,12 @@ $done:
     setp.ge.u32 %p1, %r5, {NEVER};
     @%p1 bra $done;
     mov.u64 %d7, %globaltimer;
-    ld.relaxed.cta.shared.u64 %d2, [step_state+144];
+    ld.relaxed.cta.shared.u64 %d2, [warp_state+144];
     sub.u64 %d2, %d7, %d2;
     shr.u64 %d2, %d2, 3;
     min.u64 %d2, %d2, {MOST_PATIENCE};
     add.u64 %d2, %d2, {PATIENCE};
-    ld.relaxed.cta.shared.u32 %r6, [step_state+12];
+    ld.relaxed.cta.shared.u32 %r6, [warp_state+12];
     setp.eq.u32 %p0, %r6, 2;
     selp.b64 %d2, {FIRST_PATIENCE}, %d2, %p0;
     shr.u64 %d2, %d2, %r5;
@@ -150,7 +161,7 @@ $done:
     vote.sync.ballot.b32 %r1, %p0, %r8;
     @!%p0 bra $done;
     mov.u32 %r7, %laneid;
-    mov.u64 %d12, step_state;
+    mov.u64 %d12, warp_state;
     mul.wide.u32 %d13, %r7, 4;
     add.u64 %d13, %d12, %d13;
     cvt.u64.u32 %d3, %r1;
@@ -162,17 +173,17 @@ $done:
     setp.ne.u32 %p2, %r10, 0;
     @%p2 bra $wait;
 $come:
-    ld.relaxed.cta.shared.u64 %d5, [step_state];
+    ld.relaxed.cta.shared.u64 %d5, [warp_state];
     setp.ne.u64 %p3, %d5, 0;
     @%p3 bra $theirs;
-    atom.relaxed.cta.shared.cas.b64 %d6, [step_state], 0, %d4;
+    atom.relaxed.cta.shared.cas.b64 %d6, [warp_state], 0, %d4;
     setp.ne.u64 %p4, %d6, 0;
     @%p4 bra $come;
     mov.b32 %r11, %r1;
 $gather:
     nanosleep.u32 {NAP};
-    ld.relaxed.cta.shared.u32 %r12, [step_state];
-    ld.relaxed.cta.shared.u32 %r0, [step_state+8];
+    ld.relaxed.cta.shared.u32 %r12, [warp_state];
+    ld.relaxed.cta.shared.u32 %r0, [warp_state+8];
     not.b32 %r13, %r12;
     and.b32 %r13, %r0, %r13;
     setp.eq.u32 %p5, %r13, 0;
@@ -192,16 +203,16 @@ $gather:
     atom.relaxed.gpu.global.add.u32 %r17, [%d1], 2;
     bra $begin;
 $all:
-    st.relaxed.cta.shared.u32 [step_state+12], 0;
+    st.relaxed.cta.shared.u32 [warp_state+12], 0;
     setp.eq.u32 %p8, %r5, 0;
     @%p8 bra $begin;
     add.u32 %r16, %r5, -1;
     atom.relaxed.gpu.global.cas.b32 %r17, [%d1], %r5, %r16;
 $begin:
-    atom.relaxed.cta.shared.min.u32 %r17, [step_state+12], 1;
+    atom.relaxed.cta.shared.min.u32 %r17, [warp_state+12], 1;
     mov.u64 %d8, %globaltimer;
-    st.relaxed.cta.shared.u64 [step_state+144], %d8;
-    atom.relaxed.cta.shared.exch.b64 %d10, [step_state], 0;
+    st.relaxed.cta.shared.u64 [warp_state+144], %d8;
+    atom.relaxed.cta.shared.exch.b64 %d10, [warp_state], 0;
     cvt.u32.u64 %r18, %d10;
     bra $tell;
 $theirs:
@@ -211,7 +222,7 @@ $theirs:
     setp.ne.u32 %p9, %r19, %a0;
     @%p9 bra $tell;
     or.b64 %d11, %d5, %d3;
-    atom.relaxed.cta.shared.cas.b64 %d6, [step_state], %d5, %d11;
+    atom.relaxed.cta.shared.cas.b64 %d6, [warp_state], %d5, %d11;
     setp.ne.u64 %p9, %d6, %d5;
     @%p9 bra $come;
     bra $wait;

@@ -76,7 +76,7 @@ $done:
     ld.global.L1::no_allocate.u32 %out, [%a0];
     activemask.b32 %r0;
     or.b32 %r0, %r0, %a2;
-    ld.shared.u32 %r1, [step_state+8];
+    ld.shared.u32 %r1, [warp_state+8];
     not.b32 %r2, %r0;
     and.b32 %r3, %r1, %r2;
     setp.eq.u32 %p0, %r3, 0;
@@ -85,23 +85,23 @@ $done:
     setp.ne.u32 %p1, %r0, 0;
     setp.le.u32 %p2, %a1, 1;
     @%p2 bra $within;
-    ld.shared.u32 %r1, [step_state+12];
+    ld.shared.u32 %r1, [warp_state+12];
     max.u32 %r1, %r1, 1;
-    st.shared.u32 [step_state+12], %r1;
+    st.shared.u32 [warp_state+12], %r1;
     call step_meet, (%a1);
     @!%p1 bra $done;
     bra $nap;
 $within:
     @%p1 bra $nap;
-    ld.shared.u32 %r1, [step_state+12];
+    ld.shared.u32 %r1, [warp_state+12];
     setp.eq.u32 %p2, %r1, 0;
     @%p2 bra $done;
     mov.u64 %d0, %globaltimer;
-    ld.shared.u64 %d1, [step_state+144];
+    ld.shared.u64 %d1, [warp_state+144];
     sub.u64 %d2, %d0, %d1;
     setp.lt.u64 %p3, %d2, 5000000;
     @%p3 bra $done;
-    st.shared.u64 [step_state+144], %d0;
+    st.shared.u64 [warp_state+144], %d0;
 $nap:
     nanosleep.u32 1000;
 $done:
