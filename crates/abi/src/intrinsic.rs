@@ -104,6 +104,8 @@ intrinsics! {
     Cycles() -> (I64);
     /// `atom.relaxed.gpu.global.add.u32` of 1: (address) -> the old value
     Ticket(I64) -> (I32);
+    /// `atom.relaxed.gpu.global.add.u64`: (address, by) -> the old value
+    Count(I64, I64) -> (I64);
     /// `fence.acq_rel.gpu`
     FenceDevice() -> ();
     /// `fence.acq_rel.sys`

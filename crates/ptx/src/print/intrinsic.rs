@@ -49,13 +49,12 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
         Intrinsic::Cycles => special_register(p, inst, ".u64", "%clock64")?,
         Intrinsic::Ticket => {
             let [address] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
-            let (result, address) = (p.result(inst)?, p.in_register(address));
-            p.body.begin("atom.relaxed.gpu.global.add", ".u32");
-            p.body.operand(result);
-            p.body.out.push_str(", ");
-            push_address(&mut p.body.out, address, 0);
-            p.body.out.push_str(", 1");
-            p.body.end();
+            count(p, inst, ".u32", address, 1.into())?;
+        }
+        Intrinsic::Count => {
+            let [address, by] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
+            let by = p.number(by);
+            count(p, inst, ".u64", address, by)?;
         }
         Intrinsic::FenceDevice => p.body.op("fence.acq_rel.gpu", "", &[]),
         Intrinsic::FenceHost => p.body.op("fence.acq_rel.sys", "", &[]),
@@ -77,6 +76,19 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
         Intrinsic::GiveWay => give_way(p),
         other => return gang::intrinsic(p, other, inst),
     }
+    Ok(())
+}
+
+/// Adds to a word, and orders nothing else.
+fn count(p: &mut Printer<'_>, inst: Inst, suffix: &str, address: ir::Value, by: Operand) -> Done {
+    let (result, address) = (p.result(inst)?, p.in_register(address));
+    p.body.begin("atom.relaxed.gpu.global.add", suffix);
+    p.body.operand(result);
+    p.body.out.push_str(", ");
+    push_address(&mut p.body.out, address, 0);
+    p.body.out.push_str(", ");
+    p.body.operand(by);
+    p.body.end();
     Ok(())
 }
 

@@ -92,10 +92,10 @@ impl Field {
         code.ins().atomic_store(flags, value, address);
     }
 
-    /// Adds to the word; returns what it was.
+    /// Adds to the word, and orders nothing else; returns what it was.
     fn add(self, code: &mut Code<'_>, by: i64) -> Value {
-        let (address, flags, by) = (self.address(code), code.trusted(region::BUS), code.i64(by));
-        code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Add, address, by)
+        let (address, by) = (self.address(code), code.i64(by));
+        code.intrinsic(Intrinsic::Count, &[address, by]).expect("it has a result")
     }
 
     /// Clears bits of the word; returns what it was.
@@ -240,7 +240,12 @@ pub(super) fn spawn(code: &mut Code<'_>) {
     let running = shared.word(offset::RUNNING).add(code, 1);
     let running = code.ins().iadd_imm_s(running, 1);
     let (most, flags) = (shared.address(code, offset::MOST_RUNNING), code.trusted(region::BUS));
-    code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Umax, most, running);
+    // An old value is a smaller one.
+    let seen = code.ins().load(types::I64, flags, most, 0);
+    let is_more = code.ins().icmp(IntCC::UnsignedGreaterThan, running, seen);
+    code.if_then(is_more, true, |code| {
+        code.ins().atomic_rmw(types::I64, flags, AtomicRmwOp::Umax, most, running);
+    });
     code.ins().return_(&[id]);
     code.open(refused);
     let again = code.i32(NONE_FREE);

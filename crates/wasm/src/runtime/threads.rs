@@ -78,6 +78,9 @@ pub(super) fn kernel(code: &mut Code<'_>, env: &Env<'_>, thread_start: u32) {
     code.set_header(shared_warp, field::WARP);
     let shares = code.ins().select(is_alone, no, starts);
     code.intrinsic(Intrinsic::StepJoin, &[shares]);
+    // The memory may have grown since the slot became a fresh instance: the thread's stack is likely to be in the new part.
+    let length = code.memory_length();
+    code.set_memory_length(length);
     let (instance, selector) = (code.instance, code.i32(thread_start.into()));
     code.intrinsic(Intrinsic::TakeHotWords, &[instance]);
     code.ins().call(entry, &[instance, selector, start]);
