@@ -7,7 +7,7 @@
 ;;       sig0 = () -> i32 system_v
 ;;       sig1 = () system_v
 ;;       fn0 = colocated u1:0 sig0
-;;       fn1 = colocated u1:18 sig1
+;;       fn1 = colocated u1:19 sig1
 ;;
 ;;                                   block0(v0: i64):
 ;;   @0047                               v1 = call fn0()
