@@ -314,8 +314,11 @@ impl SlotLayout {
                 slots.home = MemoryHome::Shared;
                 let changes = |(_, global): &(_, &Global)| global.mutable && global.ty.words() == 1;
                 let globals = slots.globals.iter().zip(&module.globals).filter(changes).map(|(at, _)| *at);
-                let own = threads::HOT_FIELDS.into_iter().chain(globals.take(threads::HOT_GLOBALS));
-                slots.hot_words = own.map(|at| HotWord { at, is_watched: false }).collect();
+                let fields = threads::HOT_FIELDS.map(|at| HotWord { at, is_watched: false });
+                // The first is the stack pointer. The others hardly change; one of them leads the host to a thread's name.
+                let globals = globals.take(threads::HOT_GLOBALS).enumerate();
+                let globals = globals.map(|(index, at)| HotWord { at, is_watched: index > 0 });
+                slots.hot_words = fields.into_iter().chain(globals).collect();
                 if slots.calls.is_noted() {
                     slots.hot_words.push(HotWord { at: slots.calls.depth, is_watched: true });
                 }
