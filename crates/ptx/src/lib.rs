@@ -42,7 +42,7 @@ pub use program::{Build, Function, Home, Kind, Listing, Memory, Program, ReadOnl
 use function::Emitted;
 use guest::read_only;
 use guest::slow_path::SlowPaths;
-use print::{call, gang, signature, step, text, wait};
+use print::{call, gang, hot, signature, step, text, wait};
 use rayon::prelude::*;
 use std::time::Instant;
 use symbols::{Reachable, Symbols};
@@ -87,7 +87,7 @@ fn assemble(
         gang::declare(&mut out);
     }
     if program.is_threads() {
-        step::declare(&mut out, program);
+        step::declare(&mut out, hot::bytes(program));
         wait::declare(&mut out);
     }
     slow_paths.declare(&mut out);

@@ -2,7 +2,7 @@
 //! of its memory.
 //!
 //! The threads of a program synchronise again and again, and each time a GPU empties its processor's cache: the next access
-//! to any line takes as long as one to a far memory, ten times as long as one to shared memory, which stays. So a thread
+//! to any line takes nine times as long as one to shared memory, which stays. So a thread
 //! that starts copies its hot words from its slot to its warp's shared memory, and uses the copy from there on. In the
 //! slot, the words keep their first values, except for those that the host reads: when the thread ends, the slot becomes a
 //! fresh instance.
@@ -28,7 +28,7 @@ pub(crate) fn bytes(program: &Program) -> u64 {
 }
 
 /// Returns the address that the lane's copies are counted from.
-pub(crate) fn base(body: &mut Body) -> Reg {
+fn base(body: &mut Body) -> Reg {
     let lane = body.op_to_temp(Class::B32, "mov", ".u32", &[Operand::Name("%laneid")]);
     let words = body.op_to_temp(Class::B64, "mov", ".u64", &[Operand::Name(step::STATE)]);
     body.op_to_temp(Class::B64, "mad.wide", ".u32", &[lane.into(), (WORD as i64).into(), words.into()])

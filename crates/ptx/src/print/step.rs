@@ -18,9 +18,7 @@
 //! What the lanes of a warp tell each other is in shared memory, so a workgroup is one warp. The `cpu` device knows these
 //! functions by their names, and leaves them out.
 
-use super::hot;
 use super::text::push_unsigned;
-use crate::Program;
 
 /// See [`gpu_run_abi::intrinsic::Intrinsic::StepClear`] and the ones after it.
 pub(crate) const CLEAR: &str = "step_clear";
@@ -59,11 +57,12 @@ const NAP: u32 = 500;
 pub(crate) const PLACE: &str = "[warp_state+4]";
 pub(crate) const SHARING: &str = "[warp_state+8]";
 
-pub(crate) fn declare(out: &mut String, program: &Program) {
+/// Declares everything; the hot words take so many bytes.
+pub(crate) fn declare(out: &mut String, hot_bytes: u64) {
     out.push_str(".shared .align 8 .b8 ");
     out.push_str(STATE);
     out.push('[');
-    push_unsigned(out, HOT_WORDS + hot::bytes(program));
+    push_unsigned(out, HOT_WORDS + hot_bytes);
     out.push_str("];\n");
     out.push_str(IMPATIENCE);
     out.push_str(
