@@ -30,13 +30,18 @@ const HOST_PAUSE: Duration = Duration::from_millis(1);
 const MAX_PAUSE: Duration = Duration::from_millis(100);
 /// Every so many turns a worker starts a thread, if one has not started yet, though others are ready.
 const START_EVERY: u32 = 4;
+/// How long a thread runs on that gives way when no other is ready: the time of a thread that sleeps may be over meanwhile.
+const MAX_ALONE: Duration = Duration::from_micros(100);
 /// Waiting longer than this is waiting for ever: 100 years.
 const FOR_EVER: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
 /// The threads of a launch.
 pub(super) struct Together {
+    /// How many there are, started or not.
+    threads: u32,
     state: Mutex<State>,
-    /// How many threads are ready, for workers that look without the lock.
+    /// How many threads could run now, for workers that look without the lock: those that are ready and those that have not
+    /// started.
     ready: AtomicUsize,
     changed: Condvar,
     /// The shared memory of each workgroup. Its threads may run at the same time; each uses words of its own, because threads of
@@ -80,10 +85,12 @@ unsafe impl Send for Thread {}
 
 impl Together {
     pub(super) fn new(grid: Grid, shared_bytes: usize) -> Self {
-        let state = State { live: grid.workgroups * grid.threads, ..State::default() };
+        let threads = grid.workgroups * grid.threads;
+        let state = State { live: threads, ..State::default() };
         let shared_words = shared_bytes.div_ceil(size_of::<u64>());
         let shared = std::iter::repeat_with(AtomicU64::default).take(shared_words * grid.workgroups as usize).collect();
-        Self { state: Mutex::new(state), ready: AtomicUsize::new(0), changed: Condvar::new(), shared, shared_words }
+        let ready = AtomicUsize::new(threads as usize);
+        Self { threads, state: Mutex::new(state), ready, changed: Condvar::new(), shared, shared_words }
     }
 
     /// Returns the address of a workgroup's shared memory.
@@ -98,10 +105,21 @@ impl Together {
     /// Puts a thread at the end of the queue, and calls a worker for it.
     fn push(&self, state: &mut State, thread: Thread) {
         state.ready.push_back(thread);
-        self.ready.store(state.ready.len(), Ordering::Relaxed);
+        self.note_ready(state);
         if state.idle != 0 {
             self.changed.notify_one();
         }
+    }
+
+    /// Puts a thread at the end of the queue. Calls no worker: the one that had the thread takes the next.
+    fn put_back(&self, thread: Thread) {
+        let mut state = self.state();
+        state.ready.push_back(thread);
+        self.note_ready(&state);
+    }
+
+    fn note_ready(&self, state: &State) {
+        self.ready.store(state.ready.len() + (self.threads - state.next) as usize, Ordering::Relaxed);
     }
 
     fn wake(&self, address: u64) {
@@ -197,14 +215,16 @@ fn run(launch: &Launch, together: &Together, stacks: &Stacks) -> Result<()> {
         }
         let next_due = together.wake_due(&mut state);
         state.turns = state.turns.wrapping_add(1);
-        let starts = state.next < total(launch) && (state.ready.is_empty() || state.turns.is_multiple_of(START_EVERY));
+        let starts =
+            state.next < together.threads && (state.ready.is_empty() || state.turns.is_multiple_of(START_EVERY));
         let thread = if starts {
             let number = state.next;
             state.next += 1;
+            together.note_ready(&state);
             drop(state);
             start(launch, together, number, stacks)?
         } else if let Some(thread) = state.ready.pop_front() {
-            together.ready.store(state.ready.len(), Ordering::Relaxed);
+            together.note_ready(&state);
             drop(state);
             thread
         } else {
@@ -215,10 +235,6 @@ fn run(launch: &Launch, together: &Together, stacks: &Stacks) -> Result<()> {
         resume(launch, together, stacks, thread)?;
     }
     Ok(())
-}
-
-fn total(launch: &Launch) -> u32 {
-    launch.grid.workgroups * launch.grid.threads
 }
 
 fn start(launch: &Launch, together: &Together, number: u32, stacks: &Stacks) -> Result<Thread> {
@@ -236,6 +252,7 @@ fn start(launch: &Launch, together: &Together, number: u32, stacks: &Stacks) -> 
 
 /// Runs a thread until it waits, gives way or ends.
 fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thread) -> Result<()> {
+    let began = Instant::now();
     loop {
         match thread.0.resume() {
             Some(Pause::Wake(address)) => together.wake(address),
@@ -243,10 +260,13 @@ fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thr
                 together.wait(thread);
                 return Ok(());
             }
-            // No time at all: the thread just gives way.
+            // No time at all: the thread just gives way, if there is another one.
             Some(Pause::Sleep(0 | 1)) => {
-                together.push(&mut together.state(), thread);
-                return Ok(());
+                let is_alone = together.ready.load(Ordering::Relaxed) == 0;
+                if !is_alone || began.elapsed() >= MAX_ALONE || launch.stopped() {
+                    together.put_back(thread);
+                    return Ok(());
+                }
             }
             Some(Pause::Sleep(nanoseconds)) => {
                 let answered = launch.serve();
