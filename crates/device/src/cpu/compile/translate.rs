@@ -73,10 +73,13 @@ fn with_registers(
         callees: HashMap::new(),
         hosts: HashMap::new(),
         data: HashMap::new(),
+        is_fenced: false,
     };
     t.begin();
-    for statement in &body.statements {
+    // An atomic operation of x86-64 is a fence by itself.
+    for (at, statement) in body.statements.iter().enumerate() {
         t.line = statement.line;
+        t.is_fenced = cfg!(target_arch = "x86_64") && body.statements.get(at + 1).is_some_and(is_atomic);
         t.statement(statement)?;
     }
     if t.live {
@@ -114,6 +117,14 @@ pub(super) struct Translator<'u, 'f> {
     pub(super) hosts: HashMap<Host, FuncRef>,
     /// By offset in the module's data.
     pub(super) data: HashMap<u32, GlobalValue>,
+    /// Whether the next instruction is a fence, too.
+    is_fenced: bool,
+}
+
+/// Whether a statement is an atomic read-modify-write that is always executed.
+fn is_atomic(statement: &Statement<'_>) -> bool {
+    let is_atomic = |opcode: &Opcode| matches!(opcode, Opcode::Atomic(..) | Opcode::CompareExchange(_));
+    statement.guard.is_none() && matches!(&statement.action, Action::Do { opcode, .. } if is_atomic(opcode))
 }
 
 impl<'u> Translator<'u, '_> {
@@ -202,7 +213,9 @@ impl<'u> Translator<'u, '_> {
                     if self.unit.has_threads() {
                         self.host(Host::Turn, &[], None);
                     }
-                    self.b.ins().fence();
+                    if !self.is_fenced {
+                        self.b.ins().fence();
+                    }
                 }
                 Ok(())
             }
