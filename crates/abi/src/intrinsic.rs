@@ -153,9 +153,6 @@ intrinsics! {
     /// Forgets all lanes of the warp that share it; see `print/step.rs` in the crate `gpu-run-ptx` for this one and the next
     /// three. Only programs with threads have them; on `cpu`, they do nothing.
     StepClear() -> ();
-    /// The thread's functions use copies of its slot's hot words from here on ([`crate::threads::HOT_FIELDS`] and globals), which
-    /// are made now. The argument is the slot's address.
-    TakeHotWords(I64) -> ();
     /// From here on, this lane shares its warp's instructions with others, unless the argument is 0. It is 2 for a thread that
     /// starts, and otherwise what `StepLeave` returned.
     StepJoin(I32) -> ();
@@ -165,6 +162,9 @@ intrinsics! {
     StepMeet() -> ();
     /// Now and then, lanes of the warp that are not in step with this one run first.
     GiveWay() -> ();
+    /// The thread's functions use copies of its slot's hot words from here on ([`crate::threads::HOT_FIELDS`] and globals), which
+    /// are made now. The argument is the slot's address.
+    TakeHotWords(I64) -> ();
 }
 
 /// Loop iterations between two checks of the stop word; also the units of work that functions which can reach

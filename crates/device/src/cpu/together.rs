@@ -104,18 +104,16 @@ impl Together {
 
     /// Puts a thread at the end of the queue, and calls a worker for it.
     fn push(&self, state: &mut State, thread: Thread) {
-        state.ready.push_back(thread);
-        self.note_ready(state);
+        self.put_back(state, thread);
         if state.idle != 0 {
             self.changed.notify_one();
         }
     }
 
     /// Puts a thread at the end of the queue. Calls no worker: the one that had the thread takes the next.
-    fn put_back(&self, thread: Thread) {
-        let mut state = self.state();
+    fn put_back(&self, state: &mut State, thread: Thread) {
         state.ready.push_back(thread);
-        self.note_ready(&state);
+        self.note_ready(state);
     }
 
     fn note_ready(&self, state: &State) {
@@ -264,7 +262,7 @@ fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thr
             Some(Pause::Sleep(0 | 1)) => {
                 let is_alone = together.ready.load(Ordering::Relaxed) == 0;
                 if !is_alone || began.elapsed() >= MAX_ALONE || launch.stopped() {
-                    together.put_back(thread);
+                    together.put_back(&mut together.state(), thread);
                     return Ok(());
                 }
             }

@@ -34,12 +34,17 @@ fn base(body: &mut Body) -> Reg {
     body.op_to_temp(Class::B64, "mad.wide", ".u32", &[lane.into(), (WORD as i64).into(), words.into()])
 }
 
+/// Returns where the copy of the hot word with this number is, counted from [`base`].
+fn place(index: usize) -> i64 {
+    (step::HOT_WORDS + index as u64 * STRIDE) as i64
+}
+
 /// Returns where the copy of byte `at` of the slot is, counted from [`base`], and the word it belongs to; `None` if the byte is
 /// in the slot alone.
 fn copy(program: &Program, at: i64) -> Option<(i64, HotWord)> {
     let at = u64::try_from(at).ok()?;
     let (index, word) = program.hot_words().iter().enumerate().find(|(_, word)| word.at == at - at % WORD)?;
-    Some((step::HOT_WORDS as i64 + (index as u64 * STRIDE + at % WORD) as i64, *word))
+    Some((place(index) + (at % WORD) as i64, *word))
 }
 
 /// The copy of a hot word.
@@ -92,8 +97,7 @@ pub(crate) fn take(p: &mut Printer<'_>, inst: Inst) -> Result<(), Error> {
     for (index, hot) in p.program.hot_words().iter().enumerate() {
         let word = p.body.temp(Class::B64);
         p.body.load("ld.global", ".u64", word, slot.base, slot.offset + hot.at as i64);
-        let copy = step::HOT_WORDS + index as u64 * STRIDE;
-        p.body.store("st.shared", ".u64", copies, copy as i64, word.into());
+        p.body.store("st.shared", ".u64", copies, place(index), word.into());
     }
     Ok(())
 }

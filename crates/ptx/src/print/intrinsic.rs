@@ -4,7 +4,7 @@ use super::Printer;
 use super::body::When;
 use super::gang;
 use super::hot;
-use super::register::{Class, Operand};
+use super::register::{Class, Operand, Reg};
 use super::step;
 use super::text::push_address;
 use super::wait;
@@ -109,15 +109,8 @@ fn meet(p: &mut Printer<'_>, inst: Inst) {
     let active = p.body.temp(Class::B32);
     p.body.op("activemask.b32", "", &[active.into()]);
     let apart = p.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[active.into(), i64::from(u32::MAX).into()]);
-    let (meet, on) = (p.body.local(), p.body.local());
-    p.body.branch_if(apart, When::True, meet);
-    p.body.place(on);
-    let inline = p.body.begin_out_of_line();
-    p.body.place(meet);
     let place = place(p, inst);
-    p.call_helper(None, step::MEET, &[place.into()]);
-    p.body.branch(on);
-    p.body.end_out_of_line(inline);
+    call_if(p, apart, step::MEET, &[place.into()]);
 }
 
 /// Prints [`Intrinsic::GiveWay`]. The lanes that share the warp are these and others, or the warp is not shared: so their mask is
@@ -127,12 +120,17 @@ fn give_way(p: &mut Printer<'_>) {
     p.body.op("activemask.b32", "", &[active.into()]);
     p.body.op("ld.shared.u32", "", &[sharing.into(), Operand::Name(step::SHARING)]);
     let apart = p.body.op_to_temp(Class::Pred, "setp.gt", ".u32", &[sharing.into(), active.into()]);
+    call_if(p, apart, wait::GIVE_WAY, &[]);
+}
+
+/// Calls a function out of line if the predicate is true, and goes on.
+fn call_if(p: &mut Printer<'_>, predicate: Reg, name: &str, arguments: &[Operand]) {
     let (aside, on) = (p.body.local(), p.body.local());
-    p.body.branch_if(apart, When::True, aside);
+    p.body.branch_if(predicate, When::True, aside);
     p.body.place(on);
     let inline = p.body.begin_out_of_line();
     p.body.place(aside);
-    p.call_helper(None, wait::GIVE_WAY, &[]);
+    p.call_helper(None, name, arguments);
     p.body.branch(on);
     p.body.end_out_of_line(inline);
 }
