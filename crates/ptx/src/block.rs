@@ -1,14 +1,16 @@
 //! Prints the blocks of a function one after the other, and passes each instruction to the code that prints it.
 //!
 //! Guest accesses go to `guest`, all other instructions to the table of `print`. A block with a schedule is usually
-//! printed twice, in the better order and, out of line, in CLIF's; a test at run time chooses between the two.
+//! printed twice, in the better order and, out of line, in CLIF's; a test at run time chooses between the two. So is a run
+//! of an exact build, without and with slow paths.
 
 use crate::Error;
 use crate::analysis::access::Root;
 use crate::analysis::memory_length;
 use crate::analysis::overlap::Pair;
+use crate::analysis::runs::{Part, Run};
 use crate::analysis::schedule::{Schedule, Step};
-use crate::guest::Guest;
+use crate::guest::{Guest, Tested};
 use crate::print::body::{Label, When};
 use crate::print::register::{Class, Operand, Reg};
 use crate::print::row;
@@ -44,7 +46,10 @@ impl<'a> Blocks<'a> {
             self.guest.begin_block(block, order.get(i + 1).copied());
             match analysis.schedules.get(&block) {
                 Some(schedule) => self.scheduled(schedule)?,
-                None => self.instructions(layout.block_insts(block))?,
+                None => match analysis.runs.get(&block) {
+                    Some(parts) => self.parts(parts)?,
+                    None => self.instructions(layout.block_insts(block))?,
+                },
             }
         }
         Ok(())
@@ -125,6 +130,49 @@ impl<'a> Blocks<'a> {
         self.instructions(schedule.original.iter().copied())?;
         self.guest.print.body.end_out_of_line(inline);
         self.marks = marks;
+        Ok(())
+    }
+
+    /// Prints a block some of whose accesses share a test.
+    fn parts(&mut self, parts: &[Part]) -> Result<(), Error> {
+        for part in parts {
+            match part {
+                _ if self.guest.print.block.ended => break,
+                Part::Inst(inst) => self.instructions([*inst])?,
+                Part::Run(run) => self.run(run)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints a run twice: for the case that all checks hold and, behind the last block, for the case that one fails.
+    fn run(&mut self, run: &Run) -> Result<(), Error> {
+        self.instructions(run.first.iter().copied())?;
+        let Some(failed) = self.guest.test_all(&run.roots) else { return self.instructions(run.insts.iter().copied()) };
+        let (slow, done) = (self.guest.print.body.local(), self.guest.print.body.local());
+        self.guest.print.body.branch_if(failed, When::True, slow);
+        let state = self.guest.state();
+        self.guest.tested = Tested::Passed;
+        self.instructions(run.insts.iter().copied())?;
+        self.guest.print.body.place(done);
+        let after = self.guest.print.block.clone();
+        // The copy's lines get no marks: the tail moves them later.
+        self.guest.resume(state.clone());
+        let marks = self.marks.take();
+        let inline = self.guest.print.body.begin_out_of_line();
+        self.guest.print.body.place(slow);
+        self.guest.tested = Tested::Failed;
+        self.instructions(run.insts.iter().copied())?;
+        self.guest.tested = Tested::No;
+        if !self.guest.print.block.ended {
+            self.guest.read_limits()?;
+            self.guest.print.body.branch(done);
+        }
+        self.guest.print.body.end_out_of_line(inline);
+        self.marks = marks;
+        // What one of the two has computed is not known behind them.
+        self.guest.resume(state);
+        self.guest.print.block = after;
         Ok(())
     }
 

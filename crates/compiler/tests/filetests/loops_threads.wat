@@ -244,7 +244,7 @@
 ;;   // loop_behind_a_lock
 ;;   .func (.reg .b32 %out) f5_loop_behind_a_lock (.reg .b64 %a0, .reg .b32 %a1)
 ;;   {
-;;       .reg .b32 %r<18>;  .reg .b64 %d<37>;  .reg .pred %p<7>;
+;;       .reg .b32 %r<17>;  .reg .b64 %d<37>;  .reg .pred %p<7>;
 ;;       mov.u32 %r9, %laneid;
 ;;       mov.u64 %d13, warp_state;
 ;;       mad.wide.u32 %d14, %r9, 8, %d13;
@@ -276,14 +276,12 @@
 ;;   $L1:
 ;;       shf.r.wrap.b32 %r13, %r4, %r4, 2;
 ;;       setp.ge.u32 %p5, %r13, %r10;
-;;       @%p5 bra $L2;
 ;;       cvt.u64.u32 %d16, %r4;
 ;;       add.u64 %d17, %d15, %d16;
+;;       @%p5 bra $L2;
 ;;       ld.global.u32 %r6, [%d17];
-;;   $L3:
-;;       @%p5 bra $L4;
 ;;       ld.global.u32 %r7, [%d17+4];
-;;   $L5:
+;;   $L3:
 ;;       add.u32 %r8, %r3, %r6;
 ;;       setp.ne.u32 %p6, %r7, 0;
 ;;       @!%p6 bra $B6;
@@ -316,15 +314,11 @@
 ;;   $L2:
 ;;       call (%r14), cold_load_4, (%a0, %r4, 0, 144115209550692612);
 ;;       mov.b32 %r6, %r14;
-;;       ld.shared.u32 %r15, [%d14+672];
-;;       shr.u32 %r10, %r15, 2;
+;;       call (%r15), cold_load_4, (%a0, %r4, 4, 144115209550692620);
+;;       mov.b32 %r7, %r15;
+;;       ld.shared.u32 %r16, [%d14+672];
+;;       shr.u32 %r10, %r16, 2;
 ;;       bra $L3;
-;;   $L4:
-;;       call (%r16), cold_load_4, (%a0, %r4, 4, 144115209550692620);
-;;       mov.b32 %r7, %r16;
-;;       ld.shared.u32 %r17, [%d14+672];
-;;       shr.u32 %r10, %r17, 2;
-;;       bra $L5;
 ;;   $X0:
 ;;       mov.b64 %d18, 0x0F000005000000F9;
 ;;       st.global.u64 [%a0+8], %d18;

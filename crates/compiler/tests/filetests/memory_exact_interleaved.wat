@@ -139,20 +139,18 @@
 ;;   // twice
 ;;   .func (.reg .b32 %out) f5_twice (.reg .b64 %a0, .reg .b32 %a1)
 ;;   {
-;;       .reg .b32 %r<10>;  .reg .b64 %d<3>;  .reg .pred %p<1>;
+;;       .reg .b32 %r<9>;  .reg .b64 %d<3>;  .reg .pred %p<1>;
 ;;       add.u64 %d1, %a0, 12288;
 ;;       ld.global.u32 %r4, [%a0+1280];
 ;;       shr.u32 %r3, %r4, 2;
 ;;   $B0:
 ;;       shf.r.wrap.b32 %r5, %a1, %a1, 2;
 ;;       setp.ge.u32 %p0, %r5, %r3;
-;;       @%p0 bra $L0;
 ;;       mad.wide.u32 %d2, %a1, 32, %d1;
+;;       @%p0 bra $L0;
 ;;       ld.global.u32 %r0, [%d2];
-;;   $L1:
-;;       @%p0 bra $L2;
 ;;       ld.global.u32 %r1, [%d2+128];
-;;   $L3:
+;;   $L1:
 ;;   $B1:
 ;;       add.u32 %r2, %r0, %r1;
 ;;       mov.b32 %out, %r2;
@@ -160,13 +158,9 @@
 ;;   $L0:
 ;;       call (%r6), cold_load_4, (%a0, %a1, 0, 144115209550692503);
 ;;       mov.b32 %r0, %r6;
-;;       ld.global.u32 %r7, [%a0+1280];
-;;       shr.u32 %r3, %r7, 2;
+;;       call (%r7), cold_load_4, (%a0, %a1, 4, 144115209550692508);
+;;       mov.b32 %r1, %r7;
+;;       ld.global.u32 %r8, [%a0+1280];
+;;       shr.u32 %r3, %r8, 2;
 ;;       bra $L1;
-;;   $L2:
-;;       call (%r8), cold_load_4, (%a0, %a1, 4, 144115209550692508);
-;;       mov.b32 %r1, %r8;
-;;       ld.global.u32 %r9, [%a0+1280];
-;;       shr.u32 %r3, %r9, 2;
-;;       bra $L3;
 ;;   }

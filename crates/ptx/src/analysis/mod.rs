@@ -15,6 +15,7 @@ pub(crate) mod overlap;
 pub(crate) mod predicates;
 pub(crate) mod range;
 pub(crate) mod read_only;
+pub(crate) mod runs;
 pub(crate) mod schedule;
 pub(crate) mod speculative;
 pub(crate) mod uses;
@@ -30,6 +31,7 @@ use exact::ExactChecks;
 use flow::Flow;
 use legalize::Forms;
 use range::Ranges;
+use runs::Part;
 use schedule::Schedule;
 use speculative::SpeculativeChecks;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +46,8 @@ pub(crate) struct Analysis {
     pub(crate) checks: GuestChecks,
     /// The order of the blocks that are not printed in CLIF's order.
     pub(crate) schedules: HashMap<Block, Schedule>,
+    /// Exact builds: the parts of the blocks in which accesses share a test.
+    pub(crate) runs: HashMap<Block, Vec<Part>>,
     /// Headers of loops that surely end soon.
     pub(crate) short_loops: HashSet<Block>,
     /// Values that live in predicate registers.
@@ -68,12 +72,13 @@ impl Analysis {
         let flow = Flow::find(symbols, function);
         let ranges = Ranges { func, flow: &flow };
         let accesses = Accesses::find(program, func);
-        let (checks, schedules) = if program.is_speculative() {
+        let (checks, schedules, runs) = if program.is_speculative() {
             let checks = SpeculativeChecks::find(program, ranges, &accesses);
             let schedules = schedule::find(program, func, &flow, &accesses, &checks);
-            (GuestChecks::Speculative(checks), schedules)
+            (GuestChecks::Speculative(checks), schedules, HashMap::new())
         } else {
-            (GuestChecks::Exact(ExactChecks::find(program, func, &accesses)), HashMap::new())
+            let checks = ExactChecks::find(program, func, &accesses);
+            (GuestChecks::Exact(checks), HashMap::new(), runs::find(symbols, function, &accesses))
         };
         let predicates = predicates::find(func);
         Analysis {
@@ -88,6 +93,7 @@ impl Analysis {
             accesses,
             checks,
             schedules,
+            runs,
         }
     }
 

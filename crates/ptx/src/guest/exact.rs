@@ -13,7 +13,8 @@
 //! An access that fails the check takes the slow path, a call of a function of [`super::slow_path`]. The function traps
 //! if the access is out of bounds; otherwise it makes the access, aligned or not. Accesses fail the check near the end
 //! of memory, after the memory grew (the slow path therefore reads the limit again), and if they are misaligned. The
-//! predicate keeps its value, so the root's other accesses in the block take the slow path, too.
+//! predicate keeps its value, so the root's other accesses in the block take the slow path, too. Where several accesses
+//! follow each other, one branch serves all of them ([`crate::analysis::runs`]).
 //!
 //! In a gang, most failed checks trap: the memory ends with a guard and never grows, so an access that fails is out of
 //! bounds, or is misaligned where the module promised alignment. Only accesses without that promise have a slow path.
@@ -21,8 +22,9 @@
 //! Where cells have 4 bytes, loads without a promise of alignment do not branch: reading two cells and shifting them
 //! together is cheaper than lanes that diverge.
 
-use super::{Guest, find};
+use super::{Guest, Tested, find};
 use crate::Error;
+use crate::analysis::GuestChecks;
 use crate::analysis::access::{Access, Root};
 use crate::analysis::exact::{ExactChecks, RootCheck, is_near, is_strict};
 use crate::analysis::values;
@@ -69,7 +71,7 @@ impl Guest<'_> {
     }
 
     /// Reads the limits: at the function's entry, and again after a slow path.
-    fn read_limits(&mut self) -> Result<(), Error> {
+    pub(crate) fn read_limits(&mut self) -> Result<(), Error> {
         let limits = self.limits;
         if limits.iter().all(Option::is_none) {
             return Ok(());
@@ -153,10 +155,37 @@ impl Guest<'_> {
             self.settle_root(root, check, inst)?;
             return Ok((self.near_way(root, check, access), None));
         }
+        match self.tested {
+            Tested::Failed => return Ok((Way::Slow, None)),
+            Tested::Passed => return Ok((self.near_way(root, check, access), None)),
+            Tested::No => {}
+        }
         let failed = self.root_check(root, check);
         let slow = self.print.body.local();
         self.print.body.branch_if(failed, When::True, slow);
         Ok((self.near_way(root, check, access), Some(slow)))
+    }
+
+    /// Makes the checks of a run's roots, computes the addresses that they lead to, and returns a predicate that is true if a
+    /// check failed.
+    pub(crate) fn test_all(&mut self, roots: &[Value]) -> Option<Reg> {
+        let GuestChecks::Exact(checks) = &self.print.analysis.checks else { return None };
+        let layout = self.print.program.layout();
+        let mut any: Option<Reg> = None;
+        for &root in roots {
+            let Some(check) = checks.of(self.known.block, root) else { continue };
+            let failed = self.root_check(root, check);
+            any = Some(match any {
+                None => failed,
+                Some(any) => self.print.body.op_to_temp(Class::Pred, "or", ".pred", &[any.into(), failed.into()]),
+            });
+            if layout.spread() == 1 {
+                self.linear_address(root);
+            } else if u64::from(1u32 << check.alignment) >= layout.cell() {
+                self.cells_address(root);
+            }
+        }
+        any
     }
 
     /// In a gang: checks a root once in a block, and traps if the check fails.

@@ -42,7 +42,21 @@ pub(crate) struct Guest<'a> {
     pub(crate) reads_copy: bool,
     /// Whether the load that is being printed may wait for another thread.
     waits: bool,
+    /// Exact builds: what is known about the checks of the accesses that are being printed.
+    pub(crate) tested: Tested,
     known: KnownRoots,
+}
+
+/// Whether the checks of a run's accesses have been made ([`crate::analysis::runs`]).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Tested {
+    /// No: each access has a check of its own.
+    #[default]
+    No,
+    /// Yes, and all of them hold.
+    Passed,
+    /// Yes, and one of them failed.
+    Failed,
 }
 
 /// What is known about roots in the block that is being printed.
@@ -75,6 +89,7 @@ impl<'a> Guest<'a> {
             slow_paths: SlowPaths::default(),
             reads_copy: false,
             waits: false,
+            tested: Tested::No,
             known: KnownRoots::default(),
         }
     }

@@ -9,7 +9,7 @@
 //! sleeps, which lets the others run, until all have come or none has come for a while. A lane cannot come if it waits
 //! for a lock that a lane holds which waits for it here; how often that happens depends on the place in the program. So
 //! each place has a *patience*, for all warps: it is halved twice when less than half of the lanes come, and doubled when all
-//! come, until it is so short that lanes do not wait there any more. A lane that waits for something else, asleep or for an
+//! come. Where it has become very short, lanes wait only once in a while. A lane that waits for something else, asleep or for an
 //! answer of the host, is not waited for.
 //!
 //! Lanes that happen to be at the same instruction of a function here may have been called from different places: hardware
@@ -36,6 +36,7 @@ pub(crate) const MEET: &str = "step_meet";
 ///  12  u32       0 if all of these are in step, as far as is known; 2 if they have not met since one of them started
 ///  16  u32[32]   for each lane that waits in a meeting: the lanes it goes on with, once they are known; 0 before
 /// 144  u64       when the last meeting ended or a lane last let others run, by the device's timer
+/// 152  u64       when the last meeting ended
 /// 160            the hot words ([`super::hot`])
 /// ```
 pub(crate) const STATE: &str = "warp_state";
@@ -48,8 +49,13 @@ const IMPATIENCE: &str = ".global .align 4 .b8 step_impatience[16384];\n";
 const PATIENCE: u32 = 500_000;
 const FIRST_PATIENCE: u32 = 20_000_000;
 const MOST_PATIENCE: u32 = 10_000_000;
-/// Lanes do not wait at a place whose patience was halved so often.
-const NEVER: u32 = 10;
+/// At a place whose patience was halved so often, lanes wait only if their warp has not met for [`RETRY`] nanoseconds: the bad
+/// experience may be another warp's, or of a time when threads were starting. The patience is then halved [`RETRY_HALVED`] times,
+/// and so often as [`RETRIED`] says from then on if all come.
+const SELDOM: u32 = 10;
+const RETRY: u32 = 50_000_000;
+const RETRY_HALVED: u32 = 4;
+const RETRIED: u32 = 8;
 /// How long a lane sleeps between two looks, in nanoseconds.
 const NAP: u32 = 500;
 
@@ -89,6 +95,7 @@ pub(crate) fn define(out: &mut String) {
     st.shared.u64 [warp_state+8], 0;
     st.shared.u32 [%d2+16], 0;
     st.shared.u64 [warp_state+144], 0;
+    st.shared.u64 [warp_state+152], 0;
     ret;
 }
 
@@ -140,18 +147,22 @@ $done:
     mov.u64 %d1, step_impatience;
     add.u64 %d1, %d1, %d0;
     ld.global.u32 %r5, [%d1];
-    setp.ge.u32 %p1, %r5, {NEVER};
-    @%p1 bra $done;
+    setp.ge.u32 %p1, %r5, {SELDOM};
     mov.u64 %d7, %globaltimer;
     ld.relaxed.cta.shared.u64 %d2, [warp_state+144];
     sub.u64 %d2, %d7, %d2;
+    ld.relaxed.cta.shared.u64 %d14, [warp_state+152];
+    sub.u64 %d14, %d7, %d14;
+    setp.lt.and.u64 %p0, %d14, {RETRY}, %p1;
+    @%p0 bra $done;
+    selp.b32 %r23, {RETRY_HALVED}, %r5, %p1;
     shr.u64 %d2, %d2, 3;
     min.u64 %d2, %d2, {MOST_PATIENCE};
     add.u64 %d2, %d2, {PATIENCE};
     ld.relaxed.cta.shared.u32 %r6, [warp_state+12];
     setp.eq.u32 %p0, %r6, 2;
     selp.b64 %d2, {FIRST_PATIENCE}, %d2, %p0;
-    shr.u64 %d2, %d2, %r5;
+    shr.u64 %d2, %d2, %r23;
     activemask.b32 %r8;
     brev.b32 %r9, %r8;
     clz.b32 %r9, %r9;
@@ -197,7 +208,7 @@ $gather:
     popc.b32 %r14, %r12;
     popc.b32 %r15, %r0;
     shl.b32 %r14, %r14, 1;
-    setp.ge.u32 %p8, %r14, %r15;
+    setp.ge.or.u32 %p8, %r14, %r15, %p1;
     @%p8 bra $begin;
     atom.relaxed.gpu.global.add.u32 %r17, [%d1], 2;
     bra $begin;
@@ -206,11 +217,13 @@ $all:
     setp.eq.u32 %p8, %r5, 0;
     @%p8 bra $begin;
     add.u32 %r16, %r5, -1;
+    min.u32 %r16, %r16, {RETRIED};
     atom.relaxed.gpu.global.cas.b32 %r17, [%d1], %r5, %r16;
 $begin:
     atom.relaxed.cta.shared.min.u32 %r17, [warp_state+12], 1;
     mov.u64 %d8, %globaltimer;
     st.relaxed.cta.shared.u64 [warp_state+144], %d8;
+    st.relaxed.cta.shared.u64 [warp_state+152], %d8;
     atom.relaxed.cta.shared.exch.b64 %d10, [warp_state], 0;
     cvt.u32.u64 %r18, %d10;
     bra $tell;
