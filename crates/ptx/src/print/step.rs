@@ -153,7 +153,8 @@ $done:
     sub.u64 %d2, %d7, %d2;
     ld.relaxed.cta.shared.u64 %d14, [warp_state+152];
     sub.u64 %d14, %d7, %d14;
-    setp.lt.and.u64 %p0, %d14, {RETRY}, %p1;
+    setp.lt.u64 %p0, %d14, {RETRY};
+    and.pred %p0, %p0, %p1;
     @%p0 bra $done;
     selp.b32 %r23, {RETRY_HALVED}, %r5, %p1;
     shr.u64 %d2, %d2, 3;
@@ -208,7 +209,8 @@ $gather:
     popc.b32 %r14, %r12;
     popc.b32 %r15, %r0;
     shl.b32 %r14, %r14, 1;
-    setp.ge.or.u32 %p8, %r14, %r15, %p1;
+    setp.ge.u32 %p8, %r14, %r15;
+    or.pred %p8, %p8, %p1;
     @%p8 bra $begin;
     atom.relaxed.gpu.global.add.u32 %r17, [%d1], 2;
     bra $begin;
