@@ -3,6 +3,7 @@
 //! A list is a stack without locks. Its head holds a count above the first entry, so that an exchange fails if the list
 //! was changed in between, even if the same entry is the first one again.
 
+use super::threads::exit_if_ended;
 use crate::code::Code;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, Value, types};
@@ -14,6 +15,12 @@ use std::mem::{offset_of, size_of};
 
 /// What starting a thread returns when all of them run: WASI's errno `again`, negative.
 const NONE_FREE: i64 = -6;
+/// How long starting a thread waits for another one to end before it is refused, in nanoseconds. A thread that was joined
+/// has told so by the guest's memory, and has its slot and its lane a little longer.
+const PATIENCE: i64 = 100_000_000;
+/// How long it waits between two attempts, and how long it naps in between.
+const RETRY_AFTER: i64 = 1_000_000;
+const RETRY_NAP: i64 = 4_000;
 /// The half of a list's head, or of the word about the filling, that names an entry.
 const ENTRY: i64 = u32::MAX as i64;
 const COUNT_SHIFT: i64 = u32::BITS as i64;
@@ -201,7 +208,11 @@ fn give_slot(code: &mut Code<'_>, shared: &Shared, slot: Value) {
 pub(super) fn spawn(code: &mut Code<'_>) {
     let argument = code.param(1);
     let shared = Shared::of_slot(code);
-    let refused = code.b.create_block();
+    let not_yet = code.i64(0);
+    let first_refused = code.variable(types::I64, not_yet);
+    let (attempt, refused) = (code.b.create_block(), code.b.create_block());
+    code.ins().jump(attempt, &[]);
+    code.b.switch_to_block(attempt);
     let free = shared.word(offset::FREE_SLOTS);
     let slot = free.take(code, |code, slot| next_slot(code, &shared, slot), refused);
     let number = shared.word(offset::LAST_ID).add(code, 1);
@@ -248,8 +259,22 @@ pub(super) fn spawn(code: &mut Code<'_>) {
     });
     code.ins().return_(&[id]);
     code.open(refused);
+    let now = code.intrinsic(Intrinsic::GlobalTimer, &[]).expect("it has a result");
+    let before = code.b.use_var(first_refused);
+    let begun = code.ins().select(before, before, now);
+    code.b.def_var(first_refused, begun);
+    let passed = code.ins().isub(now, begun);
+    let is_late = code.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, passed, PATIENCE);
     let again = code.i32(NONE_FREE);
-    code.ins().return_(&[again]);
+    code.if_return(is_late, again);
+    finish_filling(code, &shared);
+    let (address, seen) = (free.address(code), free.load(code));
+    let end = shared.address(code, offset::ENDED_BY);
+    let (time, nap) = (code.i64(RETRY_AFTER), code.i32(RETRY_NAP));
+    code.intrinsic(Intrinsic::Await, &[address, seen, end, time, nap]);
+    exit_if_ended(code, &shared);
+    code.ins().jump(attempt, &[]);
+    code.b.seal_block(attempt);
 }
 
 /// Starts the thread in a warp of its own, and goes to `done`; or goes to `otherwise`, if there are enough of them.
