@@ -8,7 +8,7 @@
 //! - [`gang`]: what the threads of a gang share
 //! - [`trap`]: why an instance stopped
 //! - [`bus`]: how an instance calls the host, with [`tagged`] words that show whether they have arrived
-//! - [`hostcall`]: which host calls exist
+//! - [`hostcall`]: which host calls exist, and [`extension`], what they can ask beyond WASI
 //! - [`intrinsic`]: which operations of the device a compiled function may name
 //!
 //! The compiler takes its offsets from these structs; the host uses them as views of shared memory. Nothing here
@@ -16,6 +16,7 @@
 
 pub mod build;
 pub mod bus;
+pub mod extension;
 pub mod gang;
 pub mod hostcall;
 pub mod intrinsic;

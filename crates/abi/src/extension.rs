@@ -1,0 +1,83 @@
+//! What gpu-run's own std asks of the host beyond WASI preview 1: sockets, and how many threads there can be.
+//!
+//! A module that imports a function which its host lacks does not start, even if it never calls it. So these questions need no
+//! new import: they are reads and writes of a descriptor that no host ever gives out, and a host that does not know them answers
+//! `badf`. The offset of the read or write says what is asked:
+//!
+//! ```text
+//! bits  0..8    the operation
+//! bits  8..32   its argument, 0 if it has none
+//! bits 32..64   the descriptor it is about, 0 if there is none
+//! ```
+//!
+//! `fd_pwrite` sends a request, and the number of written bytes is its result; [`ask`] has these operations. `fd_pread` fetches
+//! bytes; [`fetch`] has these. Numbers are little-endian.
+
+/// The descriptor.
+pub const DESCRIPTOR: u32 = 0x6770_7501;
+
+/// Operations of `fd_pwrite`. Unless a line says otherwise, the result is 0.
+pub mod ask {
+    /// An address, and a timeout in nanoseconds (u64, 0: none). The result is a new descriptor, a stream.
+    pub const TCP_CONNECT: u8 = 1;
+    /// An address. The result is a new descriptor, a listener; `sock_accept` takes connections from it.
+    pub const TCP_LISTEN: u8 = 2;
+    /// An address. The result is a new descriptor, a datagram socket.
+    pub const UDP_BIND: u8 = 3;
+    /// An address that a datagram socket sends to and receives from.
+    pub const UDP_CONNECT: u8 = 4;
+    /// An address, and the bytes to send there. The result is their number.
+    pub const UDP_SEND_TO: u8 = 5;
+    /// The argument is one of [`super::option`]; its value (u64).
+    pub const SET_OPTION: u8 = 6;
+    /// A port (u16) and the name of a host. The result is the number of a reply, a list of addresses.
+    pub const LOOK_UP: u8 = 7;
+    /// The result is another descriptor of the same socket.
+    pub const DUPLICATE: u8 = 8;
+    /// The argument is 1 to join a group, 0 to leave it. The group's address, and the interface's: four bytes of IPv4, or an index
+    /// (u32).
+    pub const MULTICAST: u8 = 9;
+    /// The result is how many threads a program can have at once.
+    pub const PARALLELISM: u8 = 10;
+}
+
+/// Operations of `fd_pread`.
+pub mod fetch {
+    /// The socket's own address.
+    pub const LOCAL_ADDRESS: u8 = 1;
+    /// The address at the other end.
+    pub const PEER_ADDRESS: u8 = 2;
+    /// The argument is one of [`super::option`]; its value (u64).
+    pub const OPTION: u8 = 3;
+    /// The address of a sender, and the datagram. The argument is 1 to leave it in the queue.
+    pub const RECEIVE_FROM: u8 = 4;
+    /// A reply, by the number that a request returned, in place of a descriptor. It can be fetched once.
+    pub const REPLY: u8 = 5;
+}
+
+/// Options of sockets.
+pub mod option {
+    /// How long reading and writing wait, in nanoseconds; 0: without end.
+    pub const READ_TIMEOUT: u32 = 1;
+    pub const WRITE_TIMEOUT: u32 = 2;
+    pub const TTL: u32 = 3;
+    pub const NODELAY: u32 = 4;
+    /// In nanoseconds, plus one; 0: none.
+    pub const LINGER: u32 = 5;
+    pub const BROADCAST: u32 = 6;
+    pub const ONLY_V6: u32 = 7;
+    pub const MULTICAST_LOOP_V4: u32 = 8;
+    pub const MULTICAST_TTL_V4: u32 = 9;
+    pub const MULTICAST_LOOP_V6: u32 = 10;
+    /// The WASI errno of what went wrong since this was last asked, 0 if nothing did. Can only be fetched.
+    pub const ERROR: u32 = 11;
+}
+
+/// An address: the family (u16, 4 or 6), the port (u16), 16 bytes of which IPv4 uses the first four, the flow (u32) and the scope
+/// (u32).
+pub const ADDRESS_BYTES: usize = 28;
+
+/// Returns the offset that asks for an operation.
+pub const fn offset(operation: u8, argument: u32, descriptor: u32) -> u64 {
+    operation as u64 | (argument as u64) << 8 | (descriptor as u64) << 32
+}
