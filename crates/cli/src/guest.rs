@@ -12,7 +12,7 @@ use gpu_run_console::output::{Order, Standard, Stream};
 use gpu_run_console::spill::Spill;
 use gpu_run_run::INSTANCE;
 use gpu_run_wasi::stdio::{Output, inherit};
-use gpu_run_wasi::{Access, Builder, Context, Preopen, Stdio};
+use gpu_run_wasi::{Access, Builder, Context, NetRule, Preopen, Stdio};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -45,6 +45,14 @@ impl Guest {
             builder.preopen_with(&dir.host, &dir.guest, dir.access).map_err(refused)?;
         }
         Ok(Self { builder, number })
+    }
+
+    /// Lets the guest open sockets, as these rules allow.
+    pub(crate) fn with_net(mut self, rules: &[NetRule]) -> Self {
+        for rule in rules {
+            self.builder.net(rule.clone());
+        }
+        self
     }
 
     fn context(&self, number: &OsStr, stdio: Stdio) -> Result<Context> {

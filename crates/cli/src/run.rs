@@ -57,6 +57,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let mut environment = args.launch.env.clone();
     environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
     let guest = Guest::new(&argv(&source.argv0, args, rest), &environment, args.launch.preopens())?;
+    let guest = guest.with_net(&args.launch.net);
 
     let options =
         options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);

@@ -91,6 +91,7 @@ pub fn run_threads(
     let launch = Launch { answers: answers::CLOCK, threads: memory.guest_address(), ..Launch::default() };
     buffers.write(&slots.describe(launch))?;
     let memory = Arc::new(memory);
+    let context = context.with_parallelism(places.threads as u32);
     let calls = SharedCalls { context, since: HashMap::new(), memory: memory.clone() };
     let host = Arc::new(SharedContext(Mutex::new(calls)));
     let began = Instant::now();

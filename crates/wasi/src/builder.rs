@@ -13,6 +13,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use crate::descriptor::{Descriptor, Table};
 use crate::directory::Directory;
 use crate::encode::{Out, Result as CallResult};
+use crate::net::{Net, NetRule};
 use crate::socket::Socket;
 use crate::{Context, Errno, Stdio};
 
@@ -72,6 +73,8 @@ pub struct Builder {
     env: Arc<Strings>,
     preopens: Vec<(Arc<Dir>, Arc<str>, Access)>,
     sockets: Vec<Arc<Socket>>,
+    rules: Vec<NetRule>,
+    parallelism: Option<u32>,
 }
 
 impl Builder {
@@ -123,6 +126,18 @@ impl Builder {
         Ok(self)
     }
 
+    /// Lets the guest open sockets of its own, as far as this rule and others allow. Without a rule, it can open none.
+    pub fn net(&mut self, rule: NetRule) -> &mut Self {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Sets how many threads the guest is told it can have at once. Without this, it is told 1.
+    pub fn parallelism(&mut self, threads: u32) -> &mut Self {
+        self.parallelism = Some(threads);
+        self
+    }
+
     /// Returns the arguments as the guest gets them: the offset of each, and all of them in one buffer, each terminated
     /// by a NUL.
     pub fn arg_strings(&self) -> (&[u32], &[u8]) {
@@ -149,7 +164,8 @@ impl Builder {
                 break;
             }
         }
-        Context { args: self.args.clone(), env: self.env.clone(), table, since: None, trace: None }
+        let net = Net::new(&self.rules, self.parallelism.unwrap_or(1));
+        Context { args: self.args.clone(), env: self.env.clone(), table, net, since: None, trace: None }
     }
 }
 
@@ -159,6 +175,7 @@ impl fmt::Debug for Builder {
         f.debug_struct("Builder")
             .field("preopens", &names)
             .field("sockets", &self.sockets.len())
+            .field("rules", &self.rules)
             .finish_non_exhaustive()
     }
 }

@@ -232,7 +232,7 @@ pub(crate) fn fdstat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
         }
         Descriptor::Socket(socket) => {
             let base = SOCKET | if socket.listening { rights::SOCK_ACCEPT } else { 0 };
-            let set = if socket.nonblocking { fdflags::NONBLOCK } else { 0 };
+            let set = if socket.is_nonblocking() { fdflags::NONBLOCK } else { 0 };
             put_fdstat(out, socket.filetype(), set, base, SOCKET);
         }
     }
@@ -257,7 +257,7 @@ pub(crate) fn set_flags(table: &mut Table, fd: u64, word: u64) -> Result {
             file.append = word & fdflags::APPEND != 0;
             file.nonblocking = word & fdflags::NONBLOCK != 0;
         }
-        Descriptor::Socket(socket) => socket.nonblocking = word & fdflags::NONBLOCK != 0,
+        Descriptor::Socket(socket) => socket.set_nonblocking(word & fdflags::NONBLOCK != 0),
         _ => return Err(Errno::Badf.into()),
     }
     Ok(())

@@ -11,6 +11,8 @@
 //!   between them never lead out.
 //! - **No guest changes a directory that it may only read** ([`Access::ReadOnly`]): every call that would change
 //!   something returns `rofs` before it reaches the host's file system.
+//! - **No guest opens a socket that no rule allows** ([`NetRule`]). Requests for sockets, which preview 1 lacks, come as
+//!   [`gpu_run_abi::extension`] describes.
 //! - **No guest makes the host panic or run out of memory.** Words and lengths are checked, transfers and descriptors
 //!   are limited.
 //! - **No call of the hot path allocates**: writing to standard output, reading, the clock.
@@ -25,7 +27,9 @@ mod descriptor;
 mod directory;
 mod encode;
 mod errno;
+mod extension;
 mod file;
+mod net;
 mod path;
 mod poll;
 mod socket;
@@ -41,12 +45,15 @@ use gpu_run_abi::hostcall::Call;
 pub use builder::{Access, Builder, Error, Preopen};
 pub use encode::Out;
 pub use errno::Errno;
+pub use net::NetRule;
 pub use stdio::Stdio;
 
 use builder::Strings;
 use descriptor::Table;
 use encode::{Result, Stop, check_input, exactly};
+use extension::is_extension;
 use file::Times;
+use net::Net;
 use trace::Trace;
 
 /// The outcome of a call.
@@ -66,6 +73,7 @@ pub struct Context {
     args: Arc<Strings>,
     env: Arc<Strings>,
     table: Table,
+    net: Net,
     /// When a call that is being repeated was first made.
     since: Option<Instant>,
     trace: Option<Trace>,
@@ -75,6 +83,12 @@ impl Context {
     /// From here on, `print` gets a line for each call that is answered, with `caller` in front.
     pub fn trace(&mut self, caller: String, print: Arc<dyn Fn(&str) + Send + Sync>) {
         self.trace = Some(Trace { caller, print });
+    }
+
+    /// Sets how many threads the guest is told it can have at once.
+    pub fn with_parallelism(mut self, threads: u32) -> Self {
+        self.net.parallelism = threads;
+        self
     }
 
     /// Changes what is in front of the lines, if calls are traced.
@@ -103,7 +117,12 @@ impl Context {
     /// Performs a call. `words` and `input` are as [`gpu_run_abi::hostcall`] describes them. `out` is cleared first.
     pub fn call(&mut self, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Reply {
         out.clear();
-        let reply = match self.dispatch(call, words, input, out) {
+        let result = match self.dispatch(call, words, input, out) {
+            // It waits for a socket, perhaps not for ever.
+            Err(Stop::Again(None)) => Err(net::time_out(&mut self.table, call, words, &mut self.since)),
+            other => other,
+        };
+        let reply = match result {
             Ok(()) => Reply::Done(Errno::Success),
             Err(Stop::Errno(errno)) => Reply::Done(errno),
             Err(Stop::Again(at)) => Reply::Again { at },
@@ -190,6 +209,9 @@ impl Context {
             }
             Call::fd_pread => {
                 let [fd, room, offset] = exactly(words)?;
+                if is_extension(fd) {
+                    return self.net.fetch(table, room, offset, out);
+                }
                 file::read_at(table, fd, room, offset, out)
             }
             Call::fd_prestat_get => {
@@ -202,6 +224,9 @@ impl Context {
             }
             Call::fd_pwrite => {
                 let [fd, _length, offset] = exactly(words)?;
+                if is_extension(fd) {
+                    return self.net.ask(table, input, offset, &mut self.since, out);
+                }
                 file::write_at(table, fd, input, offset, out)
             }
             Call::fd_read => {

@@ -3,6 +3,7 @@
 //! Everything follows from the call's row in [`gpu_run_abi::hostcall`]: what each parameter is, which bytes are input and
 //! which are output.
 
+use crate::extension::{Ask, Fetch, is_extension};
 use crate::{Errno, Out, Reply};
 use gpu_run_abi::hostcall::{Call, HostFunction, Move, ValType};
 use std::fmt::Write;
@@ -30,6 +31,9 @@ impl Trace {
 
 /// Returns the line of a call; `None` if it was not answered yet.
 fn line(call: Call, words: &[u64], input: &[u8], reply: Reply, out: &Out) -> Option<String> {
+    if let Some(line) = extension_line(call, words, input, reply, out) {
+        return line;
+    }
     let row = call.function();
     let is_done = reply == Reply::Done(Errno::Success);
     let (mut words, mut input, mut output) = (words.iter().copied(), input, &out.bytes[..]);
@@ -77,6 +81,29 @@ fn line(call: Call, words: &[u64], input: &[u8], reply: Reply, out: &Out) -> Opt
         Reply::Done(errno) => format!("{errno:?}").to_lowercase(),
     };
     Some(format!("{}({}) = {ended}", row.name, arguments.join(", ")))
+}
+
+/// Returns the line of a request that is none of WASI's, under its own name; `None` if the call is not one, or cannot be
+/// decoded.
+fn extension_line(call: Call, words: &[u64], input: &[u8], reply: Reply, out: &Out) -> Option<Option<String>> {
+    let request = match (call, words) {
+        (Call::fd_pwrite, [fd, _, offset]) if is_extension(*fd) => Ask::decode(*offset, input).ok()?.to_string(),
+        (Call::fd_pread, [fd, _, offset]) if is_extension(*fd) => {
+            Fetch::decode(*offset).ok()?.show(out.bytes.get(4..).unwrap_or_default())
+        }
+        _ => return None,
+    };
+    let result = match reply {
+        Reply::Done(Errno::Success) => format!("0 ({})", result(out.bytes.get(..4).unwrap_or_default(), 4)),
+        Reply::Done(errno) => format!("{errno:?}").to_lowercase(),
+        Reply::Again { .. } | Reply::Exit(_) => return Some(None),
+    };
+    Some(Some(format!("{request} = {result}")))
+}
+
+/// Returns bytes in quotes, the first of them if there are many.
+pub(crate) fn data(bytes: &[u8]) -> String {
+    quoted(bytes, MAX_DATA)
 }
 
 /// Takes up to `count` bytes from the front.

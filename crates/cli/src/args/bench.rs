@@ -110,6 +110,7 @@ impl BenchArgs {
         let useless = [
             ("--dir", !launch.dirs.is_empty()),
             ("--dir-ro", !launch.dirs_read_only.is_empty()),
+            ("--net", !launch.net.is_empty()),
             ("--env", !launch.env.is_empty()),
             ("--timeout", launch.timeout.is_some()),
             ("--max-memory", launch.max_memory.is_some()),

@@ -5,7 +5,7 @@ use gpu_run_abi::Layout;
 use gpu_run_compiler::Build;
 use gpu_run_console::units;
 use gpu_run_run::ThreadPlacement;
-use gpu_run_wasi::{Access, Preopen};
+use gpu_run_wasi::{Access, NetRule, Preopen};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -20,6 +20,10 @@ pub(crate) struct LaunchArgs {
     /// Gives the guest a folder that it can only read; repeatable [default: none]
     #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", value_parser = read_only_folder)]
     pub(crate) dirs_read_only: Vec<Preopen>,
+
+    /// Lets the guest use the network: `connect=HOST:PORT` to connect, `listen=ADDRESS:PORT` to be connected to, with `*` for all; repeatable [default: none]
+    #[arg(long = "net", value_name = "RULE")]
+    pub(crate) net: Vec<NetRule>,
 
     /// Sets a variable in the guest's environment; without a value, passes on gpu-run's own; repeatable [default: none]
     #[arg(long = "env", value_name = "NAME[=VALUE]")]

@@ -65,7 +65,7 @@ pub(crate) struct MapArgs {
     pub(crate) batch: Option<u32>,
 
     /// Measures first which build is the fastest for the first batch, as `gpu-run tune` does. Without it, `map` tries one other build on a GPU after a batch of more than a second
-    #[arg(long, conflicts_with_all = ["resume", "dirs", "layout"])]
+    #[arg(long, conflicts_with_all = ["resume", "dirs", "net", "layout"])]
     pub(crate) tune: bool,
 
     /// Stops before the first record that fails

@@ -130,7 +130,8 @@ fn options(args: &MapArgs, source: &Source, environment: &[Variable]) -> Result<
     // Arguments that differ from record to record are made for each record.
     let common = if differ(&args.args) { &[][..] } else { &args.args[..] };
     let argv: Vec<OsString> = std::iter::once(source.argv0.clone().into()).chain(common.iter().cloned()).collect();
-    let context = Guest::new(&argv, environment, args.launch.preopens())?.into_builder();
+    let guest = Guest::new(&argv, environment, args.launch.preopens())?;
+    let context = guest.with_net(&args.launch.net).into_builder();
     let env = guest::environment(environment).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Ok(Options {
         split: split.into(),

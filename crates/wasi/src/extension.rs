@@ -1,0 +1,297 @@
+//! What gpu-run's own std asks beyond WASI, as [`gpu_run_abi::extension`] describes it: requests are decoded here, and shown in
+//! traces. [`crate::net`] answers them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::time::Duration;
+
+use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, ask, fetch, option};
+
+use crate::Errno;
+use crate::encode::{Out, Result};
+
+/// The longest name of a host that is looked up.
+const MAX_NAME: usize = 255;
+
+/// Returns whether this is the descriptor of requests.
+pub(crate) fn is_extension(fd: u64) -> bool {
+    fd == u64::from(DESCRIPTOR)
+}
+
+/// A request that `fd_pwrite` sends.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ask<'a> {
+    TcpConnect { address: SocketAddr, timeout: Option<Duration> },
+    TcpListen(SocketAddr),
+    UdpBind(SocketAddr),
+    UdpConnect { fd: u64, address: SocketAddr },
+    UdpSendTo { fd: u64, address: SocketAddr, bytes: &'a [u8] },
+    SetOption { fd: u64, option: SocketOption, value: u64 },
+    LookUp { name: &'a str, port: u16 },
+    Duplicate { fd: u64 },
+    Multicast { fd: u64, joins: bool, group: Group },
+    Parallelism,
+}
+
+/// A request that `fd_pread` sends.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fetch {
+    LocalAddress { fd: u64 },
+    PeerAddress { fd: u64 },
+    Option { fd: u64, option: SocketOption },
+    ReceiveFrom { fd: u64, peeks: bool },
+    Reply { number: u32 },
+}
+
+/// A multicast group, and the interface on which a socket is to be its member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    V4 { group: Ipv4Addr, interface: Ipv4Addr },
+    V6 { group: Ipv6Addr, interface: u32 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SocketOption {
+    ReadTimeout,
+    WriteTimeout,
+    Ttl,
+    Nodelay,
+    Linger,
+    Broadcast,
+    OnlyV6,
+    MulticastLoopV4,
+    MulticastTtlV4,
+    MulticastLoopV6,
+    Error,
+}
+
+impl SocketOption {
+    fn decode(number: u32) -> Result<Self> {
+        Ok(match number {
+            option::READ_TIMEOUT => Self::ReadTimeout,
+            option::WRITE_TIMEOUT => Self::WriteTimeout,
+            option::TTL => Self::Ttl,
+            option::NODELAY => Self::Nodelay,
+            option::LINGER => Self::Linger,
+            option::BROADCAST => Self::Broadcast,
+            option::ONLY_V6 => Self::OnlyV6,
+            option::MULTICAST_LOOP_V4 => Self::MulticastLoopV4,
+            option::MULTICAST_TTL_V4 => Self::MulticastTtlV4,
+            option::MULTICAST_LOOP_V6 => Self::MulticastLoopV6,
+            option::ERROR => Self::Error,
+            _ => return Err(Errno::Noprotoopt.into()),
+        })
+    }
+
+    /// Returns whether the value is a time in nanoseconds.
+    fn is_time(self) -> bool {
+        matches!(self, Self::ReadTimeout | Self::WriteTimeout)
+    }
+}
+
+impl<'a> Ask<'a> {
+    /// An unknown operation is `nosys`, a request of the wrong form `inval`.
+    pub(crate) fn decode(offset: u64, input: &'a [u8]) -> Result<Self> {
+        let (operation, argument, fd) = parts(offset);
+        let mut bytes = Bytes(input);
+        let request = match operation {
+            ask::TCP_CONNECT => Self::TcpConnect { address: bytes.address()?, timeout: duration(bytes.number()?) },
+            ask::TCP_LISTEN => Self::TcpListen(bytes.address()?),
+            ask::UDP_BIND => Self::UdpBind(bytes.address()?),
+            ask::UDP_CONNECT => Self::UdpConnect { fd, address: bytes.address()? },
+            ask::UDP_SEND_TO => Self::UdpSendTo { fd, address: bytes.address()?, bytes: bytes.rest() },
+            ask::SET_OPTION => Self::SetOption { fd, option: SocketOption::decode(argument)?, value: bytes.number()? },
+            ask::LOOK_UP => Self::LookUp { port: u16::from_le_bytes(bytes.take()?), name: name(bytes.rest())? },
+            ask::DUPLICATE => Self::Duplicate { fd },
+            ask::MULTICAST => Self::Multicast { fd, joins: is_set(argument)?, group: bytes.group()? },
+            ask::PARALLELISM => Self::Parallelism,
+            _ => return Err(Errno::Nosys.into()),
+        };
+        if bytes.0.is_empty() { Ok(request) } else { Err(Errno::Inval.into()) }
+    }
+}
+
+impl Fetch {
+    /// As [`Ask::decode`].
+    pub(crate) fn decode(offset: u64) -> Result<Self> {
+        let (operation, argument, fd) = parts(offset);
+        Ok(match operation {
+            fetch::LOCAL_ADDRESS => Self::LocalAddress { fd },
+            fetch::PEER_ADDRESS => Self::PeerAddress { fd },
+            fetch::OPTION => Self::Option { fd, option: SocketOption::decode(argument)? },
+            fetch::RECEIVE_FROM => Self::ReceiveFrom { fd, peeks: is_set(argument)? },
+            fetch::REPLY => Self::Reply { number: fd as u32 },
+            _ => return Err(Errno::Nosys.into()),
+        })
+    }
+}
+
+/// Operation, argument, descriptor.
+fn parts(offset: u64) -> (u8, u32, u64) {
+    (offset as u8, (offset >> 8) as u32 & 0xff_ffff, offset >> 32)
+}
+
+fn is_set(argument: u32) -> Result<bool> {
+    match argument {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Errno::Inval.into()),
+    }
+}
+
+/// Returns a time in nanoseconds, of which 0 means none.
+pub(crate) fn duration(nanoseconds: u64) -> Option<Duration> {
+    (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
+}
+
+fn name(bytes: &[u8]) -> Result<&str> {
+    let name = std::str::from_utf8(bytes).map_err(|_| Errno::Ilseq)?;
+    let is_name = (1..=MAX_NAME).contains(&name.len()) && !name.contains('\0');
+    if is_name { Ok(name) } else { Err(Errno::Inval.into()) }
+}
+
+/// What is left of a request.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(Errno::Inval)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    fn address(&mut self) -> Result<SocketAddr> {
+        let family = u16::from_le_bytes(self.take()?);
+        let port = u16::from_le_bytes(self.take()?);
+        let ip: [u8; 16] = self.take()?;
+        let (flow, scope) = (u32::from_le_bytes(self.take()?), u32::from_le_bytes(self.take()?));
+        match family {
+            4 => Ok(SocketAddrV4::new(Ipv4Addr::new(ip[0], ip[1], ip[2], ip[3]), port).into()),
+            6 => Ok(SocketAddrV6::new(ip.into(), port, flow, scope).into()),
+            _ => Err(Errno::Afnosupport.into()),
+        }
+    }
+
+    fn group(&mut self) -> Result<Group> {
+        match self.address()?.ip() {
+            IpAddr::V4(group) => Ok(Group::V4 { group, interface: self.take::<4>()?.into() }),
+            IpAddr::V6(group) => Ok(Group::V6 { group, interface: u32::from_le_bytes(self.take()?) }),
+        }
+    }
+}
+
+impl Group {
+    pub(crate) fn ip(self) -> IpAddr {
+        match self {
+            Self::V4 { group, .. } => group.into(),
+            Self::V6 { group, .. } => group.into(),
+        }
+    }
+}
+
+/// Returns an address as the guest gets it.
+pub(crate) fn encode_address(address: SocketAddr) -> [u8; ADDRESS_BYTES] {
+    let mut bytes = [0; ADDRESS_BYTES];
+    bytes[0] = if address.is_ipv4() { 4 } else { 6 };
+    bytes[2..4].copy_from_slice(&address.port().to_le_bytes());
+    match address {
+        SocketAddr::V4(v4) => bytes[4..8].copy_from_slice(&v4.ip().octets()),
+        SocketAddr::V6(v6) => {
+            bytes[4..20].copy_from_slice(&v6.ip().octets());
+            bytes[20..24].copy_from_slice(&v6.flowinfo().to_le_bytes());
+            bytes[24..28].copy_from_slice(&v6.scope_id().to_le_bytes());
+        }
+    }
+    bytes
+}
+
+/// Puts the output of `fd_pread`: as many of the bytes as there is room for, and how many these are.
+pub(crate) fn put_fetched(out: &mut Out, room: u64, bytes: &[u8]) {
+    let count = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+    out.put_u32(count as u32);
+    out.put(&bytes[..count]);
+}
+
+/// As `--trace wasi` shows it: `tcp_connect(127.0.0.1:80, 1.5s)`.
+impl fmt::Display for Ask<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TcpConnect { address, timeout: Some(timeout) } => write!(f, "tcp_connect({address}, {timeout:?})"),
+            Self::TcpConnect { address, timeout: None } => write!(f, "tcp_connect({address})"),
+            Self::TcpListen(address) => write!(f, "tcp_listen({address})"),
+            Self::UdpBind(address) => write!(f, "udp_bind({address})"),
+            Self::UdpConnect { fd, address } => write!(f, "udp_connect({fd}, {address})"),
+            Self::UdpSendTo { fd, address, bytes } => {
+                write!(f, "udp_send_to({fd}, {address}, {})", crate::trace::data(bytes))
+            }
+            Self::SetOption { fd, option, value } if option.is_time() => {
+                write!(f, "set_option({fd}, {option}, {:?})", Duration::from_nanos(*value))
+            }
+            Self::SetOption { fd, option, value } => write!(f, "set_option({fd}, {option}, {value})"),
+            Self::LookUp { name, port } => write!(f, "look_up({}, {port})", crate::trace::data(name.as_bytes())),
+            Self::Duplicate { fd } => write!(f, "duplicate({fd})"),
+            Self::Multicast { fd, joins, group } => {
+                let name = if *joins { "multicast_join" } else { "multicast_leave" };
+                match group {
+                    Group::V4 { group, interface } => write!(f, "{name}({fd}, {group}, {interface})"),
+                    Group::V6 { group, interface } => write!(f, "{name}({fd}, {group}, {interface})"),
+                }
+            }
+            Self::Parallelism => write!(f, "parallelism()"),
+        }
+    }
+}
+
+impl Fetch {
+    /// Returns the request as a trace shows it, with what was fetched.
+    pub(crate) fn show(&self, fetched: &[u8]) -> String {
+        let address = |bytes: &[u8]| Bytes(bytes).address().map_or_else(|_| "?".into(), |address| address.to_string());
+        let addresses = || {
+            let all: Vec<_> = fetched.chunks(ADDRESS_BYTES).map(address).collect();
+            all.join(", ")
+        };
+        let behind = |text: String| if fetched.is_empty() { String::new() } else { format!(", {text}") };
+        match self {
+            Self::LocalAddress { fd } => format!("local_address({fd}{})", behind(address(fetched))),
+            Self::PeerAddress { fd } => format!("peer_address({fd}{})", behind(address(fetched))),
+            Self::Option { fd, option } => {
+                let value = Bytes(fetched).number().unwrap_or(0);
+                let value =
+                    if option.is_time() { format!("{:?}", Duration::from_nanos(value)) } else { value.to_string() };
+                format!("option({fd}, {option}{})", behind(value))
+            }
+            Self::ReceiveFrom { fd, peeks } => {
+                let name = if *peeks { "peek_from" } else { "receive_from" };
+                let data = crate::trace::data(fetched.get(ADDRESS_BYTES..).unwrap_or_default());
+                format!("{name}({fd}{})", behind(format!("{}, {data}", address(fetched))))
+            }
+            Self::Reply { number } => format!("reply({number}{})", behind(format!("[{}]", addresses()))),
+        }
+    }
+}
+
+impl fmt::Display for SocketOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadTimeout => "read_timeout",
+            Self::WriteTimeout => "write_timeout",
+            Self::Ttl => "ttl",
+            Self::Nodelay => "nodelay",
+            Self::Linger => "linger",
+            Self::Broadcast => "broadcast",
+            Self::OnlyV6 => "only_v6",
+            Self::MulticastLoopV4 => "multicast_loop_v4",
+            Self::MulticastTtlV4 => "multicast_ttl_v4",
+            Self::MulticastLoopV6 => "multicast_loop_v6",
+            Self::Error => "error",
+        })
+    }
+}
