@@ -241,6 +241,43 @@ mod tests {
     }
 
     #[test]
+    fn requests_beyond_wasi_are_shown_by_name() {
+        use crate::extension::encode_address;
+        use gpu_run_abi::extension::{DESCRIPTOR, ask, fetch, offset, option};
+        let fd = u64::from(DESCRIPTOR);
+        let asked = |operation, argument, about, input: &[u8], reply| {
+            let words = [fd, input.len() as u64, offset(operation, argument, about)];
+            shown(Call::fd_pwrite, &words, input, reply, &7u32.to_le_bytes())
+        };
+        let address = encode_address("127.0.0.1:80".parse().unwrap());
+        let connect = [&address[..], &1_500_000_000u64.to_le_bytes()].concat();
+        assert_eq!(asked(ask::TCP_CONNECT, 0, 0, &connect, DONE), "tcp_connect(127.0.0.1:80, 1.5s) = 0 (7)");
+        let denied = Reply::Done(Errno::Acces);
+        assert_eq!(asked(ask::TCP_LISTEN, 0, 0, &address, denied), "tcp_listen(127.0.0.1:80) = acces");
+        let datagram = [&address[..], b"a\x1b"].concat();
+        assert_eq!(
+            asked(ask::UDP_SEND_TO, 0, 4, &datagram, DONE),
+            r#"udp_send_to(4, 127.0.0.1:80, "a\u{1b}") = 0 (7)"#
+        );
+        let second = 1_000_000_000u64.to_le_bytes();
+        assert_eq!(
+            asked(ask::SET_OPTION, option::READ_TIMEOUT, 4, &second, DONE),
+            "set_option(4, read_timeout, 1s) = 0 (7)"
+        );
+        assert_eq!(asked(ask::LOOK_UP, 0, 0, b"\x50\0a.org", DONE), r#"look_up("a.org", 80) = 0 (7)"#);
+        // What cannot be decoded is shown as the call that it is.
+        assert!(asked(99, 0, 0, b"", denied).starts_with("fd_pwrite("));
+        let fetched = |operation, number, bytes: &[u8]| {
+            let output = [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
+            shown(Call::fd_pread, &[fd, 100, offset(operation, 0, number)], b"", DONE, &output)
+        };
+        assert_eq!(fetched(fetch::LOCAL_ADDRESS, 4, &address), "local_address(4, 127.0.0.1:80) = 0 (28)");
+        assert_eq!(fetched(fetch::RECEIVE_FROM, 4, &datagram), r#"receive_from(4, 127.0.0.1:80, "a\u{1b}") = 0 (30)"#);
+        let both = [address, encode_address("[::1]:80".parse().unwrap())].concat();
+        assert_eq!(fetched(fetch::REPLY, 9, &both), "reply(9, [127.0.0.1:80, [::1]:80]) = 0 (56)");
+    }
+
+    #[test]
     fn an_exit_has_no_result_and_a_call_that_waits_no_line() {
         assert_eq!(shown(Call::proc_exit, &[3], b"", Reply::Exit(3), b""), "proc_exit(3) = ?");
         assert_eq!(shown(Call::fd_read, &[0, 9], b"", Reply::Again { at: None }, b""), "");

@@ -7,6 +7,7 @@ mod directories;
 mod files;
 mod guest;
 mod hostile;
+mod net;
 mod paths;
 mod polling;
 mod process;

@@ -1,0 +1,258 @@
+//! Sockets that a guest opens: the program `net` of `tests/wasi`, against sockets of this process.
+//!
+//! `scripts/build-wasi-programs` builds the program; while it is not there, the tests are reported as ignored, with `CI` set they
+//! fail.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::thread;
+use tempfile::TempDir;
+
+type Test = fn() -> Result<(), Failed>;
+
+const TESTS: &[(&str, Test)] = &[
+    ("a_guest_connects", a_guest_connects),
+    ("a_guest_listens", a_guest_listens),
+    ("datagrams_go_both_ways", datagrams_go_both_ways),
+    ("a_client_needs_no_rule_to_bind", a_client_needs_no_rule_to_bind),
+    ("a_read_times_out", a_read_times_out),
+    ("a_connection_is_refused", a_connection_is_refused),
+    ("names_are_looked_up_if_allowed", names_are_looked_up_if_allowed),
+    ("everything_is_denied_without_a_rule", everything_is_denied_without_a_rule),
+    ("tricks_are_denied", tricks_are_denied),
+    ("each_instance_has_its_own_sockets", each_instance_has_its_own_sockets),
+    ("each_record_has_its_own_sockets", each_record_has_its_own_sockets),
+    ("a_trace_names_the_requests", a_trace_names_the_requests),
+    ("a_bad_rule_is_a_usage_error", a_bad_rule_is_a_usage_error),
+    ("a_program_without_threads_has_one", a_program_without_threads_has_one),
+];
+
+/// All runs share one compiled program.
+static CACHE: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a temporary folder"));
+
+fn main() {
+    let args = Arguments::from_args();
+    let is_built = program().is_file();
+    let ignored = !is_built && std::env::var_os("CI").is_none();
+    let trials = TESTS.iter().map(|(name, test)| {
+        let run = move || match is_built {
+            true => test(),
+            false => Err("the program is not built: run scripts/build-wasi-programs".into()),
+        };
+        Trial::test(format!("net::{name}"), run).with_ignored_flag(ignored)
+    });
+    let conclusion = libtest_mimic::run(&args, trials.collect());
+    _ = std::fs::remove_dir_all(CACHE.path());
+    conclusion.exit();
+}
+
+fn program() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/wasi/target/wasm32-wasip1/release/net.wasm")
+}
+
+/// `gpu-run`, with these rules. What the program is to do comes behind.
+fn command(rules: &[String]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+    command.args(["--device", "cpu", "--timeout", "300s"]).env("GPU_RUN_CACHE", CACHE.path());
+    for rule in rules {
+        command.args(["--net", rule]);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+fn start(rules: &[String], args: &[&str]) -> Result<Child, Failed> {
+    let mut command = command(rules);
+    command.arg(program()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Ok(command.spawn()?)
+}
+
+fn run(rules: &[String], args: &[&str]) -> Result<String, Failed> {
+    printed(start(rules, args)?)
+}
+
+fn printed(child: Child) -> Result<String, Failed> {
+    let output = child.wait_with_output()?;
+    match output.status.success() {
+        true => Ok(String::from_utf8(output.stdout)?),
+        false => Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)).into()),
+    }
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T) -> Result<(), Failed> {
+    if found == expected { Ok(()) } else { Err(format!("expected {expected:?}, got {found:?}").into()) }
+}
+
+/// Answers every connection with what it sent, twice.
+fn echo() -> Result<String, Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let at = listener.local_addr()?.to_string();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut bytes = [0; 100];
+            let count = stream.read(&mut bytes).unwrap_or(0);
+            _ = stream.write_all(&bytes[..count].repeat(2));
+        }
+    });
+    Ok(at)
+}
+
+fn a_guest_connects() -> Result<(), Failed> {
+    let at = echo()?;
+    equal(run(&[format!("connect={at}")], &["connect", &at, "hey"])?, "connect: ok \"heyhey\"\n".into())
+}
+
+fn a_guest_listens() -> Result<(), Failed> {
+    let mut child = start(&["listen=127.0.0.1:*".into()], &["listen", "127.0.0.1:0"])?;
+    let mut stdout = BufReader::new(child.stdout.take().ok_or("no stdout")?);
+    let mut at = String::new();
+    stdout.read_line(&mut at)?;
+    let mut stream = TcpStream::connect(at.trim())?;
+    stream.write_all(b"hey")?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    equal(answer, "HEY".into())?;
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest)?;
+    child.wait()?;
+    equal(rest, "listen: ok \"hey\"\n".into())
+}
+
+/// Answers one datagram with what it said, twice. Returns its address.
+fn datagram_echo() -> Result<String, Failed> {
+    let ours = UdpSocket::bind("127.0.0.1:0")?;
+    let at = ours.local_addr()?.to_string();
+    thread::spawn(move || {
+        let mut bytes = [0; 100];
+        if let Ok((count, from)) = ours.recv_from(&mut bytes) {
+            _ = ours.send_to(&bytes[..count].repeat(2), from);
+        }
+    });
+    Ok(at)
+}
+
+fn datagrams_go_both_ways() -> Result<(), Failed> {
+    let at = datagram_echo()?;
+    let rules = [format!("connect={at}"), "listen=127.0.0.1:0".into()];
+    equal(run(&rules, &["send", "127.0.0.1:0", &at, "hey"])?, format!("send: ok ({at}, \"heyhey\")\n"))?;
+
+    let ours = UdpSocket::bind("127.0.0.1:0")?;
+    let from = ours.local_addr()?.to_string();
+    let rules = [format!("connect={from}"), "listen=127.0.0.1:*".into()];
+    let mut child = start(&rules, &["hear", "127.0.0.1:0", &from])?;
+    let mut stdout = BufReader::new(child.stdout.take().ok_or("no stdout")?);
+    let mut at = String::new();
+    stdout.read_line(&mut at)?;
+    ours.send_to(b"hey", at.trim())?;
+    let mut bytes = [0; 100];
+    let count = ours.recv(&mut bytes)?;
+    equal(&bytes[..count], b"HEY")?;
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest)?;
+    child.wait()?;
+    equal(rest, format!("{from}\nhear: ok 3\n"))
+}
+
+fn a_client_needs_no_rule_to_bind() -> Result<(), Failed> {
+    let at = datagram_echo()?;
+    let sent = run(&[format!("connect={at}")], &["send", "0.0.0.0:0", &at, "hey"])?;
+    equal(sent, format!("send: ok ({at}, \"heyhey\")\n"))
+}
+
+fn a_read_times_out() -> Result<(), Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let at = listener.local_addr()?.to_string();
+    equal(run(&[format!("connect={at}")], &["timeout", &at])?, "set: ok 0\nread: again\n".into())
+}
+
+fn a_connection_is_refused() -> Result<(), Failed> {
+    let at = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
+    equal(run(&["connect=127.0.0.1:*".into()], &["refused", &at])?, "refused: connrefused\n".into())
+}
+
+fn names_are_looked_up_if_allowed() -> Result<(), Failed> {
+    let rule = |rule: &str| [rule.to_owned()];
+    equal(run(&rule("connect=localhost:80"), &["look up", "LOCALHOST."])?, "look up: ok true\n".into())?;
+    for (rules, name) in [
+        (&[][..], "localhost"),
+        (&rule("connect=127.0.0.1:80"), "localhost"),
+        (&rule("connect=127.0.0.1:80"), "0x7f.1"),
+        (&rule("connect=127.0.0.1:80"), "2130706433"),
+        (&rule("connect=example.com:80"), "localhost"),
+    ] {
+        equal(run(rules, &["look up", name])?, "look up: acces\n".into())?;
+    }
+    Ok(())
+}
+
+fn everything_is_denied_without_a_rule() -> Result<(), Failed> {
+    let at = echo()?;
+    let expected: String = ["connect", "listen", "bind"].iter().map(|what| format!("{what} {at}: acces\n")).collect();
+    equal(run(&[], &["denied", &at])?, expected)?;
+    equal(run(&[], &["denied", "0.0.0.0:0"])?, expected_for("0.0.0.0:0"))
+}
+
+fn expected_for(address: &str) -> String {
+    ["connect", "listen", "bind"].iter().map(|what| format!("{what} {address}: acces\n")).collect()
+}
+
+fn tricks_are_denied() -> Result<(), Failed> {
+    let at = echo()?;
+    let port = at.rsplit(':').next().ok_or("no port")?;
+    let tricks = ["127.0.0.1", "0.0.0.0", "[::ffff:127.0.0.1]", "[::ffff:0.0.0.0]", "[::1]", "[::]", "[::1%1]"]
+        .map(|trick| format!("{trick}:{port}"));
+    let rules = [format!("connect=10.0.0.1:{port}"), format!("listen=127.0.0.2:{port}")];
+    let args: Vec<&str> = std::iter::once("denied").chain(tricks.iter().map(String::as_str)).collect();
+    equal(run(&rules, &args)?, tricks.iter().map(|trick| expected_for(trick)).collect())
+}
+
+fn each_instance_has_its_own_sockets() -> Result<(), Failed> {
+    let at = echo()?;
+    let mut command = command(&[format!("connect={at}")]);
+    command.args(["--instances", "5"]).arg(program()).args(["connect", &at, "hey"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    equal(printed(child)?, "connect: ok \"heyhey\"\n".repeat(5))
+}
+
+/// `map` runs a speculative build: what it cannot finish is rerun, and gets the same answers.
+fn each_record_has_its_own_sockets() -> Result<(), Failed> {
+    let at = echo()?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+    command.args(["map", "--device", "cpu", "--net", &format!("connect={at}")]).env("GPU_RUN_CACHE", CACHE.path());
+    command.arg(program()).args(["--", "connect", &at, "{}"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    child.stdin.take().ok_or("no stdin")?.write_all(b"a\nb\nc\n")?;
+    let expected: String = ["a", "b", "c"].map(|text| format!("connect: ok \"{text}{text}\"\n")).concat();
+    equal(printed(child)?, expected)
+}
+
+fn a_trace_names_the_requests() -> Result<(), Failed> {
+    let at = echo()?;
+    let mut command = command(&[format!("connect={at}")]);
+    command.args(["--trace", "wasi"]).arg(program()).args(["connect", &at, "hey"]);
+    let stderr = String::from_utf8(command.output()?.stderr)?;
+    let line = format!("tcp_connect({at}) = 0 (");
+    if stderr.contains(&line) { Ok(()) } else { Err(format!("no {line:?} in:\n{stderr}").into()) }
+}
+
+fn a_bad_rule_is_a_usage_error() -> Result<(), Failed> {
+    for (rule, why) in [("localhost:80", "connect=HOST:PORT"), ("connect=*.org:80", "neither a name nor an address")] {
+        let output = command(&[rule.into()]).arg(program()).output()?;
+        let stderr = String::from_utf8(output.stderr)?;
+        equal(output.status.code(), Some(2))?;
+        let is_clear = [rule, why, "--net", "listen=ADDRESS:PORT"].iter().all(|part| stderr.contains(part));
+        if !is_clear {
+            return Err(stderr.into());
+        }
+    }
+    Ok(())
+}
+
+fn a_program_without_threads_has_one() -> Result<(), Failed> {
+    equal(run(&[], &["parallelism"])?, "parallelism: ok 1\n".into())
+}
