@@ -11,14 +11,18 @@
 //! ```
 //!
 //! `fd_pwrite` sends a request, and the number of written bytes is its result; [`ask`] has these operations. `fd_pread` fetches
-//! bytes; [`fetch`] has these. Numbers are little-endian.
+//! bytes; [`fetch`] has these. Numbers are little-endian. A request that does not have its form is `inval`, an unknown operation
+//! `nosys`, and what the user does not allow `acces`.
+//!
+//! Descriptors of sockets are those of WASI: `fd_read`, `sock_shutdown`, `poll_oneoff` and the others take them.
 
 /// The descriptor.
 pub const DESCRIPTOR: u32 = 0x6770_7501;
 
 /// Operations of `fd_pwrite`. Unless a line says otherwise, the result is 0.
 pub mod ask {
-    /// An address, and a timeout in nanoseconds (u64, 0: none). The result is a new descriptor, a stream.
+    /// An address, and a timeout in nanoseconds (u64, 0: none). The result is a new descriptor, a stream; `timedout` if the time
+    /// is over first.
     pub const TCP_CONNECT: u8 = 1;
     /// An address. The result is a new descriptor, a listener; `sock_accept` takes connections from it.
     pub const TCP_LISTEN: u8 = 2;
@@ -30,9 +34,10 @@ pub mod ask {
     pub const UDP_SEND_TO: u8 = 5;
     /// The argument is one of [`super::option`]; its value (u64).
     pub const SET_OPTION: u8 = 6;
-    /// A port (u16) and the name of a host. The result is the number of a reply, a list of addresses.
+    /// A port (u16) and the name of a host. The result is the number of a reply, a list of at most 64 addresses; `noent` if the
+    /// name has none.
     pub const LOOK_UP: u8 = 7;
-    /// The result is another descriptor of the same socket.
+    /// The result is another descriptor of the same socket. As on Linux, they share options and flags.
     pub const DUPLICATE: u8 = 8;
     /// The argument is 1 to join a group, 0 to leave it. The group's address, and the interface's: four bytes of IPv4, or an index
     /// (u32).
@@ -51,13 +56,14 @@ pub mod fetch {
     pub const OPTION: u8 = 3;
     /// The address of a sender, and the datagram. The argument is 1 to leave it in the queue.
     pub const RECEIVE_FROM: u8 = 4;
-    /// A reply, by the number that a request returned, in place of a descriptor. It can be fetched once.
+    /// A reply, by the number that a request returned, in place of a descriptor. It can be fetched once; what there is no room for
+    /// is lost.
     pub const REPLY: u8 = 5;
 }
 
 /// Options of sockets.
 pub mod option {
-    /// How long reading and writing wait, in nanoseconds; 0: without end.
+    /// How long reading and writing wait, in nanoseconds; 0: without end. Then they fail with `again`.
     pub const READ_TIMEOUT: u32 = 1;
     pub const WRITE_TIMEOUT: u32 = 2;
     pub const TTL: u32 = 3;

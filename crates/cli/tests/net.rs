@@ -8,7 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use tempfile::TempDir;
 
@@ -26,6 +27,7 @@ const TESTS: &[(&str, Test)] = &[
     ("tricks_are_denied", tricks_are_denied),
     ("each_instance_has_its_own_sockets", each_instance_has_its_own_sockets),
     ("each_record_has_its_own_sockets", each_record_has_its_own_sockets),
+    ("a_rerun_connects_no_second_time", a_rerun_connects_no_second_time),
     ("a_trace_names_the_requests", a_trace_names_the_requests),
     ("a_bad_rule_is_a_usage_error", a_bad_rule_is_a_usage_error),
     ("a_program_without_threads_has_one", a_program_without_threads_has_one),
@@ -89,16 +91,24 @@ fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T) -> Result<(), Fa
 
 /// Answers every connection with what it sent, twice.
 fn echo() -> Result<String, Failed> {
+    Ok(counted_echo()?.0)
+}
+
+/// Like [`echo`], and counts the connections.
+fn counted_echo() -> Result<(String, Arc<AtomicUsize>), Failed> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let at = listener.local_addr()?.to_string();
+    let counted = Arc::new(AtomicUsize::new(0));
+    let counter = counted.clone();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
+            counter.fetch_add(1, Ordering::Relaxed);
             let mut bytes = [0; 100];
             let count = stream.read(&mut bytes).unwrap_or(0);
             _ = stream.write_all(&bytes[..count].repeat(2));
         }
     });
-    Ok(at)
+    Ok((at, counted))
 }
 
 fn a_guest_connects() -> Result<(), Failed> {
@@ -219,16 +229,27 @@ fn each_instance_has_its_own_sockets() -> Result<(), Failed> {
     equal(printed(child)?, "connect: ok \"heyhey\"\n".repeat(5))
 }
 
-/// `map` runs a speculative build: what it cannot finish is rerun, and gets the same answers.
-fn each_record_has_its_own_sockets() -> Result<(), Failed> {
-    let at = echo()?;
+/// Runs a map of three records, which connect here.
+fn map(at: &str, what: &str) -> Result<String, Failed> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
     command.args(["map", "--device", "cpu", "--net", &format!("connect={at}")]).env("GPU_RUN_CACHE", CACHE.path());
-    command.arg(program()).args(["--", "connect", &at, "{}"]);
+    command.arg(program()).args(["--", what, at, "{}"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     child.stdin.take().ok_or("no stdin")?.write_all(b"a\nb\nc\n")?;
-    let expected: String = ["a", "b", "c"].map(|text| format!("connect: ok \"{text}{text}\"\n")).concat();
-    equal(printed(child)?, expected)
+    printed(child)
+}
+
+fn each_record_has_its_own_sockets() -> Result<(), Failed> {
+    let expected = ["a", "b", "c"].map(|text| format!("connect: ok \"{text}{text}\"\n")).concat();
+    equal(map(&echo()?, "connect")?, expected)
+}
+
+/// What an instance's allowance does not suffice for is rerun, with the answers that it got.
+fn a_rerun_connects_no_second_time() -> Result<(), Failed> {
+    let (at, connections) = counted_echo()?;
+    let expected = ["a", "b", "c"].map(|text| format!("connect: ok (\"{text}{text}\", 100)\n")).concat();
+    equal(map(&at, "connect and grow")?, expected)?;
+    equal(connections.load(Ordering::Relaxed), 3)
 }
 
 fn a_trace_names_the_requests() -> Result<(), Failed> {

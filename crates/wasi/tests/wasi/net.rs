@@ -304,13 +304,33 @@ fn a_name_that_nobody_has_is_noent() {
     assert_eq!(guest.look_up("a..b"), Err(Errno::Noent));
 }
 
+/// Threads share a context; each gets an answer of its own to the same question.
+#[test]
+fn callers_that_ask_for_the_same_do_not_get_in_each_others_way() {
+    let mut guest = guest(&["connect=localhost:80"]);
+    let input = b"\x50\0localhost";
+    let words = [FD, input.len() as u64, offset(ask::LOOK_UP, 0, 0)];
+    let mut callers = [(None, None); 20];
+    while callers.iter().any(|(_, reply)| reply.is_none()) {
+        for (since, reply) in callers.iter_mut().filter(|(_, reply)| reply.is_none()) {
+            match guest.context.call_of(since, Call::fd_pwrite, &words, input, &mut guest.out) {
+                Reply::Again { .. } => std::thread::sleep(Duration::from_millis(1)),
+                done => {
+                    assert_eq!(done, Reply::Done(Errno::Success));
+                    *reply = Some(u32_at(&guest.out.bytes, 0));
+                }
+            }
+        }
+    }
+    for (_, reply) in callers {
+        assert!(!guest.fetch(fetch::REPLY, 0, reply.unwrap().into(), 4096).unwrap().is_empty());
+    }
+}
+
 #[test]
 fn an_instance_can_have_so_many_sockets_and_no_more() {
     const MOST: usize = 4096;
-    let (limit, _) = {
-        let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-        (limits.current.unwrap_or(u64::MAX), limits)
-    };
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     if limit < MOST as u64 + 256 {
         eprintln!("skipped: this process may have only {limit} descriptors");
         return;

@@ -86,6 +86,16 @@ fn main() {
                     receive(fd)
                 }),
             ),
+            // Needs more memory than an instance begins with, after it has been answered.
+            ["connect and grow", to, text] => report(
+                "connect",
+                connect(to, 0).and_then(|fd| {
+                    write(fd, text)?;
+                    let answer = receive(fd)?;
+                    let grown = std::hint::black_box(vec![1u8; 100 << 20]);
+                    Ok((answer, grown.iter().step_by(1 << 20).map(|byte| *byte as usize).sum::<usize>()))
+                }),
+            ),
             ["listen", at] => report(
                 "listen",
                 ask(2, 0, 0, &encoded(at)).and_then(|listener| {
