@@ -249,7 +249,7 @@ mod tests {
             let words = [fd, input.len() as u64, offset(operation, argument, about)];
             shown(Call::fd_pwrite, &words, input, reply, &7u32.to_le_bytes())
         };
-        let address = encode_address("127.0.0.1:80".parse().unwrap());
+        let address = encode_address(([127, 0, 0, 1], 80).into());
         let connect = [&address[..], &1_500_000_000u64.to_le_bytes()].concat();
         assert_eq!(asked(ask::TCP_CONNECT, 0, 0, &connect, DONE), "tcp_connect(127.0.0.1:80, 1.5s) = 0 (7)");
         let denied = Reply::Done(Errno::Acces);
@@ -273,7 +273,7 @@ mod tests {
         };
         assert_eq!(fetched(fetch::LOCAL_ADDRESS, 4, &address), "local_address(4, 127.0.0.1:80) = 0 (28)");
         assert_eq!(fetched(fetch::RECEIVE_FROM, 4, &datagram), r#"receive_from(4, 127.0.0.1:80, "a\u{1b}") = 0 (30)"#);
-        let both = [address, encode_address("[::1]:80".parse().unwrap())].concat();
+        let both = [address, encode_address((std::net::Ipv6Addr::LOCALHOST, 80).into())].concat();
         assert_eq!(fetched(fetch::REPLY, 9, &both), "reply(9, [127.0.0.1:80, [::1]:80]) = 0 (56)");
     }
 

@@ -270,5 +270,6 @@ impl Policy {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // In a test, that is an assertion.
 #[path = "rules_tests.rs"]
 mod tests;
