@@ -1,4 +1,4 @@
-//! What gpu-run's own std asks of the host beyond WASI preview 1: sockets, and how many threads there can be.
+//! What a program can ask of the host beyond WASI preview 1: sockets, and how many threads there can be.
 //!
 //! A module that imports a function which its host lacks does not start, even if it never calls it. So these questions need no
 //! new import: they are reads and writes of a descriptor that no host ever gives out, and a host that does not know them answers

@@ -1,4 +1,4 @@
-//! What gpu-run's own std asks beyond WASI, as [`gpu_run_abi::extension`] describes it: requests are decoded here, and shown in
+//! What a program asks beyond WASI, as [`gpu_run_abi::extension`] describes it: requests are decoded here, and shown in
 //! traces. [`crate::net`] answers them.
 
 use std::fmt;
