@@ -1,4 +1,4 @@
-//! Sockets, by the requests that gpu-run's own std makes: reads and writes of a descriptor that no host gives out
+//! Sockets, by requests that WASI does not have: reads and writes of a descriptor that no host gives out
 //! (`crates/abi/src/extension.rs`). The first argument says what to do, the others say with whom.
 
 use std::io::Write;
