@@ -11,9 +11,10 @@
 use super::access::{Accesses, Root};
 use super::exact::is_near;
 use super::memory_length;
+use super::values;
 use crate::symbols::Symbols;
 use crate::{Function, Program};
-use cranelift_codegen::ir::{self, Block, Inst, Opcode, Value};
+use cranelift_codegen::ir::{self, Block, Inst, Value};
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -77,13 +78,9 @@ impl<'a> Search<'a> {
         let insts: Vec<Inst> = func.layout.block_insts(block).collect();
         let may_join = |inst: &Inst| {
             let opcode = func.dfg.insts[*inst].opcode();
-            let synchronises = matches!(
-                opcode,
-                Opcode::AtomicLoad | Opcode::AtomicStore | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::Fence
-            );
             !opcode.is_terminator()
                 && !opcode.is_call()
-                && !synchronises
+                && !values::synchronises(opcode)
                 && !memory_length::is_stored_by(program, func, *inst)
         };
         let may_join = insts.iter().map(may_join).collect();

@@ -1,4 +1,4 @@
-//! Small questions about one value: is it a constant, what is it computed from, how many of its low bits are 0?
+//! Small questions about one value or instruction: is it a constant, what is it computed from, how many of its low bits are 0?
 
 use cranelift_codegen::ir::{Function, InstructionData, Opcode, Type, Value, ValueDef, types};
 
@@ -65,6 +65,11 @@ pub(crate) fn condition(func: &Function, value: Value) -> Value {
         value = dfg.resolve_aliases(arg);
     }
     value
+}
+
+/// Whether an instruction orders what threads do.
+pub(crate) fn synchronises(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::AtomicLoad | Opcode::AtomicStore | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::Fence)
 }
 
 /// Returns how many low bits of a value are surely 0.

@@ -7,9 +7,10 @@
 
 use super::access::{Access, Accesses, Root};
 use super::flow::Flow;
+use super::values;
 use crate::Function;
 use crate::symbols::Symbols;
-use cranelift_codegen::ir::{Block, Inst, Opcode, ValueDef};
+use cranelift_codegen::ir::{Block, Inst, ValueDef};
 use cranelift_codegen::loop_analysis::Loop;
 use cranelift_entity::SecondaryMap;
 use std::collections::{HashMap, HashSet};
@@ -55,10 +56,7 @@ pub(crate) fn find(symbols: &Symbols<'_>, function: &Function, flow: &Flow, acce
         }
         for inst in func.layout.block_insts(block) {
             let opcode = func.dfg.insts[inst].opcode();
-            let synchronises = matches!(
-                opcode,
-                Opcode::AtomicLoad | Opcode::AtomicStore | Opcode::AtomicRmw | Opcode::AtomicCas | Opcode::Fence
-            );
+            let synchronises = values::synchronises(opcode);
             synchronised |= synchronises;
             let Some(of) = of else { continue };
             let body = &mut bodies[of];
