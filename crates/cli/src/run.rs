@@ -10,7 +10,7 @@ use crate::program_status::ProgramPublisher;
 use crate::report::{Stats, Tally, describe_denied};
 use crate::source;
 use crate::stopped_threads::{self, Interrupt};
-use crate::surface::Surface;
+use crate::surface::{MAIN, Surface};
 use crate::threads;
 use anyhow::Result;
 use gpu_run_cache::Origin;
@@ -65,8 +65,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     options.backtrace = backtrace.is_any();
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
+    if call.is_main && !surface.calls_host() {
+        terminal::say(&format!(
+            "gpu-run: {name} can print nothing: it was built for wasm32-unknown-unknown; build it for wasm32-wasip1, or with `gpu-run build`\n"
+        ));
+    }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
-    let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref())?;
+    let (mut outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref())?;
+    if call.is_main {
+        outcomes.iter_mut().for_each(exit_as_main_says);
+    }
     print_results(&outcomes)?;
     let stopped = stopped_threads::show(&outcomes, backtrace);
     if let Some(code) = interrupt.and_then(|interrupt| interrupt.exit_code(&outcomes)) {
@@ -179,17 +187,23 @@ struct Call {
     entry: Entry,
     function: String,
     arguments: Vec<Value>,
+    /// The function is the `main` of a module that is no command: its result is the exit code.
+    is_main: bool,
 }
 
 impl Call {
     fn new(args: &RunArgs, surface: &Surface, file: &str, rest: &[OsString]) -> Result<Self> {
         let Some(function) = &args.invoke else {
+            if let Some(parameters) = surface.main_parameters() {
+                let (entry, arguments) = (Entry::Function(MAIN.into()), vec![Value::I32(0); parameters]);
+                return Ok(Self { entry, function: MAIN.into(), arguments, is_main: true });
+            }
             surface.check_command(file)?;
-            return Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new() });
+            return Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new(), is_main: false });
         };
         let (params, _) = surface.signature(file, function)?;
         let arguments = invoke::arguments(&printable::name(function), &params, &strings(rest)?)?;
-        Ok(Self { entry: Entry::Function(function.clone()), function: function.clone(), arguments })
+        Ok(Self { entry: Entry::Function(function.clone()), function: function.clone(), arguments, is_main: false })
     }
 }
 
@@ -236,6 +250,14 @@ fn launch(
     let result = result.map_err(|error| Failure::compiler(file, error))?;
     closed?;
     Ok(result)
+}
+
+/// What `main` returned becomes the exit code.
+fn exit_as_main_says(outcome: &mut Outcome) {
+    if let (End::Returned, [Value::I32(code)]) = (&outcome.end, &outcome.results[..]) {
+        outcome.end = End::Exited(*code as u32);
+        outcome.results.clear();
+    }
 }
 
 /// Has the instances' calls printed on stderr.
