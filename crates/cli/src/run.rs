@@ -2,6 +2,7 @@
 
 use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat, TraceChoice};
 use crate::backtrace::Wanted;
+use crate::core_dump::CoreDumps;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
@@ -53,6 +54,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
             .hint("leave out --instances; --threads sets how many threads the program can have")
             .into());
     }
+    let dumps = args.coredump.as_ref().map(|folder| CoreDumps::new(folder, name, args.instances.get())).transpose()?;
+    let dumps = dumps.map(Arc::new);
     let device = devices::open(args.launch.device)?;
     let mut environment = args.launch.env.clone();
     environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
@@ -71,7 +74,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         ));
     }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
-    let (mut outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref())?;
+    let (mut outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref(), dumps.as_ref())?;
     if call.is_main {
         outcomes.iter_mut().for_each(exit_as_main_says);
     }
@@ -84,6 +87,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
     report += &stopped;
+    report += &dumps.map_or_else(String::new, |dumps| dumps.report());
     if let Some(denied) = denied(&outcomes) {
         report += &format!("  note: {}\n", describe_denied(denied));
     }
@@ -215,6 +219,7 @@ fn launch(
     args: &RunArgs,
     file: &str,
     interrupt: Option<&Interrupt>,
+    dumps: Option<&Arc<CoreDumps>>,
 ) -> Result<(Vec<Outcome>, RunStats)> {
     let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
     let (contexts, streams) = match args.instances.get() {
@@ -236,6 +241,10 @@ fn launch(
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
+    if let Some(dumps) = dumps {
+        dumps.hold(watchdog.as_ref().map(Watchdog::held));
+        options.examiner = Some(dumps.clone());
+    }
     let result = match (program.compiled().options.build, contexts) {
         (Build::Threads, mut contexts) => {
             let publisher = ProgramPublisher::new(file, &program.device().properties().id);
