@@ -93,7 +93,7 @@ impl CoreDumps {
         }
         match *self.left_out.lock() {
             0 => {}
-            more => text += &format!("  note: {} more trapped without a core dump\n", count(more, "instance")),
+            more => text += &format!("  note: {} after these trapped without a core dump\n", count(more, "instance")),
         }
         text
     }

@@ -10,6 +10,9 @@ use std::process::Command;
 use support::{Place, Ran, wat};
 use wasmparser::{DataKind, KnownCustom, Operator, Parser, Payload, Validator, WasmFeatures};
 
+/// Instance, function, offset.
+type Frame = (u32, u32, u32);
+
 /// A core dump, read with wasmparser.
 #[derive(Debug, Default)]
 struct Dump {
@@ -17,8 +20,8 @@ struct Dump {
     modules: Vec<String>,
     /// The memories and the globals of each instance.
     instances: Vec<(Vec<u32>, Vec<u32>)>,
-    /// The name of each thread, and its frames: instance, function, offset.
-    threads: Vec<(String, Vec<(u32, u32, u32)>)>,
+    /// The name of each thread, and its frames.
+    threads: Vec<(String, Vec<Frame>)>,
     memories: Vec<Vec<u8>>,
     globals: Vec<String>,
     segments: usize,
@@ -191,7 +194,7 @@ fn only_a_trap_writes_one() {
 fn of_many_instances_the_first_ten() {
     let place = Place::new().with("app.wat", wat!("cli/core_dump"));
     let ran = place.run("--device cpu --instances 12 --coredump dumps app.wat").gives(134, "");
-    ran.says(&["the core dump of instance 9 is", "2 instances more trapped without a core dump"]);
+    ran.says(&["the core dump of instance 9 is", "2 instances after these trapped without a core dump"]);
     assert_eq!(dumps(&place).len(), 10);
 }
 

@@ -41,3 +41,22 @@ impl Watchdog {
         self.held.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn who_holds_it_is_not_taken_for_a_hang() {
+        let (acted, seen) = mpsc::channel();
+        let began = Instant::now();
+        let watchdog = Watchdog::start(Duration::ZERO, move || acted.send(()).unwrap_or_default());
+        let held = watchdog.held();
+        let guard = held.lock();
+        assert!(seen.recv_timeout(2 * Watchdog::GRACE).is_err(), "it acted while it was held");
+        drop(guard);
+        assert_eq!(seen.recv_timeout(10 * Watchdog::GRACE), Ok(()));
+        assert!(began.elapsed() >= 3 * Watchdog::GRACE, "it acted at once afterwards");
+    }
+}
