@@ -164,12 +164,17 @@ impl Remains<'_> {
 
 /// Returns the parts of a piece of memory that have no whole unit of zeros in them, without the zeros at their ends.
 fn runs(piece: &[u8], unit: usize) -> impl Iterator<Item = (usize, &[u8])> {
-    let units: Vec<&[u8]> = piece.chunks(unit).collect();
-    let is_zero = |unit: &&[u8]| unit.iter().all(|byte| *byte == 0);
+    // Without a way out of the loop, the compiler looks at many bytes at once.
+    let is_zero = |unit: &[u8]| unit.iter().fold(0, |all, byte| all | byte) == 0;
+    let units: Vec<_> = piece.chunks(unit).map(|unit| (unit.len(), is_zero(unit))).collect();
     let mut at = 0;
     let mut found = Vec::new();
-    for run in units.chunk_by(|a, b| is_zero(a) == is_zero(b)) {
-        let length = run.iter().map(|unit| unit.len()).sum::<usize>();
+    for run in units.chunk_by(|a, b| a.1 == b.1) {
+        let length = run.iter().map(|(length, _)| length).sum::<usize>();
+        if run[0].1 {
+            at += length;
+            continue;
+        }
         let bytes = &piece[at..at + length];
         if let (Some(first), Some(last)) = (bytes.iter().position(|b| *b != 0), bytes.iter().rposition(|b| *b != 0)) {
             found.push((at + first, &bytes[first..=last]));
