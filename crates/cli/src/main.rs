@@ -10,6 +10,7 @@ mod backtrace;
 mod bench;
 mod cache;
 mod compile;
+mod core_dump;
 mod devices;
 mod explain;
 mod guest;

@@ -2,6 +2,7 @@
 
 use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat, TraceChoice};
 use crate::backtrace::Wanted;
+use crate::core_dump::CoreDumps;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
@@ -10,7 +11,7 @@ use crate::program_status::ProgramPublisher;
 use crate::report::{Stats, Tally, describe_denied};
 use crate::source;
 use crate::stopped_threads::{self, Interrupt};
-use crate::surface::Surface;
+use crate::surface::{MAIN, Surface};
 use crate::threads;
 use anyhow::Result;
 use gpu_run_cache::Origin;
@@ -53,6 +54,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
             .hint("leave out --instances; --threads sets how many threads the program can have")
             .into());
     }
+    let dumps = args.coredump.as_ref().map(|folder| CoreDumps::new(folder, name, args.instances.get())).transpose()?;
+    let dumps = dumps.map(Arc::new);
     let device = devices::open(args.launch.device)?;
     let mut environment = args.launch.env.clone();
     environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
@@ -66,8 +69,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     options.backtrace = backtrace.is_any();
     let compiler = Compiler::new(program_cache::open(&args.launch.cache)?).limited(args.launch.codegen.compile_timeout);
     let loaded = Loaded::new(compiler, device, &source, options)?;
+    if call.is_main && !surface.calls_host() {
+        terminal::say(&format!(
+            "gpu-run: {name} can print nothing: it was built for wasm32-unknown-unknown; build it for wasm32-wasip1, or with `gpu-run build`\n"
+        ));
+    }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
-    let (outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref())?;
+    let (mut outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref(), dumps.as_ref())?;
+    if call.is_main {
+        outcomes.iter_mut().for_each(exit_as_main_says);
+    }
     print_results(&outcomes)?;
     let stopped = stopped_threads::show(&outcomes, backtrace);
     if let Some(code) = interrupt.and_then(|interrupt| interrupt.exit_code(&outcomes)) {
@@ -77,6 +88,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
     report += &stopped;
+    report += &dumps.map_or_else(String::new, |dumps| dumps.report());
     if let Some(denied) = denied(&outcomes) {
         report += &format!("  note: {}\n", describe_denied(denied));
     }
@@ -180,17 +192,23 @@ struct Call {
     entry: Entry,
     function: String,
     arguments: Vec<Value>,
+    /// The function is the `main` of a module that is no command: its result is the exit code.
+    is_main: bool,
 }
 
 impl Call {
     fn new(args: &RunArgs, surface: &Surface, file: &str, rest: &[OsString]) -> Result<Self> {
         let Some(function) = &args.invoke else {
+            if let Some(parameters) = surface.main_parameters() {
+                let (entry, arguments) = (Entry::Function(MAIN.into()), vec![Value::I32(0); parameters]);
+                return Ok(Self { entry, function: MAIN.into(), arguments, is_main: true });
+            }
             surface.check_command(file)?;
-            return Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new() });
+            return Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new(), is_main: false });
         };
         let (params, _) = surface.signature(file, function)?;
         let arguments = invoke::arguments(&printable::name(function), &params, &strings(rest)?)?;
-        Ok(Self { entry: Entry::Function(function.clone()), function: function.clone(), arguments })
+        Ok(Self { entry: Entry::Function(function.clone()), function: function.clone(), arguments, is_main: false })
     }
 }
 
@@ -202,6 +220,7 @@ fn launch(
     args: &RunArgs,
     file: &str,
     interrupt: Option<&Interrupt>,
+    dumps: Option<&Arc<CoreDumps>>,
 ) -> Result<(Vec<Outcome>, RunStats)> {
     let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
     let (contexts, streams) = match args.instances.get() {
@@ -223,6 +242,10 @@ fn launch(
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
     });
+    if let Some(dumps) = dumps {
+        dumps.hold(watchdog.as_ref().map(Watchdog::held));
+        options.examiner = Some(dumps.clone());
+    }
     let result = match (program.compiled().options.build, contexts) {
         (Build::Threads, mut contexts) => {
             let publisher = ProgramPublisher::new(file, &program.device().properties().id);
@@ -237,6 +260,14 @@ fn launch(
     let result = result.map_err(|error| Failure::compiler(file, error))?;
     closed?;
     Ok(result)
+}
+
+/// What `main` returned becomes the exit code.
+fn exit_as_main_says(outcome: &mut Outcome) {
+    if let (End::Returned, [Value::I32(code)]) = (&outcome.end, &outcome.results[..]) {
+        outcome.end = End::Exited(*code as u32);
+        outcome.results.clear();
+    }
 }
 
 /// Has the instances' calls printed on stderr.

@@ -13,6 +13,9 @@ use gpu_run_console::units::show_size;
 use std::collections::BTreeMap;
 use wasmparser::{CompositeInnerType, ExternalKind, FuncType, KnownCustom, Name, Parser, Payload, TypeRef, ValType};
 
+/// The function that a program for wasm32-unknown-unknown begins with.
+pub(crate) const MAIN: &str = "main";
+
 #[derive(Debug, Default)]
 pub(crate) struct Surface {
     /// The module's types by index; `None` for a type that is no function type.
@@ -199,6 +202,19 @@ impl Surface {
         self.function("_start").is_some()
     }
 
+    /// Returns how many parameters the module's `main` has, if the module is no command but has a `main` as C knows it:
+    /// without parameters, or with `argc` and `argv`. Programs for wasm32-unknown-unknown are such modules.
+    pub(crate) fn main_parameters(&self) -> Option<usize> {
+        let ty = self.function(MAIN).filter(|_| !self.is_command())?;
+        let is_of_c = matches!(ty.params(), [] | [ValType::I32, ValType::I32]) && ty.results() == [ValType::I32];
+        is_of_c.then_some(ty.params().len())
+    }
+
+    /// Whether the module can ask the host for anything, such as to print.
+    pub(crate) fn calls_host(&self) -> bool {
+        self.imports.iter().any(|import| matches!(import.ty, TypeRef::Func(_) | TypeRef::FuncExact(_)))
+    }
+
     /// Checks that the module is a command.
     pub(crate) fn check_command(&self, file: &str) -> Result<()> {
         if self.is_command() {
@@ -206,6 +222,11 @@ impl Surface {
         }
         let failure = Failure::usage(format!("{file} exports no function `_start`; {}", self.show_exports()));
         let hint = match self.exported_functions().next() {
+            _ if self.main_parameters().is_some() => {
+                format!(
+                    "only `gpu-run {file}` calls its `main`: it neither reads nor prints; build it for wasm32-wasip1"
+                )
+            }
             Some(name) => {
                 let name = printable::name(name);
                 format!("call one with --invoke, as in `gpu-run --invoke {name} {file}`")

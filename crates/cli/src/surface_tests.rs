@@ -47,6 +47,17 @@ fn missing_start_lists_the_exports() {
 }
 
 #[test]
+fn main_is_found_where_there_is_no_start() {
+    let parameters = |text: &str| read(text).main_parameters();
+    assert_eq!(parameters(r#"(module (func (export "main") (result i32) unreachable))"#), Some(0));
+    assert_eq!(parameters(r#"(module (func (export "main") (param i32 i32) (result i32) unreachable))"#), Some(2));
+    assert_eq!(parameters(r#"(module (func (export "main")))"#), None);
+    assert_eq!(parameters(r#"(module (global (export "main") i32 (i32.const 0)))"#), None);
+    let both = r#"(module (func (export "_start")) (func (export "main") (result i32) unreachable))"#;
+    assert_eq!(parameters(both), None);
+}
+
+#[test]
 fn signatures_come_from_the_type_section() {
     let surface = read(include_str!("../tests/wat/surface/signatures.wat"));
     let (params, results) = surface.signature("a.wasm", "swap").unwrap();

@@ -103,11 +103,17 @@ impl Symbols {
     }
 
     /// Returns the function whose body an offset is in.
-    fn function_at(&self, offset: u32) -> Option<u32> {
+    pub(crate) fn function_at(&self, offset: u32) -> Option<u32> {
         let offset = offset as usize;
         let at = self.bodies.partition_point(|body| body.end <= offset);
         let is_there = self.bodies.get(at).is_some_and(|body| body.contains(&offset));
         is_there.then_some(self.imports + at as u32)
+    }
+
+    /// Returns the offset in the .wasm file where a function's body begins; none for an imported function.
+    pub(crate) fn body_start(&self, function: u32) -> Option<u32> {
+        let body = self.bodies.get(function.checked_sub(self.imports)? as usize)?;
+        u32::try_from(body.start).ok()
     }
 
     fn address(&self, offset: u32) -> Option<u64> {

@@ -8,15 +8,16 @@ use crate::allowance::{Denied, Lack, Limits};
 use crate::bus::BatchHost;
 use crate::launcher::{LaunchError, LaunchOrder};
 use crate::outcome::{self, End, Outcome, RunOptions, RunStats};
+use crate::remains::{self, Examiner, Remains, ThreadRemains};
+use crate::slots::Slots;
 use crate::stage::Extent;
 use crate::stage::{EntryCall, Plan, Stage, Stages};
 use crate::transcript::{Answered, Transcript};
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::launch::{Ending, answers};
 use gpu_run_abi::{Launch, Status, TrapCode};
-use gpu_run_compiler::Error;
-use gpu_run_compiler::Program;
 use gpu_run_compiler::Value;
+use gpu_run_compiler::{Error, NotedCalls, Program, Trap};
 use gpu_run_device::Patience;
 use gpu_run_wasi::{Context, Out, Reply};
 use gpu_run_wasm::words;
@@ -158,13 +159,16 @@ impl Run<'_> {
         let types = compiled.results(selector);
         let endings = launch_slot.buffers.endings(count, words(types) as usize)?;
         let has_more_stack = self.stages.has_more_stack(stack);
-        let mut lacks = Vec::with_capacity(count);
+        let (mut lacks, mut trapped) = (Vec::with_capacity(count), Vec::new());
         for (slot, place) in places.iter().enumerate() {
             let ending = endings.get(slot);
             let outcome = outcome::outcome(compiled, slot, &endings, types)?;
             let lack = batch.lack(slot, &ending, &outcome.end, has_more_stack);
             if lack.is_none() {
                 let deviated = batch.guest(slot as u32).transcript.deviated();
+                if let End::Trapped(trap) = &outcome.end {
+                    trapped.push((*place, slot, trap.clone(), endings.calls(slot)));
+                }
                 self.outcomes[*place] = Some(match deviated && !report.stopped {
                     true => Outcome {
                         end: End::trapped(TrapCode::Deviated),
@@ -177,6 +181,12 @@ impl Run<'_> {
             }
             lacks.push(lack);
         }
+        if let Some(examiner) = self.options.examiner.as_deref() {
+            for (place, slot, trap, calls) in &trapped {
+                // No other launch was ordered since: the slots are as this one left them.
+                stage.launcher.look(|slots| examine(examiner, *place, (slots, *slot), trap, calls.as_ref()));
+            }
+        }
         stage.launch_slots.put(Some(launch_slot));
         self.stats.collect += began.elapsed();
         self.stats.run += report.run;
@@ -187,6 +197,26 @@ impl Run<'_> {
         self.stats.device_bytes = self.stats.device_bytes.max(report.device_bytes);
         Ok(Ok(lacks))
     }
+}
+
+/// Has somebody look at what the instance in a slot left behind.
+fn examine(
+    examiner: &dyn Examiner,
+    instance: usize,
+    (slots, slot): (&Slots, usize),
+    trap: &Trap,
+    calls: Option<&NotedCalls>,
+) {
+    let (compiled, slot) = (slots.compiled(), slot as u64);
+    let read = |index, at, bytes: &mut [u8]| slots.read_memory_part(slot, index, at, bytes);
+    let remains = || {
+        let place = trap.function.map(|function| (trap.offset, Some(function)));
+        let globals = remains::globals(compiled, |at| slots.read_word(slot, at))?;
+        let thread = ThreadRemains { name: "main".to_owned(), frames: compiled.stack(place, calls), globals };
+        let memories = (0..compiled.memories.len()).map(|i| slots.memory_length(slot, i)).collect::<Result<_, _>>()?;
+        Ok(Remains { trap, compiled, threads: vec![thread], memories, read: &read })
+    };
+    examiner.examines(instance, remains().as_ref());
 }
 
 /// An instance as the host sees it.

@@ -43,6 +43,7 @@ type SharedSlots = Arc<Mutex<Option<Slots>>>;
 
 /// The thread that launches.
 pub struct Launcher {
+    slots: SharedSlots,
     orders: Mutex<Option<Sender<Placed>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -135,15 +136,16 @@ pub struct PendingLaunch {
 impl Launcher {
     pub fn new(space: Arc<SlotSpace>, make: MakeSlots) -> Result<Self, Error> {
         let (orders, received) = mpsc::channel();
+        let shared = SharedSlots::default();
+        let slots = shared.clone();
         let work = move || {
-            let slots = SharedSlots::default();
             space.add(&slots);
             let launcher = LaunchThread { space, slots, make };
             launcher.launch_all(&received);
         };
         let thread = std::thread::Builder::new().name("gpu-run launches".into()).spawn(work);
         let thread = thread.map_err(|e| Error::Internal(format!("cannot start a thread: {e}")))?;
-        Ok(Self { orders: Mutex::new(Some(orders)), thread: Mutex::new(Some(thread)) })
+        Ok(Self { slots: shared, orders: Mutex::new(Some(orders)), thread: Mutex::new(Some(thread)) })
     }
 
     /// Orders a launch of fresh instances. Instances that still run after the order's timeout are stopped.
@@ -158,6 +160,11 @@ impl Launcher {
             None => Ok(PendingLaunch { reply: ordered }),
             Some(order) => Err((order.launch_slot, gone())),
         }
+    }
+
+    /// Has the slots looked at, as the last launch left them, if they are still there. Waits for a launch that runs.
+    pub fn look<T>(&self, look: impl FnOnce(&Slots) -> T) -> Option<T> {
+        self.slots.lock().as_ref().map(look)
     }
 
     /// Runs the launches that were ordered and accepts no more. When this returns, the slots are free.

@@ -8,6 +8,7 @@
 
 pub mod allowance;
 pub mod bus;
+mod core_dump;
 pub mod inputs;
 mod instance;
 mod instances;
@@ -15,6 +16,7 @@ pub mod launcher;
 mod linker;
 pub mod outbox;
 pub mod outcome;
+mod remains;
 mod seen;
 pub mod slots;
 mod source;
@@ -25,14 +27,16 @@ pub mod transcript;
 mod watchdog;
 
 pub use allowance::{Allowance, Denied, Limits};
+pub use core_dump::{DumpError, WrittenDump};
 pub use inputs::{INSTANCE, Job};
 pub use instance::Instance;
 pub use instances::run;
 pub use launcher::Watch;
 pub use linker::{InstanceId, Linker, Prepared, Settings};
 pub use outcome::{End, Outcome, RunOptions, RunStats};
+pub use remains::{Examiner, Remains};
 pub use seen::{Onlooker, SeenThreads, ThreadGroup, ThreadLabel, ThreadState};
 pub use source::Source;
 pub use stage::Extent;
 pub use threads::{ThreadPlacement, ThreadStats, programs_at_once, run_threads};
-pub use watchdog::Watchdog;
+pub use watchdog::{Held, Watchdog};

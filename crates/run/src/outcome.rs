@@ -1,6 +1,7 @@
 //! How instances ended, and what a run of them cost.
 
 use crate::allowance::{Denied, Limits};
+use crate::remains::Examiner;
 use crate::seen::{Onlooker, SeenThreads};
 use crate::slots::{Endings, LaunchBuffers};
 use crate::threads::ThreadStats;
@@ -19,6 +20,8 @@ pub struct RunOptions {
     pub interrupt: Option<Arc<AtomicBool>>,
     /// Who looks at the threads of a program with threads while it runs.
     pub onlooker: Option<Arc<dyn Onlooker>>,
+    /// Who looks at what trapped instances leave behind.
+    pub examiner: Option<Arc<dyn Examiner>>,
     /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
     pub limits: Limits,

@@ -2,13 +2,14 @@
 //! about themselves (`gpu_run_abi::threads::Waiter`), the places where they were stopped, and the calls that led there, if
 //! these are noted.
 
+use crate::remains::{self, ThreadRemains};
 use crate::slots::{Endings, SlotReader};
 use crate::thread_name::{self, Guest};
 use gpu_run_abi::TrapRecord;
 use gpu_run_abi::hostcall::Call;
 use gpu_run_abi::layout::field;
 use gpu_run_abi::threads::{Waiter, doing};
-use gpu_run_compiler::{Compiled, NotedCalls, Place, printable};
+use gpu_run_compiler::{Compiled, Error, NotedCalls, Place, printable};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +19,9 @@ use std::time::Duration;
 const MAX_GROUPS: usize = 16;
 /// Of how many threads of a running program the calls are read: each takes a copy from the device.
 const MAX_CALLS_READ: usize = 1024;
+
+/// Of how many threads a core dump has the stacks.
+const MAX_REMAINS: usize = 1024;
 
 /// Somebody who looks at a program's threads while it runs.
 pub trait Onlooker: fmt::Debug + Send + Sync {
@@ -127,6 +131,29 @@ impl Threads<'_> {
             let at = record.filter(|record| record.function != TrapRecord::NO_FUNCTION).map(|record| record.offset);
             (at, endings.calls(slot))
         })
+    }
+
+    /// Returns what the threads in these slots left behind when the program trapped: first the one that ended it, then
+    /// some of the others.
+    pub(crate) fn remains(
+        &self,
+        ended_by: usize,
+        mut slots: Vec<usize>,
+        endings: &Endings<'_>,
+    ) -> Result<Vec<ThreadRemains>, Error> {
+        slots.retain(|slot| *slot != ended_by);
+        slots.sort_by_key(|slot| (*slot > 0, self.waiters[*slot].id));
+        let remains = |slot: usize| {
+            let record = TrapRecord::unpack(endings.get(slot).trap);
+            let record = record.filter(|record| record.function != TrapRecord::NO_FUNCTION);
+            let trapped = record.map(|record| (record.offset, Some(record.function)));
+            let noted = Some(self.waiters[slot].doing as u32).filter(|offset| *offset > 0 && slot != ended_by);
+            let place = noted.map(|offset| (offset, None)).or(trapped);
+            let globals = remains::globals(self.compiled, |at| self.slots.read_word(slot as u64, at))?;
+            let frames = self.compiled.stack(place, endings.calls(slot).as_ref());
+            Ok(ThreadRemains { name: self.label(slot).to_string(), frames, globals })
+        };
+        std::iter::once(ended_by).chain(slots).take(MAX_REMAINS).map(remains).collect()
     }
 
     /// Returns what the threads in these slots do now. The place of one that runs is its last call.

@@ -146,6 +146,10 @@ impl Slots {
         self.bus.stop_when(flag);
     }
 
+    pub fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -319,13 +323,26 @@ impl Slots {
 
     /// Reads a memory of the instance in `slot`, at its present length.
     pub fn read_memory(&self, slot: u64, index: usize) -> Result<Vec<u8>, Error> {
-        let Some(room) = self.sizes.memories.get(index) else { return Ok(Vec::new()) };
-        let side = index.checked_sub(1).and_then(|side| self.compiled.slots.memories.get(side));
-        let length = self.read_word(slot, side.map_or(field::MEMORY_BYTES, |place| place.length))?.min(room.limit);
-        let mut memory = vec![0; length as usize];
-        let low = room.low.min(length) as usize;
-        self.read(slot, room.at, &mut memory[low..])?;
+        let mut memory = vec![0; self.memory_length(slot, index)? as usize];
+        self.read_memory_part(slot, index, 0, &mut memory)?;
         Ok(memory)
+    }
+
+    /// Returns the present length of a memory of the instance in `slot`, in bytes.
+    pub fn memory_length(&self, slot: u64, index: usize) -> Result<u64, Error> {
+        let Some(room) = self.sizes.memories.get(index) else { return Ok(0) };
+        let side = index.checked_sub(1).and_then(|side| self.compiled.slots.memories.get(side));
+        Ok(self.read_word(slot, side.map_or(field::MEMORY_BYTES, |place| place.length))?.min(room.limit))
+    }
+
+    /// Reads a part of a memory, which must be there, from the beginning of a cell on.
+    pub fn read_memory_part(&self, slot: u64, index: usize, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let Some(room) = self.sizes.memories.get(index) else { return Ok(()) };
+        let below = room.low.saturating_sub(at).min(bytes.len() as u64) as usize;
+        let (below, bytes) = bytes.split_at_mut(below);
+        below.fill(0);
+        let at = (at + below.len() as u64).saturating_sub(room.low);
+        if bytes.is_empty() { Ok(()) } else { self.read(slot, room.at + at, bytes) }
     }
 }
 

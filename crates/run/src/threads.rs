@@ -7,6 +7,7 @@
 use crate::allowance::Sizes;
 use crate::bus::{BatchHost, Callers};
 use crate::outcome::{self, End, Outcome, RunOptions, RunStats};
+use crate::remains::Remains;
 use crate::seen::{Onlooker, SeenThreads, Threads};
 use crate::slots::{LaunchBuffers, Run, SlotReader, Slots};
 use crate::transcript::Answered;
@@ -22,6 +23,7 @@ use gpu_run_wasm::{THREADS, words};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -108,6 +110,19 @@ pub fn run_threads(
     // The thread that ended the program decides how it ended; the others were stopped.
     let ended_by = record.ended_by.clamp(1, places.threads) as usize - 1;
     let mut outcome = outcome::outcome(compiled, ended_by, &endings, types)?;
+    // Who interrupts a program does not ask what went wrong in it.
+    let is_interrupted = options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+    if let (End::Trapped(trap), Some(examiner)) = (&outcome.end, &options.examiner)
+        && !(is_interrupted && trap.code == TrapCode::Interrupted)
+    {
+        let read = |_, at, bytes: &mut [u8]| Ok(memory.buffer.read(memory.guest + at, bytes)?);
+        let seen = memory.look(compiled, &reader, |threads, in_use| threads.remains(ended_by, in_use, &endings));
+        let remains = seen.flatten().map(|threads| {
+            let memories = vec![record.length];
+            Remains { trap, compiled, threads, memories, read: &read }
+        });
+        examiner.examines(0, remains.as_ref());
+    }
     if let End::Trapped(trap) = &mut outcome.end {
         let stopped = &mut outcome.threads;
         memory.look(compiled, &reader, |threads, in_use| match trap.code {

@@ -121,6 +121,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "WHAT")]
     pub(crate) trace: Option<TraceChoice>,
 
+    /// Writes a core dump of an instance that traps, for a debugger, to a new file in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) coredump: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
 

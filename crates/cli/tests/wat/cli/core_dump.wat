@@ -1,0 +1,17 @@
+;; Traps below two calls. Before, it grows its memory from 2 to 100 pages, writes at several places, and sets a global.
+(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (memory (export "memory") 2 200)
+  (global $stack_pointer (mut i32) (i32.const 65536))
+  (global $wide (mut i64) (i64.const 1))
+  (global $fixed f64 (f64.const 0.5))
+  (data (i32.const 1024) "from the module")
+  (func $inner (param $at i32)
+    (global.set $wide (i64.const -2))
+    (i32.store (local.get $at) (i32.const 0x04030201))
+    (drop (i32.load (i32.const 0x7fffffff))))
+  (func $outer (drop (memory.grow (i32.const 98))) (call $inner (i32.const 6553590)))
+  (func (export "_start") (global.set $stack_pointer (i32.const 4096)) (i32.store8 (i32.const 70000) (i32.const 9)) (call $outer))
+  (func (export "exits") (call $proc_exit (i32.const 3)))
+  (func (export "spins") (loop $l (br $l)))
+  (func (export "returns")))

@@ -1,0 +1,52 @@
+//! What an instance that trapped leaves behind, as long as its slot is not used again.
+
+use gpu_run_compiler::{Compiled, Error, StackFrame, Trap, Value};
+use std::fmt;
+
+/// Somebody who looks at what trapped instances leave behind.
+pub trait Examiner: fmt::Debug + Send + Sync {
+    /// Looks at the instance with this number. What it left is there until this returns, unless the device cannot be
+    /// read any more.
+    fn examines(&self, instance: usize, remains: Result<&Remains<'_>, &Error>);
+}
+
+/// Reads so many bytes of a memory, from an address on.
+pub(crate) type ReadMemory<'a> = &'a dyn Fn(usize, u64, &mut [u8]) -> Result<(), Error>;
+
+/// What a trapped instance left behind.
+pub struct Remains<'a> {
+    pub trap: &'a Trap,
+    pub(crate) compiled: &'a Compiled,
+    /// The thread that trapped is the first.
+    pub(crate) threads: Vec<ThreadRemains>,
+    /// The length of each memory, in bytes.
+    pub(crate) memories: Vec<u64>,
+    pub(crate) read: ReadMemory<'a>,
+}
+
+/// What a thread left behind.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadRemains {
+    pub(crate) name: String,
+    /// The innermost function first.
+    pub(crate) frames: Vec<StackFrame>,
+    pub(crate) globals: Vec<Value>,
+}
+
+impl fmt::Debug for Remains<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { trap, threads, memories, .. } = self;
+        f.debug_struct("Remains")
+            .field("trap", trap)
+            .field("threads", threads)
+            .field("memories", memories)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the values of an instance's globals. `word` reads a word of its slot.
+pub(crate) fn globals(compiled: &Compiled, word: impl Fn(u64) -> Result<u64, Error>) -> Result<Vec<Value>, Error> {
+    let types = compiled.types_of_globals();
+    let places = compiled.slots.globals.iter().zip(&types);
+    places.map(|(at, ty)| Value::from_words(*ty, |i| word(at + gpu_run_abi::layout::WORD * i))).collect()
+}
