@@ -77,6 +77,7 @@ pub mod option {
     pub const MULTICAST_LOOP_V6: u32 = 10;
     /// The WASI errno of what went wrong since this was last asked, 0 if nothing did. Can only be fetched.
     pub const ERROR: u32 = 11;
+    pub const KEEPALIVE: u32 = 12;
 }
 
 /// An address: the family (u16, 4 or 6), the port (u16), 16 bytes of which IPv4 uses the first four, the flow (u32) and the scope

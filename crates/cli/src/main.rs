@@ -23,11 +23,11 @@ mod program_status;
 mod published;
 mod report;
 mod run;
+mod rust;
 mod source;
 mod stopped_threads;
 mod surface;
 mod threads;
-mod toolchain;
 mod wast;
 
 use anyhow::Result;
@@ -85,6 +85,10 @@ fn dispatch(cli: Cli) -> Result<u8> {
             let args: args::MapArgs = args.into();
             start_tracing(args.launch.codegen.verbose);
             map::tune(&args)
+        }
+        Some(Command::Build(args)) => {
+            start_tracing(0);
+            rust::front::build(&args)
         }
         Some(Command::Compile(args)) => {
             start_tracing(args.codegen.verbose);

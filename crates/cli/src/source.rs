@@ -3,8 +3,8 @@
 //! Content takes precedence over the extension: a file that begins with `\0asm` is a module, and one that begins with
 //! `(` or `;;` is WebAssembly text, whatever its name. Rust sources and Cargo packages go through the toolchain.
 
+use crate::rust::toolchain;
 use crate::surface;
-use crate::toolchain;
 use anyhow::Result;
 use gpu_run_compiler::printable;
 use gpu_run_console::failure::Failure;

@@ -63,6 +63,7 @@ pub(crate) enum SocketOption {
     MulticastTtlV4,
     MulticastLoopV6,
     Error,
+    Keepalive,
 }
 
 impl SocketOption {
@@ -79,6 +80,7 @@ impl SocketOption {
             option::MULTICAST_TTL_V4 => Self::MulticastTtlV4,
             option::MULTICAST_LOOP_V6 => Self::MulticastLoopV6,
             option::ERROR => Self::Error,
+            option::KEEPALIVE => Self::Keepalive,
             _ => return Err(Errno::Noprotoopt.into()),
         })
     }
@@ -292,6 +294,7 @@ impl fmt::Display for SocketOption {
             Self::MulticastTtlV4 => "multicast_ttl_v4",
             Self::MulticastLoopV6 => "multicast_loop_v6",
             Self::Error => "error",
+            Self::Keepalive => "keepalive",
         })
     }
 }

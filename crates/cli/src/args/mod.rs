@@ -83,6 +83,8 @@ pub(crate) enum Command {
     Map(MapArgs),
     /// Measures which build of FILE is the fastest for an input; `map` uses that build from then on
     Tune(TuneArgs),
+    /// Builds a Cargo package with gpu-run's own std, which has sockets
+    Build(BuildArgs),
     /// Writes the PTX or the CLIF that FILE compiles to
     Compile(CompileArgs),
     /// Shows functions as wasm, CLIF and PTX
@@ -101,6 +103,28 @@ pub(crate) enum Command {
     Devices,
     /// Prints a completion script for a shell
     Completion { shell: clap_complete::Shell },
+}
+
+const BUILD_HELP: &str = "\
+The options are cargo's, and so are the places of the output: target/wasm32-wasip1/debug, for instance. Besides:
+  --threads         builds for wasm32-wasip1-threads, so that the program can start threads
+  --target TARGET   wasm32-wasip1, which is the default, or wasm32-wasip1-threads
+
+gpu-run makes its std once for each version of Rust, from the sources that `rustup component add rust-src` installs, and keeps it \
+with the compiled programs. From then on, `gpu-run FILE.rs` and `gpu-run FOLDER` use it, too. What is built runs under every WASI \
+runtime; others than gpu-run answer what it adds with `Unsupported`.
+
+Examples:
+  gpu-run build --release
+  gpu-run build --threads -p server
+  gpu-run --net connect=example.com:80 target/wasm32-wasip1/debug/app.wasm";
+
+#[derive(Debug, Args)]
+#[command(override_usage = "gpu-run build [--threads] [CARGO OPTIONS]...", after_help = BUILD_HELP)]
+pub(crate) struct BuildArgs {
+    /// Options of `cargo build`
+    #[arg(value_name = "CARGO OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) cargo_args: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -30,6 +30,7 @@ pub(super) fn set(socket: &Socket, option: SocketOption, value: u64) -> Result {
         SocketOption::MulticastLoopV4 => sockopt::set_ip_multicast_loop(fd, is_on)?,
         SocketOption::MulticastTtlV4 => sockopt::set_ip_multicast_ttl(fd, small(value)?)?,
         SocketOption::MulticastLoopV6 => sockopt::set_ipv6_multicast_loop(fd, is_on)?,
+        SocketOption::Keepalive => sockopt::set_socket_keepalive(fd, is_on)?,
         SocketOption::Error => return Err(Errno::Noprotoopt.into()),
     }
     Ok(())
@@ -48,6 +49,7 @@ pub(super) fn get(socket: &Socket, option: SocketOption) -> Result<u64> {
         SocketOption::MulticastLoopV4 => sockopt::ip_multicast_loop(fd)?.into(),
         SocketOption::MulticastTtlV4 => sockopt::ip_multicast_ttl(fd)?.into(),
         SocketOption::MulticastLoopV6 => sockopt::ipv6_multicast_loop(fd)?.into(),
+        SocketOption::Keepalive => sockopt::socket_keepalive(fd)?.into(),
         SocketOption::Error => match sockopt::socket_error(fd)? {
             Ok(()) => 0,
             Err(error) => Errno::from(error).number().into(),

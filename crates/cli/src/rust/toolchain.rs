@@ -1,12 +1,14 @@
 //! Compiles Rust sources to wasm with the installed toolchain.
 //!
 //! std for wasm32-wasip1 comes from rustup or from a *sysroot*: a folder that contains it, for systems where rustup
-//! cannot download it. The search order is: a `--sysroot` in the user's own flags, `GPU_RUN_SYSROOT`, rustc's own
-//! sysroot, and a sysroot in the folder `.tools` of a Cargo project that contains the source, the current folder or the
+//! cannot download it. The search order is: a `--sysroot` in the user's own flags, `GPU_RUN_SYSROOT`, gpu-run's own std
+//! if `gpu-run build` has made it, rustc's own sysroot, and a sysroot in the folder `.tools` of a Cargo project that contains the source, the current folder or the
 //! gpu-run binary.
 
+use super::own_std;
 use anyhow::{Context, Result, bail};
 use gpu_run_console::failure::Failure;
+use gpu_run_sysroot::Target;
 use serde_json::Value;
 use std::env;
 use std::ffi::OsString;
@@ -54,7 +56,7 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf>
     cargo.stdin(Stdio::null()).stdout(Stdio::piped());
     let flags = flags_for(folder)?;
     if flags.changed {
-        cargo.env(flags.variable, &flags.value);
+        cargo.env(&flags.variable, &flags.value);
     }
     tracing::info!(command = ?cargo, "building");
     let mut child = cargo.spawn().map_err(|error| not_started("cargo", &error))?;
@@ -68,6 +70,18 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf>
         return Err(Failure::usage(format!("{} does not build for {TARGET}", folder.display())).into());
     }
     artifact.with_context(|| format!("cargo did not build a binary named `{}` in {}", chosen.name, folder.display()))
+}
+
+/// Runs `cargo build` for a target with the std of a sysroot; returns cargo's exit code.
+pub(crate) fn cargo_build(target: &str, sysroot: &Path, args: &[OsString]) -> Result<u8> {
+    let variable = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace('-', "_"));
+    let flags = Flags::own(&variable).with(sysroot)?;
+    let mut cargo = Command::new(cargo());
+    cargo.args(["build", "--target", target]).args(args).env(flags.variable, &flags.value);
+    tracing::info!(command = ?cargo, "building");
+    let status = cargo.status().map_err(|error| not_started("cargo", &error))?;
+    // A cargo that a signal ended has no code.
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,36 +154,51 @@ fn executable(line: &str, name: &str) -> Option<PathBuf> {
 /// Flags for rustc, and the variable that passes them to cargo.
 #[derive(Debug)]
 struct Flags {
-    variable: &'static str,
+    variable: String,
     value: String,
     /// Whether a sysroot was added to the user's flags.
     changed: bool,
 }
 
-/// Returns the user's own flags, with a sysroot added if one is needed. As in cargo, RUSTFLAGS overrides the target's
-/// flags.
+impl Flags {
+    /// The user's own flags. As in cargo, RUSTFLAGS overrides those of a target, which `variable` has.
+    fn own(variable: &str) -> Flags {
+        let variable = if env::var_os("RUSTFLAGS").is_some() { "RUSTFLAGS" } else { variable };
+        Flags { variable: variable.to_owned(), value: env::var(variable).unwrap_or_default(), changed: false }
+    }
+
+    fn with(self, sysroot: &Path) -> Result<Flags> {
+        let path = sysroot.display().to_string();
+        if path.contains(char::is_whitespace) {
+            let message = format!("cargo cannot be given a sysroot with spaces in its path: {path}");
+            return Err(Failure::environment(message).hint("set GPU_RUN_CACHE to a folder without spaces").into());
+        }
+        let value = format!("{} --sysroot={path}", self.value).trim_start().to_owned();
+        Ok(Flags { value, changed: true, ..self })
+    }
+}
+
+/// Returns the user's own flags, with a sysroot added if one is needed, or if gpu-run's own std was made.
 fn flags_for(source: &Path) -> Result<Flags> {
-    let variable = if env::var_os("RUSTFLAGS").is_some() { "RUSTFLAGS" } else { FLAGS };
-    let own = Flags { variable, value: env::var(variable).unwrap_or_default(), changed: false };
+    let own = Flags::own(FLAGS);
     if own.value.contains("--sysroot") {
         return Ok(own);
     }
-    let with = |sysroot: &Path| {
-        let value = format!("{} --sysroot={}", own.value, sysroot.display()).trim_start().to_owned();
-        Flags { variable, value, changed: true }
-    };
     if let Some(sysroot) = env::var_os("GPU_RUN_SYSROOT").map(PathBuf::from) {
         if !holds_std(&libdir(&sysroot)) {
             let message = format!("GPU_RUN_SYSROOT={} contains no std for {TARGET}", sysroot.display());
             return Err(Failure::environment(message).hint(format!("expected {}", libdir(&sysroot).display())).into());
         }
-        return Ok(with(&sysroot));
+        return own.with(&sysroot);
+    }
+    if let Some(sysroot) = own_std::made(Target::Wasip1) {
+        return own.with(&sysroot);
     }
     if rustc_has_target()? {
         return Ok(own);
     }
     match beside_a_project(source, &rustc_version()?) {
-        Some(sysroot) => Ok(with(&sysroot)),
+        Some(sysroot) => own.with(&sysroot),
         None => Err(Failure::environment(format!("this Rust toolchain has no std for {TARGET}"))
             .hint(format!("run: rustup target add {TARGET}"))
             .into()),

@@ -1,0 +1,93 @@
+//! `gpu-run build`: cargo with gpu-run's own std.
+
+use super::{own_std, toolchain};
+use crate::args::BuildArgs;
+use anyhow::Result;
+use gpu_run_console::failure::Failure;
+use gpu_run_sysroot::Target;
+use std::ffi::{OsStr, OsString};
+
+/// Returns cargo's exit code.
+pub(crate) fn build(args: &BuildArgs) -> Result<u8> {
+    let (target, cargo_args) = split(&args.cargo_args)?;
+    let sysroot = own_std::make(target)?;
+    toolchain::cargo_build(target.name(), &sysroot, &cargo_args)
+}
+
+/// Takes `--threads` and `--target` from cargo's options; what is behind `--` is left alone.
+fn split(args: &[OsString]) -> Result<(Target, Vec<OsString>)> {
+    let (mut threads, mut target, mut rest) = (false, None, Vec::new());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.to_str() {
+            Some("--") => {
+                rest.push(arg.clone());
+                rest.extend(args.by_ref().cloned());
+            }
+            Some("--threads") => threads = true,
+            Some("--target") => {
+                let name = args.next().ok_or_else(|| Failure::usage("--target needs a target"))?;
+                target = Some(known(name)?);
+            }
+            Some(text) if text.starts_with("--target=") => {
+                target = Some(known(OsStr::new(&text["--target=".len()..]))?);
+            }
+            _ => rest.push(arg.clone()),
+        }
+    }
+    match (threads, target) {
+        (true, Some(Target::Wasip1)) => {
+            let message = format!("--threads is for {}", Target::Wasip1Threads.name());
+            Err(Failure::usage(message).hint("leave out --target").into())
+        }
+        (true, _) => Ok((Target::Wasip1Threads, rest)),
+        (false, target) => Ok((target.unwrap_or(Target::Wasip1), rest)),
+    }
+}
+
+fn known(name: &OsStr) -> Result<Target> {
+    let known = name.to_str().and_then(Target::by_name);
+    known.ok_or_else(|| {
+        let all = Target::ALL.map(Target::name).join(" and ");
+        Failure::usage(format!("gpu-run has no std for the target {}", name.display()))
+            .hint(format!("its targets are {all}; cargo builds for others"))
+            .into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(args: &[&str]) -> Result<(Target, Vec<OsString>)> {
+        split(&args.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn only_the_target_is_taken_from_cargos_options() {
+        for (args, target, rest) in [
+            (&[][..], Target::Wasip1, &[][..]),
+            (&["--release", "-p", "a"], Target::Wasip1, &["--release", "-p", "a"]),
+            (&["--release", "--threads"], Target::Wasip1Threads, &["--release"]),
+            (&["--target", "wasm32-wasip1-threads", "-v"], Target::Wasip1Threads, &["-v"]),
+            (&["--target=wasm32-wasip1"], Target::Wasip1, &[]),
+            (&["--threads", "--target=wasm32-wasip1-threads"], Target::Wasip1Threads, &[]),
+            (&["--", "--threads"], Target::Wasip1, &["--", "--threads"]),
+        ] {
+            let rest: Vec<OsString> = rest.iter().map(OsString::from).collect();
+            assert_eq!(of(args).unwrap(), (target, rest), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn a_target_without_a_std_of_ours_is_refused() {
+        for args in [
+            &["--target", "x86_64-unknown-linux-gnu"][..],
+            &["--target"],
+            &["--target="],
+            &["--threads", "--target=wasm32-wasip1"],
+        ] {
+            assert!(of(args).is_err(), "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Rust sources become programs: the installed toolchain, gpu-run's own std, and `gpu-run build`.
+
+pub(crate) mod front;
+mod own_std;
+pub(crate) mod toolchain;

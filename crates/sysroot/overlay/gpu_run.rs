@@ -1,0 +1,137 @@
+//! What gpu-run answers beyond WASI preview 1. The crate `gpu-run-abi` describes it, in its module `extension`: questions are
+//! reads and writes of a descriptor that no host gives out, so that a program needs no import that other hosts lack.
+
+#![forbid(unsafe_op_in_unsafe_fn)]
+
+use crate::io;
+use crate::num::NonZero;
+
+const DESCRIPTOR: u32 = 0x6770_7501;
+const BADF: i32 = 8;
+
+pub mod ask {
+    pub const TCP_CONNECT: u8 = 1;
+    pub const TCP_LISTEN: u8 = 2;
+    pub const UDP_BIND: u8 = 3;
+    pub const UDP_CONNECT: u8 = 4;
+    pub const UDP_SEND_TO: u8 = 5;
+    pub const SET_OPTION: u8 = 6;
+    pub const LOOK_UP: u8 = 7;
+    pub const DUPLICATE: u8 = 8;
+    pub const MULTICAST: u8 = 9;
+    pub const PARALLELISM: u8 = 10;
+}
+
+pub mod fetch {
+    pub const LOCAL_ADDRESS: u8 = 1;
+    pub const PEER_ADDRESS: u8 = 2;
+    pub const OPTION: u8 = 3;
+    pub const RECEIVE_FROM: u8 = 4;
+    pub const REPLY: u8 = 5;
+}
+
+#[repr(C)]
+struct Input {
+    at: *const u8,
+    bytes: usize,
+}
+
+#[repr(C)]
+struct Output {
+    at: *mut u8,
+    bytes: usize,
+}
+
+/// What `fd_fdstat_get` writes.
+#[repr(C, align(8))]
+struct Status {
+    filetype: u8,
+    flags: u16,
+    rights: [u64; 2],
+}
+
+const NONBLOCK: u16 = 4;
+
+// The same imports as wasi-libc's. The crate that std takes them from has another name in other versions of Rust.
+#[link(wasm_import_module = "wasi_snapshot_preview1")]
+unsafe extern "C" {
+    fn fd_pwrite(fd: u32, from: *const Input, count: usize, offset: u64, result: *mut u32) -> i32;
+    fn fd_pread(fd: u32, to: *const Output, count: usize, offset: u64, result: *mut u32) -> i32;
+    fn fd_fdstat_get(fd: u32, status: *mut Status) -> i32;
+    fn fd_fdstat_set_flags(fd: u32, flags: u32) -> i32;
+    fn sock_accept(fd: u32, flags: u32, accepted: *mut u32) -> i32;
+    fn sock_recv(fd: u32, to: *const Output, count: usize, flags: u32, bytes: *mut u32, found: *mut u16) -> i32;
+    fn sock_shutdown(fd: u32, how: u32) -> i32;
+}
+
+fn result(errno: i32) -> io::Result<()> {
+    if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+}
+
+fn offset(operation: u8, argument: u32, fd: u32) -> u64 {
+    u64::from(operation) | u64::from(argument) << 8 | u64::from(fd) << 32
+}
+
+/// Sends a request about a descriptor; returns its result.
+pub fn ask_about(fd: u32, operation: u8, argument: u32, request: [&[u8]; 2]) -> io::Result<u32> {
+    let from = request.map(|part| Input { at: part.as_ptr(), bytes: part.len() });
+    let mut answer = 0;
+    // SAFETY: the host reads the two parts, and writes the answer.
+    result(unsafe {
+        fd_pwrite(DESCRIPTOR, from.as_ptr(), from.len(), offset(operation, argument, fd), &mut answer)
+    })?;
+    Ok(answer)
+}
+
+/// Sends a request about no descriptor. Other hosts say that there is no such descriptor: they do not support this.
+pub fn ask(operation: u8, request: [&[u8]; 2]) -> io::Result<u32> {
+    ask_about(0, operation, 0, request).map_err(|error| match error.raw_os_error() {
+        Some(BADF) => io::Error::UNSUPPORTED_PLATFORM,
+        _ => error,
+    })
+}
+
+/// Fetches bytes, first into one buffer and then into the other; returns how many there are.
+pub fn fetch_about(fd: u32, operation: u8, argument: u32, first: &mut [u8], then: &mut [u8]) -> io::Result<usize> {
+    let to = [first, then].map(|part| Output { at: part.as_mut_ptr(), bytes: part.len() });
+    let mut count = 0;
+    // SAFETY: the host writes into the two buffers, and the count.
+    result(unsafe { fd_pread(DESCRIPTOR, to.as_ptr(), to.len(), offset(operation, argument, fd), &mut count) })?;
+    Ok(count as usize)
+}
+
+pub fn accept(fd: u32) -> io::Result<u32> {
+    let mut accepted = 0;
+    // SAFETY: the host writes the descriptor.
+    result(unsafe { sock_accept(fd, 0, &mut accepted) })?;
+    Ok(accepted)
+}
+
+pub fn peek(fd: u32, buffer: &mut [u8]) -> io::Result<usize> {
+    const PEEK: u32 = 1;
+    let to = Output { at: buffer.as_mut_ptr(), bytes: buffer.len() };
+    let (mut bytes, mut found) = (0, 0);
+    // SAFETY: the host writes into the buffer, and the two numbers.
+    result(unsafe { sock_recv(fd, &to, 1, PEEK, &mut bytes, &mut found) })?;
+    Ok(bytes as usize)
+}
+
+/// `how`: 1 to read no more, 2 to write no more, 3 for both.
+pub fn shutdown(fd: u32, how: u32) -> io::Result<()> {
+    // SAFETY: it has no pointers.
+    result(unsafe { sock_shutdown(fd, how) })
+}
+
+pub fn set_nonblocking(fd: u32, yes: bool) -> io::Result<()> {
+    let mut status = Status { filetype: 0, flags: 0, rights: [0; 2] };
+    // SAFETY: the host writes the status.
+    result(unsafe { fd_fdstat_get(fd, &mut status) })?;
+    let flags = if yes { status.flags | NONBLOCK } else { status.flags & !NONBLOCK };
+    // SAFETY: it has no pointers.
+    result(unsafe { fd_fdstat_set_flags(fd, flags.into()) })
+}
+
+/// Returns how many threads the program can have at once, where the host says so.
+pub fn parallelism() -> Option<NonZero<usize>> {
+    NonZero::new(ask(ask::PARALLELISM, [&[], &[]]).ok()? as usize)
+}
