@@ -1,4 +1,4 @@
-//! What a program can ask of the host beyond WASI preview 1: sockets, and how many threads there can be.
+//! What a program can ask of the host beyond WASI preview 1: sockets, processes, and how many threads there can be.
 //!
 //! A module that imports a function which its host lacks does not start, even if it never calls it. So these questions need no
 //! new import: they are reads and writes of a descriptor that no host ever gives out, and a host that does not know them answers
@@ -44,6 +44,19 @@ pub mod ask {
     pub const MULTICAST: u8 = 9;
     /// The result is how many threads a program can have at once.
     pub const PARALLELISM: u8 = 10;
+    /// Starts a process. The descriptor is the program's file, open for reading; 0: the program has the name that the request
+    /// says. The result is the process's number. `noent` if there is no program of that name, `noexec` if the file is none,
+    /// `again` if there are too many processes, `toobig` if arguments and environment are too long.
+    ///
+    /// The request: three descriptors (u32), which become the child's standard streams, [`super::NO_STREAM`] for one that is always
+    /// empty and takes everything; the program's name; the folder the child begins in, empty: the parent's; how many arguments
+    /// (u32), and each, the first one is the program's name as the child sees it; how many variables (u32), and each as
+    /// `NAME=VALUE`. Each text is its length (u32) and its bytes.
+    pub const PROCESS_START: u8 = 11;
+    /// The descriptor is the number of a child. Ends it, unless it has ended.
+    pub const PROCESS_KILL: u8 = 12;
+    /// The result is this process's number.
+    pub const PROCESS_ID: u8 = 13;
 }
 
 /// Operations of `fd_pread`.
@@ -59,6 +72,29 @@ pub mod fetch {
     /// A reply, by the number that a request returned, in place of a descriptor. It can be fetched once; what there is no room for
     /// is lost.
     pub const REPLY: u8 = 5;
+    /// Makes a pipe: the descriptor that reads from it, and the one that writes to it (u32 each).
+    pub const PIPE: u8 = 6;
+    /// The number of a child in place of a descriptor. Waits until it ends; with the argument 1, does not wait, and nothing is
+    /// fetched from a child that runs. How it ended, one of [`super::ended`] (u32), and a code (u32). This can be fetched once;
+    /// then there is no such child (`child`).
+    pub const PROCESS_END: u8 = 7;
+    /// The folder that this process begins in; nothing: the root, as every program.
+    pub const CURRENT_DIR: u8 = 8;
+    /// A name of this program, by which [`super::ask::PROCESS_START`] starts it again.
+    pub const EXECUTABLE: u8 = 9;
+}
+
+/// In a request for a process: no stream.
+pub const NO_STREAM: u32 = u32::MAX;
+
+/// How a process ended.
+pub mod ended {
+    /// The code is the exit code.
+    pub const EXITED: u32 = 0;
+    /// The code is that of the trap, see [`crate::TrapCode`].
+    pub const TRAPPED: u32 = 1;
+    /// By its parent, or with the program that it belongs to.
+    pub const KILLED: u32 = 2;
 }
 
 /// Options of sockets.
