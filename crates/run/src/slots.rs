@@ -209,6 +209,36 @@ impl Slots {
         let flags = if run.fresh { FRESH } else { 0 } | if run.start && self.compiled.has_start { START } else { 0 };
         self.used = self.used.max(count);
         buffers.set_clock()?;
+        let (stack_bytes, ran, result) = self.run_kernel(count, (run.selector, flags), buffers);
+        (self.stack_bytes, self.ran) = (stack_bytes, ran);
+        let ended = self.bus.end();
+        result?;
+        let args = [
+            Arg::U64(self.slots.address()),
+            Arg::U64(self.sizes.slot_bytes),
+            Arg::U32(count as u32),
+            Arg::U64(buffers.endings.address()),
+            Arg::U32(words(self.compiled.results(run.selector)) as u32),
+        ];
+        self.module.run(ENDINGS, self.grid(count, self.stack_bytes), &args, &|| false)?;
+        Ok(ended)
+    }
+
+    /// Has the device reserve the stacks and the local memory that launches of these slots take, by a launch of none.
+    pub fn reserve(&mut self, buffers: &LaunchBuffers) -> Result<(), Error> {
+        let (stack_bytes, _, result) = self.run_kernel(0, (u32::MAX, 0), buffers);
+        self.stack_bytes = stack_bytes;
+        Ok(result?)
+    }
+
+    /// Runs the program's kernel for the first slots, and answers the instances meanwhile. Returns the stack that each thread
+    /// had, and how long it took.
+    fn run_kernel(
+        &self,
+        count: u64,
+        (selector, flags): (u32, u32),
+        buffers: &LaunchBuffers,
+    ) -> (u32, Duration, Result<(), DeviceError>) {
         let (bus, began) = (&self.bus, OnceLock::new());
         let serve = || {
             // Before the first call, the launch may have waited for other launches.
@@ -221,13 +251,13 @@ impl Slots {
                 Arg::U64(self.slots.address()),
                 Arg::U64(self.sizes.slot_bytes),
                 Arg::U32(count as u32),
-                Arg::U32(run.selector),
+                Arg::U32(selector),
                 Arg::U32(flags),
                 Arg::U32(stack_limit(stack_bytes)),
                 Arg::U64(buffers.launch.address()),
             ];
             let launched = match self.together {
-                None => self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve),
+                None => self.module.run(KERNEL, self.grid(count.max(1), stack_bytes), &args, &serve),
                 Some(lanes) => self.module.run_together(THREADS, Grid { stack_bytes, ..lanes }, &args, &serve),
             };
             match launched {
@@ -237,19 +267,7 @@ impl Slots {
                 result => break result,
             }
         };
-        self.stack_bytes = stack_bytes;
-        let ended = self.bus.end();
-        result?;
-        let args = [
-            Arg::U64(self.slots.address()),
-            Arg::U64(self.sizes.slot_bytes),
-            Arg::U32(count as u32),
-            Arg::U64(buffers.endings.address()),
-            Arg::U32(words(self.compiled.results(run.selector)) as u32),
-        ];
-        self.module.run(ENDINGS, self.grid(count, self.stack_bytes), &args, &|| false)?;
-        self.ran = began.get().map_or(Duration::ZERO, Instant::elapsed);
-        Ok(ended)
+        (stack_bytes, began.get().map_or(Duration::ZERO, Instant::elapsed), result)
     }
 
     pub fn ran(&self) -> Duration {

@@ -1,0 +1,123 @@
+//! Where processes of a program run: device memory, buffers and a bus, used by one process after the other.
+
+use super::Loaded;
+use crate::allowance::{Bounds, Limits};
+use crate::bus::Callers;
+use crate::instances::examine;
+use crate::outcome::{self, End, Outcome, RunOptions};
+use crate::slots::{LaunchBuffers, Run, Slots};
+use gpu_run_abi::launch::answers;
+use gpu_run_abi::layout::PAGE;
+use gpu_run_abi::{Launch, TrapCode};
+use gpu_run_compiler::{Error, Program, Value};
+use gpu_run_wasi::Context;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// Each process may have this part of the device's free memory, where memory costs something before it is touched.
+const MEMORY_PART: u64 = 64;
+
+/// The seats of a program.
+pub(super) struct Seats {
+    program: Arc<Program>,
+    max_memory: Option<u64>,
+    free: Mutex<Vec<Seat>>,
+}
+
+impl Seats {
+    pub(super) fn new(program: Arc<Program>, max_memory: Option<u64>) -> Self {
+        Self { program, max_memory, free: Mutex::default() }
+    }
+
+    /// Makes seats, and has the device reserve what their launches take.
+    pub(super) fn prepare(&self, count: usize) -> Result<(), Error> {
+        for _ in 0..count {
+            let mut seat = self.make()?;
+            seat.reserve()?;
+            self.free.lock().push(seat);
+        }
+        Ok(())
+    }
+
+    fn make(&self) -> Result<Seat, Error> {
+        Seat::new(&self.program, self.max_memory)
+    }
+
+    /// Takes a seat. Seats are made when they are needed, and stay: a GPU frees no memory while a kernel runs.
+    pub(super) fn take(&self) -> Result<Seat, Error> {
+        let free = self.free.lock().pop();
+        free.map_or_else(|| self.make(), Ok)
+    }
+
+    pub(super) fn give_back(&self, seat: Seat) {
+        self.free.lock().push(seat);
+    }
+}
+
+/// A slot for one process.
+pub(super) struct Seat {
+    slots: Slots,
+    buffers: LaunchBuffers,
+}
+
+impl Seat {
+    pub(super) fn new(program: &Program, max_memory: Option<u64>) -> Result<Self, Error> {
+        let (device, compiled) = (program.device(), program.compiled());
+        let bounds = Bounds::new(device, compiled, max_memory, &Limits::default())?;
+        let free = device.free_bytes()?;
+        let mut allowance = bounds.resident(compiled, free);
+        if !device.properties().overcommits {
+            let least = compiled.initial.memories.iter().map(|memory| memory.length).max().unwrap_or(0);
+            let share = least.saturating_add(free / MEMORY_PART / PAGE * PAGE);
+            allowance.memory = allowance.memory.min(share);
+        }
+        let mut slots = Slots::new(program, 1, bounds.sizes(compiled, allowance, true)?, allowance.stack)?;
+        slots.lower_stack_if_need_be();
+        let buffers = LaunchBuffers::new(device, compiled, 1)?;
+        buffers.write(&slots.describe(Launch { answers: answers::CLOCK, ..Launch::default() }))?;
+        Ok(Self { slots, buffers })
+    }
+
+    /// Has the device reserve what launches take: while others run, it could not.
+    pub(super) fn reserve(&mut self) -> Result<(), Error> {
+        self.slots.reserve(&self.buffers)
+    }
+
+    pub(super) fn device_bytes(&self) -> u64 {
+        self.slots.device_bytes()
+    }
+
+    /// Runs a process. Returns how it ended, and how many host calls it made. What it held open is closed then.
+    pub(super) fn run(
+        &mut self,
+        loaded: &Loaded,
+        context: Context,
+        options: &RunOptions,
+    ) -> Result<(Outcome, u64), Error> {
+        let Loaded { program, function, arguments } = loaded;
+        let compiled = program.compiled();
+        let (selector, words) = compiled.arguments(function, arguments)?;
+        if let Some(code) = compiled.initial.trap {
+            let outcome = Outcome { end: End::trapped(code), results: Vec::new(), denied: None, threads: None };
+            return Ok((outcome, 0));
+        }
+        self.slots.set_arguments(&words)?;
+        self.slots.stop_when(options.interrupt.clone());
+        let run = Run::fresh(selector, options.deadline);
+        let (_, hostcalls) = self.slots.launch(run, Callers::Contexts(vec![context]), &self.buffers)?;
+        let types = compiled.results(selector);
+        let endings = self.buffers.endings(1, gpu_run_wasm::words(types) as usize)?;
+        let mut outcome = outcome::outcome(compiled, 0, &endings, types)?;
+        outcome.denied = crate::allowance::Denied::growth(compiled, options.max_memory, &endings.get(0));
+        if let (End::Trapped(trap), Some(examiner)) = (&outcome.end, options.examiner.as_deref())
+            && trap.code != TrapCode::Interrupted
+        {
+            examine(examiner, 0, (&self.slots, 0), trap, endings.calls(0).as_ref());
+        }
+        // The `main` of a module that is no command: its result is the exit code.
+        if let (End::Returned, [Value::I32(code)]) = (&outcome.end, &outcome.results[..]) {
+            outcome = Outcome { end: End::Exited(*code as u32), results: Vec::new(), ..outcome };
+        }
+        Ok((outcome, hostcalls))
+    }
+}
