@@ -224,11 +224,39 @@ impl Slots {
         Ok(ended)
     }
 
-    /// Has the device reserve the stacks and the local memory that launches of these slots take, by a launch of none.
-    pub fn reserve(&mut self, buffers: &LaunchBuffers) -> Result<(), Error> {
-        let (stack_bytes, _, result) = self.run_kernel(0, (u32::MAX, 0), buffers);
+    /// Makes the first slot a fresh instance, and returns a copy of it. After this launch, the device has reserved the stack and
+    /// the local memory that later launches take.
+    pub fn fresh(&mut self, device: &dyn Device, buffers: &LaunchBuffers) -> Result<FreshCopy, Error> {
+        assert_eq!(self.compiled.layout(), Layout::Linear);
+        let (stack_bytes, _, result) = self.run_kernel(1, (u32::MAX, FRESH), buffers);
         self.stack_bytes = stack_bytes;
-        Ok(result?)
+        result?;
+        self.write_word(0, field::STATUS, 0)?;
+        let memory = self.compiled.initial.memories.first().map_or(0, |memory| memory.length);
+        let bytes = match self.sizes.memories.first() {
+            Some(room) => room.at + memory.saturating_sub(room.low),
+            None => self.compiled.slots.end,
+        };
+        let copy = device.allocate_uncleared(bytes)?;
+        copy.copy_from(0, &self.slots, 0, bytes)?;
+        Ok(FreshCopy(copy))
+    }
+
+    /// Makes the first slot a fresh instance again, after one whose first memory had so many bytes.
+    pub fn renew(&mut self, fresh: &FreshCopy, used: u64, buffers: &LaunchBuffers) -> Result<(), Error> {
+        if self.sizes.memories.len() > 1 {
+            // The kernel knows where memories and tables grew.
+            self.run_kernel(1, (u32::MAX, FRESH), buffers).2?;
+            return self.write_word(0, field::STATUS, 0);
+        }
+        let copied = fresh.0.len();
+        if let Some(room) = self.sizes.memories.first() {
+            let end = room.at + used.min(room.limit).saturating_sub(room.low);
+            if end > copied {
+                self.slots.zero(copied, end - copied)?;
+            }
+        }
+        Ok(self.slots.copy_from(0, &fresh.0, 0, copied)?)
     }
 
     /// Runs the program's kernel for the first slots, and answers the instances meanwhile. Returns the stack that each thread
@@ -257,7 +285,7 @@ impl Slots {
                 Arg::U64(buffers.launch.address()),
             ];
             let launched = match self.together {
-                None => self.module.run(KERNEL, self.grid(count.max(1), stack_bytes), &args, &serve),
+                None => self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve),
                 Some(lanes) => self.module.run_together(THREADS, Grid { stack_bytes, ..lanes }, &args, &serve),
             };
             match launched {
@@ -363,6 +391,9 @@ impl Slots {
         if bytes.is_empty() { Ok(()) } else { self.read(slot, room.at + at, bytes) }
     }
 }
+
+/// A copy of a slot that holds a fresh instance.
+pub struct FreshCopy(Buffer);
 
 /// Reads linear slots.
 pub struct SlotReader {

@@ -36,7 +36,7 @@ const MAX_FILE: u64 = 1 << 30;
 /// The most programs that are loaded because guests started their files; on a GPU, each has a context.
 const MAX_FAR: usize = 16;
 /// Seats that are made for each near program before anything runs.
-const SEATS: usize = 2;
+const SEATS: usize = 4;
 /// Threads that a process with threads can have on a GPU. All of them are there as long as it runs.
 const THREADS_ON_GPU: u32 = 256;
 
@@ -138,7 +138,6 @@ impl Processes {
         options: &RunOptions,
     ) -> Result<(Outcome, RunStats), Error> {
         let mut seat = Seat::new(&loaded.program, options.max_memory)?;
-        seat.reserve()?;
         // Whatever the processes need is there before the first kernel runs.
         for image in self.shared.named.values() {
             image.prepare(SEATS)?;
@@ -291,10 +290,6 @@ impl Shared {
                 (ran.map(|(outcome, stats)| (outcome, stats.hostcalls)), None)
             }
         };
-        // Whoever hears of the end finds the seat free.
-        if let Some((seats, seat)) = seat {
-            seats.give_back(seat);
-        }
         match ran {
             Ok((outcome, calls)) => {
                 entry.calls(calls);
@@ -308,6 +303,10 @@ impl Shared {
                 stderr.say(&format!("error: {} (process {}): {error}\n", entry.name, entry.id));
                 end.is(Ended::Trapped(TrapCode::HostCall));
             }
+        }
+        // The parent need not wait for this.
+        if let Some((seats, seat)) = seat {
+            seats.give_back(seat);
         }
     }
 

@@ -5,9 +5,9 @@ use crate::allowance::{Bounds, Limits};
 use crate::bus::Callers;
 use crate::instances::examine;
 use crate::outcome::{self, End, Outcome, RunOptions};
-use crate::slots::{LaunchBuffers, Run, Slots};
+use crate::slots::{FreshCopy, LaunchBuffers, Run, Slots};
 use gpu_run_abi::launch::answers;
-use gpu_run_abi::layout::PAGE;
+use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_abi::{Launch, TrapCode};
 use gpu_run_compiler::{Error, Program, Value};
 use gpu_run_wasi::Context;
@@ -32,8 +32,7 @@ impl Seats {
     /// Makes seats, and has the device reserve what their launches take.
     pub(super) fn prepare(&self, count: usize) -> Result<(), Error> {
         for _ in 0..count {
-            let mut seat = self.make()?;
-            seat.reserve()?;
+            let seat = self.make()?;
             self.free.lock().push(seat);
         }
         Ok(())
@@ -49,15 +48,22 @@ impl Seats {
         free.map_or_else(|| self.make(), Ok)
     }
 
-    pub(super) fn give_back(&self, seat: Seat) {
-        self.free.lock().push(seat);
+    /// A seat that cannot be made ready for the next process is given up.
+    pub(super) fn give_back(&self, mut seat: Seat) {
+        match seat.renew() {
+            Ok(()) => self.free.lock().push(seat),
+            Err(error) => tracing::warn!("a process left a seat that cannot be used again: {error}"),
+        }
     }
 }
 
-/// A slot for one process.
+/// A slot for one process. It holds a fresh instance whenever none runs, so that a start need not make one.
 pub(super) struct Seat {
     slots: Slots,
     buffers: LaunchBuffers,
+    fresh: FreshCopy,
+    /// Bytes of memory that the last process had.
+    used: u64,
 }
 
 impl Seat {
@@ -75,12 +81,14 @@ impl Seat {
         slots.lower_stack_if_need_be();
         let buffers = LaunchBuffers::new(device, compiled, 1)?;
         buffers.write(&slots.describe(Launch { answers: answers::CLOCK, ..Launch::default() }))?;
-        Ok(Self { slots, buffers })
+        // On a GPU, this also reserves what launches take: while others run, it could not be done.
+        let fresh = slots.fresh(device, &buffers)?;
+        Ok(Self { slots, buffers, fresh, used: 0 })
     }
 
-    /// Has the device reserve what launches take: while others run, it could not.
-    pub(super) fn reserve(&mut self) -> Result<(), Error> {
-        self.slots.reserve(&self.buffers)
+    /// Makes the seat ready for the next process.
+    pub(super) fn renew(&mut self) -> Result<(), Error> {
+        self.slots.renew(&self.fresh, self.used, &self.buffers)
     }
 
     pub(super) fn device_bytes(&self) -> u64 {
@@ -101,12 +109,15 @@ impl Seat {
             let outcome = Outcome { end: End::trapped(code), results: Vec::new(), denied: None, threads: None };
             return Ok((outcome, 0));
         }
-        self.slots.set_arguments(&words)?;
+        for (i, word) in words.into_iter().enumerate() {
+            self.slots.write_word(0, compiled.slots.arguments + WORD * i as u64, word)?;
+        }
         self.slots.stop_when(options.interrupt.clone());
-        let run = Run::fresh(selector, options.deadline);
+        let run = Run { fresh: false, ..Run::fresh(selector, options.deadline) };
         let (_, hostcalls) = self.slots.launch(run, Callers::Contexts(vec![context]), &self.buffers)?;
         let types = compiled.results(selector);
         let endings = self.buffers.endings(1, gpu_run_wasm::words(types) as usize)?;
+        self.used = endings.get(0).memory_bytes;
         let mut outcome = outcome::outcome(compiled, 0, &endings, types)?;
         outcome.denied = crate::allowance::Denied::growth(compiled, options.max_memory, &endings.get(0));
         if let (End::Trapped(trap), Some(examiner)) = (&outcome.end, options.examiner.as_deref())
