@@ -12,10 +12,11 @@ use gpu_run_console::output::{Order, Standard, Stream};
 use gpu_run_console::spill::Spill;
 use gpu_run_run::INSTANCE;
 use gpu_run_wasi::stdio::{Output, inherit};
-use gpu_run_wasi::{Access, Builder, Context, NetRule, Preopen, Stdio};
+use gpu_run_wasi::{Access, Builder, Context, NetRule, Preopen, Programs, Stdio};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Guest {
@@ -52,6 +53,12 @@ impl Guest {
         for rule in rules {
             self.builder.net(rule.clone());
         }
+        self
+    }
+
+    /// Lets the guest start processes.
+    pub(crate) fn with_programs(mut self, programs: Arc<dyn Programs>) -> Self {
+        self.builder.programs(programs);
         self
     }
 

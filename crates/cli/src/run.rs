@@ -6,6 +6,7 @@ use crate::core_dump::CoreDumps;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
+use crate::processes;
 use crate::program_cache;
 use crate::program_status::ProgramPublisher;
 use crate::report::{Stats, Tally, describe_denied};
@@ -24,12 +25,13 @@ use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
 use gpu_run_run::Source;
-use gpu_run_run::{Denied, End, Onlooker, Outcome, RunOptions, RunStats, Watchdog};
+use gpu_run_run::{Denied, End, Onlooker, Outcome, ProcessOnlooker, Processes, RunOptions, RunStats, Watchdog};
 use gpu_run_wasi::Context;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -61,6 +63,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
     let guest = Guest::new(&argv(&source.argv0, args, rest), &environment, args.launch.preopens())?;
     let guest = guest.with_net(&args.launch.net);
+    let processes = processes::prepare(&args.processes, &source, &args.launch, &device)?;
+    let guest = guest.with_programs(processes.programs());
 
     let options =
         options(&args.launch.codegen, &*device, call.entry.clone(), args.instances.get(), ChecksChoice::Exact);
@@ -75,7 +79,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         ));
     }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
-    let (mut outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref(), dumps.as_ref())?;
+    let (mut outcomes, run) =
+        launch(&loaded.program, &call, &guest, args, name, &processes, interrupt.as_ref(), dumps.as_ref())?;
     if call.is_main {
         outcomes.iter_mut().for_each(exit_as_main_says);
     }
@@ -94,6 +99,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     }
     if let Some(format) = args.launch.stats {
         report += &loaded.stats(&run).show(format, &tally);
+        if format == StatsFormat::Text {
+            report += &processes::show(processes.stats(), &processes.list());
+        }
     }
     terminal::say(&report);
     Ok(tally.exit_code())
@@ -219,6 +227,7 @@ fn launch(
     guest: &Guest,
     args: &RunArgs,
     file: &str,
+    processes: &Processes,
     interrupt: Option<&Interrupt>,
     dumps: Option<&Arc<CoreDumps>>,
 ) -> Result<(Vec<Outcome>, RunStats)> {
@@ -237,6 +246,7 @@ fn launch(
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let interrupt = interrupt.map(Interrupt::flag);
     let max_memory = args.launch.max_memory;
+    processes.set_deadline(deadline);
     let mut options = RunOptions { deadline, interrupt, max_memory, ..RunOptions::default() };
     let watchdog = args.launch.timeout.map(|timeout| {
         let file = file.to_owned();
@@ -246,14 +256,34 @@ fn launch(
         dumps.hold(watchdog.as_ref().map(Watchdog::held));
         options.examiner = Some(dumps.clone());
     }
+    let (label, id) = (file.to_owned(), program.device().properties().id.clone());
+    processes.set_onlooker(Box::new(move || {
+        ProgramPublisher::new(&label, &id).map(|publisher| Arc::new(publisher) as Arc<dyn ProcessOnlooker>)
+    }));
     let result = match (program.compiled().options.build, contexts) {
         (Build::Threads, mut contexts) => {
-            let publisher = ProgramPublisher::new(file, &program.device().properties().id);
-            options.onlooker = publisher.map(|publisher| Arc::new(publisher) as Arc<dyn Onlooker>);
-            threads::run(program, (&call.function, &call.arguments), contexts.remove(0), &args.threads, &options)
+            let publisher = ProgramPublisher::new(file, &program.device().properties().id).map(Arc::new);
+            options.onlooker = publisher.clone().map(|publisher| publisher as Arc<dyn Onlooker>);
+            processes.set_onlooker(Box::new(|| publisher.map(|publisher| publisher as Arc<dyn ProcessOnlooker>)));
+            let prepared = if processes.has_named() { processes.prepare() } else { Ok(()) };
+            options.is_beside_others = processes.has_named();
+            prepared.and_then(|()| {
+                let call = (&call.function[..], &call.arguments[..]);
+                threads::run(program, call, contexts.remove(0), &args.threads, &options)
+            })
+        }
+        (_, mut contexts) if processes.has_named() && contexts.len() == 1 => {
+            let (function, arguments) = (call.function.clone(), call.arguments.clone());
+            let loaded = gpu_run_run::Loaded { program: program.clone(), function, arguments };
+            let ran = processes.run_first(&loaded, contexts.remove(0), &options);
+            ran.map(|(outcome, stats)| (vec![outcome], stats))
         }
         (_, contexts) => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
     };
+    if options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        processes.kill_all();
+    }
+    processes.finish(deadline);
     // Whatever became of the run, the instances' output is written. This may block: nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
     drop(watchdog);

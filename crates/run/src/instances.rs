@@ -200,7 +200,7 @@ impl Run<'_> {
 }
 
 /// Has somebody look at what the instance in a slot left behind.
-fn examine(
+pub(crate) fn examine(
     examiner: &dyn Examiner,
     instance: usize,
     (slots, slot): (&Slots, usize),

@@ -16,6 +16,7 @@ pub mod launcher;
 mod linker;
 pub mod outbox;
 pub mod outcome;
+mod process;
 mod remains;
 mod seen;
 pub mod slots;
@@ -34,6 +35,9 @@ pub use instances::run;
 pub use launcher::Watch;
 pub use linker::{InstanceId, Linker, Prepared, Settings};
 pub use outcome::{End, Outcome, RunOptions, RunStats};
+pub use process::{
+    Loaded, Loader, MakeOnlooker, ProcessInfo, ProcessOnlooker, ProcessSettings, ProcessState, ProcessStats, Processes,
+};
 pub use remains::{Examiner, Remains};
 pub use seen::{Onlooker, SeenThreads, ThreadGroup, ThreadLabel, ThreadState};
 pub use source::Source;

@@ -14,6 +14,7 @@ use crate::descriptor::{Descriptor, Table};
 use crate::directory::Directory;
 use crate::encode::{Out, Result as CallResult};
 use crate::net::{Net, NetRule};
+use crate::process::{Process, Programs};
 use crate::socket::Socket;
 use crate::{Context, Errno, Stdio};
 
@@ -75,6 +76,7 @@ pub struct Builder {
     sockets: Vec<Arc<Socket>>,
     rules: Vec<NetRule>,
     parallelism: Option<u32>,
+    programs: Option<Arc<dyn Programs>>,
 }
 
 impl Builder {
@@ -138,6 +140,12 @@ impl Builder {
         self
     }
 
+    /// Lets the guest start processes.
+    pub fn programs(&mut self, programs: Arc<dyn Programs>) -> &mut Self {
+        self.programs = Some(programs);
+        self
+    }
+
     /// Returns the arguments as the guest gets them: the offset of each, and all of them in one buffer, each terminated
     /// by a NUL.
     pub fn arg_strings(&self) -> (&[u32], &[u8]) {
@@ -153,7 +161,7 @@ impl Builder {
     pub fn build(&self, stdio: Stdio) -> Context {
         let mut table = Table::with_capacity(3 + self.preopens.len() + self.sockets.len());
         let stdio =
-            [Descriptor::Input(stdio.stdin), Descriptor::Output(stdio.stdout), Descriptor::Output(stdio.stderr)];
+            [Descriptor::input(stdio.stdin), Descriptor::output(stdio.stdout), Descriptor::output(stdio.stderr)];
         let preopens = self.preopens.iter();
         let preopens = preopens.map(|(dir, name, access)| Directory::new(dir.clone(), Some(name.clone()), *access));
         let sockets = self.sockets.iter().map(|socket| socket.share());
@@ -165,7 +173,8 @@ impl Builder {
             }
         }
         let net = Net::new(&self.rules, self.parallelism.unwrap_or(1));
-        Context { args: self.args.clone(), env: self.env.clone(), table, net, since: None, trace: None }
+        let process = Process::new(self.programs.clone());
+        Context { args: self.args.clone(), env: self.env.clone(), table, net, process, since: None, trace: None }
     }
 }
 
@@ -194,6 +203,13 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
+    /// Returns these strings; an error if one contains a NUL.
+    pub(crate) fn of(texts: &[&[u8]]) -> Result<Self, Error> {
+        let mut strings = Self::default();
+        texts.iter().try_for_each(|text| strings.push("argument", &[text]))?;
+        Ok(strings)
+    }
+
     fn push(&mut self, what: &'static str, parts: &[&[u8]]) -> Result<(), Error> {
         if parts.iter().any(|part| part.contains(&0)) {
             return Err(Error::Nul { what, text: String::from_utf8_lossy(&parts.concat()).into_owned() });

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::{FileType, Stat, fstat};
 
 use crate::directory::Directory;
 use crate::encode::{Filestat, Filetype, Out, Result, fdflags, flags, nanoseconds, put_fdstat, rights};
 use crate::file::{File, Times};
+use crate::pipe::PipeEnd;
 use crate::socket::Socket;
 use crate::stdio::{Input, Output};
 use crate::{Access, Errno};
@@ -15,12 +18,38 @@ use crate::{Access, Errno};
 /// The most descriptors that an instance may have open, so that one guest cannot use up the host's.
 pub(crate) const MAX_DESCRIPTORS: usize = 65536;
 
+/// A standard stream, which descriptors of several processes may hold.
+pub(crate) type Shared<T> = Arc<Mutex<Box<T>>>;
+
 pub(crate) enum Descriptor {
-    Input(Box<dyn Input>),
-    Output(Box<dyn Output>),
+    Input(Shared<dyn Input>),
+    Output(Shared<dyn Output>),
+    Pipe(PipeEnd),
     Directory(Directory),
     File(File),
     Socket(Socket),
+}
+
+impl Descriptor {
+    pub(crate) fn input(input: Box<dyn Input>) -> Self {
+        Self::Input(Arc::new(Mutex::new(input)))
+    }
+
+    pub(crate) fn output(output: Box<dyn Output>) -> Self {
+        Self::Output(Arc::new(Mutex::new(output)))
+    }
+
+    /// Returns another descriptor of the same thing, for a process that this one starts.
+    pub(crate) fn share(&self) -> Self {
+        match self {
+            Self::Input(input) => Self::Input(input.clone()),
+            Self::Output(output) => Self::Output(output.clone()),
+            Self::Pipe(end) => Self::Pipe(end.share()),
+            Self::Directory(directory) => Self::Directory(directory.share()),
+            Self::File(file) => Self::File(file.share()),
+            Self::Socket(socket) => Self::Socket(socket.duplicate()),
+        }
+    }
 }
 
 /// The descriptors by number. A new descriptor gets the lowest free number.
@@ -69,7 +98,9 @@ impl Table {
             Descriptor::File(file) if file.stream => Err(Errno::Spipe.into()),
             Descriptor::File(file) => Ok(file),
             Descriptor::Directory(_) => Err(Errno::Badf.into()),
-            Descriptor::Input(_) | Descriptor::Output(_) | Descriptor::Socket(_) => Err(Errno::Spipe.into()),
+            Descriptor::Input(_) | Descriptor::Output(_) | Descriptor::Socket(_) | Descriptor::Pipe(_) => {
+                Err(Errno::Spipe.into())
+            }
         }
     }
 
@@ -205,10 +236,16 @@ const SOCKET: u64 = rights::FD_READ
 pub(crate) fn fdstat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
     match table.get(fd)? {
         Descriptor::Input(input) => {
-            put_fdstat(out, stdio_type(input.is_terminal()), 0, rights::FD_READ, rights::FD_READ)
+            put_fdstat(out, stdio_type(input.lock().is_terminal()), 0, rights::FD_READ, rights::FD_READ)
         }
         Descriptor::Output(output) => {
-            put_fdstat(out, stdio_type(output.is_terminal()), 0, rights::FD_WRITE, rights::FD_WRITE)
+            put_fdstat(out, stdio_type(output.lock().is_terminal()), 0, rights::FD_WRITE, rights::FD_WRITE)
+        }
+        Descriptor::Pipe(end) => {
+            let set = if end.is_nonblocking() { fdflags::NONBLOCK } else { 0 };
+            let own = if end.reads { rights::FD_READ } else { rights::FD_WRITE };
+            let base = own | rights::FD_FDSTAT_SET_FLAGS | rights::FD_FILESTAT_GET | rights::POLL_FD_READWRITE;
+            put_fdstat(out, Filetype::Unknown, set, base, base);
         }
         Descriptor::Directory(directory) if directory.preopen.is_some() => {
             let access = directory.access;
@@ -227,7 +264,7 @@ pub(crate) fn fdstat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
             if !file.writable {
                 base &= !rights::FD_WRITE;
             }
-            let kind = FileType::from_raw_mode(fstat(&file.file)?.st_mode);
+            let kind = FileType::from_raw_mode(fstat(&*file.file)?.st_mode);
             put_fdstat(out, kind.into(), file.flags(), base, base);
         }
         Descriptor::Socket(socket) => {
@@ -248,7 +285,7 @@ fn stdio_type(terminal: bool) -> Filetype {
 pub(crate) fn set_flags(table: &mut Table, fd: u64, word: u64) -> Result {
     let word = flags(word, fdflags::ALL)?;
     match table.get(fd)? {
-        Descriptor::File(_) | Descriptor::Socket(_)
+        Descriptor::File(_) | Descriptor::Socket(_) | Descriptor::Pipe(_)
             if word & (fdflags::DSYNC | fdflags::RSYNC | fdflags::SYNC) != 0 =>
         {
             return Err(Errno::Inval.into());
@@ -258,6 +295,7 @@ pub(crate) fn set_flags(table: &mut Table, fd: u64, word: u64) -> Result {
             file.nonblocking = word & fdflags::NONBLOCK != 0;
         }
         Descriptor::Socket(socket) => socket.set_nonblocking(word & fdflags::NONBLOCK != 0),
+        Descriptor::Pipe(end) => end.set_nonblocking(word & fdflags::NONBLOCK != 0),
         _ => return Err(Errno::Badf.into()),
     }
     Ok(())
@@ -275,11 +313,12 @@ pub(crate) fn set_rights(table: &mut Table, fd: u64, base: u64, inheriting: u64)
 /// `fd_filestat_get`
 pub(crate) fn filestat(table: &mut Table, fd: u64, out: &mut Out) -> Result {
     let stat = match table.get(fd)? {
-        Descriptor::Input(input) => Filestat::only(stdio_type(input.is_terminal())),
-        Descriptor::Output(output) => Filestat::only(stdio_type(output.is_terminal())),
+        Descriptor::Input(input) => Filestat::only(stdio_type(input.lock().is_terminal())),
+        Descriptor::Output(output) => Filestat::only(stdio_type(output.lock().is_terminal())),
+        Descriptor::Pipe(_) => Filestat::only(Filetype::Unknown),
         Descriptor::Socket(socket) => Filestat::only(socket.filetype()),
         Descriptor::Directory(directory) => fstat(&*directory.dir)?.into(),
-        Descriptor::File(file) => fstat(&file.file)?.into(),
+        Descriptor::File(file) => fstat(&*file.file)?.into(),
     };
     stat.put(out);
     Ok(())
@@ -306,7 +345,7 @@ pub(crate) fn set_times(table: &mut Table, fd: u64, times: Times) -> Result {
     match table.get(fd)? {
         Descriptor::File(file) => {
             file.access.check_changes()?;
-            Ok(rustix::fs::futimens(&file.file, &times.timestamps())?)
+            Ok(rustix::fs::futimens(&*file.file, &times.timestamps())?)
         }
         // Preopened directories are opened with `O_PATH`, which does not suffice for `futimens`.
         Descriptor::Directory(directory) => {
@@ -353,11 +392,11 @@ mod tests {
     fn an_instance_cannot_have_all_the_hosts_descriptors() {
         let mut table = Table::default();
         for _ in 0..MAX_DESCRIPTORS {
-            assert!(table.insert(Descriptor::Input(Box::new(Null))).is_ok());
+            assert!(table.insert(Descriptor::input(Box::new(Null))).is_ok());
         }
-        assert!(matches!(table.insert(Descriptor::Input(Box::new(Null))), Err(Stop::Errno(Errno::Mfile))));
+        assert!(matches!(table.insert(Descriptor::input(Box::new(Null))), Err(Stop::Errno(Errno::Mfile))));
         assert!(close(&mut table, 1000).is_ok());
-        assert!(matches!(table.insert(Descriptor::Input(Box::new(Null))), Ok(1000)));
+        assert!(matches!(table.insert(Descriptor::input(Box::new(Null))), Ok(1000)));
         assert!(table.check_room().is_err());
     }
 }

@@ -49,6 +49,11 @@ impl Directory {
         Self { dir, preopen, access, listing: None }
     }
 
+    /// Returns another descriptor of the same folder, which reads its entries from the beginning.
+    pub(crate) fn share(&self) -> Self {
+        Self { dir: self.dir.clone(), preopen: self.preopen.clone(), access: self.access, listing: None }
+    }
+
     fn held(&self) -> usize {
         self.listing.iter().flatten().map(Entry::bytes).sum()
     }

@@ -1,14 +1,14 @@
 //! What a program asks beyond WASI, as [`gpu_run_abi::extension`] describes it: requests are decoded here, and shown in
-//! traces. [`crate::net`] answers them.
+//! traces. [`crate::net`] and [`crate::process`] answer them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::time::Duration;
 
-use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, ask, fetch, option};
+use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, NO_STREAM, ask, fetch, option};
 
 use crate::Errno;
-use crate::encode::{Out, Result};
+use crate::encode::{Out, Result, Stop};
 
 /// The longest name of a host that is looked up.
 const MAX_NAME: usize = 255;
@@ -21,6 +21,13 @@ pub(crate) fn is_extension(fd: u64) -> bool {
 /// A request that `fd_pwrite` sends.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ask<'a> {
+    Net(NetAsk<'a>),
+    Process(ProcessAsk<'a>),
+    Duplicate { fd: u64 },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NetAsk<'a> {
     TcpConnect { address: SocketAddr, timeout: Option<Duration> },
     TcpListen(SocketAddr),
     UdpBind(SocketAddr),
@@ -28,19 +35,51 @@ pub(crate) enum Ask<'a> {
     UdpSendTo { fd: u64, address: SocketAddr, bytes: &'a [u8] },
     SetOption { fd: u64, option: SocketOption, value: u64 },
     LookUp { name: &'a str, port: u16 },
-    Duplicate { fd: u64 },
     Multicast { fd: u64, joins: bool, group: Group },
     Parallelism,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ProcessAsk<'a> {
+    Start(StartRequest<'a>),
+    Kill { id: u32 },
+    Id,
+}
+
+/// What a child shall be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct StartRequest<'a> {
+    /// The descriptor of the program's file; 0: the program has a name.
+    pub(crate) file: u64,
+    pub(crate) streams: [Option<u32>; 3],
+    pub(crate) program: &'a str,
+    pub(crate) folder: &'a str,
+    pub(crate) args: Vec<&'a [u8]>,
+    pub(crate) env: Vec<&'a [u8]>,
 }
 
 /// A request that `fd_pread` sends.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fetch {
+    Net(NetFetch),
+    Process(ProcessFetch),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NetFetch {
     LocalAddress { fd: u64 },
     PeerAddress { fd: u64 },
     Option { fd: u64, option: SocketOption },
     ReceiveFrom { fd: u64, peeks: bool },
     Reply { number: u32 },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ProcessFetch {
+    Pipe,
+    End { id: u32, waits: bool },
+    CurrentDir,
+    Executable,
 }
 
 /// A multicast group, and the interface on which a socket is to be its member.
@@ -97,16 +136,25 @@ impl<'a> Ask<'a> {
         let (operation, argument, fd) = parts(offset);
         let mut bytes = Bytes(input);
         let request = match operation {
-            ask::TCP_CONNECT => Self::TcpConnect { address: bytes.address()?, timeout: duration(bytes.number()?) },
-            ask::TCP_LISTEN => Self::TcpListen(bytes.address()?),
-            ask::UDP_BIND => Self::UdpBind(bytes.address()?),
-            ask::UDP_CONNECT => Self::UdpConnect { fd, address: bytes.address()? },
-            ask::UDP_SEND_TO => Self::UdpSendTo { fd, address: bytes.address()?, bytes: bytes.rest() },
-            ask::SET_OPTION => Self::SetOption { fd, option: SocketOption::decode(argument)?, value: bytes.number()? },
-            ask::LOOK_UP => Self::LookUp { port: u16::from_le_bytes(bytes.take()?), name: name(bytes.rest())? },
+            ask::TCP_CONNECT => {
+                Self::Net(NetAsk::TcpConnect { address: bytes.address()?, timeout: duration(bytes.number()?) })
+            }
+            ask::TCP_LISTEN => Self::Net(NetAsk::TcpListen(bytes.address()?)),
+            ask::UDP_BIND => Self::Net(NetAsk::UdpBind(bytes.address()?)),
+            ask::UDP_CONNECT => Self::Net(NetAsk::UdpConnect { fd, address: bytes.address()? }),
+            ask::UDP_SEND_TO => Self::Net(NetAsk::UdpSendTo { fd, address: bytes.address()?, bytes: bytes.rest() }),
+            ask::SET_OPTION => {
+                Self::Net(NetAsk::SetOption { fd, option: SocketOption::decode(argument)?, value: bytes.number()? })
+            }
+            ask::LOOK_UP => {
+                Self::Net(NetAsk::LookUp { port: u16::from_le_bytes(bytes.take()?), name: name(bytes.rest())? })
+            }
+            ask::MULTICAST => Self::Net(NetAsk::Multicast { fd, joins: is_set(argument)?, group: bytes.group()? }),
+            ask::PARALLELISM => Self::Net(NetAsk::Parallelism),
             ask::DUPLICATE => Self::Duplicate { fd },
-            ask::MULTICAST => Self::Multicast { fd, joins: is_set(argument)?, group: bytes.group()? },
-            ask::PARALLELISM => Self::Parallelism,
+            ask::PROCESS_START => Self::Process(ProcessAsk::Start(bytes.start(fd)?)),
+            ask::PROCESS_KILL => Self::Process(ProcessAsk::Kill { id: fd as u32 }),
+            ask::PROCESS_ID => Self::Process(ProcessAsk::Id),
             _ => return Err(Errno::Nosys.into()),
         };
         if bytes.0.is_empty() { Ok(request) } else { Err(Errno::Inval.into()) }
@@ -118,11 +166,15 @@ impl Fetch {
     pub(crate) fn decode(offset: u64) -> Result<Self> {
         let (operation, argument, fd) = parts(offset);
         Ok(match operation {
-            fetch::LOCAL_ADDRESS => Self::LocalAddress { fd },
-            fetch::PEER_ADDRESS => Self::PeerAddress { fd },
-            fetch::OPTION => Self::Option { fd, option: SocketOption::decode(argument)? },
-            fetch::RECEIVE_FROM => Self::ReceiveFrom { fd, peeks: is_set(argument)? },
-            fetch::REPLY => Self::Reply { number: fd as u32 },
+            fetch::LOCAL_ADDRESS => Self::Net(NetFetch::LocalAddress { fd }),
+            fetch::PEER_ADDRESS => Self::Net(NetFetch::PeerAddress { fd }),
+            fetch::OPTION => Self::Net(NetFetch::Option { fd, option: SocketOption::decode(argument)? }),
+            fetch::RECEIVE_FROM => Self::Net(NetFetch::ReceiveFrom { fd, peeks: is_set(argument)? }),
+            fetch::REPLY => Self::Net(NetFetch::Reply { number: fd as u32 }),
+            fetch::PIPE => Self::Process(ProcessFetch::Pipe),
+            fetch::PROCESS_END => Self::Process(ProcessFetch::End { id: fd as u32, waits: !is_set(argument)? }),
+            fetch::CURRENT_DIR => Self::Process(ProcessFetch::CurrentDir),
+            fetch::EXECUTABLE => Self::Process(ProcessFetch::Executable),
             _ => return Err(Errno::Nosys.into()),
         })
     }
@@ -182,6 +234,41 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    fn word(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+
+    /// A length, and that many bytes.
+    fn bytes(&mut self) -> Result<&'a [u8]> {
+        let length = self.word()? as usize;
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Errno::Inval)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn text(&mut self) -> Result<&'a str> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| Errno::Ilseq.into())
+    }
+
+    /// A number, and that many texts.
+    fn list(&mut self) -> Result<Vec<&'a [u8]>> {
+        let count = self.word()?;
+        // The number is the guest's: memory is taken as the texts are found.
+        (0..count).map(|_| self.bytes()).collect()
+    }
+
+    fn start(&mut self, file: u64) -> Result<StartRequest<'a>> {
+        let mut stream = || Ok::<_, Stop>(Some(self.word()?).filter(|fd| *fd != NO_STREAM));
+        Ok(StartRequest {
+            file,
+            streams: [stream()?, stream()?, stream()?],
+            program: self.text()?,
+            folder: self.text()?,
+            args: self.list()?,
+            env: self.list()?,
+        })
+    }
+
     fn group(&mut self) -> Result<Group> {
         match self.address()?.ip() {
             IpAddr::V4(group) => Ok(Group::V4 { group, interface: self.take::<4>()?.into() }),
@@ -226,6 +313,29 @@ pub(crate) fn put_fetched(out: &mut Out, room: u64, bytes: &[u8]) {
 impl fmt::Display for Ask<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Net(request) => request.fmt(f),
+            Self::Process(request) => request.fmt(f),
+            Self::Duplicate { fd } => write!(f, "duplicate({fd})"),
+        }
+    }
+}
+
+impl fmt::Display for ProcessAsk<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(request) => {
+                let args: Vec<_> = request.args.iter().map(|arg| crate::trace::data(arg)).collect();
+                write!(f, "process_start({}, [{}])", crate::trace::data(request.program.as_bytes()), args.join(", "))
+            }
+            Self::Kill { id } => write!(f, "process_kill({id})"),
+            Self::Id => write!(f, "process_id()"),
+        }
+    }
+}
+
+impl fmt::Display for NetAsk<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::TcpConnect { address, timeout: Some(timeout) } => write!(f, "tcp_connect({address}, {timeout:?})"),
             Self::TcpConnect { address, timeout: None } => write!(f, "tcp_connect({address})"),
             Self::TcpListen(address) => write!(f, "tcp_listen({address})"),
@@ -239,7 +349,6 @@ impl fmt::Display for Ask<'_> {
             }
             Self::SetOption { fd, option, value } => write!(f, "set_option({fd}, {option}, {value})"),
             Self::LookUp { name, port } => write!(f, "look_up({}, {port})", crate::trace::data(name.as_bytes())),
-            Self::Duplicate { fd } => write!(f, "duplicate({fd})"),
             Self::Multicast { fd, joins, group } => {
                 let name = if *joins { "multicast_join" } else { "multicast_leave" };
                 match group {
@@ -255,6 +364,29 @@ impl fmt::Display for Ask<'_> {
 impl Fetch {
     /// Returns the request as a trace shows it, with what was fetched.
     pub(crate) fn show(&self, fetched: &[u8]) -> String {
+        match self {
+            Self::Net(request) => request.show(fetched),
+            Self::Process(request) => request.show(fetched),
+        }
+    }
+}
+
+impl ProcessFetch {
+    fn show(&self, fetched: &[u8]) -> String {
+        let mut bytes = Bytes(fetched);
+        let mut words = || format!("{}, {}", bytes.word().unwrap_or(0), bytes.word().unwrap_or(0));
+        match self {
+            Self::Pipe => format!("pipe([{}])", words()),
+            Self::End { id, .. } if fetched.is_empty() => format!("process_end({id})"),
+            Self::End { id, .. } => format!("process_end({id}, [{}])", words()),
+            Self::CurrentDir => format!("current_dir({})", crate::trace::data(fetched)),
+            Self::Executable => format!("executable({})", crate::trace::data(fetched)),
+        }
+    }
+}
+
+impl NetFetch {
+    fn show(&self, fetched: &[u8]) -> String {
         let address = |bytes: &[u8]| Bytes(bytes).address().map_or_else(|_| "?".into(), |address| address.to_string());
         let addresses = || {
             let all: Vec<_> = fetched.chunks(ADDRESS_BYTES).map(address).collect();

@@ -6,6 +6,8 @@
 
 use std::io::IoSlice;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::PollFlags;
 use rustix::fs::{Advice, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fadvise, fstat};
@@ -21,8 +23,9 @@ use crate::stdio::is_ready;
 use crate::{Access, Errno};
 
 pub(crate) struct File {
-    pub(crate) file: std::fs::File,
-    pub(crate) position: u64,
+    pub(crate) file: Arc<std::fs::File>,
+    /// All duplicates of a descriptor share this, as on Linux.
+    pub(crate) position: Arc<AtomicU64>,
     pub(crate) readable: bool,
     pub(crate) writable: bool,
     pub(crate) append: bool,
@@ -37,43 +40,56 @@ impl File {
         (if self.append { fdflags::APPEND } else { 0 }) | (if self.nonblocking { fdflags::NONBLOCK } else { 0 })
     }
 
+    /// Returns another descriptor of the same open file.
+    pub(crate) fn share(&self) -> Self {
+        Self { file: self.file.clone(), position: self.position.clone(), ..*self }
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.position.load(Ordering::Relaxed)
+    }
+
+    fn set_position(&self, position: u64) {
+        self.position.store(position, Ordering::Relaxed);
+    }
+
     pub(crate) fn size(&self) -> Result<u64> {
-        Ok(fstat(&self.file)?.st_size as u64)
+        Ok(fstat(&*self.file)?.st_size as u64)
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         if self.stream {
             return self.read_stream(buffer);
         }
-        let count = self.file.read_at(buffer, self.position)?;
+        let count = self.file.read_at(buffer, self.position())?;
         self.advance(count)
     }
 
     fn read_stream(&mut self, buffer: &mut [u8]) -> Result<usize> {
         // A FIFO that nobody has opened for writing yet reads as ended; `poll` knows the difference.
-        if !is_ready(&self.file, PollFlags::IN) {
+        if !is_ready(&*self.file, PollFlags::IN) {
             return Err(would_block(self.nonblocking));
         }
-        match rustix::io::read(&self.file, buffer) {
+        match rustix::io::read(&*self.file, buffer) {
             Err(Os::AGAIN) => Err(would_block(self.nonblocking)),
             other => Ok(other?),
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.access.check_changes()?;
         if self.stream {
-            return match rustix::io::write(&self.file, bytes) {
+            return match rustix::io::write(&*self.file, bytes) {
                 Err(Os::AGAIN) => Err(would_block(self.nonblocking)),
                 other => Ok(other?),
             };
         }
         if self.append {
             let count = self.append(bytes)?;
-            self.position = self.size()?;
+            self.set_position(self.size()?);
             return Ok(count);
         }
-        let count = self.file.write_at(bytes, self.position)?;
+        let count = self.file.write_at(bytes, self.position())?;
         self.advance(count)
     }
 
@@ -84,7 +100,7 @@ impl File {
     }
 
     fn append(&self, bytes: &[u8]) -> Result<usize> {
-        match rustix::io::pwritev2(&self.file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
+        match rustix::io::pwritev2(&*self.file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
             // The file system cannot append in one step.
             Err(Os::NOSYS | Os::OPNOTSUPP) => Ok(self.file.write_at(bytes, self.size()?)?),
             other => Ok(other?),
@@ -92,7 +108,7 @@ impl File {
     }
 
     fn advance(&mut self, count: usize) -> Result<usize> {
-        self.position = self.position.checked_add(count as u64).ok_or(Errno::Overflow)?;
+        self.set_position(self.position().checked_add(count as u64).ok_or(Errno::Overflow)?);
         Ok(count)
     }
 }
@@ -102,8 +118,9 @@ pub(crate) fn read(table: &mut Table, fd: u64, room: u64, out: &mut Out) -> Resu
     match table.get(fd)? {
         Descriptor::Input(input) => out.fill(4, room, |buffer| {
             // A read of zero bytes must not start the reader thread.
-            if buffer.is_empty() { Ok(0) } else { input.read(buffer).map_err(stdio_error) }
+            if buffer.is_empty() { Ok(0) } else { input.lock().read(buffer).map_err(stdio_error) }
         }),
+        Descriptor::Pipe(end) => out.fill(4, room, |buffer| end.read(buffer)),
         Descriptor::File(file) => out.fill(4, room, |buffer| file.read(buffer)),
         Descriptor::Socket(socket) => out.fill(4, room, |buffer| Ok(socket.receive(buffer, 0)?.0)),
         Descriptor::Output(_) | Descriptor::Directory(_) => Err(Errno::Badf.into()),
@@ -115,7 +132,7 @@ pub(crate) fn read_at(table: &mut Table, fd: u64, room: u64, offset: u64, out: &
     match table.get(fd)? {
         Descriptor::File(file) if file.stream => Err(Errno::Spipe.into()),
         Descriptor::File(file) => out.fill(4, room, |buffer| Ok(file.file.read_at(buffer, offset)?)),
-        Descriptor::Input(_) | Descriptor::Socket(_) => Err(Errno::Spipe.into()),
+        Descriptor::Input(_) | Descriptor::Socket(_) | Descriptor::Pipe(_) => Err(Errno::Spipe.into()),
         Descriptor::Output(_) | Descriptor::Directory(_) => Err(Errno::Badf.into()),
     }
 }
@@ -123,7 +140,8 @@ pub(crate) fn read_at(table: &mut Table, fd: u64, room: u64, offset: u64, out: &
 /// `fd_write`
 pub(crate) fn write(table: &mut Table, fd: u64, bytes: &[u8], out: &mut Out) -> Result {
     let count = match table.get(fd)? {
-        Descriptor::Output(output) => output.write(bytes).map_err(stdio_error)?,
+        Descriptor::Output(output) => output.lock().write(bytes).map_err(stdio_error)?,
+        Descriptor::Pipe(end) => end.write(bytes)?,
         Descriptor::File(file) => file.write(bytes)?,
         Descriptor::Socket(socket) => socket::send_bytes(socket, bytes)?,
         Descriptor::Input(_) | Descriptor::Directory(_) => return Err(Errno::Badf.into()),
@@ -137,7 +155,7 @@ pub(crate) fn write_at(table: &mut Table, fd: u64, bytes: &[u8], offset: u64, ou
     let count = match table.get(fd)? {
         Descriptor::File(file) if file.stream => return Err(Errno::Spipe.into()),
         Descriptor::File(file) => file.write_at(bytes, offset)?,
-        Descriptor::Output(_) | Descriptor::Socket(_) => return Err(Errno::Spipe.into()),
+        Descriptor::Output(_) | Descriptor::Socket(_) | Descriptor::Pipe(_) => return Err(Errno::Spipe.into()),
         Descriptor::Input(_) | Descriptor::Directory(_) => return Err(Errno::Badf.into()),
     };
     out.put_u32(count as u32);
@@ -157,17 +175,18 @@ pub(crate) fn seek(table: &mut Table, fd: u64, offset: i64, whence: u64, out: &m
     let file = table.seekable(fd)?;
     let from = match whence {
         0 => 0,
-        1 => file.position,
+        1 => file.position(),
         _ => file.size()?,
     };
-    file.position = from.checked_add_signed(offset).ok_or(Errno::Inval)?;
-    out.put_u64(file.position);
+    let position = from.checked_add_signed(offset).ok_or(Errno::Inval)?;
+    file.set_position(position);
+    out.put_u64(position);
     Ok(())
 }
 
 /// `fd_tell`
 pub(crate) fn tell(table: &mut Table, fd: u64, out: &mut Out) -> Result {
-    out.put_u64(table.seekable(fd)?.position);
+    out.put_u64(table.seekable(fd)?.position());
     Ok(())
 }
 
@@ -182,7 +201,7 @@ pub(crate) fn advise(table: &mut Table, fd: u64, offset: u64, length: u64, advic
         5 => Advice::NoReuse,
         _ => return Err(Errno::Inval.into()),
     };
-    Ok(fadvise(&table.file(fd)?.file, offset, std::num::NonZeroU64::new(length), advice)?)
+    Ok(fadvise(&*table.file(fd)?.file, offset, std::num::NonZeroU64::new(length), advice)?)
 }
 
 /// `fd_allocate`: not supported, because not every file system can do it.

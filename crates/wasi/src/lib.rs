@@ -13,6 +13,7 @@
 //!   something returns `rofs` before it reaches the host's file system.
 //! - **No guest opens a socket that no rule allows** ([`NetRule`]). Requests for sockets, which preview 1 lacks, come as
 //!   [`gpu_run_abi::extension`] describes.
+//! - **No guest starts a program that it may not** ([`Programs`]), and a child is given no more than its parent.
 //! - **No guest makes the host panic or run out of memory.** Words and lengths are checked, transfers and descriptors
 //!   are limited.
 //! - **No call of the hot path allocates**: writing to standard output, reading, the clock.
@@ -31,7 +32,9 @@ mod extension;
 mod file;
 mod net;
 mod path;
+mod pipe;
 mod poll;
+mod process;
 mod socket;
 pub mod stdio;
 mod trace;
@@ -46,14 +49,16 @@ pub use builder::{Access, Builder, Error, Preopen};
 pub use encode::Out;
 pub use errno::Errno;
 pub use net::NetRule;
+pub use process::{Child, Ended, LastWords, OWN_PROGRAM, Order, Programs, Wanted};
 pub use stdio::Stdio;
 
 use builder::Strings;
 use descriptor::Table;
 use encode::{Result, Stop, check_input, exactly};
-use extension::is_extension;
+use extension::{Ask, Fetch, is_extension};
 use file::Times;
 use net::Net;
+use process::Process;
 use trace::Trace;
 
 /// The outcome of a call.
@@ -74,6 +79,7 @@ pub struct Context {
     env: Arc<Strings>,
     table: Table,
     net: Net,
+    process: Process,
     /// When a call that is being repeated was first made.
     since: Option<Instant>,
     trace: Option<Trace>,
@@ -210,7 +216,10 @@ impl Context {
             Call::fd_pread => {
                 let [fd, room, offset] = exactly(words)?;
                 if is_extension(fd) {
-                    return self.net.fetch(table, room, offset, out);
+                    return match Fetch::decode(offset)? {
+                        Fetch::Process(request) => self.process.fetch(table, room, &request, out),
+                        Fetch::Net(request) => self.net.fetch(table, room, &request, out),
+                    };
                 }
                 file::read_at(table, fd, room, offset, out)
             }
@@ -225,7 +234,15 @@ impl Context {
             Call::fd_pwrite => {
                 let [fd, _length, offset] = exactly(words)?;
                 if is_extension(fd) {
-                    return self.net.ask(table, input, offset, &mut self.since, out);
+                    return match Ask::decode(offset, input)? {
+                        Ask::Process(request) => self.ask_process(input, request, out),
+                        Ask::Net(request) => self.net.ask(table, input, request, &mut self.since, out),
+                        Ask::Duplicate { fd } => {
+                            let duplicate = table.get(fd)?.share();
+                            out.put_u32(table.insert(duplicate)?);
+                            Ok(())
+                        }
+                    };
                 }
                 file::write_at(table, fd, input, offset, out)
             }

@@ -5,6 +5,7 @@
 //! call.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, FileTypeExt, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
@@ -105,7 +106,16 @@ pub(crate) fn open(table: &mut Table, fd: u64, path: &[u8], how: &Open, out: &mu
     } else {
         let append = fdflags & fdflags::APPEND != 0;
         let stream = matches!(kind, FileType::Fifo | FileType::CharacterDevice | FileType::Socket);
-        Descriptor::File(File { file: opened, position: 0, readable, writable, append, nonblocking, stream, access })
+        Descriptor::File(File {
+            file: Arc::new(opened),
+            position: Arc::default(),
+            readable,
+            writable,
+            append,
+            nonblocking,
+            stream,
+            access,
+        })
     };
     out.put_u32(table.insert(descriptor)?);
     Ok(())

@@ -143,10 +143,15 @@ fn clock_state(id: u64, timeout: u64, absolute: bool, start: Instant, now: Insta
 /// If the number of readable bytes is not known, it is reported as 1.
 fn read_state(descriptor: &mut Descriptor) -> Result<State> {
     match descriptor {
-        Descriptor::Input(input) => Ok(happened_if(input.ready(), 1)),
-        Descriptor::File(file) if file.stream => Ok(happened_if(is_ready(&file.file, PollFlags::IN), 1)),
+        Descriptor::Input(input) => Ok(happened_if(input.lock().ready(), 1)),
+        Descriptor::Pipe(end) if end.reads => {
+            let (bytes, ready) = end.readable();
+            let flags = if end.has_peer() { 0 } else { HANGUP };
+            Ok(if ready { State::Happened { bytes: bytes as u64, flags } } else { State::Sometime })
+        }
+        Descriptor::File(file) if file.stream => Ok(happened_if(is_ready(&*file.file, PollFlags::IN), 1)),
         Descriptor::File(file) => {
-            let bytes = file.size()?.saturating_sub(file.position);
+            let bytes = file.size()?.saturating_sub(file.position());
             Ok(State::Happened { bytes: bytes.max(1), flags: if bytes == 0 { HANGUP } else { 0 } })
         }
         Descriptor::Socket(socket) if socket.listening => Ok(happened_if(socket.readable(), 1)),
@@ -155,16 +160,17 @@ fn read_state(descriptor: &mut Descriptor) -> Result<State> {
             Ok(State::Happened { bytes, flags: if bytes == 0 { HANGUP } else { 0 } })
         }
         Descriptor::Socket(_) => Ok(State::Sometime),
-        Descriptor::Output(_) | Descriptor::Directory(_) => Err(Errno::Badf.into()),
+        Descriptor::Output(_) | Descriptor::Directory(_) | Descriptor::Pipe(_) => Err(Errno::Badf.into()),
     }
 }
 
 fn write_state(descriptor: &mut Descriptor) -> Result<State> {
     match descriptor {
-        Descriptor::Output(output) => Ok(happened_if(output.ready(), 1)),
-        Descriptor::File(file) if file.stream => Ok(happened_if(is_ready(&file.file, PollFlags::OUT), 1)),
+        Descriptor::Output(output) => Ok(happened_if(output.lock().ready(), 1)),
+        Descriptor::File(file) if file.stream => Ok(happened_if(is_ready(&*file.file, PollFlags::OUT), 1)),
         Descriptor::File(_) => Ok(happened_if(true, 1)),
         Descriptor::Socket(socket) => Ok(happened_if(socket.writable(), 1)),
-        Descriptor::Input(_) | Descriptor::Directory(_) => Err(Errno::Badf.into()),
+        Descriptor::Pipe(end) if !end.reads => Ok(happened_if(end.writable(), 1)),
+        Descriptor::Input(_) | Descriptor::Directory(_) | Descriptor::Pipe(_) => Err(Errno::Badf.into()),
     }
 }

@@ -52,6 +52,40 @@ pub(crate) struct LaunchArgs {
     pub(crate) codegen: CodegenArgs,
 }
 
+/// What commands take whose guests may start processes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ProcessArgs {
+    /// A program that the guest may start under this name, with `std::process::Command`; of a folder, all .wasm files under their own names; repeatable [default: none]
+    #[arg(long = "program", value_name = "[NAME=]FILE")]
+    pub(crate) programs: Vec<ProgramArg>,
+
+    /// Limits how many processes run at once, besides the first
+    #[arg(long, value_name = "N", default_value = "64", allow_negative_numbers = true)]
+    pub(crate) max_processes: u32,
+}
+
+/// A program, or a folder of programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProgramArg {
+    /// `None`: as the file is called.
+    pub(crate) name: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+impl FromStr for ProgramArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, path)) if !name.is_empty() && !path.is_empty() && !name.contains('/') => {
+                Ok(Self { name: Some(name.to_owned()), path: path.into() })
+            }
+            None if !text.is_empty() => Ok(Self { name: None, path: text.into() }),
+            _ => Err("expected NAME=FILE, FILE or a folder; a name has no `/`".into()),
+        }
+    }
+}
+
 /// What every command that takes programs from the cache takes.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CacheArgs {

@@ -12,8 +12,8 @@ mod map;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, StatsFormat, ThreadArgs, TraceChoice,
-    Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, ProcessArgs, ProgramArg, StatsFormat,
+    ThreadArgs, TraceChoice, Variable,
 };
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
@@ -148,6 +148,9 @@ pub(crate) struct RunArgs {
     /// Writes a core dump of an instance that traps, for a debugger, to a new file in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) coredump: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) processes: ProcessArgs,
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,

@@ -25,7 +25,7 @@ use rustix::net::{
 use crate::Errno;
 use crate::descriptor::{Descriptor, Table};
 use crate::encode::{Out, Result, Stop, would_block};
-use crate::extension::{Ask, Fetch, encode_address, is_extension, put_fetched};
+use crate::extension::{Fetch, NetAsk, NetFetch, encode_address, is_extension, put_fetched};
 use crate::socket::Socket;
 use crate::stdio::is_ready;
 
@@ -97,25 +97,37 @@ impl Net {
         }
     }
 
+    /// Returns the way to the network of a process that this one starts: the same rules, and sockets that count for both.
+    pub(crate) fn of_child(&self) -> Result<Self> {
+        Ok(Self {
+            policy: self.policy.clone(),
+            open: self.open.another()?,
+            parallelism: self.parallelism,
+            pending: Vec::new(),
+            replies: Vec::new(),
+            next_reply: 1,
+        })
+    }
+
     /// `fd_pwrite` of the extension's descriptor. `since` is when this call was first made.
     pub(crate) fn ask(
         &mut self,
         table: &mut Table,
         input: &[u8],
-        offset: u64,
+        request: NetAsk<'_>,
         since: &mut Option<Instant>,
         out: &mut Out,
     ) -> Result {
-        let result = match Ask::decode(offset, input)? {
-            Ask::TcpConnect { address, timeout } => self.tcp_connect(table, (input, address, timeout), since)?,
-            Ask::TcpListen(address) => self.tcp_listen(table, address)?,
-            Ask::UdpBind(address) => self.udp_bind(table, address)?,
-            Ask::UdpConnect { fd, address } => {
+        let result = match request {
+            NetAsk::TcpConnect { address, timeout } => self.tcp_connect(table, (input, address, timeout), since)?,
+            NetAsk::TcpListen(address) => self.tcp_listen(table, address)?,
+            NetAsk::UdpBind(address) => self.udp_bind(table, address)?,
+            NetAsk::UdpConnect { fd, address } => {
                 let address = self.allowed_destination(address)?;
                 connect(&datagram(table, fd)?.fd, &address)?;
                 0
             }
-            Ask::UdpSendTo { fd, address, bytes } => {
+            NetAsk::UdpSendTo { fd, address, bytes } => {
                 let address = self.allowed_destination(address)?;
                 let socket = datagram(table, fd)?;
                 match sendto(&socket.fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL, &address) {
@@ -123,16 +135,12 @@ impl Net {
                     other => other? as u32,
                 }
             }
-            Ask::SetOption { fd, option, value } => {
+            NetAsk::SetOption { fd, option, value } => {
                 options::set(table.socket(fd)?, option, value)?;
                 0
             }
-            Ask::LookUp { name, port } => self.look_up((input, name, port), since)?,
-            Ask::Duplicate { fd } => {
-                let duplicate = table.socket(fd)?.duplicate();
-                table.insert(Descriptor::Socket(duplicate))?
-            }
-            Ask::Multicast { fd, joins, group } => {
+            NetAsk::LookUp { name, port } => self.look_up((input, name, port), since)?,
+            NetAsk::Multicast { fd, joins, group } => {
                 let socket = datagram(table, fd)?;
                 // What a group hears comes to the socket's port.
                 let port = ip_address(getsockname(&socket.fd)?)?.port();
@@ -142,27 +150,27 @@ impl Net {
                 options::set_member(socket, group, joins)?;
                 0
             }
-            Ask::Parallelism => self.parallelism,
+            NetAsk::Parallelism => self.parallelism,
         };
         out.put_u32(result);
         Ok(())
     }
 
     /// `fd_pread` of the extension's descriptor.
-    pub(crate) fn fetch(&mut self, table: &mut Table, room: u64, offset: u64, out: &mut Out) -> Result {
-        match Fetch::decode(offset)? {
-            Fetch::LocalAddress { fd } => {
+    pub(crate) fn fetch(&mut self, table: &mut Table, room: u64, request: &NetFetch, out: &mut Out) -> Result {
+        match *request {
+            NetFetch::LocalAddress { fd } => {
                 let address = ip_address(getsockname(&table.socket(fd)?.fd)?)?;
                 put_fetched(out, room, &encode_address(address));
             }
-            Fetch::PeerAddress { fd } => {
+            NetFetch::PeerAddress { fd } => {
                 let address = ip_address(getpeername(&table.socket(fd)?.fd)?.ok_or(Errno::Notconn)?)?;
                 put_fetched(out, room, &encode_address(address));
             }
-            Fetch::Option { fd, option } => {
+            NetFetch::Option { fd, option } => {
                 put_fetched(out, room, &options::get(table.socket(fd)?, option)?.to_le_bytes());
             }
-            Fetch::ReceiveFrom { fd, peeks } => {
+            NetFetch::ReceiveFrom { fd, peeks } => {
                 let socket = datagram(table, fd)?;
                 return out.fill(4, room, |buffer| {
                     let (address, data) = buffer.split_first_chunk_mut::<ADDRESS_BYTES>().ok_or(Errno::Inval)?;
@@ -171,7 +179,7 @@ impl Net {
                     Ok(ADDRESS_BYTES + filled)
                 });
             }
-            Fetch::Reply { number } => {
+            NetFetch::Reply { number } => {
                 let at = self.replies.iter().position(|(own, _)| *own == number).ok_or(Errno::Noent)?;
                 put_fetched(out, room, &self.replies.swap_remove(at).1);
             }
@@ -318,7 +326,7 @@ fn waits_for(call: Call, words: &[u64]) -> Option<(u64, bool)> {
         (Call::fd_read | Call::sock_recv | Call::sock_accept, [fd, ..]) => Some((*fd, true)),
         (Call::fd_write | Call::sock_send, [fd, ..]) => Some((*fd, false)),
         (Call::fd_pread, [fd, _, offset]) if is_extension(*fd) => match Fetch::decode(*offset) {
-            Ok(Fetch::ReceiveFrom { fd, .. }) => Some((fd, true)),
+            Ok(Fetch::Net(NetFetch::ReceiveFrom { fd, .. })) => Some((fd, true)),
             _ => None,
         },
         (Call::fd_pwrite, [fd, _, offset]) if is_extension(*fd) && *offset as u8 == ask::UDP_SEND_TO => {

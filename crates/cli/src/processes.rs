@@ -1,0 +1,167 @@
+//! What the command line says about processes that a guest starts: the programs it may start by their names, and how any program
+//! is compiled for it.
+
+use crate::args::{ChecksChoice, CodegenArgs, LaunchArgs, ProcessArgs, ProgramArg};
+use crate::backtrace::Wanted;
+use crate::program_cache;
+use crate::run::{load, options};
+use crate::source;
+use crate::surface::{MAIN, Surface};
+use anyhow::{Context as _, Result};
+use gpu_run_compiler::{Compiler, Entry, Value, printable};
+use gpu_run_console::failure::Failure;
+use gpu_run_console::units::{count, show_duration};
+use gpu_run_device::Device;
+use gpu_run_run::{Loaded, Loader, ProcessInfo, ProcessSettings, ProcessState, ProcessStats, Processes, Source};
+use gpu_run_wasi::Ended;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Prepares what a guest may start.
+pub(crate) fn prepare(
+    args: &ProcessArgs,
+    source: &Source,
+    launch: &LaunchArgs,
+    device: &Arc<dyn Device>,
+) -> Result<Processes> {
+    let loader = ProgramLoader {
+        compiler: Compiler::new(program_cache::open(&launch.cache)?).limited(launch.codegen.compile_timeout),
+        codegen: launch.codegen.clone(),
+        max_memory: launch.max_memory,
+        backtrace: Wanted::new(&launch.env).is_any(),
+    };
+    let mut named: Vec<(String, Loaded)> = Vec::new();
+    for (name, file) in named_files(&args.programs)? {
+        if named.iter().any(|(other, _)| *other == name) {
+            return Err(Failure::usage(format!("--program names two programs `{}`", printable::name(&name))).into());
+        }
+        let source = source::load(&file, None)?;
+        named.push((name, loader.compile(&source, device)?));
+    }
+    let settings = ProcessSettings {
+        device: device.clone(),
+        // A guest that was given no program and no folder starts nothing, not even itself.
+        own: (!named.is_empty() || launch.preopens().next().is_some()).then(|| source.wasm.clone()),
+        max_memory: launch.max_memory,
+        max_processes: args.max_processes as usize,
+    };
+    Processes::new(settings, named, Box::new(loader)).map_err(|error| Failure::compiler(&source.name, error).into())
+}
+
+/// Returns the names and the files of `--program`; a folder stands for all .wasm files in it.
+fn named_files(programs: &[ProgramArg]) -> Result<Vec<(String, PathBuf)>> {
+    let stem = |file: &Path| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut all: Vec<(String, PathBuf)> = Vec::new();
+    for ProgramArg { name, path } in programs {
+        match name {
+            Some(name) => all.push((name.clone(), path.clone())),
+            None if path.is_dir() => {
+                let entries = path.read_dir().with_context(|| format!("--program {}", printable::path(path)))?;
+                let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+                files.retain(|file| file.extension().is_some_and(|extension| extension == "wasm"));
+                files.sort();
+                if files.is_empty() {
+                    let message = format!("--program {}: there is no .wasm file in this folder", printable::path(path));
+                    return Err(Failure::usage(message).into());
+                }
+                all.extend(files.into_iter().map(|file| (stem(&file), file)));
+            }
+            None => all.push((stem(path), path.clone())),
+        }
+    }
+    Ok(all)
+}
+
+/// Compiles what guests start.
+#[derive(Debug)]
+struct ProgramLoader {
+    compiler: Compiler,
+    codegen: CodegenArgs,
+    max_memory: Option<u64>,
+    backtrace: bool,
+}
+
+impl ProgramLoader {
+    fn compile(&self, source: &Source, device: &Arc<dyn Device>) -> Result<Loaded> {
+        let surface = Surface::read(&source.wasm, &source.name)?;
+        surface.check_imports(&source.name)?;
+        surface.check_memory(&source.name, self.max_memory)?;
+        let (entry, function, arguments) = match surface.main_parameters() {
+            Some(parameters) => (Entry::Function(MAIN.into()), MAIN, vec![Value::I32(0); parameters]),
+            None => {
+                surface.check_command(&source.name)?;
+                (Entry::Start, "_start", Vec::new())
+            }
+        };
+        let options = options(&self.codegen, &**device, entry, 1, ChecksChoice::Exact);
+        let mut options = surface.settle(options);
+        options.backtrace = self.backtrace;
+        let (program, _) = load(&self.compiler, device, source, &options)?;
+        Ok(Loaded { program, function: function.to_owned(), arguments })
+    }
+}
+
+impl Loader for ProgramLoader {
+    fn load(&self, wasm: Arc<Vec<u8>>, name: &str, device: &Arc<dyn Device>) -> Result<Loaded, String> {
+        let name = printable::name(name).into_owned();
+        let source = Source { argv0: name.clone(), wasm, name };
+        self.compile(&source, device).map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// Says how many processes there were, and what each of the last ones did.
+pub(crate) fn show(stats: ProcessStats, list: &[ProcessInfo]) -> String {
+    let ProcessStats { started, most_running, trapped, killed, calls } = stats;
+    if started == 0 {
+        return String::new();
+    }
+    let mut text = format!(
+        "gpu-run: processes {started} started, at most {most_running} at once, {trapped} trapped, {killed} killed, {}\n",
+        count(calls, "host call")
+    );
+    for process in list.iter().filter(|process| process.parent > 0) {
+        text += &format!("gpu-run:   {}\n", describe(process));
+    }
+    text
+}
+
+/// `17 of 1: sort, exited 0 after 12 ms`
+pub(crate) fn describe(process: &ProcessInfo) -> String {
+    let ProcessInfo { id, parent, name, state, time, .. } = process;
+    let state = match state {
+        ProcessState::Starts => "starts".to_owned(),
+        ProcessState::Runs => format!("runs for {}", show_duration(*time)),
+        ProcessState::Ended(ended) => {
+            let how = match ended {
+                Ended::Exited(code) => format!("exited {code}"),
+                Ended::Trapped(code) => format!("trapped: {}", code.message()),
+                Ended::Killed => "killed".to_owned(),
+            };
+            format!("{how} after {}", show_duration(*time))
+        }
+    };
+    format!("{id} of {parent}: {}, {state}", printable::name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arg(name: Option<&str>, path: &Path) -> ProgramArg {
+        ProgramArg { name: name.map(str::to_owned), path: path.to_owned() }
+    }
+
+    #[test]
+    fn a_folder_stands_for_the_programs_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        assert!(named_files(&[arg(None, path)]).is_err(), "there are none");
+        for file in ["b.wasm", "a.wasm", "notes.txt"] {
+            std::fs::write(path.join(file), "").unwrap();
+        }
+        let names =
+            |args: &[ProgramArg]| named_files(args).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(&[arg(None, path)]), ["a", "b"]);
+        assert_eq!(names(&[arg(Some("x"), &path.join("a.wasm")), arg(None, &path.join("b.wasm"))]), ["x", "b"]);
+    }
+}

@@ -1,0 +1,441 @@
+//! Processes that guests start: the table of them, the programs they run, and how they end.
+//!
+//! A process is an instance with a launch of its own, beside those that run already, and a host thread that answers its calls.
+//! Programs that the user named are *near*: they are loaded on the parent's device before anything runs, and their processes
+//! take [`Seat`]s there, so that a start needs no memory, no loading and no waiting. All others are *far*: loaded when they are
+//! first started, on a GPU in a context of their own, because a context loads nothing and frees nothing while a kernel runs in it.
+
+mod seat;
+mod table;
+mod workers;
+
+pub use table::{ProcessInfo, ProcessState, ProcessStats};
+
+use crate::outcome::{End, Outcome, RunOptions, RunStats};
+use crate::threads::{ThreadPlacement, run_threads};
+use gpu_run_abi::TrapCode;
+use gpu_run_compiler::{Build, Error, Program, Value};
+use gpu_run_device::Device;
+use gpu_run_wasi::{Child, Context, Ended, Errno, LastWords, Order, Programs, Wanted};
+use parking_lot::Mutex;
+use seat::{Seat, Seats};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+use table::{Entry, Table};
+use workers::Workers;
+
+/// How often an onlooker is shown the processes.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// What a program is called that started itself.
+const OWN: &str = "self";
+/// The number of the first process.
+const FIRST: u32 = 1;
+/// The largest .wasm file that a guest can start, in bytes.
+const MAX_FILE: u64 = 1 << 30;
+/// The most programs that are loaded because guests started them; on a GPU, each has a context.
+const MAX_FAR: usize = 256;
+const MAX_FAR_ON_GPU: usize = 16;
+/// Seats that are made for each near program before anything runs.
+const SEATS: usize = 4;
+/// Threads that a process with threads can have on a GPU. All of them are there as long as it runs.
+const THREADS_ON_GPU: u32 = 256;
+
+/// Compiles what a guest starts.
+pub trait Loader: Send + Sync {
+    /// Returns the program, ready to run on the device. An error is a message for the user.
+    fn load(&self, wasm: Arc<Vec<u8>>, name: &str, device: &Arc<dyn Device>) -> Result<Loaded, String>;
+}
+
+/// A program, and the function that a process of it runs. If the function has a result, that is the exit code.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub program: Arc<Program>,
+    pub function: String,
+    pub arguments: Vec<Value>,
+}
+
+/// Who looks at the processes of a run while they run.
+pub trait ProcessOnlooker: Send + Sync {
+    fn is_looking(&self) -> bool;
+    fn sees(&self, processes: &[ProcessInfo]);
+}
+
+/// Makes the onlooker, when the first process starts.
+pub type MakeOnlooker = Box<dyn FnOnce() -> Option<Arc<dyn ProcessOnlooker>> + Send>;
+
+/// The processes of a run.
+pub struct Processes {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    loader: Box<dyn Loader>,
+    device: Arc<dyn Device>,
+    /// The .wasm file of the program that the run begins with, if that may start itself again.
+    own: Option<Arc<Vec<u8>>>,
+    max_memory: Option<u64>,
+    deadline: OnceLock<Instant>,
+    named: HashMap<String, Arc<Image>>,
+    /// Whether named programs are near. If not, they are as far as all others.
+    are_near: AtomicBool,
+    /// By their files.
+    far: Mutex<HashMap<Arc<Vec<u8>>, Arc<Mutex<Far>>>>,
+    table: Table,
+    workers: Workers,
+    onlooker: Mutex<Option<MakeOnlooker>>,
+}
+
+/// A far program: not loaded yet, or loaded, or refused.
+#[derive(Default)]
+struct Far(Option<Result<Arc<Image>, String>>);
+
+/// A program that processes run.
+struct Image {
+    loaded: Loaded,
+    /// `None`: a program with threads, whose processes make what they need.
+    seats: Option<Seats>,
+}
+
+/// What a run of processes is given.
+pub struct ProcessSettings {
+    pub device: Arc<dyn Device>,
+    /// The .wasm file of the program that the run begins with, if that may start itself again.
+    pub own: Option<Arc<Vec<u8>>>,
+    /// Bytes that each process may have.
+    pub max_memory: Option<u64>,
+    /// How many run at once, besides the first.
+    pub max_processes: usize,
+}
+
+impl Processes {
+    /// Prepares for a program that may start these others by their names. They are loaded on its device.
+    pub fn new(
+        settings: ProcessSettings,
+        named: Vec<(String, Loaded)>,
+        loader: Box<dyn Loader>,
+    ) -> Result<Self, Error> {
+        let ProcessSettings { device, own, max_memory, max_processes } = settings;
+        let is_gpu = device.is_gpu();
+        let image = |(name, loaded)| Ok((name, Arc::new(Image::new(loaded, max_memory)?)));
+        let named = named.into_iter().map(image).collect::<Result<_, Error>>()?;
+        let shared = Shared {
+            loader,
+            device,
+            own,
+            max_memory,
+            deadline: OnceLock::new(),
+            named,
+            // Only a GPU minds what is loaded or freed while a kernel runs.
+            are_near: AtomicBool::new(!is_gpu),
+            far: Mutex::default(),
+            table: Table::new(FIRST, max_processes),
+            workers: Workers::default(),
+            onlooker: Mutex::default(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// From the first process on, the onlooker is shown the processes now and then.
+    pub fn set_onlooker(&self, make: MakeOnlooker) {
+        *self.shared.onlooker.lock() = Some(make);
+    }
+
+    /// Whether there are programs that can be started by their names.
+    pub fn has_named(&self) -> bool {
+        !self.shared.named.is_empty()
+    }
+
+    /// What contexts are built with.
+    pub fn programs(&self) -> Arc<dyn Programs> {
+        Arc::new(Starter(self.shared.clone()))
+    }
+
+    /// Runs the program that the run begins with beside those that it may start by their names: it keeps its seat until all
+    /// of them have ended.
+    pub fn run_first(
+        &self,
+        loaded: &Loaded,
+        context: Context,
+        options: &RunOptions,
+    ) -> Result<(Outcome, RunStats), Error> {
+        let mut seat = Seat::new(&loaded.program, options.max_memory)?;
+        self.prepare()?;
+        let began = Instant::now();
+        let ran = seat.run(loaded, context, options);
+        self.shared.table.end_first(ran.as_ref().ok().map(|(outcome, _)| ended(&outcome.end)));
+        self.finish(options.deadline);
+        let (outcome, hostcalls) = ran?;
+        let stats = RunStats {
+            instances: 1,
+            launches: 1,
+            hostcalls,
+            run: began.elapsed(),
+            device_bytes: seat.device_bytes(),
+            ..RunStats::default()
+        };
+        Ok((outcome, stats))
+    }
+
+    /// Makes the named programs near. From here on, the device loads and frees nothing until the run is over: whatever the
+    /// processes need is there before the first kernel runs.
+    pub fn prepare(&self) -> Result<(), Error> {
+        self.shared.named.values().try_for_each(|image| image.prepare(SEATS))?;
+        self.shared.are_near.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// When processes are stopped that still run.
+    pub fn set_deadline(&self, deadline: Option<Instant>) {
+        if let Some(deadline) = deadline {
+            // There is one run.
+            let _ = self.shared.deadline.set(deadline);
+        }
+    }
+
+    /// Waits for the processes that still run, as the program that started them did not. They are killed at the deadline.
+    pub fn finish(&self, deadline: Option<Instant>) {
+        self.shared.table.wait_for_all(deadline);
+    }
+
+    pub fn kill_all(&self) {
+        self.shared.table.kill_all();
+    }
+
+    pub fn stats(&self) -> ProcessStats {
+        self.shared.table.stats()
+    }
+
+    /// The processes of this run: those that run, and the last ones that ended.
+    pub fn list(&self) -> Vec<ProcessInfo> {
+        self.shared.table.list()
+    }
+}
+
+impl std::fmt::Debug for Processes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Processes").field("programs", &self.shared.named.len()).finish_non_exhaustive()
+    }
+}
+
+impl Image {
+    fn new(loaded: Loaded, max_memory: Option<u64>) -> Result<Self, Error> {
+        let has_threads = matches!(loaded.program.compiled().options.build, Build::Threads);
+        let seats = (!has_threads).then(|| Seats::new(loaded.program.clone(), max_memory));
+        Ok(Self { loaded, seats })
+    }
+
+    fn prepare(&self, seats: usize) -> Result<(), Error> {
+        self.seats.as_ref().map_or(Ok(()), |own| own.prepare(seats))
+    }
+}
+
+/// Where a process finds its program.
+enum Place {
+    Near(Arc<Image>),
+    Far(Arc<Vec<u8>>, String),
+    File(File, String),
+}
+
+/// Starts processes for guests.
+struct Starter(Arc<Shared>);
+
+impl Programs for Starter {
+    fn first_process(&self) -> u32 {
+        FIRST
+    }
+
+    fn start(&self, order: Order) -> Result<Arc<dyn Child>, Errno> {
+        let Order { program, mut context, parent, stderr } = order;
+        let (place, name) = self.0.find(program)?;
+        let entry = self.0.table.add(parent, &name)?;
+        if let Some(make) = self.0.onlooker.lock().take() {
+            show(Arc::downgrade(&self.0), make);
+        }
+        context.set_process(entry.id);
+        if let Place::Near(_) = place {
+            // Nothing can be wrong with its program any more.
+            entry.started(Ok(()));
+        }
+        let (shared, own) = (self.0.clone(), entry.clone());
+        let begun = self.0.workers.run(Box::new(move || shared.run(place, &own, context, stderr)));
+        if begun.is_err() {
+            entry.ended(Ended::Killed);
+            return Err(Errno::Again);
+        }
+        Ok(entry)
+    }
+}
+
+/// Shows the processes to the onlooker, on a thread of its own, as long as there is a run.
+fn show(shared: Weak<Shared>, make: MakeOnlooker) {
+    let look = move || {
+        let Some(onlooker) = make() else { return };
+        while let Some(shared) = shared.upgrade() {
+            if onlooker.is_looking() {
+                onlooker.sees(&shared.table.list());
+            }
+            drop(shared);
+            thread::sleep(LOOK_EVERY);
+        }
+    };
+    // Without the thread, nobody sees the processes, and they run as well.
+    _ = thread::Builder::new().name("gpu-run looks".into()).spawn(look);
+}
+
+impl Shared {
+    fn find(&self, program: Wanted) -> Result<(Place, String), Errno> {
+        match program {
+            Wanted::Named(name) => {
+                let image = self.named.get(&name).ok_or(Errno::Noent)?;
+                let place = match self.are_near.load(Ordering::Relaxed) {
+                    true => Place::Near(image.clone()),
+                    false => Place::Far(image.loaded.program.compiled().wasm.clone(), name.clone()),
+                };
+                Ok((place, name))
+            }
+            Wanted::File(file, name) => Ok((Place::File(file, name.clone()), name)),
+            Wanted::Own(process) => match self.table.program(process) {
+                Some((image, name)) => Ok((Place::Near(image), name)),
+                None => {
+                    let own = self.own.clone().ok_or(Errno::Acces)?;
+                    Ok((Place::Far(own, OWN.into()), OWN.into()))
+                }
+            },
+        }
+    }
+
+    /// Runs a process from its beginning to its end, on a thread of its own.
+    fn run(&self, place: Place, entry: &Arc<Entry>, context: Context, stderr: LastWords) {
+        let end = Ending(entry);
+        let image = match place {
+            Place::Near(image) => Ok(image),
+            Place::Far(wasm, name) => self.load(wasm, &name),
+            Place::File(file, name) => match read(file) {
+                Ok(wasm) => self.load(Arc::new(wasm), &name),
+                Err(error) => Err(error.to_string()),
+            },
+        };
+        let image = match image {
+            Ok(image) => image,
+            Err(reason) => {
+                stderr.say(&format!("gpu-run: cannot start {}: {reason}\n", entry.name));
+                drop(context);
+                entry.started(Err(Errno::Noexec));
+                return end.is(Ended::Killed);
+            }
+        };
+        entry.runs(image.clone());
+        let options = RunOptions {
+            deadline: self.deadline.get().copied(),
+            interrupt: Some(entry.kill.clone()),
+            max_memory: self.max_memory,
+            ..RunOptions::default()
+        };
+        let Loaded { program, function, arguments } = &image.loaded;
+        let (ran, seat) = match &image.seats {
+            Some(seats) => match seats.take() {
+                Ok(mut seat) => (seat.run(&image.loaded, context, &options), Some((seats, seat))),
+                Err(error) => (Err(error), None),
+            },
+            None => {
+                let threads = self.device.is_gpu().then_some(THREADS_ON_GPU);
+                let placement = ThreadPlacement::Auto;
+                let ran = run_threads(program, function, arguments, context, threads, placement, &options);
+                (ran.map(|(outcome, stats)| (outcome, stats.hostcalls)), None)
+            }
+        };
+        match ran {
+            Ok((outcome, calls)) => {
+                entry.calls(calls);
+                let ended = ended(&outcome.end);
+                if let (End::Trapped(trap), Ended::Trapped(_)) = (&outcome.end, ended) {
+                    stderr.say(&format!("error: {} (process {}) trapped: {trap}\n", entry.name, entry.id));
+                }
+                end.is(ended);
+            }
+            Err(error) => {
+                stderr.say(&format!("error: {} (process {}): {error}\n", entry.name, entry.id));
+                end.is(Ended::Trapped(TrapCode::HostCall));
+            }
+        }
+        // The parent need not wait for this.
+        if let Some((seats, seat)) = seat {
+            seats.give_back(seat);
+        }
+    }
+
+    /// Loads a far program, once.
+    fn load(&self, wasm: Arc<Vec<u8>>, name: &str) -> Result<Arc<Image>, String> {
+        let far = {
+            let mut all = self.far.lock();
+            let most = if self.device.is_gpu() { MAX_FAR_ON_GPU } else { MAX_FAR };
+            if all.len() >= most && !all.contains_key(&wasm) {
+                return Err(format!("{most} other programs were started, and more do not fit"));
+            }
+            all.entry(wasm.clone()).or_default().clone()
+        };
+        // Whoever wants the same program waits here until it is loaded.
+        let mut far = far.lock();
+        let load = || {
+            let device = match self.device.is_gpu() {
+                true => gpu_run_device::open(&self.device.properties().id).map_err(|error| error.to_string())?,
+                false => self.device.clone(),
+            };
+            let loaded = self.loader.load(wasm, name, &device)?;
+            let image = Image::new(loaded, self.max_memory).map_err(|error| error.to_string())?;
+            image.prepare(1).map_err(|error| error.to_string())?;
+            Ok(Arc::new(image))
+        };
+        far.0.get_or_insert_with(load).clone()
+    }
+}
+
+/// Says how a process ended, also if its thread panicked.
+struct Ending<'a>(&'a Arc<Entry>);
+
+impl Ending<'_> {
+    fn is(self, ended: Ended) {
+        self.0.ended(ended);
+    }
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.ended(Ended::Trapped(TrapCode::HostCall));
+    }
+}
+
+/// What the parent is told.
+fn ended(end: &End) -> Ended {
+    match end {
+        End::Returned => Ended::Exited(0),
+        End::Exited(code) => Ended::Exited(*code),
+        End::Trapped(trap) if trap.code == TrapCode::Interrupted => Ended::Killed,
+        End::Trapped(trap) => Ended::Trapped(trap.code),
+    }
+}
+
+/// Reads a program's file from its beginning.
+fn read(file: File) -> std::io::Result<Vec<u8>> {
+    use std::os::unix::fs::FileExt;
+    struct At(File, u64);
+    impl Read for At {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.0.read_at(buffer, self.1)?;
+            self.1 += count as u64;
+            Ok(count)
+        }
+    }
+    let length = file.metadata()?.len();
+    if !file.metadata()?.is_file() || length > MAX_FILE {
+        return Err(std::io::Error::other("this is no file that a program can be in"));
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    At(file, 0).take(MAX_FILE).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,32 @@
+//! What a child is given: arguments, environment, its folder.
+
+use std::process::Command;
+
+fn shown(command: &mut Command) {
+    let output = command.output().expect("a process");
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+fn main() {
+    shown(Command::new("tool").arg("echo").args(["a b", "", "\u{e9}\u{1f600}", "--x=\"y\"", "$HOME", "*"]));
+    shown(Command::new("tool").args(["env", "FROM_PARENT", "SET"]).env("SET", "here").env("FROM_PARENT", "changed"));
+    shown(Command::new("tool").args(["env", "GIVEN", "SET"]).env("SET", "one").env_remove("SET"));
+    // Natively, env_clear also loses PATH, in which the tool is found.
+    let path = std::env::var("PATH").unwrap_or_default();
+    shown(Command::new("tool").args(["env", "GIVEN", "ONLY"]).env_clear().env("ONLY", "this").env("PATH", path));
+
+    std::fs::create_dir_all("inner/deeper").expect("a folder");
+    std::fs::write("inner/here.txt", "in inner").expect("a file");
+    std::fs::write("inner/deeper/here.txt", "in deeper").expect("a file");
+    shown(Command::new("tool").arg("folder").current_dir("inner"));
+    shown(Command::new("tool").arg("folder").current_dir("inner/deeper"));
+    std::fs::remove_dir_all("inner").expect("it is there");
+
+    let nested = Command::new("tool").args(["nested", "5"]).output().expect("a process");
+    print!("{}", String::from_utf8_lossy(&nested.stdout));
+    println!("{:?}", nested.status.code());
+
+    let command = format!("{:?}", Command::new("tool").args(["a", "b c"]));
+    println!("{command}");
+}
