@@ -162,6 +162,8 @@ impl Worker<'_> {
 
     fn wake_all(&mut self) {
         self.idle.since = None;
+        // A thread looks for its answer once before it sleeps: that is no waiting for another worker.
+        self.rounds = 0;
         self.ready.extend(self.sleeping.drain(..).map(|s| (s.workgroup, s.thread)));
     }
 
