@@ -23,15 +23,17 @@ use std::path::{Path, PathBuf};
 pub enum Target {
     Wasip1,
     Wasip1Threads,
+    Unknown,
 }
 
 impl Target {
-    pub const ALL: [Target; 2] = [Target::Wasip1, Target::Wasip1Threads];
+    pub const ALL: [Target; 3] = [Target::Wasip1, Target::Wasip1Threads, Target::Unknown];
 
     pub fn name(self) -> &'static str {
         match self {
             Target::Wasip1 => "wasm32-wasip1",
             Target::Wasip1Threads => "wasm32-wasip1-threads",
+            Target::Unknown => "wasm32-unknown-unknown",
         }
     }
 

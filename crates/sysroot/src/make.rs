@@ -10,6 +10,10 @@ use std::process::{Command, Stdio};
 const OTHER_LIBC: &str = "/usr/lib/wasm32-wasi";
 /// What a program for WASI is linked with.
 const LIBC: [&str; 3] = ["crt1-command.o", "crt1-reactor.o", "libc.a"];
+/// The std of wasm32-unknown-unknown is that of wasm32-wasip1, C library and all, under another name: the two targets have the same
+/// ABI. Only std and its dependencies are compiled with these flags; programs see the target as it is.
+const AS_WASI: [&str; 3] =
+    ["--cfg=target_os=\"wasi\"", "--cfg=target_env=\"p1\"", "-Aexplicit_builtin_cfgs_in_flags"];
 
 impl Sysroot {
     /// Makes the std for a target, if it is not there. A process that finds another one at this waits for it. Whatever happens, the
@@ -54,6 +58,7 @@ impl Sysroot {
 
 /// Returns the folder with the C library for a target: rustc's own, or a distribution's, which has none for threads.
 fn libc(rust: &Rust, target: Target) -> Option<PathBuf> {
+    let target = if target == Target::Unknown { Target::Wasip1 } else { target };
     let own = rust.own.join("lib/rustlib").join(target.name()).join("lib/self-contained");
     let other = (target == Target::Wasip1).then(|| PathBuf::from(OTHER_LIBC));
     [Some(own), other].into_iter().flatten().find(|place| LIBC.iter().all(|file| place.join(file).is_file()))
@@ -68,8 +73,11 @@ fn build(work: &Path, rust: &Rust, target: Target) -> Result<()> {
         fs::write(empty.join(file), text).map_err(at(&empty))?;
     }
     // Bitcode, so that programs can be built with LTO; source paths as in the std that rustup installs.
-    let flags =
-        format!("-Cembed-bitcode=yes --remap-path-prefix={}=/rustc/{}/library", library.display(), rust.whole_commit);
+    let paths = format!("--remap-path-prefix={}=/rustc/{}/library", library.display(), rust.whole_commit);
+    let mut flags = vec!["-Cembed-bitcode=yes", &paths];
+    if target == Target::Unknown {
+        flags.extend(AS_WASI);
+    }
     let mut cargo = Command::new(&rust.cargo);
     cargo.args(["build", "--release", "--quiet", "-Zbuild-std=std,panic_abort,proc_macro,test", "--target"]);
     cargo.arg(target.name()).arg("--target-dir").arg(work.join("target")).current_dir(&empty);
@@ -78,10 +86,9 @@ fn build(work: &Path, rust: &Rust, target: Target) -> Result<()> {
         .env("RUSTC", &rust.rustc)
         .env("RUSTC_BOOTSTRAP", "1")
         .env("__CARGO_TESTS_ONLY_SRC_ROOT", &library)
-        .env("RUSTFLAGS", flags);
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     // What the user asks for is asked of the program, not of std.
     for variable in [
-        "CARGO_ENCODED_RUSTFLAGS",
         "CARGO_BUILD_TARGET",
         "CARGO_TARGET_DIR",
         "RUSTC_WRAPPER",

@@ -41,6 +41,12 @@ const CHANGES: &[Change] = &[
     }
 ",
     },
+    // wasm32-unknown-unknown has random numbers, too.
+    Edit {
+        file: "sys/random/mod.rs",
+        old: "    target_os = \"android\",\n    all(target_family = \"wasm\", target_os = \"unknown\"),\n",
+        new: "    target_os = \"android\",\n",
+    },
     // All paths that std uses go through this function.
     Edit {
         file: "sys/helpers/small_c_string.rs",
