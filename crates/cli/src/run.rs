@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let loaded = Loaded::new(compiler, device, &source, options)?;
     if call.is_main && !surface.calls_host() {
         terminal::say(&format!(
-            "gpu-run: {name} can print nothing: it was built for wasm32-unknown-unknown; build it for wasm32-wasip1, or with `gpu-run build`\n"
+            "gpu-run: {name} can print nothing: it was built for wasm32-unknown-unknown; build it for wasm32-wasip1, or with `gpu-run build --target wasm32-unknown-unknown`\n"
         ));
     }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };

@@ -1,4 +1,4 @@
-//! A std for WebAssembly that asks gpu-run for what WASI preview 1 lacks: sockets, and the number of threads.
+//! A std for WebAssembly that asks gpu-run for what WASI preview 1 lacks: processes, pipes, sockets, and the number of threads.
 //!
 //! The std that rustup ships refuses these without asking anybody. This crate makes another one, once for each version of Rust,
 //! from the user's own sources of std and an *overlay*: files that replace or join those of std ([`overlay`]). What is made is a
