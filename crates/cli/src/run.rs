@@ -6,6 +6,7 @@ use crate::core_dump::CoreDumps;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
+use crate::picture::PngFile;
 use crate::program_cache;
 use crate::program_status::ProgramPublisher;
 use crate::report::{Stats, Tally, describe_denied};
@@ -24,7 +25,7 @@ use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
 use gpu_run_run::Source;
-use gpu_run_run::{Denied, End, Onlooker, Outcome, RunOptions, RunStats, Watchdog};
+use gpu_run_run::{Common, CommonMemory, Denied, End, Onlooker, Outcome, RunOptions, RunStats, Watchdog};
 use gpu_run_wasi::Context;
 use std::ffi::OsString;
 use std::io::Write;
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     }
     let dumps = args.coredump.as_ref().map(|folder| CoreDumps::new(folder, name, args.instances.get())).transpose()?;
     let dumps = dumps.map(Arc::new);
+    let png = args.png.as_deref().map(PngFile::open).transpose()?;
     let device = devices::open(args.launch.device)?;
     let mut environment = args.launch.env.clone();
     environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
@@ -75,7 +77,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         ));
     }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
-    let (mut outcomes, run) = launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref(), dumps.as_ref())?;
+    let common = Common {
+        picture_pixels: if png.is_some() { Common::MAX_PIXELS } else { 0 },
+        ..args.guest.common(Some(args.instances.get().into()))
+    };
+    let common = CommonMemory::new(&loaded.program, common).map_err(|error| Failure::compiler(name, error))?;
+    let common = Arc::new(common);
+    let options = RunOptions { common: Some(common.clone()), ..RunOptions::default() };
+    let (mut outcomes, run) =
+        launch(&loaded.program, &call, &guest, args, name, interrupt.as_ref(), dumps.as_ref(), options)?;
     if call.is_main {
         outcomes.iter_mut().for_each(exit_as_main_says);
     }
@@ -96,6 +106,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         report += &loaded.stats(&run).show(format, &tally);
     }
     terminal::say(&report);
+    if let Some(png) = png {
+        png.write(&common, name)?;
+    }
     Ok(tally.exit_code())
 }
 
@@ -221,6 +234,7 @@ fn launch(
     file: &str,
     interrupt: Option<&Interrupt>,
     dumps: Option<&Arc<CoreDumps>>,
+    options: RunOptions,
 ) -> Result<(Vec<Outcome>, RunStats)> {
     let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
     let (contexts, streams) = match args.instances.get() {
@@ -237,7 +251,7 @@ fn launch(
     let deadline = args.launch.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let interrupt = interrupt.map(Interrupt::flag);
     let max_memory = args.launch.max_memory;
-    let mut options = RunOptions { deadline, interrupt, max_memory, ..RunOptions::default() };
+    let mut options = RunOptions { deadline, interrupt, max_memory, ..options };
     let watchdog = args.launch.timeout.map(|timeout| {
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
