@@ -5,9 +5,11 @@
 //! look into the bodies, which are not what happens on a device: it may neither copy them into callers, nor conclude anything
 //! from their results, nor take two of them for one. So each result passes through a volatile read, at a place of its own.
 
+#![allow(unsafe_code)] // names of exports, and a volatile read
+
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, fence as memory_fence};
-use std::sync::OnceLock;
 use std::time::Instant;
 
 /// A place for each function.

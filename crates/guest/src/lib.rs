@@ -17,7 +17,7 @@
 //! # Without gpu-run
 //!
 //! The same program runs under any other WASI runtime, and natively: as one instance, with one thread, in a warp with one lane.
-//! The crate imports nothing, so there is nothing that a runtime could lack.
+//! The crate imports nothing that is not WASI, so there is nothing that a runtime could lack.
 //!
 //! # What is what
 //!
@@ -40,6 +40,8 @@
 //! gpu-run finds these functions by the names that they are exported under, `gpu-run:instance` and so on. `cargo` keeps them in
 //! every profile. A tool that works on the finished file must not inline them: `wasm-opt` needs `--no-inline='*gpu_run_guest*'`
 //! and `--no-inline='gpu-run:*'`, or must not be used. A program has one version of this crate.
+
+#![warn(missing_docs)]
 
 mod device;
 pub mod fast;

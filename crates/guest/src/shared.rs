@@ -1,8 +1,9 @@
 //! A buffer that all instances share, for counts, sums and the like.
 //!
 //! All instances that `gpu-run` runs share one buffer, which is zero at first. It has 64 KiB, or what `--shared-buffer` says. Its
-//! values are numbered as in an array of [`U32`] or of [`U64`]; both lie in the same bytes. Under `gpu-run map`, only records
-//! that run at the same time surely share one. Outside gpu-run, there is one instance, and so are the values.
+//! values are numbered as in an array of [`U32`] or of [`U64`]; both lie in the same bytes. Under `gpu-run map`, there is a buffer
+//! only with `--shared-buffer`, and only records that run at the same time surely share it. Outside gpu-run, the one instance has
+//! a buffer of 64 KiB.
 //!
 //! An operation is atomic, and orders nothing but itself, like `Relaxed` ones of [`std::sync::atomic`]. [`fence`] orders the others.
 //!

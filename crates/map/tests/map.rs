@@ -50,7 +50,8 @@ fn open(input: Input, output: Output, options: Options) -> Result<Map, Error> {
 
 /// Three records at a time.
 fn run(map: Map, observer: Box<dyn Observer>) -> Ended {
-    let batches = Batches { max_records: 3, lanes: None, learned: None, slow: None, gangs: None, common: Common::default() };
+    let batches =
+        Batches { max_records: 3, lanes: None, learned: None, slow: None, gangs: None, common: Common::default() };
     map.begin(observer).unwrap().run(PROGRAM.clone(), batches).unwrap()
 }
 

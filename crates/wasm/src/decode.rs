@@ -12,8 +12,8 @@ use crate::link;
 use crate::provided::Imported;
 use crate::types::{FuncType, ValType};
 use crate::work::Work;
-use rayon::prelude::*;
 use gpu_run_abi::guest::GuestCall;
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
 use wasmparser::{

@@ -65,28 +65,24 @@ pub(crate) struct CacheArgs {
 }
 
 /// What a program finds that asks for it with the crate `gpu-run-guest`.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct GuestArgs {
-    /// The bytes of the buffer that all instances share, for programs with the crate gpu-run-guest
-    #[arg(long, value_name = "SIZE", value_parser = shared_buffer, default_value = "64KiB", allow_hyphen_values = true)]
-    pub(crate) shared_buffer: u64,
+    /// The bytes of the buffer that all instances share, for programs with the crate gpu-run-guest [default: 64KiB; none in `map`]
+    #[arg(long, value_name = "SIZE", value_parser = shared_buffer, allow_hyphen_values = true)]
+    pub(crate) shared_buffer: Option<u64>,
 
     /// The time of a program that draws, in seconds: what `time` of the crate gpu-run-guest returns
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0", allow_hyphen_values = true)]
     pub(crate) time: f64,
 }
 
-impl Default for GuestArgs {
-    fn default() -> Self {
-        Self { shared_buffer: Common::SHARED_BYTES, time: 0.0 }
-    }
-}
-
 impl GuestArgs {
-    /// Returns what so many instances have in common.
+    /// Returns what so many instances have in common. Records of a map share a buffer only if that is asked for: one must not
+    /// find what another left there.
     pub(crate) fn common(&self, instances: Option<u64>) -> Common {
-        let Self { shared_buffer: shared_bytes, time: seconds } = *self;
-        Common { instances, shared_bytes, seconds, ..Common::default() }
+        let usual = if instances.is_some() { Common::SHARED_BYTES } else { 0 };
+        let shared_bytes = self.shared_buffer.unwrap_or(usual);
+        Common { instances, shared_bytes, seconds: self.time, ..Common::default() }
     }
 }
 

@@ -12,8 +12,8 @@ mod map;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, GuestArgs, LaunchArgs, LayoutChoice, StatsFormat, ThreadArgs, TraceChoice,
-    Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, GuestArgs, LaunchArgs, LayoutChoice, StatsFormat, ThreadArgs,
+    TraceChoice, Variable,
 };
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};

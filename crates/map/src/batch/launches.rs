@@ -176,7 +176,19 @@ impl Pending {
         let (selector, stack, watch) = (stage.selector(), stage.stack(), self.mapper.watch.clone());
         let (slots, guests) = (stage.capacity().max(count), batch.clone());
         let cleared = stage.to_clear();
-        let order = LaunchOrder { launch_slot, count, slots, guests, launch, numbers, selector, stack, cleared, timeout, watch };
+        let order = LaunchOrder {
+            launch_slot,
+            count,
+            slots,
+            guests,
+            launch,
+            numbers,
+            selector,
+            stack,
+            cleared,
+            timeout,
+            watch,
+        };
         match stage.launcher.order(order) {
             Ok(ordered) => Ok((ordered, batch)),
             Err((launch_slot, error)) => {

@@ -5,7 +5,8 @@ use super::{Engine, Finish};
 use crate::batch::{Kept, Results};
 use gpu_run_compiler::{Error, Program};
 use gpu_run_run::{
-    Common, CommonMemory, Denied, End, Job, Limits, RunOptions, RunStats, ThreadPlacement, Watchdog, programs_at_once, run_threads,
+    Common, CommonMemory, Denied, End, Job, Limits, RunOptions, RunStats, ThreadPlacement, Watchdog, programs_at_once,
+    run_threads,
 };
 use parking_lot::Mutex;
 use std::collections::VecDeque;

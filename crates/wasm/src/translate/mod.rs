@@ -135,7 +135,13 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
     let slots = SlotLayout::new(module, &options.build, options.backtrace)?;
     device::check_imports(module, &options.build)?;
     let relaxed = matches!(options.build, Build::Gang { relaxed: true, .. });
-    let env = Env { module, slots: &slots, layout: options.build.layout(), relaxed, is_speculative: options.build.is_speculative() };
+    let env = Env {
+        module,
+        slots: &slots,
+        layout: options.build.layout(),
+        relaxed,
+        is_speculative: options.build.is_speculative(),
+    };
     let mut functions = runtime::functions(&env, &options.entries, &isa);
     let imports = module.imports.len() as u32;
     let bodies: Vec<_> = module
@@ -292,7 +298,8 @@ impl<'b> Translator<'_, 'b> {
     fn function(&mut self, ty: &FuncType, body: &FunctionBody<'_>, survey: &Survey) -> Result<(), Error> {
         let frame = self.declare_locals(ty, body, survey)?;
         self.set_location();
-        let is_real = |function: &u32| !device::is_device(self.env.module, *function) && self.env.guest_call(*function).is_none();
+        let is_real =
+            |function: &u32| !device::is_device(self.env.module, *function) && self.env.guest_call(*function).is_none();
         let calls = survey.calls.iter().any(is_real) || !survey.indirect.is_empty();
         self.prologue(calls, frame);
         if calls {
