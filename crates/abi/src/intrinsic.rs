@@ -37,6 +37,8 @@ pub mod region {
     pub const CONSTANT: u32 = 5;
     /// Locals of a function that live in its frame, which is memory of the thread alone.
     pub const FRAME: u32 = 7;
+    /// Memory that instances share by [`crate::guest`]. Atomic operations on it order nothing but themselves.
+    pub const SHARED: u32 = 8;
     /// Global `n` of the module is region `GLOBALS + n`.
     pub const GLOBALS: u32 = 16;
 }
@@ -65,6 +67,8 @@ macro_rules! intrinsics {
 pub enum Type {
     I32,
     I64,
+    F32,
+    F64,
 }
 
 intrinsics! {
@@ -162,6 +166,16 @@ intrinsics! {
     StepMeet() -> ();
     /// Now and then, lanes of the warp that are not in step with this one run first.
     GiveWay() -> ();
+    /// `vote.sync.ballot.b32`: (value, lanes), for those of the warp's lanes that are in step with this one.
+    BallotAmong(I32, I32) -> (I32);
+    /// `shfl.sync.idx.b32`: (value, lane, lanes), likewise. The lane is one of the lanes.
+    ShuffleAmong(I32, I32, I32) -> (I32);
+    /// `sin.approx.f32`, and so on: the hardware's approximations.
+    Sin(F32) -> (F32);
+    Cos(F32) -> (F32);
+    Exp2(F32) -> (F32);
+    Log2(F32) -> (F32);
+    InverseRoot(F32) -> (F32);
     /// The thread's functions use copies of its slot's hot words from here on ([`crate::threads::HOT_FIELDS`] and globals), which
     /// are made now. The argument is the slot's address.
     TakeHotWords(I64) -> ();

@@ -61,6 +61,20 @@ pub struct Launch {
     pub clock_device: u64,
     /// Device address of guest byte 0 of the memory that threads share, see [`crate::threads`]; 0 in other programs.
     pub threads: u64,
+    /// How many threads a program with threads can have.
+    pub most_threads: u64,
+    /// Device address of an array with each slot's [`crate::guest::GuestCall::instance`]; 0: slot `i` has `first + i`.
+    pub numbers: u64,
+    /// How many instances the program was started as; 0 if that is not known.
+    pub instances: u64,
+    /// Device address and bytes of the buffer that all instances share.
+    pub shared: u64,
+    pub shared_bytes: u64,
+    /// Device address of the picture ([`crate::guest::PICTURE_HEAD`]), and the most pixels it has; 0 if nobody wants one.
+    pub picture: u64,
+    pub picture_pixels: u64,
+    /// The bits of [`crate::guest::GuestCall::time`], an f64.
+    pub time: u64,
 }
 
 impl Launch {
@@ -130,6 +144,8 @@ pub mod offset {
         IMAGE = image, PIECES = pieces, CLEARED = cleared, PORTS = ports, PORT_BYTES = port_bytes, ANSWERS = answers, FIRST = first, STDIN = stdin,
         OUTBOX = outbox, OUTBOX_BYTES = outbox_bytes, ANNEX = annex, ANNEX_BYTES = annex_bytes, ARGS_COUNT = args_count, ARGS_BYTES = args_bytes, ARGS = args,
         ENV_COUNT = env_count, ENV_BYTES = env_bytes, ENV = env, KEY = key,
-        CLOCK_HOST = clock_host, CLOCK_DEVICE = clock_device, THREADS = threads,
+        CLOCK_HOST = clock_host, CLOCK_DEVICE = clock_device, THREADS = threads, MOST_THREADS = most_threads,
+        NUMBERS = numbers, INSTANCES = instances, SHARED = shared, SHARED_BYTES = shared_bytes,
+        PICTURE = picture, PICTURE_PIXELS = picture_pixels, TIME = time,
     }
 }

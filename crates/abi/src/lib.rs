@@ -6,6 +6,7 @@
 //! - [`build`]: the ways to compile a program
 //! - [`launch`]: what a launch gives its instances
 //! - [`gang`]: what the threads of a gang share
+//! - [`guest`]: what a program asks of the device it runs on
 //! - [`trap`]: why an instance stopped
 //! - [`bus`]: how an instance calls the host, with [`tagged`] words that show whether they have arrived
 //! - [`hostcall`]: which host calls exist, and [`extension`], what they can ask beyond WASI
@@ -18,6 +19,7 @@ pub mod build;
 pub mod bus;
 pub mod extension;
 pub mod gang;
+pub mod guest;
 pub mod hostcall;
 pub mod intrinsic;
 pub mod launch;

@@ -18,6 +18,7 @@ mod input;
 mod invoke;
 mod machine;
 mod map;
+mod picture;
 mod processes;
 mod program_cache;
 mod program_status;

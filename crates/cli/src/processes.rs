@@ -102,10 +102,16 @@ impl ProgramLoader {
 }
 
 impl Loader for ProgramLoader {
-    fn load(&self, wasm: Arc<Vec<u8>>, name: &str, device: &Arc<dyn Device>) -> Result<Loaded, String> {
+    fn check(&self, wasm: &[u8], name: &str) -> Result<(), String> {
         if !wasm.starts_with(source::MAGIC) {
             return Err("it is not a WebAssembly module".into());
         }
+        let name = printable::name(name);
+        let checked = Surface::read(wasm, &name).and_then(|surface| surface.check_imports(&name));
+        checked.map_err(|error| format!("{error:#}"))
+    }
+
+    fn load(&self, wasm: Arc<Vec<u8>>, name: &str, device: &Arc<dyn Device>) -> Result<Loaded, String> {
         let name = printable::name(name).into_owned();
         let source = Source { argv0: name.clone(), wasm, name };
         self.compile(&source, device).map_err(|error| format!("{error:#}"))

@@ -6,6 +6,7 @@ use crate::core_dump::CoreDumps;
 use crate::devices;
 use crate::guest::Guest;
 use crate::invoke;
+use crate::picture::PngFile;
 use crate::processes;
 use crate::program_cache;
 use crate::program_status::ProgramPublisher;
@@ -25,7 +26,9 @@ use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
 use gpu_run_run::Source;
-use gpu_run_run::{Denied, End, Onlooker, Outcome, ProcessOnlooker, Processes, RunOptions, RunStats, Watchdog};
+use gpu_run_run::{
+    Common, CommonMemory, Denied, End, Onlooker, Outcome, ProcessOnlooker, Processes, RunOptions, RunStats, Watchdog,
+};
 use gpu_run_wasi::Context;
 use std::ffi::OsString;
 use std::io::Write;
@@ -58,6 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     }
     let dumps = args.coredump.as_ref().map(|folder| CoreDumps::new(folder, name, args.instances.get())).transpose()?;
     let dumps = dumps.map(Arc::new);
+    let png = args.png.as_deref().map(PngFile::open).transpose()?;
     let device = devices::open(args.launch.device)?;
     let mut environment = args.launch.env.clone();
     environment.extend(threads::variables(&surface, &args.threads, &args.launch, &*device));
@@ -79,8 +83,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         ));
     }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
+    let common = Common {
+        picture_pixels: if png.is_some() { Common::MAX_PIXELS } else { 0 },
+        ..args.guest.common(Some(args.instances.get().into()))
+    };
+    let common = CommonMemory::new(&loaded.program, common).map_err(|error| Failure::compiler(name, error))?;
+    let common = Arc::new(common);
+    let options = RunOptions { common: Some(common.clone()), ..RunOptions::default() };
     let (mut outcomes, run) =
-        launch(&loaded.program, &call, &guest, args, name, &processes, interrupt.as_ref(), dumps.as_ref())?;
+        launch(&loaded.program, &call, &guest, args, name, &processes, interrupt.as_ref(), dumps.as_ref(), options)?;
     if call.is_main {
         outcomes.iter_mut().for_each(exit_as_main_says);
     }
@@ -104,6 +115,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         }
     }
     terminal::say(&report);
+    if let Some(png) = png {
+        png.write(&common, name)?;
+    }
     Ok(tally.exit_code())
 }
 
@@ -230,6 +244,7 @@ fn launch(
     processes: &Processes,
     interrupt: Option<&Interrupt>,
     dumps: Option<&Arc<CoreDumps>>,
+    options: RunOptions,
 ) -> Result<(Vec<Outcome>, RunStats)> {
     let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
     let (contexts, streams) = match args.instances.get() {
@@ -247,7 +262,7 @@ fn launch(
     let interrupt = interrupt.map(Interrupt::flag);
     let max_memory = args.launch.max_memory;
     processes.set_deadline(deadline);
-    let mut options = RunOptions { deadline, interrupt, max_memory, ..RunOptions::default() };
+    let mut options = RunOptions { deadline, interrupt, max_memory, ..options };
     let watchdog = args.launch.timeout.map(|timeout| {
         let file = file.to_owned();
         Watchdog::start(timeout, move || end_hanging(&file, timeout))
@@ -265,7 +280,9 @@ fn launch(
             let publisher = ProgramPublisher::new(file, &program.device().properties().id).map(Arc::new);
             options.onlooker = publisher.clone().map(|publisher| publisher as Arc<dyn Onlooker>);
             processes.set_onlooker(Box::new(|| publisher.map(|publisher| publisher as Arc<dyn ProcessOnlooker>)));
-            threads::run(program, (&call.function, &call.arguments), contexts.remove(0), &args.threads, &options)
+            let prepared = processes.prepare_far();
+            let call = (&call.function[..], &call.arguments[..]);
+            prepared.and_then(|()| threads::run(program, call, contexts.remove(0), &args.threads, &options))
         }
         (_, mut contexts) if processes.has_named() && contexts.len() == 1 => {
             let (function, arguments) = (call.function.clone(), call.arguments.clone());
@@ -273,7 +290,10 @@ fn launch(
             let ran = processes.run_first(&loaded, contexts.remove(0), &options);
             ran.map(|(outcome, stats)| (vec![outcome], stats))
         }
-        (_, contexts) => gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options),
+        (_, contexts) => {
+            let prepared = if contexts.len() > 1 { processes.prepare_far() } else { Ok(()) };
+            prepared.and_then(|()| gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options))
+        }
     };
     if options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
         processes.kill_all();

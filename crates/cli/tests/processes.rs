@@ -212,7 +212,9 @@ fn a_program_that_is_none_is_refused() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("none.wasm"), "none")?;
     let file = folder.path().join("none.wasm");
-    for program in [format!("--program=tool={}", file.display()), "--program=tool=missing.wasm".into(), "--program==x".into()] {
+    for program in
+        [format!("--program=tool={}", file.display()), "--program=tool=missing.wasm".into(), "--program==x".into()]
+    {
         let output = command(folder.path(), &[&program], "start", &["echo"]).output()?;
         check(output.status.code() == Some(2) && text(&output.stderr).starts_with("error: "), &output)?;
     }

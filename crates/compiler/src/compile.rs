@@ -91,6 +91,8 @@ pub struct Compiled {
     pub initial: Initial,
     pub memories: Vec<Memory>,
     pub has_start: bool,
+    /// Whether it asks for what only a device knows, see [`gpu_run_abi::guest`].
+    pub asks_device: bool,
     /// Functions that the kernel can call, in the order of its selectors.
     pub entries: Vec<EntryFunction>,
     pub globals: Vec<ExportedGlobal>,
@@ -200,6 +202,7 @@ impl Compiled {
             initial: Initial::new(&module, &slots, state)?,
             slots,
             has_start: module.start.is_some(),
+            asks_device: module.asks_device(),
             entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             globals: globals.collect(),
             global_types: module.globals.iter().map(|global| global.ty).collect(),

@@ -20,6 +20,7 @@ struct Stored<'a> {
     initial: Cow<'a, Initial>,
     memories: Cow<'a, [Memory]>,
     has_start: bool,
+    asks_device: bool,
     entries: Cow<'a, [EntryFunction]>,
     globals: Cow<'a, [ExportedGlobal]>,
 }
@@ -31,6 +32,7 @@ pub(crate) fn write(compiled: &Compiled, code: &[u8]) -> Result<Vec<u8>> {
         initial: Cow::Borrowed(&compiled.initial),
         memories: Cow::Borrowed(&compiled.memories),
         has_start: compiled.has_start,
+        asks_device: compiled.asks_device,
         entries: Cow::Borrowed(&compiled.entries),
         globals: Cow::Borrowed(&compiled.globals),
     };
@@ -54,6 +56,7 @@ pub(crate) fn read<'a>(
         initial: stored.initial.into_owned(),
         memories: stored.memories.into_owned(),
         has_start: stored.has_start,
+        asks_device: stored.asks_device,
         entries: stored.entries.into_owned(),
         globals: stored.globals.into_owned(),
         global_types: Vec::new(),

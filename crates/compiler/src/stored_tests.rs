@@ -30,7 +30,7 @@ fn a_program_is_the_same_after_writing_and_reading() {
         let (read, code) = again(&compiled, &bytes).unwrap();
         assert_eq!(code, b"the code");
         let show = |c: &Compiled| {
-            let all = (&c.slots, &c.initial, &c.memories, c.has_start, &c.entries, &c.globals);
+            let all = (&c.slots, &c.initial, &c.memories, c.has_start, c.asks_device, &c.entries, &c.globals);
             format!("{all:?}")
         };
         assert_eq!(show(&read), show(&compiled));

@@ -165,7 +165,8 @@ impl BegunMap {
         let (max_records, spent) = (batches.max_records as usize, Arc::new(Mutex::new(successor.spent())));
         let end = match batches.gangs {
             Some(gangs) => {
-                let engine = Launcher::new(program, gangs, max_memory, timeout, on_hang).map_err(Error::Engine)?;
+                let engine = Launcher::new(program, gangs, batches.common, max_memory, timeout, on_hang)
+                    .map_err(Error::Engine)?;
                 pipeline::run(reader, Runner::new(engine, jobs), max_records, &writer, &alarm, &spent)?
             }
             None => {

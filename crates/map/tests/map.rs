@@ -7,7 +7,7 @@ use gpu_run_map::{
     Batches, Ended, Error, FailedRecord, Finished, Input, Location, Map, Observer, Options, Output, Sample, Split,
     Summary, Unfinished,
 };
-use gpu_run_run::Source;
+use gpu_run_run::{Common, Source};
 use gpu_run_wasi::Builder;
 use std::io::{self, Cursor, Write};
 use std::path::Path;
@@ -50,7 +50,8 @@ fn open(input: Input, output: Output, options: Options) -> Result<Map, Error> {
 
 /// Three records at a time.
 fn run(map: Map, observer: Box<dyn Observer>) -> Ended {
-    let batches = Batches { max_records: 3, lanes: None, learned: None, slow: None, gangs: None };
+    let batches =
+        Batches { max_records: 3, lanes: None, learned: None, slow: None, gangs: None, common: Common::default() };
     map.begin(observer).unwrap().run(PROGRAM.clone(), batches).unwrap()
 }
 

@@ -3,6 +3,7 @@
 
 use crate::allowance::{Bounds, Limits};
 use crate::bus::Callers;
+use crate::common::{Common, CommonMemory};
 use crate::outcome::{self, End, Outcome};
 use crate::slots::{LaunchBuffers, Run, Slots};
 use gpu_run_abi::Launch;
@@ -44,7 +45,8 @@ impl Instance {
         max_memory: Option<u64>,
     ) -> Result<(Self, Option<Trap>), Error> {
         let batch = slots(&program, max_memory)?;
-        let buffers = LaunchBuffers::new(program.device(), program.compiled(), 1)?;
+        let common = Arc::new(CommonMemory::new(&program, Common::default())?);
+        let buffers = LaunchBuffers::new(program.device(), program.compiled(), 1, common)?;
         buffers.write(&batch.describe(Launch { answers: answers::CLOCK, ..Launch::default() }))?;
         let stillborn = program.compiled().initial.trap;
         let mut this = Self { batch, buffers, program, context: Some(context) };

@@ -51,7 +51,7 @@ pub fn run(
         limits: Limits { outbox_bytes: 0, ..options.limits },
         ..Extent::default()
     };
-    let stages = Stages::new(program.clone(), extent, EntryCall { selector, words })?;
+    let stages = Stages::new(program.clone(), extent, EntryCall { selector, words }, options.common_of(program)?)?;
     let mut run = Run {
         outcomes: vec![None; contexts.len()],
         stages,
@@ -130,6 +130,10 @@ impl Run<'_> {
         // do something else.
         let launch = Launch { answers: if batch.plan.is_last { answers::CLOCK } else { 0 }, ..Launch::default() };
         let (count, slots, selector, stack) = (places.len(), stage.capacity(), stage.selector(), stage.stack());
+        let numbers = match stage.program.compiled().asks_device {
+            true => places.iter().map(|place| *place as u64).collect(),
+            false => Vec::new(),
+        };
         let timeout = self.options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let guests = batch.clone();
         let order = LaunchOrder {
@@ -138,6 +142,7 @@ impl Run<'_> {
             slots,
             guests,
             launch,
+            numbers,
             selector,
             stack,
             cleared: 0,

@@ -87,6 +87,8 @@ pub struct LaunchOrder {
     pub slots: usize,
     pub guests: Arc<dyn BatchHost>,
     pub launch: Launch,
+    /// The instances' numbers; none if the program does not ask for them.
+    pub numbers: Vec<u64>,
     pub selector: u32,
     pub stack: u32,
     /// Memories are cleared up to this guest address before the launch.
@@ -252,7 +254,9 @@ impl LaunchThread {
 fn begin(batch: &mut Slots, order: &LaunchOrder) -> Result<LaunchReport, Error> {
     batch.set_stack(order.stack);
     batch.clear(order.count as u64, order.cleared)?;
-    order.launch_slot.buffers.write(&batch.describe(Launch { cleared: order.cleared, ..order.launch }))?;
+    let mut launch = batch.describe(Launch { cleared: order.cleared, ..order.launch });
+    order.launch_slot.buffers.set_numbers(&mut launch, &order.numbers)?;
+    order.launch_slot.buffers.write(&launch)?;
     let watched = order.watch.as_ref().map(|watch| watch());
     let busy = processor_time();
     let deadline = order.timeout.and_then(|timeout| Instant::now().checked_add(timeout));

@@ -8,6 +8,7 @@
 
 pub mod allowance;
 pub mod bus;
+pub mod common;
 mod core_dump;
 pub mod inputs;
 mod instance;
@@ -28,6 +29,7 @@ pub mod transcript;
 mod watchdog;
 
 pub use allowance::{Allowance, Denied, Limits};
+pub use common::{Common, CommonMemory, Picture};
 pub use core_dump::{DumpError, WrittenDump};
 pub use inputs::{INSTANCE, Job};
 pub use instance::Instance;

@@ -1,12 +1,13 @@
 //! How instances ended, and what a run of them cost.
 
 use crate::allowance::{Denied, Limits};
+use crate::common::{Common, CommonMemory};
 use crate::remains::Examiner;
 use crate::seen::{Onlooker, SeenThreads};
 use crate::slots::{Endings, LaunchBuffers};
 use crate::threads::ThreadStats;
 use gpu_run_abi::{Status, TrapCode, TrapRecord};
-use gpu_run_compiler::{Compiled, Error, Trap, Value, ValueType};
+use gpu_run_compiler::{Compiled, Error, Program, Trap, Value, ValueType};
 use gpu_run_wasm::words;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,7 +25,15 @@ pub struct RunOptions {
     pub examiner: Option<Arc<dyn Examiner>>,
     /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
+    /// What the instances have in common; otherwise the usual.
+    pub common: Option<Arc<CommonMemory>>,
     pub limits: Limits,
+}
+
+impl RunOptions {
+    pub(crate) fn common_of(&self, program: &Program) -> Result<Arc<CommonMemory>, Error> {
+        self.common.clone().map_or_else(|| Ok(Arc::new(CommonMemory::new(program, Common::default())?)), Ok)
+    }
 }
 
 /// How one instance ended.

@@ -2,6 +2,7 @@
 
 use crate::allowance::{MIN_STACK, MemoryRoom, Sizes};
 use crate::bus::{Bus, Callers};
+use crate::common::CommonMemory;
 use gpu_run_abi::launch::{self, Ending};
 use gpu_run_abi::layout::{GUARD, WARP, WORD, field};
 use gpu_run_abi::{Header, Launch, Layout};
@@ -52,6 +53,9 @@ pub struct Slots {
 pub struct LaunchBuffers {
     /// The `abi::Launch`.
     launch: Buffer,
+    common: Arc<CommonMemory>,
+    /// The instances' numbers, if they do not follow each other; only programs that ask for them need it.
+    numbers: Option<Buffer>,
     endings: Buffer,
     /// Words of each ending that say which calls led there.
     call_words: usize,
@@ -427,17 +431,37 @@ impl SlotReader {
 
 impl LaunchBuffers {
     /// Allocates buffers for launches of `capacity` instances.
-    pub fn new(device: &dyn Device, compiled: &Compiled, capacity: usize) -> Result<Self, Error> {
+    pub fn new(
+        device: &dyn Device,
+        compiled: &Compiled,
+        capacity: usize,
+        common: Arc<CommonMemory>,
+    ) -> Result<Self, Error> {
+        let numbers = match compiled.asks_device {
+            true => Some(device.allocate(capacity as u64 * WORD)?),
+            false => None,
+        };
         let results = compiled.entries.iter().map(|e| words(&e.ty.results)).max().unwrap_or(0) as usize;
         let call_words = compiled.slots.calls.words() as usize;
         let bytes = capacity as u64 * ending_bytes(results + call_words);
         let (launch, endings) = (device.allocate(Launch::BYTES)?, device.allocate(bytes)?);
         let (seen, clock_set) = (device.share(bytes)?, Mutex::default());
-        Ok(Self { launch, endings, call_words, seen, clock_set, clock_lasts: Duration::ZERO })
+        let clock_lasts = Duration::ZERO;
+        Ok(Self { launch, common, numbers, endings, call_words, seen, clock_set, clock_lasts })
     }
 
     pub fn write(&self, launch: &Launch) -> Result<(), Error> {
-        Ok(self.launch.write(0, launch.bytes())?)
+        Ok(self.launch.write(0, self.common.describe(launch).bytes())?)
+    }
+
+    /// Gives the instances their numbers, one for each slot.
+    pub fn set_numbers(&self, launch: &mut Launch, numbers: &[u64]) -> Result<(), Error> {
+        let follow = (launch.first..).zip(numbers).all(|(expected, number)| expected == *number);
+        if let Some(buffer) = self.numbers.as_ref().filter(|_| !follow) {
+            buffer.write(0, bytemuck::cast_slice(numbers))?;
+            launch.numbers = buffer.address();
+        }
+        Ok(())
     }
 
     /// From here on, the clocks are compared only in a launch that comes so long after the last comparison. They drift apart by

@@ -5,6 +5,7 @@
 //! plan denies an instance only what no plan can give.
 
 use crate::allowance::{Allowance, Bounds, Lack, Limits};
+use crate::common::{Common, CommonMemory};
 use crate::inputs::Inputs;
 use crate::launcher::{LaunchError, LaunchSlot, LaunchSlots, Launcher, SlotSpace};
 use crate::outbox::{Outboxes, Trays};
@@ -30,6 +31,7 @@ pub struct Extent {
     pub lanes: Option<u32>,
     /// The allowance that instances were found to need in an earlier run.
     pub learned: Option<Allowance>,
+    pub common: Common,
     pub limits: Limits,
 }
 
@@ -96,6 +98,7 @@ pub struct Stage {
     /// Bytes that all outboxes take together, about.
     outbox_bytes: u64,
     trays: Arc<Trays>,
+    common: Arc<CommonMemory>,
 }
 
 /// The function that instances call.
@@ -178,7 +181,7 @@ impl Stage {
         let (device, slots) = (self.program.device(), self.capacity() as u64);
         let annex_bytes = self.plan.allowance.output;
         Ok(LaunchSlot {
-            buffers: LaunchBuffers::new(device, self.program.compiled(), self.capacity())?,
+            buffers: LaunchBuffers::new(device, self.program.compiled(), self.capacity(), self.common.clone())?,
             inputs: device.allocate(slots * 2 * WORD)?,
             strings: None,
             outboxes: Arc::new(Outboxes::new(device, slots, self.outbox_bytes, annex_bytes, &self.trays)?),
@@ -201,6 +204,7 @@ pub struct Stages {
     bounds: Mutex<Bounds>,
     space: Arc<SlotSpace>,
     trays: Arc<Trays>,
+    common: Arc<CommonMemory>,
     programs: Mutex<HashMap<Sibling, Arc<Program>>>,
     stages: Mutex<Vec<Arc<Stage>>>,
     /// Whether some instances had to run on the host.
@@ -215,7 +219,12 @@ pub fn fewer(at_once: usize) -> usize {
 }
 
 impl Stages {
-    pub fn new(program: Arc<Program>, extent: Extent, called: EntryCall) -> Result<Self, Error> {
+    pub fn new(
+        program: Arc<Program>,
+        extent: Extent,
+        called: EntryCall,
+        common: Arc<CommonMemory>,
+    ) -> Result<Self, Error> {
         let bounds = Bounds::new(program.device(), program.compiled(), extent.max_memory, &extent.limits)?;
         Ok(Self {
             program,
@@ -224,6 +233,7 @@ impl Stages {
             bounds: Mutex::new(bounds),
             space: Arc::default(),
             trays: Arc::default(),
+            common,
             programs: Mutex::default(),
             stages: Mutex::default(),
             is_on_host: AtomicBool::default(),
@@ -529,8 +539,13 @@ impl Stages {
             Ok(batch)
         };
         let launcher = Launcher::new(self.space.clone(), Box::new(make))?;
+        let common = match plan.is_on_host() {
+            true => Arc::new(self.common.elsewhere(program.device())?),
+            false => self.common.clone(),
+        };
         tracing::debug!(?plan, wanted, fitting, slot = sizes.slot_bytes, "stage made");
         Ok(Stage {
+            common,
             plan,
             program,
             launcher,

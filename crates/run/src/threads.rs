@@ -89,8 +89,16 @@ pub fn run_threads(
     slots.lower_stack_if_need_be();
     slots.stop_when(options.interrupt.clone());
     slots.set_arguments(&words_of_args)?;
-    let buffers = LaunchBuffers::new(device, compiled, places.threads as usize)?;
-    let launch = Launch { answers: answers::CLOCK, threads: memory.guest_address(), ..Launch::default() };
+    let common = options.common_of(program)?;
+    let first = common.first();
+    let buffers = LaunchBuffers::new(device, compiled, places.threads as usize, common)?;
+    let launch = Launch {
+        answers: answers::CLOCK,
+        threads: memory.guest_address(),
+        most_threads: places.threads,
+        first,
+        ..Launch::default()
+    };
     buffers.write(&slots.describe(launch))?;
     let memory = Arc::new(memory);
     let context = context.with_parallelism(places.threads as u32);

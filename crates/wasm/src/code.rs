@@ -104,6 +104,7 @@ impl<'b> Code<'b> {
             region::CELLS => "cells".into(),
             region::CONSTANT => "constant".into(),
             region::FRAME => "frame".into(),
+            region::SHARED => "shared".into(),
             global => format!("global {}", global - region::GLOBALS).into(),
         };
         self.b.func.dfg.alias_regions.insert(AliasRegionData { user_id: id, description })
@@ -450,6 +451,8 @@ impl<'b> Code<'b> {
         let clif = |ty: &intrinsic::Type| match ty {
             intrinsic::Type::I32 => types::I32,
             intrinsic::Type::I64 => types::I64,
+            intrinsic::Type::F32 => types::F32,
+            intrinsic::Type::F64 => types::F64,
         };
         let (params, results) = which.signature();
         let function = self.function(namespace::INTRINSIC, which as u32, || {

@@ -12,6 +12,7 @@ use crate::link;
 use crate::provided::Imported;
 use crate::types::{FuncType, ValType};
 use crate::work::Work;
+use gpu_run_abi::guest::GuestCall;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -157,6 +158,8 @@ pub struct Module<'a> {
     pub names: HashMap<u32, &'a str>,
     /// The first name that each function is exported under.
     pub(crate) exported_names: HashMap<u32, &'a str>,
+    /// The functions that stand for an operation of the device.
+    pub(crate) guest_calls: HashMap<u32, GuestCall>,
     /// DWARF: sections whose name begins with `.debug_`.
     pub debug_sections: Vec<(&'a str, &'a [u8])>,
     /// Where the code section's contents begin in the file: DWARF counts offsets from there.
@@ -192,6 +195,10 @@ impl<'a> Module<'a> {
         let imported = || self.imports.get(function as usize).map(|i| i.name());
         let exported = || self.exported_names.get(&function).copied();
         self.names.get(&function).copied().or_else(imported).or_else(exported)
+    }
+    /// Returns whether the module asks for what only a device knows, see [`gpu_run_abi::guest`].
+    pub fn asks_device(&self) -> bool {
+        !self.guest_calls.is_empty()
     }
     pub fn grows_tables(&self) -> bool {
         self.surveys.iter().any(|s| s.grows_tables)

@@ -15,6 +15,7 @@ use crate::decode::{
 };
 use crate::error::Error;
 use crate::provided::{self, Imported};
+use crate::translate::guest;
 use crate::types::ValType;
 use crate::work::Work;
 use gpu_run_abi::layout::MAX_PAGES;
@@ -352,6 +353,7 @@ impl<'a> Linker<'a> {
                 program.exported_names.entry(function).or_insert(export.name);
             }
         }
+        program.guest_calls = guest::calls(&program);
         let graph = callgraph::Graph::new(&program);
         program.work = Work::new(&program, &graph);
         program.cycles = callgraph::cycles_of_names(&program);

@@ -71,6 +71,8 @@ impl From<intrinsic::Type> for ValType {
         match ty {
             intrinsic::Type::I32 => Self::I32,
             intrinsic::Type::I64 => Self::I64,
+            intrinsic::Type::F32 => Self::F32,
+            intrinsic::Type::F64 => Self::F64,
         }
     }
 }

@@ -72,6 +72,10 @@ fn now() -> u64 {
 struct NoOthers;
 
 impl Loader for NoOthers {
+    fn check(&self, _: &[u8], _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
     fn load(&self, _: Arc<Vec<u8>>, name: &str, _: &Arc<dyn Device>) -> Result<Loaded, String> {
         Err(format!("the bench does not start {name}"))
     }

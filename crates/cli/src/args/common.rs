@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::Build;
 use gpu_run_console::units;
-use gpu_run_run::ThreadPlacement;
+use gpu_run_run::{Common, ThreadPlacement};
 use gpu_run_wasi::{Access, NetRule, Preopen};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -96,6 +96,44 @@ pub(crate) struct CacheArgs {
     /// Compiles again, and keeps nothing
     #[arg(long)]
     pub(crate) no_cache: bool,
+}
+
+/// What a program finds that asks for it with the crate `gpu-run-guest`.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct GuestArgs {
+    /// The bytes of the buffer that all instances share, for programs with the crate gpu-run-guest [default: 64KiB; none in `map`]
+    #[arg(long, value_name = "SIZE", value_parser = shared_buffer, allow_hyphen_values = true)]
+    pub(crate) shared_buffer: Option<u64>,
+
+    /// The time of a program that draws, in seconds: what `time` of the crate gpu-run-guest returns
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0", allow_hyphen_values = true)]
+    pub(crate) time: f64,
+}
+
+impl GuestArgs {
+    /// Returns what so many instances have in common. Records of a map share a buffer only if that is asked for: one must not
+    /// find what another left there.
+    pub(crate) fn common(&self, instances: Option<u64>) -> Common {
+        let usual = if instances.is_some() { Common::SHARED_BYTES } else { 0 };
+        let shared_bytes = self.shared_buffer.unwrap_or(usual);
+        Common { instances, shared_bytes, seconds: self.time, ..Common::default() }
+    }
+}
+
+/// The largest shared buffer: a program's offsets in it have 32 bits.
+const MAX_SHARED_BUFFER: u64 = 1 << 31;
+
+fn shared_buffer(text: &str) -> Result<u64, String> {
+    let bytes = units::size(text)?;
+    match bytes <= MAX_SHARED_BUFFER && bytes.is_multiple_of(8) {
+        true => Ok(bytes),
+        false => Err("the shared buffer has a multiple of 8 bytes, at most 2GiB".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite());
+    number.ok_or_else(|| "it is not a number of seconds".to_owned())
 }
 
 /// The threads of a program with threads.

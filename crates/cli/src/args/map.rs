@@ -1,6 +1,6 @@
 //! The options of `gpu-run map`.
 
-use super::common::{ChecksChoice, LaunchArgs, PlacementChoice, ThreadArgs};
+use super::common::{ChecksChoice, GuestArgs, LaunchArgs, PlacementChoice, ThreadArgs};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use gpu_run_console::failure::Failure;
@@ -93,6 +93,9 @@ pub(crate) struct MapArgs {
     trace: Option<String>,
 
     #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+
+    #[command(flatten)]
     pub(crate) threads: ThreadArgs,
 
     #[command(flatten)]
@@ -154,6 +157,7 @@ impl From<TuneArgs> for MapArgs {
         let (output, fail_fast, resume, force) = (None, false, false, false);
         let tune = true;
         let threads = ThreadArgs { threads: None, thread_placement: PlacementChoice::Auto };
+        let guest = GuestArgs::default();
         Self {
             file,
             args,
@@ -168,6 +172,7 @@ impl From<TuneArgs> for MapArgs {
             follow_links,
             checks,
             trace: None,
+            guest,
             threads,
             launch,
         }

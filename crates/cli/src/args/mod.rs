@@ -12,8 +12,8 @@ mod map;
 pub(crate) use bench::BenchArgs;
 pub(crate) use cache::{CacheCommand, PreloadArgs, Task};
 pub(crate) use common::{
-    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, LaunchArgs, LayoutChoice, ProcessArgs, ProgramArg, StatsFormat,
-    ThreadArgs, TraceChoice, Variable,
+    CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, GuestArgs, LaunchArgs, LayoutChoice, ProcessArgs, ProgramArg,
+    StatsFormat, ThreadArgs, TraceChoice, Variable,
 };
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
@@ -160,6 +160,13 @@ pub(crate) struct RunArgs {
     /// Writes a core dump of an instance that traps, for a debugger, to a new file in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) coredump: Option<PathBuf>,
+
+    /// Writes the picture that the instances draw, with the crate gpu-run-guest, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) png: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
 
     #[command(flatten)]
     pub(crate) processes: ProcessArgs,

@@ -91,7 +91,8 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let map = map.begin(Box::new(Printer::new(&source.name, args.launch.timeout, backtrace, quiet))).map_err(told)?;
     watch_signals(map.stop_handle())?;
     let began = Instant::now();
-    let batches = Batches { max_records, lanes, learned, slow, gangs };
+    let common = args.guest.common(None);
+    let batches = Batches { max_records, lanes, learned, slow, gangs, common };
     let code = match map.run(loaded.program.clone(), batches).map_err(told)? {
         Ended::HandOver(handover) => return Err(told(handover.give())),
         Ended::Stopped => exit::FAILURE,

@@ -145,6 +145,12 @@ pub(crate) enum Unary {
     /// 1/x, approximated to 20 bits; and 1/√x.
     AboutInverse,
     AboutInverseRoot,
+    /// `sin.approx.f32`, and so on: here, the exact value.
+    Sine,
+    Cosine,
+    Exp2,
+    Log2,
+    InverseRoot,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -158,6 +158,10 @@ impl Pending {
         let has_more_output = self.mapper.stages.as_ref().is_some_and(can_have_more);
         let pool = if has_more_output { output_bytes.min(MAX_BUS_OUTPUT) } else { output_bytes };
         let terms = BatchTerms { key, first, is_last, has_more_stack, has_more_output, output_bytes, max_memory };
+        let numbers = match stage.program.compiled().asks_device {
+            true => jobs[range.clone()].iter().map(|job| job.number).collect(),
+            false => Vec::new(),
+        };
         let count = range.len();
         let shared = [pool, answer_bytes].map(|bytes| Arc::new(AtomicUsize::new(bytes)));
         let batch = Arc::new(MappedBatch::new(
@@ -172,7 +176,19 @@ impl Pending {
         let (selector, stack, watch) = (stage.selector(), stage.stack(), self.mapper.watch.clone());
         let (slots, guests) = (stage.capacity().max(count), batch.clone());
         let cleared = stage.to_clear();
-        let order = LaunchOrder { launch_slot, count, slots, guests, launch, selector, stack, cleared, timeout, watch };
+        let order = LaunchOrder {
+            launch_slot,
+            count,
+            slots,
+            guests,
+            launch,
+            numbers,
+            selector,
+            stack,
+            cleared,
+            timeout,
+            watch,
+        };
         match stage.launcher.order(order) {
             Ok(ordered) => Ok((ordered, batch)),
             Err((launch_slot, error)) => {

@@ -21,7 +21,7 @@ use super::tune::{MemoryKind, Tuning, Variant};
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Error, Program};
 use gpu_run_run::stage::{EntryCall, Plan, Stage, Stages};
-use gpu_run_run::{Allowance, Extent, Job, RunStats, Watch};
+use gpu_run_run::{Allowance, CommonMemory, Extent, Job, RunStats, Watch};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -73,7 +73,10 @@ impl Mapper {
         let (selector, words) = program.compiled().arguments("_start", &[])?;
         let stages = match program.compiled().initial.trap {
             Some(_) => None,
-            None => Some(Stages::new(program.clone(), extent, EntryCall { selector, words })?),
+            None => {
+                let common = Arc::new(CommonMemory::new(&program, extent.common)?);
+                Some(Stages::new(program.clone(), extent, EntryCall { selector, words }, common)?)
+            }
         };
         // The other build, `Sibling::Apart`, differs in the layout and the lanes.
         let is_usual = program.compiled().layout() == Layout::Interleaved && extent.lanes.is_none();

@@ -3,7 +3,7 @@
 use super::{Engine, Finish, Gangs};
 use crate::batch::{Mapper, Pending, Results, Slow, Tuning};
 use gpu_run_compiler::{Error, Program};
-use gpu_run_run::{Allowance, Extent, Job, RunStats, Watch, Watchdog};
+use gpu_run_run::{Allowance, Common, Extent, Job, RunStats, Watch, Watchdog};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ pub struct Batches {
     pub lanes: Option<u32>,
     /// The allowance that records were found to need earlier.
     pub learned: Option<Allowance>,
+    /// What the instances have in common.
+    pub common: Common,
     /// Another build is tried after a launch that is this slow.
     pub slow: Option<Slow>,
     /// Set for a program with threads.
@@ -62,8 +64,8 @@ impl OnDevice {
             Some(mapper) => mapper,
             None => {
                 self.capacity = if self.capacity == 0 { jobs } else { self.batches.max_records as usize };
-                let Self { capacity, max_memory, batches: Batches { lanes, learned, slow, .. }, .. } = *self;
-                let extent = Extent { capacity, max_memory, lanes, learned, ..Extent::default() };
+                let Self { capacity, max_memory, batches: Batches { lanes, learned, slow, common, .. }, .. } = *self;
+                let extent = Extent { capacity, max_memory, lanes, learned, common, ..Extent::default() };
                 Mapper::trying(self.program.clone(), extent, self.watch(), slow)?
             }
         };

@@ -5,7 +5,8 @@ use super::{Engine, Finish};
 use crate::batch::{Kept, Results};
 use gpu_run_compiler::{Error, Program};
 use gpu_run_run::{
-    Denied, End, Job, Limits, RunOptions, RunStats, ThreadPlacement, Watchdog, programs_at_once, run_threads,
+    Common, CommonMemory, Denied, End, Job, Limits, RunOptions, RunStats, ThreadPlacement, Watchdog, programs_at_once,
+    run_threads,
 };
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ pub(crate) struct Launcher {
 struct Terms {
     program: Arc<Program>,
     gangs: Gangs,
+    common: Common,
     /// How many records run at once.
     at_once: usize,
     max_memory: Option<u64>,
@@ -53,12 +55,13 @@ impl Launcher {
     pub(crate) fn new(
         program: Arc<Program>,
         gangs: Gangs,
+        common: Common,
         max_memory: Option<u64>,
         timeout: Option<Duration>,
         on_hang: OnHang,
     ) -> Result<Self, Error> {
         let at_once = programs_at_once(&program, gangs.threads, gangs.placement)?;
-        Ok(Self { terms: Arc::new(Terms { program, gangs, at_once, max_memory, timeout, on_hang }) })
+        Ok(Self { terms: Arc::new(Terms { program, gangs, common, at_once, max_memory, timeout, on_hang }) })
     }
 }
 
@@ -120,7 +123,14 @@ impl Terms {
             Watchdog::start(timeout, move || on_hang())
         });
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        let options = RunOptions { deadline, max_memory: self.max_memory, limits, ..RunOptions::default() };
+        let common = CommonMemory::new(&self.program, Common { first: job.number, ..self.common })?;
+        let options = RunOptions {
+            deadline,
+            max_memory: self.max_memory,
+            common: Some(Arc::new(common)),
+            limits,
+            ..RunOptions::default()
+        };
         let Gangs { threads, placement } = self.gangs;
         let (outcome, stats) = run_threads(&self.program, "_start", &[], context, threads, placement, &options)?;
         let (stdout, is_cut) = kept.stdout.take();

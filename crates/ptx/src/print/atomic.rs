@@ -6,6 +6,7 @@ use super::register::{Class, Operand, Reg, bits};
 use super::text::push_address;
 use crate::{Atomics, Error};
 use cranelift_codegen::ir::{AtomicRmwOp, Inst, InstructionData, Opcode, Type, types};
+use gpu_run_abi::intrinsic::region;
 
 type Done = Result<(), Error>;
 
@@ -20,6 +21,14 @@ fn suffix_of(ty: Type) -> Option<&'static str> {
     }
 }
 
+/// Returns what an operation orders.
+fn ordering(p: &Printer<'_>, inst: Inst) -> Atomics {
+    let dfg = &p.func.dfg;
+    let region = dfg.insts[inst].memflags().and_then(|flags| dfg.mem_flags[flags].alias_region());
+    let shared = dfg.alias_regions.get(region::SHARED);
+    if region.is_some() && region == shared { Atomics::Relaxed } else { p.program.atomics() }
+}
+
 pub(crate) fn load(p: &mut Printer<'_>, inst: Inst) -> Done {
     let InstructionData::LoadNoOffset { arg, .. } = p.func.dfg.insts[inst] else {
         return Err(p.unsupported(inst));
@@ -27,7 +36,7 @@ pub(crate) fn load(p: &mut Printer<'_>, inst: Inst) -> Done {
     let suffix = suffix_of(p.func.dfg.ctrl_typevar(inst)).ok_or_else(|| p.unsupported(inst))?;
     let result = p.result(inst)?;
     let address = p.address(arg, 0);
-    let ld = match p.program.atomics() {
+    let ld = match ordering(p, inst) {
         Atomics::System => "ld.acquire.sys.global",
         Atomics::Device => "ld.acquire.gpu.global",
         Atomics::Relaxed => "ld.relaxed.gpu.global",
@@ -43,7 +52,7 @@ pub(crate) fn store(p: &mut Printer<'_>, inst: Inst) -> Done {
     let suffix = suffix_of(p.ty(value)).ok_or_else(|| p.unsupported(inst))?;
     let address = p.address(at, 0);
     let operand = p.number(value);
-    let st = match p.program.atomics() {
+    let st = match ordering(p, inst) {
         Atomics::System => "st.release.sys.global",
         Atomics::Device if follows_fence(p, inst) => "st.relaxed.gpu.global",
         Atomics::Device => "st.release.gpu.global",
@@ -115,7 +124,7 @@ fn follows_fence(p: &Printer<'_>, inst: Inst) -> bool {
 }
 
 fn atom(p: &mut Printer<'_>, inst: Inst, suffix: &str, result: Reg, address: Address, operands: &[Operand]) {
-    let name = match p.program.atomics() {
+    let name = match ordering(p, inst) {
         Atomics::System => "atom.acq_rel.sys.global",
         Atomics::Device if follows_fence(p, inst) => "atom.acquire.gpu.global",
         Atomics::Device => "atom.acq_rel.gpu.global",

@@ -65,6 +65,22 @@ pub(crate) fn print(p: &mut Printer<'_>, intrinsic: Intrinsic, inst: Inst) -> Do
             let lanes = p.number(lanes);
             p.body.op("bar.warp.sync", "", &[lanes]);
         }
+        Intrinsic::BallotAmong => {
+            let [value, lanes] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
+            let (result, value, lanes) = (p.result(inst)?, p.number(value), p.number(lanes));
+            let test = p.body.op_to_temp(Class::Pred, "setp.ne", ".u32", &[value, 0.into()]);
+            p.body.op("vote.sync.ballot", ".b32", &[result.into(), test.into(), lanes]);
+        }
+        Intrinsic::ShuffleAmong => {
+            let [value, lane, lanes] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
+            let (result, value, lane, lanes) = (p.result(inst)?, p.number(value), p.number(lane), p.number(lanes));
+            p.body.op("shfl.sync.idx", ".b32", &[result.into(), value, lane, 31.into(), lanes]);
+        }
+        Intrinsic::Sin => approximate(p, inst, "sin.approx")?,
+        Intrinsic::Cos => approximate(p, inst, "cos.approx")?,
+        Intrinsic::Exp2 => approximate(p, inst, "ex2.approx")?,
+        Intrinsic::Log2 => approximate(p, inst, "lg2.approx")?,
+        Intrinsic::InverseRoot => approximate(p, inst, "rsqrt.approx")?,
         Intrinsic::TakeHotWords => hot::take(p, inst)?,
         Intrinsic::StepClear => call(p, step::CLEAR, inst),
         Intrinsic::StepJoin => call(p, step::JOIN, inst),
@@ -89,6 +105,13 @@ fn count(p: &mut Printer<'_>, inst: Inst, suffix: &str, address: ir::Value, by: 
     p.body.out.push_str(", ");
     p.body.operand(by);
     p.body.end();
+    Ok(())
+}
+
+fn approximate(p: &mut Printer<'_>, inst: Inst, name: &str) -> Done {
+    let [x] = *p.func.dfg.inst_args(inst) else { return Err(p.unsupported(inst)) };
+    let (result, x) = (p.result(inst)?, p.in_register(x));
+    p.body.op(name, ".f32", &[result.into(), x.into()]);
     Ok(())
 }
 

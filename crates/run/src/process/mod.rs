@@ -3,7 +3,7 @@
 //! A process is an instance with a launch of its own, beside those that run already, and a host thread that answers its calls.
 //! Programs that the user named are *near*: they are loaded on the parent's device before anything runs, and their processes
 //! take [`Seat`]s there, so that a start needs no memory, no loading and no waiting. All others are *far*: loaded when they are
-//! first started, on a GPU in a context of their own, because a context loads nothing and frees nothing while a kernel runs in it.
+//! first started, on a GPU in another context, because a context loads nothing and frees nothing while a kernel runs in it.
 //! A program with threads has only far programs there: it is on every multiprocessor, and the contexts take turns.
 
 mod seat;
@@ -18,7 +18,7 @@ use gpu_run_abi::TrapCode;
 use gpu_run_compiler::{Build, Error, Program, Value};
 use gpu_run_device::Device;
 use gpu_run_wasi::{Child, Context, Ended, Errno, LastWords, Order, Programs, Wanted};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use seat::{Seat, Seats};
 use std::collections::HashMap;
 use std::fs::File;
@@ -38,9 +38,11 @@ const OWN: &str = "self";
 const FIRST: u32 = 1;
 /// The largest .wasm file that a guest can start, in bytes.
 const MAX_FILE: u64 = 1 << 30;
-/// The most programs that are loaded because guests started them; on a GPU, each has a context.
+/// The most programs that are loaded because guests started them.
 const MAX_FAR: usize = 256;
-const MAX_FAR_ON_GPU: usize = 16;
+const MAX_FAR_ON_GPU: usize = 64;
+/// How long a far program waits for others to end before it is loaded.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Seats that are made for each near program before anything runs.
 const SEATS: usize = 4;
 /// Threads that a process with threads can have on a GPU. All of them are there as long as it runs.
@@ -48,6 +50,8 @@ const THREADS_ON_GPU: u32 = 256;
 
 /// Compiles what a guest starts.
 pub trait Loader: Send + Sync {
+    /// Whether these bytes can be a program. An error is a message for the user.
+    fn check(&self, wasm: &[u8], name: &str) -> Result<(), String>;
     /// Returns the program, ready to run on the device. An error is a message for the user.
     fn load(&self, wasm: Arc<Vec<u8>>, name: &str, device: &Arc<dyn Device>) -> Result<Loaded, String>;
 }
@@ -84,8 +88,12 @@ struct Shared {
     named: HashMap<String, Arc<Image>>,
     /// Whether named programs are near. If not, they are as far as all others.
     are_near: AtomicBool,
-    /// Devices that were opened for programs which turned out to be none: a GPU closes no context while a kernel runs.
-    spare: Mutex<Vec<Arc<dyn Device>>>,
+    /// The context of far programs.
+    far_device: Mutex<Option<Arc<dyn Device>>>,
+    /// Read while a far process runs, and written while a far program is loaded, which a GPU cannot do at the same time.
+    far_gate: RwLock<()>,
+    /// Whether far programs can be loaded during the run.
+    loads_far: AtomicBool,
     /// By their files.
     far: Mutex<HashMap<Arc<Vec<u8>>, Arc<Mutex<Far>>>>,
     table: Table,
@@ -135,7 +143,9 @@ impl Processes {
             named,
             // Only a GPU minds what is loaded or freed while a kernel runs.
             are_near: AtomicBool::new(!is_gpu),
-            spare: Mutex::default(),
+            far_device: Mutex::default(),
+            far_gate: RwLock::default(),
+            loads_far: AtomicBool::new(true),
             far: Mutex::default(),
             table: Table::new(FIRST, max_processes),
             workers: Workers::default(),
@@ -167,7 +177,7 @@ impl Processes {
         context: Context,
         options: &RunOptions,
     ) -> Result<(Outcome, RunStats), Error> {
-        let mut seat = Seat::new(&loaded.program, options.max_memory)?;
+        let mut seat = Seat::new(&loaded.program, options.max_memory, options.common_of(&loaded.program)?)?;
         self.prepare()?;
         let began = Instant::now();
         let ran = seat.run(loaded, context, options);
@@ -190,6 +200,20 @@ impl Processes {
     fn prepare(&self) -> Result<(), Error> {
         self.shared.named.values().try_for_each(|image| image.prepare(SEATS))?;
         self.shared.are_near.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// For a run whose first program is not near: loads the named programs now, and nothing later. While a kernel is on every
+    /// multiprocessor of a GPU, the driver makes no other context.
+    pub fn prepare_far(&self) -> Result<(), Error> {
+        if !self.shared.device.is_gpu() {
+            return Ok(());
+        }
+        for (name, image) in &self.shared.named {
+            let wasm = image.loaded.program.compiled().wasm.clone();
+            self.shared.load(wasm, name).map_err(Error::Limit)?;
+        }
+        self.shared.loads_far.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -316,6 +340,7 @@ impl Shared {
     /// Runs a process from its beginning to its end, on a thread of its own.
     fn run(&self, place: Place, entry: &Arc<Entry>, context: Context, stderr: LastWords) {
         let end = Ending(entry);
+        let is_far = !matches!(place, Place::Near(_));
         let image = match place {
             Place::Near(image) => Ok(image),
             Place::Far(wasm, name) => self.load(wasm, &name),
@@ -333,6 +358,7 @@ impl Shared {
                 return end.is(Ended::Killed);
             }
         };
+        let _running = (is_far && self.device.is_gpu()).then(|| self.far_gate.read_recursive());
         entry.runs(image.clone());
         let options = RunOptions {
             deadline: self.deadline.get().copied(),
@@ -373,13 +399,16 @@ impl Shared {
         }
     }
 
-    /// Returns a device for a far program.
+    /// Returns the device for far programs. On a GPU, all of them share one context: beside a kernel that runs, the driver
+    /// makes one more context, and no third one.
     fn far_device(&self) -> Result<Arc<dyn Device>, gpu_run_device::Error> {
-        let spare = self.spare.lock().pop();
-        match spare {
-            Some(device) => Ok(device),
-            None if self.device.is_gpu() => gpu_run_device::open(&self.device.properties().id),
-            None => Ok(self.device.clone()),
+        if !self.device.is_gpu() {
+            return Ok(self.device.clone());
+        }
+        let mut device = self.far_device.lock();
+        match &*device {
+            Some(device) => Ok(device.clone()),
+            None => Ok(device.insert(gpu_run_device::open(&self.device.properties().id)?).clone()),
         }
     }
 
@@ -396,9 +425,20 @@ impl Shared {
         // Whoever wants the same program waits here until it is loaded.
         let mut far = far.lock();
         let load = || {
+            self.loader.check(&wasm, name)?;
+            if !self.loads_far.load(Ordering::Relaxed) {
+                let why =
+                    "on a GPU, a program with threads, or one of several instances, starts only what --program names";
+                return Err(why.to_owned());
+            }
+            let _alone = match self.device.is_gpu() {
+                true => Some(self.far_gate.try_write_for(PATIENCE).ok_or(
+                    "other programs that are no --program of this run are running, and a GPU loads nothing beside them",
+                )?),
+                false => None,
+            };
             let device = self.far_device().map_err(|error| error.to_string())?;
-            let loaded = self.loader.load(wasm, name, &device);
-            let loaded = loaded.inspect_err(|_| self.spare.lock().push(device))?;
+            let loaded = self.loader.load(wasm, name, &device)?;
             let image = Image::new(loaded, self.max_memory).map_err(|error| error.to_string())?;
             image.prepare(1).map_err(|error| error.to_string())?;
             Ok(Arc::new(image))

@@ -3,6 +3,7 @@
 use super::Loaded;
 use crate::allowance::{Bounds, Limits};
 use crate::bus::Callers;
+use crate::common::{Common, CommonMemory};
 use crate::instances::examine;
 use crate::outcome::{self, End, Outcome, RunOptions};
 use crate::slots::{FreshCopy, LaunchBuffers, Run, Slots};
@@ -43,7 +44,8 @@ impl Seats {
     }
 
     fn make(&self) -> Result<Seat, Error> {
-        Seat::new(&self.program, self.max_memory)
+        let common = CommonMemory::new(&self.program, Common::default())?;
+        Seat::new(&self.program, self.max_memory, Arc::new(common))
     }
 
     /// Takes a seat. Seats are made when they are needed, and stay: a GPU frees no memory while a kernel runs.
@@ -54,6 +56,10 @@ impl Seats {
 
     /// A seat that cannot be made ready for the next process is given up.
     pub(super) fn give_back(&self, mut seat: Seat) {
+        if self.program.compiled().asks_device {
+            // What it left in the shared buffer is not the next one's to see.
+            return;
+        }
         match seat.renew() {
             Ok(()) => self.free.lock().push(seat),
             Err(error) => tracing::warn!("a process left a seat that cannot be used again: {error}"),
@@ -71,7 +77,7 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    pub(super) fn new(program: &Program, max_memory: Option<u64>) -> Result<Self, Error> {
+    pub(super) fn new(program: &Program, max_memory: Option<u64>, common: Arc<CommonMemory>) -> Result<Self, Error> {
         let (device, compiled) = (program.device(), program.compiled());
         let bounds = Bounds::new(device, compiled, max_memory, &Limits::default())?;
         let free = device.free_bytes()?;
@@ -83,7 +89,7 @@ impl Seat {
         }
         let mut slots = Slots::new(program, 1, bounds.sizes(compiled, allowance, true)?, allowance.stack)?;
         slots.lower_stack_if_need_be();
-        let mut buffers = LaunchBuffers::new(device, compiled, 1)?;
+        let mut buffers = LaunchBuffers::new(device, compiled, 1, common)?;
         buffers.compare_clocks_after(CLOCKS_AGREE_FOR);
         buffers.write(&slots.describe(Launch { answers: answers::CLOCK, ..Launch::default() }))?;
         // On a GPU, this also reserves what launches take: while others run, it could not be done.

@@ -5,7 +5,7 @@
 //! ([`crate::runtime::tail`]), so that a chain of tail calls takes no stack. If the callee makes no tail calls itself
 //! there is no chain, and an ordinary call is used.
 
-use super::{Translator, clif_signature, device};
+use super::{Translator, clif_signature, device, guest};
 use crate::canonical::Canonical;
 use crate::code::block_args;
 use crate::error::Error;
@@ -58,6 +58,10 @@ impl Translator<'_, '_> {
         if let Some(Imported::Device(call)) = self.env.module.imports.get(function as usize) {
             let args = self.pop_many(ty.params.len());
             return device::operation(&mut self.code, *call, &args).into_iter().collect();
+        }
+        if let Some(call) = self.env.guest_call(function) {
+            let args = self.pop_many(ty.params.len());
+            return guest::operation(&mut self.code, call, &args, self.env.is_speculative).into_iter().collect();
         }
         self.spend_call(Callee::Function(function));
         let callee = self.code.function(namespace::WASM, function, || clif_signature(ty));

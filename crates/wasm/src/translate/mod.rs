@@ -12,6 +12,7 @@ mod calls;
 mod control;
 pub(crate) mod device;
 mod exception;
+pub(crate) mod guest;
 mod locals;
 mod memory;
 mod numeric;
@@ -42,6 +43,7 @@ use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_control::ControlPlane;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use gpu_run_abi::guest::GuestCall;
 use gpu_run_abi::intrinsic::{namespace, region};
 use gpu_run_abi::layout::{PAGE, field};
 use gpu_run_abi::{Build, Layout, TrapCode, TrapRecord};
@@ -114,6 +116,17 @@ pub(crate) struct Env<'a> {
     pub(crate) layout: Layout,
     /// Whether atomic operations are relaxed, see [`Build::Gang`].
     pub(crate) relaxed: bool,
+    /// Whether the build may stop an instance that is then rerun.
+    pub(crate) is_speculative: bool,
+}
+
+impl Env<'_> {
+    /// Returns the operation that a function stands for.
+    pub(crate) fn guest_call(&self, function: u32) -> Option<GuestCall> {
+        // A gang has operations of its own.
+        let call = self.module.guest_calls.get(&function).copied();
+        call.filter(|_| self.slots.gang().is_none())
+    }
 }
 
 /// Translates and optimises every function, in parallel.
@@ -122,7 +135,13 @@ pub fn translate(module: &Module<'_>, options: &Options) -> Result<Program, Erro
     let slots = SlotLayout::new(module, &options.build, options.backtrace)?;
     device::check_imports(module, &options.build)?;
     let relaxed = matches!(options.build, Build::Gang { relaxed: true, .. });
-    let env = Env { module, slots: &slots, layout: options.build.layout(), relaxed };
+    let env = Env {
+        module,
+        slots: &slots,
+        layout: options.build.layout(),
+        relaxed,
+        is_speculative: options.build.is_speculative(),
+    };
     let mut functions = runtime::functions(&env, &options.entries, &isa);
     let imports = module.imports.len() as u32;
     let bodies: Vec<_> = module
@@ -241,7 +260,13 @@ fn translate_function(
         false => UserExternalName { namespace: namespace::WASM, index },
     };
     let mut function = ir::Function::with_name_signature(UserFuncName::User(name), clif_signature(ty));
-    let code = Code::new(FunctionBuilder::new(&mut function, context), env.layout, env.slots);
+    let mut code = Code::new(FunctionBuilder::new(&mut function, context), env.layout, env.slots);
+    if let Some(call) = env.guest_call(index) {
+        code.b.set_srcloc(SourceLoc::new(body.range().start as u32));
+        guest::body(&mut code, call, env.is_speculative);
+        code.b.finalize(isa.frontend_config());
+        return Ok(function);
+    }
     let mut translator = Translator {
         env,
         part,
@@ -273,7 +298,8 @@ impl<'b> Translator<'_, 'b> {
     fn function(&mut self, ty: &FuncType, body: &FunctionBody<'_>, survey: &Survey) -> Result<(), Error> {
         let frame = self.declare_locals(ty, body, survey)?;
         self.set_location();
-        let is_real = |function: &u32| !device::is_device(self.env.module, *function);
+        let is_real =
+            |function: &u32| !device::is_device(self.env.module, *function) && self.env.guest_call(*function).is_none();
         let calls = survey.calls.iter().any(is_real) || !survey.indirect.is_empty();
         self.prologue(calls, frame);
         if calls {

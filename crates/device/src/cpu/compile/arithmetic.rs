@@ -5,6 +5,7 @@
 //! divisors get shorter code.
 
 use super::clif_type;
+use super::host::Host;
 use super::translate::Translator;
 use crate::Result;
 use crate::cpu::ast::{Binary, Compare, Operand, Round, Type, Unary};
@@ -327,6 +328,11 @@ impl<'u> Translator<'u, '_> {
             Unary::Abs if ty.is_float() => self.b.ins().fabs(a),
             Unary::SquareRoot => self.b.ins().sqrt(a),
             Unary::AboutInverse | Unary::AboutInverseRoot => self.about_inverse(op, a),
+            Unary::Sine => self.host(Host::Sine, &[a], Some(types::F32)),
+            Unary::Cosine => self.host(Host::Cosine, &[a], Some(types::F32)),
+            Unary::Exp2 => self.host(Host::Exp2, &[a], Some(types::F32)),
+            Unary::Log2 => self.host(Host::Log2, &[a], Some(types::F32)),
+            Unary::InverseRoot => self.host(Host::InverseRoot, &[a], Some(types::F32)),
             Unary::Neg => self.b.ins().ineg(a),
             Unary::Abs => self.b.ins().iabs(a),
             Unary::Not if ty == Type::Pred => {

@@ -19,10 +19,15 @@ pub(super) enum Host {
     Wake,
     Look,
     Turn,
+    Sine,
+    Cosine,
+    Exp2,
+    Log2,
+    InverseRoot,
 }
 
 impl Host {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 17] = [
         Self::Exit,
         Self::Fault,
         Self::Sleep,
@@ -35,6 +40,11 @@ impl Host {
         Self::Wake,
         Self::Look,
         Self::Turn,
+        Self::Sine,
+        Self::Cosine,
+        Self::Exp2,
+        Self::Log2,
+        Self::InverseRoot,
     ];
 
     pub(super) fn number(self) -> u32 {
@@ -55,8 +65,31 @@ impl Host {
             Self::Wake => context::wake_word as *const () as usize,
             Self::Look => context::look_word as *const () as usize,
             Self::Turn => context::turn as *const () as usize,
+            Self::Sine => sine as *const () as usize,
+            Self::Cosine => cosine as *const () as usize,
+            Self::Exp2 => exp2 as *const () as usize,
+            Self::Log2 => log2 as *const () as usize,
+            Self::InverseRoot => inverse_root as *const () as usize,
         }
     }
+}
+
+// What a GPU approximates is rounded from f64 here.
+
+extern "C" fn sine(x: f32) -> f32 {
+    f64::from(x).sin() as f32
+}
+extern "C" fn cosine(x: f32) -> f32 {
+    f64::from(x).cos() as f32
+}
+extern "C" fn exp2(x: f32) -> f32 {
+    f64::from(x).exp2() as f32
+}
+extern "C" fn log2(x: f32) -> f32 {
+    f64::from(x).log2() as f32
+}
+extern "C" fn inverse_root(x: f32) -> f32 {
+    f64::from(x).sqrt().recip() as f32
 }
 
 /// The function by which a thread looks at the stop word; only programs with threads have it.

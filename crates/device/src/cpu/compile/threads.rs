@@ -7,6 +7,7 @@ use crate::Result;
 use crate::cpu::ast::{Operand, Shuffle, Special, Type, Vote};
 use crate::cpu::context::{Context, Fault, WarpOperation};
 use crate::cpu::stack::{COLOUR_STEP, COLOURS, CONTEXT_AT, SLOT, SLOT_BITS};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, UserExternalName, Value, types,
 };
@@ -150,6 +151,37 @@ impl<'u> Translator<'u, '_> {
         self.host(Host::Warp, &[operation, line, mask, a, b, c], Some(types::I64))
     }
 
+    /// Like [`Self::warp`], but a thread that names only its own lane waits for nobody: its answer is `alone`. Such are the lanes
+    /// of `activemask` here, also in launches where threads cannot wait for a warp.
+    fn warp_unless_alone(
+        &mut self,
+        operation: WarpOperation,
+        (mask, lanes): (Operand<'u>, Value),
+        operands: [Value; 3],
+        alone: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        if matches!(mask, Operand::Int(_)) {
+            return self.warp(operation, lanes, operands);
+        }
+        let own = self.lane_bit();
+        let is_alone = self.b.ins().icmp(IntCC::Equal, lanes, own);
+        let [here, there, join] = [(); 3].map(|()| self.b.create_block());
+        let answer = self.b.append_block_param(join, types::I64);
+        self.b.ins().brif(is_alone, here, &[], there, &[]);
+        self.b.switch_to_block(here);
+        self.b.seal_block(here);
+        let value = alone(self);
+        let value = self.b.ins().uextend(types::I64, value);
+        self.b.ins().jump(join, &[value.into()]);
+        self.b.switch_to_block(there);
+        self.b.seal_block(there);
+        let value = self.warp(operation, lanes, operands);
+        self.b.ins().jump(join, &[value.into()]);
+        self.b.switch_to_block(join);
+        self.b.seal_block(join);
+        answer
+    }
+
     pub(super) fn warp_barrier(&mut self, o: &[Operand<'u>]) -> Result<()> {
         let mask = self.read(o[0], Type::B32)?;
         let none = self.int(types::I32, 0);
@@ -164,7 +196,11 @@ impl<'u> Translator<'u, '_> {
         let b = self.read(inputs[1], Type::B32)?;
         let c = self.read(inputs[2], Type::B32)?;
         let mask = self.read(inputs[3], Type::B32)?;
-        let answer = self.warp(WarpOperation::Shuffle(mode), mask, [a, b, c]);
+        let operation = WarpOperation::Shuffle(mode);
+        let answer = match o.len() {
+            6 => self.warp(operation, mask, [a, b, c]),
+            _ => self.warp_unless_alone(operation, (inputs[3], mask), [a, b, c], |_| a),
+        };
         let value = self.b.ins().ireduce(types::I32, answer);
         self.write(o[0], Type::B32, value)?;
         if o.len() == 6 {
@@ -188,11 +224,13 @@ impl<'u> Translator<'u, '_> {
         }
         let mask = self.read(o[2], Type::B32)?;
         let none = self.int(types::I32, 0);
-        let answer = self.warp(WarpOperation::Vote(mode), mask, [a, none, none]);
+        let (operation, operands) = (WarpOperation::Vote(mode), [a, none, none]);
         if mode == Vote::Ballot {
+            let answer = self.warp_unless_alone(operation, (o[2], mask), operands, |t| t.b.ins().select(a, mask, none));
             let value = self.b.ins().ireduce(types::I32, answer);
             return self.write(o[0], Type::B32, value);
         }
+        let answer = self.warp(operation, mask, operands);
         let predicate = self.predicate(answer);
         self.write(o[0], Type::Pred, predicate)
     }

@@ -55,6 +55,11 @@ fn instruction(parts: &[&str]) -> Option<Opcode> {
         ["sqrt", "rn", t] => Opcode::Unary(Unary::SquareRoot, float(t)?),
         ["rcp", "approx", "ftz", "f64"] => Opcode::Unary(Unary::AboutInverse, Type::F64),
         ["rsqrt", "approx", "ftz", "f64"] => Opcode::Unary(Unary::AboutInverseRoot, Type::F64),
+        ["sin", "approx", "f32"] => Opcode::Unary(Unary::Sine, Type::F32),
+        ["cos", "approx", "f32"] => Opcode::Unary(Unary::Cosine, Type::F32),
+        ["ex2", "approx", "f32"] => Opcode::Unary(Unary::Exp2, Type::F32),
+        ["lg2", "approx", "f32"] => Opcode::Unary(Unary::Log2, Type::F32),
+        ["rsqrt", "approx", "f32"] => Opcode::Unary(Unary::InverseRoot, Type::F32),
         ["fma", "rn", t] => Opcode::Fma(float(t)?),
         ["copysign", t] => Opcode::Binary(Binary::CopySign, float(t)?),
 

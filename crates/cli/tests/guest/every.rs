@@ -1,0 +1,78 @@
+//! Uses every function of the crate, and says what each returned.
+use gpu_run_guest::shared::{self, U32, U64};
+use gpu_run_guest::{self as gpu, Frame, fast, reduce};
+
+fn main() {
+    let me = gpu::instance();
+    println!("instance {me} of {:?}, thread {} of {}", gpu::instances(), gpu::thread(), gpu::threads());
+    let (lane, active) = (gpu::lane(), gpu::active());
+    println!("lane is active: {}, lanes: {}", active >> lane & 1, gpu::lanes());
+    println!("time goes on: {}", gpu::device_time() <= gpu::device_time());
+    println!("ballots: {} {}", gpu::ballot(true) >> lane & 1, gpu::ballot(false));
+    println!("shuffles: {} {}", gpu::shuffle(7, lane), gpu::shuffle(8, 99));
+    let reduced = [reduce::add(5), reduce::min(6), reduce::max(7), reduce::and(8), reduce::or(9), reduce::xor(10)];
+    println!("reduced: {reduced:?}");
+    let x = 0.75f32;
+    let close = |a: f32, b: f32| (a - b).abs() < 1e-4;
+    let fasts = [
+        close(fast::sin(x), x.sin()),
+        close(fast::cos(x), x.cos()),
+        close(fast::exp(x), x.exp()),
+        close(fast::exp2(x), x.exp2()),
+        close(fast::log(x), x.ln()),
+        close(fast::log2(x), x.log2()),
+        close(fast::rsqrt(x), 1.0 / x.sqrt()),
+    ];
+    println!("fast: {fasts:?}");
+    println!("buffer: {}", shared::bytes());
+
+    // Each instance has values of its own, and all have some in common.
+    let own = |n: usize| U32::new(64 + 16 * me as usize + n);
+    own(0).store(12);
+    own(0).add(3);
+    own(1).store(9);
+    own(1).min(4);
+    own(1).max(6);
+    own(2).store(0b1100);
+    own(2).and(0b0110);
+    own(2).or(0b0011);
+    own(2).xor(0b0001);
+    own(3).swap(5);
+    let swapped = (own(3).swap(6), own(3).compare_exchange(6, 7), own(3).compare_exchange(6, 8));
+    println!("u32: {:?} {swapped:?}", [0, 1, 2, 3].map(|n| own(n).load()));
+    let own = |n: usize| U64::new(36 + 8 * me as usize + n);
+    own(0).store(12 << 40);
+    own(0).add(3);
+    own(1).store(9 << 40);
+    own(1).min(4 << 40);
+    own(1).max(6 << 40);
+    own(2).store(0b1100 << 40);
+    own(2).and(0b0110 << 40);
+    own(2).or(0b0011 << 40);
+    own(2).xor(0b0001 << 40);
+    own(3).swap(5 << 40);
+    let swapped = (own(3).swap(6), own(3).compare_exchange(6, 7 << 40), own(3).compare_exchange(6, 8));
+    println!("u64: {:?} {swapped:?}", [0, 1, 2, 3].map(|n| own(n).load()));
+
+    gpu::gpu_println!("{} and {}", 1, 2);
+    println!("dbg: {}", gpu::gpu_dbg!(1 + 1));
+    let frame = Frame::new(8, 4);
+    println!("picture: {} × {}, pixels {}", frame.width(), frame.height(), frame.pixels().count());
+    println!("time: {}", gpu::time());
+    for (x, y) in frame.pixels() {
+        frame.set_pixel(x, y, [x as u8 * 30, y as u8 * 60, me as u8]);
+    }
+    frame.set_pixel(8, 0, [255; 3]);
+
+    let (sum, ended) = (U64::new(0), U32::new(2));
+    sum.add(me + 1);
+    shared::fence();
+    let all = gpu::instances().unwrap_or(1);
+    if u64::from(ended.add(1)) + 1 == all {
+        shared::fence();
+        println!("sum is right: {}", sum.load() == all * (all + 1) / 2);
+    }
+    if std::env::args().nth(1).is_some() {
+        let _ = U32::new(1 << 30).load();
+    }
+}
