@@ -304,7 +304,7 @@ fn http_between_the_device_and_the_host() -> Result<(), Failed> {
         });
         stop(server.at)?;
         let all = (server.end()?, printed);
-        if !all.1[0].starts_with("200 Some(\"text/plain\")\n16 bytes, Some(\"hello from here\")\n\"6 bytes: posted\"\n") {
+        if !all.1[0].starts_with("200 OK Some(\"text/plain\")\n16 bytes, Some(\"hello from here\")\n\"6 bytes: posted\"\n") {
             return Err(format!("{all:?}").into());
         }
         equal(all.clone(), expected.get_or_insert(all).clone())?;
