@@ -58,6 +58,9 @@ pub mod ask {
     pub const PROCESS_KILL: u8 = 12;
     /// The result is this process's number.
     pub const PROCESS_ID: u8 = 13;
+    /// The argument is one of [`super::lock`]. Locks the file, or takes the lock back. As on Linux, all descriptors of an open file have
+    /// one lock. Waits until others have taken theirs back, with [`super::lock::NO_WAIT`] it is `again`.
+    pub const LOCK: u8 = 14;
 }
 
 /// Operations of `fd_pread`.
@@ -96,6 +99,15 @@ pub mod ended {
     pub const TRAPPED: u32 = 1;
     /// By its parent, or with the program that it belongs to.
     pub const KILLED: u32 = 2;
+}
+
+/// Locks of files.
+pub mod lock {
+    pub const NONE: u32 = 0;
+    pub const SHARED: u32 = 1;
+    pub const EXCLUSIVE: u32 = 2;
+    /// Added to one of the others.
+    pub const NO_WAIT: u32 = 4;
 }
 
 /// Options of sockets.

@@ -41,6 +41,49 @@ const CHANGES: &[Change] = &[
     }
 ",
     },
+    // wasm32-unknown-unknown has random numbers, too.
+    Edit {
+        file: "sys/random/mod.rs",
+        old: "    target_os = \"android\",\n    all(target_family = \"wasm\", target_os = \"unknown\"),\n",
+        new: "    target_os = \"android\",\n",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"lock() not supported\"))",
+        new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::EXCLUSIVE)",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"lock_shared() not supported\"))",
+        new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::SHARED)",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(TryLockError::Error(io::const_error!(
+            io::ErrorKind::Unsupported,
+            \"try_lock() not supported\"
+        )))",
+        new: "crate::sys::gpu_run::try_lock(self.as_raw_fd(), crate::sys::gpu_run::lock::EXCLUSIVE)",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(TryLockError::Error(io::const_error!(
+            io::ErrorKind::Unsupported,
+            \"try_lock_shared() not supported\"
+        )))",
+        new: "crate::sys::gpu_run::try_lock(self.as_raw_fd(), crate::sys::gpu_run::lock::SHARED)",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"unlock() not supported\"))",
+        new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::NONE)",
+    },
+    // WASI does not say who may write a file. Without these bits, std would take each one for read-only.
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "FilePermissions { mode: (self.stat.st_mode as mode_t) }",
+        new: "FilePermissions { mode: self.stat.st_mode as mode_t | if self.file_type().is_dir() { 0o755 } else { 0o644 } }",
+    },
     // All paths that std uses go through this function.
     Edit {
         file: "sys/helpers/small_c_string.rs",
@@ -213,7 +256,8 @@ mod tests {
             PARALLELISM,
             PROCESS_START,
             PROCESS_KILL,
-            PROCESS_ID
+            PROCESS_ID,
+            LOCK
         );
         all!(
             fetch,
@@ -228,6 +272,7 @@ mod tests {
             CURRENT_DIR,
             EXECUTABLE
         );
+        all!(lock, "u32", NONE, SHARED, EXCLUSIVE, NO_WAIT);
         all!(ended, "u32", EXITED, TRAPPED);
         assert_eq!(extension::NO_STREAM, u32::MAX);
         all!(option, "u32", READ_TIMEOUT, WRITE_TIMEOUT, TTL, NODELAY, LINGER, BROADCAST, ONLY_V6, ERROR, KEEPALIVE);

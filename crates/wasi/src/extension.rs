@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::time::Duration;
 
-use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, NO_STREAM, ask, fetch, option};
+use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, NO_STREAM, ask, fetch, lock, option};
 
 use crate::Errno;
 use crate::encode::{Out, Result, Stop};
@@ -24,6 +24,14 @@ pub(crate) enum Ask<'a> {
     Net(NetAsk<'a>),
     Process(ProcessAsk<'a>),
     Duplicate { fd: u64 },
+    Lock { fd: u64, lock: Lock, waits: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    None,
+    Shared,
+    Exclusive,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -130,6 +138,17 @@ impl SocketOption {
     }
 }
 
+impl Lock {
+    fn decode(argument: u32) -> Result<Self> {
+        match argument & !lock::NO_WAIT {
+            lock::NONE => Ok(Self::None),
+            lock::SHARED => Ok(Self::Shared),
+            lock::EXCLUSIVE => Ok(Self::Exclusive),
+            _ => Err(Errno::Inval.into()),
+        }
+    }
+}
+
 impl<'a> Ask<'a> {
     /// An unknown operation is `nosys`, a request of the wrong form `inval`.
     pub(crate) fn decode(offset: u64, input: &'a [u8]) -> Result<Self> {
@@ -152,6 +171,7 @@ impl<'a> Ask<'a> {
             ask::MULTICAST => Self::Net(NetAsk::Multicast { fd, joins: is_set(argument)?, group: bytes.group()? }),
             ask::PARALLELISM => Self::Net(NetAsk::Parallelism),
             ask::DUPLICATE => Self::Duplicate { fd },
+            ask::LOCK => Self::Lock { fd, lock: Lock::decode(argument)?, waits: argument & lock::NO_WAIT == 0 },
             ask::PROCESS_START => Self::Process(ProcessAsk::Start(bytes.start(fd)?)),
             ask::PROCESS_KILL => Self::Process(ProcessAsk::Kill { id: fd as u32 }),
             ask::PROCESS_ID => Self::Process(ProcessAsk::Id),
@@ -316,6 +336,10 @@ impl fmt::Display for Ask<'_> {
             Self::Net(request) => request.fmt(f),
             Self::Process(request) => request.fmt(f),
             Self::Duplicate { fd } => write!(f, "duplicate({fd})"),
+            Self::Lock { fd, lock, waits } => {
+                let how = if *waits { "" } else { ", without waiting" };
+                write!(f, "lock({fd}, {}{how})", format!("{lock:?}").to_lowercase())
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::PollFlags;
-use rustix::fs::{Advice, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fadvise, fstat};
+use rustix::fs::{Advice, FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fadvise, flock, fstat};
 use rustix::io::{Errno as Os, ReadWriteFlags};
 
 use cap_fs_ext::SystemTimeSpec;
@@ -18,6 +18,7 @@ use cap_std::time::SystemTime;
 
 use crate::descriptor::{Descriptor, Table};
 use crate::encode::{Out, Result, Stop, fdflags, flags, would_block};
+use crate::extension::Lock;
 use crate::socket;
 use crate::stdio::is_ready;
 use crate::{Access, Errno};
@@ -218,6 +219,25 @@ pub(crate) fn datasync(table: &mut Table, fd: u64) -> Result {
 /// `fd_sync`
 pub(crate) fn sync(table: &mut Table, fd: u64) -> Result {
     Ok(table.file(fd)?.file.sync_all()?)
+}
+
+/// Locks the file, or takes its lock back. A lock that nobody else can have along with it is a change.
+pub(crate) fn lock(table: &mut Table, fd: u64, lock: Lock, waits: bool, out: &mut Out) -> Result {
+    let file = table.file(fd)?;
+    let operation = match lock {
+        Lock::None => FlockOperation::NonBlockingUnlock,
+        Lock::Shared => FlockOperation::NonBlockingLockShared,
+        Lock::Exclusive => {
+            file.access.check_changes()?;
+            FlockOperation::NonBlockingLockExclusive
+        }
+    };
+    match flock(&*file.file, operation) {
+        Err(Os::AGAIN) => return Err(would_block(!waits)),
+        other => other?,
+    }
+    out.put_u32(0);
+    Ok(())
 }
 
 /// `fd_filestat_set_size`

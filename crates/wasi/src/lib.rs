@@ -242,6 +242,7 @@ impl Context {
                             out.put_u32(table.insert(duplicate)?);
                             Ok(())
                         }
+                        Ask::Lock { fd, lock, waits } => file::lock(table, fd, lock, waits, out),
                     };
                 }
                 file::write_at(table, fd, input, offset, out)
