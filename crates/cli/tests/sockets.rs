@@ -60,10 +60,23 @@ const DENIED: &[(&str, &[&str], &str, &[&str])] = &[
         "numbers_that_a_resolver_takes_for_addresses",
         &["connect=10.0.0.1:80", "connect=localhost:80"],
         "connect",
-        &["2130706433:80", "0x7f000001:80", "0x7f.1:80", "127.1:80", "0177.0.0.1:80", "017700000001:80", "127.0.0.1.:80"],
+        &[
+            "2130706433:80",
+            "0x7f000001:80",
+            "0x7f.1:80",
+            "127.1:80",
+            "0177.0.0.1:80",
+            "017700000001:80",
+            "127.0.0.1.:80",
+        ],
     ),
     ("a_name_of_an_allowed_address", &["connect=127.0.0.1:80", "connect=[::1]:80"], "connect", &["localhost:80"]),
-    ("the_address_of_a_name_that_nobody_looked_up", &["connect=localhost:80"], "connect", &["127.0.0.1:80", "[::1]:80"]),
+    (
+        "the_address_of_a_name_that_nobody_looked_up",
+        &["connect=localhost:80"],
+        "connect",
+        &["127.0.0.1:80", "[::1]:80"],
+    ),
     ("a_name_that_begins_or_ends_like_another", &["connect=host:80"], "connect", &["localhost:80", "host.local:80"]),
     ("another_port", &["connect=127.0.0.1:80"], "connect", &["127.0.0.1:81", "127.0.0.1:0", "0.0.0.0:81"]),
     ("another_port_of_a_name", &["connect=localhost:80"], "connect", &["localhost:81", "localhost:0"]),
@@ -83,10 +96,25 @@ const DENIED: &[(&str, &[&str], &str, &[&str])] = &[
     ),
     ("listening_at_another_port", &["listen=127.0.0.1:9999"], "listen", &["127.0.0.1:0", "127.0.0.1:9998"]),
     ("listening_at_a_port_of_ones_own", &["listen=127.0.0.1:0"], "listen", &["127.0.0.1:9999", "127.0.0.1:80"]),
-    ("a_datagram_to_elsewhere", &["connect=127.0.0.1:9"], "send", &["127.0.0.1:10", "127.0.0.2:9", "[::1]:9", "0.0.0.0:10"]),
-    ("a_datagram_to_everybody", &["connect=127.0.0.1:*"], "send", &["255.255.255.255:9", "127.255.255.255:9", "224.0.0.1:9"]),
+    (
+        "a_datagram_to_elsewhere",
+        &["connect=127.0.0.1:9"],
+        "send",
+        &["127.0.0.1:10", "127.0.0.2:9", "[::1]:9", "0.0.0.0:10"],
+    ),
+    (
+        "a_datagram_to_everybody",
+        &["connect=127.0.0.1:*"],
+        "send",
+        &["255.255.255.255:9", "127.255.255.255:9", "224.0.0.1:9"],
+    ),
     ("a_datagram_by_a_mapped_address", &["connect=10.0.0.1:9"], "send", &["[::ffff:127.0.0.1]:9", "[::1]:9"]),
-    ("a_datagram_to_a_peer", &["connect=127.0.0.1:9"], "send-connected", &["127.0.0.1:10", "127.0.0.2:9", "0.0.0.0:10"]),
+    (
+        "a_datagram_to_a_peer",
+        &["connect=127.0.0.1:9"],
+        "send-connected",
+        &["127.0.0.1:10", "127.0.0.2:9", "0.0.0.0:10"],
+    ),
     ("a_datagram_where_listening_is_allowed", &["listen=*:*"], "send", &["127.0.0.1:9", "[::1]:9"]),
     ("a_socket_for_datagrams_where_connecting_is_allowed", &["connect=*:*"], "bind", &["127.0.0.1:0", "0.0.0.0:9999"]),
     ("a_group_where_connecting_is_allowed", &["connect=*:*"], "join", &["239.1.2.3"]),
@@ -232,7 +260,8 @@ fn echoes(program: &str, places: &[Place]) -> Result<(), Failed> {
         let server = Server::start(*place, program, &[&connections.to_string()])?;
         let (at, together) = (server.at, &Barrier::new(AT_ONCE));
         thread::scope(|scope| {
-            let clients: Vec<_> = (0..AT_ONCE).map(|client| scope.spawn(move || rounds(client, at, together))).collect();
+            let clients: Vec<_> =
+                (0..AT_ONCE).map(|client| scope.spawn(move || rounds(client, at, together))).collect();
             clients.into_iter().try_for_each(|client| client.join().map_err(|_| io::Error::other("a panic"))?)
         })
         .map_err(|error| format!("{place:?}: {error}"))?;
@@ -304,7 +333,9 @@ fn http_between_the_device_and_the_host() -> Result<(), Failed> {
         });
         stop(server.at)?;
         let all = (server.end()?, printed);
-        if !all.1[0].starts_with("200 OK Some(\"text/plain\")\n16 bytes, Some(\"hello from here\")\n\"6 bytes: posted\"\n") {
+        if !all.1[0]
+            .starts_with("200 OK Some(\"text/plain\")\n16 bytes, Some(\"hello from here\")\n\"6 bytes: posted\"\n")
+        {
             return Err(format!("{all:?}").into());
         }
         equal(all.clone(), expected.get_or_insert(all).clone())?;

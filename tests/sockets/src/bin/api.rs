@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
 
 const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
@@ -236,8 +236,34 @@ fn datagrams() -> io::Result<()> {
     Ok(())
 }
 
+/// Where there is no IPv6, all of it fails in the same way.
+fn version_6() -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv6Addr::LOCALHOST, 0));
+    show("listener", listener.as_ref().map(drop).map_err(|error| error.kind().into()));
+    if let Ok(listener) = listener {
+        let client = TcpStream::connect(listener.local_addr()?)?;
+        let (server, from) = listener.accept()?;
+        println!("{} {}", client.peer_addr()?.ip(), from == client.local_addr()? && from == server.peer_addr()?);
+    }
+    let mapped = TcpListener::bind((Ipv4Addr::LOCALHOST.to_ipv6_mapped(), 0));
+    show(
+        "mapped",
+        mapped.and_then(|mapped| TcpStream::connect((Ipv4Addr::LOCALHOST, mapped.local_addr()?.port()))).map(drop),
+    );
+    let socket = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0));
+    show("socket", socket.as_ref().map(drop).map_err(|error| error.kind().into()));
+    if let Ok(socket) = socket {
+        show("multicast", socket.set_multicast_loop_v6(false).and_then(|()| socket.multicast_loop_v6()));
+        let group = Ipv6Addr::new(0xff01, 0, 0, 0, 0, 0, 1, 2);
+        show("join", socket.join_multicast_v6(&group, 1));
+        show("leave", socket.leave_multicast_v6(&group, 1));
+        show("join no group", socket.join_multicast_v6(&Ipv6Addr::LOCALHOST, 1));
+    }
+    Ok(())
+}
+
 fn main() {
-    let parts: [(&str, fn() -> io::Result<()>); 7] = [
+    let parts: [(&str, fn() -> io::Result<()>); 8] = [
         ("addresses", addresses),
         ("connecting", connecting),
         ("reading and writing", reading_and_writing),
@@ -245,6 +271,7 @@ fn main() {
         ("waiting", waiting),
         ("options", options),
         ("datagrams", datagrams),
+        ("version 6", version_6),
     ];
     for (name, part) in parts {
         println!("{name}");
