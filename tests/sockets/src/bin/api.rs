@@ -10,6 +10,8 @@ const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 /// The kernel rounds times up to multiples of up to 10 ms.
 const SHORT: Duration = Duration::from_millis(100);
 
+type Part = fn() -> io::Result<()>;
+
 fn show<T: Debug>(what: &str, result: io::Result<T>) {
     match result {
         Ok(value) => println!("{what}: {value:?}"),
@@ -263,7 +265,7 @@ fn version_6() -> io::Result<()> {
 }
 
 fn main() {
-    let parts: [(&str, fn() -> io::Result<()>); 8] = [
+    let parts: [(&str, Part); 8] = [
         ("addresses", addresses),
         ("connecting", connecting),
         ("reading and writing", reading_and_writing),
