@@ -42,6 +42,10 @@ const MAX_SERIAL_CALLS: usize = 256;
 const CALLS_PER_CORE: usize = 64;
 /// From this many instances on, all cores release the instances' contexts.
 const MANY_LEFT: usize = 1024;
+/// From this many waiting calls on, each of which asks the system whether it can be answered, they are retried with pauses: this many
+/// times as long as a retry takes.
+const FEW_WAITING: usize = 8;
+const RETRY_PAUSE: u32 = 4;
 /// Calls that are taken out of the ring at once, at most.
 const MAX_TAKEN: usize = 16 << 10;
 
@@ -75,8 +79,9 @@ struct State {
     ready: Vec<Request>,
     /// Slots that have called in this run.
     touched: Vec<u32>,
-    /// Slots whose call could not be answered yet.
+    /// Slots whose call could not be answered yet, and when all of them may be retried again.
     waiting: Vec<u32>,
+    retry_at: Option<Instant>,
     calls: u64,
     out: Out,
 }
@@ -266,8 +271,12 @@ impl Bus {
                 _ => self.answer_many(state),
             }
         }
-        if !state.waiting.is_empty() {
+        let is_due = |at: Instant| Instant::now() >= at;
+        if !state.waiting.is_empty() && (state.waiting.len() < FEW_WAITING || state.retry_at.is_none_or(is_due)) {
+            let began = Instant::now();
             busy |= self.retry(state);
+            let now = Instant::now();
+            state.retry_at = now.checked_add((now - began) * RETRY_PAUSE);
         }
         busy
     }

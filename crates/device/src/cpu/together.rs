@@ -30,6 +30,10 @@ const HOST_PAUSE: Duration = Duration::from_millis(1);
 const MAX_PAUSE: Duration = Duration::from_millis(100);
 /// Every so many turns a worker starts a thread, if one has not started yet, though others are ready.
 const START_EVERY: u32 = 4;
+/// A thread that sleeps this long, in nanoseconds, has looked in vain many times: it sleeps longer still, since an answer wakes it. It
+/// only looks now and then whether the host has stopped it.
+const LONG_NAP: u32 = 100_000;
+const NAP_FACTOR: u32 = 16;
 /// How long a thread runs on that gives way when no other is ready: the time of a thread that sleeps may be over meanwhile.
 const MAX_ALONE: Duration = Duration::from_micros(100);
 /// Waiting longer than this is waiting for ever: 100 years.
@@ -229,8 +233,9 @@ fn run(launch: &Launch, together: &Together, stacks: &Stacks) -> Result<()> {
             pause(launch, together, state, next_due, idle_since.get_or_insert_with(Instant::now));
             continue;
         };
-        idle_since = None;
-        resume(launch, together, stacks, thread)?;
+        if resume(launch, together, stacks, thread)? {
+            idle_since = None;
+        }
     }
     Ok(())
 }
@@ -248,33 +253,40 @@ fn start(launch: &Launch, together: &Together, number: u32, stacks: &Stacks) -> 
     Ok(Thread(unsafe { Fiber::new(stack, identity, launch.entry, launch.parameters.as_ptr().cast()) }))
 }
 
-/// Runs a thread until it waits, gives way or ends.
-fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thread) -> Result<()> {
+/// Runs a thread until it waits, gives way or ends. Returns whether it did more than look for an answer in vain.
+fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thread) -> Result<bool> {
     let began = Instant::now();
     loop {
+        let seen = launch.epoch.load(Ordering::SeqCst);
         match thread.0.resume() {
             Some(Pause::Wake(address)) => together.wake(address),
             Some(Pause::Await) => {
                 together.wait(thread);
-                return Ok(());
+                return Ok(true);
             }
             // No time at all: the thread just gives way, if there is another one.
             Some(Pause::Sleep(0 | 1)) => {
                 let is_alone = together.ready.load(Ordering::Relaxed) == 0;
                 if !is_alone || began.elapsed() >= MAX_ALONE || launch.stopped() {
                     together.put_back(&mut together.state(), thread);
-                    return Ok(());
+                    return Ok(true);
                 }
             }
             Some(Pause::Sleep(nanoseconds)) => {
                 let answered = launch.serve();
                 let mut state = together.state();
-                let until = Instant::now() + Duration::from_nanos(nanoseconds.into());
-                state.sleeping.push((until, thread));
                 if answered {
                     together.wake_sleeping(&mut state);
                 }
-                return Ok(());
+                // Since the thread looked, any worker may have fetched its answer.
+                if launch.epoch.load(Ordering::SeqCst) != seen {
+                    together.put_back(&mut state, thread);
+                    return Ok(true);
+                }
+                let is_long = nanoseconds >= LONG_NAP;
+                let nap = if is_long { nanoseconds.saturating_mul(NAP_FACTOR) } else { nanoseconds };
+                state.sleeping.push((Instant::now() + Duration::from_nanos(nap.into()), thread));
+                return Ok(!is_long);
             }
             Some(Pause::Late) => launch.program.make(thread.0.line())?,
             Some(Pause::Exit) | None => {
@@ -284,7 +296,7 @@ fn resume(launch: &Launch, together: &Together, stacks: &Stacks, mut thread: Thr
                 if state.live == 0 {
                     together.changed.notify_all();
                 }
-                return Ok(());
+                return Ok(true);
             }
             Some(Pause::Fault(kind)) => return Err(super::schedule::fault(kind, &thread.0)),
             Some(Pause::Barrier | Pause::Warp) => {
