@@ -58,6 +58,11 @@ pub mod ask {
     pub const PROCESS_KILL: u8 = 12;
     /// The result is this process's number.
     pub const PROCESS_ID: u8 = 13;
+    /// The argument is one of [`super::lock`]. `again` if another descriptor has the file's lock and the request does not wait.
+    pub const LOCK: u8 = 14;
+    /// The argument is a file's new permissions, as on Unix: at most 0o777. Those it has are in its `filestat`, bytes 18 and 19, which
+    /// are padding in WASI.
+    pub const SET_PERMISSIONS: u8 = 15;
 }
 
 /// Operations of `fd_pread`.
@@ -96,6 +101,15 @@ pub mod ended {
     pub const TRAPPED: u32 = 1;
     /// By its parent, or with the program that it belongs to.
     pub const KILLED: u32 = 2;
+}
+
+/// What to do with a file's lock, which all duplicates of a descriptor share, and which ends with the last of them.
+pub mod lock {
+    pub const RELEASE: u32 = 0;
+    pub const SHARED: u32 = 1;
+    pub const EXCLUSIVE: u32 = 2;
+    /// With one of the others: does not wait.
+    pub const TRY: u32 = 4;
 }
 
 /// Options of sockets.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::time::Duration;
 
-use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, NO_STREAM, ask, fetch, option};
+use gpu_run_abi::extension::{ADDRESS_BYTES, DESCRIPTOR, NO_STREAM, ask, fetch, lock, option};
 
 use crate::Errno;
 use crate::encode::{Out, Result, Stop};
@@ -24,6 +24,16 @@ pub(crate) enum Ask<'a> {
     Net(NetAsk<'a>),
     Process(ProcessAsk<'a>),
     Duplicate { fd: u64 },
+    Lock { fd: u64, lock: Lock, waits: bool },
+    SetPermissions { fd: u64, mode: u32 },
+}
+
+/// What to do with a file's lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    Release,
+    Shared,
+    Exclusive,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -152,6 +162,17 @@ impl<'a> Ask<'a> {
             ask::MULTICAST => Self::Net(NetAsk::Multicast { fd, joins: is_set(argument)?, group: bytes.group()? }),
             ask::PARALLELISM => Self::Net(NetAsk::Parallelism),
             ask::DUPLICATE => Self::Duplicate { fd },
+            ask::LOCK => {
+                let lock = match argument & !lock::TRY {
+                    lock::RELEASE => Lock::Release,
+                    lock::SHARED => Lock::Shared,
+                    lock::EXCLUSIVE => Lock::Exclusive,
+                    _ => return Err(Errno::Inval.into()),
+                };
+                Self::Lock { fd, lock, waits: argument & lock::TRY == 0 }
+            }
+            ask::SET_PERMISSIONS if argument <= 0o777 => Self::SetPermissions { fd, mode: argument },
+            ask::SET_PERMISSIONS => return Err(Errno::Inval.into()),
             ask::PROCESS_START => Self::Process(ProcessAsk::Start(bytes.start(fd)?)),
             ask::PROCESS_KILL => Self::Process(ProcessAsk::Kill { id: fd as u32 }),
             ask::PROCESS_ID => Self::Process(ProcessAsk::Id),
@@ -316,6 +337,10 @@ impl fmt::Display for Ask<'_> {
             Self::Net(request) => request.fmt(f),
             Self::Process(request) => request.fmt(f),
             Self::Duplicate { fd } => write!(f, "duplicate({fd})"),
+            Self::Lock { fd, lock, waits } => {
+                write!(f, "lock({fd}, {lock:?}{})", if *waits { "" } else { ", does not wait" })
+            }
+            Self::SetPermissions { fd, mode } => write!(f, "set_permissions({fd}, {mode:o})"),
         }
     }
 }

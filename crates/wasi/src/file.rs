@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::PollFlags;
-use rustix::fs::{Advice, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fadvise, fstat};
+use rustix::fs::{
+    Advice, FlockOperation, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fadvise, fchmod, flock, fstat,
+};
 use rustix::io::{Errno as Os, ReadWriteFlags};
 
 use cap_fs_ext::SystemTimeSpec;
@@ -18,6 +20,7 @@ use cap_std::time::SystemTime;
 
 use crate::descriptor::{Descriptor, Table};
 use crate::encode::{Out, Result, Stop, fdflags, flags, would_block};
+use crate::extension::Lock;
 use crate::socket;
 use crate::stdio::is_ready;
 use crate::{Access, Errno};
@@ -218,6 +221,37 @@ pub(crate) fn datasync(table: &mut Table, fd: u64) -> Result {
 /// `fd_sync`
 pub(crate) fn sync(table: &mut Table, fd: u64) -> Result {
     Ok(table.file(fd)?.file.sync_all()?)
+}
+
+/// Takes or gives back the lock of an open file. A program that may not change files must not hold up others that do.
+pub(crate) fn lock(table: &mut Table, fd: u64, lock: Lock, waits: bool) -> Result {
+    let file = table.file(fd)?;
+    file.access.check_changes()?;
+    let operation = match lock {
+        Lock::Release => FlockOperation::NonBlockingUnlock,
+        Lock::Shared => FlockOperation::NonBlockingLockShared,
+        Lock::Exclusive => FlockOperation::NonBlockingLockExclusive,
+    };
+    match flock(&*file.file, operation) {
+        Err(Os::AGAIN) => Err(would_block(!waits)),
+        other => Ok(other?),
+    }
+}
+
+/// Changes who may read and write a file on the host.
+pub(crate) fn set_permissions(table: &mut Table, fd: u64, mode: u32) -> Result {
+    let mode = Mode::from_raw_mode(mode);
+    match table.get(fd)? {
+        Descriptor::File(file) => {
+            file.access.check_changes()?;
+            Ok(fchmod(&*file.file, mode)?)
+        }
+        Descriptor::Directory(directory) => {
+            directory.access.check_changes()?;
+            Ok(fchmod(&*directory.dir, mode)?)
+        }
+        _ => Err(Errno::Badf.into()),
+    }
 }
 
 /// `fd_filestat_set_size`
