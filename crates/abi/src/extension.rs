@@ -58,10 +58,11 @@ pub mod ask {
     pub const PROCESS_KILL: u8 = 12;
     /// The result is this process's number.
     pub const PROCESS_ID: u8 = 13;
-    /// The argument is one of [`super::lock`]. `again` if another descriptor has the file's lock and the request does not wait.
+    /// The argument is one of [`super::lock`]. Locks the file, or takes the lock back. As on Linux, all descriptors of an open file have
+    /// one lock. Waits until others have taken theirs back, with [`super::lock::NO_WAIT`] it is `again`.
     pub const LOCK: u8 = 14;
-    /// The argument is a file's new permissions, as on Unix: at most 0o777. Those it has are in its `filestat`, bytes 18 and 19, which
-    /// are padding in WASI.
+    /// The argument is the new permissions of a file or folder, as on Unix: at most 0o777. Those it has are in its `filestat`, bytes 18
+    /// and 19, which are padding in WASI.
     pub const SET_PERMISSIONS: u8 = 15;
 }
 
@@ -103,13 +104,13 @@ pub mod ended {
     pub const KILLED: u32 = 2;
 }
 
-/// What to do with a file's lock, which all duplicates of a descriptor share, and which ends with the last of them.
+/// Locks of files.
 pub mod lock {
-    pub const RELEASE: u32 = 0;
+    pub const NONE: u32 = 0;
     pub const SHARED: u32 = 1;
     pub const EXCLUSIVE: u32 = 2;
-    /// With one of the others: does not wait.
-    pub const TRY: u32 = 4;
+    /// Added to one of the others.
+    pub const NO_WAIT: u32 = 4;
 }
 
 /// Options of sockets.

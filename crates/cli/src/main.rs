@@ -90,7 +90,11 @@ fn dispatch(cli: Cli) -> Result<u8> {
         }
         Some(Command::Build(args)) => {
             start_tracing(0);
-            rust::front::build(&args)
+            rust::front::run("build", &args)
+        }
+        Some(Command::Test(args)) => {
+            start_tracing(0);
+            rust::front::run("test", &args)
         }
         Some(Command::Compile(args)) => {
             start_tracing(args.codegen.verbose);

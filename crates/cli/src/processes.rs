@@ -103,6 +103,9 @@ impl ProgramLoader {
 
 impl Loader for ProgramLoader {
     fn load(&self, wasm: Arc<Vec<u8>>, name: &str, device: &Arc<dyn Device>) -> Result<Loaded, String> {
+        if !wasm.starts_with(source::MAGIC) {
+            return Err("it is not a WebAssembly module".into());
+        }
         let name = printable::name(name).into_owned();
         let source = Source { argv0: name.clone(), wasm, name };
         self.compile(&source, device).map_err(|error| format!("{error:#}"))

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let loaded = Loaded::new(compiler, device, &source, options)?;
     if call.is_main && !surface.calls_host() {
         terminal::say(&format!(
-            "gpu-run: {name} can print nothing: it was built for wasm32-unknown-unknown; build it for wasm32-wasip1, or with `gpu-run build`\n"
+            "gpu-run: {name} can print nothing: it was built for wasm32-unknown-unknown; build it for wasm32-wasip1, or with `gpu-run build --target wasm32-unknown-unknown`\n"
         ));
     }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
@@ -265,12 +265,7 @@ fn launch(
             let publisher = ProgramPublisher::new(file, &program.device().properties().id).map(Arc::new);
             options.onlooker = publisher.clone().map(|publisher| publisher as Arc<dyn Onlooker>);
             processes.set_onlooker(Box::new(|| publisher.map(|publisher| publisher as Arc<dyn ProcessOnlooker>)));
-            let prepared = if processes.has_named() { processes.prepare() } else { Ok(()) };
-            options.is_beside_others = processes.has_named();
-            prepared.and_then(|()| {
-                let call = (&call.function[..], &call.arguments[..]);
-                threads::run(program, call, contexts.remove(0), &args.threads, &options)
-            })
+            threads::run(program, (&call.function, &call.arguments), contexts.remove(0), &args.threads, &options)
         }
         (_, mut contexts) if processes.has_named() && contexts.len() == 1 => {
             let (function, arguments) = (call.function.clone(), call.arguments.clone());

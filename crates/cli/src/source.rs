@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-const MAGIC: &[u8] = b"\0asm";
+pub(crate) const MAGIC: &[u8] = b"\0asm";
 /// How many bytes are read to find out what a file is.
 const HEAD: u64 = 4096;
 

@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// No spinner is shown for work that takes less time than this.
 const SHOWN_AFTER: Duration = Duration::from_millis(500);
@@ -13,32 +13,46 @@ const SHOWN_AFTER: Duration = Duration::from_millis(500);
 /// Shows a spinner while it lives, if stderr is a terminal.
 #[derive(Debug)]
 pub struct Progress {
-    end: Option<mpsc::Sender<()>>,
+    messages: Option<mpsc::Sender<String>>,
     spinner: Option<JoinHandle<()>>,
 }
 
 impl Progress {
     pub fn start(message: String) -> Self {
         if !io::stderr().is_terminal() {
-            return Self { end: None, spinner: None };
+            return Self { messages: None, spinner: None };
         }
-        let (end, ended) = mpsc::channel();
-        let message = printable::name(&message).into_owned();
+        let (messages, next) = mpsc::channel::<String>();
         let spin = move || {
-            if ended.recv_timeout(SHOWN_AFTER) == Err(RecvTimeoutError::Timeout) {
-                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_message(message);
-                bar.enable_steady_tick(Duration::from_millis(100));
-                let _ = ended.recv();
-                bar.finish_and_clear();
+            let mut message = message;
+            let shown = Instant::now() + SHOWN_AFTER;
+            loop {
+                match next.recv_timeout(shown.saturating_duration_since(Instant::now())) {
+                    Ok(other) => message = other,
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
             }
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_message(printable::name(&message).into_owned());
+            bar.enable_steady_tick(Duration::from_millis(100));
+            next.iter().for_each(|other| bar.set_message(printable::name(&other).into_owned()));
+            bar.finish_and_clear();
         };
-        Self { end: Some(end), spinner: Some(std::thread::spawn(spin)) }
+        Self { messages: Some(messages), spinner: Some(std::thread::spawn(spin)) }
+    }
+
+    /// Shows another message.
+    pub fn set(&self, message: String) {
+        if let Some(messages) = &self.messages {
+            let _ = messages.send(message);
+        }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        drop(self.end.take());
+        drop(self.messages.take());
         if let Some(spinner) = self.spinner.take() {
             let _ = spinner.join();
         }

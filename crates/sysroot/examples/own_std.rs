@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => names.iter().map(|name| Target::by_name(name).ok_or(name.as_str())).collect::<Result<_, _>>()?,
     };
     for target in targets {
-        sysroot.make(&rust, target)?;
+        sysroot.make(&rust, target, &|_| ())?;
     }
     println!("{}", sysroot.path().display());
     Ok(())

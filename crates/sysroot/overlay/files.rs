@@ -1,11 +1,11 @@
-//! Files: permissions and locks, which WASI does not have, and paths of which only a part is below a given folder.
+//! Files: permissions, which WASI does not have, and paths of which only a part is below a given folder.
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 use super::{ask, ask_about, fd_filestat_get, path_filestat_get, result, unsupported};
 use crate::env;
 use crate::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
-use crate::fs::{self, TryLockError};
+use crate::fs;
 use crate::io;
 use crate::os::fd::RawFd;
 use crate::os::wasi::ffi::OsStrExt;
@@ -141,24 +141,4 @@ pub fn canonicalize(path: &CStr) -> io::Result<PathBuf> {
 
 pub fn set_permissions(fd: RawFd, mode: u32) -> io::Result<()> {
     ask_about(fd as u32, ask::SET_PERMISSIONS, mode & 0o777, [&[], &[]]).map(drop).map_err(unsupported)
-}
-
-/// What to do with the lock of a file.
-pub mod lock {
-    pub const RELEASE: u32 = 0;
-    pub const SHARED: u32 = 1;
-    pub const EXCLUSIVE: u32 = 2;
-    /// With one of the others: does not wait.
-    pub const TRY: u32 = 4;
-}
-
-pub fn lock(fd: RawFd, what: u32) -> io::Result<()> {
-    ask_about(fd as u32, ask::LOCK, what, [&[], &[]]).map(drop).map_err(unsupported)
-}
-
-pub fn try_lock(fd: RawFd, what: u32) -> Result<(), TryLockError> {
-    lock(fd, what | lock::TRY).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => TryLockError::WouldBlock,
-        _ => TryLockError::Error(error),
-    })
 }

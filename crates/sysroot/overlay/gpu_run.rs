@@ -6,6 +6,7 @@
 pub mod files;
 
 use crate::ffi::{CString, c_char, c_int};
+use crate::fs::TryLockError;
 use crate::io;
 use crate::num::NonZero;
 use crate::os::fd::{FromRawFd, RawFd};
@@ -45,6 +46,13 @@ pub mod fetch {
     pub const PROCESS_END: u8 = 7;
     pub const CURRENT_DIR: u8 = 8;
     pub const EXECUTABLE: u8 = 9;
+}
+
+pub mod lock {
+    pub const NONE: u32 = 0;
+    pub const SHARED: u32 = 1;
+    pub const EXCLUSIVE: u32 = 2;
+    pub const NO_WAIT: u32 = 4;
 }
 
 #[repr(C)]
@@ -186,10 +194,26 @@ pub fn pipe() -> io::Result<(FileDesc, FileDesc)> {
 }
 
 pub fn duplicate(fd: RawFd) -> io::Result<RawFd> {
-    match ask_about(fd as u32, ask::DUPLICATE, 0, [&[], &[]]) {
-        // Another host, or a descriptor that is none.
+    ask_of_file(fd, ask::DUPLICATE, 0).map(|fd| fd as RawFd)
+}
+
+/// Locks a file, or takes the lock back: see [`lock`].
+pub fn lock(fd: RawFd, how: u32) -> io::Result<()> {
+    ask_of_file(fd, ask::LOCK, how).map(drop)
+}
+
+pub fn try_lock(fd: RawFd, how: u32) -> Result<(), TryLockError> {
+    lock(fd, how | lock::NO_WAIT).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => TryLockError::WouldBlock,
+        _ => TryLockError::Error(error),
+    })
+}
+
+/// What another host does not support, it says of the descriptor.
+fn ask_of_file(fd: RawFd, operation: u8, argument: u32) -> io::Result<u32> {
+    match ask_about(fd as u32, operation, argument, [&[], &[]]) {
         Err(error) if error.raw_os_error() == Some(BADF) => process_id().and(Err(error)),
-        duplicate => duplicate.map(|fd| fd as RawFd),
+        answer => answer,
     }
 }
 

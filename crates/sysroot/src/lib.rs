@@ -1,4 +1,4 @@
-//! A std for WebAssembly that asks gpu-run for what WASI preview 1 lacks: sockets, and the number of threads.
+//! A std for WebAssembly that asks gpu-run for what WASI preview 1 lacks: processes, pipes, sockets, and the number of threads.
 //!
 //! The std that rustup ships refuses these without asking anybody. This crate makes another one, once for each version of Rust,
 //! from the user's own sources of std and an *overlay*: files that replace or join those of std ([`overlay`]). What is made is a
@@ -23,15 +23,17 @@ use std::path::{Path, PathBuf};
 pub enum Target {
     Wasip1,
     Wasip1Threads,
+    Unknown,
 }
 
 impl Target {
-    pub const ALL: [Target; 2] = [Target::Wasip1, Target::Wasip1Threads];
+    pub const ALL: [Target; 3] = [Target::Wasip1, Target::Wasip1Threads, Target::Unknown];
 
     pub fn name(self) -> &'static str {
         match self {
             Target::Wasip1 => "wasm32-wasip1",
             Target::Wasip1Threads => "wasm32-wasip1-threads",
+            Target::Unknown => "wasm32-unknown-unknown",
         }
     }
 

@@ -78,49 +78,6 @@ const CHANGES: &[Change] = &[
 ",
     },
     Edit {
-        file: "sys/fs/unix.rs",
-        old: "        Err(io::const_error!(io::ErrorKind::Unsupported, \"lock() not supported\"))\n",
-        new: "        use crate::sys::gpu_run::files::{self, lock};
-        files::lock(self.as_raw_fd(), lock::EXCLUSIVE)
-",
-    },
-    Edit {
-        file: "sys/fs/unix.rs",
-        old: "        Err(io::const_error!(io::ErrorKind::Unsupported, \"lock_shared() not supported\"))\n",
-        new: "        use crate::sys::gpu_run::files::{self, lock};
-        files::lock(self.as_raw_fd(), lock::SHARED)
-",
-    },
-    Edit {
-        file: "sys/fs/unix.rs",
-        old: "        Err(TryLockError::Error(io::const_error!(
-            io::ErrorKind::Unsupported,
-            \"try_lock() not supported\"
-        )))
-",
-        new: "        use crate::sys::gpu_run::files::{self, lock};
-        files::try_lock(self.as_raw_fd(), lock::EXCLUSIVE)
-",
-    },
-    Edit {
-        file: "sys/fs/unix.rs",
-        old: "        Err(TryLockError::Error(io::const_error!(
-            io::ErrorKind::Unsupported,
-            \"try_lock_shared() not supported\"
-        )))
-",
-        new: "        use crate::sys::gpu_run::files::{self, lock};
-        files::try_lock(self.as_raw_fd(), lock::SHARED)
-",
-    },
-    Edit {
-        file: "sys/fs/unix.rs",
-        old: "        Err(io::const_error!(io::ErrorKind::Unsupported, \"unlock() not supported\"))\n",
-        new: "        use crate::sys::gpu_run::files::{self, lock};
-        files::lock(self.as_raw_fd(), lock::RELEASE)
-",
-    },
-    Edit {
         file: "sys/io/error/wasi.rs",
         old: "        libc::ENOTDIR => NotADirectory,\n",
         new: "        libc::ENOTDIR => NotADirectory,\n        libc::ENOTEMPTY => DirectoryNotEmpty,\n",
@@ -138,6 +95,49 @@ const CHANGES: &[Change] = &[
         return Ok(count);
     }
 ",
+    },
+    // wasm32-unknown-unknown has random numbers, too.
+    Edit {
+        file: "sys/random/mod.rs",
+        old: "    target_os = \"android\",\n    all(target_family = \"wasm\", target_os = \"unknown\"),\n",
+        new: "    target_os = \"android\",\n",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"lock() not supported\"))",
+        new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::EXCLUSIVE)",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"lock_shared() not supported\"))",
+        new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::SHARED)",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(TryLockError::Error(io::const_error!(
+            io::ErrorKind::Unsupported,
+            \"try_lock() not supported\"
+        )))",
+        new: "crate::sys::gpu_run::try_lock(self.as_raw_fd(), crate::sys::gpu_run::lock::EXCLUSIVE)",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(TryLockError::Error(io::const_error!(
+            io::ErrorKind::Unsupported,
+            \"try_lock_shared() not supported\"
+        )))",
+        new: "crate::sys::gpu_run::try_lock(self.as_raw_fd(), crate::sys::gpu_run::lock::SHARED)",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"unlock() not supported\"))",
+        new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::NONE)",
+    },
+    // WASI does not say who may write a file. Without these bits, std would take each one for read-only.
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "FilePermissions { mode: (self.stat.st_mode as mode_t) }",
+        new: "FilePermissions { mode: self.stat.st_mode as mode_t | if self.file_type().is_dir() { 0o755 } else { 0o644 } }",
     },
     // All paths that std uses go through this function.
     Edit {
@@ -311,7 +311,9 @@ mod tests {
             PARALLELISM,
             PROCESS_START,
             PROCESS_KILL,
-            PROCESS_ID
+            PROCESS_ID,
+            LOCK,
+            SET_PERMISSIONS
         );
         all!(
             fetch,
@@ -326,6 +328,7 @@ mod tests {
             CURRENT_DIR,
             EXECUTABLE
         );
+        all!(lock, "u32", NONE, SHARED, EXCLUSIVE, NO_WAIT);
         all!(ended, "u32", EXITED, TRAPPED);
         assert_eq!(extension::NO_STREAM, u32::MAX);
         all!(option, "u32", READ_TIMEOUT, WRITE_TIMEOUT, TTL, NODELAY, LINGER, BROADCAST, ONLY_V6, ERROR, KEEPALIVE);

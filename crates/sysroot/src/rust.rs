@@ -44,6 +44,11 @@ impl Rust {
             return Err(Error::Version { version });
         }
         let own = PathBuf::from(answer(&rustc, &["--print", "sysroot"])?.trim_end());
+        // Not rustup's fronts for them, which would take another Rust in another folder.
+        let itself = |program: PathBuf| {
+            program.file_name().map(|name| own.join("bin").join(name)).filter(|own| own.is_file()).unwrap_or(program)
+        };
+        let (rustc, cargo) = (itself(rustc), itself(cargo));
         let places = OTHER_SOURCES.map(|place| PathBuf::from(place.replace("{}", &version)));
         let mut places = [own.join("lib/rustlib/src/rust/library")].into_iter().chain(places);
         match places.find(|place| is_library(place)) {

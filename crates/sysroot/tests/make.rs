@@ -65,7 +65,7 @@ fn a_program_compiles_with_the_std_of_each_installed_version() {
         for target in Target::ALL {
             let sysroot = Sysroot::of(cache.path(), &rust);
             assert!(!sysroot.has(target));
-            match sysroot.make(&rust, target) {
+            match sysroot.make(&rust, target, &|_| ()) {
                 Err(Error::NoLibc { target }) => {
                     eprintln!("not tested: {} of Rust {version} is not installed", target.name());
                     continue;

@@ -28,10 +28,9 @@ pub(crate) enum Ask<'a> {
     SetPermissions { fd: u64, mode: u32 },
 }
 
-/// What to do with a file's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lock {
-    Release,
+    None,
     Shared,
     Exclusive,
 }
@@ -140,6 +139,17 @@ impl SocketOption {
     }
 }
 
+impl Lock {
+    fn decode(argument: u32) -> Result<Self> {
+        match argument & !lock::NO_WAIT {
+            lock::NONE => Ok(Self::None),
+            lock::SHARED => Ok(Self::Shared),
+            lock::EXCLUSIVE => Ok(Self::Exclusive),
+            _ => Err(Errno::Inval.into()),
+        }
+    }
+}
+
 impl<'a> Ask<'a> {
     /// An unknown operation is `nosys`, a request of the wrong form `inval`.
     pub(crate) fn decode(offset: u64, input: &'a [u8]) -> Result<Self> {
@@ -162,15 +172,7 @@ impl<'a> Ask<'a> {
             ask::MULTICAST => Self::Net(NetAsk::Multicast { fd, joins: is_set(argument)?, group: bytes.group()? }),
             ask::PARALLELISM => Self::Net(NetAsk::Parallelism),
             ask::DUPLICATE => Self::Duplicate { fd },
-            ask::LOCK => {
-                let lock = match argument & !lock::TRY {
-                    lock::RELEASE => Lock::Release,
-                    lock::SHARED => Lock::Shared,
-                    lock::EXCLUSIVE => Lock::Exclusive,
-                    _ => return Err(Errno::Inval.into()),
-                };
-                Self::Lock { fd, lock, waits: argument & lock::TRY == 0 }
-            }
+            ask::LOCK => Self::Lock { fd, lock: Lock::decode(argument)?, waits: argument & lock::NO_WAIT == 0 },
             ask::SET_PERMISSIONS if argument <= 0o777 => Self::SetPermissions { fd, mode: argument },
             ask::SET_PERMISSIONS => return Err(Errno::Inval.into()),
             ask::PROCESS_START => Self::Process(ProcessAsk::Start(bytes.start(fd)?)),
@@ -338,7 +340,8 @@ impl fmt::Display for Ask<'_> {
             Self::Process(request) => request.fmt(f),
             Self::Duplicate { fd } => write!(f, "duplicate({fd})"),
             Self::Lock { fd, lock, waits } => {
-                write!(f, "lock({fd}, {lock:?}{})", if *waits { "" } else { ", does not wait" })
+                let how = if *waits { "" } else { ", without waiting" };
+                write!(f, "lock({fd}, {}{how})", format!("{lock:?}").to_lowercase())
             }
             Self::SetPermissions { fd, mode } => write!(f, "set_permissions({fd}, {mode:o})"),
         }

@@ -223,35 +223,41 @@ pub(crate) fn sync(table: &mut Table, fd: u64) -> Result {
     Ok(table.file(fd)?.file.sync_all()?)
 }
 
-/// Takes or gives back the lock of an open file. A program that may not change files must not hold up others that do.
-pub(crate) fn lock(table: &mut Table, fd: u64, lock: Lock, waits: bool) -> Result {
+/// Locks the file, or takes its lock back. A lock that nobody else can have along with it is a change.
+pub(crate) fn lock(table: &mut Table, fd: u64, lock: Lock, waits: bool, out: &mut Out) -> Result {
     let file = table.file(fd)?;
-    file.access.check_changes()?;
     let operation = match lock {
-        Lock::Release => FlockOperation::NonBlockingUnlock,
+        Lock::None => FlockOperation::NonBlockingUnlock,
         Lock::Shared => FlockOperation::NonBlockingLockShared,
-        Lock::Exclusive => FlockOperation::NonBlockingLockExclusive,
+        Lock::Exclusive => {
+            file.access.check_changes()?;
+            FlockOperation::NonBlockingLockExclusive
+        }
     };
     match flock(&*file.file, operation) {
-        Err(Os::AGAIN) => Err(would_block(!waits)),
-        other => Ok(other?),
+        Err(Os::AGAIN) => return Err(would_block(!waits)),
+        other => other?,
     }
+    out.put_u32(0);
+    Ok(())
 }
 
 /// Changes who may read and write a file on the host.
-pub(crate) fn set_permissions(table: &mut Table, fd: u64, mode: u32) -> Result {
+pub(crate) fn set_permissions(table: &mut Table, fd: u64, mode: u32, out: &mut Out) -> Result {
     let mode = Mode::from_raw_mode(mode);
     match table.get(fd)? {
         Descriptor::File(file) => {
             file.access.check_changes()?;
-            Ok(fchmod(&*file.file, mode)?)
+            fchmod(&*file.file, mode)?;
         }
         Descriptor::Directory(directory) => {
             directory.access.check_changes()?;
-            Ok(fchmod(&*directory.dir, mode)?)
+            fchmod(&*directory.dir, mode)?;
         }
-        _ => Err(Errno::Badf.into()),
+        _ => return Err(Errno::Badf.into()),
     }
+    out.put_u32(0);
+    Ok(())
 }
 
 /// `fd_filestat_set_size`

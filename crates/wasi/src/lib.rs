@@ -242,16 +242,8 @@ impl Context {
                             out.put_u32(table.insert(duplicate)?);
                             Ok(())
                         }
-                        Ask::Lock { fd, lock, waits } => {
-                            file::lock(table, fd, lock, waits)?;
-                            out.put_u32(0);
-                            Ok(())
-                        }
-                        Ask::SetPermissions { fd, mode } => {
-                            file::set_permissions(table, fd, mode)?;
-                            out.put_u32(0);
-                            Ok(())
-                        }
+                        Ask::Lock { fd, lock, waits } => file::lock(table, fd, lock, waits, out),
+                        Ask::SetPermissions { fd, mode } => file::set_permissions(table, fd, mode, out),
                     };
                 }
                 file::write_at(table, fd, input, offset, out)

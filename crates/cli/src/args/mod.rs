@@ -83,8 +83,12 @@ pub(crate) enum Command {
     Map(MapArgs),
     /// Measures which build of FILE is the fastest for an input; `map` uses that build from then on
     Tune(TuneArgs),
-    /// Builds a Cargo package with gpu-run's own std, which has sockets
-    Build(BuildArgs),
+    /// Builds a Cargo package with gpu-run's own std, which has processes and sockets
+    #[command(override_usage = "gpu-run build [--threads] [CARGO OPTIONS]...", after_help = BUILD_HELP)]
+    Build(CargoArgs),
+    /// Builds the tests of a Cargo package in the same way, and runs them
+    #[command(override_usage = "gpu-run test [--threads] [CARGO OPTIONS]...", after_help = TEST_HELP)]
+    Test(CargoArgs),
     /// Writes the PTX or the CLIF that FILE compiles to
     Compile(CompileArgs),
     /// Shows functions as wasm, CLIF and PTX
@@ -108,7 +112,7 @@ pub(crate) enum Command {
 const BUILD_HELP: &str = "\
 The options are cargo's, and so are the places of the output: target/wasm32-wasip1/debug, for instance. Besides:
   --threads         builds for wasm32-wasip1-threads, so that the program can start threads
-  --target TARGET   wasm32-wasip1, which is the default, or wasm32-wasip1-threads
+  --target TARGET   wasm32-wasip1, which is the default, wasm32-wasip1-threads, or wasm32-unknown-unknown
 
 gpu-run makes its std once for each version of Rust, from the sources that `rustup component add rust-src` installs, and keeps it \
 with the compiled programs. From then on, `gpu-run FILE.rs` and `gpu-run FOLDER` use it, too. What is built runs under every WASI \
@@ -119,10 +123,18 @@ Examples:
   gpu-run build --threads -p server
   gpu-run --net connect=example.com:80 target/wasm32-wasip1/debug/app.wasm";
 
+const TEST_HELP: &str = "\
+The options are cargo's, --threads and --target those of `gpu-run build`. The tests run with gpu-run, unless Cargo is configured to \
+use another runner; a runner can have options for them.
+
+Examples:
+  gpu-run test
+  gpu-run test --threads -p server -- --nocapture
+  CARGO_TARGET_WASM32_WASIP1_RUNNER='gpu-run --dir=.' gpu-run test";
+
 #[derive(Debug, Args)]
-#[command(override_usage = "gpu-run build [--threads] [CARGO OPTIONS]...", after_help = BUILD_HELP)]
-pub(crate) struct BuildArgs {
-    /// Options of `cargo build`
+pub(crate) struct CargoArgs {
+    /// Options of cargo
     #[arg(value_name = "CARGO OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) cargo_args: Vec<OsString>,
 }

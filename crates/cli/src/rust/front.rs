@@ -1,17 +1,17 @@
-//! `gpu-run build`: cargo with gpu-run's own std.
+//! `gpu-run build` and `gpu-run test`: cargo with gpu-run's own std.
 
 use super::{own_std, toolchain};
-use crate::args::BuildArgs;
+use crate::args::CargoArgs;
 use anyhow::Result;
 use gpu_run_console::failure::Failure;
 use gpu_run_sysroot::Target;
 use std::ffi::{OsStr, OsString};
 
-/// Returns cargo's exit code.
-pub(crate) fn build(args: &BuildArgs) -> Result<u8> {
+/// Runs a command of cargo; returns cargo's exit code.
+pub(crate) fn run(command: &str, args: &CargoArgs) -> Result<u8> {
     let (target, cargo_args) = split(&args.cargo_args)?;
     let sysroot = own_std::make(target)?;
-    toolchain::cargo_build(target.name(), &sysroot, &cargo_args)
+    toolchain::run_cargo(command, target.name(), &sysroot, &cargo_args)
 }
 
 /// Takes `--threads` and `--target` from cargo's options; what is behind `--` is left alone.
@@ -36,7 +36,7 @@ fn split(args: &[OsString]) -> Result<(Target, Vec<OsString>)> {
         }
     }
     match (threads, target) {
-        (true, Some(Target::Wasip1)) => {
+        (true, Some(Target::Wasip1 | Target::Unknown)) => {
             let message = format!("--threads is for {}", Target::Wasip1Threads.name());
             Err(Failure::usage(message).hint("leave out --target").into())
         }
@@ -48,7 +48,7 @@ fn split(args: &[OsString]) -> Result<(Target, Vec<OsString>)> {
 fn known(name: &OsStr) -> Result<Target> {
     let known = name.to_str().and_then(Target::by_name);
     known.ok_or_else(|| {
-        let all = Target::ALL.map(Target::name).join(" and ");
+        let all = Target::ALL.map(Target::name).join(", ");
         Failure::usage(format!("gpu-run has no std for the target {}", name.display()))
             .hint(format!("its targets are {all}; cargo builds for others"))
             .into()
@@ -72,6 +72,7 @@ mod tests {
             (&["--target", "wasm32-wasip1-threads", "-v"], Target::Wasip1Threads, &["-v"]),
             (&["--target=wasm32-wasip1"], Target::Wasip1, &[]),
             (&["--threads", "--target=wasm32-wasip1-threads"], Target::Wasip1Threads, &[]),
+            (&["--target=wasm32-unknown-unknown"], Target::Unknown, &[]),
             (&["--", "--threads"], Target::Wasip1, &["--", "--threads"]),
         ] {
             let rest: Vec<OsString> = rest.iter().map(OsString::from).collect();
@@ -86,6 +87,7 @@ mod tests {
             &["--target"],
             &["--target="],
             &["--threads", "--target=wasm32-wasip1"],
+            &["--threads", "--target", "wasm32-unknown-unknown"],
         ] {
             assert!(of(args).is_err(), "{args:?}");
         }

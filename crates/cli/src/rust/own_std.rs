@@ -31,8 +31,10 @@ pub(crate) fn make(target: Target) -> Result<PathBuf> {
             target.name(),
             rust.version
         );
-        let _progress = Progress::start(format!("making std for {}", target.name()));
-        sysroot.make(&rust, target).map_err(|error| advised(error, target))?;
+        let message = format!("making std for {}", target.name());
+        let progress = Progress::start(message.clone());
+        let begins = |name: &str| progress.set(format!("{message}: {name}"));
+        sysroot.make(&rust, target, &begins).map_err(|error| advised(error, target))?;
     }
     Ok(sysroot.path().to_owned())
 }
@@ -52,6 +54,7 @@ fn advised(error: Error, target: Target) -> Failure {
             "the sources of std were changed; install them again: rustup component remove rust-src, then rustup component add rust-src"
                 .to_owned()
         }
+        // A full disk, for instance; and what rustc says.
         Error::File { .. } | Error::Build { .. } => return Failure::environment(error.to_string()),
     };
     Failure::environment(error.to_string()).hint(hint)

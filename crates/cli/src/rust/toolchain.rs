@@ -17,8 +17,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const TARGET: &str = "wasm32-wasip1";
-/// Cargo's variable for this target's flags; single files use it, too.
-const FLAGS: &str = "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS";
 
 /// Compiles a single Rust file; rustc's messages go to stderr.
 pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
@@ -37,7 +35,7 @@ pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
         "--crate-name",
         &crate_name(file),
     ]);
-    rustc.args(flags.value.split_whitespace()).arg("-o").arg(&output).arg(file).stdin(Stdio::null());
+    rustc.args(flags.iter()).arg("-o").arg(&output).arg(file).stdin(Stdio::null());
     tracing::info!(command = ?rustc, "compiling");
     let status = rustc.status().map_err(|error| not_started("rustc", &error))?;
     if !status.success() {
@@ -56,6 +54,7 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf>
     cargo.stdin(Stdio::null()).stdout(Stdio::piped());
     let flags = flags_for(folder)?;
     if flags.changed {
+        let flags = flags.with_configured(TARGET);
         cargo.env(&flags.variable, &flags.value);
     }
     tracing::info!(command = ?cargo, "building");
@@ -72,16 +71,45 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf>
     artifact.with_context(|| format!("cargo did not build a binary named `{}` in {}", chosen.name, folder.display()))
 }
 
-/// Runs `cargo build` for a target with the std of a sysroot; returns cargo's exit code.
-pub(crate) fn cargo_build(target: &str, sysroot: &Path, args: &[OsString]) -> Result<u8> {
-    let variable = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace('-', "_"));
-    let flags = Flags::own(&variable).with(sysroot)?;
+/// Runs a command of cargo for a target with the std of a sysroot; returns cargo's exit code.
+pub(crate) fn run_cargo(command: &str, target: &str, sysroot: &Path, args: &[OsString]) -> Result<u8> {
     let mut cargo = Command::new(cargo());
-    cargo.args(["build", "--target", target]).args(args).env(flags.variable, &flags.value);
-    tracing::info!(command = ?cargo, "building");
+    cargo.args([command, "--target", target]).args(args);
+    let flags = Flags::own("RUSTFLAGS", target).with(sysroot)?.with_configured(target);
+    cargo.env(flags.variable, flags.value);
+    if command == "test" {
+        // Examples in documentation are compiled by rustdoc.
+        let flags = Flags::own("RUSTDOCFLAGS", target).with(sysroot)?;
+        cargo.env(flags.variable, flags.value);
+        let runner = variable(target, "RUNNER");
+        if env::var_os(&runner).is_none() && configured(&format!("target.{target}.runner")).is_none() {
+            cargo.env(runner, own_program());
+        }
+    }
+    tracing::info!(command = ?cargo, "running cargo");
     let status = cargo.status().map_err(|error| not_started("cargo", &error))?;
     // A cargo that a signal ended has no code.
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// Returns gpu-run as cargo can call it, which takes no spaces in paths.
+fn own_program() -> OsString {
+    let own = env::current_exe().ok().filter(|path| !path.to_string_lossy().contains(char::is_whitespace));
+    own.map_or_else(|| "gpu-run".into(), PathBuf::into_os_string)
+}
+
+/// Returns cargo's variable for a setting of a target.
+fn variable(target: &str, name: &str) -> String {
+    format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"))
+}
+
+/// Asks cargo for a value of its configuration files.
+fn configured(key: &str) -> Option<Value> {
+    let mut cargo = Command::new(cargo());
+    cargo.args(["-Zunstable-options", "config", "get", key, "--format", "json-value"]);
+    // The command is not stable yet. Without an answer, nothing is configured.
+    let output = cargo.env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::null()).output().ok()?;
+    serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,20 +179,26 @@ fn executable(line: &str, name: &str) -> Option<PathBuf> {
     if ours { message["executable"].as_str().map(PathBuf::from) } else { None }
 }
 
-/// Flags for rustc, and the variable that passes them to cargo.
+/// Flags for rustc or rustdoc, and the variable that passes them to cargo.
 #[derive(Debug)]
 struct Flags {
     variable: String,
     value: String,
+    /// What is between two flags.
+    separator: &'static str,
     /// Whether a sysroot was added to the user's flags.
     changed: bool,
 }
 
 impl Flags {
-    /// The user's own flags. As in cargo, RUSTFLAGS overrides those of a target, which `variable` has.
-    fn own(variable: &str) -> Flags {
-        let variable = if env::var_os("RUSTFLAGS").is_some() { "RUSTFLAGS" } else { variable };
-        Flags { variable: variable.to_owned(), value: env::var(variable).unwrap_or_default(), changed: false }
+    /// The user's own flags. `name` is `RUSTFLAGS` or `RUSTDOCFLAGS`. As in cargo, the first variable that is set overrides the others.
+    fn own(name: &str, target: &str) -> Flags {
+        let encoded = format!("CARGO_ENCODED_{name}");
+        let is_set = |variable: &String| env::var_os(variable).is_some();
+        let set = [encoded.clone(), name.to_owned()].into_iter().find(is_set);
+        let variable = set.unwrap_or_else(|| variable(target, name));
+        let separator = if variable == encoded { "\x1f" } else { " " };
+        Flags { value: env::var(&variable).unwrap_or_default(), variable, separator, changed: false }
     }
 
     fn with(self, sysroot: &Path) -> Result<Flags> {
@@ -173,14 +207,39 @@ impl Flags {
             let message = format!("cargo cannot be given a sysroot with spaces in its path: {path}");
             return Err(Failure::environment(message).hint("set GPU_RUN_CACHE to a folder without spaces").into());
         }
-        let value = format!("{} --sysroot={path}", self.value).trim_start().to_owned();
-        Ok(Flags { value, changed: true, ..self })
+        Ok(Flags { changed: true, ..self.and(&format!("--sysroot={path}")) })
+    }
+
+    fn and(mut self, more: &str) -> Flags {
+        if !self.value.is_empty() {
+            self.value += self.separator;
+        }
+        self.value += more;
+        self
+    }
+
+    /// A target's flags make cargo ignore those that its configuration has for all targets: so these are added.
+    fn with_configured(self, target: &str) -> Flags {
+        let is_targets = self.variable == variable(target, "RUSTFLAGS");
+        let is_new = env::var_os(&self.variable).is_none();
+        if !is_targets || !is_new || configured(&format!("target.{target}.rustflags")).is_some() {
+            return self;
+        }
+        match configured("build.rustflags") {
+            Some(Value::String(flags)) => self.and(&flags),
+            Some(Value::Array(flags)) => flags.iter().filter_map(Value::as_str).fold(self, |all, flag| all.and(flag)),
+            _ => self,
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        self.value.split(self.separator).filter(|flag| !flag.is_empty())
     }
 }
 
 /// Returns the user's own flags, with a sysroot added if one is needed, or if gpu-run's own std was made.
 fn flags_for(source: &Path) -> Result<Flags> {
-    let own = Flags::own(FLAGS);
+    let own = Flags::own("RUSTFLAGS", TARGET);
     if own.value.contains("--sysroot") {
         return Ok(own);
     }
@@ -332,6 +391,17 @@ mod tests {
         assert_eq!(executable(&line("custom-build"), "a"), None);
         assert_eq!(executable(&line("bin"), "b"), None);
         assert_eq!(executable("warning: not json", "a"), None);
+    }
+
+    #[test]
+    fn flags_are_put_together() {
+        let none = |separator| Flags { variable: "V".into(), value: String::new(), separator, changed: false };
+        let flags = none("\x1f").and("-Ca").with(Path::new("/s")).unwrap();
+        assert_eq!(flags.value, "-Ca\x1f--sysroot=/s");
+        assert_eq!(flags.iter().collect::<Vec<_>>(), ["-Ca", "--sysroot=/s"]);
+        assert!(flags.changed);
+        assert!(none(" ").with(Path::new("/a b")).is_err());
+        assert_eq!(variable("wasm32-wasip1", "RUNNER"), "CARGO_TARGET_WASM32_WASIP1_RUNNER");
     }
 
     #[test]

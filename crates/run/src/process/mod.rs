@@ -4,6 +4,7 @@
 //! Programs that the user named are *near*: they are loaded on the parent's device before anything runs, and their processes
 //! take [`Seat`]s there, so that a start needs no memory, no loading and no waiting. All others are *far*: loaded when they are
 //! first started, on a GPU in a context of their own, because a context loads nothing and frees nothing while a kernel runs in it.
+//! A program with threads has only far programs there: it is on every multiprocessor, and the contexts take turns.
 
 mod seat;
 mod table;
@@ -83,6 +84,8 @@ struct Shared {
     named: HashMap<String, Arc<Image>>,
     /// Whether named programs are near. If not, they are as far as all others.
     are_near: AtomicBool,
+    /// Devices that were opened for programs which turned out to be none: a GPU closes no context while a kernel runs.
+    spare: Mutex<Vec<Arc<dyn Device>>>,
     /// By their files.
     far: Mutex<HashMap<Arc<Vec<u8>>, Arc<Mutex<Far>>>>,
     table: Table,
@@ -132,6 +135,7 @@ impl Processes {
             named,
             // Only a GPU minds what is loaded or freed while a kernel runs.
             are_near: AtomicBool::new(!is_gpu),
+            spare: Mutex::default(),
             far: Mutex::default(),
             table: Table::new(FIRST, max_processes),
             workers: Workers::default(),
@@ -183,7 +187,7 @@ impl Processes {
 
     /// Makes the named programs near. From here on, the device loads and frees nothing until the run is over: whatever the
     /// processes need is there before the first kernel runs.
-    pub fn prepare(&self) -> Result<(), Error> {
+    fn prepare(&self) -> Result<(), Error> {
         self.shared.named.values().try_for_each(|image| image.prepare(SEATS))?;
         self.shared.are_near.store(true, Ordering::Relaxed);
         Ok(())
@@ -369,6 +373,16 @@ impl Shared {
         }
     }
 
+    /// Returns a device for a far program.
+    fn far_device(&self) -> Result<Arc<dyn Device>, gpu_run_device::Error> {
+        let spare = self.spare.lock().pop();
+        match spare {
+            Some(device) => Ok(device),
+            None if self.device.is_gpu() => gpu_run_device::open(&self.device.properties().id),
+            None => Ok(self.device.clone()),
+        }
+    }
+
     /// Loads a far program, once.
     fn load(&self, wasm: Arc<Vec<u8>>, name: &str) -> Result<Arc<Image>, String> {
         let far = {
@@ -382,11 +396,9 @@ impl Shared {
         // Whoever wants the same program waits here until it is loaded.
         let mut far = far.lock();
         let load = || {
-            let device = match self.device.is_gpu() {
-                true => gpu_run_device::open(&self.device.properties().id).map_err(|error| error.to_string())?,
-                false => self.device.clone(),
-            };
-            let loaded = self.loader.load(wasm, name, &device)?;
+            let device = self.far_device().map_err(|error| error.to_string())?;
+            let loaded = self.loader.load(wasm, name, &device);
+            let loaded = loaded.inspect_err(|_| self.spare.lock().push(device))?;
             let image = Image::new(loaded, self.max_memory).map_err(|error| error.to_string())?;
             image.prepare(1).map_err(|error| error.to_string())?;
             Ok(Arc::new(image))

@@ -18,6 +18,10 @@ fn main() {
         ["sleep", milliseconds] => {
             std::thread::sleep(Duration::from_millis(milliseconds.parse().expect("a number")));
         }
+        ["sleep-echo"] => {
+            std::thread::sleep(Duration::from_millis(200));
+            println!("slept");
+        }
         ["cat"] => {
             io::copy(&mut io::stdin(), &mut io::stdout()).expect("stdin goes to stdout");
         }

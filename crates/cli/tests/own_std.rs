@@ -1,0 +1,346 @@
+//! gpu-run's own std: what programs that were built with it do under gpu-run and under Wasmtime, and `gpu-run build` and `test`.
+//!
+//! `scripts/own-std` makes the std. What has not been made is not tested: the tests that need it are reported as ignored.
+#![allow(clippy::unwrap_used)] // a test that cannot go on says so by panicking
+
+mod support;
+
+use gpu_run_sysroot::{Rust, Sysroot, Target};
+use libtest_mimic::{Arguments, Trial};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::{Place, Ran};
+use wasmtime::{Engine, Linker, Module, Store};
+use wasmtime_wasi::p1::{self, WasiP1Ctx};
+use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
+
+type Test = (&'static str, fn());
+
+const ANYWHERE: [Test; 4] = [
+    ("build::another_rust_is_refused", another_rust_is_refused),
+    ("build::missing_sources_are_named", missing_sources_are_named),
+    ("build::a_target_without_a_std_is_refused", a_target_without_a_std_is_refused),
+    ("build::a_cache_that_is_off_has_no_place_for_a_std", a_cache_that_is_off_has_no_place_for_a_std),
+];
+
+/// They need the sources of std.
+const WITH_SOURCES: [Test; 3] = [
+    ("crash::a_maker_that_is_killed_leaves_nothing_half_made", a_maker_that_is_killed_leaves_nothing_half_made),
+    ("crash::two_makers_make_one_std", two_makers_make_one_std),
+    ("crash::a_full_disk_is_said", a_full_disk_is_said),
+];
+
+/// They need the std.
+const WITH_STD: [Test; 6] = [
+    ("std::processes_work", processes_work),
+    ("std::other_hosts_answer_unsupported", other_hosts_answer_unsupported),
+    ("std::the_unknown_target_has_all_of_it", the_unknown_target_has_all_of_it),
+    ("build::a_workspace_with_everything", a_workspace_with_everything),
+    ("build::flags_for_all_targets_are_kept", flags_for_all_targets_are_kept),
+    ("test::tests_and_examples_run", tests_and_examples_run),
+];
+
+fn main() {
+    let args = Arguments::from_args();
+    let rust = Rust::find();
+    let is_made = rust.as_ref().is_ok_and(|rust| TARGETS.iter().all(|target| Sysroot::of(&cache(), rust).has(*target)));
+    let trials = [
+        (&ANYWHERE[..], true, ""),
+        (&WITH_SOURCES[..], rust.is_ok(), "no sources of std"),
+        (&WITH_STD[..], is_made, "run scripts/own-std"),
+    ];
+    let trials = trials.into_iter().flat_map(|(tests, can_run, why)| {
+        tests.iter().map(move |&(name, test)| {
+            let run = move || {
+                test();
+                Ok(())
+            };
+            let kind = if can_run { "" } else { why };
+            Trial::test(name, run).with_kind(kind).with_ignored_flag(!can_run)
+        })
+    });
+    libtest_mimic::run(&args, trials.collect()).exit();
+}
+
+const TARGETS: [Target; 2] = [Target::Wasip1, Target::Unknown];
+
+/// Where `scripts/own-std` makes it.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/own-std").canonicalize().unwrap_or_default()
+}
+
+/// A program, compiled with the std.
+fn built(place: Place, target: Target, source: &str) -> Place {
+    let rust = Rust::find().unwrap();
+    let place = place.with("app.rs", source);
+    let mut rustc = Command::new(&rust.rustc);
+    rustc.args(["-O", "--edition", "2024", "--target", target.name(), "--sysroot"]);
+    rustc.arg(Sysroot::of(&cache(), &rust).path()).args(["-o", "app.wasm", "app.rs"]);
+    assert!(rustc.current_dir(place.path()).status().unwrap().success());
+    place
+}
+
+/// `gpu-run` with the std that `scripts/own-std` has made.
+fn gpu_run(place: &Place, line: &str) -> Ran {
+    let mut command = place.command(line);
+    command.env("GPU_RUN_CACHE", cache()).env("CARGO_TERM_COLOR", "never");
+    for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", "CARGO_TARGET_DIR"]
+    {
+        command.env_remove(variable);
+    }
+    Ran::from(command.output().unwrap())
+}
+
+const CHILD: &str = include_str!("own_std/child.rs");
+const PROCESSES: &str = "\"/tmp\"
+Err(PermissionDenied)
+Ok(())
+Err(NotFound)
+exit status: 3, Some(3)
+trap: unreachable, None
+exit status: 0, 160000, 160000
+None
+killed
+through a child
+";
+
+fn processes_work() {
+    built(Place::new(), Target::Wasip1, CHILD).run("--device cpu --dir . app.wasm").gives(0, PROCESSES);
+}
+
+fn other_hosts_answer_unsupported() {
+    let place = built(Place::new(), Target::Wasip1, CHILD);
+    let unsupported = "Err(Unsupported)\n".repeat(3);
+    assert_eq!(with_wasmtime(&place.path().join("app.wasm")), format!("\"/tmp\"\n{unsupported}no processes\n"));
+}
+
+/// Runs a program under Wasmtime; returns what it printed.
+fn with_wasmtime(wasm: &Path) -> String {
+    let engine = Engine::default();
+    let stdout = MemoryOutputPipe::new(1 << 20);
+    let context = WasiCtxBuilder::new().arg("app.wasm").stdout(stdout.clone()).build_p1();
+    let mut linker: Linker<WasiP1Ctx> = Linker::new(&engine);
+    p1::add_to_linker_sync(&mut linker, |context| context).unwrap();
+    let mut store = Store::new(&engine, context);
+    let instance = linker.instantiate(&mut store, &Module::from_file(&engine, wasm).unwrap()).unwrap();
+    let start = instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap();
+    if let Err(error) = start.call(&mut store, ()) {
+        assert_eq!(error.downcast_ref::<I32Exit>().map(|exit| exit.0), Some(0), "{error:?}");
+    }
+    drop(store);
+    String::from_utf8(stdout.contents().to_vec()).unwrap()
+}
+
+fn the_unknown_target_has_all_of_it() {
+    let place = built(Place::new(), Target::Unknown, "fn main(){println!(\"Result: {}\", 42)}");
+    let ran = place.run("--device cpu app.wasm").gives(0, "Result: 42\n");
+    assert!(!ran.stderr.contains("can print nothing"), "{}", ran.stderr);
+    let source = "
+        use std::collections::HashMap;
+        use std::io::Read;
+        use std::time::{Instant, SystemTime};
+        fn main() {
+            println!(\"{:?} {:?}\", std::env::args().skip(1).collect::<Vec<_>>(), std::env::var(\"NAME\"));
+            std::fs::write(\"new\", std::fs::read_to_string(\"given\").unwrap() + \"!\").unwrap();
+            std::fs::create_dir(\"folder\").unwrap();
+            let mut names: Vec<_> = std::fs::read_dir(\".\").unwrap().map(|e| e.unwrap().file_name()).collect();
+            names.sort();
+            println!(\"{names:?} {:?}\", std::fs::metadata(\"none\").map(drop).map_err(|e| e.kind()));
+            assert!(Instant::now().elapsed().as_secs() < 60 && SystemTime::now() > SystemTime::UNIX_EPOCH);
+            assert_eq!(HashMap::from([(1, 2)])[&1], 2);
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).unwrap();
+            eprintln!(\"on stderr: {text}\");
+            println!(\"{}\", cfg!(target_os = \"unknown\") && !cfg!(target_os = \"wasi\"));
+            std::process::exit(5);
+        }";
+    let place = built(Place::new().with("given", "text"), Target::Unknown, source);
+    let names = "\"app.rs\", \"app.wasm\", \"folder\", \"given\", \"new\"";
+    let expected = format!("[\"one\", \"two\"] Ok(\"value\")\n[{names}] Err(NotFound)\ntrue\n");
+    let line = "--device cpu --dir . --env NAME=value app.wasm one two";
+    place.run_with_input(line, b"input").gives(5, &expected).says(&["on stderr: input"]);
+    assert_eq!(fs::read_to_string(place.path().join("new")).unwrap(), "text!");
+    let processes = built(Place::new(), Target::Unknown, CHILD).run("--device cpu --dir . app.wasm");
+    processes.gives(0, PROCESSES);
+}
+
+/// A workspace with a feature, a build script, a macro, a patched dependency and LTO.
+fn workspace() -> Place {
+    let package = |name: &str, rest: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nedition = \"2024\"\nlicense = \"MIT\"\n{rest}")
+    };
+    let app = "[features]\nloud = []\n[dependencies]\nlibrary = { path = \"../library\" }\nitoa = \"1\"\nanswer = { path = \"../answer\" }\n";
+    Place::new()
+        .with(
+            "Cargo.toml",
+            "[workspace]\nmembers = [\"app\", \"library\", \"answer\"]\nresolver = \"3\"\n\
+             [patch.crates-io]\nitoa = { path = \"itoa\" }\n[profile.release]\nlto = true\n",
+        )
+        .with("app/Cargo.toml", package("app", app))
+        .with("app/build.rs", "fn main() { println!(\"cargo::rustc-env=BUILT={}\", std::env::var(\"TARGET\").unwrap()); }")
+        .with(
+            "app/src/main.rs",
+            "fn main() {
+                 let loud = if cfg!(feature = \"loud\") { \"!\" } else { \"\" };
+                 println!(\"{} {} {} {}{loud}\", env!(\"BUILT\"), library::two(), answer::answer!(), itoa::name());
+                 println!(\"{:?}\", std::io::pipe().is_ok());
+             }",
+        )
+        .with("library/Cargo.toml", package("library", ""))
+        .with(
+            "library/src/lib.rs",
+            "/// ```\n/// assert_eq!(library::two(), 2);\n/// assert!(std::io::pipe().is_ok());\n/// ```\n\
+             pub fn two() -> u32 { 2 }\n\
+             #[test]\nfn a_pipe_is_made() { assert!(std::io::pipe().is_ok()); }\n",
+        )
+        .with("answer/Cargo.toml", package("answer", "[lib]\nproc-macro = true\n"))
+        .with(
+            "answer/src/lib.rs",
+            "#[proc_macro]\npub fn answer(_: proc_macro::TokenStream) -> proc_macro::TokenStream { \"42\".parse().unwrap() }",
+        )
+        .with("itoa/Cargo.toml", package("itoa", ""))
+        .with("itoa/src/lib.rs", "pub fn name() -> &'static str { \"patched\" }")
+}
+
+fn a_workspace_with_everything() {
+    let place = workspace();
+    gpu_run(&place, "build --release --offline -p app --features loud").gives(0, "");
+    let output = "wasm32-wasip1 2 42 patched!\ntrue\n";
+    place.run("--device cpu target/wasm32-wasip1/release/app.wasm").gives(0, output);
+    gpu_run(&place, "build --offline --target=wasm32-unknown-unknown -p app").gives(0, "");
+    let output = "wasm32-unknown-unknown 2 42 patched\ntrue\n";
+    place.run("--device cpu target/wasm32-unknown-unknown/debug/app.wasm").gives(0, output);
+    // Without `build`, the std that is there is used, too.
+    gpu_run(&place, "--device cpu app").gives(0, "wasm32-wasip1 2 42 patched\ntrue\n");
+}
+
+fn flags_for_all_targets_are_kept() {
+    let place = Place::new()
+        .with("Cargo.toml", "[package]\nname = \"app\"\nversion = \"1.0.0\"\nedition = \"2024\"\n")
+        .with(".cargo/config.toml", "[build]\nrustflags = [\"--cfg\", \"flagged\"]\n")
+        .with("src/main.rs", "#![allow(unexpected_cfgs)]\nfn main() { println!(\"{}\", cfg!(flagged)); }");
+    gpu_run(&place, "build --offline").gives(0, "");
+    place.run("--device cpu target/wasm32-wasip1/debug/app.wasm").gives(0, "true\n");
+}
+
+fn tests_and_examples_run() {
+    let ran = gpu_run(&workspace(), "test --offline -p library");
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    for part in ["test a_pipe_is_made ... ok", "src/lib.rs - two (line 1) ... ok"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+}
+
+/// A program of the toolchain that does what a script says.
+fn fake(place: &Place, name: &str, script: &str) -> PathBuf {
+    let path = place.path().join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut fs::metadata(&path).unwrap().permissions(), 0o755);
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    path
+}
+
+fn with_rust_of(version: &str) -> Ran {
+    let place = Place::new();
+    let script = format!(
+        "case $1 in -vV) printf 'release: {version}\\ncommit-hash: 0123456789abcdef\\n' ;; *) echo {} ;; esac",
+        place.path().display()
+    );
+    let rustc = fake(&place, "fake-rustc", &script);
+    let mut command = place.command("build");
+    Ran::from(command.env("RUSTC", rustc).env("GPU_RUN_CACHE", place.path()).output().unwrap())
+}
+
+fn another_rust_is_refused() {
+    for version in ["1.94.1", "1.98.0", "1.97.0-nightly", "1.96.0-beta.2", "2.0.0"] {
+        let is = format!("and this is {version}");
+        with_rust_of(version).gives(1, "").says(&["1.95, 1.96 and 1.97", &is, "cargo build --target wasm32-wasip1"]);
+    }
+}
+
+fn missing_sources_are_named() {
+    let said = ["sources of std for Rust 1.95.77 are not installed", "rustup component add rust-src", "distribution"];
+    with_rust_of("1.95.77").gives(1, "").says(&said);
+}
+
+fn a_target_without_a_std_is_refused() {
+    let said = ["x86_64-unknown-linux-gnu", "wasm32-wasip1, wasm32-wasip1-threads, wasm32-unknown-unknown"];
+    Place::new().run("build --target x86_64-unknown-linux-gnu").gives(2, "").says(&said);
+    Place::new().run("build --threads --target wasm32-wasip1").gives(2, "").says(&["wasm32-wasip1-threads"]);
+}
+
+fn a_cache_that_is_off_has_no_place_for_a_std() {
+    Place::new().run("build").gives(1, "").says(&["there is no place to keep gpu-run's std", "GPU_RUN_CACHE"]);
+}
+
+/// A cargo that takes its time where a file says so, and makes a std that is none.
+const MAKER: &str = "\
+[ \"$1\" = build ] || exit 1
+echo >>\"$PLACE/calls\"
+case $* in *-Zbuild-std*) ;; *) exit 0 ;; esac
+while [ -f \"$PLACE/slow\" ]; do sleep 0.05; done
+while [ $# -gt 1 ]; do [ \"$1\" = --target ] && target=$2; [ \"$1\" = --target-dir ] && folder=$2; shift; done
+mkdir -p \"$folder/$target/release/deps\" && echo std >\"$folder/$target/release/deps/libstd-0.rlib\"";
+
+fn make(place: &Place, script: &str) -> Command {
+    let cargo = fake(place, "fake-cargo", script);
+    let mut command = place.command("build");
+    command.env("CARGO", cargo).env("PLACE", place.path()).env("GPU_RUN_CACHE", place.path().join("cache"));
+    command
+}
+
+fn std_in(place: &Place) -> PathBuf {
+    let sysroot = Sysroot::of(&place.path().join("cache"), &Rust::find().unwrap());
+    sysroot.path().join("lib/rustlib/wasm32-wasip1/lib")
+}
+
+fn wait_for(path: &Path) {
+    let began = Instant::now();
+    while !path.exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} does not appear", path.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn a_maker_that_is_killed_leaves_nothing_half_made() {
+    let place = Place::new().with("slow", "");
+    let mut killed = make(&place, MAKER).spawn().unwrap();
+    wait_for(&place.path().join("calls"));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(!std_in(&place).exists());
+    // The first cargo goes on while a second std is made.
+    let second = make(&place, MAKER).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!std_in(&place).exists());
+    fs::remove_file(place.path().join("slow")).unwrap();
+    Ran::from(second.wait_with_output().unwrap()).gives(0, "");
+    assert!(std_in(&place).join("libstd-0.rlib").is_file());
+    assert!(std_in(&place).join("self-contained/libc.a").is_file());
+}
+
+fn two_makers_make_one_std() {
+    let place = Place::new().with("slow", "");
+    let makers: Vec<_> = (0..3).map(|_| make(&place, MAKER).spawn().unwrap()).collect();
+    wait_for(&place.path().join("calls"));
+    fs::remove_file(place.path().join("slow")).unwrap();
+    for maker in makers {
+        Ran::from(maker.wait_with_output().unwrap()).gives(0, "");
+    }
+    // One to make it, and one from each front for its package.
+    assert_eq!(fs::read_to_string(place.path().join("calls")).unwrap().lines().count(), 1 + 3);
+    let left = fs::read_dir(place.path().join("cache/sysroots")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(left.iter().all(|name| !name.starts_with("building")), "{left:?}");
+}
+
+fn a_full_disk_is_said() {
+    let place = Place::new();
+    let script = "echo warning: of std; echo 'error: No space left on device (os error 28)' >&2; exit 101";
+    let ran = Ran::from(make(&place, script).output().unwrap());
+    ran.gives(1, "").says(&["std does not build for wasm32-wasip1", "No space left on device"]);
+    assert!(!std_in(&place).exists());
+}

@@ -1,0 +1,220 @@
+//! Processes that guests start: the programs of `tests/processes`, which must print what their native builds print.
+//!
+//! `scripts/build-processes` builds the programs; while they are not there, the tests are reported as ignored, with `CI` set they fail.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+type Test = fn() -> Result<(), Failed>;
+
+/// The programs that are compared with their native builds, and their arguments.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("make", &[]),
+    ("pipeline", &["50000"]),
+    ("ends", &[]),
+    ("streams", &[]),
+    ("surroundings", &[]),
+    ("again", &["200"]),
+    ("threaded", &[]),
+];
+
+const TESTS: &[(&str, Test)] = &[
+    ("programs_are_started_by_their_paths", programs_are_started_by_their_paths),
+    ("without_an_option_nothing_is_started", without_an_option_nothing_is_started),
+    ("a_child_has_no_more_folders_than_its_parent", a_child_has_no_more_folders_than_its_parent),
+    ("a_child_that_never_ends_is_killed_with_its_parent", a_child_that_never_ends_is_killed_with_its_parent),
+    ("a_child_that_its_parent_left_behind_ends", a_child_that_its_parent_left_behind_ends),
+    ("there_are_not_more_at_once_than_allowed", there_are_not_more_at_once_than_allowed),
+    ("a_trap_of_a_child_is_told_on_its_stderr", a_trap_of_a_child_is_told_on_its_stderr),
+    ("stats_list_the_processes", stats_list_the_processes),
+    ("top_shows_the_processes", top_shows_the_processes),
+    ("a_trace_names_the_process", a_trace_names_the_process),
+    ("instances_have_processes_of_their_own", instances_have_processes_of_their_own),
+    ("a_program_that_is_none_is_refused", a_program_that_is_none_is_refused),
+];
+
+/// All runs share the compiled programs.
+static CACHE: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a temporary folder"));
+
+fn main() {
+    let args = Arguments::from_args();
+    let is_built = wasm("tool").is_file() && native("tool").is_file();
+    let ignored = !is_built && std::env::var_os("CI").is_none();
+    let trial = |name: String, run: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
+        let run = move || match is_built {
+            true => run(),
+            false => Err("the programs are not built: run scripts/build-processes".into()),
+        };
+        Trial::test(format!("processes::{name}"), run).with_ignored_flag(ignored)
+    };
+    let programs = PROGRAMS.iter().map(|(name, args)| trial((*name).into(), Box::new(|| is_native(name, args))));
+    let tests = TESTS.iter().map(|(name, test)| trial((*name).into(), Box::new(*test)));
+    let conclusion = libtest_mimic::run(&args, programs.chain(tests).collect());
+    _ = std::fs::remove_dir_all(CACHE.path());
+    conclusion.exit();
+}
+
+fn built() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/processes/target")
+}
+
+fn native(name: &str) -> PathBuf {
+    built().join("release").join(name)
+}
+
+fn wasm(name: &str) -> PathBuf {
+    let target = if name == "threaded" { "wasm32-wasip1-threads" } else { "wasm32-wasip1" };
+    built().join(target).join("release").join(name).with_extension("wasm")
+}
+
+/// `gpu-run OPTIONS NAME.wasm ARGS`, in a folder.
+fn command(folder: &Path, options: &[&str], name: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+    command.args(["--device", "cpu"]).args(options).arg(wasm(name)).args(args);
+    command.current_dir(folder).env("GPU_RUN_CACHE", CACHE.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    command
+}
+
+fn tool() -> String {
+    format!("--program=tool={}", wasm("tool").display())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn check(is_right: bool, output: &Output) -> Result<(), Failed> {
+    match is_right {
+        true => Ok(()),
+        false => Err(format!("{}\n{}\n{}", output.status, text(&output.stdout), text(&output.stderr)).into()),
+    }
+}
+
+/// Runs a program on both sides, each in a folder of its own.
+fn is_native(name: &str, args: &[&str]) -> Result<(), Failed> {
+    let (here, there) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let mut path = native("tool").parent().ok_or("no folder")?.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut expected = Command::new(native(name));
+    let expected = expected.args(args).env("PATH", path).current_dir(there.path()).stdin(Stdio::null()).output()?;
+    check(expected.status.success(), &expected)?;
+    let output = command(here.path(), &["--dir=.", "--timeout=100", &tool()], name, args).output()?;
+    check(output.status.success() && output.stdout == expected.stdout, &output)
+}
+
+fn programs_are_started_by_their_paths() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &["--dir=."], "files", &[]).output()?;
+    let expected = "again, as [\"again\", \"by its path\"]\nSome(4)\nrefused: true\n";
+    check(output.status.success() && text(&output.stdout) == expected, &output)
+}
+
+fn without_an_option_nothing_is_started() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    // The program wants to start itself.
+    let output = command(folder.path(), &[], "files", &[]).output()?;
+    check(!output.status.success() && text(&output.stderr).contains("PermissionDenied"), &output)?;
+    // No such name.
+    let output = command(folder.path(), &["--dir=."], "make", &[]).output()?;
+    check(!output.status.success() && text(&output.stderr).contains("NotFound"), &output)
+}
+
+fn a_child_has_no_more_folders_than_its_parent() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("here.txt"), "secret")?;
+    let output = command(folder.path(), &[&tool()], "start", &["folder"]).output()?;
+    check(output.status.success() && !text(&output.stdout).contains("secret"), &output)?;
+    let output = command(folder.path(), &[&tool(), "--dir-ro=."], "start", &["folder"]).output()?;
+    check(text(&output.stdout).contains("secret"), &output)
+}
+
+fn a_child_that_never_ends_is_killed_with_its_parent() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let began = Instant::now();
+    let output = command(folder.path(), &[&tool(), "--timeout=1"], "start", &["spin"]).output()?;
+    check(output.status.code() == Some(124) && began.elapsed() < Duration::from_secs(30), &output)
+}
+
+fn a_child_that_its_parent_left_behind_ends() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    // What it prints is not lost, although nobody waits for it.
+    let output = command(folder.path(), &[&tool(), "--timeout=60"], "start", &["--leave", "sleep-echo"]).output()?;
+    check(output.status.success() && text(&output.stdout) == "left\nslept\n", &output)
+}
+
+fn there_are_not_more_at_once_than_allowed() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool(), "--max-processes=3"], "start", &["--many", "5"]).output()?;
+    check(text(&output.stdout) == "started 3, then WouldBlock\n", &output)
+}
+
+fn a_trap_of_a_child_is_told_on_its_stderr() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool()], "start", &["abort"]).output()?;
+    let expected = "error: tool (process 2) trapped: unreachable";
+    check(output.status.code() == Some(99) && text(&output.stderr).contains(expected), &output)
+}
+
+fn stats_list_the_processes() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool(), "--stats"], "start", &["exit", "3"]).output()?;
+    let stderr = text(&output.stderr);
+    check(stderr.contains("1 started, at most 1 at once") && stderr.contains("2 of 1: tool, exited 3 after"), &output)
+}
+
+fn top_shows_the_processes() -> Result<(), Failed> {
+    let (folder, runtime) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let mut command = command(folder.path(), &[&tool(), "--timeout=60"], "start", &["sleep", "30000"]);
+    let mut running = Killed(command.env("XDG_RUNTIME_DIR", runtime.path()).stderr(Stdio::null()).spawn()?);
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        let mut top = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+        let output = top.args(["top", "--once"]).env("XDG_RUNTIME_DIR", runtime.path()).output()?;
+        if text(&output.stdout).contains("2 of 1: tool, runs for") {
+            return Ok(());
+        }
+        if Instant::now() > until || running.0.try_wait()?.is_some() {
+            return check(false, &output);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+fn a_trace_names_the_process() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool(), "--trace=wasi"], "start", &["echo", "hello"]).output()?;
+    let stderr = text(&output.stderr);
+    let lines = ["process_start(\"tool\", [\"tool\", \"echo\", \"hello\"]) = 0 (2)", "[process 2] fd_write(1"];
+    check(lines.iter().all(|line| stderr.contains(line)), &output)
+}
+
+fn instances_have_processes_of_their_own() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool(), "--instances=4"], "start", &["echo", "one of four"]).output()?;
+    check(output.status.success() && text(&output.stdout) == "one of four\n".repeat(4), &output)
+}
+
+fn a_program_that_is_none_is_refused() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("none.wasm"), "none")?;
+    let file = folder.path().join("none.wasm");
+    for program in [format!("--program=tool={}", file.display()), "--program=tool=missing.wasm".into(), "--program==x".into()] {
+        let output = command(folder.path(), &[&program], "start", &["echo"]).output()?;
+        check(output.status.code() == Some(2) && text(&output.stderr).starts_with("error: "), &output)?;
+    }
+    Ok(())
+}
