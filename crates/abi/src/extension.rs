@@ -61,6 +61,9 @@ pub mod ask {
     /// The argument is one of [`super::lock`]. Locks the file, or takes the lock back. As on Linux, all descriptors of an open file have
     /// one lock. Waits until others have taken theirs back, with [`super::lock::NO_WAIT`] it is `again`.
     pub const LOCK: u8 = 14;
+    /// The argument is the new permissions of a file or folder, as on Unix: at most 0o777. Those it has are in its `filestat`, bytes 18
+    /// and 19, which are padding in WASI.
+    pub const SET_PERMISSIONS: u8 = 15;
 }
 
 /// Operations of `fd_pread`.

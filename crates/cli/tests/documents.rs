@@ -86,6 +86,10 @@ fn every_test_that_the_page_about_std_names_exists() {
         let exists = match kind {
             "threads" => is_listed("tests/threads/programs.toml", name),
             "example" => is_listed("examples/programs.toml", name),
+            "std" | "processes" => root().join(format!("tests/{kind}/src/bin/{name}.rs")).exists(),
+            "net" => {
+                fs::read_to_string(root().join("crates/cli/tests/net.rs")).unwrap().contains(&format!("fn {name}("))
+            }
             "wasi" => root().join(format!("tests/wasi/src/bin/{name}.rs")).exists(),
             "backtrace" => fs::read_to_string(root().join("crates/cli/tests/backtrace.rs"))
                 .unwrap()

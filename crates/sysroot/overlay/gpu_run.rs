@@ -3,6 +3,8 @@
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 
+pub mod files;
+
 use crate::ffi::{CString, c_char, c_int};
 use crate::fs::TryLockError;
 use crate::io;
@@ -31,6 +33,7 @@ pub mod ask {
     pub const PROCESS_KILL: u8 = 12;
     pub const PROCESS_ID: u8 = 13;
     pub const LOCK: u8 = 14;
+    pub const SET_PERMISSIONS: u8 = 15;
 }
 
 pub mod fetch {
@@ -79,6 +82,14 @@ const NONBLOCK: u16 = 4;
 unsafe extern "C" {
     fn fd_pwrite(fd: u32, from: *const Input, count: usize, offset: u64, result: *mut u32) -> i32;
     fn fd_pread(fd: u32, to: *const Output, count: usize, offset: u64, result: *mut u32) -> i32;
+    fn fd_filestat_get(fd: u32, found: *mut files::Filestat) -> i32;
+    fn path_filestat_get(
+        folder: u32,
+        flags: u32,
+        path: *const c_char,
+        bytes: usize,
+        found: *mut files::Filestat,
+    ) -> i32;
     fn fd_fdstat_get(fd: u32, status: *mut Status) -> i32;
     fn fd_fdstat_set_flags(fd: u32, flags: u32) -> i32;
     fn sock_accept(fd: u32, flags: u32, accepted: *mut u32) -> i32;

@@ -7,7 +7,7 @@ use crate::os::wasi::prelude::*;
 use crate::path::{self, PathBuf};
 use crate::sys::helpers::run_path_with_cstr;
 use crate::sys::pal::gpu_run::{self, fetch};
-use crate::{env, fmt, io, slice};
+use crate::{env, fmt, fs, io, slice};
 
 // The crate libc that Rust 1.95 uses does not have these.
 mod c {
@@ -36,8 +36,10 @@ pub fn getcwd() -> io::Result<PathBuf> {
 }
 
 pub fn chdir(folder: &path::Path) -> io::Result<()> {
+    // wasi-libc keeps the path as it is given, and `getcwd` would return it so.
+    let real = fs::canonicalize(folder)?;
     // SAFETY: it reads a path with its zero.
-    let result = run_path_with_cstr(folder, &|folder| Ok(unsafe { c::chdir(folder.as_ptr()) }))?;
+    let result = run_path_with_cstr(&real, &|folder| Ok(unsafe { c::chdir(folder.as_ptr()) }))?;
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -27,6 +27,61 @@ const CHANGES: &[Change] = &[
         old: "pub mod stack_overflow;\n",
         new: "pub mod stack_overflow;\n#[allow(dead_code)]\npub mod gpu_run;\n",
     },
+    Add("sys/pal/wasi/gpu_run/files.rs", include_str!("../overlay/files.rs")),
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "        let mut stat: stat64 = unsafe { mem::zeroed() };
+        cvt(unsafe { fstat64(fd, &mut stat) })?;
+",
+        new: "        let stat = crate::sys::gpu_run::files::stat_of_file(fd)?;\n",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "    let mut stat: stat64 = unsafe { mem::zeroed() };
+    cvt(unsafe { stat64(p.as_ptr(), &mut stat) })?;
+",
+        new: "    let stat = crate::sys::gpu_run::files::stat_of_path(p, true)?;\n",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "    let mut stat: stat64 = unsafe { mem::zeroed() };
+    cvt(unsafe { lstat64(p.as_ptr(), &mut stat) })?;
+",
+        new: "    let stat = crate::sys::gpu_run::files::stat_of_path(p, false)?;\n",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "    let r = unsafe { libc::realpath(path.as_ptr(), ptr::null_mut()) };
+    if r.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(PathBuf::from(OsString::from_vec(unsafe {
+        let buf = CStr::from_ptr(r).to_bytes().to_vec();
+        libc::free(r as *mut _);
+        buf
+    })))
+",
+        new: "    crate::sys::gpu_run::files::canonicalize(path)\n",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "        cvt_r(|| unsafe { libc::fchmod(self.as_raw_fd(), perm.mode) })?;
+        Ok(())
+",
+        new: "        crate::sys::gpu_run::files::set_permissions(self.as_raw_fd(), perm.mode)\n",
+    },
+    Edit {
+        file: "sys/fs/unix.rs",
+        old: "    cvt_r(|| unsafe { libc::chmod(p.as_ptr(), perm.mode) }).map(|_| ())\n",
+        new: "    let fd = cvt_r(|| unsafe { open64(p.as_ptr(), libc::O_RDONLY) })?;
+    File(unsafe { FileDesc::from_raw_fd(fd) }).set_permissions(perm)
+",
+    },
+    Edit {
+        file: "sys/io/error/wasi.rs",
+        old: "        libc::ENOTDIR => NotADirectory,\n",
+        new: "        libc::ENOTDIR => NotADirectory,\n        libc::ENOTEMPTY => DirectoryNotEmpty,\n",
+    },
     Replace("sys/net/connection/wasip1.rs", include_str!("../overlay/net.rs")),
     Replace("sys/process/unsupported.rs", include_str!("../overlay/process.rs")),
     Replace("sys/pipe/unsupported.rs", include_str!("../overlay/pipe.rs")),
@@ -257,7 +312,8 @@ mod tests {
             PROCESS_START,
             PROCESS_KILL,
             PROCESS_ID,
-            LOCK
+            LOCK,
+            SET_PERMISSIONS
         );
         all!(
             fetch,

@@ -331,6 +331,7 @@ impl From<Stat> for Filestat {
             dev: stat.st_dev as u64,
             ino: stat.st_ino as u64,
             kind: FileType::from_raw_mode(stat.st_mode).into(),
+            permissions: (stat.st_mode & 0o777) as u16,
             links: stat.st_nlink as u64,
             size: stat.st_size as u64,
             accessed: nanoseconds(stat.st_atime, stat.st_atime_nsec as i64),

@@ -187,6 +187,8 @@ pub(crate) struct Filestat {
     pub(crate) dev: u64,
     pub(crate) ino: u64,
     pub(crate) kind: Filetype,
+    /// As on Unix. They lie in what is padding in WASI, for gpu-run's own std (`gpu_run_abi::extension`).
+    pub(crate) permissions: u16,
     pub(crate) links: u64,
     pub(crate) size: u64,
     pub(crate) accessed: u64,
@@ -197,13 +199,14 @@ pub(crate) struct Filestat {
 impl Filestat {
     /// Returns the stat of something that has only a type.
     pub(crate) fn only(kind: Filetype) -> Self {
-        Self { dev: 0, ino: 0, kind, links: 0, size: 0, accessed: 0, modified: 0, changed: 0 }
+        Self { dev: 0, ino: 0, kind, permissions: 0, links: 0, size: 0, accessed: 0, modified: 0, changed: 0 }
     }
 
     pub(crate) fn put(&self, out: &mut Out) {
         out.put_u64(self.dev);
         out.put_u64(self.ino);
-        out.put(&[self.kind as u8, 0, 0, 0, 0, 0, 0, 0]);
+        let [low, high] = self.permissions.to_le_bytes();
+        out.put(&[self.kind as u8, 0, low, high, 0, 0, 0, 0]);
         for field in [self.links, self.size, self.accessed, self.modified, self.changed] {
             out.put_u64(field);
         }

@@ -25,6 +25,7 @@ pub(crate) enum Ask<'a> {
     Process(ProcessAsk<'a>),
     Duplicate { fd: u64 },
     Lock { fd: u64, lock: Lock, waits: bool },
+    SetPermissions { fd: u64, mode: u32 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +173,8 @@ impl<'a> Ask<'a> {
             ask::PARALLELISM => Self::Net(NetAsk::Parallelism),
             ask::DUPLICATE => Self::Duplicate { fd },
             ask::LOCK => Self::Lock { fd, lock: Lock::decode(argument)?, waits: argument & lock::NO_WAIT == 0 },
+            ask::SET_PERMISSIONS if argument <= 0o777 => Self::SetPermissions { fd, mode: argument },
+            ask::SET_PERMISSIONS => return Err(Errno::Inval.into()),
             ask::PROCESS_START => Self::Process(ProcessAsk::Start(bytes.start(fd)?)),
             ask::PROCESS_KILL => Self::Process(ProcessAsk::Kill { id: fd as u32 }),
             ask::PROCESS_ID => Self::Process(ProcessAsk::Id),
@@ -340,6 +343,7 @@ impl fmt::Display for Ask<'_> {
                 let how = if *waits { "" } else { ", without waiting" };
                 write!(f, "lock({fd}, {}{how})", format!("{lock:?}").to_lowercase())
             }
+            Self::SetPermissions { fd, mode } => write!(f, "set_permissions({fd}, {mode:o})"),
         }
     }
 }

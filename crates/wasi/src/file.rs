@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::PollFlags;
-use rustix::fs::{Advice, FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fadvise, flock, fstat};
+use rustix::fs::{
+    Advice, FlockOperation, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fadvise, fchmod, flock, fstat,
+};
 use rustix::io::{Errno as Os, ReadWriteFlags};
 
 use cap_fs_ext::SystemTimeSpec;
@@ -235,6 +237,24 @@ pub(crate) fn lock(table: &mut Table, fd: u64, lock: Lock, waits: bool, out: &mu
     match flock(&*file.file, operation) {
         Err(Os::AGAIN) => return Err(would_block(!waits)),
         other => other?,
+    }
+    out.put_u32(0);
+    Ok(())
+}
+
+/// Changes who may read and write a file on the host.
+pub(crate) fn set_permissions(table: &mut Table, fd: u64, mode: u32, out: &mut Out) -> Result {
+    let mode = Mode::from_raw_mode(mode);
+    match table.get(fd)? {
+        Descriptor::File(file) => {
+            file.access.check_changes()?;
+            fchmod(&*file.file, mode)?;
+        }
+        Descriptor::Directory(directory) => {
+            directory.access.check_changes()?;
+            fchmod(&*directory.dir, mode)?;
+        }
+        _ => return Err(Errno::Badf.into()),
     }
     out.put_u32(0);
     Ok(())

@@ -243,6 +243,7 @@ impl Context {
                             Ok(())
                         }
                         Ask::Lock { fd, lock, waits } => file::lock(table, fd, lock, waits, out),
+                        Ask::SetPermissions { fd, mode } => file::set_permissions(table, fd, mode, out),
                     };
                 }
                 file::write_at(table, fd, input, offset, out)

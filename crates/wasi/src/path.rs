@@ -151,6 +151,7 @@ pub(crate) fn filestat(table: &mut Table, fd: u64, word: u64, path: &[u8], out: 
         dev: metadata.dev(),
         ino: metadata.ino(),
         kind: FileType::from_raw_mode(metadata.mode()).into(),
+        permissions: (metadata.mode() & 0o777) as u16,
         links: metadata.nlink(),
         size: metadata.size(),
         accessed: nanoseconds(metadata.atime(), metadata.atime_nsec()),
