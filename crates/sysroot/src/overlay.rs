@@ -50,7 +50,7 @@ pub(crate) fn hash() -> String {
 }
 
 /// Lays the overlay over the sources of std in `library/std`.
-pub(crate) fn lay_over(std: &Path) -> Result<()> {
+pub fn lay_over(std: &Path) -> Result<()> {
     CHANGES.iter().try_for_each(|change| make(change, &std.join("src")))
 }
 
