@@ -37,7 +37,8 @@ pub mod ask {
     /// A port (u16) and the name of a host. The result is the number of a reply, a list of at most 64 addresses; `noent` if the
     /// name has none.
     pub const LOOK_UP: u8 = 7;
-    /// The result is another descriptor of the same socket. As on Linux, they share options and flags.
+    /// The result is another descriptor of the same socket, pipe, file or standard stream. As on Linux, they share position, options
+    /// and flags.
     pub const DUPLICATE: u8 = 8;
     /// The argument is 1 to join a group, 0 to leave it. The group's address, and the interface's: four bytes of IPv4, or an index
     /// (u32).

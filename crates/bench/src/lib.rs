@@ -4,6 +4,7 @@
 //! set       a set of programs, on the device and on Wasmtime on all cores
 //! own       the user's own program and records: is the device worth it?
 //! machine   how long ticks, events, allocations and loads of new code take on the resident machine
+//! processes how long it takes to start a process on the device, and on the host
 //! threads   what starting, locking, waking and sleeping take threads of the device, and threads of the host
 //! ```
 //!
@@ -16,6 +17,7 @@
 mod compare;
 pub mod machine;
 mod percentile;
+pub mod processes;
 mod sheet;
 pub mod threads;
 

@@ -46,6 +46,7 @@ use tracing_subscriber::prelude::*;
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
+    gpu_run_bench::processes::be_a_child_if_asked();
     // Users set this for the threads of their programs, to less than the compiler needs.
     if std::env::var_os("RUST_MIN_STACK").is_some() {
         let _ = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global();

@@ -25,7 +25,7 @@ use gpu_run_console::units::show_duration;
 use gpu_run_device::Device;
 use gpu_run_map::{Tuning, remember};
 use gpu_run_run::Source;
-use gpu_run_run::{Denied, End, Onlooker, Outcome, Processes, RunOptions, RunStats, Watchdog};
+use gpu_run_run::{Denied, End, Onlooker, Outcome, ProcessOnlooker, Processes, RunOptions, RunStats, Watchdog};
 use gpu_run_wasi::Context;
 use std::ffi::OsString;
 use std::io::Write;
@@ -256,11 +256,21 @@ fn launch(
         dumps.hold(watchdog.as_ref().map(Watchdog::held));
         options.examiner = Some(dumps.clone());
     }
+    let (label, id) = (file.to_owned(), program.device().properties().id.clone());
+    processes.set_onlooker(Box::new(move || {
+        ProgramPublisher::new(&label, &id).map(|publisher| Arc::new(publisher) as Arc<dyn ProcessOnlooker>)
+    }));
     let result = match (program.compiled().options.build, contexts) {
         (Build::Threads, mut contexts) => {
-            let publisher = ProgramPublisher::new(file, &program.device().properties().id);
-            options.onlooker = publisher.map(|publisher| Arc::new(publisher) as Arc<dyn Onlooker>);
-            threads::run(program, (&call.function, &call.arguments), contexts.remove(0), &args.threads, &options)
+            let publisher = ProgramPublisher::new(file, &program.device().properties().id).map(Arc::new);
+            options.onlooker = publisher.clone().map(|publisher| publisher as Arc<dyn Onlooker>);
+            processes.set_onlooker(Box::new(|| publisher.map(|publisher| publisher as Arc<dyn ProcessOnlooker>)));
+            let prepared = if processes.has_named() { processes.prepare() } else { Ok(()) };
+            options.is_beside_others = processes.has_named();
+            prepared.and_then(|()| {
+                let call = (&call.function[..], &call.arguments[..]);
+                threads::run(program, call, contexts.remove(0), &args.threads, &options)
+            })
         }
         (_, mut contexts) if processes.has_named() && contexts.len() == 1 => {
             let (function, arguments) = (call.function.clone(), call.arguments.clone());

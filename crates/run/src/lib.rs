@@ -35,7 +35,9 @@ pub use instances::run;
 pub use launcher::Watch;
 pub use linker::{InstanceId, Linker, Prepared, Settings};
 pub use outcome::{End, Outcome, RunOptions, RunStats};
-pub use process::{Loaded, Loader, ProcessInfo, ProcessSettings, ProcessState, ProcessStats, Processes};
+pub use process::{
+    Loaded, Loader, MakeOnlooker, ProcessInfo, ProcessOnlooker, ProcessSettings, ProcessState, ProcessStats, Processes,
+};
 pub use remains::{Examiner, Remains};
 pub use seen::{Onlooker, SeenThreads, ThreadGroup, ThreadLabel, ThreadState};
 pub use source::Source;

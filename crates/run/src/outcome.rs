@@ -25,6 +25,8 @@ pub struct RunOptions {
     /// Bytes that an instance's memories and tables may have together.
     pub max_memory: Option<u64>,
     pub limits: Limits,
+    /// Other launches run on the device at the same time: a program with threads does not fill it.
+    pub is_beside_others: bool,
 }
 
 /// How one instance ended.

@@ -9,6 +9,7 @@ use gpu_run_compiler::{Compiled, Error, NotedCalls, Program, stack_limit};
 use gpu_run_device::{Arg, Buffer, Device, Error as DeviceError, Grid, Module, Rows, Shared};
 use gpu_run_wasi::Context;
 use gpu_run_wasm::{ENDINGS, FRESH, KERNEL, START, THREADS, words};
+use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use std::mem::offset_of;
 use std::sync::atomic::AtomicBool;
@@ -56,6 +57,9 @@ pub struct LaunchBuffers {
     call_words: usize,
     /// A copy of the endings that the host can read.
     seen: Shared,
+    /// When the device's clock was last compared with the host's, and for how long that is good enough.
+    clock_set: Mutex<Option<Instant>>,
+    clock_lasts: Duration,
 }
 
 /// The image that `abi::launch` describes, and where in it the arguments are.
@@ -224,11 +228,40 @@ impl Slots {
         Ok(ended)
     }
 
-    /// Has the device reserve the stacks and the local memory that launches of these slots take, by a launch of none.
-    pub fn reserve(&mut self, buffers: &LaunchBuffers) -> Result<(), Error> {
-        let (stack_bytes, _, result) = self.run_kernel(0, (u32::MAX, 0), buffers);
+    /// Makes the first slot a fresh instance, and returns a copy of it. After this launch, the device has reserved the stack and
+    /// the local memory that later launches take.
+    pub fn fresh(&mut self, device: &dyn Device, buffers: &LaunchBuffers) -> Result<FreshCopy, Error> {
+        assert_eq!(self.compiled.layout(), Layout::Linear);
+        buffers.set_clock()?;
+        let (stack_bytes, _, result) = self.run_kernel(1, (u32::MAX, FRESH), buffers);
         self.stack_bytes = stack_bytes;
-        Ok(result?)
+        result?;
+        self.write_word(0, field::STATUS, 0)?;
+        let memory = self.compiled.initial.memories.first().map_or(0, |memory| memory.length);
+        let bytes = match self.sizes.memories.first() {
+            Some(room) => room.at + memory.saturating_sub(room.low),
+            None => self.compiled.slots.end,
+        };
+        let copy = device.allocate_uncleared(bytes)?;
+        copy.copy_from(0, &self.slots, 0, bytes)?;
+        Ok(FreshCopy(copy))
+    }
+
+    /// Makes the first slot a fresh instance again, after one whose first memory had so many bytes.
+    pub fn renew(&mut self, fresh: &FreshCopy, used: u64, buffers: &LaunchBuffers) -> Result<(), Error> {
+        if self.sizes.memories.len() > 1 {
+            // The kernel knows where memories and tables grew.
+            self.run_kernel(1, (u32::MAX, FRESH), buffers).2?;
+            return self.write_word(0, field::STATUS, 0);
+        }
+        let copied = fresh.0.len();
+        if let Some(room) = self.sizes.memories.first() {
+            let end = room.at + used.min(room.limit).saturating_sub(room.low);
+            if end > copied {
+                self.slots.zero(copied, end - copied)?;
+            }
+        }
+        Ok(self.slots.copy_from(0, &fresh.0, 0, copied)?)
     }
 
     /// Runs the program's kernel for the first slots, and answers the instances meanwhile. Returns the stack that each thread
@@ -257,7 +290,7 @@ impl Slots {
                 Arg::U64(buffers.launch.address()),
             ];
             let launched = match self.together {
-                None => self.module.run(KERNEL, self.grid(count.max(1), stack_bytes), &args, &serve),
+                None => self.module.run(KERNEL, self.grid(count, stack_bytes), &args, &serve),
                 Some(lanes) => self.module.run_together(THREADS, Grid { stack_bytes, ..lanes }, &args, &serve),
             };
             match launched {
@@ -364,6 +397,9 @@ impl Slots {
     }
 }
 
+/// A copy of a slot that holds a fresh instance.
+pub struct FreshCopy(Buffer);
+
 /// Reads linear slots.
 pub struct SlotReader {
     slots: Arc<Buffer>,
@@ -391,15 +427,27 @@ impl LaunchBuffers {
         let call_words = compiled.slots.calls.words() as usize;
         let bytes = capacity as u64 * ending_bytes(results + call_words);
         let (launch, endings) = (device.allocate(Launch::BYTES)?, device.allocate(bytes)?);
-        Ok(Self { launch, endings, call_words, seen: device.share(bytes)? })
+        let (seen, clock_set) = (device.share(bytes)?, Mutex::default());
+        Ok(Self { launch, endings, call_words, seen, clock_set, clock_lasts: Duration::ZERO })
     }
 
     pub fn write(&self, launch: &Launch) -> Result<(), Error> {
         Ok(self.launch.write(0, launch.bytes())?)
     }
 
-    /// Writes the present time into the `Launch`, for the launch that comes next.
+    /// From here on, the clocks are compared only in a launch that comes so long after the last comparison. They drift apart by
+    /// some 50 µs a second.
+    pub fn compare_clocks_after(&mut self, time: Duration) {
+        self.clock_lasts = time;
+    }
+
+    /// Has the launch that comes next compare the clocks: writes the present time into the `Launch`.
     fn set_clock(&self) -> Result<(), Error> {
+        let mut set = self.clock_set.lock();
+        if set.is_some_and(|set| set.elapsed() < self.clock_lasts) {
+            return Ok(());
+        }
+        *set = Some(Instant::now());
         let now = clock_gettime(ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         const { assert!(launch::offset::CLOCK_DEVICE == launch::offset::CLOCK_HOST + WORD) };

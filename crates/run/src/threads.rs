@@ -34,6 +34,8 @@ const THREADS_PER_CORE: u64 = 4;
 const LEAST_THREADS: u64 = 64;
 /// The most programs with threads that run at once: the host has a thread for each.
 const MOST_AT_ONCE: u64 = 32;
+/// The part of a GPU that is left to launches beside a program with threads.
+const PART_OF_OTHERS: u64 = 8;
 /// How often an onlooker is shown the threads.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -75,7 +77,7 @@ pub fn run_threads(
 ) -> Result<(Outcome, RunStats), Error> {
     let (compiled, device) = (program.compiled(), program.device());
     let (selector, words_of_args) = compiled.arguments(function, args)?;
-    let places = Places::new(program, threads.map(u64::from), placement)?;
+    let places = Places::new(program, threads.map(u64::from), placement, options.is_beside_others)?;
     let memory = ThreadsMemory::new(program, &places, options.max_memory)?;
     let stack_bytes = device.properties().stack_bytes;
     let sizes = Sizes {
@@ -197,18 +199,24 @@ pub fn programs_at_once(program: &Program, threads: Option<u32>, placement: Thre
     if !device.is_gpu() {
         return Ok(device.properties().processors as usize);
     }
-    let places = Places::new(program, threads.map(u64::from), placement)?;
+    let places = Places::new(program, threads.map(u64::from), placement, false)?;
     let warps = u64::from(program.module().most_together(THREADS, places.lanes as u32)?);
     Ok((warps / places.warps).clamp(1, MOST_AT_ONCE) as usize)
 }
 
 impl Places {
-    fn new(program: &Program, wanted: Option<u64>, placement: ThreadPlacement) -> Result<Self, Error> {
+    fn new(
+        program: &Program,
+        wanted: Option<u64>,
+        placement: ThreadPlacement,
+        is_beside_others: bool,
+    ) -> Result<Self, Error> {
         let device = program.device();
         let is_apart = !device.is_gpu() || placement == ThreadPlacement::Warp;
         let lanes = if is_apart { 1 } else { LANES };
         let processors = u64::from(device.properties().processors);
-        let most_warps = u64::from(program.module().most_together(THREADS, lanes as u32)?);
+        let fitting = u64::from(program.module().most_together(THREADS, lanes as u32)?);
+        let most_warps = if is_beside_others && device.is_gpu() { fitting - fitting / PART_OF_OTHERS } else { fitting };
         let most = most_warps * lanes;
         let usual = match device.is_gpu() {
             true => USUAL_THREADS,

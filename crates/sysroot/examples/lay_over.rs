@@ -2,5 +2,5 @@
 
 fn main() -> gpu_run_sysroot::Result<()> {
     let std = std::env::args_os().nth(1).unwrap_or_else(|| "std".into());
-    gpu_run_sysroot::lay_over(std.as_ref())
+    gpu_run_sysroot::lay_over(std.as_ref(), &gpu_run_sysroot::Rust::find()?.version)
 }

@@ -3,11 +3,17 @@
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 
+use crate::ffi::{CString, c_char, c_int};
 use crate::io;
 use crate::num::NonZero;
+use crate::os::fd::{FromRawFd, RawFd};
+use crate::sync::Once;
+use crate::sys::fd::FileDesc;
 
 const DESCRIPTOR: u32 = 0x6770_7501;
 const BADF: i32 = 8;
+/// In a request for a process: no stream.
+pub const NO_STREAM: u32 = u32::MAX;
 
 pub mod ask {
     pub const TCP_CONNECT: u8 = 1;
@@ -20,6 +26,9 @@ pub mod ask {
     pub const DUPLICATE: u8 = 8;
     pub const MULTICAST: u8 = 9;
     pub const PARALLELISM: u8 = 10;
+    pub const PROCESS_START: u8 = 11;
+    pub const PROCESS_KILL: u8 = 12;
+    pub const PROCESS_ID: u8 = 13;
 }
 
 pub mod fetch {
@@ -28,6 +37,10 @@ pub mod fetch {
     pub const OPTION: u8 = 3;
     pub const RECEIVE_FROM: u8 = 4;
     pub const REPLY: u8 = 5;
+    pub const PIPE: u8 = 6;
+    pub const PROCESS_END: u8 = 7;
+    pub const CURRENT_DIR: u8 = 8;
+    pub const EXECUTABLE: u8 = 9;
 }
 
 #[repr(C)]
@@ -85,10 +98,11 @@ pub fn ask_about(fd: u32, operation: u8, argument: u32, request: [&[u8]; 2]) -> 
 
 /// Sends a request about no descriptor. Other hosts say that there is no such descriptor: they do not support this.
 pub fn ask(operation: u8, request: [&[u8]; 2]) -> io::Result<u32> {
-    ask_about(0, operation, 0, request).map_err(|error| match error.raw_os_error() {
-        Some(BADF) => io::Error::UNSUPPORTED_PLATFORM,
-        _ => error,
-    })
+    ask_about(0, operation, 0, request).map_err(unsupported)
+}
+
+fn unsupported(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(BADF) { io::Error::UNSUPPORTED_PLATFORM } else { error }
 }
 
 /// Fetches bytes, first into one buffer and then into the other; returns how many there are.
@@ -98,6 +112,11 @@ pub fn fetch_about(fd: u32, operation: u8, argument: u32, first: &mut [u8], then
     // SAFETY: the host writes into the two buffers, and the count.
     result(unsafe { fd_pread(DESCRIPTOR, to.as_ptr(), to.len(), offset(operation, argument, fd), &mut count) })?;
     Ok(count as usize)
+}
+
+/// Fetches bytes about no descriptor, as [`ask`].
+pub fn fetch(operation: u8, first: &mut [u8], then: &mut [u8]) -> io::Result<usize> {
+    fetch_about(0, operation, 0, first, then).map_err(unsupported)
 }
 
 pub fn accept(fd: u32) -> io::Result<u32> {
@@ -134,4 +153,56 @@ pub fn set_nonblocking(fd: u32, yes: bool) -> io::Result<()> {
 /// Returns how many threads the program can have at once, where the host says so.
 pub fn parallelism() -> Option<NonZero<usize>> {
     NonZero::new(ask(ask::PARALLELISM, [&[], &[]]).ok()? as usize)
+}
+
+/// Starts a process from a program's file, or, without one, by the name in the request. Returns its number.
+pub fn start(file: u32, request: &[u8]) -> io::Result<u32> {
+    ask_about(file, ask::PROCESS_START, 0, [request, &[]])
+}
+
+pub fn process_id() -> io::Result<u32> {
+    ask(ask::PROCESS_ID, [&[], &[]])
+}
+
+/// Returns the end of a new pipe that is read, and the one that is written.
+pub fn pipe() -> io::Result<(FileDesc, FileDesc)> {
+    let (mut reader, mut writer) = ([0; 4], [0; 4]);
+    fetch(fetch::PIPE, &mut reader, &mut writer)?;
+    // SAFETY: the host has just made the descriptors.
+    let owned = |fd| unsafe { FileDesc::from_raw_fd(u32::from_le_bytes(fd) as RawFd) };
+    Ok((owned(reader), owned(writer)))
+}
+
+pub fn duplicate(fd: RawFd) -> io::Result<RawFd> {
+    match ask_about(fd as u32, ask::DUPLICATE, 0, [&[], &[]]) {
+        // Another host, or a descriptor that is none.
+        Err(error) if error.raw_os_error() == Some(BADF) => process_id().and(Err(error)),
+        duplicate => duplicate.map(|fd| fd as RawFd),
+    }
+}
+
+/// Fetches a path; nothing if the host has none.
+pub fn path(operation: u8) -> io::Result<Vec<u8>> {
+    let mut path = vec![0; 4096];
+    let length = fetch(operation, &mut path, &mut [])?;
+    path.truncate(length);
+    Ok(path)
+}
+
+/// Goes to the folder that this process was started in, the first time that it is called: before the first path is used. At the
+/// start of the program it would be a question to the host for each one, even if it uses no paths.
+pub fn enter_start_folder() {
+    static ENTERED: Once = Once::new();
+    unsafe extern "C" {
+        fn chdir(folder: *const c_char) -> c_int;
+    }
+    ENTERED.call_once(|| {
+        if let Ok(folder) = path(fetch::CURRENT_DIR)
+            && !folder.is_empty()
+            && let Ok(folder) = CString::new(folder)
+        {
+            // A folder that is gone by now is left as it is. SAFETY: it is a path with its zero.
+            unsafe { chdir(folder.as_ptr()) };
+        }
+    });
 }

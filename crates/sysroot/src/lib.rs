@@ -68,6 +68,10 @@ fn supported() -> String {
 
 pub type Result<T> = std::result::Result<T, Error>;
 
+fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
+    |error| Error::File { path: path.to_owned(), error }
+}
+
 /// The folder of all sysroots in the cache.
 const FOLDER: &str = "sysroots";
 
@@ -85,7 +89,8 @@ impl Sysroot {
 
     /// Returns the sysroot for a Rust, made or not. Its name covers everything that it is made from.
     pub fn of(cache: &Path, rust: &Rust) -> Sysroot {
-        let path = cache.join(FOLDER).join(format!("{}-{}-{}", rust.version, rust.commit, overlay::hash()));
+        let path =
+            cache.join(FOLDER).join(format!("{}-{}-{}", rust.version, rust.commit, overlay::hash(&rust.version)));
         Sysroot { path }
     }
 

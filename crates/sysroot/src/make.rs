@@ -1,6 +1,6 @@
 //! Makes a sysroot: copies the sources of std, lays the overlay over them, and has cargo build them.
 
-use crate::{Error, Result, Rust, Sysroot, Target, overlay, rust};
+use crate::{Error, Result, Rust, Sysroot, Target, at, overlay};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl Sysroot {
     fn make_in(&self, work: &Path, rust: &Rust, target: Target) -> Result<()> {
         let (library, made) = (work.join("library"), work.join("lib"));
         copy(&rust.sources, &library)?;
-        overlay::lay_over(&library.join("std"))?;
+        overlay::lay_over(&library.join("std"), &rust.version)?;
         let libc = libc(rust, target).ok_or(Error::NoLibc { target })?;
         copy(&libc, &made.join("self-contained"))?;
         build(work, rust, target)?;
@@ -70,11 +70,15 @@ fn build(work: &Path, rust: &Rust, target: Target) -> Result<()> {
     // Bitcode, so that programs can be built with LTO; source paths as in the std that rustup installs.
     let flags =
         format!("-Cembed-bitcode=yes --remap-path-prefix={}=/rustc/{}/library", library.display(), rust.whole_commit);
-    let mut cargo = Command::new(rust::cargo());
+    let mut cargo = Command::new(&rust.cargo);
     cargo.args(["build", "--release", "--quiet", "-Zbuild-std=std,panic_abort,proc_macro,test", "--target"]);
     cargo.arg(target.name()).arg("--target-dir").arg(work.join("target")).current_dir(&empty);
     // A stable compiler builds its own std with features that it allows nobody else.
-    cargo.env("RUSTC_BOOTSTRAP", "1").env("__CARGO_TESTS_ONLY_SRC_ROOT", &library).env("RUSTFLAGS", flags);
+    cargo
+        .env("RUSTC", &rust.rustc)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("__CARGO_TESTS_ONLY_SRC_ROOT", &library)
+        .env("RUSTFLAGS", flags);
     // What the user asks for is asked of the program, not of std.
     for variable in [
         "CARGO_ENCODED_RUSTFLAGS",
@@ -85,7 +89,7 @@ fn build(work: &Path, rust: &Rust, target: Target) -> Result<()> {
     ] {
         cargo.env_remove(variable);
     }
-    let program = rust::cargo().display().to_string();
+    let program = rust.cargo.display().to_string();
     let output = cargo
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -97,10 +101,6 @@ fn build(work: &Path, rust: &Rust, target: Target) -> Result<()> {
         return Err(Error::Build { target, messages: String::from_utf8_lossy(&output.stderr).trim_end().to_owned() });
     }
     Ok(())
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
-    |error| Error::File { path: path.to_owned(), error }
 }
 
 fn create(folder: &Path) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The overlay: which files of std are replaced, added or edited.
 
-use crate::{Error, Result};
+use crate::{Error, Result, at};
 use std::fs;
 use std::path::Path;
 
@@ -13,36 +13,102 @@ enum Change {
     Replace(&'static str, &'static str),
     /// The file is new.
     Add(&'static str, &'static str),
-    /// This text is put behind the first line that begins with `after`; there must be exactly one such line.
-    Insert { file: &'static str, after: &'static str, text: &'static str },
+    /// A text in a file is replaced; it must be there, once.
+    Edit { file: &'static str, old: &'static str, new: &'static str },
 }
 
+use Change::{Add, Edit, Replace};
+
+/// For all versions.
 const CHANGES: &[Change] = &[
-    Change::Add("sys/pal/wasi/gpu_run.rs", include_str!("../overlay/gpu_run.rs")),
-    Change::Insert {
+    Add("sys/pal/wasi/gpu_run.rs", include_str!("../overlay/gpu_run.rs")),
+    Edit {
         file: "sys/pal/wasi/mod.rs",
-        after: "pub mod stack_overflow;",
-        text: "#[cfg(target_env = \"p1\")]\n#[allow(dead_code)]\npub mod gpu_run;\n",
+        old: "pub mod stack_overflow;\n",
+        new: "pub mod stack_overflow;\n#[allow(dead_code)]\npub mod gpu_run;\n",
     },
-    Change::Replace("sys/net/connection/wasip1.rs", include_str!("../overlay/net.rs")),
-    Change::Insert {
+    Replace("sys/net/connection/wasip1.rs", include_str!("../overlay/net.rs")),
+    Replace("sys/process/unsupported.rs", include_str!("../overlay/process.rs")),
+    Replace("sys/pipe/unsupported.rs", include_str!("../overlay/pipe.rs")),
+    Add("os/wasi/process.rs", include_str!("../overlay/os_process.rs")),
+    Edit { file: "os/wasi/mod.rs", old: "\npub mod io;\n", new: "\npub mod io;\nmod process;\n" },
+    Edit {
         file: "sys/thread/unix.rs",
-        after: "pub fn available_parallelism() -> io::Result<NonZero<usize>> {",
-        text: "    #[cfg(all(target_os = \"wasi\", target_env = \"p1\"))]
+        old: "pub fn available_parallelism() -> io::Result<NonZero<usize>> {\n",
+        new: "pub fn available_parallelism() -> io::Result<NonZero<usize>> {
     if let Some(count) = crate::sys::pal::gpu_run::parallelism() {
         return Ok(count);
     }
 ",
     },
+    // All paths that std uses go through this function.
+    Edit {
+        file: "sys/helpers/small_c_string.rs",
+        old: "f: &dyn Fn(&CStr) -> io::Result<T>) -> io::Result<T> {\n    run_with_cstr(path",
+        new: "f: &dyn Fn(&CStr) -> io::Result<T>) -> io::Result<T> {
+    crate::sys::gpu_run::enter_start_folder();
+    run_with_cstr(path",
+    },
+    Edit {
+        file: "os/fd/owned.rs",
+        old: "    #[cfg(any(target_arch = \"wasm32\", target_os = \"hermit\", target_os = \"trusty\"))]
+    #[stable(feature = \"io_safety\", since = \"1.63.0\")]
+    pub fn try_clone_to_owned(&self) -> io::Result<OwnedFd> {
+        Err(io::Error::UNSUPPORTED_PLATFORM)
+",
+        new: "    #[stable(feature = \"io_safety\", since = \"1.63.0\")]
+    pub fn try_clone_to_owned(&self) -> io::Result<OwnedFd> {
+        let fd = crate::sys::gpu_run::duplicate(self.as_raw_fd())?;
+        // SAFETY: the host has just made it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+",
+    },
 ];
 
-/// Returns a hash of the overlay, as a part of a folder's name.
-pub(crate) fn hash() -> String {
+/// In which file paths are differs between the versions.
+const CHANGES_1_95: &[Change] = &[
+    Add("sys/paths/wasi.rs", include_str!("../overlay/paths.rs")),
+    Replace("sys/pal/wasi/os.rs", include_str!("../overlay/os_1_95.rs")),
+];
+const CHANGES_SINCE_1_96: &[Change] = &[
+    Replace("sys/paths/wasi.rs", include_str!("../overlay/paths.rs")),
+    Edit {
+        file: "sys/paths/mod.rs",
+        // The first branch that fits is taken.
+        old: "    target_os = \"wasi\" => {\n",
+        new: "    target_os = \"wasi\" => {
+        mod wasi;
+        use wasi as imp;
+    }
+    target_os = \"wasi\" => {
+",
+    },
+];
+const CHANGES_SINCE_1_97: &[Change] = &[Edit {
+    file: "sys/process/unsupported.rs",
+    old: "    pub fn get_env_clear(&self) -> bool {\n",
+    new: "    pub fn get_resolved_envs(&self) -> super::env::CommandResolvedEnvs {
+        super::env::CommandResolvedEnvs::new(self.env.capture())
+    }
+
+    pub fn get_env_clear(&self) -> bool {\n",
+}];
+
+/// Returns the changes for a version, in their order.
+fn changes(version: &str) -> impl Iterator<Item = &'static Change> {
+    let is = |known: &str| version.starts_with(known) && version[known.len()..].starts_with('.');
+    let paths = if is("1.95") { CHANGES_1_95 } else { CHANGES_SINCE_1_96 };
+    let later = if is("1.95") || is("1.96") { &[] } else { CHANGES_SINCE_1_97 };
+    [CHANGES, paths, later].into_iter().flatten()
+}
+
+/// Returns a hash of the overlay for a version, as a part of a folder's name.
+pub(crate) fn hash(version: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    for change in CHANGES {
+    for change in changes(version) {
         let parts = match change {
-            Change::Replace(file, text) | Change::Add(file, text) => [*file, "", *text],
-            Change::Insert { file, after, text } => [*file, *after, *text],
+            Replace(file, text) | Add(file, text) => [*file, "", *text],
+            Edit { file, old, new } => [*file, *old, *new],
         };
         parts.iter().for_each(|part| _ = hasher.update(part.as_bytes()).update(&[0]));
     }
@@ -50,62 +116,76 @@ pub(crate) fn hash() -> String {
 }
 
 /// Lays the overlay over the sources of std in `library/std`.
-pub fn lay_over(std: &Path) -> Result<()> {
-    CHANGES.iter().try_for_each(|change| make(change, &std.join("src")))
+pub fn lay_over(std: &Path, version: &str) -> Result<()> {
+    changes(version).try_for_each(|change| make(change, &std.join("src")))
 }
 
 fn make(change: &Change, src: &Path) -> Result<()> {
     let (file, text) = match change {
-        Change::Replace(file, text) | Change::Add(file, text) => {
+        Replace(file, text) | Add(file, text) => {
             let path = src.join(file);
-            let is_new = matches!(change, Change::Add(..));
+            let is_new = matches!(change, Add(..));
             if path.exists() == is_new {
                 let what = if is_new { "it is there already" } else { "there is no such file" };
                 return Err(Error::Changed { path, what });
             }
+            let folder = path.parent().unwrap_or(src);
+            fs::create_dir_all(folder).map_err(at(folder))?;
             (path, (*text).to_owned())
         }
-        Change::Insert { file, after, text } => {
+        Edit { file, old, new } => {
             let path = src.join(file);
-            let old = fs::read_to_string(&path).map_err(|error| Error::File { path: path.clone(), error })?;
-            let Some(new) = inserted(&old, after, text) else {
-                return Err(Error::Changed { path, what: "the place of a change is not there, or not the only one" });
+            let text = fs::read_to_string(&path).map_err(at(&path))?;
+            let Some(edited) = edited(&text, old, new) else {
+                return Err(Error::Changed { path, what: "the text of a change is not there, or not once" });
             };
-            (path, new)
+            (path, edited)
         }
     };
-    fs::write(&file, text).map_err(|error| Error::File { path: file, error })
+    fs::write(&file, text).map_err(at(&file))
 }
 
-fn inserted(old: &str, after: &str, text: &str) -> Option<String> {
-    let mut places = old.match_indices(after).filter(|(at, _)| *at == 0 || old[..*at].ends_with('\n'));
-    let ((at, _), None) = (places.next()?, places.next()) else { return None };
-    let end = at + old[at..].find('\n')? + 1;
-    Some([&old[..end], text, &old[end..]].concat())
+fn edited(text: &str, old: &str, new: &str) -> Option<String> {
+    let (before, after) = text.split_once(old)?;
+    (!after.contains(old)).then(|| [before, new, after].concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_run_abi::extension;
+    use gpu_run_abi::{TrapCode, extension};
 
     #[test]
-    fn a_line_is_put_behind_its_place() {
-        assert_eq!(inserted("a\nb {\nc\n", "b {", "x\n").as_deref(), Some("a\nb {\nx\nc\n"));
-        assert_eq!(inserted("b {\n", "b {", "x\n").as_deref(), Some("b {\nx\n"));
+    fn a_text_is_replaced() {
+        assert_eq!(edited("a\nb {\nc\n", "b {\n", "b {\nx\n").as_deref(), Some("a\nb {\nx\nc\n"));
     }
 
     #[test]
-    fn a_place_that_is_missing_or_not_the_only_one_is_refused() {
-        for old in ["", "a\n", " b {\n", "b {\nb {\n", "b {"] {
-            assert_eq!(inserted(old, "b {", "x\n"), None, "{old:?}");
+    fn a_text_that_is_missing_or_not_the_only_one_is_refused() {
+        for text in ["", "a", "bb", "b a b"] {
+            assert_eq!(edited(text, "b", "x"), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn each_version_has_its_own_changes() {
+        let count = |version| changes(version).count();
+        assert_eq!(count("1.95.1"), CHANGES.len() + CHANGES_1_95.len());
+        assert_eq!(count("1.96.0"), CHANGES.len() + CHANGES_SINCE_1_96.len());
+        assert_eq!(count("1.97.2"), CHANGES.len() + CHANGES_SINCE_1_96.len() + CHANGES_SINCE_1_97.len());
+        assert_ne!(hash("1.95.0"), hash("1.96.0"));
+        assert_eq!(hash("1.95.0"), hash("1.95.1"));
     }
 
     /// The overlay cannot use the crate: std has no dependencies but its own.
     #[test]
     fn the_overlay_has_the_numbers_of_the_host() {
-        let texts = [include_str!("../overlay/gpu_run.rs"), include_str!("../overlay/net.rs")].concat();
+        let texts = [
+            include_str!("../overlay/gpu_run.rs"),
+            include_str!("../overlay/net.rs"),
+            include_str!("../overlay/process.rs"),
+        ]
+        .concat();
         let has = |line: String| assert!(texts.contains(&line), "{line}");
         has(format!(
             "const DESCRIPTOR: u32 = 0x{:04x}_{:04x};",
@@ -130,10 +210,39 @@ mod tests {
             LOOK_UP,
             DUPLICATE,
             MULTICAST,
-            PARALLELISM
+            PARALLELISM,
+            PROCESS_START,
+            PROCESS_KILL,
+            PROCESS_ID
         );
-        all!(fetch, "u8", LOCAL_ADDRESS, PEER_ADDRESS, OPTION, RECEIVE_FROM, REPLY);
+        all!(
+            fetch,
+            "u8",
+            LOCAL_ADDRESS,
+            PEER_ADDRESS,
+            OPTION,
+            RECEIVE_FROM,
+            REPLY,
+            PIPE,
+            PROCESS_END,
+            CURRENT_DIR,
+            EXECUTABLE
+        );
+        all!(ended, "u32", EXITED, TRAPPED);
+        assert_eq!(extension::NO_STREAM, u32::MAX);
         all!(option, "u32", READ_TIMEOUT, WRITE_TIMEOUT, TTL, NODELAY, LINGER, BROADCAST, ONLY_V6, ERROR, KEEPALIVE);
         all!(option, "u32", MULTICAST_LOOP_V4, MULTICAST_TTL_V4, MULTICAST_LOOP_V6);
+    }
+
+    #[test]
+    fn the_overlay_has_the_names_of_traps() {
+        let text = include_str!("../overlay/process.rs");
+        for code in TrapCode::ALL {
+            // A child's status is never one of these: they do not say what the child did.
+            if !matches!(code, TrapCode::Inexact | TrapCode::Deviated | TrapCode::LostException) {
+                let line = format!("        {} => {:?},", code as u8, code.message());
+                assert!(text.contains(&line), "{line}");
+            }
+        }
     }
 }

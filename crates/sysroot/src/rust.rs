@@ -1,7 +1,6 @@
 //! Which Rust is installed, and where the sources of its std are.
 
 use crate::{Error, Result, SUPPORTED};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -17,6 +16,8 @@ pub struct Rust {
     pub commit: String,
     /// The whole commit, which paths of std's sources name.
     pub(crate) whole_commit: String,
+    pub rustc: PathBuf,
+    pub cargo: PathBuf,
     /// rustc's own sysroot.
     pub(crate) own: PathBuf,
     /// The folder `library` of std's sources.
@@ -24,9 +25,15 @@ pub struct Rust {
 }
 
 impl Rust {
-    /// Asks rustc about itself, and looks for the sources. A version that the overlay was not written for is an error.
+    /// Finds the Rust that cargo would use: variables may name its programs.
     pub fn find() -> Result<Rust> {
-        let described = answer(&rustc(), &["-vV"])?;
+        let program = |variable, name| std::env::var_os(variable).map_or_else(|| PathBuf::from(name), PathBuf::from);
+        Rust::of(program("RUSTC", "rustc"), program("CARGO", "cargo"))
+    }
+
+    /// Asks rustc about itself, and looks for the sources. A version that the overlay was not written for is an error.
+    pub fn of(rustc: PathBuf, cargo: PathBuf) -> Result<Rust> {
+        let described = answer(&rustc, &["-vV"])?;
         let field = |name: &str| described.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         let unclear = || Error::Unclear { command: "rustc -vV".into() };
         let version = field("release").ok_or_else(unclear)?.to_owned();
@@ -36,11 +43,11 @@ impl Rust {
         if !is_supported(&version) {
             return Err(Error::Version { version });
         }
-        let own = PathBuf::from(answer(&rustc(), &["--print", "sysroot"])?.trim_end());
+        let own = PathBuf::from(answer(&rustc, &["--print", "sysroot"])?.trim_end());
         let places = OTHER_SOURCES.map(|place| PathBuf::from(place.replace("{}", &version)));
         let mut places = [own.join("lib/rustlib/src/rust/library")].into_iter().chain(places);
         match places.find(|place| is_library(place)) {
-            Some(sources) => Ok(Rust { version, commit, whole_commit, own, sources }),
+            Some(sources) => Ok(Rust { version, commit, whole_commit, rustc, cargo, own, sources }),
             None => Err(Error::NoSources { version }),
         }
     }
@@ -56,16 +63,7 @@ fn is_library(place: &Path) -> bool {
     place.join("std/src/lib.rs").is_file() && place.join("Cargo.lock").is_file()
 }
 
-/// As cargo does: a variable may name the program.
-pub(crate) fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-fn rustc() -> OsString {
-    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
-}
-
-fn answer(program: &OsString, arguments: &[&str]) -> Result<String> {
+fn answer(program: &Path, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

@@ -12,7 +12,7 @@ use crate::args::{BenchArgs, CacheArgs};
 use crate::devices;
 use crate::program_cache;
 use anyhow::Result;
-use gpu_run_bench::{Sheet, machine, threads};
+use gpu_run_bench::{Sheet, machine, processes, threads};
 use gpu_run_compiler::Compiler;
 use gpu_run_run::ThreadPlacement;
 
@@ -26,6 +26,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8> {
     }
     match only {
         Some(machine::NAME) => machine(args),
+        Some(processes::NAME) => processes(args),
         Some(threads::NAME) => threads(args),
         _ => compare::compare(args),
     }
@@ -35,6 +36,13 @@ fn machine(args: &BenchArgs) -> Result<u8> {
     let device = devices::open(args.launch.device)?;
     let compiler = Compiler::new(program_cache::open(&CacheArgs::default())?);
     machine::measure(device, &compiler, &mut Sheet::new(args.json.clone())?)?;
+    Ok(0)
+}
+
+fn processes(args: &BenchArgs) -> Result<u8> {
+    let device = devices::open(args.launch.device)?;
+    let compiler = Compiler::new(program_cache::open(&args.launch.cache)?);
+    processes::measure(device, &compiler, &mut Sheet::new(args.json.clone())?)?;
     Ok(0)
 }
 

@@ -1,4 +1,4 @@
-//! `gpu-run top`: shows the state of a machine that another process has booted, or the threads of a program that it runs.
+//! `gpu-run top`: shows the state of a machine that another process has booted, or the threads and processes of a program that it runs.
 
 use super::status::MachineStatus;
 use crate::args::TopArgs;
@@ -25,7 +25,7 @@ enum Seen {
 pub(crate) fn top(args: &TopArgs) -> Result<u8> {
     let mut out = Standard::stdout()?;
     let mut before = newest(args.pid)?.ok_or_else(|| {
-        Failure::environment("no machine is running, and no program with threads")
+        Failure::environment("no machine is running, and no program with threads or processes")
             .hint("start one with `gpu-run boot` or `gpu-run FILE` in another terminal")
     })?;
     let redraws = std::io::stdout().is_terminal() && !args.once;
@@ -38,7 +38,7 @@ pub(crate) fn top(args: &TopArgs) -> Result<u8> {
                 None => return ended(&mut out, "machine", earlier.pid),
             },
             Seen::Program(earlier) => match find::<ProgramStatus>(Some(earlier.pid()))? {
-                // It publishes its threads once somebody looks.
+                // It publishes what it has once somebody looks.
                 Some((_, now)) if now.is_empty() => continue,
                 Some((_, now)) => (now.show(), Seen::Program(now)),
                 None => return ended(&mut out, "program", earlier.pid()),

@@ -22,21 +22,26 @@ use seat::{Seat, Seats};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
 use table::{Entry, Table};
 use workers::Workers;
 
+/// How often an onlooker is shown the processes.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// What a program is called that started itself.
 const OWN: &str = "self";
 /// The number of the first process.
 const FIRST: u32 = 1;
 /// The largest .wasm file that a guest can start, in bytes.
 const MAX_FILE: u64 = 1 << 30;
-/// The most programs that are loaded because guests started their files; on a GPU, each has a context.
-const MAX_FAR: usize = 16;
+/// The most programs that are loaded because guests started them; on a GPU, each has a context.
+const MAX_FAR: usize = 256;
+const MAX_FAR_ON_GPU: usize = 16;
 /// Seats that are made for each near program before anything runs.
-const SEATS: usize = 2;
+const SEATS: usize = 4;
 /// Threads that a process with threads can have on a GPU. All of them are there as long as it runs.
 const THREADS_ON_GPU: u32 = 256;
 
@@ -54,6 +59,15 @@ pub struct Loaded {
     pub arguments: Vec<Value>,
 }
 
+/// Who looks at the processes of a run while they run.
+pub trait ProcessOnlooker: Send + Sync {
+    fn is_looking(&self) -> bool;
+    fn sees(&self, processes: &[ProcessInfo]);
+}
+
+/// Makes the onlooker, when the first process starts.
+pub type MakeOnlooker = Box<dyn FnOnce() -> Option<Arc<dyn ProcessOnlooker>> + Send>;
+
 /// The processes of a run.
 pub struct Processes {
     shared: Arc<Shared>,
@@ -67,10 +81,13 @@ struct Shared {
     max_memory: Option<u64>,
     deadline: OnceLock<Instant>,
     named: HashMap<String, Arc<Image>>,
+    /// Whether named programs are near. If not, they are as far as all others.
+    are_near: AtomicBool,
     /// By their files.
     far: Mutex<HashMap<Arc<Vec<u8>>, Arc<Mutex<Far>>>>,
     table: Table,
     workers: Workers,
+    onlooker: Mutex<Option<MakeOnlooker>>,
 }
 
 /// A far program: not loaded yet, or loaded, or refused.
@@ -103,6 +120,7 @@ impl Processes {
         loader: Box<dyn Loader>,
     ) -> Result<Self, Error> {
         let ProcessSettings { device, own, max_memory, max_processes } = settings;
+        let is_gpu = device.is_gpu();
         let image = |(name, loaded)| Ok((name, Arc::new(Image::new(loaded, max_memory)?)));
         let named = named.into_iter().map(image).collect::<Result<_, Error>>()?;
         let shared = Shared {
@@ -112,11 +130,19 @@ impl Processes {
             max_memory,
             deadline: OnceLock::new(),
             named,
+            // Only a GPU minds what is loaded or freed while a kernel runs.
+            are_near: AtomicBool::new(!is_gpu),
             far: Mutex::default(),
             table: Table::new(FIRST, max_processes),
             workers: Workers::default(),
+            onlooker: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// From the first process on, the onlooker is shown the processes now and then.
+    pub fn set_onlooker(&self, make: MakeOnlooker) {
+        *self.shared.onlooker.lock() = Some(make);
     }
 
     /// Whether there are programs that can be started by their names.
@@ -138,11 +164,7 @@ impl Processes {
         options: &RunOptions,
     ) -> Result<(Outcome, RunStats), Error> {
         let mut seat = Seat::new(&loaded.program, options.max_memory)?;
-        seat.reserve()?;
-        // Whatever the processes need is there before the first kernel runs.
-        for image in self.shared.named.values() {
-            image.prepare(SEATS)?;
-        }
+        self.prepare()?;
         let began = Instant::now();
         let ran = seat.run(loaded, context, options);
         self.shared.table.end_first(ran.as_ref().ok().map(|(outcome, _)| ended(&outcome.end)));
@@ -157,6 +179,14 @@ impl Processes {
             ..RunStats::default()
         };
         Ok((outcome, stats))
+    }
+
+    /// Makes the named programs near. From here on, the device loads and frees nothing until the run is over: whatever the
+    /// processes need is there before the first kernel runs.
+    pub fn prepare(&self) -> Result<(), Error> {
+        self.shared.named.values().try_for_each(|image| image.prepare(SEATS))?;
+        self.shared.are_near.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// When processes are stopped that still run.
@@ -208,6 +238,7 @@ impl Image {
 enum Place {
     Near(Arc<Image>),
     Far(Arc<Vec<u8>>, String),
+    File(File, String),
 }
 
 /// Starts processes for guests.
@@ -222,6 +253,9 @@ impl Programs for Starter {
         let Order { program, mut context, parent, stderr } = order;
         let (place, name) = self.0.find(program)?;
         let entry = self.0.table.add(parent, &name)?;
+        if let Some(make) = self.0.onlooker.lock().take() {
+            show(Arc::downgrade(&self.0), make);
+        }
         context.set_process(entry.id);
         if let Place::Near(_) = place {
             // Nothing can be wrong with its program any more.
@@ -237,14 +271,34 @@ impl Programs for Starter {
     }
 }
 
+/// Shows the processes to the onlooker, on a thread of its own, as long as there is a run.
+fn show(shared: Weak<Shared>, make: MakeOnlooker) {
+    let look = move || {
+        let Some(onlooker) = make() else { return };
+        while let Some(shared) = shared.upgrade() {
+            if onlooker.is_looking() {
+                onlooker.sees(&shared.table.list());
+            }
+            drop(shared);
+            thread::sleep(LOOK_EVERY);
+        }
+    };
+    // Without the thread, nobody sees the processes, and they run as well.
+    _ = thread::Builder::new().name("gpu-run looks".into()).spawn(look);
+}
+
 impl Shared {
     fn find(&self, program: Wanted) -> Result<(Place, String), Errno> {
         match program {
             Wanted::Named(name) => {
                 let image = self.named.get(&name).ok_or(Errno::Noent)?;
-                Ok((Place::Near(image.clone()), name))
+                let place = match self.are_near.load(Ordering::Relaxed) {
+                    true => Place::Near(image.clone()),
+                    false => Place::Far(image.loaded.program.compiled().wasm.clone(), name.clone()),
+                };
+                Ok((place, name))
             }
-            Wanted::File(file, name) => Ok((Place::Far(Arc::new(read(file)?), name.clone()), name)),
+            Wanted::File(file, name) => Ok((Place::File(file, name.clone()), name)),
             Wanted::Own(process) => match self.table.program(process) {
                 Some((image, name)) => Ok((Place::Near(image), name)),
                 None => {
@@ -261,6 +315,10 @@ impl Shared {
         let image = match place {
             Place::Near(image) => Ok(image),
             Place::Far(wasm, name) => self.load(wasm, &name),
+            Place::File(file, name) => match read(file) {
+                Ok(wasm) => self.load(Arc::new(wasm), &name),
+                Err(error) => Err(error.to_string()),
+            },
         };
         let image = match image {
             Ok(image) => image,
@@ -291,10 +349,6 @@ impl Shared {
                 (ran.map(|(outcome, stats)| (outcome, stats.hostcalls)), None)
             }
         };
-        // Whoever hears of the end finds the seat free.
-        if let Some((seats, seat)) = seat {
-            seats.give_back(seat);
-        }
         match ran {
             Ok((outcome, calls)) => {
                 entry.calls(calls);
@@ -309,14 +363,19 @@ impl Shared {
                 end.is(Ended::Trapped(TrapCode::HostCall));
             }
         }
+        // The parent need not wait for this.
+        if let Some((seats, seat)) = seat {
+            seats.give_back(seat);
+        }
     }
 
     /// Loads a far program, once.
     fn load(&self, wasm: Arc<Vec<u8>>, name: &str) -> Result<Arc<Image>, String> {
         let far = {
             let mut all = self.far.lock();
-            if all.len() >= MAX_FAR && !all.contains_key(&wasm) {
-                return Err(format!("{MAX_FAR} other programs were started from files, and more do not fit"));
+            let most = if self.device.is_gpu() { MAX_FAR_ON_GPU } else { MAX_FAR };
+            if all.len() >= most && !all.contains_key(&wasm) {
+                return Err(format!("{most} other programs were started, and more do not fit"));
             }
             all.entry(wasm.clone()).or_default().clone()
         };
@@ -362,7 +421,7 @@ fn ended(end: &End) -> Ended {
 }
 
 /// Reads a program's file from its beginning.
-fn read(file: File) -> Result<Vec<u8>, Errno> {
+fn read(file: File) -> std::io::Result<Vec<u8>> {
     use std::os::unix::fs::FileExt;
     struct At(File, u64);
     impl Read for At {
@@ -374,7 +433,7 @@ fn read(file: File) -> Result<Vec<u8>, Errno> {
     }
     let length = file.metadata()?.len();
     if !file.metadata()?.is_file() || length > MAX_FILE {
-        return Err(Errno::Noexec);
+        return Err(std::io::Error::other("this is no file that a program can be in"));
     }
     let mut bytes = Vec::with_capacity(length as usize);
     At(file, 0).take(MAX_FILE).read_to_end(&mut bytes)?;

@@ -5,17 +5,21 @@ use crate::allowance::{Bounds, Limits};
 use crate::bus::Callers;
 use crate::instances::examine;
 use crate::outcome::{self, End, Outcome, RunOptions};
-use crate::slots::{LaunchBuffers, Run, Slots};
+use crate::slots::{FreshCopy, LaunchBuffers, Run, Slots};
 use gpu_run_abi::launch::answers;
-use gpu_run_abi::layout::PAGE;
+use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_abi::{Launch, TrapCode};
 use gpu_run_compiler::{Error, Program, Value};
 use gpu_run_wasi::Context;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Each process may have this part of the device's free memory, where memory costs something before it is touched.
 const MEMORY_PART: u64 = 64;
+
+/// How long a comparison of the device's clock with the host's is good enough: it takes a fifth of a start.
+const CLOCKS_AGREE_FOR: Duration = Duration::from_secs(1);
 
 /// The seats of a program.
 pub(super) struct Seats {
@@ -32,8 +36,7 @@ impl Seats {
     /// Makes seats, and has the device reserve what their launches take.
     pub(super) fn prepare(&self, count: usize) -> Result<(), Error> {
         for _ in 0..count {
-            let mut seat = self.make()?;
-            seat.reserve()?;
+            let seat = self.make()?;
             self.free.lock().push(seat);
         }
         Ok(())
@@ -49,15 +52,22 @@ impl Seats {
         free.map_or_else(|| self.make(), Ok)
     }
 
-    pub(super) fn give_back(&self, seat: Seat) {
-        self.free.lock().push(seat);
+    /// A seat that cannot be made ready for the next process is given up.
+    pub(super) fn give_back(&self, mut seat: Seat) {
+        match seat.renew() {
+            Ok(()) => self.free.lock().push(seat),
+            Err(error) => tracing::warn!("a process left a seat that cannot be used again: {error}"),
+        }
     }
 }
 
-/// A slot for one process.
+/// A slot for one process. It holds a fresh instance whenever none runs, so that a start need not make one.
 pub(super) struct Seat {
     slots: Slots,
     buffers: LaunchBuffers,
+    fresh: FreshCopy,
+    /// Bytes of memory that the last process had.
+    used: u64,
 }
 
 impl Seat {
@@ -73,14 +83,17 @@ impl Seat {
         }
         let mut slots = Slots::new(program, 1, bounds.sizes(compiled, allowance, true)?, allowance.stack)?;
         slots.lower_stack_if_need_be();
-        let buffers = LaunchBuffers::new(device, compiled, 1)?;
+        let mut buffers = LaunchBuffers::new(device, compiled, 1)?;
+        buffers.compare_clocks_after(CLOCKS_AGREE_FOR);
         buffers.write(&slots.describe(Launch { answers: answers::CLOCK, ..Launch::default() }))?;
-        Ok(Self { slots, buffers })
+        // On a GPU, this also reserves what launches take: while others run, it could not be done.
+        let fresh = slots.fresh(device, &buffers)?;
+        Ok(Self { slots, buffers, fresh, used: 0 })
     }
 
-    /// Has the device reserve what launches take: while others run, it could not.
-    pub(super) fn reserve(&mut self) -> Result<(), Error> {
-        self.slots.reserve(&self.buffers)
+    /// Makes the seat ready for the next process.
+    pub(super) fn renew(&mut self) -> Result<(), Error> {
+        self.slots.renew(&self.fresh, self.used, &self.buffers)
     }
 
     pub(super) fn device_bytes(&self) -> u64 {
@@ -101,12 +114,15 @@ impl Seat {
             let outcome = Outcome { end: End::trapped(code), results: Vec::new(), denied: None, threads: None };
             return Ok((outcome, 0));
         }
-        self.slots.set_arguments(&words)?;
+        for (i, word) in words.into_iter().enumerate() {
+            self.slots.write_word(0, compiled.slots.arguments + WORD * i as u64, word)?;
+        }
         self.slots.stop_when(options.interrupt.clone());
-        let run = Run::fresh(selector, options.deadline);
+        let run = Run { fresh: false, ..Run::fresh(selector, options.deadline) };
         let (_, hostcalls) = self.slots.launch(run, Callers::Contexts(vec![context]), &self.buffers)?;
         let types = compiled.results(selector);
         let endings = self.buffers.endings(1, gpu_run_wasm::words(types) as usize)?;
+        self.used = endings.get(0).memory_bytes;
         let mut outcome = outcome::outcome(compiled, 0, &endings, types)?;
         outcome.denied = crate::allowance::Denied::growth(compiled, options.max_memory, &endings.get(0));
         if let (End::Trapped(trap), Some(examiner)) = (&outcome.end, options.examiner.as_deref())
