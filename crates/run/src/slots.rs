@@ -232,11 +232,10 @@ impl Slots {
     /// the local memory that later launches take.
     pub fn fresh(&mut self, device: &dyn Device, buffers: &LaunchBuffers) -> Result<FreshCopy, Error> {
         assert_eq!(self.compiled.layout(), Layout::Linear);
+        self.make_fresh(buffers)?;
+        // Only now: a kernel's first launch takes long, and the clocks are compared as if a launch took no time.
         buffers.set_clock()?;
-        let (stack_bytes, _, result) = self.run_kernel(1, (u32::MAX, FRESH), buffers);
-        self.stack_bytes = stack_bytes;
-        result?;
-        self.write_word(0, field::STATUS, 0)?;
+        self.make_fresh(buffers)?;
         let memory = self.compiled.initial.memories.first().map_or(0, |memory| memory.length);
         let bytes = match self.sizes.memories.first() {
             Some(room) => room.at + memory.saturating_sub(room.low),
@@ -251,8 +250,7 @@ impl Slots {
     pub fn renew(&mut self, fresh: &FreshCopy, used: u64, buffers: &LaunchBuffers) -> Result<(), Error> {
         if self.sizes.memories.len() > 1 {
             // The kernel knows where memories and tables grew.
-            self.run_kernel(1, (u32::MAX, FRESH), buffers).2?;
-            return self.write_word(0, field::STATUS, 0);
+            return self.make_fresh(buffers);
         }
         let copied = fresh.0.len();
         if let Some(room) = self.sizes.memories.first() {
@@ -262,6 +260,13 @@ impl Slots {
             }
         }
         Ok(self.slots.copy_from(0, &fresh.0, 0, copied)?)
+    }
+
+    fn make_fresh(&mut self, buffers: &LaunchBuffers) -> Result<(), Error> {
+        let (stack_bytes, _, result) = self.run_kernel(1, (u32::MAX, FRESH), buffers);
+        self.stack_bytes = stack_bytes;
+        result?;
+        self.write_word(0, field::STATUS, 0)
     }
 
     /// Runs the program's kernel for the first slots, and answers the instances meanwhile. Returns the stack that each thread
