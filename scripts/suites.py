@@ -5,11 +5,13 @@ A suite is a program with tests, as `suites.json` in a folder of programs lists 
 
     name, program   its line in the table
     file            the wasm program, in the folder
-    options         of gpu-run, for this program; `SCRATCH` stands for an empty folder that has a folder `tmp`
+    options         of gpu-run, for this program; `SCRATCH` stands for an empty folder that has a folder `tmp`,
+                    `FOLDER` for that of the programs
     native          what became of each test in the native build
     skip            tests that are not run, with the reason
     by_module       whether the table has a line for each module
-    partial         whether one of the builds may lack tests that the other one has
+    with_ignored    whether tests that their authors ignore on WebAssembly are run
+    partial         whether one of the builds may lack or ignore tests that the other one has
 """
 
 import argparse
@@ -26,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ME = Path(sys.argv[0]).name
+ME = Path(sys.argv[0]).name.removeprefix("tmp-")
 # A test that takes longer hangs. The slowest takes some ten seconds on cpu, on two busy cores.
 SECONDS_PER_TEST = 180
 EXPECTS_PANIC = "expects a panic: Rust's test harness does not run it on WebAssembly"
@@ -73,7 +75,8 @@ def without_names(data):
 
 
 def natively(file, source, environment):
-    done = subprocess.run([file], cwd=source, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    # Without stderr: what a thread writes there may come between the name of a test and its result.
+    done = subprocess.run([file], cwd=source, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return results_of(done.stdout.decode(errors="replace"))
 
 
@@ -83,11 +86,12 @@ RESULT = re.compile(r"^test (\S+)( - should panic)? \.\.\. (.*)$", re.MULTILINE)
 
 
 def results_of(text):
-    """The tests that libtest's output names, and what became of each: `ok`, `FAILED`, `ignored`, or `` for one that was running."""
+    """The tests that libtest's output names, and what became of each: `ok`, `FAILED`, `ignored`, `ignored, WHY`, or `` for one that
+    was running."""
     found = {}
     for test, panics, result in RESULT.findall(text):
-        word = re.match(r"(ok|FAILED|ignored)?", result).group()
-        found[test] = "should panic" if panics and word == "ignored" else word
+        word = re.match(r"(ok|FAILED|ignored.*)?", result).group()
+        found[test] = "should panic" if panics and word.startswith("ignored") else word
     return found
 
 
@@ -108,12 +112,11 @@ def watched(command):
     return output.decode(errors="replace"), True
 
 
-def by_gpu_run(command, skip):
+def by_gpu_run(command, skip, with_ignored):
     """The result of each test. A panic ends the program: the tests after it run in another one."""
     results, log = {}, ""
     while True:
-        # Some authors ignore on WebAssembly whatever needs threads.
-        rest = ["--exact", "--include-ignored"]
+        rest = ["--exact", *(["--include-ignored"] if with_ignored else [])]
         for test in [*skip, *results]:
             rest += ["--skip", test]
         output, hangs = watched([*command, *rest])
@@ -141,21 +144,24 @@ def run(folder, suites, gpu_run, device):
     print(f"{'tests of':24} {'program':22} {'passed':>7} {'failed':>7} {'skipped':>7} {'seconds':>8}")
     for suite in suites:
         native, began = suite["native"], time.monotonic()
-        skip = {test: IGNORED for test, result in native.items() if result == "ignored"}
+        skip = {test: IGNORED for test, result in native.items() if result.startswith("ignored")}
         skip |= {test: FAILS_NATIVELY for test, result in native.items() if result == "FAILED"}
         skip |= suite["skip"]
         results, log = {}, ""
         if any(test not in skip for test in native):
             with tempfile.TemporaryDirectory() as scratch:
                 (Path(scratch) / "tmp").mkdir()
-                options = [option.replace("SCRATCH", scratch) for option in suite["options"]]
-                results, log = by_gpu_run([gpu_run, "--device", device, *options, folder / suite["file"]], skip)
+                options = [option.replace("SCRATCH", scratch).replace("FOLDER", str(folder)) for option in suite["options"]]
+                results, log = by_gpu_run([gpu_run, "--device", device, *options, folder / suite["file"]], skip, suite.get("with_ignored"))
         rows = {}
         for test in {**native, **results}:
             here, there = results.get(test, "missing"), native.get(test, "missing")
             reason = skip.get(test) or (EXPECTS_PANIC if here == "should panic" else None)
             if not reason and suite.get("partial"):
-                reason = ONLY_NATIVE if here == "missing" else ONLY_HERE if (here, there) == ("ok", "missing") else None
+                if here.startswith("ignored"):
+                    reason = CATCHES_PANIC if "unwinding" in here else IGNORED
+                else:
+                    reason = ONLY_NATIVE if here == "missing" else ONLY_HERE if (here, there) == ("ok", "missing") else None
             row = rows.setdefault(test.split("::")[0] if suite.get("by_module") else suite["program"], Row())
             if reason:
                 row.skipped += 1
