@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ME = Path(sys.argv[0]).name.removeprefix("tmp-")
+ME = Path(sys.argv[0]).name
 # A test that takes longer hangs. The slowest takes some ten seconds on cpu, on two busy cores.
 SECONDS_PER_TEST = 180
 EXPECTS_PANIC = "expects a panic: Rust's test harness does not run it on WebAssembly"
