@@ -12,7 +12,7 @@ mod make;
 mod overlay;
 mod rust;
 
-pub use overlay::SUPPORTED;
+pub use overlay::{SUPPORTED, lay_over};
 pub use rust::Rust;
 
 use std::io;

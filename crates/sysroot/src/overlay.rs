@@ -214,7 +214,7 @@ pub(crate) fn hash(version: &str) -> String {
 }
 
 /// Lays the overlay over the sources of std in `library/std`.
-pub(crate) fn lay_over(std: &Path, version: &str) -> Result<()> {
+pub fn lay_over(std: &Path, version: &str) -> Result<()> {
     changes(version).try_for_each(|change| make(change, &std.join("src")))
 }
 
