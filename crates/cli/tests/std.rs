@@ -47,7 +47,7 @@ const STDIN: &str = "first\nsecond\nthird\nmore\nlast";
 
 /// What a program prints that was given nothing.
 const DENIED: &str = "\
-variables: 0
+variables: [\"GPU_RUN_INSTANCE\"]
 set_current_dir: Some(NotFound)
 open: Some(NotFound)
 create: Some(NotFound)
