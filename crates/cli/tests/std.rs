@@ -37,7 +37,7 @@ const PROGRAMS: &[Program] = &[
         ],
         ..program("net")
     },
-    Program { folder: Some("."), ..program("process") },
+    Program { options: &["--env", "GIVEN=given"], folder: Some("."), ..program("process") },
     Program { has_threads: true, ..program("sync") },
     Program { has_threads: true, ..program("thread") },
     program("time"),
