@@ -37,7 +37,7 @@ const PROGRAMS: &[Program] = &[
         ],
         ..program("net")
     },
-    Program { folder: Some("."), ..program("process") },
+    Program { options: &["--env", "GIVEN=given"], folder: Some("."), ..program("process") },
     Program { has_threads: true, ..program("sync") },
     Program { has_threads: true, ..program("thread") },
     program("time"),
@@ -47,7 +47,7 @@ const STDIN: &str = "first\nsecond\nthird\nmore\nlast";
 
 /// What a program prints that was given nothing.
 const DENIED: &str = "\
-variables: 0
+variables: [\"GPU_RUN_INSTANCE\"]
 set_current_dir: Some(NotFound)
 open: Some(NotFound)
 create: Some(NotFound)

@@ -18,7 +18,8 @@ pub struct Filestat {
     device: u64,
     inode: u64,
     filetype: u8,
-    /// As on Unix. gpu-run puts them where WASI has padding; other hosts leave it zero.
+    /// As on Unix. gpu-run puts them where WASI has padding; of other hosts, which leave it zero, a program may do
+    /// what it asks for.
     permissions: u16,
     links: u64,
     size: u64,
@@ -41,11 +42,16 @@ impl Filestat {
             tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
             tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
         };
+        let permissions = match (self.permissions, self.filetype) {
+            (0, 3) => 0o755,
+            (0, _) => 0o644,
+            (known, _) => known,
+        };
         // SAFETY: it consists of numbers.
         let mut stat: libc::stat = unsafe { crate::mem::zeroed() };
         stat.st_dev = self.device;
         stat.st_ino = self.inode;
-        stat.st_mode = kind | libc::mode_t::from(self.permissions);
+        stat.st_mode = kind | libc::mode_t::from(permissions);
         stat.st_nlink = self.links;
         stat.st_size = self.size as libc::off_t;
         stat.st_atim = time(self.accessed);

@@ -133,12 +133,6 @@ const CHANGES: &[Change] = &[
         old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"unlock() not supported\"))",
         new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::NONE)",
     },
-    // WASI does not say who may write a file. Without these bits, std would take each one for read-only.
-    Edit {
-        file: "sys/fs/unix.rs",
-        old: "FilePermissions { mode: (self.stat.st_mode as mode_t) }",
-        new: "FilePermissions { mode: self.stat.st_mode as mode_t | if self.file_type().is_dir() { 0o755 } else { 0o644 } }",
-    },
     // All paths that std uses go through this function.
     Edit {
         file: "sys/helpers/small_c_string.rs",

@@ -10,7 +10,7 @@ fn kind<T>(result: std::io::Result<T>) -> Option<ErrorKind> {
 }
 
 fn main() {
-    println!("variables: {}", env::vars().count());
+    println!("variables: {:?}", env::vars().map(|(name, _)| name).collect::<Vec<_>>());
     println!("set_current_dir: {:?}", kind(env::set_current_dir("/tmp")));
     println!("open: {:?}", kind(fs::File::open("/etc/passwd")));
     println!("create: {:?}", kind(fs::write("file", "text")));

@@ -93,7 +93,7 @@ fn metadata() {
     show!(kind_of.is_dir(), kind_of.is_file(), kind_of.is_symlink(), kind_of == metadata.file_type());
     show!(fs::metadata(".").map(|folder| folder.is_dir()).ok(), done(fs::metadata("missing")));
     show!(metadata.modified().is_ok(), metadata.accessed().is_ok());
-    // A file system may not know when a file was made, and WASI does not.
+    // WASI does not know when a file was made, and nor do some file systems.
     _ = metadata.created();
 }
 
