@@ -8,7 +8,7 @@ use uses_std::{done, show};
 
 fn main() {
     show!(env::args().skip(1).collect::<Vec<_>>(), env::args().len(), env::args().next_back());
-    show!(env::args_os().skip(1).collect::<Vec<_>>(), env::args_os().len(), env::args_os().rev().next());
+    show!(env::args_os().skip(1).collect::<Vec<_>>(), env::args_os().len(), env::args_os().next_back());
     variables();
     folders();
     paths();

@@ -47,7 +47,7 @@ fn options() {
     show!(kind(file.write(b"cd")), text(&mut file));
     let mut file = File::options().read(true).write(true).truncate(true).open("options").expect("a file");
     show!(text(&mut file));
-    show!(done(OpenOptions::new().write(true).create(true).open("made")));
+    show!(done(OpenOptions::new().write(true).create(true).truncate(false).open("made")));
     show!(done(OpenOptions::new().write(true).create_new(true).open("made")));
     show!(done(OpenOptions::new().write(true).open("not-made")), done(OpenOptions::new().open("made")));
     let mut read_only = File::open("made").expect("a file");

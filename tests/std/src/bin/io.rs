@@ -51,7 +51,7 @@ fn read() {
     show!(kind(reader.by_ref().take(3).read_to_string(&mut text)), text);
     let mut rest = Vec::new();
     show!(kind(reader.read_to_end(&mut rest)), String::from_utf8_lossy(&rest));
-    show!(kind(reader.read_exact(&mut bytes)), slow("ab").bytes().map(kind).collect::<Vec<_>>());
+    show!(kind(reader.read_exact(&mut bytes)), BufReader::new(slow("ab")).bytes().map(kind).collect::<Vec<_>>());
     let (mut one, mut other) = ([0; 2], [0; 3]);
     let slices = &mut [IoSliceMut::new(&mut one), IoSliceMut::new(&mut other)];
     show!(kind(Cursor::new(b"1234567").read_vectored(slices)), one, other);
