@@ -73,6 +73,7 @@ macro_rules! values {
             at: u32,
         }
 
+        #[allow(clippy::should_implement_trait)] // `add` changes a value in memory, as an atomic's `fetch_add` does
         impl $name {
             #[doc = concat!("Returns the value number `index`, at byte ", stringify!($size), " · `index` of the buffer.")]
             ///
