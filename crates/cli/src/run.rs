@@ -90,8 +90,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let common = CommonMemory::new(&loaded.program, common).map_err(|error| Failure::compiler(name, error))?;
     let common = Arc::new(common);
     let options = RunOptions { common: Some(common.clone()), ..RunOptions::default() };
-    let (mut outcomes, run) =
-        launch(&loaded.program, &call, &guest, args, name, &processes, interrupt.as_ref(), dumps.as_ref(), options)?;
+    let beside = Beside { processes: &processes, interrupt: interrupt.as_ref(), dumps: dumps.as_ref() };
+    let (mut outcomes, run) = launch(&loaded.program, &call, &guest, args, name, &beside, options)?;
     if call.is_main {
         outcomes.iter_mut().for_each(exit_as_main_says);
     }
@@ -234,6 +234,13 @@ impl Call {
     }
 }
 
+/// Who has to do with a run besides its instances.
+struct Beside<'a> {
+    processes: &'a Processes,
+    interrupt: Option<&'a Interrupt>,
+    dumps: Option<&'a Arc<CoreDumps>>,
+}
+
 /// Runs all instances until they finish.
 fn launch(
     program: &Arc<Program>,
@@ -241,11 +248,10 @@ fn launch(
     guest: &Guest,
     args: &RunArgs,
     file: &str,
-    processes: &Processes,
-    interrupt: Option<&Interrupt>,
-    dumps: Option<&Arc<CoreDumps>>,
+    beside: &Beside<'_>,
     options: RunOptions,
 ) -> Result<(Vec<Outcome>, RunStats)> {
+    let &Beside { processes, interrupt, dumps } = beside;
     let order = if args.unordered { Order::AsItComes } else { Order::ByInstance };
     let (contexts, streams) = match args.instances.get() {
         1 => (vec![guest.alone()?], None),

@@ -94,12 +94,14 @@ struct Shared {
     far_gate: RwLock<()>,
     /// Whether far programs can be loaded during the run.
     loads_far: AtomicBool,
-    /// By their files.
-    far: Mutex<HashMap<Arc<Vec<u8>>, Arc<Mutex<Far>>>>,
+    far: Mutex<FarPrograms>,
     table: Table,
     workers: Workers,
     onlooker: Mutex<Option<MakeOnlooker>>,
 }
+
+/// Far programs by their files.
+type FarPrograms = HashMap<Arc<Vec<u8>>, Arc<Mutex<Far>>>;
 
 /// A far program: not loaded yet, or loaded, or refused.
 #[derive(Default)]
@@ -287,12 +289,12 @@ impl Programs for Starter {
         context.set_process(entry.id);
         if let Place::Near(_) = place {
             // Nothing can be wrong with its program any more.
-            entry.started(Ok(()));
+            entry.set_started(Ok(()));
         }
         let (shared, own) = (self.0.clone(), entry.clone());
         let begun = self.0.workers.run(Box::new(move || shared.run(place, &own, context, stderr)));
         if begun.is_err() {
-            entry.ended(Ended::Killed);
+            entry.set_ended(Ended::Killed);
             return Err(Errno::Again);
         }
         Ok(entry)
@@ -354,7 +356,7 @@ impl Shared {
             Err(reason) => {
                 stderr.say(&format!("gpu-run: cannot start {}: {reason}\n", entry.name));
                 drop(context);
-                entry.started(Err(Errno::Noexec));
+                entry.set_started(Err(Errno::Noexec));
                 return end.is(Ended::Killed);
             }
         };
@@ -452,13 +454,13 @@ struct Ending<'a>(&'a Arc<Entry>);
 
 impl Ending<'_> {
     fn is(self, ended: Ended) {
-        self.0.ended(ended);
+        self.0.set_ended(ended);
     }
 }
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.ended(Ended::Trapped(TrapCode::HostCall));
+        self.0.set_ended(Ended::Trapped(TrapCode::HostCall));
     }
 }
 

@@ -169,7 +169,7 @@ impl Table {
 }
 
 impl Entry {
-    pub(super) fn started(&self, result: Result<(), Errno>) {
+    pub(super) fn set_started(&self, result: Result<(), Errno>) {
         self.life.lock().started.get_or_insert(result);
     }
 
@@ -184,7 +184,7 @@ impl Entry {
     }
 
     /// Notes how the process ended, if that is not known yet.
-    pub(super) fn ended(&self, ended: Ended) {
+    pub(super) fn set_ended(&self, ended: Ended) {
         {
             let mut life = self.life.lock();
             if life.ended.is_some() {
@@ -248,12 +248,12 @@ mod tests {
     #[test]
     fn a_process_is_counted_until_it_ends_and_ends_once() {
         let table = Table::new(1, 8);
-        let child = table.add(1, "child").unwrap();
+        let child = table.add(1, "child").expect("there is room");
         assert_eq!((child.id(), child.ended(), child.started()), (2, None, None));
-        child.started(Ok(()));
+        child.set_started(Ok(()));
         assert_eq!(table.list()[1].state, ProcessState::Runs);
-        child.ended(Ended::Exited(3));
-        child.ended(Ended::Killed);
+        child.set_ended(Ended::Exited(3));
+        child.set_ended(Ended::Killed);
         assert_eq!((child.ended(), table.stats().killed), (Some(Ended::Exited(3)), 0));
         assert_eq!(table.list()[1].state, ProcessState::Ended(Ended::Exited(3)));
         table.wait_for_all(None);
@@ -262,25 +262,25 @@ mod tests {
     #[test]
     fn there_are_not_more_processes_than_allowed() {
         let table = Table::new(1, 8);
-        let all: Vec<_> = (0..8).map(|_| table.add(1, "child").unwrap()).collect();
+        let all: Vec<_> = (0..8).map(|_| table.add(1, "child").expect("there is room")).collect();
         assert_eq!(table.add(1, "child").err(), Some(Errno::Again));
-        all[7].ended(Ended::Killed);
+        all[7].set_ended(Ended::Killed);
         assert!(table.add(1, "child").is_ok());
     }
 
     #[test]
     fn what_runs_at_the_deadline_is_killed() {
         let table = Table::new(1, 8);
-        let child = table.add(1, "child").unwrap();
+        let child = table.add(1, "child").expect("there is room");
         let watched = child.clone();
         let thread = std::thread::spawn(move || {
             while !watched.kill.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
-            watched.ended(Ended::Killed);
+            watched.set_ended(Ended::Killed);
         });
         table.wait_for_all(Some(Instant::now()));
         assert_eq!(child.ended(), Some(Ended::Killed));
-        thread.join().unwrap();
+        thread.join().expect("it does not panic");
     }
 }

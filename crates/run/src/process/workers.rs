@@ -50,8 +50,8 @@ mod tests {
         let (told, names) = mpsc::channel();
         for _ in 0..50 {
             let told = told.clone();
-            workers.run(Box::new(move || told.send(thread::current().id()).unwrap())).unwrap();
-            names.recv().unwrap();
+            workers.run(Box::new(move || told.send(thread::current().id()).expect("it works"))).expect("it works");
+            names.recv().expect("it works");
             while workers.idle.lock().is_empty() {
                 thread::yield_now();
             }
