@@ -1,14 +1,14 @@
 //! What the command line says about processes that a guest starts: the programs it may start by their names, and how any program
 //! is compiled for it.
 
-use crate::args::{ChecksChoice, CodegenArgs, LaunchArgs, ProcessArgs, ProgramArg};
+use crate::args::{CacheArgs, ChecksChoice, CodegenArgs, LaunchArgs, ProcessArgs, ProgramArg};
 use crate::backtrace::Wanted;
 use crate::program_cache;
-use crate::run::{load, options};
+use crate::run::{Call, load, options};
 use crate::source;
-use crate::surface::{MAIN, Surface};
+use crate::surface::Surface;
 use anyhow::{Context as _, Result};
-use gpu_run_compiler::{Compiler, Entry, Value, printable};
+use gpu_run_compiler::{Compiler, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::units::{count, show_duration};
 use gpu_run_device::Device;
@@ -25,7 +25,7 @@ pub(crate) fn prepare(
     device: &Arc<dyn Device>,
 ) -> Result<Processes> {
     let loader = ProgramLoader {
-        compiler: Compiler::new(program_cache::open(&launch.cache)?).limited(launch.codegen.compile_timeout),
+        cache: launch.cache.clone(),
         codegen: launch.codegen.clone(),
         max_memory: launch.max_memory,
         backtrace: Wanted::new(&launch.env).is_any(),
@@ -45,7 +45,7 @@ pub(crate) fn prepare(
         max_memory: launch.max_memory,
         max_processes: args.max_processes as usize,
     };
-    Processes::new(settings, named, Box::new(loader)).map_err(|error| Failure::compiler(&source.name, error).into())
+    Ok(Processes::new(settings, named, Box::new(loader)))
 }
 
 /// Returns the names and the files of `--program`; a folder stands for all .wasm files in it.
@@ -75,7 +75,7 @@ fn named_files(programs: &[ProgramArg]) -> Result<Vec<(String, PathBuf)>> {
 /// Compiles what guests start.
 #[derive(Debug)]
 struct ProgramLoader {
-    compiler: Compiler,
+    cache: CacheArgs,
     codegen: CodegenArgs,
     max_memory: Option<u64>,
     backtrace: bool,
@@ -86,18 +86,14 @@ impl ProgramLoader {
         let surface = Surface::read(&source.wasm, &source.name)?;
         surface.check_imports(&source.name)?;
         surface.check_memory(&source.name, self.max_memory)?;
-        let (entry, function, arguments) = match surface.main_parameters() {
-            Some(parameters) => (Entry::Function(MAIN.into()), MAIN, vec![Value::I32(0); parameters]),
-            None => {
-                surface.check_command(&source.name)?;
-                (Entry::Start, "_start", Vec::new())
-            }
-        };
+        let Call { entry, function, arguments, .. } = Call::of_program(&surface, &source.name)?;
         let options = options(&self.codegen, &**device, entry, 1, ChecksChoice::Exact);
         let mut options = surface.settle(options);
         options.backtrace = self.backtrace;
-        let (program, _) = load(&self.compiler, device, source, &options)?;
-        Ok(Loaded { program, function: function.to_owned(), arguments })
+        // Most runs start no process: the cache is opened for one that does.
+        let compiler = Compiler::new(program_cache::open(&self.cache)?).limited(self.codegen.compile_timeout);
+        let (program, _) = load(&compiler, device, source, &options)?;
+        Ok(Loaded { program, function, arguments })
     }
 }
 
@@ -128,7 +124,7 @@ pub(crate) fn show(stats: ProcessStats, list: &[ProcessInfo]) -> String {
         "gpu-run: processes {started} started, at most {most_running} at once, {trapped} trapped, {killed} killed, {}\n",
         count(calls, "host call")
     );
-    for process in list.iter().filter(|process| process.parent > 0) {
+    for process in list {
         text += &format!("gpu-run:   {}\n", describe(process));
     }
     text

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let beside = Beside { processes: &processes, interrupt: interrupt.as_ref(), dumps: dumps.as_ref() };
     let (mut outcomes, run) = launch(&loaded.program, &call, &guest, args, name, &beside, options)?;
     if call.is_main {
-        outcomes.iter_mut().for_each(exit_as_main_says);
+        outcomes.iter_mut().for_each(Outcome::exit_as_main_says);
     }
     print_results(&outcomes)?;
     let stopped = stopped_threads::show(&outcomes, backtrace);
@@ -210,10 +210,10 @@ impl Loaded {
 
 /// The function to call, and its arguments.
 #[derive(Debug)]
-struct Call {
-    entry: Entry,
-    function: String,
-    arguments: Vec<Value>,
+pub(crate) struct Call {
+    pub(crate) entry: Entry,
+    pub(crate) function: String,
+    pub(crate) arguments: Vec<Value>,
     /// The function is the `main` of a module that is no command: its result is the exit code.
     is_main: bool,
 }
@@ -221,16 +221,21 @@ struct Call {
 impl Call {
     fn new(args: &RunArgs, surface: &Surface, file: &str, rest: &[OsString]) -> Result<Self> {
         let Some(function) = &args.invoke else {
-            if let Some(parameters) = surface.main_parameters() {
-                let (entry, arguments) = (Entry::Function(MAIN.into()), vec![Value::I32(0); parameters]);
-                return Ok(Self { entry, function: MAIN.into(), arguments, is_main: true });
-            }
-            surface.check_command(file)?;
-            return Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new(), is_main: false });
+            return Self::of_program(surface, file);
         };
         let (params, _) = surface.signature(file, function)?;
         let arguments = invoke::arguments(&printable::name(function), &params, &strings(rest)?)?;
         Ok(Self { entry: Entry::Function(function.clone()), function: function.clone(), arguments, is_main: false })
+    }
+
+    /// What a program begins with.
+    pub(crate) fn of_program(surface: &Surface, file: &str) -> Result<Self> {
+        if let Some(parameters) = surface.main_parameters() {
+            let (entry, arguments) = (Entry::Function(MAIN.into()), vec![Value::I32(0); parameters]);
+            return Ok(Self { entry, function: MAIN.into(), arguments, is_main: true });
+        }
+        surface.check_command(file)?;
+        Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new(), is_main: false })
     }
 }
 
@@ -311,14 +316,6 @@ fn launch(
     let result = result.map_err(|error| Failure::compiler(file, error))?;
     closed?;
     Ok(result)
-}
-
-/// What `main` returned becomes the exit code.
-fn exit_as_main_says(outcome: &mut Outcome) {
-    if let (End::Returned, [Value::I32(code)]) = (&outcome.end, &outcome.results[..]) {
-        outcome.end = End::Exited(*code as u32);
-        outcome.results.clear();
-    }
 }
 
 /// Has the instances' calls printed on stderr.

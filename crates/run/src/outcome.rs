@@ -48,6 +48,16 @@ pub struct Outcome {
     pub threads: Option<SeenThreads>,
 }
 
+impl Outcome {
+    /// For the `main` of a module that is no command: what it returned becomes the exit code.
+    pub fn exit_as_main_says(&mut self) {
+        if let (End::Returned, [Value::I32(code)]) = (&self.end, &self.results[..]) {
+            self.end = End::Exited(*code as u32);
+            self.results.clear();
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
     Returned,

@@ -90,7 +90,7 @@ fn on_device(device: &Arc<dyn Device>, compiler: &Compiler) -> Result<[Vec<u64>;
     let program: Arc<Program> = compiler.load(&request)?.0;
     let loaded = Loaded { program, function: "_start".into(), arguments: Vec::new() };
     let settings = ProcessSettings { device: device.clone(), own: None, max_memory: None, max_processes: 8 };
-    let processes = Processes::new(settings, vec![("child".into(), loaded.clone())], Box::new(NoOthers))?;
+    let processes = Processes::new(settings, vec![("child".into(), loaded.clone())], Box::new(NoOthers));
     let stdout = Buffer::new();
     let stdio = Stdio { stdin: Box::new(Null), stdout: Box::new(stdout.clone()), stderr: Box::new(Null) };
     let mut builder = Builder::new();

@@ -127,15 +127,11 @@ pub struct ProcessSettings {
 
 impl Processes {
     /// Prepares for a program that may start these others by their names. They are loaded on its device.
-    pub fn new(
-        settings: ProcessSettings,
-        named: Vec<(String, Loaded)>,
-        loader: Box<dyn Loader>,
-    ) -> Result<Self, Error> {
+    pub fn new(settings: ProcessSettings, named: Vec<(String, Loaded)>, loader: Box<dyn Loader>) -> Self {
         let ProcessSettings { device, own, max_memory, max_processes } = settings;
         let is_gpu = device.is_gpu();
-        let image = |(name, loaded)| Ok((name, Arc::new(Image::new(loaded, max_memory)?)));
-        let named = named.into_iter().map(image).collect::<Result<_, Error>>()?;
+        let image = |(name, loaded)| (name, Arc::new(Image::new(loaded, max_memory)));
+        let named = named.into_iter().map(image).collect();
         let shared = Shared {
             loader,
             device,
@@ -153,7 +149,7 @@ impl Processes {
             workers: Workers::default(),
             onlooker: Mutex::default(),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Self { shared: Arc::new(shared) }
     }
 
     /// From the first process on, the onlooker is shown the processes now and then.
@@ -183,7 +179,6 @@ impl Processes {
         self.prepare()?;
         let began = Instant::now();
         let ran = seat.run(loaded, context, options);
-        self.shared.table.end_first(ran.as_ref().ok().map(|(outcome, _)| ended(&outcome.end)));
         self.finish(options.deadline);
         let (outcome, hostcalls) = ran?;
         let stats = RunStats {
@@ -240,7 +235,7 @@ impl Processes {
         self.shared.table.stats()
     }
 
-    /// The processes of this run: those that run, and the last ones that ended.
+    /// The processes that guests started: those that run, and the last ones that ended.
     pub fn list(&self) -> Vec<ProcessInfo> {
         self.shared.table.list()
     }
@@ -253,10 +248,10 @@ impl std::fmt::Debug for Processes {
 }
 
 impl Image {
-    fn new(loaded: Loaded, max_memory: Option<u64>) -> Result<Self, Error> {
+    fn new(loaded: Loaded, max_memory: Option<u64>) -> Self {
         let has_threads = matches!(loaded.program.compiled().options.build, Build::Threads);
         let seats = (!has_threads).then(|| Seats::new(loaded.program.clone(), max_memory));
-        Ok(Self { loaded, seats })
+        Self { loaded, seats }
     }
 
     fn prepare(&self, seats: usize) -> Result<(), Error> {
@@ -382,7 +377,8 @@ impl Shared {
             }
         };
         match ran {
-            Ok((outcome, calls)) => {
+            Ok((mut outcome, calls)) => {
+                outcome.exit_as_main_says();
                 entry.calls(calls);
                 let ended = ended(&outcome.end);
                 if let (End::Trapped(trap), Ended::Trapped(_)) = (&outcome.end, ended) {
@@ -441,7 +437,7 @@ impl Shared {
             };
             let device = self.far_device().map_err(|error| error.to_string())?;
             let loaded = self.loader.load(wasm, name, &device)?;
-            let image = Image::new(loaded, self.max_memory).map_err(|error| error.to_string())?;
+            let image = Image::new(loaded, self.max_memory);
             image.prepare(1).map_err(|error| error.to_string())?;
             Ok(Arc::new(image))
         };

@@ -10,7 +10,7 @@ use crate::slots::{FreshCopy, LaunchBuffers, Run, Slots};
 use gpu_run_abi::launch::answers;
 use gpu_run_abi::layout::{PAGE, WORD};
 use gpu_run_abi::{Launch, TrapCode};
-use gpu_run_compiler::{Error, Program, Value};
+use gpu_run_compiler::{Error, Program};
 use gpu_run_wasi::Context;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -135,10 +135,6 @@ impl Seat {
             && trap.code != TrapCode::Interrupted
         {
             examine(examiner, 0, (&self.slots, 0), trap, endings.calls(0).as_ref());
-        }
-        // The `main` of a module that is no command: its result is the exit code.
-        if let (End::Returned, [Value::I32(code)]) = (&outcome.end, &outcome.results[..]) {
-            outcome = Outcome { end: End::Exited(*code as u32), results: Vec::new(), ..outcome };
         }
         Ok((outcome, hostcalls))
     }

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 const MAX_LISTED: usize = 64;
 
 pub(super) struct Table {
-    first: u32,
     most: usize,
     state: Arc<(Mutex<State>, Condvar)>,
 }
@@ -22,8 +21,6 @@ struct State {
     running: HashMap<u32, Arc<Entry>>,
     ended: VecDeque<ProcessInfo>,
     stats: ProcessStats,
-    first: ProcessState,
-    began: Instant,
 }
 
 /// A process.
@@ -80,15 +77,9 @@ pub struct ProcessStats {
 impl Table {
     /// At most so many run at once, besides the first: each has a thread of the host.
     pub(super) fn new(first: u32, most: usize) -> Self {
-        let state = State {
-            last: first,
-            running: HashMap::new(),
-            ended: VecDeque::new(),
-            stats: ProcessStats::default(),
-            first: ProcessState::Runs,
-            began: Instant::now(),
-        };
-        Self { first, most, state: Arc::new((Mutex::new(state), Condvar::new())) }
+        let state =
+            State { last: first, running: HashMap::new(), ended: VecDeque::new(), stats: ProcessStats::default() };
+        Self { most, state: Arc::new((Mutex::new(state), Condvar::new())) }
     }
 
     /// Adds a process that starts.
@@ -121,11 +112,6 @@ impl Table {
         Some((image, entry.name.clone()))
     }
 
-    /// The program that the run began with has ended.
-    pub(super) fn end_first(&self, ended: Option<Ended>) {
-        self.state.0.lock().first = ProcessState::Ended(ended.unwrap_or(Ended::Killed));
-    }
-
     /// Waits until no process runs. Those that run at the deadline stop by themselves.
     pub(super) fn wait_for_all(&self, deadline: Option<Instant>) {
         let (lock, changed) = &*self.state;
@@ -152,18 +138,9 @@ impl Table {
 
     pub(super) fn list(&self) -> Vec<ProcessInfo> {
         let state = self.state.0.lock();
-        let first = ProcessInfo {
-            id: self.first,
-            parent: 0,
-            name: String::new(),
-            state: state.first,
-            time: state.began.elapsed(),
-            calls: 0,
-        };
         let mut all: Vec<_> = state.ended.iter().cloned().collect();
         all.extend(state.running.values().map(|entry| entry.info()));
         all.sort_by_key(|process| process.id);
-        all.insert(0, first);
         all
     }
 }
@@ -251,11 +228,11 @@ mod tests {
         let child = table.add(1, "child").expect("there is room");
         assert_eq!((child.id(), child.ended(), child.started()), (2, None, None));
         child.set_started(Ok(()));
-        assert_eq!(table.list()[1].state, ProcessState::Runs);
+        assert_eq!(table.list()[0].state, ProcessState::Runs);
         child.set_ended(Ended::Exited(3));
         child.set_ended(Ended::Killed);
         assert_eq!((child.ended(), table.stats().killed), (Some(Ended::Exited(3)), 0));
-        assert_eq!(table.list()[1].state, ProcessState::Ended(Ended::Exited(3)));
+        assert_eq!(table.list()[0].state, ProcessState::Ended(Ended::Exited(3)));
         table.wait_for_all(None);
     }
 
