@@ -1,7 +1,7 @@
 //! `gpu-run compile FILE`: writes what FILE compiles to.
 
 use crate::args::{CompileArgs, Emit};
-use crate::run::offline_options;
+use crate::program::offline_options;
 use crate::source;
 use crate::surface::Surface;
 use anyhow::{Context, Result};

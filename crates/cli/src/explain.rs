@@ -4,7 +4,7 @@
 //! one after the other.
 
 use crate::args::{BuildChoice, ChecksChoice, ExplainArgs};
-use crate::run::offline_options;
+use crate::program::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
 use anyhow::Result;

@@ -20,6 +20,7 @@ mod machine;
 mod map;
 mod picture;
 mod processes;
+mod program;
 mod program_cache;
 mod program_status;
 mod published;

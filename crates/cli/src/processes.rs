@@ -3,8 +3,8 @@
 
 use crate::args::{CacheArgs, ChecksChoice, CodegenArgs, LaunchArgs, ProcessArgs, ProgramArg};
 use crate::backtrace::Wanted;
+use crate::program::{Call, load, options};
 use crate::program_cache;
-use crate::run::{Call, load, options};
 use crate::source;
 use crate::surface::Surface;
 use anyhow::{Context as _, Result};

@@ -1,6 +1,6 @@
 //! `gpu-run FILE ARGS…`: from the file to the exit code.
 
-use crate::args::{ChecksChoice, CodegenArgs, RunArgs, StatsFormat, TraceChoice};
+use crate::args::{ChecksChoice, RunArgs, StatsFormat, TraceChoice};
 use crate::backtrace::Wanted;
 use crate::core_dump::CoreDumps;
 use crate::devices;
@@ -8,24 +8,20 @@ use crate::guest::Guest;
 use crate::invoke;
 use crate::picture::PngFile;
 use crate::processes;
+use crate::program::{Call, Loaded, options};
 use crate::program_cache;
 use crate::program_status::ProgramPublisher;
-use crate::report::{Stats, Tally, describe_denied};
+use crate::report::{Tally, describe_denied};
 use crate::source;
 use crate::stopped_threads::{self, Interrupt};
-use crate::surface::{MAIN, Surface};
+use crate::surface::Surface;
 use crate::threads;
 use anyhow::Result;
-use gpu_run_cache::Origin;
-use gpu_run_compiler::{Build, CompileOptions, Compiler, Entry, Layout, Program, Report, Value, printable};
+use gpu_run_compiler::{Build, Compiler, Entry, Program, printable};
 use gpu_run_console::failure::{Failure, exit};
 use gpu_run_console::output::{Order, Standard};
-use gpu_run_console::progress::Progress;
 use gpu_run_console::terminal;
 use gpu_run_console::units::show_duration;
-use gpu_run_device::Device;
-use gpu_run_map::{Tuning, remember};
-use gpu_run_run::Source;
 use gpu_run_run::{
     Common, CommonMemory, Denied, End, Onlooker, Outcome, ProcessOnlooker, Processes, RunOptions, RunStats, Watchdog,
 };
@@ -41,9 +37,6 @@ use std::time::{Duration, Instant};
 /// How long printing the message of a hanging run may take: stderr may be a pipe that nobody reads.
 const MAX_LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// The PTX target if none is named: every GPU of sm_75 or newer runs it.
-pub(crate) const DEFAULT_TARGET: u32 = 75;
-
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (file, rest) = args.file_and_args.split_first().ok_or_else(|| Failure::usage("no FILE was given"))?;
     let source = source::load(Path::new(file), args.launch.codegen.bin.as_deref())?;
@@ -53,7 +46,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let surface = Surface::read(&source.wasm, name)?;
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
-    let call = Call::new(args, &surface, name, rest)?;
+    let call = first_call(args, &surface, name, rest)?;
     if surface.has_threads() && args.instances.get() > 1 {
         return Err(Failure::usage(format!("{name} has threads: it cannot run as several instances"))
             .hint("leave out --instances; --threads sets how many threads the program can have")
@@ -121,122 +114,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     Ok(tally.exit_code())
 }
 
+/// What a run begins with: the function of `--invoke`, or the program's beginning.
+fn first_call(args: &RunArgs, surface: &Surface, file: &str, rest: &[OsString]) -> Result<Call> {
+    let Some(function) = &args.invoke else {
+        return Call::of_program(surface, file);
+    };
+    let (params, _) = surface.signature(file, function)?;
+    let arguments = invoke::arguments(&printable::name(function), &params, &strings(rest)?)?;
+    Ok(Call { entry: Entry::Function(function.clone()), function: function.clone(), arguments, is_main: false })
+}
+
 /// Returns what the first failed instance was denied, if anything.
 fn denied(outcomes: &[Outcome]) -> Option<Denied> {
     let failed = outcomes.iter().find(|outcome| !matches!(outcome.end, End::Returned | End::Exited(0)))?;
     failed.denied
-}
-
-/// Returns how to compile a program for this many instances at once.
-pub(crate) fn options(
-    codegen: &CodegenArgs,
-    device: &dyn Device,
-    entry: Entry,
-    instances: u32,
-    checks: ChecksChoice,
-) -> CompileOptions {
-    let layout = codegen.layout.resolve(device.is_gpu(), instances);
-    let build = checks.build(layout, device.properties().local_bytes);
-    let options = CompileOptions {
-        build,
-        sm: codegen.target.unwrap_or(DEFAULT_TARGET),
-        entry,
-        registers: None,
-        backtrace: false,
-    };
-    options.settled(device.properties())
-}
-
-/// Loads a program, or returns the one that this process has loaded already.
-pub(crate) fn load(
-    compiler: &Compiler,
-    device: &Arc<dyn Device>,
-    source: &Source,
-    options: &CompileOptions,
-) -> Result<(Arc<Program>, Report)> {
-    let name = &source.name;
-    let _progress = Progress::start(format!("compiling {name}"));
-    let failed = |error| Failure::compiler(name, error);
-    let entry = program_cache::entry_name(name, options);
-    let request = compiler.request(device, source.wasm.clone(), options, &entry).map_err(failed)?;
-    let (program, report) = compiler.load(&request).map_err(failed)?;
-    let at_hand =
-        || Report { origin: Origin::Hit { saved: Duration::ZERO }, timings: Vec::new(), load: Duration::ZERO };
-    Ok((program, report.unwrap_or_else(at_hand)))
-}
-
-/// A compiled program, on the device it was compiled for.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) device: Arc<dyn Device>,
-    pub(crate) program: Arc<Program>,
-    compiler: Compiler,
-    options: CompileOptions,
-    report: Report,
-}
-
-impl Loaded {
-    /// Loads a program from the cache, or compiles it.
-    pub(crate) fn new(
-        compiler: Compiler,
-        device: Arc<dyn Device>,
-        source: &Source,
-        options: CompileOptions,
-    ) -> Result<Self> {
-        let (program, report) = load(&compiler, &device, source, &options)?;
-        Ok(Self { device, program, compiler, options, report })
-    }
-
-    /// Stores what the run found out about the program's builds, for the next run.
-    pub(crate) fn remember(&self, source: &Source, tuning: &Tuning) {
-        let kept = remember(
-            &self.compiler,
-            &*self.device,
-            &source.wasm,
-            &self.options,
-            &program_cache::label(&source.name),
-            tuning,
-        );
-        tracing::info!(?kept, best = ?tuning.best(), "tuned during the run");
-    }
-
-    pub(crate) fn stats<'a>(&'a self, run: &'a RunStats) -> Stats<'a> {
-        let Report { origin, timings, load } = &self.report;
-        let cache = self.compiler.cache().path().map(|_| *origin);
-        let (device, layout) = (self.device.properties(), self.options.build.layout());
-        Stats { device, layout, timings, load: *load, cache, run }
-    }
-}
-
-/// The function to call, and its arguments.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) entry: Entry,
-    pub(crate) function: String,
-    pub(crate) arguments: Vec<Value>,
-    /// The function is the `main` of a module that is no command: its result is the exit code.
-    is_main: bool,
-}
-
-impl Call {
-    fn new(args: &RunArgs, surface: &Surface, file: &str, rest: &[OsString]) -> Result<Self> {
-        let Some(function) = &args.invoke else {
-            return Self::of_program(surface, file);
-        };
-        let (params, _) = surface.signature(file, function)?;
-        let arguments = invoke::arguments(&printable::name(function), &params, &strings(rest)?)?;
-        Ok(Self { entry: Entry::Function(function.clone()), function: function.clone(), arguments, is_main: false })
-    }
-
-    /// What a program begins with.
-    pub(crate) fn of_program(surface: &Surface, file: &str) -> Result<Self> {
-        if let Some(parameters) = surface.main_parameters() {
-            let (entry, arguments) = (Entry::Function(MAIN.into()), vec![Value::I32(0); parameters]);
-            return Ok(Self { entry, function: MAIN.into(), arguments, is_main: true });
-        }
-        surface.check_command(file)?;
-        Ok(Self { entry: Entry::Start, function: "_start".into(), arguments: Vec::new(), is_main: false })
-    }
 }
 
 /// Who has to do with a run besides its instances.
@@ -359,18 +250,4 @@ fn strings(args: &[OsString]) -> Result<Vec<String>> {
         None => Err(Failure::usage(format!("argument {}, {arg:?}, is not UTF-8", at + 1)).into()),
     };
     args.iter().enumerate().map(string).collect()
-}
-
-/// Local memory per thread of a large GPU.
-const LARGE_LOCAL_BYTES: u32 = 256 << 10;
-
-/// Returns how `compile` and `explain` compile: without opening a device, for a GPU that is not known yet.
-pub(crate) fn offline_options(
-    codegen: &CodegenArgs,
-    entry: Entry,
-    layout: Layout,
-    checks: ChecksChoice,
-) -> CompileOptions {
-    let build = checks.build(layout, LARGE_LOCAL_BYTES);
-    CompileOptions { build, sm: codegen.target.unwrap_or(DEFAULT_TARGET), entry, registers: None, backtrace: false }
 }

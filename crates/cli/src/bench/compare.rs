@@ -4,7 +4,7 @@ use super::set;
 use crate::args::{BenchArgs, MapArgs};
 use crate::devices;
 use crate::map;
-use crate::run::DEFAULT_TARGET;
+use crate::program::DEFAULT_TARGET;
 use crate::source;
 use anyhow::Result;
 use gpu_run_bench::own::Own;

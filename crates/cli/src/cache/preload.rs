@@ -4,8 +4,8 @@
 
 use crate::args::{ChecksChoice, CodegenArgs, PreloadArgs};
 use crate::devices;
+use crate::program;
 use crate::program_cache::{entry_name, label};
-use crate::run;
 use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
@@ -69,7 +69,9 @@ fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &Cod
     surface.check_command(&source.name)?;
     let builds = [(1, ChecksChoice::Exact), (GPU_BATCH, ChecksChoice::Speculative)];
     let mut builds = builds
-        .map(|(instances, checks)| surface.settle(run::options(codegen, &**device, Entry::Start, instances, checks)))
+        .map(|(instances, checks)| {
+            surface.settle(program::options(codegen, &**device, Entry::Start, instances, checks))
+        })
         .to_vec();
     builds.dedup_by_key(|options| options.build);
     let mut lines = String::new();

@@ -4,8 +4,8 @@ use super::{failure, input, options, surface};
 use crate::args::LayoutChoice;
 use crate::args::MapArgs;
 use crate::devices;
+use crate::program;
 use crate::program_cache;
-use crate::run;
 use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
@@ -148,7 +148,7 @@ fn batch(args: &MapArgs, device: &dyn Device) -> u32 {
 }
 
 fn usual_options(args: &MapArgs, device: &dyn Device, instances: u32) -> CompileOptions {
-    run::options(&args.launch.codegen, device, Entry::Start, instances, args.checks)
+    program::options(&args.launch.codegen, device, Entry::Start, instances, args.checks)
 }
 
 /// Measures all variants with these jobs, prints each result, and keeps them in the cache. Returns the fastest, if any
@@ -204,7 +204,7 @@ fn trial(
     jobs: &[Job],
 ) -> Result<(Trial, Option<Allowance>, Duration)> {
     let failed = |error| Failure::compiler(&source.name, error);
-    let (program, report) = run::load(compiler, device, source, &options)?;
+    let (program, report) = program::load(compiler, device, source, &options)?;
     let compile = match report.origin {
         Origin::Hit { saved } => saved,
         Origin::Miss { took, .. } => took,
