@@ -77,6 +77,17 @@ fn every_stop_of_a_walk_names_a_function_of_its_file() {
 }
 
 #[test]
+fn the_examples_that_documents_show_are_those_of_the_repository() {
+    for (document, example) in [("README.md", "unique-chars"), ("docs/together.md", "line-server")] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let source = fs::read_to_string(root().join(format!("examples/{example}/src/main.rs"))).unwrap();
+        // Without the comment at its top.
+        let source = &source[source.find("use ").unwrap()..];
+        assert!(text.contains(&format!("```rust\n{source}```\n")), "{document} does not show {example} as it is");
+    }
+}
+
+#[test]
 fn every_test_that_the_page_about_std_names_exists() {
     let text = fs::read_to_string(root().join("docs/std.md")).unwrap();
     let is_listed =

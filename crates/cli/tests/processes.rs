@@ -2,7 +2,12 @@
 //!
 //! `scripts/build-processes` builds the programs; while they are not there, the tests are reported as ignored, with `CI` set they fail.
 
+#[path = "support/tested.rs"]
+mod tested;
+
 use libtest_mimic::{Arguments, Failed, Trial};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -35,6 +40,7 @@ const TESTS: &[(&str, Test)] = &[
     ("a_trace_names_the_process", a_trace_names_the_process),
     ("instances_have_processes_of_their_own", instances_have_processes_of_their_own),
     ("a_program_that_is_none_is_refused", a_program_that_is_none_is_refused),
+    ("threads_children_and_sockets_in_one_program", threads_children_and_sockets_in_one_program),
 ];
 
 /// All runs share the compiled programs.
@@ -59,7 +65,7 @@ fn main() {
 }
 
 fn built() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/processes/target")
+    tested::root().join("tests/processes/target")
 }
 
 fn native(name: &str) -> PathBuf {
@@ -67,14 +73,14 @@ fn native(name: &str) -> PathBuf {
 }
 
 fn wasm(name: &str) -> PathBuf {
-    let target = if name == "threaded" { "wasm32-wasip1-threads" } else { "wasm32-wasip1" };
+    let target = if matches!(name, "threaded" | "line-server") { "wasm32-wasip1-threads" } else { "wasm32-wasip1" };
     built().join(target).join("release").join(name).with_extension("wasm")
 }
 
 /// `gpu-run OPTIONS NAME.wasm ARGS`, in a folder.
 fn command(folder: &Path, options: &[&str], name: &str, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
-    command.args(["--device", "cpu"]).args(options).arg(wasm(name)).args(args);
+    let mut command = tested::gpu_run();
+    command.args(["--device", &tested::device()]).args(options).arg(wasm(name)).args(args);
     command.current_dir(folder).env("GPU_RUN_CACHE", CACHE.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
     command
 }
@@ -173,7 +179,7 @@ fn top_shows_the_processes() -> Result<(), Failed> {
     let mut running = Killed(command.env("XDG_RUNTIME_DIR", runtime.path()).stderr(Stdio::null()).spawn()?);
     let until = Instant::now() + Duration::from_secs(30);
     loop {
-        let mut top = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
+        let mut top = tested::gpu_run();
         let output = top.args(["top", "--once"]).env("XDG_RUNTIME_DIR", runtime.path()).output()?;
         if text(&output.stdout).contains("2 of 1: tool, runs for") {
             return Ok(());
@@ -219,4 +225,44 @@ fn a_program_that_is_none_is_refused() -> Result<(), Failed> {
         check(output.status.code() == Some(2) && text(&output.stderr).starts_with("error: "), &output)?;
     }
     Ok(())
+}
+
+/// The example of `docs/together.md`: each client has a thread of the server, and each thread a child process.
+fn threads_children_and_sockets_in_one_program() -> Result<(), Failed> {
+    const CLIENTS: usize = 12;
+    let folder = tempfile::tempdir()?;
+    let filter = format!("--program=line-filter={}", wasm("line-filter").display());
+    let options = ["--net=listen=127.0.0.1:0", "--threads=64", "--timeout=100", &filter];
+    let mut server = command(folder.path(), &options, "line-server", &["127.0.0.1:0", &CLIENTS.to_string()]);
+    let mut server = Killed(server.stdout(Stdio::piped()).spawn()?);
+    let mut stdout = BufReader::new(server.0.stdout.take().ok_or("no stdout")?);
+    let mut line = String::new();
+    stdout.read_line(&mut line)?;
+    let address = line.trim().strip_prefix("listening on ").ok_or_else(|| format!("it says {line:?}"))?;
+    let client = |client: usize| -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect(address)?;
+        let lines = 100 * client;
+        for line in 0..lines {
+            writeln!(stream, "client {client} says {line}")?;
+        }
+        stream.shutdown(Shutdown::Write)?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let expected: String =
+            (0..lines).map(|line| format!("{:>4}  CLIENT {client} SAYS {line}\n", line + 1)).collect();
+        Ok(answer == expected)
+    };
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(move || client(number))).collect();
+        clients.into_iter().try_for_each(|client| match client.join() {
+            Ok(Ok(true)) => Ok(()),
+            other => Err(Failed::from(format!("{other:?}"))),
+        })
+    })?;
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest)?;
+    match server.0.wait()?.success() && rest == "served a client\n".repeat(CLIENTS) {
+        true => Ok(()),
+        false => Err(rest.into()),
+    }
 }

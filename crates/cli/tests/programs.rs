@@ -29,6 +29,8 @@ mod process;
 mod shapes;
 #[path = "../../compiler/tests/support/mod.rs"]
 mod support;
+#[path = "support/tested.rs"]
+mod tested;
 
 use gpu_run_abi::Build;
 use gpu_run_abi::Layout;
@@ -49,7 +51,7 @@ fn main() {
     // What takes longest comes first, so that no core is idle at the end.
     let mut trials = real();
     trials.extend(shapes::trials());
-    for program in Program::all(&manifest::root().join("examples/programs.toml")) {
+    for program in Program::all(&tested::root().join("examples/programs.toml")) {
         let program = Arc::new(program);
         trials.push(trial("programs", "native_equal", &program, &[program.wasm(), program.native()], native_equal));
         trials.push(trial("programs", "interleaved_64", &program, &[program.wasm()], interleaved));
@@ -62,7 +64,7 @@ fn main() {
 fn real() -> Vec<Trial> {
     let (mut first, mut trials) = (Vec::new(), Vec::new());
     let mut assembled = HashSet::new();
-    for program in Program::all(&manifest::root().join("tests/programs/real.toml")) {
+    for program in Program::all(&tested::root().join("tests/programs/real.toml")) {
         let program = Arc::new(program);
         trials.push(trial("real", "equals_wasmtime", &program, &[program.wasm()], equals_wasmtime));
         if program.spec.vary != Vary::None {

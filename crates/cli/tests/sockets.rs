@@ -4,10 +4,13 @@
 //! With `GPU_RUN_TEST_ALL` set, the HTTP server is under load for a minute instead of three seconds. The load comes from wrk if that is
 //! installed, else from a client of this file.
 
+#[path = "support/tested.rs"]
+mod tested;
+
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, LazyLock};
@@ -158,7 +161,7 @@ impl Place {
     const ALL: [Place; 3] = [Place::Native, Place::Plain, Place::Threads];
 
     fn file(self, program: &str) -> PathBuf {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sockets/target");
+        let folder = tested::root().join("tests/sockets/target");
         match self {
             Place::Native => folder.join("release").join(program),
             Place::Plain => folder.join(format!("wasm32-wasip1/release/{program}.wasm")),
@@ -171,8 +174,8 @@ impl Place {
         let mut command = match self {
             Place::Native => Command::new(self.file(program)),
             Place::Plain | Place::Threads => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_gpu-run"));
-                command.args(["--device", "cpu", "--timeout", "300s"]).env("GPU_RUN_CACHE", CACHE.path());
+                let mut command = tested::gpu_run();
+                command.args(["--device", &tested::device(), "--timeout", "300s"]).env("GPU_RUN_CACHE", CACHE.path());
                 if self == Place::Threads {
                     command.args(["--threads", "128"]);
                 }

@@ -19,6 +19,8 @@ mod manifest;
 mod observed;
 #[path = "programs/process.rs"]
 mod process;
+#[path = "support/tested.rs"]
+mod tested;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use manifest::Program;
@@ -37,7 +39,7 @@ fn main() {
     let args = Arguments::from_args();
     // The runs of one program share what it compiles to.
     let cache = tempfile::tempdir().expect("a temporary folder can be made");
-    let placements: &[Option<&str>] = match manifest::tested().as_str() {
+    let placements: &[Option<&str>] = match tested::device().as_str() {
         "cpu" => &[None],
         _ => &[Some("lane"), Some("warp")],
     };
@@ -109,8 +111,8 @@ fn maps_each_line(program: &Program, cache: &Path) -> Result<(), Failed> {
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));
     let line = |n: usize| "word ".repeat(n % 7);
     fs::write(&input, (0..100).map(|n| line(n) + "\n").collect::<String>())?;
-    let mut command = process::tested_command();
-    command.args(["map", "--threads", "9", "--timeout", "60s", "--device"]).arg(manifest::tested());
+    let mut command = tested::gpu_run();
+    command.args(["map", "--threads", "9", "--timeout", "60s", "--device"]).arg(tested::device());
     command.arg("--cache-dir").arg(cache).arg("-i").arg(&input).arg("-o").arg(&output).arg(program.wasm()).arg("8");
     let ran = command.output()?;
     let expected: String =

@@ -22,6 +22,9 @@ mod observed;
 mod oracle;
 #[path = "wasi/place.rs"]
 mod place;
+#[allow(dead_code)]
+#[path = "support/tested.rs"]
+mod tested;
 
 use gpu_run_abi::hostcall;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -144,7 +147,7 @@ fn functions() -> impl Iterator<Item = &'static str> {
 }
 
 fn here() -> PathBuf {
-    manifest::root().join("tests/wasi")
+    tested::root().join("tests/wasi")
 }
 
 fn every_function_has_a_program() -> Result<(), Failed> {

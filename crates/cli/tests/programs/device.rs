@@ -1,7 +1,8 @@
 //! gpu-run, in this process: any number of instances, each with an input of its own.
 
-use crate::manifest::{Input, tested};
+use crate::manifest::Input;
 use crate::observed::{Ending, Observed};
+use crate::tested;
 use gpu_run_abi::Layout;
 use gpu_run_compiler::{Build, CompileOptions, Compiled, Entry, Program};
 use gpu_run_device::{Device, cpu};
@@ -25,7 +26,7 @@ type Loaded = Arc<(Arc<Compiled>, Arc<Program>)>;
 static PROGRAMS: LazyLock<Mutex<HashMap<(PathBuf, Layout), Loaded>>> = LazyLock::new(Mutex::default);
 static CPU: LazyLock<Arc<dyn Device>> = LazyLock::new(cpu::open);
 static TESTED: LazyLock<Result<Arc<dyn Device>, String>> =
-    LazyLock::new(|| gpu_run_device::open(&tested()).map_err(|error| error.to_string()));
+    LazyLock::new(|| gpu_run_device::open(&tested::device()).map_err(|error| error.to_string()));
 
 /// Compiles a file and loads it, once for each layout: interleaved on the device under test, linear on `cpu`.
 pub(crate) fn load(wasm: &Path, layout: Layout) -> Result<Loaded, Failure> {

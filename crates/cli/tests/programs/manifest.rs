@@ -1,6 +1,7 @@
 //! `examples/programs.toml`, `tests/programs/real.toml` and `tests/threads/programs.toml`: which programs there are and how each is
 //! run. The format is described at the top of the first, and what the last adds to it at its top.
 
+use crate::tested;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -100,7 +101,7 @@ impl Program {
     /// Every program with threads, by name.
     pub(crate) fn all_with_threads() -> Vec<Program> {
         let built = build_directory("GPU_RUN_THREADS", "tests/threads/target");
-        Self::read(&root().join("tests/threads/programs.toml"), built, "wasm32-wasip1-threads")
+        Self::read(&tested::root().join("tests/threads/programs.toml"), built, "wasm32-wasip1-threads")
     }
 
     fn read(file: &Path, built: PathBuf, target: &'static str) -> Vec<Program> {
@@ -112,7 +113,7 @@ impl Program {
 
     pub(crate) fn wasm(&self) -> PathBuf {
         match &self.spec.wasm {
-            Some(file) => root().join(file),
+            Some(file) => tested::root().join(file),
             None => self.built.join(self.target).join("release").join(format!("{}.wasm", self.name)),
         }
     }
@@ -157,23 +158,11 @@ impl Program {
     }
 }
 
-/// The repository; `GPU_RUN_TEST_ROOT` names a folder with what the tests need of it.
-pub(crate) fn root() -> PathBuf {
-    let here =
-        || Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates lie two levels below the root");
-    std::env::var_os("GPU_RUN_TEST_ROOT").map_or_else(|| here().to_owned(), PathBuf::from)
-}
-
-/// The device under test, by its id: `cpu`, or what `GPU_RUN_TEST_DEVICE` says.
-pub(crate) fn tested() -> String {
-    std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())
-}
-
 pub(crate) fn fixtures() -> PathBuf {
-    root().join("examples/fixtures")
+    tested::root().join("examples/fixtures")
 }
 
 /// Where `scripts/build-examples` or `scripts/build-threads` puts what it builds; a variable names another build directory.
 fn build_directory(variable: &str, below_root: &str) -> PathBuf {
-    std::env::var_os(variable).map_or_else(|| root().join(below_root), PathBuf::from)
+    std::env::var_os(variable).map_or_else(|| tested::root().join(below_root), PathBuf::from)
 }

@@ -3,6 +3,7 @@
 use crate::directory::{Directory, Files};
 use crate::manifest::{self, Input, Program};
 use crate::observed::{Ending, Observed};
+use crate::tested;
 use libtest_mimic::{Failed, Trial};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -55,16 +56,10 @@ pub(crate) fn by_gpu_run(program: &Program, input: &Input, options: &[&str]) -> 
     }
 }
 
-/// The `gpu-run` that is tested.
-pub(crate) fn tested_command() -> Command {
-    let built = || env!("CARGO_BIN_EXE_gpu-run").into();
-    Command::new(std::env::var_os("GPU_RUN_TEST_BIN").unwrap_or_else(built))
-}
-
 /// The command line for one instance.
 fn gpu_run(program: &Program, input: &Input, options: &[&str], dir: Option<&Path>) -> Command {
-    let mut command = tested_command();
-    command.args(["--device", &manifest::tested()]).args(options);
+    let mut command = tested::gpu_run();
+    command.args(["--device", &tested::device()]).args(options);
     if let Some(dir) = dir {
         command.arg("--dir").arg(format!("{}::.", dir.display()));
     }
