@@ -38,6 +38,7 @@ const PROGRAMS: &[Program] = &[
         ..program("net")
     },
     Program { options: &["--env", "GIVEN=given"], folder: Some("."), ..program("process") },
+    Program { folder: Some("."), has_threads: true, ..program("paths") },
     Program { has_threads: true, ..program("sync") },
     Program { has_threads: true, ..program("thread") },
     program("time"),

@@ -10,7 +10,7 @@ use crate::fs::TryLockError;
 use crate::io;
 use crate::num::NonZero;
 use crate::os::fd::{FromRawFd, RawFd};
-use crate::sync::Once;
+use crate::sync::{Once, ReentrantLock, ReentrantLockGuard};
 use crate::sys::fd::FileDesc;
 
 const DESCRIPTOR: u32 = 0x6770_7501;
@@ -225,9 +225,18 @@ pub fn path(operation: u8) -> io::Result<Vec<u8>> {
     Ok(path)
 }
 
+/// While the guard lives, this thread may call wasi-libc's functions that take or return paths: wasi-libc puts paths together in
+/// one buffer for all threads.
+pub fn use_paths() -> ReentrantLockGuard<'static, ()> {
+    static PATHS: ReentrantLock<()> = ReentrantLock::new(());
+    let guard = PATHS.lock();
+    enter_start_folder();
+    guard
+}
+
 /// Goes to the folder that this process was started in, the first time that it is called: before the first path is used. At the
 /// start of the program it would be a question to the host for each one, even if it uses no paths.
-pub fn enter_start_folder() {
+fn enter_start_folder() {
     static ENTERED: Once = Once::new();
     unsafe extern "C" {
         fn chdir(folder: *const c_char) -> c_int;

@@ -19,7 +19,7 @@ mod c {
 }
 
 pub fn getcwd() -> io::Result<PathBuf> {
-    gpu_run::enter_start_folder();
+    let _paths = gpu_run::use_paths();
     let mut buffer = vec![0_u8; 512];
     loop {
         // SAFETY: it writes into the buffer.

@@ -138,7 +138,7 @@ const CHANGES: &[Change] = &[
         file: "sys/helpers/small_c_string.rs",
         old: "f: &dyn Fn(&CStr) -> io::Result<T>) -> io::Result<T> {\n    run_with_cstr(path",
         new: "f: &dyn Fn(&CStr) -> io::Result<T>) -> io::Result<T> {
-    crate::sys::gpu_run::enter_start_folder();
+    let _paths = crate::sys::gpu_run::use_paths();
     run_with_cstr(path",
     },
     Edit {
