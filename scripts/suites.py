@@ -199,7 +199,7 @@ def built_gpu_run():
 def main(doc, tools, build, flags=()):
     """The command line of both scripts; build(folder, arguments) returns the suites, with their programs in the folder."""
     parser = argparse.ArgumentParser(usage=doc, add_help=False)
-    for flag in ("-h", "--help"), ("--unwind",), *((flag,) for flag in flags):
+    for flag in ("-h", "--help"), *((flag,) for flag in flags):
         parser.add_argument(*flag, action="store_true")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--pack", type=Path)
@@ -211,7 +211,7 @@ def main(doc, tools, build, flags=()):
         return
     if args.prebuilt and not (args.prebuilt / "suites.json").is_file():
         sys.exit(f"{ME}: {args.prebuilt} was not made by {ME} --pack")
-    folder = args.pack or args.prebuilt or tools / ("unwinding" if args.unwind else "programs")
+    folder = args.pack or args.prebuilt or tools / ("unwinding" if "--unwind" in sys.argv else "programs")
     if not args.prebuilt:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -5,7 +5,7 @@
 
 mod support;
 
-use gpu_run_sysroot::{Rust, Sysroot, Target};
+use gpu_run_sysroot::{Panic, Rust, Sysroot, Target};
 use libtest_mimic::{Arguments, Trial};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,14 +43,23 @@ const WITH_STD: [Test; 6] = [
     ("test::tests_and_examples_run", tests_and_examples_run),
 ];
 
+/// They need the std that unwinds.
+const WITH_UNWINDING: [Test; 1] =
+    [("test::a_panic_ends_one_test_or_is_expected", a_panic_ends_one_test_or_is_expected)];
+
 fn main() {
     let args = Arguments::from_args();
     let rust = Rust::find();
-    let is_made = rust.as_ref().is_ok_and(|rust| TARGETS.iter().all(|target| Sysroot::of(&cache(), rust).has(*target)));
+    let has = |panic, targets: &[Target]| {
+        rust.as_ref().is_ok_and(|rust| targets.iter().all(|target| Sysroot::of(&cache(), rust, panic).has(*target)))
+    };
+    let is_made = has(Panic::Aborts, &[Target::Wasip1, Target::Unknown]);
+    let unwinds = has(Panic::Unwinds, &[Target::Wasip1Threads]);
     let trials = [
         (&ANYWHERE[..], true, ""),
         (&WITH_SOURCES[..], rust.is_ok(), "no sources of std"),
         (&WITH_STD[..], is_made, "run scripts/own-std"),
+        (&WITH_UNWINDING[..], unwinds, "run scripts/own-std --unwind"),
     ];
     let trials = trials.into_iter().flat_map(|(tests, can_run, why)| {
         tests.iter().map(move |&(name, test)| {
@@ -65,8 +74,6 @@ fn main() {
     libtest_mimic::run(&args, trials.collect()).exit();
 }
 
-const TARGETS: [Target; 2] = [Target::Wasip1, Target::Unknown];
-
 /// Where `scripts/own-std` makes it.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/own-std").canonicalize().unwrap_or_default()
@@ -78,7 +85,7 @@ fn built(place: Place, target: Target, source: &str) -> Place {
     let place = place.with("app.rs", source);
     let mut rustc = Command::new(&rust.rustc);
     rustc.args(["-O", "--edition", "2024", "--target", target.name(), "--sysroot"]);
-    rustc.arg(Sysroot::of(&cache(), &rust).path()).args(["-o", "app.wasm", "app.rs"]);
+    rustc.arg(Sysroot::of(&cache(), &rust, Panic::Aborts).path()).args(["-o", "app.wasm", "app.rs"]);
     assert!(rustc.current_dir(place.path()).status().unwrap().success());
     place
 }
@@ -234,6 +241,24 @@ fn tests_and_examples_run() {
     }
 }
 
+fn a_panic_ends_one_test_or_is_expected() {
+    let place =
+        Place::new().with("Cargo.toml", "[package]\nname = \"app\"\nversion = \"1.0.0\"\nedition = \"2024\"\n").with(
+            "src/lib.rs",
+            "#[test] #[should_panic(expected = \"of bounds\")] fn expects() { [0; 2][std::env::args().count() + 5]; }
+            #[test] fn fails() { panic!() }
+            #[test] fn joins() { assert!(std::thread::spawn(|| panic!()).join().is_err()) }
+            #[test] fn passes() { assert!(std::panic::catch_unwind(|| panic!()).is_err()) }",
+        );
+    let ran = gpu_run(&place, "test --offline --threads --unwind --lib");
+    assert_eq!(ran.code, Some(101), "{}\n{}", ran.stdout, ran.stderr);
+    for part in
+        ["expects - should panic ... ok", "fails ... FAILED", "joins ... ok", "passes ... ok", "3 passed; 1 failed"]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+}
+
 /// A program of the toolchain that does what a script says.
 fn fake(place: &Place, name: &str, script: &str) -> PathBuf {
     let path = place.path().join(name);
@@ -293,7 +318,7 @@ fn make(place: &Place, script: &str) -> Command {
 }
 
 fn std_in(place: &Place) -> PathBuf {
-    let sysroot = Sysroot::of(&place.path().join("cache"), &Rust::find().unwrap());
+    let sysroot = Sysroot::of(&place.path().join("cache"), &Rust::find().unwrap(), Panic::Aborts);
     sysroot.path().join("lib/rustlib/wasm32-wasip1/lib")
 }
 

@@ -67,6 +67,11 @@ struct Output {
     bytes: usize,
 }
 
+// LLVM's code throws with this tag and leaves it to the C library to define it, which wasi-libc does not. For wasm32-unknown-unknown,
+// std's own crate `unwind` does.
+#[cfg(all(panic = "unwind", not(target_os = "unknown")))]
+crate::arch::global_asm!(".globl __cpp_exception", ".tagtype __cpp_exception i32", "__cpp_exception:");
+
 /// What `fd_fdstat_get` writes.
 #[repr(C, align(8))]
 struct Status {

@@ -42,6 +42,27 @@ impl Target {
     }
 }
 
+/// What a panic does in a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Panic {
+    /// It ends the program, as with rustup's std.
+    #[default]
+    Aborts,
+    /// It ends the thread, and can be caught, as natively.
+    Unwinds,
+}
+
+impl Panic {
+    /// The flags that everything in such a program is compiled with. Without the last one, LLVM writes the instructions of the old
+    /// proposal, which WebAssembly 3.0 does not have.
+    pub fn flags(self) -> &'static [&'static str] {
+        match self {
+            Panic::Aborts => &[],
+            Panic::Unwinds => &["-Cpanic=unwind", "-Cllvm-args=-wasm-use-legacy-eh=false"],
+        }
+    }
+}
+
 /// Why there is no sysroot.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -81,6 +102,7 @@ const FOLDER: &str = "sysroots";
 #[derive(Clone, Debug)]
 pub struct Sysroot {
     path: PathBuf,
+    panic: Panic,
 }
 
 impl Sysroot {
@@ -90,10 +112,15 @@ impl Sysroot {
     }
 
     /// Returns the sysroot for a Rust, made or not. Its name covers everything that it is made from.
-    pub fn of(cache: &Path, rust: &Rust) -> Sysroot {
-        let path =
-            cache.join(FOLDER).join(format!("{}-{}-{}", rust.version, rust.commit, overlay::hash(&rust.version)));
-        Sysroot { path }
+    pub fn of(cache: &Path, rust: &Rust, panic: Panic) -> Sysroot {
+        let suffix = if panic == Panic::Unwinds { "-unwinds" } else { "" };
+        let name = format!("{}-{}-{}{suffix}", rust.version, rust.commit, overlay::hash(&rust.version));
+        Sysroot { path: cache.join(FOLDER).join(name), panic }
+    }
+
+    /// What a panic does in programs with this std.
+    pub fn panic(&self) -> Panic {
+        self.panic
     }
 
     /// The folder, for rustc's option `--sysroot`.

@@ -1,13 +1,13 @@
 //! Makes a sysroot: copies the sources of std, lays the overlay over them, and has cargo build them.
 
-use crate::{Error, Result, Rust, Sysroot, Target, at, overlay};
+use crate::{Error, Panic, Result, Rust, Sysroot, Target, at, overlay};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Where distributions put wasi-libc.
-const OTHER_LIBC: &str = "/usr/lib/wasm32-wasi";
+const OTHER_LIBC: [&str; 2] = ["/usr/lib/wasm32-wasip1", "/usr/lib/wasm32-wasi"];
 /// What a program for WASI is linked with.
 const LIBC: [&str; 3] = ["crt1-command.o", "crt1-reactor.o", "libc.a"];
 /// How the names of folders begin in which a std is made.
@@ -48,7 +48,7 @@ impl Sysroot {
         overlay::lay_over(&library.join("std"), &rust.version)?;
         let libc = libc(rust, target)?;
         copy(&libc, &made.join("self-contained"))?;
-        build(work, rust, target, begins)?;
+        build(work, rust, target, self.panic, begins)?;
         let built = work.join("target").join(target.name()).join("release/deps");
         for entry in fs::read_dir(&built).map_err(at(&built))? {
             let file = entry.map_err(at(&built))?.path();
@@ -67,13 +67,13 @@ impl Sysroot {
 fn libc(rust: &Rust, target: Target) -> Result<PathBuf> {
     let target = if target == Target::Unknown { Target::Wasip1 } else { target };
     let own = rust.own.join("lib/rustlib").join(target.name()).join("lib/self-contained");
-    let other = (target == Target::Wasip1).then(|| PathBuf::from(OTHER_LIBC));
-    let mut places = [Some(own), other].into_iter().flatten();
+    let others = if target == Target::Wasip1 { &OTHER_LIBC[..] } else { &[] };
+    let mut places = [own].into_iter().chain(others.iter().map(PathBuf::from));
     places.find(|place| LIBC.iter().all(|file| place.join(file).is_file())).ok_or(Error::NoLibc { target })
 }
 
 /// Has cargo build std as the dependency of an empty crate.
-fn build(work: &Path, rust: &Rust, target: Target, begins: &dyn Fn(&str)) -> Result<()> {
+fn build(work: &Path, rust: &Rust, target: Target, panic: Panic, begins: &dyn Fn(&str)) -> Result<()> {
     let (library, empty) = (work.join("library"), work.join("empty"));
     create(&empty.join("src"))?;
     let manifest = "[package]\nname = \"empty\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n";
@@ -83,11 +83,12 @@ fn build(work: &Path, rust: &Rust, target: Target, begins: &dyn Fn(&str)) -> Res
     // Bitcode, so that programs can be built with LTO; source paths as in the std that rustup installs.
     let paths = format!("--remap-path-prefix={}=/rustc/{}/library", library.display(), rust.whole_commit);
     let mut flags = vec!["-Cembed-bitcode=yes", &paths];
+    flags.extend(panic.flags());
     if target == Target::Unknown {
         flags.extend(AS_WASI);
     }
     let mut cargo = Command::new(&rust.cargo);
-    cargo.args(["build", "--release", "-Zbuild-std=std,panic_abort,proc_macro,test", "--target"]);
+    cargo.args(["build", "--release", "-Zbuild-std=std,panic_abort,panic_unwind,proc_macro,test", "--target"]);
     cargo.arg(target.name()).arg("--target-dir").arg(work.join("target")).current_dir(&empty);
     // A stable compiler builds its own std with features that it allows nobody else.
     cargo

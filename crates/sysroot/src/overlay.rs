@@ -133,6 +133,12 @@ const CHANGES: &[Change] = &[
         old: "Err(io::const_error!(io::ErrorKind::Unsupported, \"unlock() not supported\"))",
         new: "crate::sys::gpu_run::lock(self.as_raw_fd(), crate::sys::gpu_run::lock::NONE)",
     },
+    // Tests that expect a panic can run where it unwinds.
+    Edit {
+        file: "../../test/src/lib.rs",
+        old: "        && (cfg!(target_family = \"wasm\") || cfg!(target_os = \"zkvm\"))\n",
+        new: "        && (cfg!(target_family = \"wasm\") || cfg!(target_os = \"zkvm\"))\n        && cfg!(panic = \"abort\")\n",
+    },
     // All paths that std uses go through this function.
     Edit {
         file: "sys/helpers/small_c_string.rs",

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used)] // In a test, `unwrap` is an assertion.
 
-use gpu_run_sysroot::{Error, Rust, SUPPORTED, Sysroot, Target};
+use gpu_run_sysroot::{Error, Panic, Rust, SUPPORTED, Sysroot, Target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,7 +63,7 @@ fn a_program_compiles_with_the_std_of_each_installed_version() {
         };
         let cache = tempfile::tempdir().unwrap();
         for target in Target::ALL {
-            let sysroot = Sysroot::of(cache.path(), &rust);
+            let sysroot = Sysroot::of(cache.path(), &rust, Panic::Aborts);
             assert!(!sysroot.has(target));
             match sysroot.make(&rust, target, &|_| ()) {
                 Err(Error::NoLibc { target }) => {

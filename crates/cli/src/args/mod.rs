@@ -84,10 +84,10 @@ pub(crate) enum Command {
     /// Measures which build of FILE is the fastest for an input; `map` uses that build from then on
     Tune(TuneArgs),
     /// Builds a Cargo package with gpu-run's own std, which has processes and sockets
-    #[command(override_usage = "gpu-run build [--threads] [CARGO OPTIONS]...", after_help = BUILD_HELP)]
+    #[command(override_usage = "gpu-run build [--threads] [--unwind] [CARGO OPTIONS]...", after_help = BUILD_HELP)]
     Build(CargoArgs),
     /// Builds the tests of a Cargo package in the same way, and runs them
-    #[command(override_usage = "gpu-run test [--threads] [CARGO OPTIONS]...", after_help = TEST_HELP)]
+    #[command(override_usage = "gpu-run test [--threads] [--unwind] [CARGO OPTIONS]...", after_help = TEST_HELP)]
     Test(CargoArgs),
     /// Writes the PTX or the CLIF that FILE compiles to
     Compile(CompileArgs),
@@ -112,6 +112,8 @@ pub(crate) enum Command {
 const BUILD_HELP: &str = "\
 The options are cargo's, and so are the places of the output: target/wasm32-wasip1/debug, for instance. Besides:
   --threads         builds for wasm32-wasip1-threads, so that the program can start threads
+  --unwind          a panic ends its thread and can be caught, as natively; without, it ends the program. Other WASI runtimes run \
+such a program only if they have WebAssembly's exceptions
   --target TARGET   wasm32-wasip1, which is the default, wasm32-wasip1-threads, or wasm32-unknown-unknown
 
 gpu-run makes its std once for each version of Rust, from the sources that `rustup component add rust-src` installs, and keeps it \
@@ -124,7 +126,7 @@ Examples:
   gpu-run --net connect=example.com:80 target/wasm32-wasip1/debug/app.wasm";
 
 const TEST_HELP: &str = "\
-The options are cargo's, --threads and --target those of `gpu-run build`. The tests run with gpu-run, unless Cargo is configured to \
+The options are cargo's, --threads, --unwind and --target those of `gpu-run build`. The tests run with gpu-run, unless Cargo is configured to \
 use another runner; a runner can have options for them.
 
 Examples:

@@ -4,19 +4,19 @@ use super::{own_std, toolchain};
 use crate::args::CargoArgs;
 use anyhow::Result;
 use gpu_run_console::failure::Failure;
-use gpu_run_sysroot::Target;
+use gpu_run_sysroot::{Panic, Target};
 use std::ffi::{OsStr, OsString};
 
 /// Runs a command of cargo; returns cargo's exit code.
 pub(crate) fn run(command: &str, args: &CargoArgs) -> Result<u8> {
-    let (target, cargo_args) = split(&args.cargo_args)?;
-    let sysroot = own_std::make(target)?;
+    let (target, panic, cargo_args) = split(&args.cargo_args)?;
+    let sysroot = own_std::make(target, panic)?;
     toolchain::run_cargo(command, target.name(), &sysroot, &cargo_args)
 }
 
-/// Takes `--threads` and `--target` from cargo's options; what is behind `--` is left alone.
-fn split(args: &[OsString]) -> Result<(Target, Vec<OsString>)> {
-    let (mut threads, mut target, mut rest) = (false, None, Vec::new());
+/// Takes `--threads`, `--unwind` and `--target` from cargo's options; what is behind `--` is left alone.
+fn split(args: &[OsString]) -> Result<(Target, Panic, Vec<OsString>)> {
+    let (mut threads, mut panic, mut target, mut rest) = (false, Panic::Aborts, None, Vec::new());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.to_str() {
@@ -25,6 +25,7 @@ fn split(args: &[OsString]) -> Result<(Target, Vec<OsString>)> {
                 rest.extend(args.by_ref().cloned());
             }
             Some("--threads") => threads = true,
+            Some("--unwind") => panic = Panic::Unwinds,
             Some("--target") => {
                 let name = args.next().ok_or_else(|| Failure::usage("--target needs a target"))?;
                 target = Some(known(name)?);
@@ -40,8 +41,8 @@ fn split(args: &[OsString]) -> Result<(Target, Vec<OsString>)> {
             let message = format!("--threads is for {}", Target::Wasip1Threads.name());
             Err(Failure::usage(message).hint("leave out --target").into())
         }
-        (true, _) => Ok((Target::Wasip1Threads, rest)),
-        (false, target) => Ok((target.unwrap_or(Target::Wasip1), rest)),
+        (true, _) => Ok((Target::Wasip1Threads, panic, rest)),
+        (false, target) => Ok((target.unwrap_or(Target::Wasip1), panic, rest)),
     }
 }
 
@@ -59,7 +60,7 @@ fn known(name: &OsStr) -> Result<Target> {
 mod tests {
     use super::*;
 
-    fn of(args: &[&str]) -> Result<(Target, Vec<OsString>)> {
+    fn of(args: &[&str]) -> Result<(Target, Panic, Vec<OsString>)> {
         split(&args.iter().map(OsString::from).collect::<Vec<_>>())
     }
 
@@ -76,8 +77,10 @@ mod tests {
             (&["--", "--threads"], Target::Wasip1, &["--", "--threads"]),
         ] {
             let rest: Vec<OsString> = rest.iter().map(OsString::from).collect();
-            assert_eq!(of(args).unwrap(), (target, rest), "{args:?}");
+            assert_eq!(of(args).unwrap(), (target, Panic::Aborts, rest), "{args:?}");
         }
+        assert_eq!(of(&["--unwind", "-v"]).unwrap(), (Target::Wasip1, Panic::Unwinds, vec!["-v".into()]));
+        assert_eq!(of(&["--", "--unwind"]).unwrap().1, Panic::Aborts);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::program_cache;
 use anyhow::Result;
 use gpu_run_console::failure::Failure;
 use gpu_run_console::progress::Progress;
-use gpu_run_sysroot::{Error, Rust, Sysroot, Target};
+use gpu_run_sysroot::{Error, Panic, Rust, Sysroot, Target};
 use std::path::PathBuf;
 
 /// Returns the sysroot with gpu-run's own std for a target, if it was made for the installed Rust.
@@ -15,16 +15,16 @@ pub(crate) fn made(target: Target) -> Option<PathBuf> {
     if !Sysroot::any_in(&cache) {
         return None;
     }
-    let sysroot = Sysroot::of(&cache, &Rust::find().ok()?);
+    let sysroot = Sysroot::of(&cache, &Rust::find().ok()?, Panic::Aborts);
     sysroot.has(target).then(|| sysroot.path().to_owned())
 }
 
-/// Makes the std for a target, unless it is there. Returns the sysroot.
-pub(crate) fn make(target: Target) -> Result<PathBuf> {
+/// Makes the std for a target, unless it is there.
+pub(crate) fn make(target: Target, panic: Panic) -> Result<Sysroot> {
     let cache = program_cache::place(&CacheArgs::default())?
         .map_err(|why| Failure::environment(format!("there is no place to keep gpu-run's std: {why}")))?;
     let rust = Rust::find().map_err(|error| advised(error, target))?;
-    let sysroot = Sysroot::of(&cache, &rust);
+    let sysroot = Sysroot::of(&cache, &rust, panic);
     if !sysroot.has(target) {
         eprintln!(
             "gpu-run: making std for {} from the sources of Rust {}, once; this takes a minute or two",
@@ -36,7 +36,7 @@ pub(crate) fn make(target: Target) -> Result<PathBuf> {
         let begins = |name: &str| progress.set(format!("{message}: {name}"));
         sysroot.make(&rust, target, &begins).map_err(|error| advised(error, target))?;
     }
-    Ok(sysroot.path().to_owned())
+    Ok(sysroot)
 }
 
 fn advised(error: Error, target: Target) -> Failure {
@@ -49,7 +49,12 @@ fn advised(error: Error, target: Target) -> Failure {
         Error::NoSources { .. } => {
             "run: rustup component add rust-src; or install your distribution's package rust-src".to_owned()
         }
-        Error::NoLibc { target } => format!("run: rustup target add {}", target.name()),
+        Error::NoLibc { target: Target::Wasip1Threads } => {
+            format!("run: rustup target add {}; distributions have none for threads", target.name())
+        }
+        Error::NoLibc { target } => {
+            format!("run: rustup target add {}; or install your distribution's package wasi-libc", target.name())
+        }
         Error::Changed { .. } => {
             "the sources of std were changed; install them again: rustup component remove rust-src, then rustup component add rust-src"
                 .to_owned()

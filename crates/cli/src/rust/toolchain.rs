@@ -8,7 +8,7 @@
 use super::own_std;
 use anyhow::{Context, Result, bail};
 use gpu_run_console::failure::Failure;
-use gpu_run_sysroot::Target;
+use gpu_run_sysroot::{Sysroot, Target};
 use serde_json::Value;
 use std::env;
 use std::ffi::OsString;
@@ -72,14 +72,18 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf>
 }
 
 /// Runs a command of cargo for a target with the std of a sysroot; returns cargo's exit code.
-pub(crate) fn run_cargo(command: &str, target: &str, sysroot: &Path, args: &[OsString]) -> Result<u8> {
+pub(crate) fn run_cargo(command: &str, target: &str, sysroot: &Sysroot, args: &[OsString]) -> Result<u8> {
     let mut cargo = Command::new(cargo());
     cargo.args([command, "--target", target]).args(args);
-    let flags = Flags::own("RUSTFLAGS", target).with(sysroot)?.with_configured(target);
+    let own = |name| {
+        let flags = Flags::own(name, target).with(sysroot.path())?;
+        anyhow::Ok(sysroot.panic().flags().iter().fold(flags, |all, flag| all.and(flag)))
+    };
+    let flags = own("RUSTFLAGS")?.with_configured(target);
     cargo.env(flags.variable, flags.value);
     if command == "test" {
         // Examples in documentation are compiled by rustdoc.
-        let flags = Flags::own("RUSTDOCFLAGS", target).with(sysroot)?;
+        let flags = own("RUSTDOCFLAGS")?;
         cargo.env(flags.variable, flags.value);
         let runner = variable(target, "RUNNER");
         if env::var_os(&runner).is_none() && configured(&format!("target.{target}.runner")).is_none() {

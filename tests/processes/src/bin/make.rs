@@ -35,7 +35,8 @@ fn main() {
             targets[number].state = State::Runs(command.spawn().expect("a process"));
             continue;
         }
-        let Some(target) = targets.iter_mut().enumerate().find(|(_, target)| matches!(target.state, State::Runs(_))) else {
+        let Some(target) = targets.iter_mut().enumerate().find(|(_, target)| matches!(target.state, State::Runs(_)))
+        else {
             break;
         };
         let (number, target) = target;
