@@ -21,6 +21,9 @@ mod manifest;
 mod observed;
 #[path = "../../cli/tests/programs/oracle.rs"]
 mod oracle;
+#[allow(dead_code)]
+#[path = "../../cli/tests/support/tested.rs"]
+mod tested;
 
 use directory::Directory;
 use gpu_run_abi::{Build, Layout};
@@ -42,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(6);
 
 fn main() -> Result<(), Failure> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    let programs = Program::all(&manifest::root().join("examples/programs.toml"));
+    let programs = Program::all(&tested::root().join("examples/programs.toml"));
     let (built, missing): (Vec<_>, Vec<_>) = programs
         .into_iter()
         .filter(|program| wanted.is_empty() || wanted.contains(&program.name))

@@ -15,8 +15,8 @@ pub(crate) fn device() -> String {
     std::env::var("GPU_RUN_TEST_DEVICE").unwrap_or_else(|_| "cpu".into())
 }
 
-/// The `gpu-run` that is tested.
+/// The `gpu-run` that is tested. Cargo names what it built only to the tests of the crate that it belongs to.
 pub(crate) fn gpu_run() -> Command {
-    let built = || env!("CARGO_BIN_EXE_gpu-run").into();
-    Command::new(std::env::var_os("GPU_RUN_TEST_BIN").unwrap_or_else(built))
+    let built = option_env!("CARGO_BIN_EXE_gpu-run").unwrap_or("gpu-run");
+    Command::new(std::env::var_os("GPU_RUN_TEST_BIN").unwrap_or_else(|| built.into()))
 }
