@@ -8,14 +8,16 @@ use crate::program_cache;
 use crate::source;
 use crate::surface::Surface;
 use anyhow::{Context as _, Result};
-use gpu_run_compiler::{Compiler, printable};
+use gpu_run_compiler::{Compiler, Trap, printable};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::units::{count, show_duration};
 use gpu_run_device::Device;
 use gpu_run_run::{Loaded, Loader, ProcessInfo, ProcessSettings, ProcessState, ProcessStats, Processes, Source};
 use gpu_run_wasi::Ended;
 use std::path::{Path, PathBuf};
+use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Prepares what a guest may start.
 pub(crate) fn prepare(
@@ -28,15 +30,25 @@ pub(crate) fn prepare(
         cache: launch.cache.clone(),
         codegen: launch.codegen.clone(),
         max_memory: launch.max_memory,
-        backtrace: Wanted::new(&launch.env).is_any(),
+        backtrace: Wanted::new(&launch.env),
     };
+    let files = named_files(&args.programs)?;
     let mut named: Vec<(String, Loaded)> = Vec::new();
-    for (name, file) in named_files(&args.programs)? {
-        if named.iter().any(|(other, _)| *other == name) {
-            return Err(Failure::usage(format!("--program names two programs `{}`", printable::name(&name))).into());
+    for (at, (name, file)) in files.iter().enumerate() {
+        let shown = printable::name(name);
+        if name.ends_with(".wasm") {
+            let message = format!("--program names a program `{shown}`: what ends in `.wasm` is the name of a file");
+            return Err(Failure::usage(message).hint("give it another name: --program NAME=FILE").into());
         }
-        let source = source::load(&file, None)?;
-        named.push((name, loader.compile(&source, device)?));
+        if let Some((_, other)) = files[..at].iter().find(|(other, _)| other == name) {
+            let (one, two) = (printable::path(other), printable::path(file));
+            return Err(Failure::usage(format!("--program names two programs `{shown}`: {one} and {two}"))
+                .hint("give one of them another name: --program NAME=FILE")
+                .into());
+        }
+        let of_option = || format!("--program {shown}");
+        let source = source::load(file, None).with_context(of_option)?;
+        named.push((name.clone(), loader.compile(&source, device).with_context(of_option)?));
     }
     let settings = ProcessSettings {
         device: device.clone(),
@@ -58,7 +70,8 @@ fn named_files(programs: &[ProgramArg]) -> Result<Vec<(String, PathBuf)>> {
             None if path.is_dir() => {
                 let entries = path.read_dir().with_context(|| format!("--program {}", printable::path(path)))?;
                 let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-                files.retain(|file| file.extension().is_some_and(|extension| extension == "wasm"));
+                // No pipe, which would be waited for, and no link that leads nowhere.
+                files.retain(|file| file.extension().is_some_and(|extension| extension == "wasm") && file.is_file());
                 files.sort();
                 if files.is_empty() {
                     let message = format!("--program {}: there is no .wasm file in this folder", printable::path(path));
@@ -78,7 +91,7 @@ struct ProgramLoader {
     cache: CacheArgs,
     codegen: CodegenArgs,
     max_memory: Option<u64>,
-    backtrace: bool,
+    backtrace: Wanted,
 }
 
 impl ProgramLoader {
@@ -89,10 +102,12 @@ impl ProgramLoader {
         let Call { entry, function, arguments, .. } = Call::of_program(&surface, &source.name)?;
         let options = options(&self.codegen, &**device, entry, 1, ChecksChoice::Exact);
         let mut options = surface.settle(options);
-        options.backtrace = self.backtrace;
+        options.backtrace = self.backtrace.is_any();
         // Most runs start no process: the cache is opened for one that does.
         let compiler = Compiler::new(program_cache::open(&self.cache)?).limited(self.codegen.compile_timeout);
         let (program, _) = load(&compiler, device, source, &options)?;
+        // A `_start` that takes something is none.
+        program.compiled().arguments(&function, &arguments).map_err(|error| Failure::compiler(&source.name, error))?;
         Ok(Loaded { program, function, arguments })
     }
 }
@@ -107,6 +122,10 @@ impl Loader for ProgramLoader {
         checked.map_err(|error| format!("{error:#}"))
     }
 
+    fn describe(&self, trap: &Trap) -> String {
+        self.backtrace.lines(trap)
+    }
+
     fn load(&self, wasm: Arc<Vec<u8>>, name: &str, device: &Arc<dyn Device>) -> Result<Loaded, String> {
         let name = printable::name(name).into_owned();
         let source = Source { argv0: name.clone(), wasm, name };
@@ -115,19 +134,73 @@ impl Loader for ProgramLoader {
 }
 
 /// Says how many processes there were, and what each of the last ones did.
-pub(crate) fn show(stats: ProcessStats, list: &[ProcessInfo]) -> String {
-    let ProcessStats { started, most_running, trapped, killed, calls } = stats;
-    if started == 0 {
+pub(crate) fn show(processes: &Processes) -> String {
+    let ProcessStats { started, refused, most_running, trapped, killed, calls } = processes.stats();
+    if started + refused == 0 {
         return String::new();
     }
+    let calls = count(calls, "host call");
     let mut text = format!(
-        "gpu-run: processes {started} started, at most {most_running} at once, {trapped} trapped, {killed} killed, {}\n",
-        count(calls, "host call")
+        "gpu-run: processes {started} started, at most {most_running} at once, {trapped} trapped, {killed} killed, {calls}\n"
     );
-    for process in list {
-        text += &format!("gpu-run:   {}\n", describe(process));
+    if refused > 0 {
+        text += &format!("gpu-run:   {} could not be started\n", count(refused, "other program"));
+    }
+    let list = processes.list();
+    if (list.len() as u64) < started + refused {
+        text += &format!("gpu-run:   the last {} of them:\n", list.len());
+    }
+    for process in &list {
+        text += &format!("gpu-run:   {}, {}\n", describe(process), count(process.calls, "host call"));
     }
     text
+}
+
+/// The same for `--stats=json`; times are in seconds.
+pub(crate) fn json(processes: &Processes) -> Value {
+    let ProcessStats { started, refused, most_running, trapped, killed, calls } = processes.stats();
+    let list: Vec<_> = processes.list().iter().map(json_of).collect();
+    json!({
+        "started": started,
+        "refused": refused,
+        "most_at_once": most_running,
+        "trapped": trapped,
+        "killed": killed,
+        "host_calls": calls,
+        "last": list,
+    })
+}
+
+fn json_of(process: &ProcessInfo) -> Value {
+    let (state, code) = match process.state {
+        ProcessState::Starts => ("starts", None),
+        ProcessState::Runs => ("runs", None),
+        ProcessState::Refused => ("refused", None),
+        ProcessState::Ended(Ended::Exited(code)) => ("exited", Some(code)),
+        ProcessState::Ended(Ended::Trapped(_)) => ("trapped", None),
+        ProcessState::Ended(Ended::Killed) => ("killed", None),
+    };
+    json!({
+        "id": process.id,
+        "parent": process.parent,
+        "name": process.name,
+        "state": state,
+        "exit_code": code,
+        "seconds": process.time.as_secs_f64(),
+        "host_calls": process.calls,
+    })
+}
+
+/// Says that processes were stopped that ran longer than the program that the run began with.
+pub(crate) fn outlived(processes: usize, timeout: Option<Duration>) -> String {
+    match timeout {
+        Some(timeout) if processes > 0 => {
+            let (limit, were) = (show_duration(timeout), if processes == 1 { "was" } else { "were" });
+            let which = count(processes as u64, "child process");
+            format!("error: {which} did not finish within {limit} and {were} stopped\n")
+        }
+        _ => String::new(),
+    }
 }
 
 /// `17 of 1: sort, exited 0 after 12 ms`
@@ -136,6 +209,7 @@ pub(crate) fn describe(process: &ProcessInfo) -> String {
     let state = match state {
         ProcessState::Starts => "starts".to_owned(),
         ProcessState::Runs => format!("runs for {}", show_duration(*time)),
+        ProcessState::Refused => "could not be started".to_owned(),
         ProcessState::Ended(ended) => {
             let how = match ended {
                 Ended::Exited(code) => format!("exited {code}"),

@@ -117,7 +117,7 @@ impl Loaded {
         let Report { origin, timings, load } = &self.report;
         let cache = self.compiler.cache().path().map(|_| *origin);
         let (device, layout) = (self.device.properties(), self.options.build.layout());
-        Stats { device, layout, timings, load: *load, cache, run }
+        Stats { device, layout, timings, load: *load, cache, run, processes: None }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::StatsFormat;
 use crate::backtrace::Wanted;
+use crate::processes;
 use gpu_run_abi::{Layout, TrapCode};
 use gpu_run_cache::Origin;
 use gpu_run_compiler::Trap;
@@ -9,7 +10,7 @@ use gpu_run_console::failure::exit;
 use gpu_run_console::units::{count, show_duration, show_size};
 use gpu_run_device::Properties;
 use gpu_run_map::Counts;
-use gpu_run_run::{Denied, End, Outcome, RunStats, ThreadStats};
+use gpu_run_run::{Denied, End, Outcome, Processes, RunStats, ThreadStats};
 use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -146,6 +147,8 @@ pub(crate) struct Stats<'a> {
     /// `None` if there is no cache.
     pub(crate) cache: Option<Origin>,
     pub(crate) run: &'a RunStats,
+    /// `None` where programs start no processes.
+    pub(crate) processes: Option<&'a Processes>,
 }
 
 impl Stats<'_> {
@@ -189,6 +192,7 @@ impl Stats<'_> {
             show_duration(run.run),
             show_duration(run.collect),
         ) + &run.threads.map_or(String::new(), |threads| show_threads(threads, self.device.id == "cpu"))
+            + &self.processes.map_or(String::new(), processes::show)
     }
 
     /// One object on one line; times are in seconds.
@@ -226,6 +230,7 @@ impl Stats<'_> {
                 "warps_shared": threads.shared_warps,
                 "threads_in_shared_warps": threads.in_shared_warps,
             })),
+            "processes": self.processes.map(processes::json),
             "device_bytes": self.run.device_bytes,
             "exits": exits,
             "trapped": tally.traps.count,

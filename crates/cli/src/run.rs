@@ -11,7 +11,7 @@ use crate::processes;
 use crate::program::{Call, Loaded, options};
 use crate::program_cache;
 use crate::program_status::ProgramPublisher;
-use crate::report::{Tally, describe_denied};
+use crate::report::{Stats, Tally, describe_denied};
 use crate::source;
 use crate::stopped_threads::{self, Interrupt};
 use crate::surface::Surface;
@@ -30,7 +30,6 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -90,28 +89,30 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     }
     print_results(&outcomes)?;
     let stopped = stopped_threads::show(&outcomes, backtrace);
-    if let Some(code) = interrupt.and_then(|interrupt| interrupt.exit_code(&outcomes)) {
+    let outlived = processes.outlived();
+    if let Some(code) = interrupt.and_then(|interrupt| interrupt.exit_code(&outcomes, outlived)) {
         terminal::say(&format!("error: {name} was interrupted\n{stopped}"));
         return Ok(code);
     }
     let tally = Tally::new(&outcomes, args.launch.timeout.is_some());
     let mut report = tally.report(name, args.launch.timeout, backtrace, args.launch.stats == Some(StatsFormat::Text));
     report += &stopped;
+    report += &processes::outlived(outlived, args.launch.timeout);
     report += &dumps.map_or_else(String::new, |dumps| dumps.report());
     if let Some(denied) = denied(&outcomes) {
         report += &format!("  note: {}\n", describe_denied(denied));
     }
     if let Some(format) = args.launch.stats {
-        report += &loaded.stats(&run).show(format, &tally);
-        if format == StatsFormat::Text {
-            report += &processes::show(processes.stats(), &processes.list());
-        }
+        report += &Stats { processes: Some(&processes), ..loaded.stats(&run) }.show(format, &tally);
     }
     terminal::say(&report);
     if let Some(png) = png {
         png.write(&common, name)?;
     }
-    Ok(tally.exit_code())
+    Ok(match tally.exit_code() {
+        0 if outlived > 0 => exit::TIMEOUT,
+        code => code,
+    })
 }
 
 /// What a run begins with: the function of `--invoke`, or the program's beginning.
@@ -197,10 +198,7 @@ fn launch(
             prepared.and_then(|()| gpu_run_run::run(program, &call.function, &call.arguments, contexts, &options))
         }
     };
-    if options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-        processes.kill_all();
-    }
-    processes.finish(deadline);
+    processes.finish(&options);
     // Whatever became of the run, the instances' output is written. This may block: nobody may be reading it.
     let closed = streams.map_or(Ok(()), |streams| streams.close());
     drop(watchdog);

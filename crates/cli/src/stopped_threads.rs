@@ -47,11 +47,12 @@ impl Interrupt {
         self.asked.clone()
     }
 
-    /// Returns the exit code, if a signal ended the program.
-    pub(crate) fn exit_code(&self, outcomes: &[Outcome]) -> Option<u8> {
+    /// Returns the exit code, if a signal ended the program, or processes that outlived it.
+    pub(crate) fn exit_code(&self, outcomes: &[Outcome], outlived: usize) -> Option<u8> {
         let is_stopped = |o: &Outcome| matches!(&o.end, End::Trapped(trap) if trap.code == TrapCode::Interrupted);
         let signal = self.signal.load(Ordering::Relaxed);
-        (self.asked.load(Ordering::Relaxed) && outcomes.iter().any(is_stopped)).then_some(128 + signal)
+        let was_stopped = outlived > 0 || outcomes.iter().any(is_stopped);
+        (self.asked.load(Ordering::Relaxed) && was_stopped).then_some(128 + signal)
     }
 }
 

@@ -35,7 +35,14 @@ const TESTS: &[(&str, Test)] = &[
     ("a_child_that_its_parent_left_behind_ends", a_child_that_its_parent_left_behind_ends),
     ("there_are_not_more_at_once_than_allowed", there_are_not_more_at_once_than_allowed),
     ("a_trap_of_a_child_is_told_on_its_stderr", a_trap_of_a_child_is_told_on_its_stderr),
+    ("a_trap_of_a_child_shows_its_calls", a_trap_of_a_child_shows_its_calls),
+    ("what_outlives_the_timeout_is_told", what_outlives_the_timeout_is_told),
+    ("memory_that_no_process_touches_costs_nothing", memory_that_no_process_touches_costs_nothing),
+    ("names_that_nobody_could_start_are_refused", names_that_nobody_could_start_are_refused),
+    ("a_start_that_takes_something_is_refused", a_start_that_takes_something_is_refused),
+    ("names_of_files_are_shown_and_not_obeyed", names_of_files_are_shown_and_not_obeyed),
     ("stats_list_the_processes", stats_list_the_processes),
+    ("stats_for_programs_list_the_processes", stats_for_programs_list_the_processes),
     ("top_shows_the_processes", top_shows_the_processes),
     ("a_trace_names_the_process", a_trace_names_the_process),
     ("instances_have_processes_of_their_own", instances_have_processes_of_their_own),
@@ -164,6 +171,82 @@ fn a_trap_of_a_child_is_told_on_its_stderr() -> Result<(), Failed> {
     let output = command(folder.path(), &[&tool()], "start", &["abort"]).output()?;
     let expected = "error: tool (process 2) trapped: unreachable";
     check(output.status.code() == Some(99) && text(&output.stderr).contains(expected), &output)
+}
+
+fn a_trap_of_a_child_shows_its_calls() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let mut command = command(folder.path(), &[&tool()], "start", &["abort"]);
+    let output = command.env("RUST_BACKTRACE", "1").output()?;
+    check(text(&output.stderr).contains("std::process::abort"), &output)
+}
+
+fn what_outlives_the_timeout_is_told() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool(), "--timeout=2"], "start", &["--leave", "spin"]).output()?;
+    let expected = "1 child process did not finish within 2.00 s and was stopped";
+    check(output.status.code() == Some(124) && text(&output.stderr).contains(expected), &output)
+}
+
+/// A module that runs until it is stopped, with nearly all the memory that there can be.
+const LARGE: &str = r#"(module (memory 65535) (data (i32.const 8) "data") (func (export "_start") (loop (br 0))))"#;
+
+fn memory_that_no_process_touches_costs_nothing() -> Result<(), Failed> {
+    if tested::device() != "cpu" {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("large.wat"), LARGE)?;
+    let options = ["--program=tool=large.wat", "--timeout=60"];
+    let mut running = Killed(command(folder.path(), &options, "start", &[]).stderr(Stdio::null()).spawn()?);
+    // Long enough to start: the most memory that it had is known at any time.
+    std::thread::sleep(Duration::from_secs(5));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.0.id()))?;
+    assert!(running.0.try_wait()?.is_none(), "it ended");
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    match most.ok_or("no VmHWM")?.parse::<u64>()? {
+        ..0x8_0000 => Ok(()),
+        kib => Err(format!("{kib} KiB").into()),
+    }
+}
+
+fn names_that_nobody_could_start_are_refused() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let option = format!("--program=tool.wasm={}", wasm("tool").display());
+    let output = command(folder.path(), &[&option], "start", &["echo"]).output()?;
+    let expected = "what ends in `.wasm` is the name of a file";
+    check(output.status.code() == Some(2) && text(&output.stderr).contains(expected), &output)?;
+    // A folder of programs: what is no file is left out.
+    std::fs::create_dir_all(folder.path().join("programs/folder.wasm"))?;
+    std::os::unix::fs::symlink("nowhere", folder.path().join("programs/link.wasm"))?;
+    std::fs::copy(wasm("tool"), folder.path().join("programs/tool.wasm"))?;
+    let output = command(folder.path(), &["--program=programs"], "start", &["echo", "one"]).output()?;
+    check(output.status.success() && text(&output.stdout) == "one\n", &output)
+}
+
+fn a_start_that_takes_something_is_refused() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("odd.wat"), r#"(module (func (export "_start") (param i32)))"#)?;
+    let output = command(folder.path(), &["--program=tool=odd.wat"], "start", &["echo"]).output()?;
+    check(output.status.code() == Some(2) && text(&output.stderr).contains("_start"), &output)
+}
+
+fn names_of_files_are_shown_and_not_obeyed() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let name = "red\u{1b}[31m.wasm";
+    std::fs::write(folder.path().join(name), "no program")?;
+    let output = command(folder.path(), &["--dir=."], "start", &["--other", name]).output()?;
+    let stderr = text(&output.stderr);
+    check(!stderr.contains('\u{1b}') && stderr.contains("it is not a WebAssembly module"), &output)
+}
+
+fn stats_for_programs_list_the_processes() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = command(folder.path(), &[&tool(), "--stats=json"], "start", &["exit", "3"]).output()?;
+    let stats: serde_json::Value = serde_json::from_slice(&output.stderr)?;
+    let processes = &stats["processes"];
+    let last = &processes["last"][0];
+    let is_right = processes["started"] == 1 && last["name"] == "tool" && last["exit_code"] == 3 && last["parent"] == 1;
+    check(is_right && last["host_calls"].as_u64() > Some(0), &output)
 }
 
 fn stats_list_the_processes() -> Result<(), Failed> {

@@ -111,7 +111,7 @@ pub fn milliseconds(duration: Duration) -> f64 {
 pub fn count(number: u64, noun: &str) -> String {
     let ending = match number {
         1 => "",
-        _ if noun.ends_with("ch") => "es",
+        _ if noun.ends_with("ch") || noun.ends_with("ss") => "es",
         _ => "s",
     };
     format!("{number} {noun}{ending}")

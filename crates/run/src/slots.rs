@@ -232,17 +232,20 @@ impl Slots {
         Ok(ended)
     }
 
-    /// Makes the first slot a fresh instance, and returns a copy of it. After this launch, the device has reserved the stack and
-    /// the local memory that later launches take.
+    /// Makes the first slot a fresh instance, and returns a copy of what is not zero in it. After this launch, the device has
+    /// reserved the stack and the local memory that later launches take.
     pub fn fresh(&mut self, device: &dyn Device, buffers: &LaunchBuffers) -> Result<FreshCopy, Error> {
         assert_eq!(self.compiled.layout(), Layout::Linear);
         self.make_fresh(buffers)?;
         // Only now: a kernel's first launch takes long, and the clocks are compared as if a launch took no time.
         buffers.set_clock()?;
-        self.make_fresh(buffers)?;
-        let memory = self.compiled.initial.memories.first().map_or(0, |memory| memory.length);
+        self.run_without_entry(0, buffers)?;
+        let data = self.compiled.initial.memories.first().map_or(0, |memory| {
+            let ends = memory.pieces.iter().map(|piece| piece.at + WORD * piece.words.len() as u64);
+            ends.max().unwrap_or(0)
+        });
         let bytes = match self.sizes.memories.first() {
-            Some(room) => room.at + memory.saturating_sub(room.low),
+            Some(room) => room.at + data.saturating_sub(room.low),
             None => self.compiled.slots.end,
         };
         let copy = device.allocate_uncleared(bytes)?;
@@ -267,7 +270,12 @@ impl Slots {
     }
 
     fn make_fresh(&mut self, buffers: &LaunchBuffers) -> Result<(), Error> {
-        let (stack_bytes, _, result) = self.run_kernel(1, (u32::MAX, FRESH), buffers);
+        self.run_without_entry(FRESH, buffers)
+    }
+
+    /// Launches the first slot's thread, which calls no function.
+    fn run_without_entry(&mut self, flags: u32, buffers: &LaunchBuffers) -> Result<(), Error> {
+        let (stack_bytes, _, result) = self.run_kernel(1, (u32::MAX, flags), buffers);
         self.stack_bytes = stack_bytes;
         result?;
         self.write_word(0, field::STATUS, 0)

@@ -68,8 +68,8 @@ struct Output {
 }
 
 // LLVM's code throws with this tag and leaves it to the C library to define it, which wasi-libc does not. For wasm32-unknown-unknown,
-// std's own crate `unwind` does.
-#[cfg(all(panic = "unwind", not(target_os = "unknown")))]
+// std's own crate `unwind` does. As a test, std is linked with another std.
+#[cfg(all(panic = "unwind", not(target_os = "unknown"), not(test)))]
 crate::arch::global_asm!(".globl __cpp_exception", ".tagtype __cpp_exception i32", "__cpp_exception:");
 
 /// What `fd_fdstat_get` writes.

@@ -18,6 +18,9 @@ use crate::{env, fmt, fs, io};
 
 /// What the host calls the running program.
 const THIS_PROGRAM: &str = "/proc/self/exe";
+/// The most bytes of a request, arguments and environment among them, and WASI's number for the error.
+const MAX_REQUEST: usize = 1 << 20;
+const TOO_BIG: i32 = 1;
 
 pub struct Command {
     program: OsString,
@@ -128,6 +131,9 @@ impl Command {
             variable.push(value);
             put_text(&mut request, &variable);
         }
+        if request.len() > MAX_REQUEST {
+            return Err(io::Error::from_raw_os_error(TOO_BIG));
+        }
         let id = self.start_as(&request, &folder, variables.get(OsStr::new("PATH")))?;
         let pipes = StdioPipes { stdin: stdin.ours, stdout: stdout.ours, stderr: stderr.ours };
         Ok((Process { id, status: None }, pipes))
@@ -144,10 +150,12 @@ impl Command {
         }
         match gpu_run::start(0, request) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_path => {
-                let folders = path.into_iter().flat_map(env::split_paths);
-                let mut files = folders.map(|place| open(&folder.join(place).join(&self.program)));
-                // As natively: a file that cannot be opened is not the one that is meant.
-                files.find_map(Result::ok).map_or(Err(error), by_file)
+                let folders = path.into_iter().flat_map(env::split_paths).filter(|_| !name.is_empty());
+                let mut files = folders.map(|place| folder.join(place).join(&self.program));
+                // As natively: a folder, or a file that cannot be opened, is not the one that is meant.
+                let is_file = |file: &PathBuf| fs::metadata(file).is_ok_and(|about| about.is_file());
+                let found = files.find_map(|file| is_file(&file).then(|| open(&file).ok()).flatten());
+                found.map_or(Err(error), by_file)
             }
             started => started,
         }
@@ -157,6 +165,9 @@ impl Command {
     fn folder(&self) -> io::Result<PathBuf> {
         let own = env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         let Some(cwd) = &self.cwd else { return Ok(own) };
+        if cwd.is_empty() {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        }
         let folder = own.join(cwd);
         if fs::metadata(&folder)?.is_dir() {
             Ok(folder)

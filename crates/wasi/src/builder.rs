@@ -14,6 +14,7 @@ use crate::descriptor::{Descriptor, Table};
 use crate::directory::Directory;
 use crate::encode::{Out, Result as CallResult};
 use crate::net::{Net, NetRule};
+use crate::pipe::PipeSpace;
 use crate::process::{Process, Programs};
 use crate::socket::Socket;
 use crate::{Context, Errno, Stdio};
@@ -77,6 +78,8 @@ pub struct Builder {
     rules: Vec<NetRule>,
     parallelism: Option<u32>,
     programs: Option<Arc<dyn Programs>>,
+    /// For the pipes of all contexts together.
+    pipes: Arc<PipeSpace>,
 }
 
 impl Builder {
@@ -173,7 +176,7 @@ impl Builder {
             }
         }
         let net = Net::new(&self.rules, self.parallelism.unwrap_or(1));
-        let process = Process::new(self.programs.clone());
+        let process = Process::new(self.programs.clone(), self.pipes.clone());
         Context { args: self.args.clone(), env: self.env.clone(), table, net, process, since: None, trace: None }
     }
 }

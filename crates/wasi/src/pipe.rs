@@ -1,10 +1,11 @@
 //! Pipes between guests: bytes in the host's memory, with ends that any number of descriptors may hold.
 //!
-//! As on Linux: a read of an empty pipe is the end once nobody can write to it, and a write that nobody can read is `pipe`.
+//! As on Linux: a read of an empty pipe is the end once nobody can write to it, a write that nobody can read is `pipe`, and pipes
+//! become smaller, and at last are refused, if there are very many.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -15,12 +16,31 @@ use crate::encode::{Result, would_block};
 const CAPACITY: usize = 64 << 10;
 /// A write of at most so many bytes is not divided (POSIX's `PIPE_BUF`).
 const WHOLE: usize = 4096;
+/// If all pipes of a run hold so many bytes, further ones hold [`WHOLE`] bytes.
+const SOFT_LIMIT: usize = 64 << 20;
+/// How many bytes all pipes of a run hold at most.
+const HARD_LIMIT: usize = 256 << 20;
 
-#[derive(Default)]
+/// The host's memory for all pipes of a run.
+#[derive(Debug, Default)]
+pub(crate) struct PipeSpace(AtomicUsize);
+
+impl PipeSpace {
+    /// Takes what a new pipe may hold.
+    fn take(&self) -> Result<usize> {
+        let size = |taken: usize| if taken < SOFT_LIMIT { CAPACITY } else { WHOLE };
+        let more = |taken: usize| (taken < HARD_LIMIT).then(|| taken + size(taken));
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.map(size).map_err(|_| Errno::Nfile.into())
+    }
+}
+
 struct Pipe {
     bytes: VecDeque<u8>,
+    capacity: usize,
     readers: usize,
     writers: usize,
+    space: Arc<PipeSpace>,
 }
 
 /// One end of a pipe, as a descriptor holds it.
@@ -32,10 +52,12 @@ pub(crate) struct PipeEnd {
 }
 
 /// Makes a pipe: the end that reads, and the end that writes.
-pub(crate) fn pipe() -> (PipeEnd, PipeEnd) {
-    let pipe = Arc::new(Mutex::new(Pipe { bytes: VecDeque::new(), readers: 1, writers: 1 }));
+pub(crate) fn pipe(space: &Arc<PipeSpace>) -> Result<(PipeEnd, PipeEnd)> {
+    let capacity = space.take()?;
+    let pipe = Pipe { bytes: VecDeque::new(), capacity, readers: 1, writers: 1, space: space.clone() };
+    let pipe = Arc::new(Mutex::new(pipe));
     let end = |reads| PipeEnd { pipe: pipe.clone(), reads, nonblocking: Arc::default() };
-    (end(true), end(false))
+    Ok((end(true), end(false)))
 }
 
 impl Pipe {
@@ -44,7 +66,13 @@ impl Pipe {
     }
 
     fn room(&self) -> usize {
-        CAPACITY - self.bytes.len()
+        self.capacity - self.bytes.len()
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.space.0.fetch_sub(self.capacity, Ordering::Relaxed);
     }
 }
 
@@ -132,9 +160,29 @@ mod tests {
         }
     }
 
+    fn new() -> (PipeEnd, PipeEnd) {
+        pipe(&Arc::default()).unwrap_or_else(|_| panic!("there is room"))
+    }
+
+    #[test]
+    fn many_pipes_are_small_and_more_are_refused() {
+        let space = Arc::new(PipeSpace::default());
+        let mut pipes = Vec::new();
+        while let Ok(pipe) = pipe(&space) {
+            pipes.push(pipe);
+        }
+        assert_eq!(pipes.len(), SOFT_LIMIT / CAPACITY + (HARD_LIMIT - SOFT_LIMIT) / WHOLE);
+        assert_eq!(pipe(&space).err().map(|stop| errno(Err(stop))), Some(Errno::Nfile));
+        let (_, small) = &pipes[pipes.len() - 1];
+        assert_eq!(errno(small.write(&[1; WHOLE]).map(|_| 0)), Errno::Success);
+        assert_eq!(errno(small.write(b"x")), Errno::Again);
+        drop(pipes);
+        assert_eq!(space.0.load(Ordering::Relaxed), 0);
+    }
+
     #[test]
     fn bytes_come_out_in_the_order_they_went_in() {
-        let (reader, writer) = pipe();
+        let (reader, writer) = new();
         let mut seen = Vec::new();
         for round in 0..100u32 {
             let bytes: Vec<u8> = (0..1000).map(|at| (round * 7 + at) as u8).collect();
@@ -152,7 +200,7 @@ mod tests {
 
     #[test]
     fn an_empty_pipe_ends_when_its_last_writer_is_gone() {
-        let (reader, writer) = pipe();
+        let (reader, writer) = new();
         let other = writer.share();
         drop(writer);
         assert_eq!(errno(reader.read(&mut [0; 8])), Errno::Again);
@@ -164,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_pipe_that_nobody_reads_is_broken() {
-        let (reader, writer) = pipe();
+        let (reader, writer) = new();
         drop(reader);
         assert_eq!(errno(writer.write(b"x")), Errno::Pipe);
         assert!(writer.writable());
@@ -172,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_full_pipe_takes_nothing_and_a_small_write_is_whole() {
-        let (reader, writer) = pipe();
+        let (reader, writer) = new();
         assert_eq!(writer.write(&[1; CAPACITY + 5]).ok(), Some(CAPACITY));
         assert_eq!(errno(writer.write(b"x")), Errno::Again);
         assert!(!writer.writable());

@@ -13,15 +13,15 @@ use gpu_run_abi::extension::ended;
 use crate::descriptor::{Descriptor, Table};
 use crate::encode::{Out, Result, Stop};
 use crate::extension::{ProcessAsk, ProcessFetch, StartRequest, put_fetched};
-use crate::pipe::pipe;
+use crate::pipe::{PipeSpace, pipe};
 use crate::stdio::Null;
 use crate::{Context, Errno, builder::Strings};
 
 /// The name by which a program starts itself again.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// The most children that a process has at once, those that ended and were not waited for included.
-const MAX_CHILDREN: usize = 4096;
+/// The most children that a process has at once, those that ended and were not waited for included. As many as Linux has processes.
+const MAX_CHILDREN: usize = 1 << 15;
 
 /// Runs programs for guests. No call may block.
 pub trait Programs: Send + Sync {
@@ -72,7 +72,8 @@ pub enum Ended {
 impl Ended {
     fn words(self) -> [u32; 2] {
         match self {
-            Ended::Exited(code) => [ended::EXITED, code],
+            // As everywhere, a parent sees eight bits.
+            Ended::Exited(code) => [ended::EXITED, code & 0xff],
             Ended::Trapped(code) => [ended::TRAPPED, code as u32],
             Ended::Killed => [ended::KILLED, 0],
         }
@@ -111,12 +112,14 @@ pub(crate) struct Process {
     children: Vec<Arc<dyn Child>>,
     /// Children whose programs are being compiled, and the requests that their parents repeat meanwhile.
     starting: Vec<(Vec<u8>, Arc<dyn Child>)>,
+    /// For the pipes of the whole run.
+    pipes: Arc<PipeSpace>,
 }
 
 impl Process {
-    pub(crate) fn new(programs: Option<Arc<dyn Programs>>) -> Self {
+    pub(crate) fn new(programs: Option<Arc<dyn Programs>>, pipes: Arc<PipeSpace>) -> Self {
         let id = programs.as_ref().map_or(1, |programs| programs.first_process());
-        Self { programs, id, folder: String::new(), children: Vec::new(), starting: Vec::new() }
+        Self { programs, id, folder: String::new(), children: Vec::new(), starting: Vec::new(), pipes }
     }
 
     fn child(&self, id: u32) -> Result<usize> {
@@ -126,7 +129,7 @@ impl Process {
     pub(crate) fn fetch(&mut self, table: &mut Table, room: u64, request: &ProcessFetch, out: &mut Out) -> Result {
         match *request {
             ProcessFetch::Pipe => {
-                let (reads, writes) = pipe();
+                let (reads, writes) = pipe(&self.pipes)?;
                 let reads = table.insert(Descriptor::Pipe(reads))?;
                 let writes = match table.insert(Descriptor::Pipe(writes)) {
                     Ok(writes) => writes,
@@ -208,7 +211,10 @@ impl Context {
             (0, OWN_PROGRAM) => Wanted::Own(self.process.id),
             (0, name) => Wanted::Named(name.to_owned()),
             (fd, name) => {
-                let file = self.table.file(fd)?;
+                let file = match self.table.get(fd)? {
+                    Descriptor::File(file) => file,
+                    _ => return Err(Errno::Acces.into()),
+                };
                 if !file.readable {
                     return Err(Errno::Acces.into());
                 }
@@ -222,7 +228,9 @@ impl Context {
     fn of_child(&mut self, programs: &Arc<dyn Programs>, request: &StartRequest<'_>) -> Result<(Context, LastWords)> {
         let mut table = Table::default();
         for (number, fd) in request.streams.into_iter().enumerate() {
-            let stream = match (fd, number) {
+            // A standard stream that the parent has closed is nothing for the child.
+            let open = fd.filter(|fd| *fd as usize != number || self.table.get(u64::from(*fd)).is_ok());
+            let stream = match (open, number) {
                 (Some(fd), _) => self.table.get(fd.into())?.share(),
                 (None, 0) => Descriptor::input(Box::new(Null)),
                 (None, _) => Descriptor::output(Box::new(Null)),
@@ -247,6 +255,7 @@ impl Context {
                 folder,
                 children: Vec::new(),
                 starting: Vec::new(),
+                pipes: self.process.pipes.clone(),
             },
             since: None,
             trace: self.trace.clone(),

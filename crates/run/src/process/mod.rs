@@ -15,15 +15,15 @@ pub use table::{ProcessInfo, ProcessState, ProcessStats};
 use crate::outcome::{End, Outcome, RunOptions, RunStats};
 use crate::threads::{ThreadPlacement, run_threads};
 use gpu_run_abi::TrapCode;
-use gpu_run_compiler::{Build, Error, Program, Value};
+use gpu_run_compiler::{Build, Error, Program, Trap, Value, printable};
 use gpu_run_device::Device;
 use gpu_run_wasi::{Child, Context, Ended, Errno, LastWords, Order, Programs, Wanted};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use seat::{Seat, Seats};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,15 +36,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const OWN: &str = "self";
 /// The number of the first process.
 const FIRST: u32 = 1;
+/// How a .wasm file begins.
+const MAGIC: &[u8; 4] = b"\0asm";
 /// The largest .wasm file that a guest can start, in bytes.
-const MAX_FILE: u64 = 1 << 30;
+const MAX_FILE: u64 = 128 << 20;
 /// The most programs that are loaded because guests started them.
 const MAX_FAR: usize = 256;
 const MAX_FAR_ON_GPU: usize = 64;
 /// How long a far program waits for others to end before it is loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Seats that are made for each near program before anything runs.
-const SEATS: usize = 4;
+/// Seats that are made for each near program before anything runs, where that takes long beside a kernel that runs.
+const SEATS_ON_GPU: usize = 4;
 /// Threads that a process with threads can have on a GPU. All of them are there as long as it runs.
 const THREADS_ON_GPU: u32 = 256;
 
@@ -54,6 +56,10 @@ pub trait Loader: Send + Sync {
     fn check(&self, wasm: &[u8], name: &str) -> Result<(), String>;
     /// Returns the program, ready to run on the device. An error is a message for the user.
     fn load(&self, wasm: Arc<Vec<u8>>, name: &str, device: &Arc<dyn Device>) -> Result<Loaded, String>;
+    /// Returns what the user is told of a trap besides its message, such as which calls led there.
+    fn describe(&self, _trap: &Trap) -> String {
+        String::new()
+    }
 }
 
 /// A program, and the function that a process of it runs. If the function has a result, that is the exit code.
@@ -94,18 +100,17 @@ struct Shared {
     far_gate: RwLock<()>,
     /// Whether far programs can be loaded during the run.
     loads_far: AtomicBool,
+    /// Held while one is read, compiled and loaded: a guest that starts many has the host do it one after the other.
     far: Mutex<FarPrograms>,
     table: Table,
     workers: Workers,
+    /// How many processes were killed at the end of the run.
+    outlived: AtomicUsize,
     onlooker: Mutex<Option<MakeOnlooker>>,
 }
 
-/// Far programs by their files.
-type FarPrograms = HashMap<Arc<Vec<u8>>, Arc<Mutex<Far>>>;
-
-/// A far program: not loaded yet, or loaded, or refused.
-#[derive(Default)]
-struct Far(Option<Result<Arc<Image>, String>>);
+/// Far programs that were loaded, by their files.
+type FarPrograms = HashMap<Arc<Vec<u8>>, Arc<Image>>;
 
 /// A program that processes run.
 struct Image {
@@ -147,6 +152,7 @@ impl Processes {
             far: Mutex::default(),
             table: Table::new(FIRST, max_processes),
             workers: Workers::default(),
+            outlived: AtomicUsize::new(0),
             onlooker: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -179,7 +185,7 @@ impl Processes {
         self.prepare()?;
         let began = Instant::now();
         let ran = seat.run(loaded, context, options);
-        self.finish(options.deadline);
+        self.finish(options);
         let (outcome, hostcalls) = ran?;
         let stats = RunStats {
             instances: 1,
@@ -195,7 +201,9 @@ impl Processes {
     /// Makes the named programs near. From here on, the device loads and frees nothing until the run is over: whatever the
     /// processes need is there before the first kernel runs.
     fn prepare(&self) -> Result<(), Error> {
-        self.shared.named.values().try_for_each(|image| image.prepare(SEATS))?;
+        if self.shared.device.is_gpu() {
+            self.shared.named.values().try_for_each(|image| image.prepare(SEATS_ON_GPU))?;
+        }
         self.shared.are_near.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -208,7 +216,7 @@ impl Processes {
         }
         for (name, image) in &self.shared.named {
             let wasm = image.loaded.program.compiled().wasm.clone();
-            self.shared.load(wasm, name).map_err(Error::Limit)?;
+            self.shared.load(name, || Ok(wasm)).map_err(Error::Limit)?;
         }
         self.shared.loads_far.store(false, Ordering::Relaxed);
         Ok(())
@@ -222,13 +230,16 @@ impl Processes {
         }
     }
 
-    /// Waits for the processes that still run, as the program that started them did not. They are killed at the deadline.
-    pub fn finish(&self, deadline: Option<Instant>) {
-        self.shared.table.wait_for_all(deadline);
+    /// Waits for the processes that still run, as the program that started them did not. They are killed at the deadline, and when
+    /// the run is interrupted.
+    pub fn finish(&self, options: &RunOptions) {
+        let killed = self.shared.table.wait_for_all(options.deadline, options.interrupt.as_deref());
+        self.shared.outlived.fetch_add(killed, Ordering::Relaxed);
     }
 
-    pub fn kill_all(&self) {
-        self.shared.table.kill_all();
+    /// Returns how many processes were killed because they ran when the run had to end.
+    pub fn outlived(&self) -> usize {
+        self.shared.outlived.load(Ordering::Relaxed)
     }
 
     pub fn stats(&self) -> ProcessStats {
@@ -338,18 +349,16 @@ impl Shared {
     fn run(&self, place: Place, entry: &Arc<Entry>, context: Context, stderr: LastWords) {
         let end = Ending(entry);
         let is_far = !matches!(place, Place::Near(_));
+        let name = printable::name(&entry.name);
         let image = match place {
             Place::Near(image) => Ok(image),
-            Place::Far(wasm, name) => self.load(wasm, &name),
-            Place::File(file, name) => match read(file) {
-                Ok(wasm) => self.load(Arc::new(wasm), &name),
-                Err(error) => Err(error.to_string()),
-            },
+            Place::Far(wasm, name) => self.load(&name, || Ok(wasm)),
+            Place::File(file, name) => self.load(&name, || read(&file).map(Arc::new)),
         };
         let image = match image {
             Ok(image) => image,
             Err(reason) => {
-                stderr.say(&format!("gpu-run: cannot start {}: {reason}\n", entry.name));
+                stderr.say(&format!("gpu-run: cannot start {name}: {reason}\n"));
                 drop(context);
                 entry.set_started(Err(Errno::Noexec));
                 return end.is(Ended::Killed);
@@ -381,13 +390,18 @@ impl Shared {
                 outcome.exit_as_main_says();
                 entry.calls(calls);
                 let ended = ended(&outcome.end);
-                if let (End::Trapped(trap), Ended::Trapped(_)) = (&outcome.end, ended) {
-                    stderr.say(&format!("error: {} (process {}) trapped: {trap}\n", entry.name, entry.id));
+                match (&outcome.end, ended) {
+                    (End::Trapped(trap), Ended::Trapped(_)) => {
+                        let more = self.loader.describe(trap);
+                        stderr.say(&format!("error: {name} (process {}) trapped: {trap}{more}\n", entry.id));
+                    }
+                    // Whoever is told that it ended finds the end of this stream, too.
+                    _ => drop(stderr),
                 }
                 end.is(ended);
             }
             Err(error) => {
-                stderr.say(&format!("error: {} (process {}): {error}\n", entry.name, entry.id));
+                stderr.say(&format!("error: {name} (process {}): {error}\n", entry.id));
                 end.is(Ended::Trapped(TrapCode::HostCall));
             }
         }
@@ -411,37 +425,37 @@ impl Shared {
     }
 
     /// Loads a far program, once.
-    fn load(&self, wasm: Arc<Vec<u8>>, name: &str) -> Result<Arc<Image>, String> {
-        let far = {
-            let mut all = self.far.lock();
-            let most = if self.device.is_gpu() { MAX_FAR_ON_GPU } else { MAX_FAR };
-            if all.len() >= most && !all.contains_key(&wasm) {
-                return Err(format!("{most} other programs were started, and more do not fit"));
-            }
-            all.entry(wasm.clone()).or_default().clone()
+    fn load(&self, name: &str, wasm: impl FnOnce() -> Result<Arc<Vec<u8>>, String>) -> Result<Arc<Image>, String> {
+        let mut far = self.far.lock();
+        let wasm = wasm()?;
+        if let Some(image) = far.get(&wasm) {
+            return Ok(image.clone());
+        }
+        self.loader.check(&wasm, name)?;
+        let most = if self.device.is_gpu() { MAX_FAR_ON_GPU } else { MAX_FAR };
+        if far.len() >= most {
+            return Err(format!("a run can load {most} different .wasm files, and has done that"));
+        }
+        if !self.loads_far.load(Ordering::Relaxed) {
+            let why = "on a GPU, a program with threads, or one of several instances, starts only what --program names";
+            return Err(why.to_owned());
+        }
+        let _alone = match self.device.is_gpu() {
+            // Meanwhile, those that are loaded can be started.
+            true => Some(MutexGuard::unlocked(&mut far, || self.far_gate.try_write_for(PATIENCE)).ok_or(
+                "other programs that are no --program of this run are running, and a GPU loads nothing beside them",
+            )?),
+            false => None,
         };
-        // Whoever wants the same program waits here until it is loaded.
-        let mut far = far.lock();
-        let load = || {
-            self.loader.check(&wasm, name)?;
-            if !self.loads_far.load(Ordering::Relaxed) {
-                let why =
-                    "on a GPU, a program with threads, or one of several instances, starts only what --program names";
-                return Err(why.to_owned());
-            }
-            let _alone = match self.device.is_gpu() {
-                true => Some(self.far_gate.try_write_for(PATIENCE).ok_or(
-                    "other programs that are no --program of this run are running, and a GPU loads nothing beside them",
-                )?),
-                false => None,
-            };
-            let device = self.far_device().map_err(|error| error.to_string())?;
-            let loaded = self.loader.load(wasm, name, &device)?;
-            let image = Image::new(loaded, self.max_memory);
-            image.prepare(1).map_err(|error| error.to_string())?;
-            Ok(Arc::new(image))
-        };
-        far.0.get_or_insert_with(load).clone()
+        if let Some(image) = far.get(&wasm) {
+            return Ok(image.clone());
+        }
+        let device = self.far_device().map_err(|error| error.to_string())?;
+        let image = Image::new(self.loader.load(wasm.clone(), name, &device)?, self.max_memory);
+        image.prepare(1).map_err(|error| error.to_string())?;
+        let image = Arc::new(image);
+        far.insert(wasm, image.clone());
+        Ok(image)
     }
 }
 
@@ -470,22 +484,23 @@ fn ended(end: &End) -> Ended {
     }
 }
 
-/// Reads a program's file from its beginning.
-fn read(file: File) -> std::io::Result<Vec<u8>> {
-    use std::os::unix::fs::FileExt;
-    struct At(File, u64);
-    impl Read for At {
-        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            let count = self.0.read_at(buffer, self.1)?;
-            self.1 += count as u64;
-            Ok(count)
-        }
+/// Reads a program's file from its beginning. An error is a message for the user.
+fn read(file: &File) -> Result<Vec<u8>, String> {
+    let said = |error: std::io::Error| error.to_string();
+    let about = file.metadata().map_err(said)?;
+    if !about.is_file() {
+        return Err("it is not an ordinary file".to_owned());
     }
-    let length = file.metadata()?.len();
-    if !file.metadata()?.is_file() || length > MAX_FILE {
-        return Err(std::io::Error::other("this is no file that a program can be in"));
+    if about.len() > MAX_FILE {
+        return Err(format!("it is larger than {} MiB", MAX_FILE >> 20));
     }
-    let mut bytes = Vec::with_capacity(length as usize);
-    At(file, 0).take(MAX_FILE).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    // Of a file that is no program, no more is read.
+    let mut magic = [0; MAGIC.len()];
+    if file.read_exact_at(&mut magic, 0).is_err() || magic != *MAGIC {
+        return Err("it is not a WebAssembly module".to_owned());
+    }
+    // A guest may change the file meanwhile: what is read has the length of the buffer, or is an error.
+    let mut wasm = vec![0; about.len() as usize];
+    file.read_exact_at(&mut wasm, 0).map_err(said)?;
+    Ok(wasm)
 }

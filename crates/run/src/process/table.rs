@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// How many of the processes that ended are still listed.
 const MAX_LISTED: usize = 64;
+/// How often a flag is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub(super) struct Table {
     most: usize,
@@ -61,12 +63,16 @@ pub enum ProcessState {
     Starts,
     Runs,
     Ended(Ended),
+    /// Its program cannot be run.
+    Refused,
 }
 
 /// What the processes of a run did, without the one it begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStats {
     pub started: u64,
+    /// How many could not be started, because of their programs.
+    pub refused: u64,
     pub most_running: u64,
     /// How many trapped, and how many were killed.
     pub trapped: u64,
@@ -112,24 +118,27 @@ impl Table {
         Some((image, entry.name.clone()))
     }
 
-    /// Waits until no process runs. Those that run at the deadline stop by themselves.
-    pub(super) fn wait_for_all(&self, deadline: Option<Instant>) {
+    /// Waits until no process runs. Those that run at the deadline, or when the flag becomes true, are killed; returns how many.
+    pub(super) fn wait_for_all(&self, deadline: Option<Instant>, interrupt: Option<&AtomicBool>) -> usize {
         let (lock, changed) = &*self.state;
         let mut state = lock.lock();
+        let mut killed = 0;
         while !state.running.is_empty() {
-            match deadline {
+            let is_interrupted = interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
+            if killed == 0 && (is_interrupted || deadline.is_some_and(|deadline| deadline <= Instant::now())) {
+                killed = state.running.len();
+            }
+            if killed > 0 {
+                // Those, too, that others started meanwhile.
+                state.running.values().for_each(|entry| entry.kill());
+            }
+            let look = (interrupt.is_some() && killed == 0).then(|| Instant::now() + LOOK_EVERY);
+            match look.into_iter().chain(deadline.filter(|_| killed == 0)).min() {
                 None => changed.wait(&mut state),
-                Some(deadline) if Instant::now() < deadline => _ = changed.wait_until(&mut state, deadline),
-                Some(_) => {
-                    state.running.values().for_each(|entry| entry.kill());
-                    changed.wait(&mut state);
-                }
+                Some(until) => _ = changed.wait_until(&mut state, until),
             }
         }
-    }
-
-    pub(super) fn kill_all(&self) {
-        self.state.0.lock().running.values().for_each(|entry| entry.kill());
+        killed
     }
 
     pub(super) fn stats(&self) -> ProcessStats {
@@ -176,21 +185,27 @@ impl Entry {
         state.running.remove(&self.id);
         let calls = self.calls.load(Ordering::Relaxed);
         state.stats.calls += calls;
-        match ended {
-            Ended::Exited(_) => {}
-            Ended::Trapped(_) => state.stats.trapped += 1,
-            Ended::Killed => state.stats.killed += 1,
+        let info = self.info();
+        match info.state {
+            ProcessState::Refused => {
+                state.stats.started -= 1;
+                state.stats.refused += 1;
+            }
+            ProcessState::Ended(Ended::Trapped(_)) => state.stats.trapped += 1,
+            ProcessState::Ended(Ended::Killed) => state.stats.killed += 1,
+            _ => {}
         }
         if state.ended.len() == MAX_LISTED {
             state.ended.pop_front();
         }
-        state.ended.push_back(self.info());
+        state.ended.push_back(info);
         changed.notify_all();
     }
 
     fn info(&self) -> ProcessInfo {
         let life = self.life.lock();
         let state = match (life.ended, life.started) {
+            (Some(_), Some(Err(_))) => ProcessState::Refused,
             (Some(ended), _) => ProcessState::Ended(ended),
             (None, Some(Ok(()))) => ProcessState::Runs,
             _ => ProcessState::Starts,
@@ -233,7 +248,18 @@ mod tests {
         child.set_ended(Ended::Killed);
         assert_eq!((child.ended(), table.stats().killed), (Some(Ended::Exited(3)), 0));
         assert_eq!(table.list()[0].state, ProcessState::Ended(Ended::Exited(3)));
-        table.wait_for_all(None);
+        assert_eq!(table.wait_for_all(None, None), 0);
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_run_was_not_started() {
+        let table = Table::new(1, 8);
+        let child = table.add(1, "notes").expect("there is room");
+        child.set_started(Err(Errno::Noexec));
+        child.set_ended(Ended::Killed);
+        let stats = table.stats();
+        assert_eq!((stats.started, stats.refused, stats.killed), (0, 1, 0));
+        assert_eq!(table.list()[0].state, ProcessState::Refused);
     }
 
     #[test]
@@ -245,8 +271,8 @@ mod tests {
         assert!(table.add(1, "child").is_ok());
     }
 
-    #[test]
-    fn what_runs_at_the_deadline_is_killed() {
+    /// Waits for a table with a process that runs until it is killed.
+    fn killed(deadline: Option<Instant>, interrupt: Option<&AtomicBool>) -> usize {
         let table = Table::new(1, 8);
         let child = table.add(1, "child").expect("there is room");
         let watched = child.clone();
@@ -256,8 +282,26 @@ mod tests {
             }
             watched.set_ended(Ended::Killed);
         });
-        table.wait_for_all(Some(Instant::now()));
+        let killed = table.wait_for_all(deadline, interrupt);
         assert_eq!(child.ended(), Some(Ended::Killed));
+        thread.join().expect("it does not panic");
+        killed
+    }
+
+    #[test]
+    fn what_runs_at_the_deadline_is_killed() {
+        assert_eq!(killed(Some(Instant::now()), None), 1);
+    }
+
+    #[test]
+    fn what_runs_when_the_user_interrupts_is_killed() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let sets = flag.clone();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(LOOK_EVERY);
+            sets.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(killed(None, Some(&flag)), 1);
         thread.join().expect("it does not panic");
     }
 }

@@ -24,13 +24,13 @@ impl Workers {
                 Err(refused) => work = refused.0,
             }
         }
-        let (own, received) = mpsc::channel::<Work>();
         let idle = Arc::downgrade(&self.idle);
         let serve = move || {
             work();
-            // The thread ends with the last process of the run.
             while let Some(idle) = idle.upgrade() {
-                idle.lock().push(own.clone());
+                // The only way to this thread is in the list: the thread ends with the list.
+                let (sender, received) = mpsc::channel::<Work>();
+                idle.lock().push(sender);
                 drop(idle);
                 let Ok(work) = received.recv() else { return };
                 work();
@@ -57,5 +57,20 @@ mod tests {
             }
         }
         assert_eq!(workers.idle.lock().len(), 1);
+    }
+
+    #[test]
+    fn threads_end_with_the_run() {
+        let workers = Workers::default();
+        let (alive, ends) = mpsc::channel::<()>();
+        // It is dropped when its thread ends.
+        thread_local!(static ALIVE: std::cell::RefCell<Option<Sender<()>>> = const { std::cell::RefCell::new(None) });
+        workers.run(Box::new(move || ALIVE.set(Some(alive)))).expect("it works");
+        while workers.idle.lock().is_empty() {
+            thread::yield_now();
+        }
+        drop(workers);
+        let ended = ends.recv_timeout(std::time::Duration::from_secs(60));
+        assert_eq!(ended, Err(mpsc::RecvTimeoutError::Disconnected));
     }
 }

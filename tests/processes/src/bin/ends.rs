@@ -11,7 +11,7 @@ fn tool(args: &[&str]) -> Command {
 }
 
 fn main() {
-    for code in [0, 1, 7, 101, 255] {
+    for code in [0, 1, 7, 101, 255, 256, 300, -1, -256] {
         let status = tool(&["exit", &code.to_string()]).status().expect("a process");
         println!("{:?} {} {status}", status.code(), status.success());
     }

@@ -1,4 +1,4 @@
-//! Starts `tool` with the arguments it is given, and ends as the tool does; 99 for a trap.
+//! Starts `tool` with the arguments it is given, and ends as the tool does; 99 for a trap. `--other` starts a file instead.
 
 use std::process::{Command, Stdio, exit};
 
@@ -25,6 +25,9 @@ fn main() {
                 drop(child.stdin.take());
                 child.wait().expect("an end");
             }
+        }
+        [option, program] if option == "--other" => {
+            println!("{:?}", Command::new(format!("./{program}")).status().map_err(|error| error.kind()));
         }
         args => exit(Command::new("tool").args(args).status().expect("a process").code().unwrap_or(99)),
     }

@@ -8,6 +8,10 @@ fn shown(command: &mut Command) {
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
+fn refused(what: &str, command: &mut Command) {
+    println!("{what}: {:?}", command.output().map(|output| output.status).map_err(|error| error.kind()));
+}
+
 fn main() {
     shown(Command::new("tool").arg("echo").args(["a b", "", "\u{e9}\u{1f600}", "--x=\"y\"", "$HOME", "*"]));
     shown(Command::new("tool").args(["env", "FROM_PARENT", "SET"]).env("SET", "here").env("FROM_PARENT", "changed"));
@@ -26,6 +30,15 @@ fn main() {
     let nested = Command::new("tool").args(["nested", "5"]).output().expect("a process");
     print!("{}", String::from_utf8_lossy(&nested.stdout));
     println!("{:?}", nested.status.code());
+
+    refused("a long argument", Command::new("tool").args(["echo", &"x".repeat(10 << 20)]));
+    refused("no name", &mut Command::new(""));
+    refused("no folder", Command::new("tool").args(["echo"]).current_dir(""));
+    std::fs::create_dir_all("folders/tool").expect("a folder");
+    refused("a folder", &mut Command::new("folders/tool"));
+    let path = std::env::join_paths(["folders".into(), std::env::var_os("PATH").unwrap_or_default()]);
+    shown(Command::new("tool").args(["echo", "not the folder"]).env("PATH", path.expect("a path")));
+    std::fs::remove_dir_all("folders").expect("they are there");
 
     let command = format!("{:?}", Command::new("tool").args(["a", "b c"]));
     println!("{command}");
