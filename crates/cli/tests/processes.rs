@@ -177,7 +177,7 @@ fn a_trap_of_a_child_shows_its_calls() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let mut command = command(folder.path(), &[&tool()], "start", &["abort"]);
     let output = command.env("RUST_BACKTRACE", "1").output()?;
-    check(text(&output.stderr).contains("std::process::abort"), &output)
+    check(text(&output.stderr).contains("0: tool::main"), &output)
 }
 
 fn what_outlives_the_timeout_is_told() -> Result<(), Failed> {
