@@ -46,6 +46,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let surface = Surface::read(&source.wasm, name)?;
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
+    terminal::say(&surface.unknown_operations(name));
     let call = first_call(args, &surface, name, rest)?;
     if surface.has_threads() && args.instances.get() > 1 {
         return Err(Failure::usage(format!("{name} has threads: it cannot run as several instances"))
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let loaded = Loaded::new(compiler, device, &source, options)?;
     if call.is_main && !surface.calls_host() {
         terminal::say(&format!(
-            "gpu-run: {name} can print nothing: it was built for wasm32-unknown-unknown; build it for wasm32-wasip1, or with `gpu-run build --target wasm32-unknown-unknown`\n"
+            "gpu-run: {name} imports nothing of WASI, so it can print nothing; build Rust programs for wasm32-wasip1, or with `gpu-run build --target wasm32-unknown-unknown`\n"
         ));
     }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
@@ -108,10 +109,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         }
     }
     terminal::say(&report);
-    if let Some(png) = png {
-        png.write(&common, name)?;
+    match png {
+        Some(png) => png.write(&common, name, tally.exit_code()),
+        None => Ok(tally.exit_code()),
     }
-    Ok(tally.exit_code())
 }
 
 /// What a run begins with: the function of `--invoke`, or the program's beginning.

@@ -55,7 +55,11 @@ fn main() {
     println!("u64: {:?} {swapped:?}", [0, 1, 2, 3].map(|n| own(n).load()));
 
     gpu::gpu_println!("{} and {}", 1, 2);
+    gpu::gpu_println!();
     println!("dbg: {}", gpu::gpu_dbg!(1 + 1));
+    let (four, text) = gpu::gpu_dbg!(2 + 2, "text".to_owned());
+    assert_eq!((four, &text[..]), (4, "text"));
+    gpu::gpu_dbg!();
     let frame = Frame::new(8, 4);
     println!("picture: {} × {}, pixels {}", frame.width(), frame.height(), frame.pixels().count());
     println!("time: {}", gpu::time());
@@ -72,7 +76,10 @@ fn main() {
         shared::fence();
         println!("sum is right: {}", sum.load() == all * (all + 1) / 2);
     }
-    if std::env::args().nth(1).is_some() {
-        let _ = U32::new(1 << 30).load();
+    match std::env::args().nth(1).as_deref() {
+        Some("grow") => drop(Frame::new(9, 4)),
+        Some("large") => drop(Frame::new(8193, 8192)),
+        Some(_) => drop(U32::new(1 << 30).load()),
+        None => {}
     }
 }
