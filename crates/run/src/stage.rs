@@ -462,10 +462,9 @@ impl Stages {
         };
         let (wanted, free) = (wanted.div_ceil(1 << 20), device.free_bytes().unwrap_or(0) >> 20);
         let what = match wanted < free {
-            // Something other than memory is short.
-            true => {
-                format!("{wanted} MiB, which the system does not give, though {free} MiB are free: see `ulimit -v`")
-            }
+            // `cpu` takes its address space for free.
+            true if !device.is_gpu() => format!("{wanted} MiB, which the system does not give: see `ulimit -v`"),
+            true => format!("{wanted} MiB, which cannot be allocated, although {free} MiB are free"),
             false => format!("{wanted} MiB, but only {free} MiB are free"),
         };
         Error::Limit(format!("one instance does not fit on {}: it takes about {what}{who}", device.properties().id))
