@@ -20,8 +20,13 @@ pub mod picture {
     /// Nobody wants a picture.
     pub const UNWANTED: u32 = 0;
     pub const WANTED: u32 = 1;
-    /// It has more pixels than there is memory for.
+    /// It has no pixels, more than there is memory for, or more than [`MAX_SIDE`] in a row or column.
     pub const TOO_LARGE: u32 = 2;
+    /// One of another size was begun before: [`super::GuestCall::picture_size`].
+    pub const ANOTHER: u32 = 3;
+
+    /// The most pixels in a row or column, a power of two: packing a picture takes time for each row, too.
+    pub const MAX_SIDE: u32 = 1 << 16;
 }
 
 macro_rules! guest_calls {
@@ -51,7 +56,7 @@ macro_rules! guest_calls {
 }
 
 guest_calls! {
-    /// Returns the instance's number, as `GPU_RUN_INSTANCE` shows it.
+    /// Returns the instance's number: what `GPU_RUN_INSTANCE` says unless `--env` sets it.
     instance() -> I64;
     /// Returns how many instances the program was started as; 0 if that is not known, as for records of a stream.
     instances() -> I64;
@@ -109,6 +114,8 @@ guest_calls! {
     fence();
     /// Says how large the picture is that `--png` writes. Returns one of [`picture`].
     picture(width: I32, height: I32) -> I32;
+    /// Returns how large the picture is that was begun: its width, and its height in the upper half.
+    picture_size() -> I64;
     /// Stores a pixel, counted from the upper left corner, row by row. One that does not exist is not stored.
     pixel(index: I32, rgb: I32);
     /// Returns the seconds that `--time` names.

@@ -33,7 +33,7 @@ pub(crate) struct CoreDumps {
     program: String,
     /// Whether the files' names have the number of the instance.
     is_numbered: bool,
-    /// Writing a large memory takes long; that is no hang.
+    /// Writing a large memory takes long, as does finding out about many threads; that is no hang.
     held: Mutex<Option<Held>>,
     /// By instance.
     results: Mutex<Vec<(usize, Written)>>,
@@ -48,9 +48,14 @@ impl CoreDumps {
             Failure::usage(format!("--coredump {shown}: {what}: {error}")).hint("name a folder that you can write to")
         };
         if !folder.exists() {
+            if folder.is_symlink() {
+                let what = format!("--coredump {shown}: a link to a folder that is not there");
+                return Err(Failure::usage(what).hint("make that folder, or name another one").into());
+            }
             DirBuilder::new().mode(0o700).create(folder).map_err(|error| failed("the folder cannot be made", error))?;
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // It need not be readable.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open =
             open(folder, flags, Mode::empty()).map_err(|error| failed("cannot open it as a folder", error.into()))?;
         access(folder, Access::WRITE_OK | Access::EXEC_OK)
@@ -93,7 +98,7 @@ impl CoreDumps {
         }
         match *self.left_out.lock() {
             0 => {}
-            more => text += &format!("  note: {} after these trapped without a core dump\n", count(more, "instance")),
+            more => text += &format!("  note: {} after these left no core dump\n", count(more, "instance")),
         }
         text
     }
@@ -135,13 +140,15 @@ impl CoreDumps {
 }
 
 impl Examiner for CoreDumps {
+    fn held(&self) -> Option<Held> {
+        self.held.lock().clone()
+    }
+
     fn examines(&self, instance: usize, remains: Result<&Remains<'_>, &Error>) {
         if self.results.lock().len() == MAX_DUMPS {
             *self.left_out.lock() += 1;
             return;
         }
-        let held = self.held.lock().clone();
-        let _held = held.as_ref().map(|held| held.lock());
         let result = remains.map_err(|error| error.to_string()).and_then(|remains| self.write(instance, remains));
         self.results.lock().push((instance, result));
     }

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let surface = Surface::read(&source.wasm, name)?;
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
+    terminal::say(&surface.unknown_operations(name));
     let call = first_call(args, &surface, name, rest)?;
     if surface.has_threads() && args.instances.get() > 1 {
         return Err(Failure::usage(format!("{name} has threads: it cannot run as several instances"))
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let loaded = Loaded::new(compiler, device, &source, options)?;
     if call.is_main && !surface.calls_host() {
         terminal::say(&format!(
-            "gpu-run: {name} can print nothing: it was built for wasm32-unknown-unknown; build it for wasm32-wasip1, or with `gpu-run build --target wasm32-unknown-unknown`\n"
+            "gpu-run: {name} imports nothing of WASI, so it can print nothing; build Rust programs for wasm32-wasip1, or with `gpu-run build --target wasm32-unknown-unknown`\n"
         ));
     }
     let interrupt = if surface.has_threads() { Some(Interrupt::watch()?) } else { None };
@@ -106,13 +107,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         report += &Stats { processes: Some(&processes), ..loaded.stats(&run) }.show(format, &tally);
     }
     terminal::say(&report);
-    if let Some(png) = png {
-        png.write(&common, name)?;
-    }
-    Ok(match tally.exit_code() {
+    let code = match tally.exit_code() {
         0 if outlived > 0 => exit::TIMEOUT,
         code => code,
-    })
+    };
+    match png {
+        Some(png) => png.write(&common, name, code),
+        None => Ok(code),
+    }
 }
 
 /// What a run begins with: the function of `--invoke`, or the program's beginning.

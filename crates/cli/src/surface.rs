@@ -4,6 +4,7 @@
 //! Function bodies are not looked at; the compiler validates the module.
 
 use anyhow::Result;
+use gpu_run_abi::guest::{EXPORT, GuestCall};
 use gpu_run_abi::hostcall::{self, Call};
 use gpu_run_abi::layout::PAGE;
 use gpu_run_abi::threads;
@@ -210,6 +211,24 @@ impl Surface {
         is_of_c.then_some(ty.params().len())
     }
 
+    /// Returns a line about exports by which the program means operations of the device ([`gpu_run_abi::guest`]) that gpu-run does
+    /// not take for any: none has that name, or it has another type.
+    pub(crate) fn unknown_operations(&self, file: &str) -> String {
+        let is_unknown = |export: &&Export| match (GuestCall::find(&export.name), self.function(&export.name)) {
+            (Some(call), Some(ty)) => expected_of(call) != show_func(ty),
+            _ => export.name.starts_with(EXPORT),
+        };
+        let unknown: Vec<_> = self.exports.iter().filter(is_unknown).map(|e| printable::name(&e.name)).collect();
+        let shown = match &unknown[..] {
+            [] => return String::new(),
+            [one] => format!("`{one}`"),
+            [first, rest @ ..] => format!("`{first}` and {} more", rest.len()),
+        };
+        format!(
+            "gpu-run: {file} asks for {shown}, which this gpu-run does not know in that form: each instance does what it would do alone\n"
+        )
+    }
+
     /// Whether the module can ask the host for anything, such as to print.
     pub(crate) fn calls_host(&self) -> bool {
         self.imports.iter().any(|import| matches!(import.ty, TypeRef::Func(_) | TypeRef::FuncExact(_)))
@@ -227,11 +246,12 @@ impl Surface {
                     "only `gpu-run {file}` calls its `main`: it neither reads nor prints; build it for wasm32-wasip1"
                 )
             }
-            Some(name) => {
-                let name = printable::name(name);
-                format!("call one with --invoke, as in `gpu-run --invoke {name} {file}`")
+            Some(first) => {
+                let name = printable::name(first);
+                let arguments = self.function(first).map_or_else(String::new, |ty| zeros(ty.params()));
+                format!("call one with --invoke, as in `gpu-run --invoke {name} {file}{arguments}`")
             }
-            None => "a program with a `main` has one: build a binary for wasm32-wasip1, not a library".into(),
+            None => "a program has one: build a binary for wasm32-wasip1, not a library".into(),
         };
         Err(failure.hint(hint).into())
     }
@@ -349,13 +369,18 @@ fn is_of_threads(import: &Import) -> bool {
     }
 }
 
-fn unprovided(file: &str, module: &str, name: &str, what: &str) -> Failure {
-    let name = printable::name(name);
+/// Whether wasm-bindgen gives such names to modules or functions that are imported.
+fn is_of_bindgen(name: &str) -> bool {
+    name == "wbg" || name.starts_with("__wbindgen") || name.starts_with("__wbg_")
+}
+
+fn unprovided(file: &str, module: &str, import: &str, what: &str) -> Failure {
+    let name = printable::name(import);
     let shown = printable::name(module);
     let failure = Failure::usage(format!("{file} imports `{shown}.{name}` ({what}), which nothing provides"));
     failure.hint(match module {
         "wasi_unstable" => "that is WASI's preview 0: build it again with a current wasm32-wasip1 toolchain".into(),
-        "wbg" | "__wbindgen_placeholder__" => {
+        _ if is_of_bindgen(module) || is_of_bindgen(import) => {
             "it was built for a browser with wasm-bindgen; build for wasm32-wasip1".into()
         }
         hostcall::WASI => format!("{} has no such function", hostcall::WASI),
@@ -378,6 +403,27 @@ fn expected(call: Call) -> String {
     let function = call.function();
     let params: Vec<_> = function.params.iter().map(|(_, ty)| format!("{ty:?}").to_lowercase()).collect();
     format!("({}) -> {}", params.join(", "), if function.returns_errno { "i32" } else { "()" })
+}
+
+/// Returns an operation's type, written as [`show_func`] writes a module's.
+fn expected_of(call: GuestCall) -> String {
+    let list = |types: &[gpu_run_abi::intrinsic::Type]| {
+        types.iter().map(|ty| format!("{ty:?}").to_lowercase()).collect::<Vec<_>>().join(", ")
+    };
+    match call.signature() {
+        (params, [one]) => format!("({}) -> {}", list(params), list(&[*one])),
+        (params, results) => format!("({}) -> ({})", list(params), list(results)),
+    }
+}
+
+/// Writes arguments of these types as `--invoke` takes them.
+fn zeros(types: &[ValType]) -> String {
+    let zero = |ty: &ValType| match ty {
+        ValType::V128 => " i32x4:0,0,0,0",
+        ValType::Ref(_) => " null",
+        _ => " 0",
+    };
+    types.iter().map(zero).collect()
 }
 
 /// Writes a type as `(f64) -> f64` or `(i32, i32) -> ()`.

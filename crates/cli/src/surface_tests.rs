@@ -47,6 +47,34 @@ fn missing_start_lists_the_exports() {
 }
 
 #[test]
+fn the_hint_passes_what_the_function_takes() {
+    let text = r#"(module (func (export "main") (param i32 f64 v128 funcref)))"#;
+    let text = refusal(read(text).check_command("a.wasm"));
+    assert!(text.contains("`gpu-run --invoke main a.wasm 0 0 i32x4:0,0,0,0 null`"), "{text}");
+}
+
+#[test]
+fn a_memory_named_main_is_no_function() {
+    let text = refusal(read(r#"(module (memory (export "main") 1))"#).check_command("a.wasm"));
+    assert!(text.contains("it exports main (memory)") && !text.contains("--invoke"), "{text}");
+    assert!(text.contains("hint: a program has one: build a binary for wasm32-wasip1"), "{text}");
+}
+
+#[test]
+fn wasm_bindgen_is_named() {
+    for (module, name) in [
+        ("wbg", "f"),
+        ("__wbindgen_placeholder__", "f"),
+        ("./app_bg.js", "__wbg_log_1d990106d99dacb7"),
+        ("./app_bg.js", "__wbindgen_throw"),
+    ] {
+        let text = format!(r#"(module (import "{module}" "{name}" (func)))"#);
+        let text = refusal(read(&text).check_imports("a.wasm"));
+        assert!(text.contains("hint: it was built for a browser with wasm-bindgen"), "{text}");
+    }
+}
+
+#[test]
 fn main_is_found_where_there_is_no_start() {
     let parameters = |text: &str| read(text).main_parameters();
     assert_eq!(parameters(r#"(module (func (export "main") (result i32) unreachable))"#), Some(0));

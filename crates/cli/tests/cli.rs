@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use support::{Place, Ran, wat};
 
 /// A command with this body for `_start`, which may call `$write` and `$proc_exit`.
@@ -336,6 +336,26 @@ fn a_rust_file_and_a_package_are_built_and_run() {
     place.run("pkg").gives(2, "").says(&["`a`, `b`", "--bin NAME"]);
     place.run("--bin c pkg").gives(2, "").says(&["no binary `c`"]);
     place.run("--bin b pkg --bin a").gives(0, "[\"b.wasm\", \"--bin\", \"a\"]\n");
+}
+
+#[test]
+fn memory_that_the_system_does_not_give_is_no_lack_of_free_memory() {
+    let place = Place::new().with("a.wat", r#"(module (memory 60000) (func (export "_start")))"#);
+    let program = env!("CARGO_BIN_EXE_gpu-run");
+    let line = format!("ulimit -v 3000000; exec '{program}' --device cpu --no-cache a.wat");
+    let ran = Ran::from(Command::new("sh").args(["-c", &line]).current_dir(place.path()).output().unwrap());
+    let ran = ran.gives(2, "").says(&["a.wat: one instance does not fit on cpu", "ulimit -v"]);
+    assert!(!ran.stderr.contains("are free"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_shared_buffer_has_words() {
+    let place = Place::new().with("a.wat", r#"(module (func (export "_start")))"#);
+    for size in ["0", "4", "12", "3G"] {
+        let ran = place.run(&format!("--device cpu --shared-buffer {size} a.wat")).gives(2, "");
+        ran.says(&["give a multiple of 8 bytes, at least 8 and at most 2 GiB"]);
+    }
+    place.run("--device cpu --shared-buffer 8 --time -2.5 a.wat").gives(0, "");
 }
 
 #[cfg(not(feature = "bench"))]

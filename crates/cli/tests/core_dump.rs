@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Place, Ran, wat};
@@ -194,7 +194,7 @@ fn only_a_trap_writes_one() {
 fn of_many_instances_the_first_ten() {
     let place = Place::new().with("app.wat", wat!("cli/core_dump"));
     let ran = place.run("--device cpu --instances 12 --coredump dumps app.wat").gives(134, "");
-    ran.says(&["the core dump of instance 9 is", "2 instances after these trapped without a core dump"]);
+    ran.says(&["the core dump of instance 9 is", "2 instances after these left no core dump"]);
     assert_eq!(dumps(&place).len(), 10);
 }
 
@@ -209,6 +209,46 @@ fn all_threads_are_there_the_one_that_trapped_first() {
     assert_eq!(dump.functions(0), [1, 2], "{dump:?}");
     assert_eq!(dump.instances, [(vec![0], vec![0]), (vec![0], vec![1])]);
     assert_eq!((dump.memories[0].len(), dump.memories[0][2048]), (65536, 77));
+}
+
+/// The types of globals are looked up once, not once for each thread, and nobody takes looking for a hang.
+#[test]
+fn a_large_program_from_the_cache_with_many_threads_is_in_time() {
+    // Code that is never reached costs nothing but to decode.
+    let unreached = format!("(func unreachable {})", "i32.const 1 drop ".repeat(10_000));
+    let text = format!(
+        r#"(module
+            (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
+            (import "env" "memory" (memory 1 4 shared))
+            (export "memory" (memory 0))
+            (global $mine (mut i32) (i32.const 5))
+            {}
+            (func $wait
+                (loop $l (drop (memory.atomic.wait32 (i32.const 64) (i32.const 0) (i64.const -1))) (br $l)))
+            (func (export "wasi_thread_start") (param i32 i32) (call $wait))
+            (func (export "_start") (local $i i32)
+                (loop $l (drop (call $spawn (i32.const 0)))
+                    (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 255))))
+                (call $wait)))"#,
+        unreached.repeat(50)
+    );
+    let place = Place::new().with("app.wasm", wat::parse_str(text).unwrap());
+    for run in ["compiled", "from the cache"] {
+        let line = "--device cpu --cache-dir cache --threads 256 --timeout 1 --coredump dumps app.wasm";
+        let ran = Ran::from(place.command(line).output().unwrap()).gives(124, "");
+        assert!(ran.stderr.contains("it had 256 threads"), "{run}: {}", ran.stderr);
+        ran.says(&["did not finish within", "the core dump is"]);
+    }
+    assert_eq!(Dump::read(&dumps(&place)[0]).threads.len(), 256);
+}
+
+#[test]
+fn segments_that_do_not_fit_leave_nothing_and_a_line_says_so() {
+    let text = r#"(module (memory 1) (data (i32.const 65536) "x") (func (export "_start")))"#;
+    let place = Place::new().with("app.wat", text);
+    let ran = place.run("--device cpu --coredump dumps app.wat").gives(134, "");
+    ran.says(&["note: no core dump was written in dumps: its segments do not fit, so it had no memory yet"]);
+    assert_eq!(dumps(&place), [] as [PathBuf; 0]);
 }
 
 #[test]
@@ -233,6 +273,17 @@ fn a_folder_that_cannot_be_used_is_named_before_the_run() {
         let ran = place.run(&format!("--device cpu --coredump {folder} app.wat")).gives(2, "");
         ran.says(&[&format!("--coredump {folder}: "), "hint: name a folder"]);
     }
+    symlink("nowhere", place.path().join("link")).unwrap();
+    let ran = place.run("--device cpu --coredump link app.wat").gives(2, "");
+    ran.says(&["--coredump link: a link to a folder that is not there", "hint"]);
+    let folder = place.path().join("write-only");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o333)).unwrap();
+    place
+        .run("--device cpu --coredump write-only app.wat")
+        .gives(134, "")
+        .says(&["the core dump is write-only/app.wat."]);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
     let folder = place.path().join("locked");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();

@@ -102,9 +102,11 @@ fn every_test_that_the_page_about_std_names_exists() {
                 fs::read_to_string(root().join("crates/cli/tests/net.rs")).unwrap().contains(&format!("fn {name}("))
             }
             "wasi" => root().join(format!("tests/wasi/src/bin/{name}.rs")).exists(),
-            "backtrace" | "own_std" => fs::read_to_string(root().join(format!("crates/cli/tests/{kind}.rs")))
-                .unwrap()
-                .contains(&format!("fn {name}(")),
+            "backtrace" | "own_std" | "unstable_std" => {
+                fs::read_to_string(root().join(format!("crates/cli/tests/{kind}.rs")))
+                    .unwrap()
+                    .contains(&format!("fn {name}("))
+            }
             _ => continue,
         };
         assert!(exists || name == "NAME", "docs/std.md names {kind}::{name}, which is not there");

@@ -27,11 +27,15 @@ const WITH_RUST: [(&str, fn()); 2] = [
     ("rust::a_panic_is_a_trap", a_panic_is_a_trap),
 ];
 
-const NOTE: &str = "can print nothing";
+const NOTE: &str = "so it can print nothing";
 
 fn its_result_is_the_exit_code() {
     let place = Place::new().with("c.wat", wat!("cli/main_of_c")).with("alone.wat", wat!("cli/main_alone"));
-    place.run("--device cpu c.wat").gives(7, "").says(&["c.wat can print nothing", "wasm32-wasip1", "gpu-run build"]);
+    place.run("--device cpu c.wat").gives(7, "").says(&[
+        "c.wat imports nothing of WASI, so it can print nothing",
+        "wasm32-wasip1",
+        "gpu-run build",
+    ]);
     place.run("--device cpu c.wat its own arguments").gives(7, "");
     place.run("--device cpu alone.wat").gives(3, "");
     // `--invoke` prints the result, as for any other function.
@@ -91,7 +95,10 @@ fn main_runs_and_returns_its_code() {
              ExitCode::from(squares.iter().sum::<u8>() + words.len() as u8)\n\
          }",
     );
-    place.run("--device cpu app.wasm one two").gives(14, "").says(&["app.wasm can print nothing"]);
+    place
+        .run("--device cpu app.wasm one two")
+        .gives(14, "")
+        .says(&["app.wasm imports nothing of WASI, so it can print nothing"]);
 }
 
 fn a_panic_is_a_trap() {

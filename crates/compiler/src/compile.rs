@@ -96,8 +96,8 @@ pub struct Compiled {
     /// Functions that the kernel can call, in the order of its selectors.
     pub entries: Vec<EntryFunction>,
     pub globals: Vec<ExportedGlobal>,
-    /// Types of all globals. Not stored in the cache.
-    pub global_types: Vec<ValType>,
+    /// See [`Compiled::types_of_globals`]. Not stored in the cache.
+    pub(crate) global_types: OnceLock<Vec<ValType>>,
     /// Where the index spaces of the linked modules lie in the program's. Not stored in the cache: only a freshly
     /// linked program is linked further.
     pub parts: Vec<Part>,
@@ -205,7 +205,7 @@ impl Compiled {
             asks_device: module.asks_device(),
             entries: entries.into_iter().map(|(_, entry)| entry).collect(),
             globals: globals.collect(),
-            global_types: module.globals.iter().map(|global| global.ty).collect(),
+            global_types: OnceLock::from(module.globals.iter().map(|global| global.ty).collect::<Vec<_>>()),
             memories: module.memories,
             parts: module.parts,
             symbols: OnceLock::new(),

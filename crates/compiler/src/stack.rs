@@ -28,11 +28,11 @@ impl Compiled {
     }
 
     /// Returns the types of all globals, also of a program that came from the cache: they are looked up in the module.
-    pub fn types_of_globals(&self) -> Vec<ValType> {
-        if self.global_types.len() == self.slots.globals.len() {
-            return self.global_types.clone();
-        }
-        let module = wasm::decode(&self.wasm, self.features);
-        module.map_or_else(|_| Vec::new(), |module| module.globals.iter().map(|global| global.ty).collect())
+    /// This takes as long as decoding it, once.
+    pub fn types_of_globals(&self) -> &[ValType] {
+        self.global_types.get_or_init(|| {
+            let module = wasm::decode(&self.wasm, self.features);
+            module.map_or_else(|_| Vec::new(), |module| module.globals.iter().map(|global| global.ty).collect())
+        })
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn read<'a>(
         asks_device: stored.asks_device,
         entries: stored.entries.into_owned(),
         globals: stored.globals.into_owned(),
-        global_types: Vec::new(),
+        global_types: OnceLock::new(),
         parts: Vec::new(),
         symbols: OnceLock::new(),
         timings: Vec::new(),

@@ -3,10 +3,12 @@
 //! Each is an ordinary function, exported by a name that gpu-run knows (`abi/src/guest.rs` of gpu-run has the list), with a body
 //! that is right where there is one instance. So a program needs nothing that another WASI runtime lacks. The compiler must not
 //! look into the bodies, which are not what happens on a device: it may neither copy them into callers, nor conclude anything
-//! from their results, nor take two of them for one. So each result passes through a volatile read, at a place of its own.
+//! from their results, nor take two of them for one. So each result passes through a volatile read, at a place of its own. Nor
+//! may callers leave out what a body does not use: the device does use it.
 
 #![allow(unsafe_code)] // names of exports, and a volatile read
 
+use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, fence as memory_fence};
@@ -59,7 +61,10 @@ macro_rules! operations {
             // SAFETY: no other symbol has such a name.
             #[cfg_attr(target_family = "wasm", unsafe(export_name = concat!("gpu-run:", stringify!($name))))]
             #[inline(never)]
+            #[allow(unused_variables)] // bodies need not use their parameters
             pub(crate) extern "C" fn $name($($param: $ty),*) $(-> $result)? {
+                // Otherwise LLVM drops arguments that the body does not use, where it sees all callers.
+                $(let $param = black_box($param);)*
                 Hidden::hidden($body, Place::$name)
             }
         )*
@@ -75,18 +80,18 @@ operations! {
     active() -> u32 = 1;
     device_time() -> u64 = since_start();
     ballot(value: u32) -> u32 = u32::from(value != 0);
-    shuffle(value: u32, _lane: u32) -> u32 = value;
+    shuffle(value: u32, lane: u32) -> u32 = value;
     reduce_add(value: u32) -> u32 = value;
     reduce_min(value: u32) -> u32 = value;
     reduce_max(value: u32) -> u32 = value;
     reduce_and(value: u32) -> u32 = value;
     reduce_or(value: u32) -> u32 = value;
     reduce_xor(value: u32) -> u32 = value;
-    sin(x: f32) -> f32 = x.sin();
-    cos(x: f32) -> f32 = x.cos();
-    exp2(x: f32) -> f32 = x.exp2();
-    log2(x: f32) -> f32 = x.log2();
-    rsqrt(x: f32) -> f32 = x.sqrt().recip();
+    sin(x: f32) -> f32 = f64::from(x).sin() as f32;
+    cos(x: f32) -> f32 = f64::from(x).cos() as f32;
+    exp2(x: f32) -> f32 = f64::from(x).exp2() as f32;
+    log2(x: f32) -> f32 = f64::from(x).log2() as f32;
+    rsqrt(x: f32) -> f32 = f64::from(x).sqrt().recip() as f32;
     shared_bytes() -> u32 = SHARED_BYTES as u32;
     shared_load_32(at: u32) -> u32 = change(at, |now| now);
     shared_store_32(at: u32, value: u32) = _ = change(at, |_| value);
@@ -111,8 +116,9 @@ operations! {
     shared_compare_exchange_64(at: u32, expected: u64, new: u64) -> u64 =
         either(long(at).compare_exchange(expected, new, Relaxed, Relaxed));
     fence() = memory_fence(SeqCst);
-    picture(_width: u32, _height: u32) -> u32 = 0;
-    pixel(_index: u32, _rgb: u32) = ();
+    picture(width: u32, height: u32) -> u32 = 0;
+    picture_size() -> u64 = 0;
+    pixel(index: u32, rgb: u32) = ();
     time() -> f64 = 0.0;
 }
 

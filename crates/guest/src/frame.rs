@@ -48,16 +48,21 @@ enum Paper {
 /// Answers of `device::picture`, see `abi/src/guest.rs` of gpu-run.
 const WANTED: u32 = 1;
 const TOO_LARGE: u32 = 2;
+const ANOTHER: u32 = 3;
+
+const MAX_PIXELS: u64 = 1 << 26;
+const MAX_SIDE: u32 = 1 << 16;
 
 /// The variable that names a file for the picture where there is no gpu-run.
 const PPM: &str = "GPU_RUN_PPM";
 
 impl Frame {
-    /// Begins a picture, or takes part in one: all instances must name the same width and height. It is black at first.
+    /// Begins a picture, or takes part in one: all instances name the same width and height. It is black at first.
     ///
     /// # Panics
     ///
-    /// if the picture has no pixels, or more than 2²⁶: 8192 × 8192, for instance.
+    /// if the picture has no pixels, more than 2²⁶ (8192 × 8192, for instance), or more than 65,536 on a side; under `--png` also
+    /// if a picture of another size was begun before, by this instance or another one.
     ///
     /// ```
     /// let frame = gpu_run_guest::Frame::new(640, 360);
@@ -67,16 +72,23 @@ impl Frame {
     pub fn new(width: u32, height: u32) -> Self {
         let pixels = u64::from(width) * u64::from(height);
         assert!(pixels > 0, "a picture of {width} × {height} pixels has none");
+        let fits = pixels <= MAX_PIXELS && width <= MAX_SIDE && height <= MAX_SIDE;
+        assert!(
+            fits,
+            "a picture of {width} × {height} pixels is too large: it has at most {MAX_PIXELS}, and {MAX_SIDE} on a side"
+        );
         let paper = match device::picture(width, height) {
             WANTED => Paper::Device,
-            answer => {
-                let fits = answer != TOO_LARGE && pixels <= 1 << 26;
-                assert!(fits, "there is no room for a picture of {width} × {height} pixels");
-                match env::var_os(PPM) {
-                    Some(path) => Paper::Own((0..pixels).map(|_| AtomicU32::new(0)).collect(), path.into()),
-                    None => Paper::Nowhere,
-                }
+            TOO_LARGE => panic!("there is no room for a picture of {width} × {height} pixels on this device"),
+            ANOTHER => {
+                let size = device::picture_size();
+                let (begun_width, begun_height) = (size as u32, size >> 32);
+                panic!("a picture of {width} × {height} pixels: one of {begun_width} × {begun_height} was begun before")
             }
+            _ => match env::var_os(PPM) {
+                Some(path) => Paper::Own((0..pixels).map(|_| AtomicU32::new(0)).collect(), path.into()),
+                None => Paper::Nowhere,
+            },
         };
         Self { width, height, paper }
     }

@@ -38,8 +38,17 @@
 //! # Tools that change the program
 //!
 //! gpu-run finds these functions by the names that they are exported under, `gpu-run:instance` and so on. `cargo` keeps them in
-//! every profile. A tool that works on the finished file must not inline them: `wasm-opt` needs `--no-inline='*gpu_run_guest*'`
-//! and `--no-inline='gpu-run:*'`, or must not be used. A program has one version of this crate.
+//! every profile. A tool that works on the finished file must not inline them, or all instances believe that they are the only one:
+//! so do not use `wasm-opt`, or tell it. Binaryen's `--no-inline` knows functions by their names in the name section, so the
+//! program must not be stripped before, and holds for the passes behind it on the command line:
+//!
+//! ```text
+//! wasm-opt --no-inline='*gpu_run_guest*' --no-inline='gpu-run:*' -O3 app.wasm -o smaller.wasm
+//! ```
+//!
+//! Older versions, such as Binaryen 108, do not have the option: do not use them.
+//!
+//! A program has one version of this crate.
 
 #![warn(missing_docs)]
 
@@ -54,8 +63,8 @@ pub use frame::{Frame, time};
 #[doc(hidden)]
 pub use print::{PRINTS, Place};
 
-/// Returns this instance's number, counted from 0. Under `gpu-run map`, it is the number of the record. It is what the
-/// environment variable `GPU_RUN_INSTANCE` says.
+/// Returns this instance's number, counted from 0. Under `gpu-run map`, it is the number of the record. The environment variable
+/// `GPU_RUN_INSTANCE` says the same, unless `--env` sets it.
 ///
 /// ```
 /// let seed = gpu_run_guest::instance() + 1;

@@ -30,6 +30,11 @@ impl fmt::Display for Place {
 /// ```
 #[macro_export]
 macro_rules! gpu_println {
+    () => {
+        if $crate::PRINTS || cfg!(debug_assertions) {
+            ::std::println!("{}", $crate::Place);
+        }
+    };
     ($($arg:tt)*) => {
         if $crate::PRINTS || cfg!(debug_assertions) {
             ::std::println!("{} {}", $crate::Place, ::std::format_args!($($arg)*));
@@ -38,7 +43,7 @@ macro_rules! gpu_println {
 }
 
 /// Prints an expression and its value on stderr, as [`dbg!`] does, with the number of [`gpu_println!`](crate::gpu_println!), and
-/// returns the value.
+/// returns the value. Of several expressions, it returns a tuple; without one, it prints where it is.
 ///
 /// In release builds, it only returns the value, unless the crate's feature `print` is on.
 ///
@@ -48,6 +53,12 @@ macro_rules! gpu_println {
 /// ```
 #[macro_export]
 macro_rules! gpu_dbg {
+    () => {
+        if $crate::PRINTS || cfg!(debug_assertions) {
+            let (file, line) = (::std::file!(), ::std::line!());
+            ::std::eprintln!("{} {file}:{line}", $crate::Place);
+        }
+    };
     ($value:expr $(,)?) => {
         match $value {
             value => {
@@ -58,5 +69,8 @@ macro_rules! gpu_dbg {
                 value
             }
         }
+    };
+    ($($value:expr),+ $(,)?) => {
+        ($($crate::gpu_dbg!($value)),+,)
     };
 }

@@ -43,6 +43,9 @@ pub struct CommonMemory {
     picture: Option<Buffer>,
 }
 
+/// Pixels that are read from the device at once.
+const PIECE: u64 = 1 << 20;
+
 /// What instances have drawn: three bytes for each pixel, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
@@ -102,9 +105,16 @@ impl CommonMemory {
         if count == 0 || count > self.common.picture_pixels {
             return Ok(None);
         }
-        let mut pixels = vec![0u32; count as usize];
-        buffer.read(PICTURE_HEAD, bytemuck::cast_slice_mut(&mut pixels))?;
-        let rgb = pixels.into_iter().flat_map(|pixel| pixel.to_le_bytes().into_iter().take(3).rev()).collect();
+        let mut rgb = Vec::with_capacity(3 * count as usize);
+        let mut piece = vec![0u32; count.min(PIECE) as usize];
+        for first in (0..count).step_by(PIECE as usize) {
+            let piece = &mut piece[..(count - first).min(PIECE) as usize];
+            buffer.read(PICTURE_HEAD + first * PIXEL, bytemuck::cast_slice_mut(piece))?;
+            for pixel in piece {
+                let [blue, green, red, _] = pixel.to_le_bytes();
+                rgb.extend_from_slice(&[red, green, blue]);
+            }
+        }
         Ok(Some(Picture { width, height, rgb }))
     }
 }

@@ -129,7 +129,7 @@ impl Instance {
             globals: slots
                 .globals
                 .iter()
-                .zip(&self.program.compiled().global_types)
+                .zip(self.program.compiled().types_of_globals())
                 .map(global)
                 .collect::<Result<_, _>>()?,
             tables: slots.tables.iter().map(table).collect::<Result<_, _>>()?,

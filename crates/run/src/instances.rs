@@ -40,6 +40,10 @@ pub fn run(
 ) -> Result<(Vec<Outcome>, RunStats), Error> {
     let (selector, words) = program.compiled().arguments(function, args)?;
     if let Some(code) = program.compiled().initial.trap {
+        if let Some(examiner) = options.examiner.as_deref() {
+            let nothing = Error::Limit("its segments do not fit, so it had no memory yet".into());
+            (0..contexts.len()).for_each(|instance| examiner.examines(instance, Err(&nothing)));
+        }
         let stats = RunStats { instances: contexts.len() as u64, ..RunStats::default() };
         let outcome = Outcome { end: End::trapped(code), results: Vec::new(), denied: None, threads: None };
         return Ok((vec![outcome; contexts.len()], stats));
@@ -212,6 +216,8 @@ pub(crate) fn examine(
     trap: &Trap,
     calls: Option<&NotedCalls>,
 ) {
+    let held = examiner.held();
+    let _held = held.as_ref().map(|held| held.lock());
     let (compiled, slot) = (slots.compiled(), slot as u64);
     let read = |index, at, bytes: &mut [u8]| slots.read_memory_part(slot, index, at, bytes);
     let remains = || {

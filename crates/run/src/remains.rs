@@ -1,10 +1,14 @@
 //! What an instance that trapped leaves behind, as long as its slot is not used again.
 
+use crate::watchdog::Held;
 use gpu_run_compiler::{Compiled, Error, StackFrame, Trap, Value};
 use std::fmt;
 
 /// Somebody who looks at what trapped instances leave behind.
 pub trait Examiner: fmt::Debug + Send + Sync {
+    /// Returns what is to be locked from before the remains are collected until they have been looked at: both may take long,
+    /// which is no hang.
+    fn held(&self) -> Option<Held>;
     /// Looks at the instance with this number. What it left is there until this returns, unless the device cannot be
     /// read any more.
     fn examines(&self, instance: usize, remains: Result<&Remains<'_>, &Error>);
@@ -47,6 +51,6 @@ impl fmt::Debug for Remains<'_> {
 /// Returns the values of an instance's globals. `word` reads a word of its slot.
 pub(crate) fn globals(compiled: &Compiled, word: impl Fn(u64) -> Result<u64, Error>) -> Result<Vec<Value>, Error> {
     let types = compiled.types_of_globals();
-    let places = compiled.slots.globals.iter().zip(&types);
+    let places = compiled.slots.globals.iter().zip(types);
     places.map(|(at, ty)| Value::from_words(*ty, |i| word(at + gpu_run_abi::layout::WORD * i))).collect()
 }

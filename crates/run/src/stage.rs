@@ -460,12 +460,14 @@ impl Stages {
             true => String::new(),
             false => format!("; its memory is in use by {}", describe_holders(&holders)),
         };
-        let free = device.free_bytes().unwrap_or(0) >> 20;
-        Error::Limit(format!(
-            "one instance does not fit on {}: it takes about {} MiB, but only {free} MiB are free{who}",
-            device.properties().id,
-            wanted.div_ceil(1 << 20)
-        ))
+        let (wanted, free) = (wanted.div_ceil(1 << 20), device.free_bytes().unwrap_or(0) >> 20);
+        let what = match wanted < free {
+            // `cpu` takes its address space for free.
+            true if !device.is_gpu() => format!("{wanted} MiB, which the system does not give: see `ulimit -v`"),
+            true => format!("{wanted} MiB, which cannot be allocated, although {free} MiB are free"),
+            false => format!("{wanted} MiB, but only {free} MiB are free"),
+        };
+        Error::Limit(format!("one instance does not fit on {}: it takes about {what}{who}", device.properties().id))
     }
 
     /// Returns the stage for the rest of a batch that began on `stage`: another one, if more instances fit by now.

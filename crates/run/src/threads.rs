@@ -123,6 +123,8 @@ pub fn run_threads(
     if let (End::Trapped(trap), Some(examiner)) = (&outcome.end, &options.examiner)
         && !(is_interrupted && trap.code == TrapCode::Interrupted)
     {
+        let held = examiner.held();
+        let _held = held.as_ref().map(|held| held.lock());
         let read = |_, at, bytes: &mut [u8]| Ok(memory.buffer.read(memory.guest + at, bytes)?);
         let seen = memory.look(compiled, &reader, |threads, in_use| threads.remains(ended_by, in_use, &endings));
         let remains = seen.flatten().map(|threads| {

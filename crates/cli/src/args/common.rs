@@ -124,10 +124,10 @@ impl GuestArgs {
 const MAX_SHARED_BUFFER: u64 = 1 << 31;
 
 fn shared_buffer(text: &str) -> Result<u64, String> {
-    let bytes = units::size(text)?;
-    match bytes <= MAX_SHARED_BUFFER && bytes.is_multiple_of(8) {
+    let bytes = units::size_or_none(text)?;
+    match (8..=MAX_SHARED_BUFFER).contains(&bytes) && bytes.is_multiple_of(8) {
         true => Ok(bytes),
-        false => Err("the shared buffer has a multiple of 8 bytes, at most 2GiB".to_owned()),
+        false => Err("give a multiple of 8 bytes, at least 8 and at most 2 GiB".to_owned()),
     }
 }
 

@@ -116,6 +116,7 @@ fn surface(args: &MapArgs, source: &Source) -> Result<Surface> {
     let surface = Surface::read(&source.wasm, name)?;
     surface.check_imports(name)?;
     surface.check_memory(name, args.launch.max_memory)?;
+    terminal::say(&surface.unknown_operations(name));
     surface.check_command(name)?;
     if surface.has_threads() && args.tune {
         return Err(Failure::usage(format!("{name} has threads: there is nothing to tune"))

@@ -81,6 +81,7 @@ pub(super) fn operation(code: &mut Code<'_>, call: GuestCall, args: &[Value], is
             return Some(code.ins().ireduce(types::I32, bytes));
         }
         Call::picture => return Some(begin_picture(code, args)),
+        Call::picture_size => return Some(picture_size(code)),
         Call::pixel => {
             set_pixel(code, args);
             return None;
@@ -256,6 +257,7 @@ fn address(code: &mut Code<'_>, at: Value, ty: Type) -> Value {
 
 // The picture.
 
+/// The first who begins it says how large it is.
 fn begin_picture(code: &mut Code<'_>, args: &[Value]) -> Value {
     let (memory, most) = (common(code, offset::PICTURE), common(code, offset::PICTURE_PIXELS));
     let unwanted = code.i32(picture::UNWANTED.into());
@@ -264,18 +266,41 @@ fn begin_picture(code: &mut Code<'_>, args: &[Value]) -> Value {
     code.if_then(memory, false, |code| {
         let wide = [width, height].map(|side| code.ins().uextend(types::I64, side));
         let pixels = code.ins().imul(wide[0], wide[1]);
-        let fits = code.ins().icmp(IntCC::UnsignedLessThanOrEqual, pixels, most);
-        let (wanted, too_large) = (code.i32(picture::WANTED.into()), code.i32(picture::TOO_LARGE.into()));
-        let is = code.ins().select(fits, wanted, too_large);
-        code.b.def_var(answer, is);
+        let few = code.ins().icmp(IntCC::UnsignedLessThanOrEqual, pixels, most);
+        // A side of 0 becomes the largest.
+        let [less_wide, less_high] = [width, height].map(|side| code.ins().iadd_imm_s(side, -1));
+        let sides = code.ins().bor(less_wide, less_high);
+        let short = code.ins().icmp_imm_u(IntCC::UnsignedLessThan, sides, i64::from(picture::MAX_SIDE));
+        let fits = code.ins().band(few, short);
+        let too_large = code.i32(picture::TOO_LARGE.into());
+        code.b.def_var(answer, too_large);
         code.if_then(fits, false, |code| {
-            let flags = code.trusted(region::BUS);
+            let flags = code.trusted(region::SHARED);
             let high = code.ins().ishl_imm_u(wide[1], 32);
             let both = code.ins().bor(wide[0], high);
-            code.ins().store(flags, both, memory, 0);
+            let none = code.i64(0);
+            let before = code.ins().atomic_cas(flags, memory, none, both);
+            let others = code.ins().icmp(IntCC::NotEqual, before, both);
+            let exists = code.ins().icmp_imm_u(IntCC::NotEqual, before, 0);
+            let differs = code.ins().band(others, exists);
+            let (wanted, another) = (code.i32(picture::WANTED.into()), code.i32(picture::ANOTHER.into()));
+            let is = code.ins().select(differs, another, wanted);
+            code.b.def_var(answer, is);
         });
     });
     code.b.use_var(answer)
+}
+
+fn picture_size(code: &mut Code<'_>) -> Value {
+    let memory = common(code, offset::PICTURE);
+    let none = code.i64(0);
+    let size = code.variable(types::I64, none);
+    code.if_then(memory, false, |code| {
+        let flags = code.trusted(region::SHARED);
+        let both = code.ins().atomic_load(types::I64, flags, memory);
+        code.b.def_var(size, both);
+    });
+    code.b.use_var(size)
 }
 
 fn set_pixel(code: &mut Code<'_>, args: &[Value]) {
