@@ -35,7 +35,7 @@ pub(crate) fn prepare(
         if named.iter().any(|(other, _)| *other == name) {
             return Err(Failure::usage(format!("--program names two programs `{}`", printable::name(&name))).into());
         }
-        let source = source::load(&file, None)?;
+        let source = source::load(&file, None, &launch.cache)?;
         named.push((name, loader.compile(&source, device)?));
     }
     let settings = ProcessSettings {

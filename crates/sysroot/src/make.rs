@@ -322,7 +322,8 @@ mod tests {
         ] {
             assert!(is_a_programs(name.as_ref()), "{name}");
         }
-        for name in ["CARGO_HOME", "CARGO_NET_OFFLINE", "CARGO_REGISTRIES_A_INDEX", "CARGO_BUILD_JOBS", "PATH", "CARGO"] {
+        for name in ["CARGO_HOME", "CARGO_NET_OFFLINE", "CARGO_REGISTRIES_A_INDEX", "CARGO_BUILD_JOBS", "PATH", "CARGO"]
+        {
             assert!(!is_a_programs(name.as_ref()), "{name}");
         }
     }
