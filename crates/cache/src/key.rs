@@ -75,7 +75,7 @@ fn folder_name(model: &str) -> String {
     let name = name.trim_matches(['.', '-']);
     match name {
         "" => "unnamed".into(),
-        _ if crate::store::OWN_FOLDERS.contains(&name) => format!("{name}-model"),
+        _ if crate::store::is_own(name) => format!("{name}-model"),
         _ => name.into(),
     }
 }
@@ -131,6 +131,7 @@ mod tests {
             ("", "unnamed"),
             ("...", "unnamed"),
             ("tmp", "tmp-model"),
+            ("sysroots", "sysroots-model"),
             ("a/b\0c", "a-b-c"),
         ] {
             assert_eq!(Key::new(model, &()).unwrap().model(), folder, "{model:?}");

@@ -21,6 +21,7 @@
 //!   leases/                       entries in use, on file systems without locks    in_use
 //!   stats/                        counts, a file for each process                  counts
 //!   damaged/                      the entries set aside last
+//!   sysroots/                     the stds that `gpu-run build` made; no concern of this crate
 //! ```
 //!
 //! **A hit** opens the one file that the key names, takes a shared lock on it, reads it piece by piece, and checks the

@@ -8,7 +8,7 @@ use crate::entry::{self, About, Damage};
 use crate::in_use::{claim, leased};
 use crate::ledger::Ledger;
 use crate::owner::{Owner, Seen};
-use crate::store::{EXTENSION, OWN_FOLDERS, Store, open};
+use crate::store::{EXTENSION, Store, is_own, open};
 use crate::trust::check_named;
 use std::fs;
 use std::io::{self, Read};
@@ -52,7 +52,7 @@ pub(crate) fn list(store: &Store) -> io::Result<Listing> {
     let mut listing = Listing::default();
     for model in read_dir(&store.root)? {
         let name = model.file_name().to_string_lossy().into_owned();
-        if OWN_FOLDERS.contains(&name.as_str()) || !model.file_type()?.is_dir() {
+        if is_own(&name) || !model.file_type()?.is_dir() {
             continue;
         }
         check(store, &model.path())?;

@@ -24,10 +24,18 @@ use std::time::{Duration, SystemTime};
 
 /// Names in the cache's folder that no model may have: the cache's own folders, and its lock file.
 pub(crate) const OWN_FOLDERS: [&str; 6] = ["tmp", "busy", "leases", "stats", "damaged", "lock"];
+/// A folder that lies beside the models' and holds no entries: that of the stds, which `gpu-run build` makes. What may be done with it
+/// is the sysroot crate's to say, so the cache looks at nothing in it.
+pub(crate) const STDS: &str = "sysroots";
 /// The extension of an entry's file, after 64 hexadecimal digits.
 pub(crate) const EXTENSION: &str = "entry";
 /// How many entries that were set aside are kept for inspection.
 const MAX_DAMAGED: usize = 16;
+
+/// Whether a name in the cache's folder is no model's.
+pub(crate) fn is_own(name: &str) -> bool {
+    name == STDS || OWN_FOLDERS.contains(&name)
+}
 
 #[derive(Debug)]
 pub(crate) struct Store {

@@ -79,7 +79,7 @@ fn check_folder(stat: &Stat, others: Others) -> Result<(), Distrust> {
 }
 
 /// Creates a folder and its missing parents, for their owner alone.
-pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(path)
 }
 

@@ -85,6 +85,25 @@ fn every_flipped_byte_and_every_truncation_on_disk_is_a_miss_that_repairs() {
 }
 
 #[test]
+fn a_std_is_no_damaged_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = cache(dir.path());
+    ask(&cache, 1, 50);
+    let std = dir.path().join("sysroots/1.95.0-0/lib/libstd.rlib");
+    fs::create_dir_all(std.parent().unwrap()).unwrap();
+    fs::write(&std, "std").unwrap();
+    fs::write(dir.path().join("sysroots/lock"), "").unwrap();
+    // Whatever its mode, programs are kept.
+    fs::set_permissions(dir.path().join("sysroots"), fs::Permissions::from_mode(0o775)).unwrap();
+    let check = cache.verify(true).unwrap();
+    assert_eq!((check.whole, check.damaged.len(), check.repaired), (1, 0, 0), "{check:?}");
+    assert!(ask(&Cache::open(options(dir.path())), 1, 50).1);
+    cache.prune(Some(Duration::ZERO), Some(0)).unwrap();
+    assert_eq!(cache.clear().unwrap().bytes, 0);
+    assert!(std.is_file() && dir.path().join("sysroots/lock").is_file());
+}
+
+#[test]
 fn another_keys_entry_in_the_place_a_folder_and_a_pipe_are_misses() {
     let dir = tempfile::tempdir().unwrap();
     let cache = cache(dir.path());

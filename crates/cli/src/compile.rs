@@ -1,6 +1,6 @@
 //! `gpu-run compile FILE`: writes what FILE compiles to.
 
-use crate::args::{CompileArgs, Emit};
+use crate::args::{CacheArgs, CompileArgs, Emit};
 use crate::program::offline_options;
 use crate::source;
 use crate::surface::Surface;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(crate) fn compile(args: &CompileArgs) -> Result<u8> {
     let emit = form(args.output.as_deref(), args.emit)?;
-    let source = source::load(&args.file, args.codegen.bin.as_deref())?;
+    let source = source::load(&args.file, args.codegen.bin.as_deref(), &CacheArgs::default())?;
     let surface = Surface::read(&source.wasm, &source.name)?;
     surface.check_imports(&source.name)?;
     let entry = if surface.is_command() { Entry::Start } else { Entry::Exports };

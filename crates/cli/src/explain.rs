@@ -3,7 +3,7 @@
 //! The three forms are printed side by side if stdout is a terminal that is wide enough for three columns, otherwise
 //! one after the other.
 
-use crate::args::{BuildChoice, ChecksChoice, ExplainArgs};
+use crate::args::{BuildChoice, CacheArgs, ChecksChoice, ExplainArgs};
 use crate::program::offline_options;
 use crate::source;
 use crate::surface::{Surface, nearest};
@@ -20,7 +20,7 @@ const WIDE: usize = 160;
 const GAP: &str = " │ ";
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<u8> {
-    let source = source::load(&args.file, args.codegen.bin.as_deref())?;
+    let source = source::load(&args.file, args.codegen.bin.as_deref(), &CacheArgs::default())?;
     let surface = Surface::read(&source.wasm, &source.name)?;
     if let Some(wanted) = &args.func {
         check_function(&surface, &source.name, wanted)?;

@@ -47,7 +47,7 @@ pub(crate) fn prepare(
                 .into());
         }
         let of_option = || format!("--program {shown}");
-        let source = source::load(file, None).with_context(of_option)?;
+        let source = source::load(file, None, &launch.cache).with_context(of_option)?;
         named.push((name.clone(), loader.compile(&source, device).with_context(of_option)?));
     }
     let settings = ProcessSettings {

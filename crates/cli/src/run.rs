@@ -38,7 +38,7 @@ const MAX_LAST_WORDS: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (file, rest) = args.file_and_args.split_first().ok_or_else(|| Failure::usage("no FILE was given"))?;
-    let source = source::load(Path::new(file), args.launch.codegen.bin.as_deref())?;
+    let source = source::load(Path::new(file), args.launch.codegen.bin.as_deref(), &args.launch.cache)?;
     let name = &source.name;
 
     // Report mistakes that can be seen without compiling before compiling.

@@ -3,6 +3,7 @@
 //! Content takes precedence over the extension: a file that begins with `\0asm` is a module, and one that begins with
 //! `(` or `;;` is WebAssembly text, whatever its name. Rust sources and Cargo packages go through the toolchain.
 
+use crate::args::CacheArgs;
 use crate::rust::toolchain;
 use crate::surface;
 use anyhow::Result;
@@ -27,26 +28,26 @@ enum Kind {
     Other(Cow<'static, str>),
 }
 
-/// Loads FILE; `bin` chooses one of a package's binaries.
-pub(crate) fn load(file: &Path, bin: Option<&str>) -> Result<Source> {
+/// Loads FILE; `bin` chooses one of a package's binaries. Rust is compiled with gpu-run's own std, if there is one in the cache.
+pub(crate) fn load(file: &Path, bin: Option<&str>, cache: &CacheArgs) -> Result<Source> {
     let name = printable::path(file);
     if file == Path::new("-") {
-        return from_reader(io::stdin().lock(), Path::new("stdin"), "stdin".into());
+        return from_reader(io::stdin().lock(), Path::new("stdin"), "stdin".into(), cache);
     }
     let metadata = file.metadata().map_err(|error| cannot_open(file, &error))?;
     if metadata.is_dir() {
-        return from_package(file, name, bin);
+        return from_package(file, name, bin, cache);
     }
     if file.file_name().is_some_and(|n| n == "Cargo.toml") {
-        return from_package(file.parent().unwrap_or(Path::new(".")), name, bin);
+        return from_package(file.parent().unwrap_or(Path::new(".")), name, bin, cache);
     }
     if bin.is_some() {
         return Err(Failure::usage(format!("--bin chooses a binary of a Cargo package, but {name} is a file")).into());
     }
-    from_reader(File::open(file).map_err(|error| cannot_open(file, &error))?, file, name)
+    from_reader(File::open(file).map_err(|error| cannot_open(file, &error))?, file, name, cache)
 }
 
-fn from_reader(mut reader: impl Read, path: &Path, name: String) -> Result<Source> {
+fn from_reader(mut reader: impl Read, path: &Path, name: String, cache: &CacheArgs) -> Result<Source> {
     let unreadable = |error| Failure::usage(format!("cannot read {name}: {error}"));
     let mut bytes = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -59,20 +60,20 @@ fn from_reader(mut reader: impl Read, path: &Path, name: String) -> Result<Sourc
     let argv0 = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     if kind == Kind::Rust {
         let argv0 = Path::new(&argv0).with_extension("wasm").display().to_string();
-        return Ok(Source { argv0, wasm: toolchain::compile_file(path)?.into(), name });
+        return Ok(Source { argv0, wasm: toolchain::compile_file(path, cache)?.into(), name });
     }
     reader.read_to_end(&mut bytes).map_err(unreadable)?;
     let wasm = if kind == Kind::Wat { assemble(&bytes, path)? } else { bytes };
     Ok(Source { name, argv0, wasm: wasm.into() })
 }
 
-fn from_package(folder: &Path, name: String, bin: Option<&str>) -> Result<Source> {
+fn from_package(folder: &Path, name: String, bin: Option<&str>, cache: &CacheArgs) -> Result<Source> {
     if !folder.join("Cargo.toml").is_file() {
         return Err(Failure::usage(format!("{name} is a folder without a Cargo.toml"))
             .hint("give a Cargo package's folder, or a .wasm, .wat or .rs file")
             .into());
     }
-    load(&toolchain::build_package(folder, bin)?, None)
+    load(&toolchain::build_package(folder, bin, cache)?, None, cache)
 }
 
 fn assemble(text: &[u8], path: &Path) -> Result<Vec<u8>> {
@@ -141,6 +142,9 @@ fn cannot_open(file: &Path, error: &io::Error) -> Failure {
     if with_wasm.exists() {
         return failure.hint(format!("did you mean {}?", printable::path(&with_wasm)));
     }
+    if let Some(command) = file.to_str().filter(|name| crate::args::is_command(name)) {
+        return failure.hint(format!("options of `{command}` come after the word `{command}`"));
+    }
     failure
 }
 
@@ -179,14 +183,20 @@ mod tests {
 
     #[test]
     fn wat_errors_say_where() {
-        let error = from_reader(&b"(module\n  (func (result i32)))x"[..], Path::new("bad.wat"), "bad.wat".into());
+        let error = from_reader(
+            &b"(module\n  (func (result i32)))x"[..],
+            Path::new("bad.wat"),
+            "bad.wat".into(),
+            &CacheArgs::default(),
+        );
         let text = error.unwrap_err().to_string();
         assert!(text.contains("bad.wat:2:"), "{text}");
     }
 
     #[test]
     fn argv0_is_the_name_without_folders() {
-        let source = from_reader(&b"(module)"[..], Path::new("/a/b/c.wat"), "/a/b/c.wat".into()).unwrap();
+        let source =
+            from_reader(&b"(module)"[..], Path::new("/a/b/c.wat"), "/a/b/c.wat".into(), &CacheArgs::default()).unwrap();
         assert_eq!(source.argv0, "c.wat");
         assert_eq!(*source.wasm, b"\0asm\x01\0\0\0");
     }

@@ -8,8 +8,10 @@ mod support;
 use gpu_run_sysroot::{Panic, Rust, Sysroot, Target};
 use libtest_mimic::{Arguments, Trial};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Place, Ran};
 use wasmtime::{Engine, Linker, Module, Store};
@@ -19,18 +21,25 @@ use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
 
 type Test = (&'static str, fn());
 
-const ANYWHERE: [Test; 4] = [
+const ANYWHERE: [Test; 6] = [
     ("build::another_rust_is_refused", another_rust_is_refused),
     ("build::missing_sources_are_named", missing_sources_are_named),
     ("build::a_target_without_a_std_is_refused", a_target_without_a_std_is_refused),
     ("build::a_cache_that_is_off_has_no_place_for_a_std", a_cache_that_is_off_has_no_place_for_a_std),
+    ("build::a_rustc_that_fails_is_told_from_one_that_is_unknown", a_rustc_that_fails_is_told_from_one_that_is_unknown),
+    ("build::options_before_a_command_are_explained", options_before_a_command_are_explained),
 ];
 
 /// They need the sources of std.
-const WITH_SOURCES: [Test; 3] = [
+const WITH_SOURCES: [Test; 8] = [
     ("crash::a_maker_that_is_killed_leaves_nothing_half_made", a_maker_that_is_killed_leaves_nothing_half_made),
     ("crash::two_makers_make_one_std", two_makers_make_one_std),
     ("crash::a_full_disk_is_said", a_full_disk_is_said),
+    ("crash::a_signal_ends_cargo_too", a_signal_ends_cargo_too),
+    ("crash::a_cut_std_is_made_again", a_cut_std_is_made_again),
+    ("build::a_cache_that_others_may_write_to_holds_no_std", a_cache_that_others_may_write_to_holds_no_std),
+    ("build::flags_are_taken_from_where_cargo_takes_them", flags_are_taken_from_where_cargo_takes_them),
+    ("build::the_cache_of_a_run_has_its_std", the_cache_of_a_run_has_its_std),
 ];
 
 /// They need the std.
@@ -93,12 +102,15 @@ fn built(place: Place, target: Target, source: &str) -> Place {
 /// `gpu-run` with the std that `scripts/own-std` has made.
 fn gpu_run(place: &Place, line: &str) -> Ran {
     let mut command = place.command(line);
-    command.env("GPU_RUN_CACHE", cache()).env("CARGO_TERM_COLOR", "never");
-    for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", "CARGO_TARGET_DIR"]
-    {
-        command.env_remove(variable);
-    }
-    Ran::from(command.output().unwrap())
+    command.env("GPU_RUN_CACHE", cache()).env("CARGO_TERM_COLOR", "never").env_remove("CARGO_TARGET_DIR");
+    Ran::from(without_flags(&mut command).output().unwrap())
+}
+
+/// Flags that the shell has set, of another std for instance, are not the test's.
+fn without_flags(command: &mut Command) -> &mut Command {
+    let flags = ["RUSTFLAGS", "RUSTDOCFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS"];
+    flags.iter().for_each(|variable| _ = command.env_remove(variable));
+    command
 }
 
 const CHILD: &str = include_str!("own_std/child.rs");
@@ -263,8 +275,7 @@ fn a_panic_ends_one_test_or_is_expected() {
 fn fake(place: &Place, name: &str, script: &str) -> PathBuf {
     let path = place.path().join(name);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut fs::metadata(&path).unwrap().permissions(), 0o755);
-    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
 }
 
@@ -284,6 +295,19 @@ fn another_rust_is_refused() {
         let is = format!("and this is {version}");
         with_rust_of(version).gives(1, "").says(&["1.95, 1.96 and 1.97", &is, "cargo build --target wasm32-wasip1"]);
     }
+}
+
+fn a_rustc_that_fails_is_told_from_one_that_is_unknown() {
+    let place = Place::new();
+    let rustc = fake(&place, "fake-rustc", "echo why >&2; exit 3");
+    let ran =
+        Ran::from(place.command("build").env("RUSTC", rustc).env("GPU_RUN_CACHE", place.path()).output().unwrap());
+    ran.gives(1, "").says(&["why", "-vV` failed (exit status: 3); its message is above"]);
+}
+
+fn options_before_a_command_are_explained() {
+    let said = ["run: no such file or folder", "options of `run` come after the word `run`"];
+    Place::new().run("--device cpu run .").gives(2, "").says(&said);
 }
 
 fn missing_sources_are_named() {
@@ -308,12 +332,13 @@ echo >>\"$PLACE/calls\"
 case $* in *-Zbuild-std*) ;; *) exit 0 ;; esac
 while [ -f \"$PLACE/slow\" ]; do sleep 0.05; done
 while [ $# -gt 1 ]; do [ \"$1\" = --target ] && target=$2; [ \"$1\" = --target-dir ] && folder=$2; shift; done
-mkdir -p \"$folder/$target/release/deps\" && echo std >\"$folder/$target/release/deps/libstd-0.rlib\"";
+mkdir -p \"$folder/$target/release/deps\" && cd \"$folder/$target/release/deps\" && echo std >libstd-0.rlib && echo core >libcore-0.rlib";
 
 fn make(place: &Place, script: &str) -> Command {
     let cargo = fake(place, "fake-cargo", script);
     let mut command = place.command("build");
     command.env("CARGO", cargo).env("PLACE", place.path()).env("GPU_RUN_CACHE", place.path().join("cache"));
+    without_flags(&mut command);
     command
 }
 
@@ -337,12 +362,13 @@ fn a_maker_that_is_killed_leaves_nothing_half_made() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(!std_in(&place).exists());
-    // The first cargo goes on while a second std is made.
-    let second = make(&place, MAKER).spawn().unwrap();
+    // The first cargo goes on: who comes next waits for it, because both would work in the same folder.
+    let second = make(&place, MAKER).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     assert!(!std_in(&place).exists());
+    assert_eq!(fs::read_to_string(place.path().join("calls")).unwrap().lines().count(), 1);
     fs::remove_file(place.path().join("slow")).unwrap();
-    Ran::from(second.wait_with_output().unwrap()).gives(0, "");
+    Ran::from(second.wait_with_output().unwrap()).gives(0, "").says(&["waiting for another gpu-run"]);
     assert!(std_in(&place).join("libstd-0.rlib").is_file());
     assert!(std_in(&place).join("self-contained/libc.a").is_file());
 }
@@ -368,4 +394,128 @@ fn a_full_disk_is_said() {
     let ran = Ran::from(make(&place, script).output().unwrap());
     ran.gives(1, "").says(&["std does not build for wasm32-wasip1", "No space left on device"]);
     assert!(!std_in(&place).exists());
+    let script = "echo 'in words that nobody expects' >&2; exit 101";
+    Ran::from(make(&place, script).output().unwrap()).gives(1, "").says(&["in words that nobody expects"]);
+}
+
+fn a_signal_ends_cargo_too() {
+    let place = Place::new().with("slow", "");
+    let mut stopped = make(&place, MAKER).spawn().unwrap();
+    wait_for(&place.path().join("calls"));
+    assert!(Command::new("kill").arg(stopped.id().to_string()).status().unwrap().success());
+    assert_eq!(stopped.wait().unwrap().signal(), Some(15));
+    let folder = place.path().join("cache/sysroots");
+    let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["lock"]);
+    // Who still works holds the lock.
+    fs::File::open(folder.join("lock")).unwrap().try_lock().unwrap();
+}
+
+fn a_cut_std_is_made_again() {
+    let place = Place::new();
+    let make = || Ran::from(make(&place, MAKER).output().unwrap()).gives(0, "");
+    make().says(&["making std for wasm32-wasip1 from the sources"]);
+    fs::write(std_in(&place).join("libstd-0.rlib"), "").unwrap();
+    make().says(&["making std for wasm32-wasip1 from the sources"]);
+    assert_eq!(fs::read_to_string(std_in(&place).join("libstd-0.rlib")).unwrap(), "std\n");
+    assert!(!make().stderr.contains("making std"));
+    let mut stats = place.command("cache stats");
+    let stats = Ran::from(stats.env("GPU_RUN_CACHE", place.path().join("cache")).output().unwrap());
+    assert!(stats.stdout.contains("\nstds: 1, "), "{}", stats.stdout);
+}
+
+fn a_cache_that_others_may_write_to_holds_no_std() {
+    let place = Place::new();
+    for folder in ["cache", "cache/sysroots"] {
+        let path = place.path().join(folder);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        let ran = Ran::from(make(&place, MAKER).output().unwrap());
+        ran.gives(1, "").says(&["gpu-run cannot keep its std", &format!("{folder}: "), "chmod go-w"]);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
+/// A cargo that knows its configuration, makes a std that is none, and says what else it is asked.
+fn telling_cargo() -> String {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    format!(
+        "case $* in *'config get'*) exec '{cargo}' \"$@\" ;; *-Zbuild-std*) {{ {MAKER}; }}; exit ;; esac
+         echo \"rustc $CARGO_ENCODED_RUSTFLAGS\" | tr '\\037' '|'
+         echo \"rustdoc $CARGO_ENCODED_RUSTDOCFLAGS\" | tr '\\037' '|'
+         echo \"arguments $*\""
+    )
+}
+
+fn flags_are_taken_from_where_cargo_takes_them() {
+    const BUILD: &str =
+        "[build]\nrustflags = [\"-Cbuild=a b\", \"-Cmore\"]\nrustdocflags = \"-Cdoc\"\n[env]\nHERE = \"1\"\n";
+    const WASI: &str =
+        "[target.'cfg(all(target_os = \"wasi\", not(unix)))']\nrustflags = \"-Cwasi\"\nrunner = \"other\"\n";
+    const UNIX: &str = "[target.'cfg(unix)']\nrustflags = \"-Cunix\"\nrunner = \"other\"\n";
+    const OWN: &str = "[target.wasm32-wasip1]\nrustflags = [\"-Cown\"]\n";
+    const TARGETS: &str = "CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS";
+    let config = |parts: &[&str]| parts.concat();
+    let place = Place::new().with("with space/.cargo/config.toml", "").with("with space/Cargo.toml", "");
+    let here = place.path().join("with space");
+    let sysroot = Sysroot::of(&here.join("cache"), &Rust::find().unwrap(), Panic::Aborts);
+    let sysroot = sysroot.path().to_str().unwrap();
+    let run = |config: &str, variables: &[(&str, &str)], line: &str| {
+        fs::write(here.join(".cargo/config.toml"), config).unwrap();
+        let mut command = make(&place, &telling_cargo());
+        command.current_dir(&here).env("GPU_RUN_CACHE", here.join("cache"));
+        command.args(line.split_whitespace()).envs(variables.iter().copied());
+        Ran::from(command.output().unwrap())
+    };
+    for (config, variables, line, expected) in [
+        (config(&[]), &[][..], "", ""),
+        (config(&[BUILD]), &[], "", "-Cbuild=a b|-Cmore|"),
+        (config(&[BUILD, WASI, UNIX]), &[], "", "-Cwasi|"),
+        (config(&[BUILD, WASI, OWN]), &[(TARGETS, "-Cvariable -Ctwo")], "", "-Cown|-Cvariable|-Ctwo|-Cwasi|"),
+        (config(&[BUILD, OWN]), &[("RUSTFLAGS", "-Ca  -Cb")], "", "-Ca|-Cb|"),
+        (config(&[BUILD]), &[("RUSTFLAGS", "")], "", ""),
+        (config(&[]), &[("CARGO_ENCODED_RUSTFLAGS", "-Ca b\x1f-Cc"), ("RUSTFLAGS", "-Cd")], "", "-Ca b|-Cc|"),
+        (config(&[]), &[], "--config build.rustflags=['-Cline'] -v", "-Cline|"),
+    ] {
+        let ran = run(&config, variables, line);
+        let expected = format!("rustc {expected}--sysroot={sysroot}\n");
+        assert!(ran.stdout.contains(&expected), "{config}, {variables:?}: {}\n{}", ran.stdout, ran.stderr);
+    }
+    // The same std may be named, another may not.
+    let named = format!("--sysroot={}", sysroot);
+    let ran = run("", &[("CARGO_ENCODED_RUSTFLAGS", &named)], "");
+    assert!(ran.stdout.contains(&format!("rustc {named}\n")), "{}\n{}", ran.stdout, ran.stderr);
+    run("", &[("RUSTFLAGS", "--sysroot=/a")], "").gives(2, "").says(&[
+        "name another sysroot",
+        "/a",
+        "leave out --sysroot",
+    ]);
+    // Tests: the flags of rustdoc, and the runner.
+    let test = |config: &str| {
+        let cargo = fake(&place, "fake-cargo", &telling_cargo());
+        fs::write(here.join(".cargo/config.toml"), config).unwrap();
+        let mut command = place.command("test");
+        command.env("CARGO", cargo).env("PLACE", place.path()).env("GPU_RUN_CACHE", here.join("cache"));
+        Ran::from(without_flags(&mut command).current_dir(&here).output().unwrap())
+    };
+    let ran = test(&config(&[BUILD]));
+    assert!(ran.stdout.contains(&format!("rustdoc -Cdoc|--sysroot={sysroot}\n")), "{}\n{}", ran.stdout, ran.stderr);
+    let runner = format!("--config target.wasm32-wasip1.runner=[\"{}\"]", env!("CARGO_BIN_EXE_gpu-run"));
+    assert!(ran.stdout.contains(&runner), "{}", ran.stdout);
+    let ran = test(&config(&[WASI]));
+    assert!(ran.stdout.contains("arguments test") && !ran.stdout.contains("runner"), "{}", ran.stdout);
+}
+
+fn the_cache_of_a_run_has_its_std() {
+    let place = Place::new().with("app.rs", "fn main() {}");
+    Ran::from(make(&place, MAKER).output().unwrap()).gives(0, "");
+    let rustc = Rust::find().unwrap().rustc;
+    let script =
+        format!("case $* in -vV | --print*) exec '{}' \"$@\" ;; *) echo \"$@\" >&2; exit 1 ;; esac", rustc.display());
+    let rustc = fake(&place, "fake-rustc", &script);
+    let ran =
+        Ran::from(without_flags(&mut place.command("--cache-dir cache app.rs")).env("RUSTC", &rustc).output().unwrap());
+    ran.says(&[&format!("--sysroot={}", place.path().join("cache/sysroots").display())]);
+    let ran = Ran::from(without_flags(&mut place.command("app.rs")).env("RUSTC", &rustc).output().unwrap());
+    assert!(!ran.stderr.contains("cache/sysroots"), "{}", ran.stderr);
 }

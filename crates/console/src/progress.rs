@@ -1,7 +1,7 @@
 //! A spinner for work that takes long.
 
 use gpu_run_compiler::printable;
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
@@ -33,8 +33,7 @@ impl Progress {
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
             }
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_message(printable::name(&message).into_owned());
+            let bar = spinner(ProgressDrawTarget::stderr(), &message);
             bar.enable_steady_tick(Duration::from_millis(100));
             next.iter().for_each(|other| bar.set_message(printable::name(&other).into_owned()));
             bar.finish_and_clear();
@@ -50,11 +49,70 @@ impl Progress {
     }
 }
 
+/// A bar with an own target would have the style of a bar, which shows no message.
+fn spinner(target: ProgressDrawTarget, message: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, target).with_style(ProgressStyle::default_spinner());
+    bar.set_message(printable::name(message).into_owned());
+    bar
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         drop(self.messages.take());
         if let Some(spinner) = self.spinner.take() {
             let _ = spinner.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::TermLike;
+    use parking_lot::Mutex;
+    use std::sync::Arc;
+
+    /// A terminal that keeps what is written to it.
+    #[derive(Clone, Debug, Default)]
+    struct Written(Arc<Mutex<String>>);
+
+    impl TermLike for Written {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().push_str(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_spinner_shows_its_message_and_no_bar() {
+        let written = Written::default();
+        let bar = spinner(ProgressDrawTarget::term_like(Box::new(written.clone())), "compiling app.wasm");
+        bar.tick();
+        let text = written.0.lock().clone();
+        assert!(text.contains("compiling app.wasm") && !text.contains("0/0"), "{text:?}");
     }
 }

@@ -200,9 +200,10 @@ fn changes(version: &str) -> impl Iterator<Item = &'static Change> {
     [CHANGES, paths, later].into_iter().flatten()
 }
 
-/// Returns a hash of the overlay for a version, as a part of a folder's name.
+/// Returns a hash of the overlay for a version, and of how stds are made, as a part of a folder's name.
 pub(crate) fn hash(version: &str) -> String {
     let mut hasher = blake3::Hasher::new();
+    hasher.update(&[crate::make::MANNER]);
     for change in changes(version) {
         let parts = match change {
             Replace(file, text) | Add(file, text) => [*file, "", *text],

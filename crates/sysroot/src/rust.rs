@@ -25,7 +25,7 @@ pub struct Rust {
 }
 
 impl Rust {
-    /// Finds the Rust that cargo would use: variables may name its programs.
+    /// Finds the Rust that the variables `RUSTC` and `CARGO` name, or the one in `PATH`.
     pub fn find() -> Result<Rust> {
         let program = |variable, name| std::env::var_os(variable).map_or_else(|| PathBuf::from(name), PathBuf::from);
         Rust::of(program("RUSTC", "rustc"), program("CARGO", "cargo"))
@@ -76,10 +76,10 @@ fn answer(program: &Path, arguments: &[&str]) -> Result<String> {
         .output()
         .map_err(|error| Error::NotStarted { program: program.display().to_string(), error })?;
     let command = format!("{} {}", program.display(), arguments.join(" "));
-    String::from_utf8(output.stdout)
-        .ok()
-        .filter(|text| output.status.success() && !text.is_empty())
-        .ok_or(Error::Unclear { command })
+    if !output.status.success() {
+        return Err(Error::Failed { command, status: output.status });
+    }
+    String::from_utf8(output.stdout).ok().filter(|text| !text.is_empty()).ok_or(Error::Unclear { command })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(crate) use common::{
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gpu_run_console::units;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -74,6 +74,11 @@ pub(crate) struct Cli {
     pub(crate) run: RunArgs,
 }
 
+/// Whether a word in FILE's place, without options before it, is a command.
+pub(crate) fn is_command(word: &str) -> bool {
+    Cli::command().find_subcommand(word).is_some()
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Runs FILE, as without `run`: for a file that is named like a command
@@ -117,7 +122,7 @@ such a program only if they have WebAssembly's exceptions
   --target TARGET   wasm32-wasip1, which is the default, wasm32-wasip1-threads, or wasm32-unknown-unknown
 
 gpu-run makes its std once for each version of Rust, from the sources that `rustup component add rust-src` installs, and keeps it \
-with the compiled programs. From then on, `gpu-run FILE.rs` and `gpu-run FOLDER` use it, too. What is built runs under every WASI \
+with the compiled programs. The first time, cargo downloads the crates that std is made with. From then on, `gpu-run FILE.rs` and `gpu-run FOLDER` use it, too. What is built runs under every WASI \
 runtime; others than gpu-run answer what it adds with `Unsupported`.
 
 Examples:
@@ -271,7 +276,6 @@ pub(crate) enum Emit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use gpu_run_abi::Layout;
     use gpu_run_wasi::{Access, Preopen};
     use std::time::Duration;

@@ -45,7 +45,7 @@ fn with_records(args: &BenchArgs, input: &Path) -> Result<bool> {
     if launch.timeout.is_some() || launch.stats.is_some() {
         return Err(Failure::usage("bench does not support --timeout and --stats").into());
     }
-    let source = source::load(program, launch.codegen.bin.as_deref())?;
+    let source = source::load(program, launch.codegen.bin.as_deref(), &launch.cache)?;
     let began = Instant::now();
     let device = devices::open(launch.device)?;
     let opening = began.elapsed();

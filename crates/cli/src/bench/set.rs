@@ -1,6 +1,6 @@
 //! Chooses the programs to measure: files that the user names, or the benchmark set.
 
-use crate::args::{BenchArgs, CodegenArgs};
+use crate::args::{BenchArgs, CacheArgs, CodegenArgs};
 use crate::source;
 use crate::surface::Surface;
 use anyhow::Result;
@@ -57,7 +57,7 @@ pub(super) fn load(entry: &Entry, codegen: &CodegenArgs) -> Program {
 
 /// Loads the program and checks it, so that errors read as those of `gpu-run FILE` do.
 fn module(entry: &Entry, codegen: &CodegenArgs) -> Result<Source> {
-    let source = source::load(&entry.path, codegen.bin.as_deref())?;
+    let source = source::load(&entry.path, codegen.bin.as_deref(), &CacheArgs::default())?;
     let surface = Surface::read(&source.wasm, &source.name)?;
     surface.check_imports(&source.name)?;
     surface.check_command(&source.name)?;

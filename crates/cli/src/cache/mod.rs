@@ -6,10 +6,11 @@ mod show;
 use crate::args::{CacheArgs, CacheCommand, Task};
 use crate::program_cache::{open, place};
 use anyhow::Result;
-use gpu_run_cache::Pruned;
+use gpu_run_cache::{Cache, Pruned};
 use gpu_run_console::failure::Failure;
 use gpu_run_console::terminal::print;
 use gpu_run_console::units::{count, show_size};
+use gpu_run_sysroot::Kept;
 
 /// `gpu-run cache`
 pub(crate) fn cache(args: &CacheCommand) -> Result<u8> {
@@ -20,13 +21,13 @@ pub(crate) fn cache(args: &CacheCommand) -> Result<u8> {
     }
     let cache = open(&here)?;
     match &args.task {
-        Task::Stats { json: true } => print(&format!("{}\n", serde_json::to_string(&cache.stats()?)?))?,
-        Task::Stats { json: false } => print(&show::stats(&cache.stats()?, cache.path()))?,
+        Task::Stats { json: true } => print(&show::stats_json(&cache.stats()?, stds(&cache))?)?,
+        Task::Stats { json: false } => print(&show::stats(&cache.stats()?, stds(&cache), cache.path()))?,
         Task::List { json: true } => print(&show::list_json(&cache.list()?))?,
         Task::List { json: false } => print(&show::list(&cache.list()?))?,
-        Task::Preload(args) => return preload::preload(cache, args),
-        Task::Prune { max_age, max_size } => print(&removed(&cache.prune(*max_age, *max_size)?))?,
-        Task::Clear => print(&removed(&cache.clear()?))?,
+        Task::Preload(args) => return preload::preload(cache, &here, args),
+        Task::Prune { max_age, max_size } => print(&removed(&swept(&cache, cache.prune(*max_age, *max_size)?)))?,
+        Task::Clear => print(&removed(&swept(&cache, cache.clear()?)))?,
         Task::Verify { repair } => {
             let check = cache.verify(*repair)?;
             print(&show::check(&check))?;
@@ -35,6 +36,20 @@ pub(crate) fn cache(args: &CacheCommand) -> Result<u8> {
         Task::Path => {}
     }
     Ok(0)
+}
+
+/// Returns what there is of gpu-run's own stds.
+fn stds(cache: &Cache) -> Kept {
+    cache.path().map(gpu_run_sysroot::kept).unwrap_or_default()
+}
+
+/// Removes what makers of stds that died left behind, too.
+fn swept(cache: &Cache, pruned: Pruned) -> Pruned {
+    let folders = cache.path().map_or(Ok(0), gpu_run_sysroot::sweep).unwrap_or_else(|error| {
+        tracing::warn!("{error}");
+        0
+    });
+    Pruned { leftovers: pruned.leftovers + folders, ..pruned }
 }
 
 fn removed(pruned: &Pruned) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Compiles each program as `gpu-run FILE` does, and as `gpu-run map FILE` does.
 
-use crate::args::{ChecksChoice, CodegenArgs, PreloadArgs};
+use crate::args::{CacheArgs, ChecksChoice, CodegenArgs, PreloadArgs};
 use crate::devices;
 use crate::program;
 use crate::program_cache::{entry_name, label};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
+pub(super) fn preload(cache: Cache, here: &CacheArgs, args: &PreloadArgs) -> Result<u8> {
     if cache.path().is_none() {
         return Err(Failure::environment("there is no cache to preload")
             .hint("name a folder with --cache-dir, or set GPU_RUN_CACHE")
@@ -42,7 +42,7 @@ pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
             scope.spawn(|| {
                 while let Some(file) = args.files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     bar.set_message(printable::name(&label(&file.to_string_lossy())).into_owned());
-                    let line = match one(&compiler, &device, file, &args.codegen) {
+                    let line = match one(&compiler, &device, file, here, &args.codegen) {
                         Ok(line) => line,
                         Err(error) => {
                             failed.fetch_add(1, Ordering::Relaxed);
@@ -62,8 +62,14 @@ pub(super) fn preload(cache: Cache, args: &PreloadArgs) -> Result<u8> {
 }
 
 /// Compiles one program for `gpu-run FILE` and for `gpu-run map`, and returns a line about each build.
-fn one(compiler: &Compiler, device: &Arc<dyn Device>, file: &Path, codegen: &CodegenArgs) -> Result<String> {
-    let source = source::load(file, codegen.bin.as_deref())?;
+fn one(
+    compiler: &Compiler,
+    device: &Arc<dyn Device>,
+    file: &Path,
+    here: &CacheArgs,
+    codegen: &CodegenArgs,
+) -> Result<String> {
+    let source = source::load(file, codegen.bin.as_deref(), here)?;
     let surface = Surface::read(&source.wasm, &source.name)?;
     surface.check_imports(&source.name)?;
     surface.check_command(&source.name)?;

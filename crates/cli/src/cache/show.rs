@@ -1,15 +1,21 @@
 //! Formats what `gpu-run cache` prints.
 
+use anyhow::Result;
 use gpu_run_cache::{Check, Listed, ModelStats, Stats};
 use gpu_run_compiler::printable;
 use gpu_run_console::units::{show_duration, show_size};
+use gpu_run_sysroot::Kept;
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(super) fn stats(stats: &Stats, path: Option<&Path>) -> String {
+pub(super) fn stats(stats: &Stats, stds: Kept, path: Option<&Path>) -> String {
     let mut text = path.map_or_else(String::new, |path| format!("{}\n", path.display()));
-    text += &format!("{} of {} at most\n\n", show_size(stats.total.bytes), show_size(stats.limit));
+    text += &format!("{} of {} at most\n", show_size(stats.total.bytes), show_size(stats.limit));
+    if stds.stds > 0 {
+        text += &format!("stds: {}, {}\n", stds.stds, show_size(stds.bytes));
+    }
+    text += "\n";
     let headings = ["MODEL", "ENTRIES", "SIZE", "HITS", "MISSES", "HIT RATE", "EVICTED", "REPAIRED", "SAVED"];
     let mut rows = vec![headings.map(String::from)];
     rows.extend(stats.models.iter().map(|(model, stats)| row(model, stats)));
@@ -17,6 +23,12 @@ pub(super) fn stats(stats: &Stats, path: Option<&Path>) -> String {
         rows.push(row("total", &stats.total));
     }
     text + &table(&rows)
+}
+
+pub(super) fn stats_json(stats: &Stats, stds: Kept) -> Result<String> {
+    let mut object = serde_json::to_value(stats)?;
+    object["stds"] = json!({ "stds": stds.stds, "bytes": stds.bytes });
+    Ok(format!("{object}\n"))
 }
 
 fn row(name: &str, stats: &ModelStats) -> [String; 9] {

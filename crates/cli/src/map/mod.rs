@@ -50,7 +50,7 @@ pub(crate) fn map(args: &MapArgs) -> Result<u8> {
     let handed = Takeover::take()?;
     let source = match &handed {
         Some(handed) => handed.source(),
-        None => source::load(&args.file, args.launch.codegen.bin.as_deref())?,
+        None => source::load(&args.file, args.launch.codegen.bin.as_deref(), &args.launch.cache)?,
     };
     let told = |error| failure::told(&source.name, error);
     let surface = surface(args, &source)?;

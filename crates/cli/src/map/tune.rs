@@ -33,7 +33,7 @@ const SMALL_INPUT: u64 = 1 << 20;
 /// `gpu-run tune`: measures all builds, prints the results on stdout, and keeps them in the cache.
 pub(crate) fn tune(args: &MapArgs) -> Result<u8> {
     args.check()?;
-    let source = source::load(&args.file, args.launch.codegen.bin.as_deref())?;
+    let source = source::load(&args.file, args.launch.codegen.bin.as_deref(), &args.launch.cache)?;
     let told = |error| failure::told(&source.name, error);
     surface(args, &source)?;
     let sample = Sample::open(input(args), &options(args, &source, &args.launch.env)?).map_err(told)?;

@@ -1,22 +1,38 @@
 //! `gpu-run build` and `gpu-run test`: cargo with gpu-run's own std.
 
-use super::{own_std, toolchain};
+use super::own_std::OwnStd;
+use super::settings::Settings;
+use super::toolchain;
 use crate::args::CargoArgs;
 use anyhow::Result;
 use gpu_run_console::failure::Failure;
 use gpu_run_sysroot::{Panic, Target};
 use std::ffi::{OsStr, OsString};
 
-/// Runs a command of cargo; returns cargo's exit code.
+/// Runs a command of cargo in place of gpu-run, so that signals reach it and its end is the end.
 pub(crate) fn run(command: &str, args: &CargoArgs) -> Result<u8> {
     let (target, panic, cargo_args) = split(&args.cargo_args)?;
-    let sysroot = own_std::make(target, panic)?;
-    toolchain::run_cargo(command, target.name(), &sysroot, &cargo_args)
+    let settings = Settings::of(target.name(), &cargo_args);
+    let own_std = OwnStd::find(target, panic, settings.rustc())?;
+    // Mistakes that can be seen before a std is made are reported before.
+    let cargo = toolchain::cargo_with(command, target.name(), &settings, &own_std.sysroot, &cargo_args)?;
+    own_std.make()?;
+    Err(toolchain::become_cargo(cargo))
 }
 
 /// Takes `--threads`, `--unwind` and `--target` from cargo's options; what is behind `--` is left alone.
 fn split(args: &[OsString]) -> Result<(Target, Panic, Vec<OsString>)> {
     let (mut threads, mut panic, mut target, mut rest) = (false, Panic::Aborts, None, Vec::new());
+    let mut name_target = |name: &OsStr| {
+        let named = known(name)?;
+        match target.replace(named) {
+            Some(other) if other != named => {
+                let message = format!("gpu-run builds for one target: {} or {}", other.name(), named.name());
+                Err(anyhow::Error::from(Failure::usage(message).hint("run it once for each target")))
+            }
+            _ => Ok(()),
+        }
+    };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.to_str() {
@@ -28,10 +44,10 @@ fn split(args: &[OsString]) -> Result<(Target, Panic, Vec<OsString>)> {
             Some("--unwind") => panic = Panic::Unwinds,
             Some("--target") => {
                 let name = args.next().ok_or_else(|| Failure::usage("--target needs a target"))?;
-                target = Some(known(name)?);
+                name_target(name)?;
             }
             Some(text) if text.starts_with("--target=") => {
-                target = Some(known(OsStr::new(&text["--target=".len()..]))?);
+                name_target(OsStr::new(&text["--target=".len()..]))?;
             }
             _ => rest.push(arg.clone()),
         }
@@ -47,6 +63,9 @@ fn split(args: &[OsString]) -> Result<(Target, Panic, Vec<OsString>)> {
 }
 
 fn known(name: &OsStr) -> Result<Target> {
+    if name.is_empty() {
+        return Err(Failure::usage("--target needs a target").into());
+    }
     let known = name.to_str().and_then(Target::by_name);
     known.ok_or_else(|| {
         let all = Target::ALL.map(Target::name).join(", ");
@@ -74,6 +93,7 @@ mod tests {
             (&["--target=wasm32-wasip1"], Target::Wasip1, &[]),
             (&["--threads", "--target=wasm32-wasip1-threads"], Target::Wasip1Threads, &[]),
             (&["--target=wasm32-unknown-unknown"], Target::Unknown, &[]),
+            (&["--target=wasm32-wasip1", "--target", "wasm32-wasip1"], Target::Wasip1, &[]),
             (&["--", "--threads"], Target::Wasip1, &["--", "--threads"]),
         ] {
             let rest: Vec<OsString> = rest.iter().map(OsString::from).collect();
@@ -94,5 +114,8 @@ mod tests {
         ] {
             assert!(of(args).is_err(), "{args:?}");
         }
+        assert_eq!(of(&["--target="]).unwrap_err().to_string(), of(&["--target"]).unwrap_err().to_string());
+        let two = of(&["--target=wasm32-wasip1", "--target=wasm32-unknown-unknown"]).unwrap_err().to_string();
+        assert!(two.contains("one target") && two.contains("wasm32-unknown-unknown"), "{two}");
     }
 }

@@ -2,4 +2,5 @@
 
 pub(crate) mod front;
 mod own_std;
+mod settings;
 pub(crate) mod toolchain;

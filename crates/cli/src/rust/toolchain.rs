@@ -6,6 +6,8 @@
 //! gpu-run binary.
 
 use super::own_std;
+use super::settings::{self, Flags, Settings};
+use crate::args::CacheArgs;
 use anyhow::{Context, Result, bail};
 use gpu_run_console::failure::Failure;
 use gpu_run_sysroot::{Sysroot, Target};
@@ -13,14 +15,18 @@ use serde_json::Value;
 use std::env;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const TARGET: &str = "wasm32-wasip1";
 
 /// Compiles a single Rust file; rustc's messages go to stderr.
-pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
-    let flags = flags_for(file)?;
+pub(crate) fn compile_file(file: &Path, cache: &CacheArgs) -> Result<Vec<u8>> {
+    let mut flags = settings::of_variables(TARGET);
+    if let Some(sysroot) = sysroot_for(file, &flags, rustc().into(), cache)? {
+        flags.push(sysroot_flag(&sysroot)?);
+    }
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let output = folder.path().join("program.wasm");
     let mut rustc = Command::new(rustc());
@@ -35,7 +41,7 @@ pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
         "--crate-name",
         &crate_name(file),
     ]);
-    rustc.args(flags.iter()).arg("-o").arg(&output).arg(file).stdin(Stdio::null());
+    rustc.args(flags).arg("-o").arg(&output).arg(file).stdin(Stdio::null());
     tracing::info!(command = ?rustc, "compiling");
     let status = rustc.status().map_err(|error| not_started("rustc", &error))?;
     if !status.success() {
@@ -45,17 +51,19 @@ pub(crate) fn compile_file(file: &Path) -> Result<Vec<u8>> {
 }
 
 /// Builds a package in release mode and returns the path of its binary; cargo's messages go to stderr.
-pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf> {
+pub(crate) fn build_package(folder: &Path, bin: Option<&str>, cache: &CacheArgs) -> Result<PathBuf> {
     let manifest = folder.join("Cargo.toml");
     let chosen = choose(&binaries(&manifest)?, bin, &folder.display().to_string())?;
     let mut cargo = Command::new(cargo());
     cargo.args(["build", "--release", "--target", TARGET, "--message-format=json-render-diagnostics"]);
     cargo.args(["--package", &chosen.package, "--bin", &chosen.name]).arg("--manifest-path").arg(&manifest);
     cargo.stdin(Stdio::null()).stdout(Stdio::piped());
-    let flags = flags_for(folder)?;
-    if flags.changed {
-        let flags = flags.with_configured(TARGET);
-        cargo.env(&flags.variable, &flags.value);
+    let settings = Settings::of(TARGET, &[]);
+    let mut flags = settings.flags(Flags::Rustc);
+    if let Some(sysroot) = sysroot_for(folder, &flags, settings.rustc(), cache)? {
+        flags.push(sysroot_flag(&sysroot)?);
+        let (variable, value) = Flags::Rustc.encoded(&flags);
+        cargo.env(variable, value);
     }
     tracing::info!(command = ?cargo, "building");
     let mut child = cargo.spawn().map_err(|error| not_started("cargo", &error))?;
@@ -71,49 +79,71 @@ pub(crate) fn build_package(folder: &Path, bin: Option<&str>) -> Result<PathBuf>
     artifact.with_context(|| format!("cargo did not build a binary named `{}` in {}", chosen.name, folder.display()))
 }
 
-/// Runs a command of cargo for a target with the std of a sysroot; returns cargo's exit code.
-pub(crate) fn run_cargo(command: &str, target: &str, sysroot: &Sysroot, args: &[OsString]) -> Result<u8> {
+/// Returns cargo with a command for a target, which uses the std of a sysroot.
+pub(crate) fn cargo_with(
+    command: &str,
+    target: &str,
+    settings: &Settings,
+    sysroot: &Sysroot,
+    args: &[OsString],
+) -> Result<Command> {
     let mut cargo = Command::new(cargo());
-    cargo.args([command, "--target", target]).args(args);
-    let own = |name| {
-        let flags = Flags::own(name, target).with(sysroot.path())?;
-        anyhow::Ok(sysroot.panic().flags().iter().fold(flags, |all, flag| all.and(flag)))
+    cargo.args([command, "--target", target]);
+    let mut pass = |kind: Flags| {
+        let mut flags = settings.flags(kind);
+        match named_sysroot(&flags) {
+            None => flags.push(sysroot_flag(sysroot.path())?),
+            Some(named) if Path::new(named) == sysroot.path() => {}
+            Some(named) => {
+                let message = format!("the flags for Rust name another sysroot than gpu-run's own std: {named}");
+                return Err(anyhow::Error::from(
+                    Failure::usage(message)
+                        .hint(format!("leave out --sysroot, or use cargo {command} --target {target}")),
+                ));
+            }
+        }
+        flags.extend(sysroot.panic().flags().iter().map(|flag| (*flag).to_owned()));
+        let (variable, value) = kind.encoded(&flags);
+        cargo.env(variable, value);
+        Ok(())
     };
-    let flags = own("RUSTFLAGS")?.with_configured(target);
-    cargo.env(flags.variable, flags.value);
+    pass(Flags::Rustc)?;
     if command == "test" {
-        // Examples in documentation are compiled by rustdoc.
-        let flags = own("RUSTDOCFLAGS")?;
-        cargo.env(flags.variable, flags.value);
-        let runner = variable(target, "RUNNER");
-        if env::var_os(&runner).is_none() && configured(&format!("target.{target}.runner")).is_none() {
-            cargo.env(runner, own_program());
+        pass(Flags::Rustdoc)?;
+        if !settings.has_runner() {
+            // A list, so that a path may have spaces. JSON's texts are TOML's, too.
+            cargo.arg("--config").arg(format!("target.{target}.runner={}", Value::from(vec![own_program()])));
         }
     }
+    cargo.args(args);
+    Ok(cargo)
+}
+
+/// Runs cargo in place of gpu-run; returns why it cannot.
+pub(crate) fn become_cargo(mut cargo: Command) -> anyhow::Error {
     tracing::info!(command = ?cargo, "running cargo");
-    let status = cargo.status().map_err(|error| not_started("cargo", &error))?;
-    // A cargo that a signal ended has no code.
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    not_started("cargo", &cargo.exec()).into()
 }
 
-/// Returns gpu-run as cargo can call it, which takes no spaces in paths.
-fn own_program() -> OsString {
-    let own = env::current_exe().ok().filter(|path| !path.to_string_lossy().contains(char::is_whitespace));
-    own.map_or_else(|| "gpu-run".into(), PathBuf::into_os_string)
+/// Returns gpu-run as cargo can call it.
+fn own_program() -> String {
+    let own = env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+    own.unwrap_or_else(|| "gpu-run".into())
 }
 
-/// Returns cargo's variable for a setting of a target.
-fn variable(target: &str, name: &str) -> String {
-    format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"))
+/// Returns the flag that names a sysroot.
+fn sysroot_flag(sysroot: &Path) -> Result<String> {
+    let path = sysroot.to_str().ok_or_else(|| {
+        Failure::environment(format!("cargo cannot be given a path that is not UTF-8: {}", sysroot.display()))
+            .hint("set GPU_RUN_CACHE to another folder")
+    })?;
+    Ok(format!("--sysroot={path}"))
 }
 
-/// Asks cargo for a value of its configuration files.
-fn configured(key: &str) -> Option<Value> {
-    let mut cargo = Command::new(cargo());
-    cargo.args(["-Zunstable-options", "config", "get", key, "--format", "json-value"]);
-    // The command is not stable yet. Without an answer, nothing is configured.
-    let output = cargo.env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::null()).output().ok()?;
-    serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success())
+/// Returns the sysroot that flags name.
+fn named_sysroot(flags: &[String]) -> Option<&str> {
+    let at = flags.iter().position(|flag| flag == "--sysroot" || flag.starts_with("--sysroot="))?;
+    flags[at].strip_prefix("--sysroot=").or_else(|| flags.get(at + 1).map(String::as_str)).or(Some(""))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,85 +213,26 @@ fn executable(line: &str, name: &str) -> Option<PathBuf> {
     if ours { message["executable"].as_str().map(PathBuf::from) } else { None }
 }
 
-/// Flags for rustc or rustdoc, and the variable that passes them to cargo.
-#[derive(Debug)]
-struct Flags {
-    variable: String,
-    value: String,
-    /// What is between two flags.
-    separator: &'static str,
-    /// Whether a sysroot was added to the user's flags.
-    changed: bool,
-}
-
-impl Flags {
-    /// The user's own flags. `name` is `RUSTFLAGS` or `RUSTDOCFLAGS`. As in cargo, the first variable that is set overrides the others.
-    fn own(name: &str, target: &str) -> Flags {
-        let encoded = format!("CARGO_ENCODED_{name}");
-        let is_set = |variable: &String| env::var_os(variable).is_some();
-        let set = [encoded.clone(), name.to_owned()].into_iter().find(is_set);
-        let variable = set.unwrap_or_else(|| variable(target, name));
-        let separator = if variable == encoded { "\x1f" } else { " " };
-        Flags { value: env::var(&variable).unwrap_or_default(), variable, separator, changed: false }
-    }
-
-    fn with(self, sysroot: &Path) -> Result<Flags> {
-        let path = sysroot.display().to_string();
-        if path.contains(char::is_whitespace) {
-            let message = format!("cargo cannot be given a sysroot with spaces in its path: {path}");
-            return Err(Failure::environment(message).hint("set GPU_RUN_CACHE to a folder without spaces").into());
-        }
-        Ok(Flags { changed: true, ..self.and(&format!("--sysroot={path}")) })
-    }
-
-    fn and(mut self, more: &str) -> Flags {
-        if !self.value.is_empty() {
-            self.value += self.separator;
-        }
-        self.value += more;
-        self
-    }
-
-    /// A target's flags make cargo ignore those that its configuration has for all targets: so these are added.
-    fn with_configured(self, target: &str) -> Flags {
-        let is_targets = self.variable == variable(target, "RUSTFLAGS");
-        let is_new = env::var_os(&self.variable).is_none();
-        if !is_targets || !is_new || configured(&format!("target.{target}.rustflags")).is_some() {
-            return self;
-        }
-        match configured("build.rustflags") {
-            Some(Value::String(flags)) => self.and(&flags),
-            Some(Value::Array(flags)) => flags.iter().filter_map(Value::as_str).fold(self, |all, flag| all.and(flag)),
-            _ => self,
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &str> {
-        self.value.split(self.separator).filter(|flag| !flag.is_empty())
-    }
-}
-
-/// Returns the user's own flags, with a sysroot added if one is needed, or if gpu-run's own std was made.
-fn flags_for(source: &Path) -> Result<Flags> {
-    let own = Flags::own("RUSTFLAGS", TARGET);
-    if own.value.contains("--sysroot") {
-        return Ok(own);
+/// Returns the sysroot that std is taken from, unless that is rustc's own, or one that the user's flags name.
+fn sysroot_for(source: &Path, flags: &[String], rustc: PathBuf, cache: &CacheArgs) -> Result<Option<PathBuf>> {
+    if named_sysroot(flags).is_some() {
+        return Ok(None);
     }
     if let Some(sysroot) = env::var_os("GPU_RUN_SYSROOT").map(PathBuf::from) {
         if !holds_std(&libdir(&sysroot)) {
             let message = format!("GPU_RUN_SYSROOT={} contains no std for {TARGET}", sysroot.display());
             return Err(Failure::environment(message).hint(format!("expected {}", libdir(&sysroot).display())).into());
         }
-        return own.with(&sysroot);
+        return Ok(Some(sysroot));
     }
-    if let Some(sysroot) = own_std::made(Target::Wasip1) {
-        return own.with(&sysroot);
+    if let Some(sysroot) = own_std::made(Target::Wasip1, rustc, cache) {
+        return Ok(Some(sysroot));
     }
     if rustc_has_target()? {
-        return Ok(own);
+        return Ok(None);
     }
     match beside_a_project(source, &rustc_version()?) {
-        Some(sysroot) => own.with(&sysroot),
+        Some(sysroot) => Ok(Some(sysroot)),
         None => Err(Failure::environment(format!("this Rust toolchain has no std for {TARGET}"))
             .hint(format!("run: rustup target add {TARGET}"))
             .into()),
@@ -330,11 +301,11 @@ fn crate_name(file: &Path) -> String {
     name
 }
 
-fn rustc() -> OsString {
+pub(super) fn rustc() -> OsString {
     env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }
 
-fn cargo() -> OsString {
+pub(super) fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
@@ -398,14 +369,17 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_put_together() {
-        let none = |separator| Flags { variable: "V".into(), value: String::new(), separator, changed: false };
-        let flags = none("\x1f").and("-Ca").with(Path::new("/s")).unwrap();
-        assert_eq!(flags.value, "-Ca\x1f--sysroot=/s");
-        assert_eq!(flags.iter().collect::<Vec<_>>(), ["-Ca", "--sysroot=/s"]);
-        assert!(flags.changed);
-        assert!(none(" ").with(Path::new("/a b")).is_err());
-        assert_eq!(variable("wasm32-wasip1", "RUNNER"), "CARGO_TARGET_WASM32_WASIP1_RUNNER");
+    fn a_sysroot_in_flags_is_seen() {
+        let named = |flags: &[&str]| {
+            named_sysroot(&flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>()).map(str::to_owned)
+        };
+        assert_eq!(named(&["-Ca", "--sysroot=/a b"]).as_deref(), Some("/a b"));
+        assert_eq!(named(&["--sysroot", "/a"]).as_deref(), Some("/a"));
+        assert_eq!(named(&["--sysroot"]).as_deref(), Some(""));
+        assert_eq!(named(&["-Clink-arg=--sysroot=/a"]), None);
+        assert_eq!(sysroot_flag(Path::new("/a b")).unwrap(), "--sysroot=/a b");
+        let no_text = std::os::unix::ffi::OsStringExt::from_vec(b"/a\xff".to_vec());
+        assert!(sysroot_flag(&PathBuf::from(OsString::from(no_text))).is_err());
     }
 
     #[test]
