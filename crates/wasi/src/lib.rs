@@ -41,7 +41,7 @@ mod trace;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gpu_run_abi::hostcall::Call;
 
@@ -71,6 +71,14 @@ pub enum Reply {
     /// Nothing was done yet. Repeat the same call, with no other call in between: at the moment `at`, and now and then
     /// before that, since the call may also wait for a descriptor. `None`: the call waits only for a descriptor.
     Again { at: Option<Instant> },
+}
+
+/// What a caller keeps of a call that it repeats.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    since: Instant,
+    /// The socket's timeout when the call was first made.
+    timeout: Option<Duration>,
 }
 
 /// One instance's view of the host: its arguments, its environment and its descriptors.
@@ -104,19 +112,20 @@ impl Context {
         }
     }
 
-    /// Like [`Context::call`], for one of several callers that share the context. A caller keeps `since` from one call to
+    /// Like [`Context::call`], for one of several callers that share the context. A caller keeps `waiting` from one call to
     /// the next, and begins with `None`.
     pub fn call_of(
         &mut self,
-        since: &mut Option<Instant>,
+        waiting: &mut Option<Waiting>,
         call: Call,
         words: &[u64],
         input: &[u8],
         out: &mut Out,
     ) -> Reply {
-        self.since = since.take();
+        self.since = waiting.map(|waiting| waiting.since);
+        self.net.timeout = waiting.and_then(|waiting| waiting.timeout);
         let reply = self.call(call, words, input, out);
-        *since = self.since.take();
+        *waiting = self.since.take().map(|since| Waiting { since, timeout: self.net.timeout });
         reply
     }
 
@@ -125,7 +134,11 @@ impl Context {
         out.clear();
         let result = match self.dispatch(call, words, input, out) {
             // It waits for a socket, perhaps not for ever.
-            Err(Stop::Again(None)) => Err(net::time_out(&mut self.table, call, words, &mut self.since)),
+            Err(Stop::Again(None)) => Err(self.net.time_out(&mut self.table, call, words, &mut self.since)),
+            // While it waits, another thread has set the socket to nonblocking, which is for later calls.
+            Err(Stop::Errno(Errno::Again)) if self.since.is_some() => {
+                Err(self.net.time_out(&mut self.table, call, words, &mut self.since))
+            }
             other => other,
         };
         let reply = match result {
