@@ -451,6 +451,8 @@ fn what_a_rule_allows() -> Result<(), Failed> {
         ("connect=*:1", "connect", "127.0.0.1:1", REFUSED),
         ("connect=localhost:1", "connect", "localhost:1", REFUSED),
         ("connect=localhost:1", "look-up", "LocalHost.:1", "ok"),
+        // No file is missing.
+        ("connect=*:1", "look-up", "a..b:1", "Uncategorized"),
         ("connect=127.0.0.1:1", "send", "127.0.0.1:1", "ok"),
         ("connect=127.0.0.1:1", "send-connected", "127.0.0.1:1", "ok"),
         ("listen=127.0.0.1:0", "listen", "127.0.0.1:0", "ok"),
