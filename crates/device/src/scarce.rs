@@ -8,8 +8,8 @@
 
 use crate::memory::Backing;
 use crate::{
-    Arg, Bell, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Holder, Module, Properties, Queue, Result, Service,
-    Shared, Tray, cpu, patience,
+    Arg, Bell, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Holder, Module, Properties, Queue, Result,
+    Service, Shared, Tray, cpu, patience,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;

@@ -54,7 +54,8 @@ struct Hub {
 }
 
 static HUB: LazyLock<Option<Hub>> = LazyLock::new(|| {
-    let hub = Hub { epoll: epoll::create(epoll::CreateFlags::CLOEXEC).ok()?, signals: Mutex::default(), next: 0.into() };
+    let hub =
+        Hub { epoll: epoll::create(epoll::CreateFlags::CLOEXEC).ok()?, signals: Mutex::default(), next: 0.into() };
     std::thread::Builder::new().name("wasi-watch".into()).spawn(run).ok()?;
     Some(hub)
 });

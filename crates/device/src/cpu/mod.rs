@@ -32,7 +32,8 @@ mod workgroup;
 
 use crate::fault::{self, Lost};
 use crate::{
-    Arg, Bell, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service, Shared, Tray,
+    Arg, Bell, Buffer, CodeOptions, CodeTarget, Device, Error, Grid, Module, Properties, Queue, Result, Service,
+    Shared, Tray,
 };
 use compile::{Kernel, Object, Program};
 use launch::Launch;

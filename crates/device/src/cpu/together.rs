@@ -99,7 +99,15 @@ impl Together {
         let shared_words = shared_bytes.div_ceil(size_of::<u64>());
         let shared = std::iter::repeat_with(AtomicU64::default).take(shared_words * grid.workgroups as usize).collect();
         let ready = AtomicUsize::new(threads as usize);
-        Self { threads, state: Mutex::new(state), ready, changed: Condvar::new(), rings: AtomicU32::new(0), shared, shared_words }
+        Self {
+            threads,
+            state: Mutex::new(state),
+            ready,
+            changed: Condvar::new(),
+            rings: AtomicU32::new(0),
+            shared,
+            shared_words,
+        }
     }
 
     /// Returns the address of a workgroup's shared memory.

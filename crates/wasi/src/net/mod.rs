@@ -68,7 +68,10 @@ enum Work {
     Connect(OwnedFd, Ticket),
     LookUp(LookUp),
     /// A look-up that waits for its turn.
-    LaterLookUp { name: String, port: u16 },
+    LaterLookUp {
+        name: String,
+        port: u16,
+    },
 }
 
 /// A place among the sockets that an instance has opened.
