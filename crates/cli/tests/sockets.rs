@@ -494,5 +494,6 @@ fn a_server_that_waits_costs_no_time() -> Result<(), Failed> {
     let before = used()?;
     thread::sleep(Duration::from_secs(2));
     let used = used()? - before;
-    if used <= 60 { Ok(()) } else { Err(format!("{used} hundredths of a second in 2 s").into()) }
+    // A tenth of a core.
+    if used <= 20 { Ok(()) } else { Err(format!("{used} hundredths of a second in 2 s").into()) }
 }
