@@ -18,7 +18,7 @@ use gpu_run_abi::threads::{BUCKETS, Bucket, LANES, Mailbox, RECORD_BYTES, Record
 use gpu_run_abi::{Launch, TrapCode};
 use gpu_run_compiler::{Compiled, Error, Program, Trap, Value};
 use gpu_run_device::{Buffer, Grid};
-use gpu_run_wasi::{Context, Out};
+use gpu_run_wasi::{Awaited, Context, Out, Waiting};
 use gpu_run_wasm::{THREADS, words};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -102,7 +102,7 @@ pub fn run_threads(
     buffers.write(&slots.describe(launch))?;
     let memory = Arc::new(memory);
     let context = context.with_parallelism(places.threads as u32);
-    let calls = SharedCalls { context, since: HashMap::new(), memory: memory.clone() };
+    let calls = SharedCalls { context, waiting: HashMap::new(), memory: memory.clone() };
     let host = Arc::new(SharedContext(Mutex::new(calls)));
     let began = Instant::now();
     let run = Run::fresh(selector, options.deadline);
@@ -394,8 +394,8 @@ struct SharedContext(Mutex<SharedCalls>);
 
 struct SharedCalls {
     context: Context,
-    /// When the calls that are being repeated were first made, by slot.
-    since: HashMap<u32, Instant>,
+    /// The calls that are being repeated, by slot.
+    waiting: HashMap<u32, Waiting>,
     memory: Arc<ThreadsMemory>,
 }
 
@@ -407,11 +407,15 @@ impl BatchHost for SharedContext {
     }
 
     fn answered(&self, slot: u32, call: Call, words: &[u64], input: &[u8], out: &mut Out) -> Answered {
-        let SharedCalls { context, since, memory } = &mut *self.0.lock();
+        let SharedCalls { context, waiting, memory } = &mut *self.0.lock();
         context.name_caller(|| format!("[thread {}] ", memory.id(slot)));
-        let mut first = since.remove(&slot);
-        let reply = context.call_of(&mut first, call, words, input, out);
-        since.extend(first.map(|first| (slot, first)));
+        let mut own = waiting.remove(&slot);
+        let reply = context.call_of(&mut own, call, words, input, out);
+        waiting.extend(own.map(|own| (slot, own)));
         Answered::Was(reply)
+    }
+
+    fn awaited(&self, _: u32, call: Call, words: &[u64], input: &[u8], awaited: &mut Vec<Awaited>) {
+        self.0.lock().context.awaited(call, words, input, awaited);
     }
 }

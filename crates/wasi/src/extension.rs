@@ -154,6 +154,7 @@ impl<'a> Ask<'a> {
     /// An unknown operation is `nosys`, a request of the wrong form `inval`.
     pub(crate) fn decode(offset: u64, input: &'a [u8]) -> Result<Self> {
         let (operation, argument, fd) = parts(offset);
+        let takes_argument = matches!(operation, ask::SET_OPTION | ask::MULTICAST | ask::LOCK | ask::SET_PERMISSIONS);
         let mut bytes = Bytes(input);
         let request = match operation {
             ask::TCP_CONNECT => {
@@ -180,7 +181,7 @@ impl<'a> Ask<'a> {
             ask::PROCESS_ID => Self::Process(ProcessAsk::Id),
             _ => return Err(Errno::Nosys.into()),
         };
-        if bytes.0.is_empty() { Ok(request) } else { Err(Errno::Inval.into()) }
+        if bytes.0.is_empty() && (argument == 0 || takes_argument) { Ok(request) } else { Err(Errno::Inval.into()) }
     }
 }
 
@@ -188,7 +189,7 @@ impl Fetch {
     /// As [`Ask::decode`].
     pub(crate) fn decode(offset: u64) -> Result<Self> {
         let (operation, argument, fd) = parts(offset);
-        Ok(match operation {
+        let request = match operation {
             fetch::LOCAL_ADDRESS => Self::Net(NetFetch::LocalAddress { fd }),
             fetch::PEER_ADDRESS => Self::Net(NetFetch::PeerAddress { fd }),
             fetch::OPTION => Self::Net(NetFetch::Option { fd, option: SocketOption::decode(argument)? }),
@@ -199,7 +200,9 @@ impl Fetch {
             fetch::CURRENT_DIR => Self::Process(ProcessFetch::CurrentDir),
             fetch::EXECUTABLE => Self::Process(ProcessFetch::Executable),
             _ => return Err(Errno::Nosys.into()),
-        })
+        };
+        let takes_argument = matches!(operation, fetch::OPTION | fetch::RECEIVE_FROM | fetch::PROCESS_END);
+        if argument == 0 || takes_argument { Ok(request) } else { Err(Errno::Inval.into()) }
     }
 }
 
@@ -301,10 +304,11 @@ impl<'a> Bytes<'a> {
 }
 
 impl Group {
-    pub(crate) fn ip(self) -> IpAddr {
+    /// Returns the address at which a socket with this port hears the group.
+    pub(crate) fn at(self, port: u16) -> SocketAddr {
         match self {
-            Self::V4 { group, .. } => group.into(),
-            Self::V6 { group, .. } => group.into(),
+            Self::V4 { group, .. } => SocketAddrV4::new(group, port).into(),
+            Self::V6 { group, interface } => SocketAddrV6::new(group, port, 0, interface).into(),
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::extension::{Fetch, NetAsk, NetFetch, encode_address, is_extension, pu
 use crate::socket::Socket;
 use crate::stdio::is_ready;
 
-use look_up::LookUp;
+use look_up::{LookUp, Resolver};
 use rules::{destination, plain};
 
 pub use rules::NetRule;
@@ -39,6 +39,8 @@ pub(crate) use rules::Policy;
 const MAX_SOCKETS: usize = 4096;
 /// The most replies that an instance may leave unfetched.
 const MAX_REPLIES: usize = 1024;
+/// The most look-ups of an instance at once, so that one guest's slow names keep nobody else waiting. Others wait for their turn.
+const MAX_LOOK_UPS: usize = 4;
 /// How many connections may wait for `sock_accept`; the kernel has a limit of its own.
 const BACKLOG: i32 = 4096;
 
@@ -47,6 +49,9 @@ pub(crate) struct Net {
     policy: Arc<Policy>,
     open: Ticket,
     pub(crate) parallelism: u32,
+    resolver: Arc<Resolver>,
+    /// The timeout of the socket that the present call waits for, as it was when the call was first made.
+    pub(crate) timeout: Option<Duration>,
     /// Requests that callers repeat until they are done.
     pending: Vec<Pending>,
     /// By number, which is never used again.
@@ -62,6 +67,11 @@ struct Pending {
 enum Work {
     Connect(OwnedFd, Ticket),
     LookUp(LookUp),
+    /// A look-up that waits for its turn.
+    LaterLookUp {
+        name: String,
+        port: u16,
+    },
 }
 
 /// A place among the sockets that an instance has opened.
@@ -91,6 +101,8 @@ impl Net {
             // The first ticket is no socket's.
             open: Ticket(Arc::new(AtomicUsize::new(1))),
             parallelism,
+            resolver: Resolver::of_the_host(),
+            timeout: None,
             pending: Vec::new(),
             replies: Vec::new(),
             next_reply: 1,
@@ -103,6 +115,8 @@ impl Net {
             policy: self.policy.clone(),
             open: self.open.another()?,
             parallelism: self.parallelism,
+            resolver: self.resolver.clone(),
+            timeout: None,
             pending: Vec::new(),
             replies: Vec::new(),
             next_reply: 1,
@@ -144,9 +158,7 @@ impl Net {
                 let socket = datagram(table, fd)?;
                 // What a group hears comes to the socket's port.
                 let port = ip_address(getsockname(&socket.fd)?)?.port();
-                if !self.policy.may_listen(SocketAddr::new(group.ip(), port)) {
-                    return Err(Errno::Acces.into());
-                }
+                self.check_listen(plain(group.at(port)))?;
                 options::set_member(socket, group, joins)?;
                 0
             }
@@ -190,7 +202,20 @@ impl Net {
     /// Returns a destination as it is given to the kernel, or `acces`.
     fn allowed_destination(&self, address: SocketAddr) -> Result<SocketAddr> {
         let address = destination(address);
-        if self.policy.may_connect(address) { Ok(address) } else { Err(Errno::Acces.into()) }
+        if self.policy.may_connect(address) {
+            return Ok(address);
+        }
+        tracing::info!("denied: connect to {address}{}", allowed_by(&format!("connect={address}")));
+        Err(Errno::Acces.into())
+    }
+
+    /// Returns `acces` if the guest may not listen there.
+    fn check_listen(&self, address: SocketAddr) -> Result {
+        if self.policy.may_listen(address) {
+            return Ok(());
+        }
+        tracing::info!("denied: listen at {address}{}", allowed_by(&format!("listen={address}")));
+        Err(Errno::Acces.into())
     }
 
     fn tcp_connect(
@@ -213,14 +238,14 @@ impl Net {
         let deadline = timeout.and_then(|timeout| since.unwrap_or(now).checked_add(timeout));
         if let Some(at) = at {
             if is_done(&self.pending[at].work) {
-                let Work::Connect(fd, ticket) = self.pending.swap_remove(at).work else {
+                let Work::Connect(fd, ticket) = self.pending.remove(at).work else {
                     return Err(Errno::Io.into());
                 };
                 sockopt::socket_error(&fd)??;
                 return table.insert(Descriptor::Socket(Socket::opened(fd, ticket, None)?));
             }
             if deadline.is_some_and(|deadline| deadline <= now) {
-                self.pending.swap_remove(at);
+                self.pending.remove(at);
                 return Err(Errno::Timedout.into());
             }
             return Err(Stop::Again(deadline));
@@ -240,9 +265,7 @@ impl Net {
 
     fn tcp_listen(&mut self, table: &mut Table, address: SocketAddr) -> Result<u32> {
         let address = plain(address);
-        if !self.policy.may_listen(address) {
-            return Err(Errno::Acces.into());
-        }
+        self.check_listen(address)?;
         table.check_room()?;
         let ticket = self.open.another()?;
         let fd = new_socket(address, SocketType::STREAM)?;
@@ -260,7 +283,7 @@ impl Net {
         } else if is_clients(address) && self.policy.may_connect_somewhere() {
             Some(self.policy.clone())
         } else {
-            return Err(Errno::Acces.into());
+            return self.check_listen(address).map(|()| 0);
         };
         table.check_room()?;
         let ticket = self.open.another()?;
@@ -274,25 +297,43 @@ impl Net {
         if let Ok(ip) = name.parse::<IpAddr>() {
             return self.reply(&[SocketAddr::new(ip, port)]);
         }
-        let Some(name) = self.policy.name_to_look_up(name) else { return Err(Errno::Acces.into()) };
-        let is_mine = |pending: &Pending| pending.asked == asked && matches!(pending.work, Work::LookUp(_));
+        let Some(name) = self.policy.name_to_look_up(name) else {
+            tracing::info!("denied: look up {name:?}{}", allowed_by(&format!("connect={name}:{port}")));
+            return Err(Errno::Acces.into());
+        };
+        let is_mine = |pending: &Pending| pending.asked == asked && !matches!(pending.work, Work::Connect(..));
         let at = since.and_then(|_| self.pending.iter().position(is_mine));
         since.get_or_insert_with(Instant::now);
-        let Some(at) = at else {
-            if let Some(work) = LookUp::start(&name, port)? {
-                self.pending.push(Pending { asked: asked.into(), work: Work::LookUp(work) });
-            }
+        let at = at.unwrap_or_else(|| {
+            self.pending.push(Pending { asked: asked.into(), work: Work::LaterLookUp { name: name.clone(), port } });
+            self.pending.len() - 1
+        });
+        let found = self.begin_look_ups().and_then(|()| match &self.pending[at].work {
+            Work::LookUp(work) => work.poll(),
+            _ => Ok(None),
+        });
+        if matches!(found, Ok(None)) {
             return Err(Stop::Again(None));
-        };
-        let Work::LookUp(work) = &self.pending[at].work else { return Err(Errno::Io.into()) };
-        let found = match work.poll() {
-            Ok(None) => return Err(Stop::Again(None)),
-            done => done,
-        };
-        self.pending.swap_remove(at);
+        }
+        // The others keep their order.
+        self.pending.remove(at);
         let found = found?.unwrap_or_default();
         self.policy.take_found(&name, &found);
         self.reply(&found)
+    }
+
+    /// Begins as many look-ups as an instance may have, in the order in which they were asked for.
+    fn begin_look_ups(&mut self) -> Result {
+        let mut begun = self.pending.iter().filter(|pending| matches!(pending.work, Work::LookUp(_))).count();
+        for Pending { work, .. } in &mut self.pending {
+            if let Work::LaterLookUp { name, port } = work
+                && begun < MAX_LOOK_UPS
+            {
+                *work = Work::LookUp(self.resolver.start(name, *port)?);
+                begun += 1;
+            }
+        }
+        Ok(())
     }
 
     fn reply(&mut self, addresses: &[SocketAddr]) -> Result<u32> {
@@ -304,24 +345,39 @@ impl Net {
         self.replies.push((number, addresses.iter().flat_map(|address| encode_address(*address)).collect()));
         Ok(number)
     }
+
+    /// Returns how a call stops that waits for a descriptor: to be repeated, or with `again` if it is a socket's and has waited for
+    /// as long as the guest wanted when it made the call, as on Linux.
+    pub(crate) fn time_out(
+        &mut self,
+        table: &mut Table,
+        call: Call,
+        words: &[u64],
+        since: &mut Option<Instant>,
+    ) -> Stop {
+        let Some((fd, reads)) = waits_for(call, words) else { return Stop::Again(None) };
+        let now = Instant::now();
+        let since = *since.get_or_insert_with(|| {
+            self.timeout = table.socket(fd).ok().and_then(|socket| socket.timeout(reads));
+            now
+        });
+        match self.timeout.and_then(|timeout| since.checked_add(timeout)) {
+            Some(at) if at <= now => Errno::Again.into(),
+            at => Stop::Again(at),
+        }
+    }
 }
 
-/// Returns how a call stops that waits for a descriptor: to be repeated, or with `again` if it is a socket's and has waited for as
-/// long as the guest wants, as on Linux.
-pub(crate) fn time_out(table: &mut Table, call: Call, words: &[u64], since: &mut Option<Instant>) -> Stop {
-    let Some((fd, reads)) = waits_for(call, words) else { return Stop::Again(None) };
-    let Some(timeout) = table.socket(fd).ok().and_then(|socket| socket.timeout(reads)) else {
-        return Stop::Again(None);
-    };
-    let now = Instant::now();
-    match since.get_or_insert(now).checked_add(timeout) {
-        Some(at) if at <= now => Errno::Again.into(),
-        at => Stop::Again(at),
+/// Returns what is printed of a rule that would have allowed something, if it is one.
+fn allowed_by(rule: &str) -> String {
+    match rule.parse::<NetRule>() {
+        Ok(rule) => format!("; --net {rule} would allow it"),
+        Err(_) => String::new(),
     }
 }
 
 /// Returns the descriptor that a call waits for, and whether to read from it.
-fn waits_for(call: Call, words: &[u64]) -> Option<(u64, bool)> {
+pub(crate) fn waits_for(call: Call, words: &[u64]) -> Option<(u64, bool)> {
     match (call, words) {
         (Call::fd_read | Call::sock_recv | Call::sock_accept, [fd, ..]) => Some((*fd, true)),
         (Call::fd_write | Call::sock_send, [fd, ..]) => Some((*fd, false)),

@@ -16,7 +16,7 @@ pub(super) fn set(socket: &Socket, option: SocketOption, value: u64) -> Result {
     match option {
         SocketOption::ReadTimeout => state.read_timeout.store(value, Ordering::Relaxed),
         SocketOption::WriteTimeout => state.write_timeout.store(value, Ordering::Relaxed),
-        SocketOption::Ttl => sockopt::set_ip_ttl(fd, small(value)?)?,
+        SocketOption::Ttl => sockopt::set_ip_ttl(fd, number(value)?)?,
         SocketOption::Nodelay => sockopt::set_tcp_nodelay(fd, is_on)?,
         SocketOption::Linger => {
             // In the kernel, another time than 0 would make closing the socket wait. The guest does not: what it has sent is
@@ -28,7 +28,7 @@ pub(super) fn set(socket: &Socket, option: SocketOption, value: u64) -> Result {
         SocketOption::Broadcast => sockopt::set_socket_broadcast(fd, is_on)?,
         SocketOption::OnlyV6 => sockopt::set_ipv6_v6only(fd, is_on)?,
         SocketOption::MulticastLoopV4 => sockopt::set_ip_multicast_loop(fd, is_on)?,
-        SocketOption::MulticastTtlV4 => sockopt::set_ip_multicast_ttl(fd, small(value)?)?,
+        SocketOption::MulticastTtlV4 => sockopt::set_ip_multicast_ttl(fd, number(value)?)?,
         SocketOption::MulticastLoopV6 => sockopt::set_ipv6_multicast_loop(fd, is_on)?,
         SocketOption::Keepalive => sockopt::set_socket_keepalive(fd, is_on)?,
         SocketOption::Error => return Err(Errno::Noprotoopt.into()),
@@ -68,7 +68,7 @@ pub(super) fn set_member(socket: &Socket, group: Group, joins: bool) -> Result {
     }?)
 }
 
-/// Returns a number of hops.
-fn small(value: u64) -> Result<u32> {
-    u8::try_from(value).map(u32::from).map_err(|_| Errno::Inval.into())
+/// Returns a number of hops. The kernel says which it takes; `u32::MAX` is the usual one.
+fn number(value: u64) -> Result<u32> {
+    u32::try_from(value).map_err(|_| Errno::Inval.into())
 }

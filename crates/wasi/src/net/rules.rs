@@ -113,6 +113,9 @@ impl FromStr for NetRule {
             Some(("listen", place)) => (Way::Listen, place),
             _ => return Err(FORMS.into()),
         };
+        if let Some(why) = is_several_or_a_range(place).or_else(|| lacks_port(place)) {
+            return Err(format!("{why}; {FORMS}"));
+        }
         let Some((host, port)) = place.rsplit_once(':') else { return Err(format!("no port is given; {FORMS}")) };
         let port = match port {
             "*" => None,
@@ -130,10 +133,30 @@ impl FromStr for NetRule {
             (Way::Connect, Host::Address(place)) if place.ip.is_unspecified() => {
                 Err(format!("{} is not a destination: `*` stands for every address; {FORMS}", place.ip))
             }
-            (Way::Connect, _) if port == Some(0) => Err(format!("nobody can connect to port 0; {FORMS}")),
+            (Way::Connect, _) if port == Some(0) => {
+                Err(format!("port 0 is no destination; `*` stands for every port; {FORMS}"))
+            }
             _ => Ok(Self { way, host, port }),
         }
     }
+}
+
+/// Says why what follows the way is more than one place.
+fn is_several_or_a_range(place: &str) -> Option<String> {
+    if place.contains([',', ';', '=']) {
+        return Some("one rule per --net".into());
+    }
+    let (start, _) = place.split_once('/')?;
+    let is_address = start.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    is_address.then(|| "address ranges are not supported".into())
+}
+
+/// Says that an IPv6 address has no port, since its own colons look like one.
+fn lacks_port(place: &str) -> Option<String> {
+    if place.parse::<Ipv6Addr>().is_ok() {
+        return Some(format!("no port is given: an IPv6 address is in brackets before it, [{place}]:PORT"));
+    }
+    place.ends_with(']').then(|| format!("no port is given: {place}:PORT"))
 }
 
 /// Decodes the part before the port, or says why it cannot be one.
@@ -142,9 +165,17 @@ fn host_of(text: &str) -> Result<Host, String> {
         return Ok(Host::Any);
     }
     if let Some(text) = text.strip_prefix('[') {
+        if let Some((_, interface)) = text.trim_end_matches(']').split_once('%')
+            && interface.parse::<u32>().is_err()
+        {
+            return Err(format!("{interface:?} is not an interface: an interface is given by its number"));
+        }
         let v6 = text.strip_suffix(']').and_then(|text| format!("[{text}]:0").parse::<SocketAddrV6>().ok());
         let v6 = v6.ok_or_else(|| format!("[{text} is not an IPv6 address in brackets"))?;
         let place = Place::from(SocketAddr::from(v6));
+        if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 {
+            return Err(format!("[{0}] is local to a link: say which by its number, as in [{0}%2]", v6.ip()));
+        }
         return if place.scope == v6.scope_id() {
             Ok(Host::Address(place))
         } else {
@@ -156,6 +187,9 @@ fn host_of(text: &str) -> Result<Host, String> {
     }
     if let Ok(ip) = text.parse::<Ipv4Addr>() {
         return Ok(Host::Address(Place::new(ip.into(), 0)));
+    }
+    if text.contains('*') {
+        return Err(format!("{text:?}: `*` stands for a whole host, not a part of one"));
     }
     let name = normal(text);
     let is_label = |label: &str| {

@@ -218,6 +218,33 @@ fn waiting_ends_when_the_guest_wants_it_to() {
     assert_eq!(guest.fetch(fetch::RECEIVE_FROM, 0, udp, 100), Err(Errno::Again));
 }
 
+/// As natively: what one thread sets is for the calls that begin later, not for those that wait.
+#[test]
+fn a_call_that_waits_keeps_the_timeout_and_mode_that_it_began_with() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut guest = guest(ALL);
+    let fd = guest.connect(&encoded(listener.local_addr().unwrap()), 0).unwrap();
+    let (mut peer, _) = listener.accept().unwrap();
+    let words = [fd, 1];
+    let (mut early, mut late) = (None, None);
+    let read = |guest: &mut Guest, caller: &mut Option<_>| {
+        guest.context.call_of(caller, Call::fd_read, &words, b"", &mut guest.out)
+    };
+    assert_eq!(read(&mut guest, &mut early), Reply::Again { at: None });
+    guest.set(fd, option::READ_TIMEOUT, 1_000_000).unwrap();
+    assert!(matches!(read(&mut guest, &mut late), Reply::Again { at: Some(_) }));
+    std::thread::sleep(Duration::from_millis(2));
+    assert_eq!(read(&mut guest, &mut early), Reply::Again { at: None });
+    guest.set(fd, option::READ_TIMEOUT, 0).unwrap();
+    assert_eq!(read(&mut guest, &mut late), Reply::Done(Errno::Again), "it was to wait for a millisecond");
+    guest.call(Call::fd_fdstat_set_flags, &[fd, NONBLOCK], b"").unwrap();
+    assert_eq!(read(&mut guest, &mut late), Reply::Done(Errno::Again));
+    assert_eq!(read(&mut guest, &mut early), Reply::Again { at: None });
+    peer.write_all(b"a").unwrap();
+    while let Reply::Again { .. } = read(&mut guest, &mut early) {}
+    assert_eq!(&guest.out.bytes[4..], b"a");
+}
+
 /// A listener whose queue is full does not answer.
 #[test]
 fn connecting_ends_when_the_guest_wants_it_to() {
@@ -364,7 +391,10 @@ fn options_are_kept() {
     }
     assert_eq!(guest.option(tcp, option::ERROR), Ok(0));
     assert_eq!(guest.set(tcp, option::ERROR, 0), Err(Errno::Noprotoopt));
-    assert_eq!(guest.set(tcp, option::TTL, 256), Err(Errno::Inval));
+    for value in [0, 256, 1 << 32] {
+        assert_eq!(guest.set(tcp, option::TTL, value), Err(Errno::Inval));
+    }
+    assert!(guest.set(tcp, option::TTL, u32::MAX.into()).is_ok() && guest.option(tcp, option::TTL).unwrap() <= 255);
     assert_eq!(guest.set(tcp, 99, 0), Err(Errno::Noprotoopt));
     assert_eq!(guest.set(1, option::TTL, 1), Err(Errno::Notsock));
     assert_eq!(guest.ask(ask::UDP_CONNECT, 0, tcp, &address("127.0.0.1:1")), Err(Errno::Notsup));
@@ -394,6 +424,22 @@ fn groups_need_a_rule_to_listen() {
     let fd = allowed.ask(ask::UDP_BIND, 0, 0, &address("127.0.0.1:0")).unwrap();
     assert_ne!(allowed.ask(ask::MULTICAST, 1, fd, &group("224.0.0.251")), Err(Errno::Acces));
     assert_eq!(allowed.ask(ask::MULTICAST, 1, fd, &group("224.0.0.252")), Err(Errno::Acces));
+}
+
+#[test]
+fn a_group_of_a_link_is_allowed_on_the_interface_of_the_rule() {
+    let group = |interface: u32| [&address("[ff02::fb]:0")[..], &interface.to_le_bytes()].concat();
+    for (rule, allowed, denied) in [("[ff02::fb%1]", 1, [0, 2]), ("[ff02::fb]", 0, [1, 2])] {
+        let mut guest = guest(&["listen=[::1]:0", &format!("listen={rule}:*")]);
+        let Ok(fd) = guest.ask(ask::UDP_BIND, 0, 0, &address("[::1]:0")) else {
+            eprintln!("skipped: this machine has no IPv6");
+            return;
+        };
+        assert_ne!(guest.ask(ask::MULTICAST, 1, fd, &group(allowed)), Err(Errno::Acces), "{rule}");
+        for interface in denied {
+            assert_eq!(guest.ask(ask::MULTICAST, 1, fd, &group(interface)), Err(Errno::Acces), "{rule}, {interface}");
+        }
+    }
 }
 
 #[test]
@@ -443,6 +489,14 @@ fn a_request_of_the_wrong_form_is_refused() {
         assert_eq!(guest.ask(operation, 0, 0, &input), Err(errno), "operation {operation}");
     }
     assert_eq!(guest.fetch(0, 0, 0, 1), Err(Errno::Nosys));
+    // An argument where there is none.
+    let fd = guest.ask(ask::UDP_BIND, 0, 0, &address("127.0.0.1:0")).unwrap();
+    assert_eq!(guest.ask(ask::UDP_CONNECT, 1, fd, &address("127.0.0.1:1")), Err(Errno::Inval));
+    assert_eq!(guest.ask(ask::PARALLELISM, 1, 0, b""), Err(Errno::Inval));
+    assert_eq!(guest.ask(200, 1, 0, b""), Err(Errno::Nosys));
+    assert_eq!(guest.fetch(fetch::LOCAL_ADDRESS, 1, fd, 28), Err(Errno::Inval));
+    assert_eq!(guest.fetch(fetch::PEER_ADDRESS, 7, fd, 28), Err(Errno::Inval));
+    assert_eq!(guest.fetch(200, 1, 0, 1), Err(Errno::Nosys));
     assert_eq!(guest.fetch(fetch::REPLY, 0, 9, 1), Err(Errno::Noent));
     // Other calls do not know the descriptor.
     assert_eq!(guest.read(FD, 1), Err(Errno::Badf));
