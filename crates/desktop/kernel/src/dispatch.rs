@@ -152,7 +152,7 @@ pub fn set_value(widget: u32, value: f32) {
 fn slide(widget: u32) {
     let room = getf(W_W, widget) - crate::theme::THUMB;
     let at = pointer().0 - getf(W_AT_X, widget) - crate::theme::THUMB / 2.0;
-    set_value(widget, if room > 0.0 { (at / room).max(0.0).min(1.0) } else { 0.0 });
+    set_value(widget, if room > 0.0 { (at / room).clamp(0.0, 1.0) } else { 0.0 });
 }
 
 /// Tells a widget's owner something at the end of the frame.

@@ -9,10 +9,6 @@ use gpu_run_kernel::layout::{S_COMMAND_NUMBER, S_COMMAND_STAGED, S_COMMAND_TAKEN
 use gpu_run_kernel::team::Team;
 use gpu_run_kernel::tick::Phases;
 
-/// The phases, by their numbers in the machine's counters, which have room for seven: the frame end is counted with the raster.
-pub const PHASE_NAMES: [&str; 8] =
-    ["wait", "input", "hit test", "dispatch", "layout", "order", "geometry", "raster and frame end"];
-
 /// Writes an empty desktop's state. The memory must be zero, and the machine's header written.
 pub fn boot() {
     tree::reset(0, kinds::DESKTOP);
@@ -30,7 +26,7 @@ pub fn boot() {
 
 pub fn tick(team: &Team) {
     let ends = Ends { number: load64(S_COMMAND_NUMBER), events: load(S_COMMAND_STAGED), taken: load(S_COMMAND_TAKEN) };
-    let mut clock = Phases::begin(team, 7);
+    let mut clock = Phases::begin(team, LAST_PHASE);
     let known = load(S_KNOWN) != 0;
     if !known {
         font::unpack(team);
@@ -62,5 +58,5 @@ pub fn tick(team: &Team) {
         raster::raster(team);
     }
     frame_end::frame_end(team, &ends);
-    clock.end(7);
+    clock.end(LAST_PHASE);
 }

@@ -36,6 +36,8 @@ pub mod tree;
 pub mod window;
 
 use gpu_run_kernel::gpu;
+/// The machine's memory ends here, and the desktop's begins.
+pub(crate) use gpu_run_kernel::layout::MEMORY_BYTES as MACHINE_BYTES;
 
 /// What this kernel was built with. The host reads it before it loads the kernel: the machine's versions, then what is the desktop's own.
 #[cfg(target_arch = "wasm32")]

@@ -35,9 +35,9 @@ fn edges(widget: u32, scale: f32) -> Edges {
     [x, y, x + getf(W_W, widget), y + getf(W_H, widget)].map(|at| round(at * scale) as f32)
 }
 
-/// The width of the thinnest line: a unit, in whole pixels.
+/// The width of the thinnest line: a unit, in whole pixels, rounded down.
 fn hair(brush: &Brush) -> f32 {
-    round(brush.scale).max(1) as f32
+    (brush.scale as u32).max(1) as f32
 }
 
 fn text_colour(widget: u32) -> u32 {

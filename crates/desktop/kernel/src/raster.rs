@@ -5,7 +5,7 @@ use crate::geometry::{blocks, touches};
 use crate::item::{self, BORDER, COLOUR, COLOUR_2, GLYPH, HASH, KIND, LINE, MORE, RECTANGLE, SHADOW, SHAPE, SIZE};
 use crate::memory::*;
 use crate::shapes;
-use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, store};
+use gpu_run_kernel::gpu::{WARP, add, ballot, lane, load, shuffle, store};
 use gpu_run_kernel::team::Team;
 
 /// Brightness of each value of a colour's channel, and the value for each of 4096 steps of brightness.
@@ -76,9 +76,11 @@ fn hash(items: Items, left: u32, top: u32, seed: u32) -> (u32, u32) {
         let place = base + lane();
         let item = if place < items.to { items.at(place) } else { 0 };
         let inside = place < items.to && touches(item, left, top, left + TILE_WIDTH, top + TILE_HEIGHT);
+        // Each lane loads one hash, and all get them by exchange: the loads do not wait for each other.
+        let own = if inside { load(ITEMS + item * ITEM_BYTES + HASH) } else { 0 };
         let mut mask = ballot(inside as u32);
         while mask != 0 {
-            let word = load(ITEMS + items.at(base + mask.trailing_zeros()) * ITEM_BYTES + HASH);
+            let word = shuffle(own, mask.trailing_zeros());
             first = item::hash(first, word);
             second = item::hash(second.rotate_left(7), !word);
             mask &= mask - 1;
@@ -142,7 +144,7 @@ fn cover(at: u32, x: f32, y: f32, pixel: &mut [f32; 3]) {
         return;
     }
     if load(at + KIND) == RECTANGLE && colour != other {
-        let share = ((y - edges[1]) / (edges[3] - edges[1])).max(0.0).min(1.0);
+        let share = ((y - edges[1]) / (edges[3] - edges[1])).clamp(0.0, 1.0);
         colour = crate::theme::mix(colour, other, share);
     }
     let opacity = coverage * (colour >> 24) as f32 / 255.0;

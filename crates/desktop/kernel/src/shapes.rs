@@ -46,7 +46,7 @@ pub fn border(x: f32, y: f32, edges: Edges, radius: f32, width: f32) -> f32 {
 pub fn shadow(x: f32, y: f32, edges: Edges, radius: f32, fade: f32) -> f32 {
     let (dx, dy) = beside(x, y, edges, radius + fade);
     let outside = sqrt(dx * dx + dy * dy) - (radius + fade);
-    ease(((fade - outside) / (2.0 * fade)).max(0.0).min(1.0))
+    ease(((fade - outside) / (2.0 * fade)).clamp(0.0, 1.0))
 }
 
 /// A line with round ends.
@@ -55,9 +55,9 @@ pub fn line(x: f32, y: f32, ends: Edges, half: f32) -> f32 {
     let [ax, ay, bx, by] = ends;
     let (dx, dy, px, py) = (bx - ax, by - ay, x - ax, y - ay);
     let length = dx * dx + dy * dy;
-    let along = if length > 0.0 { ((px * dx + py * dy) / length).max(0.0).min(1.0) } else { 0.0 };
+    let along = if length > 0.0 { ((px * dx + py * dy) / length).clamp(0.0, 1.0) } else { 0.0 };
     let (qx, qy) = (px - along * dx, py - along * dy);
-    (half + 0.5 - sqrt(qx * qx + qy * qy)).max(0.0).min(1.0)
+    (half + 0.5 - sqrt(qx * qx + qy * qy)).clamp(0.0, 1.0)
 }
 
 /// A glyph: the area that its outline encloses within the pixel, exactly. `x` and `y` are pixels from its origin, and y goes down.
@@ -75,7 +75,7 @@ pub fn glyph(x: f32, y: f32, scale: f32, first: u32, lines: u32) -> f32 {
             let x0 = f32::from_bits(load(at)) * scale - left;
             let x1 = f32::from_bits(load(at + 8)) * scale - left;
             // The part of the line in the pixel's row.
-            let (from, to) = (y0.max(0.0).min(1.0), y1.max(0.0).min(1.0));
+            let (from, to) = (y0.clamp(0.0, 1.0), y1.clamp(0.0, 1.0));
             let slope = (x1 - x0) / (y1 - y0);
             let (xa, xb) = (x0 + (from - y0) * slope, x0 + (to - y0) * slope);
             area += (to - from) * right_of(xa, xb);
@@ -94,7 +94,7 @@ fn right_of(a: f32, b: f32) -> f32 {
     } else if high <= 0.0 {
         1.0
     } else if high - low < 1e-4 {
-        1.0 - ((a + b) / 2.0).max(0.0).min(1.0)
+        1.0 - ((a + b) / 2.0).clamp(0.0, 1.0)
     } else {
         // The integral of the part left of the line.
         let left = |x: f32| {

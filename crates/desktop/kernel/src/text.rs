@@ -68,7 +68,7 @@ pub fn push(widget: u32, code: u32) -> bool {
     }
     let at = block(get(W_TEXT_LAST, widget)) + 4 + place / 2 * 4;
     let half = code.min(0xFFFF) << (place % 2 * 16);
-    store(at, if place % 2 == 0 { half } else { load(at) & 0xFFFF | half });
+    store(at, if place.is_multiple_of(2) { half } else { load(at) & 0xFFFF | half });
     set(W_TEXT_LENGTH, widget, length + 1);
     true
 }

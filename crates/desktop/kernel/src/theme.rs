@@ -105,7 +105,7 @@ static DARK: [u32; COLOURS] = [
     rgb(0x1C2433),
     rgb(0x10141C),
     rgb(0x20242C),
-    rgba(0xFFFFFF26),
+    rgba(0xFFFFFF10),
     rgb(0x292E38),
     rgb(0x282D36),
     rgb(0x363C47),
@@ -150,5 +150,5 @@ pub fn mix(from: u32, to: u32, t: f32) -> u32 {
 
 /// Returns the colour with another opacity, of 255.
 pub fn faded(colour: u32, opacity: u32) -> u32 {
-    colour & 0x00FF_FFFF | (colour >> 24) * opacity / 255 << 24
+    colour & 0x00FF_FFFF | ((colour >> 24) * opacity / 255) << 24
 }

@@ -75,7 +75,7 @@ fn rounded(edges: [f32; 4], radius: f32) -> tiny_skia::Path {
         return PathBuilder::from_rect(Rect::from_ltrb(left, top, right, bottom).unwrap());
     }
     // A quarter of a circle as a cubic curve.
-    let (r, k) = (radius, radius * (1.0 - 0.552_284_75));
+    let (r, k) = (radius, radius * (1.0 - 0.552_284_8));
     let mut path = PathBuilder::new();
     path.move_to(left + r, top);
     path.line_to(right - r, top);
