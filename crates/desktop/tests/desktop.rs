@@ -74,3 +74,22 @@ fn the_machines_own_kernel_refuses_a_desktops_state() {
     let error = gpu_run_machine::Machine::boot(&COMPILER, &device(), start, options).unwrap_err().to_string();
     assert!(error.contains("`GPRD`, version 1") && error.contains("this kernel's is the machine's"), "{error}");
 }
+
+/// Sizes are found by functions that call themselves: a thread's stack is enough for the deepest tree, and a deeper one is refused.
+#[test]
+fn the_deepest_tree_is_laid_out_and_a_deeper_one_refused() {
+    let script = |levels: usize| {
+        let mut script = "window w1 \"Deep\" left=5 top=5 pad=4\n".to_owned();
+        for level in 2..levels {
+            script +=
+                &format!("panel w{level} in w{} direction={} wrap=yes\n", level - 1, ["row", "column"][level % 2]);
+        }
+        script + &format!("label end in w{} \"end\"", levels - 1)
+    };
+    let mut desktop = boot(Start::Empty, 1, 32);
+    desktop.run(&Script::parse(&script(14)).unwrap()).unwrap();
+    let (x, y) = desktop.middle(14).unwrap().unwrap();
+    assert!(x > 9.0 && x < 40.0 && y > 9.0 && y < 40.0, "{x} {y}");
+    let error = boot(Start::Empty, 1, 32).run(&Script::parse(&script(15)).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("too deep"), "{error}");
+}

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Stack bytes per thread, for what the compiler could not keep in registers.
 const STACK_BYTES: u32 = 4 << 10;
 /// The same for a kernel with a room, whose functions may call themselves.
-const ROOM_STACK_BYTES: u32 = 32 << 10;
+const ROOM_STACK_BYTES: u32 = 16 << 10;
 /// The largest memory that a kernel may have.
 const MAX_MEMORY: u32 = 1 << 30;
 

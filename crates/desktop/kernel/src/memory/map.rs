@@ -221,8 +221,9 @@ words! { SCRATCH, 4;
     /// Not 0: something is still moving.
     S_MOVING
 }
+/// Levels of widgets that there can be: sizes are found by functions that call themselves, and a thread's stack is short.
+pub const MAX_LEVELS: u32 = 16;
 /// Where each level begins in the list of widgets by level.
-pub const MAX_LEVELS: u32 = 24;
 pub const LEVELS: u32 = SCRATCH + 256;
 /// The inputs of a tick: index of the event, widget under the pointer.
 pub const INPUTS: u32 = SCRATCH + 4096;
