@@ -4,10 +4,11 @@
 use gpu_run_cache::{Cache, Options as CacheOptions};
 use gpu_run_compiler::Compiler;
 use gpu_run_desktop::event::{self as e, properties as p};
-use gpu_run_desktop::{Desktop, Options, Script};
+use gpu_run_desktop::{Desktop, KERNEL, Options, Script, map};
 use gpu_run_device::Device;
-use gpu_run_machine::{Checkpoint, Event, GridSize, Start};
+use gpu_run_machine::{Checkpoint, Event, GridSize, Kernel, Log, Machine, Recorder, Start};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 use tempfile::TempDir;
 
 include!("../kernel/tests/support/scene.rs");
@@ -16,6 +17,9 @@ static CACHE: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap())
 static COMPILER: LazyLock<Compiler> = LazyLock::new(|| {
     Compiler::new(Cache::open(CacheOptions { durable: false, ..CacheOptions::new(CACHE.path().to_owned()) }))
 });
+
+/// Ends what hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The device that is tested: `cpu`, or what `GPU_RUN_TEST_DEVICE` says.
 fn device() -> Arc<dyn Device> {
@@ -71,7 +75,7 @@ fn the_machines_own_kernel_refuses_a_desktops_state() {
     desktop.frame(&[]).unwrap();
     let start = Start::Checkpoint(desktop.checkpoint().unwrap());
     let options = gpu_run_machine::Options { threads: Some(32), ..gpu_run_machine::Options::default() };
-    let error = gpu_run_machine::Machine::boot(&COMPILER, &device(), start, options).unwrap_err().to_string();
+    let error = Machine::boot(&COMPILER, &device(), start, options).unwrap_err().to_string();
     assert!(error.contains("`GPRD`, version 1") && error.contains("this kernel's is the machine's"), "{error}");
 }
 
@@ -92,4 +96,48 @@ fn the_deepest_tree_is_laid_out_and_a_deeper_one_refused() {
     assert!(x > 9.0 && x < 40.0 && y > 9.0 && y < 40.0, "{x} {y}");
     let error = boot(Start::Empty, 1, 32).run(&Script::parse(&script(15)).unwrap()).unwrap_err();
     assert!(error.to_string().contains("too deep"), "{error}");
+}
+
+/// A kernel of the desktop that does the same and is another file.
+fn other_kernel() -> Kernel {
+    let mut wasm = KERNEL.to_vec();
+    wasm.extend([0, 2, 1, b'x']);
+    Kernel::named("other.wasm", wasm).unwrap()
+}
+
+fn machine(kernel: Kernel, record: Option<Recorder>) -> Machine {
+    let (threads, phases) = (Some(32), &map::PHASE_NAMES[..]);
+    let options =
+        gpu_run_machine::Options { rate: 0, held: true, threads, record, kernel, phases, ..Default::default() };
+    Machine::boot(&COMPILER, &device(), Start::Empty, options).unwrap()
+}
+
+/// The desktop is a machine: it takes new code between two frames, and its log replays to the same state and the same pixels.
+#[test]
+fn a_recorded_desktop_takes_new_code_and_replays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let desktop = || Kernel::named("desktop.wasm", KERNEL.to_vec()).unwrap();
+    let pixels = |machine: &Machine| hash(machine.read(map::PIXELS, WIDTH * HEIGHT * 4).unwrap().into_iter());
+    let recorded = machine(desktop(), Some(Recorder::create(&path, 0).unwrap()));
+    for (tick, events) in (0..).zip(frames()) {
+        if tick == 4 {
+            recorded.load(&COMPILER, &other_kernel()).unwrap();
+            let refused = recorded.load(&COMPILER, &Kernel::built_in()).unwrap_err().to_string();
+            assert!(refused.contains("cannot continue with this machine's state"), "{refused}");
+        }
+        events.iter().for_each(|event| recorded.post(*event).unwrap());
+        recorded.run_to(tick + 1, PATIENCE).unwrap();
+    }
+    assert_eq!(pixels(&recorded), HASH);
+    assert_eq!(recorded.status().restarts, 0);
+    let ended = recorded.shutdown().unwrap();
+    let log = Log::read(&path).unwrap();
+    assert_eq!(log.codes.len(), 2);
+    let replayed = machine(desktop(), None);
+    replayed.replay(&COMPILER, &log, false, false).unwrap();
+    let last = ended.checkpoint.tick();
+    replayed.run_to(last, PATIENCE).unwrap();
+    assert_eq!(pixels(&replayed), HASH);
+    assert_eq!(replayed.shutdown().unwrap().hash, ended.hash);
 }
