@@ -11,6 +11,7 @@ mod bench;
 mod cache;
 mod compile;
 mod core_dump;
+mod desktop;
 mod devices;
 mod explain;
 mod guest;
@@ -113,6 +114,10 @@ fn dispatch(cli: Cli) -> Result<u8> {
         Some(Command::Boot(args)) => {
             start_tracing(args.verbose);
             machine::boot(&args)
+        }
+        Some(Command::Desktop(args)) => {
+            start_tracing(args.verbose);
+            desktop::desktop(&args)
         }
         Some(Command::Top(args)) => machine::top(&args),
         Some(Command::Cache(args)) => {

@@ -36,7 +36,7 @@ pub mod work;
 pub mod twin;
 
 /// The versions that this kernel was built with. The host reads them before it loads the kernel ([`layout::SECTION`]).
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", feature = "machine"))]
 #[used]
 #[unsafe(link_section = "gpu-run-machine")]
 static BUILT_WITH: [u32; 2] = [layout::VERSION, layout::INTERFACE];
@@ -48,17 +48,17 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 }
 
 /// Initializes an empty state. The memory must be zero.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+#[cfg_attr(all(target_arch = "wasm32", feature = "machine"), unsafe(no_mangle))]
 pub extern "C" fn boot() {
     tick::boot();
 }
 
 /// Runs ticks until the host asks the launch to leave, or until its limit of time or of ticks is reached.
-#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+#[cfg_attr(all(target_arch = "wasm32", feature = "machine"), unsafe(no_mangle))]
 pub extern "C" fn run() {
     let workers = gpu::groups() - 1;
     if gpu::group() < workers {
-        tick::work(workers);
+        tick::work(workers, tick::tick);
     } else if gpu::thread() < gpu::WARP {
         supervisor::supervise();
     }

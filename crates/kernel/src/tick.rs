@@ -35,8 +35,9 @@ pub fn boot() {
     }
 }
 
-/// Runs a worker: does the supervisor's commands until one of them is to leave.
-pub fn work(workers: u32) {
+/// Runs a worker: does the supervisor's commands until one of them is to leave. `tick` is what a worker does in a tick.
+#[inline(always)]
+pub fn work(workers: u32, tick: impl Fn(&Team)) {
     let team = Team::new(workers);
     let mut done = acquire(S_DONE);
     loop {
@@ -68,10 +69,11 @@ fn finish(team: &Team, done: u32) {
     }
 }
 
-fn tick(team: &Team) {
+/// One tick of the machine.
+pub fn tick(team: &Team) {
     let mut tick =
         Tick { team, number: load64(S_COMMAND_NUMBER), events: load(S_COMMAND_STAGED), taken: load(S_COMMAND_TAKEN) };
-    let mut clock = Phases::begin(team);
+    let mut clock = Phases::begin(team, PHASE_FRAME_END);
     input::input(&mut tick);
     clock.end(PHASE_INPUT);
     if tick.events != 0 {
@@ -87,27 +89,29 @@ fn tick(team: &Team) {
 }
 
 /// Publishes which phase the workers are in, how long each phase took, and how many lanes had work in it.
-struct Phases<'a> {
+pub struct Phases<'a> {
     team: &'a Team,
     since: u64,
+    last: u32,
 }
 
 impl<'a> Phases<'a> {
-    fn begin(team: &'a Team) -> Self {
+    /// Begins with phase 1; the tick ends with the phase `last`.
+    pub fn begin(team: &'a Team, last: u32) -> Self {
         if team.leads() {
-            release(S_PHASE, PHASE_INPUT);
+            release(S_PHASE, 1);
         }
-        Self { team, since: clock() }
+        Self { team, since: clock(), last }
     }
 
-    fn end(&mut self, phase: u32) {
+    pub fn end(&mut self, phase: u32) {
         self.team.tell_lanes(phase);
         if self.team.leads() {
             let now = clock();
             bump64(S_STATUS + (STATUS_TIME + phase) * 8, now - self.since);
             self.since = now;
             add(S_PROGRESS, 1);
-            release(S_PHASE, if phase == PHASE_FRAME_END { PHASE_WAIT } else { phase + 1 });
+            release(S_PHASE, if phase == self.last { PHASE_WAIT } else { phase + 1 });
         }
     }
 }

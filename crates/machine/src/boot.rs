@@ -7,6 +7,7 @@ use crate::kernel::Kernel;
 use crate::layout::*;
 use crate::log::Recorder;
 use crate::machine::{Inner, Machine};
+use crate::place::Place;
 use crate::service::{self, Service};
 use crate::status::status;
 use crate::strategy::Strategy;
@@ -51,8 +52,9 @@ pub struct Options {
     pub checkpoints: Option<(PathBuf, Duration)>,
     /// Nanoseconds that the supervisor sleeps after a look that found nothing. Default: 1000 on `cpu`, 0 on a GPU.
     pub idle_sleep: Option<u32>,
-    /// The code to run.
+    /// The code to run, and the names of its phases, of which the first is that of waiting.
     pub kernel: Kernel,
+    pub phases: &'static [&'static str],
 }
 
 impl Default for Options {
@@ -67,15 +69,13 @@ impl Default for Options {
             checkpoints: None,
             idle_sleep: None,
             kernel: Kernel::built_in(),
+            phases: &PHASE_NAMES,
         }
     }
 }
 
 /// How long a machine may take from its launch to its first heartbeat. Its code is loaded before the launch.
 const FIRST_BEAT: Duration = Duration::from_secs(20);
-/// Stack bytes per thread, for what the compiler could not keep in registers.
-const STACK_BYTES: u32 = 4 << 10;
-
 /// The name of a machine's code in the cache.
 pub(crate) const NAME: &str = "machine";
 
@@ -87,21 +87,23 @@ pub(crate) struct Settings {
     pub(crate) period: u64,
     pub(crate) idle_sleep: u32,
     pub(crate) gang: GangOptions,
+    pub(crate) place: Place,
+    pub(crate) phases: &'static [&'static str],
 }
 
 /// Compiles the kernel or fetches it from the cache, and sets up its memory. Nothing runs until an entry is launched.
 pub fn gang(compiler: &Compiler, device: &Arc<dyn Device>, kernel: &Kernel, groups: u32, threads: u32) -> Result<Gang> {
-    let options = gang_options(groups, threads);
+    let options = gang_options(&kernel.place(), groups, threads);
     let program = GangProgram::compile(compiler, device, kernel.wasm().clone(), &options, NAME)?;
     Ok(Gang::new(program)?)
 }
 
-fn gang_options(groups: u32, threads: u32) -> GangOptions {
+fn gang_options(place: &Place, groups: u32, threads: u32) -> GangOptions {
     GangOptions {
         threads,
         groups,
-        stack_bytes: STACK_BYTES,
-        image_bytes: MEMORY_BYTES as u64,
+        stack_bytes: place.stack(),
+        image_bytes: place.memory() as u64,
         bus_bytes: BUS_BYTES as u64,
         // The kernel issues its own fences.
         relaxed: true,
@@ -109,8 +111,8 @@ fn gang_options(groups: u32, threads: u32) -> GangOptions {
 }
 
 /// Returns the PTX of a kernel for this many workgroups of this many threads.
-pub fn kernel_ptx(kernel: &[u8], groups: u32, threads: u32) -> Result<String> {
-    Ok(gang_options(groups, threads).ptx(kernel)?)
+pub fn kernel_ptx(kernel: &Kernel, groups: u32, threads: u32) -> Result<String> {
+    Ok(gang_options(&kernel.place(), groups, threads).ptx(kernel.wasm())?)
 }
 
 /// Returns the threads per workgroup: `asked`, or the default for the device.
@@ -142,20 +144,26 @@ impl Machine {
             return Err(Error::Usage(format!("{threads} threads: a workgroup has a multiple of 32, from 32 to 1024")));
         }
         let groups = workers(&**device, options.grid) + 1;
+        let place = options.kernel.place();
         let mut gang = gang(compiler, device, &options.kernel, groups, threads)?;
         match &start {
             Start::Empty => run_once(&mut gang, "boot")?,
-            Start::Checkpoint(checkpoint) => gang.write(STATE as u64, checkpoint.status())?,
+            Start::Checkpoint(checkpoint) => {
+                checkpoint.check(&place)?;
+                write_state(&gang, &place, checkpoint)?;
+            }
         }
         let first = match start {
-            Start::Empty => Arc::new(read_state(&gang)?),
+            Start::Empty => Arc::new(read_state(&gang, &place)?),
             Start::Checkpoint(checkpoint) => checkpoint,
         };
         let settings = Settings {
             strategy: options.strategy,
             period: if options.rate == 0 { 0 } else { 1_000_000_000 / options.rate as u64 },
             idle_sleep: idle_sleep(&**device, options.idle_sleep),
-            gang: gang_options(groups, threads),
+            gang: gang_options(&place, groups, threads),
+            place,
+            phases: options.phases,
         };
         let mut record = options.record;
         if let Some(recorder) = record.as_mut().filter(|recorder| !recorder.has_code()) {
@@ -178,10 +186,26 @@ pub fn run_once(gang: &mut Gang, entry: &str) -> Result<()> {
 }
 
 /// Reads the state from the device's memory. No tick may run meanwhile.
-pub(crate) fn read_state(gang: &Gang) -> Result<Checkpoint> {
-    let mut state = vec![0; (STATE_END - STATE) as usize];
-    gang.read(STATE as u64, &mut state)?;
+pub(crate) fn read_state(gang: &Gang, place: &Place) -> Result<Checkpoint> {
+    let mut state = vec![0; place.state_bytes()];
+    let mut rest = state.as_mut_slice();
+    for part in place.state() {
+        let (bytes, behind) = rest.split_at_mut(part.len());
+        gang.read(part.start as u64, bytes)?;
+        rest = behind;
+    }
     Ok(Checkpoint::new(state))
+}
+
+/// Writes a state to the device's memory. No launch may be running.
+pub(crate) fn write_state(gang: &Gang, place: &Place, checkpoint: &Checkpoint) -> Result<()> {
+    let mut rest = checkpoint.status();
+    for part in place.state() {
+        let (bytes, behind) = rest.split_at(part.len());
+        gang.write(part.start as u64, bytes)?;
+        rest = behind;
+    }
+    Ok(())
 }
 
 fn wait_for_beat(inner: &Inner) -> Result<()> {

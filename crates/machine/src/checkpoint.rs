@@ -7,6 +7,7 @@
 use crate::error::{At, Error, Result};
 use crate::layout::{H_MAGIC, H_TICK, H_VERSION, MAGIC, STATE, STATE_END, VERSION};
 use crate::log::is_nearly;
+use crate::place::Place;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,10 @@ const FILE_MAGIC: &[u8; 8] = b"GPRCKPT\n";
 const HEADER: usize = 8 + 8 + 8 + 8;
 const HASH: usize = 32;
 
+/// Bytes of the machine's own state.
 pub(crate) const STATE_BYTES: usize = (STATE_END - STATE) as usize;
+/// The longest state that a checkpoint can have.
+const MAX_STATE_BYTES: u64 = 1 << 30;
 
 /// A BLAKE3 hash of a machine's state or of its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +57,7 @@ impl std::fmt::Debug for Checkpoint {
 impl Checkpoint {
     /// Makes a checkpoint of bytes from the machine's memory.
     pub(crate) fn new(state: Vec<u8>) -> Self {
-        debug_assert_eq!(state.len(), STATE_BYTES);
+        debug_assert!(state.len() >= STATE_BYTES);
         Self { state }
     }
 
@@ -61,7 +65,31 @@ impl Checkpoint {
         &self.state
     }
 
-    /// Returns a word of the state by its address in the machine's memory.
+    /// Fails if this is not the state of a kernel with this place.
+    pub(crate) fn check(&self, place: &Place) -> Result<()> {
+        let word = |at: usize| {
+            let bytes = self.state.get(STATE_BYTES + at..STATE_BYTES + at + 4)?;
+            bytes.try_into().ok().map(u32::from_le_bytes)
+        };
+        let found = word(0).zip(word(4));
+        let wanted = place.room().map(|room| (room.magic, room.version));
+        if found == wanted && self.state.len() == place.state_bytes() {
+            return Ok(());
+        }
+        let name = |kernel: Option<(u32, u32)>| match kernel {
+            None => "the machine's".to_owned(),
+            Some((magic, version)) => {
+                format!("that of `{}`, version {version}", magic.to_le_bytes().escape_ascii())
+            }
+        };
+        Err(Error::Usage(format!(
+            "the checkpoint's state is {}, but this kernel's is {}: resume it with the kernel that wrote it",
+            name(found),
+            name(wanted)
+        )))
+    }
+
+    /// Returns a word of the machine's own state by its address in the machine's memory.
     pub fn word(&self, at: u32) -> u32 {
         let at = (at - STATE) as usize;
         let bytes = self.state.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
@@ -133,13 +161,14 @@ impl Checkpoint {
         if blake3::hash(&bytes[..end]).as_bytes() != &bytes[end..] {
             return Err(damage("its checksum is wrong: it is damaged or cut short"));
         }
-        if length != STATE_BYTES as u64 {
+        // The state of a kernel with a room is longer (`place`).
+        if !(STATE_BYTES as u64..=MAX_STATE_BYTES).contains(&length) {
             return Err(damage("its state has the wrong length"));
         }
-        let state = lz4_flex::block::decompress(&bytes[HEADER..end], STATE_BYTES);
+        let state = lz4_flex::block::decompress(&bytes[HEADER..end], length as usize);
         let checkpoint = Self { state: state.map_err(|_| damage("its state cannot be unpacked"))? };
         let header = [checkpoint.word(H_MAGIC), checkpoint.word(H_VERSION)];
-        if checkpoint.state.len() != STATE_BYTES || header != [MAGIC, VERSION] || checkpoint.tick() != tick {
+        if checkpoint.state.len() as u64 != length || header != [MAGIC, VERSION] || checkpoint.tick() != tick {
             return Err(damage("its state is not valid"));
         }
         Ok(checkpoint)

@@ -26,8 +26,6 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The part of the machine's memory that new code takes over.
-const CARRIED: std::ops::Range<u64> = STATE as u64..MEMORY_BYTES as u64;
 /// How long new code may take to its first heartbeat.
 const FIRST_SIGN: Duration = Duration::from_secs(10);
 /// How long the caller waits for the new code's first tick.
@@ -73,9 +71,19 @@ impl Machine {
         let inner = self.inner();
         let _one_at_a_time = inner.loading.lock();
         let began = Instant::now();
+        let place = inner.settings.place;
+        if kernel.place() != place {
+            return Err(Error::Usage(format!(
+                "the new code cannot continue with this machine's state: it keeps its own at {:?}, and the machine at {:?}",
+                kernel.place(),
+                place
+            )));
+        }
+        // New code takes over everything behind the constants.
+        let carried = STATE as u64..place.memory() as u64;
         let (wasm, options) = (kernel.wasm().clone(), &inner.settings.gang);
         let mut spare = inner.spare.lock().take();
-        let prepared = Successor::prepare(compiler, &inner.seat, wasm, options, NAME, CARRIED, &mut spare);
+        let prepared = Successor::prepare(compiler, &inner.seat, wasm, options, NAME, carried, &mut spare);
         if spare.is_some() {
             *inner.spare.lock() = spare;
         }
@@ -172,7 +180,7 @@ impl Service {
             return self.keep_launched();
         }
         self.beat.1 = Instant::now();
-        let kept = read_state(&before)?;
+        let kept = read_state(&before, &self.inner.settings.place)?;
         *self.inner.spare.lock() = Some(before);
         self.keep(Arc::new(kept));
         if let (Some(recorder), true) = (&mut self.recorder, record) {

@@ -8,6 +8,7 @@
 use crate::checkpoint::Hash;
 use crate::error::{At, Error, Result};
 use crate::layout::{INTERFACE, SECTION, STATE, VERSION};
+use crate::place::Place;
 use std::path::Path;
 use std::sync::Arc;
 use wasmparser::{CompositeInnerType, DataKind, ExternalKind, Operator, Parser, Payload, TypeRef};
@@ -17,6 +18,7 @@ use wasmparser::{CompositeInnerType, DataKind, ExternalKind, Operator, Parser, P
 pub struct Kernel {
     wasm: Arc<Vec<u8>>,
     hash: Hash,
+    place: Place,
 }
 
 impl std::fmt::Debug for Kernel {
@@ -39,12 +41,12 @@ const ENTRIES: [&str; 2] = ["boot", "run"];
 impl Kernel {
     /// Returns the kernel that is built into gpu-run.
     pub fn built_in() -> Self {
-        Self::unchecked(crate::KERNEL.to_vec())
+        Self::unchecked(crate::KERNEL.to_vec(), Place::MACHINE)
     }
 
     /// Returns the built-in kernel with the entries for measurements.
     pub fn measuring() -> Self {
-        Self::unchecked(crate::KERNEL_MEASURE.to_vec())
+        Self::unchecked(crate::KERNEL_MEASURE.to_vec(), Place::MACHINE)
     }
 
     pub fn read(path: &Path) -> Result<Self> {
@@ -58,12 +60,13 @@ impl Kernel {
             return Err(refused("it is not a wasm module".to_owned()));
         }
         let found = Found::read(&wasm).map_err(|error| refused(format!("it is not a valid wasm module: {error}")))?;
-        let Some((version, interface)) = found.built_with else {
+        let Some(section) = found.section else {
             return Err(refused(format!(
                 "it has no section `{SECTION}`: build it from crates/kernel (scripts/build-kernel)"
             )));
         };
-        if (version, interface) != (VERSION, INTERFACE) {
+        let (version, interface, place) = Place::read(&section).map_err(refused)?;
+        if !Place::is_ours(version, interface) {
             return Err(refused(format!(
                 "it is built for states of version {version} and interface {interface}, but this gpu-run has version {VERSION} and interface {INTERFACE}"
             )));
@@ -77,12 +80,17 @@ impl Kernel {
                 "its data ends at byte {end}, but the machine's state begins at byte {STATE}"
             )));
         }
-        Ok(Self::unchecked(wasm))
+        Ok(Self::unchecked(wasm, place))
     }
 
-    fn unchecked(wasm: Vec<u8>) -> Self {
+    fn unchecked(wasm: Vec<u8>, place: Place) -> Self {
         let hash = Hash::from_bytes(*blake3::hash(&wasm).as_bytes());
-        Self { wasm: Arc::new(wasm), hash }
+        Self { wasm: Arc::new(wasm), hash, place }
+    }
+
+    /// Returns where the kernel's state lies.
+    pub fn place(&self) -> Place {
+        self.place
     }
 
     pub fn hash(&self) -> Hash {
@@ -111,7 +119,8 @@ impl Kernel {
 /// What the checks need to know of a module.
 #[derive(Debug, Default)]
 struct Found {
-    built_with: Option<(u32, u32)>,
+    /// The bytes of the section [`SECTION`].
+    section: Option<Vec<u8>>,
     /// Exported functions without parameters and results.
     entries: Vec<String>,
     data_end: u64,
@@ -125,8 +134,7 @@ impl Found {
         for payload in Parser::new(0).parse_all(wasm) {
             match payload? {
                 Payload::CustomSection(section) if section.name() == SECTION => {
-                    let word = |at: usize| Some(u32::from_le_bytes(section.data().get(at..at + 4)?.try_into().ok()?));
-                    found.built_with = word(0).zip(word(4));
+                    found.section = Some(section.data().to_vec());
                 }
                 Payload::TypeSection(types) => {
                     for group in types {

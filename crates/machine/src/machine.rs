@@ -83,6 +83,11 @@ pub(crate) enum ServiceRequest {
     /// Only ticks below this number may begin.
     Limit(u64),
     Load(Box<Change>),
+    Read {
+        at: u64,
+        bytes: Vec<u8>,
+        answer: SyncSender<Result<Vec<u8>>>,
+    },
 }
 
 /// The host's side of the ring of events.
@@ -203,7 +208,7 @@ impl Inner {
             loads: self.loads.load(Ordering::Relaxed),
             load_gap: Duration::from_nanos(self.load_gap.load(Ordering::Relaxed)),
             host_cpu: Duration::from_nanos(self.host_cpu.load(Ordering::Relaxed)),
-            ..status::read(&self.bus, &lanes)
+            ..status::read(&self.bus, &lanes, self.settings.phases)
         }
     }
 }
@@ -295,6 +300,20 @@ impl Machine {
     pub fn snapshot(&self) -> Result<Arc<Checkpoint>> {
         let (answer, answered) = sync_channel(1);
         self.inner.requests.lock().push(ServiceRequest::Checkpoint(answer));
+        answered.recv().unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Returns a part of the machine's memory as it is now. It is of one tick if no tick can begin meanwhile ([`Machine::run_to`]).
+    pub fn read(&self, at: u32, length: u32) -> Result<Vec<u8>> {
+        let end = at as u64 + length as u64;
+        let memory = self.inner.settings.place.memory();
+        if end > memory as u64 {
+            return Err(Error::Usage(format!("byte {end} is outside the machine's memory of {memory} bytes")));
+        }
+        let (answer, answered) = sync_channel(1);
+        let bytes = vec![0; length as usize];
+        self.inner.requests.lock().push(ServiceRequest::Read { at: at as u64, bytes, answer });
+        self.wake();
         answered.recv().unwrap_or_else(|_| Err(gone()))
     }
 

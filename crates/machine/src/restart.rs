@@ -1,5 +1,6 @@
 //! Stopping launches, and restarting from the last checkpoint.
 
+use crate::boot::write_state;
 use crate::error::{Error, Result};
 use crate::feed::Feed;
 use crate::layout::*;
@@ -45,7 +46,7 @@ impl Service {
     /// Restarts the machine from the last checkpoint. Events that ticks took since then go to the same ticks again;
     /// events that no tick had taken follow them.
     pub(crate) fn restart(&mut self, why: String) -> Result<()> {
-        let phase = stuck(&self.inner.bus);
+        let phase = stuck(&self.inner.bus, self.inner.settings.phases);
         if self.in_a_row == MAX_RESTARTS {
             return Err(Error::Silent { seconds: self.beat.1.elapsed().as_secs_f64(), phase, what: why });
         }
@@ -65,8 +66,11 @@ impl Service {
         let bus = &self.inner.bus;
         bus.write(0, &vec![0; bus.len() as usize]);
         self.gang.recover()?;
-        self.gang.write(STATE as u64, self.last.status())?;
-        self.gang.write(STATE_END as u64, &vec![0; (MEMORY_BYTES - STATE_END) as usize])?;
+        let place = self.inner.settings.place;
+        write_state(&self.gang, &place, &self.last)?;
+        for part in place.scratch() {
+            self.gang.write(part.start as u64, &vec![0; part.len()])?;
+        }
         self.inner.lanes.lock().forget_seen();
         *self.inner.replies.lock() = ReplyReader::default();
         (self.ledger, self.ended) = (0, 0);

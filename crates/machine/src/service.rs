@@ -168,7 +168,7 @@ impl Service {
             if let Strategy::Checkpointed(_) = self.inner.settings.strategy {
                 // The launch has left, so this is a tick boundary.
                 self.read_ledger()?;
-                let checkpoint = Arc::new(read_state(&self.gang)?);
+                let checkpoint = Arc::new(read_state(&self.gang, &self.inner.settings.place)?);
                 self.keep(checkpoint);
             }
         }
@@ -201,6 +201,10 @@ impl Service {
                     self.feed = Some((feed, Some(answer)));
                 }
                 ServiceRequest::Checkpoint(answer) => self.ask_to_hold(Some(answer), false),
+                ServiceRequest::Read { at, mut bytes, answer } => {
+                    let read = self.gang.read(at, &mut bytes).map(|()| bytes);
+                    let _ = answer.send(read.map_err(Error::from));
+                }
                 ServiceRequest::Load(change) => self.exchange(*change)?,
             }
         }
@@ -304,7 +308,7 @@ impl Service {
             return Ok(());
         }
         self.read_ledger()?;
-        let checkpoint = Arc::new(read_state(&self.gang)?);
+        let checkpoint = Arc::new(read_state(&self.gang, &self.inner.settings.place)?);
         self.keep(checkpoint.clone());
         if let (Some((path, _)), true) = (&self.checkpoints, self.hold.as_ref().is_some_and(|hold| hold.periodic)) {
             // The log of the ticks before a checkpoint must be on disk before the checkpoint is.
@@ -362,7 +366,7 @@ impl Service {
             let silent = self.beat.1.elapsed().as_secs_f64();
             return self.restart(format!("no heartbeat for {silent:.1} s"));
         }
-        let phase = stuck(&self.inner.bus);
+        let phase = stuck(&self.inner.bus, self.inner.settings.phases);
         if let (Some(phase), false) = (phase, self.was_stuck) {
             self.inner.notice(format!("the machine has been in the phase `{phase}` for more than a second"));
         }
@@ -397,7 +401,7 @@ impl Service {
         self.let_go(Err(0));
         self.leave()?;
         self.read_ledger()?;
-        let checkpoint = read_state(&self.gang)?;
+        let checkpoint = read_state(&self.gang, &self.inner.settings.place)?;
         let hash = checkpoint.hash();
         self.settle_writer()?;
         if let Some(recorder) = &mut self.recorder {

@@ -71,16 +71,19 @@ impl Phase {
     }
 }
 
+/// Phases that the device's counters have room for, with that of waiting.
+const MAX_PHASES: usize = (STATUS_SLOTS - STATUS_ACTIVE) as usize;
+
 /// Sums up the device's 32-bit counters of lanes, which wrap around.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lanes {
-    seen: [[u32; 2]; PHASE_NAMES.len()],
-    total: [[u64; 2]; PHASE_NAMES.len()],
+    seen: [[u32; 2]; MAX_PHASES],
+    total: [[u64; 2]; MAX_PHASES],
 }
 
 impl Lanes {
     pub(crate) fn look(&mut self, bus: &Shared) {
-        for phase in 0..PHASE_NAMES.len() {
+        for phase in 0..MAX_PHASES {
             for (which, word) in [STATUS_ACTIVE, STATUS_SLOTS].into_iter().enumerate() {
                 let now = status(bus, word + phase as u32) as u32;
                 self.total[phase][which] += now.wrapping_sub(self.seen[phase][which]) as u64;
@@ -101,10 +104,10 @@ pub(crate) fn status(bus: &Shared, which: u32) -> u64 {
 }
 
 /// Reads the status words into a [`Status`].
-pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> Status {
+pub(crate) fn read(bus: &Shared, lanes: &Lanes, names: &[&'static str]) -> Status {
     let word = |which| status(bus, which);
     let phase = |index: usize| Phase {
-        name: PHASE_NAMES[index],
+        name: names[index],
         time: Duration::from_nanos(word(STATUS_TIME + index as u32)),
         active: lanes.total[index][0],
         slots: lanes.total[index][1],
@@ -123,14 +126,14 @@ pub(crate) fn read(bus: &Shared, lanes: &Lanes) -> Status {
         heartbeat_gap: Duration::from_nanos(word(STATUS_GAP)),
         late: word(STATUS_LATE),
         limits: word(STATUS_LIMITS),
-        stuck: stuck(bus),
-        phases: (1..PHASE_NAMES.len()).map(phase).collect(),
+        stuck: stuck(bus, names),
+        phases: (1..names.len().min(MAX_PHASES)).map(phase).collect(),
         ..Status::default()
     }
 }
 
 /// Returns the phase in which the workers are stuck.
-pub(crate) fn stuck(bus: &Shared) -> Option<&'static str> {
+pub(crate) fn stuck(bus: &Shared, names: &[&'static str]) -> Option<&'static str> {
     let phase = status(bus, STATUS_STUCK).checked_sub(1)?;
-    PHASE_NAMES.get(phase as usize).copied()
+    names.get(phase as usize).copied()
 }

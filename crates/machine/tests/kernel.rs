@@ -158,7 +158,8 @@ fn what_runs_has_nothing_for_tests() -> Result<(), Failed> {
 fn ptxas_takes_it() -> Result<(), Failed> {
     for target in TARGETS {
         for (name, kernel) in KERNELS {
-            assemble(name, &gpu_run_machine::kernel_ptx(kernel, 132, 1024)?, target)?;
+            let kernel = gpu_run_machine::Kernel::named(name, kernel.to_vec())?;
+            assemble(name, &gpu_run_machine::kernel_ptx(&kernel, 132, 1024)?, target)?;
         }
     }
     Ok(())

@@ -112,7 +112,7 @@ pub(crate) struct BootArgs {
     pub(crate) verbose: u8,
 }
 
-fn grid(text: &str) -> Result<GridSize, String> {
+pub(super) fn grid(text: &str) -> Result<GridSize, String> {
     match text {
         "auto" => Ok(GridSize::Auto),
         "1" => Ok(GridSize::One),

@@ -6,6 +6,7 @@
 mod bench;
 mod cache;
 mod common;
+mod desktop;
 mod machine;
 mod map;
 
@@ -15,6 +16,7 @@ pub(crate) use common::{
     CacheArgs, ChecksChoice, CodegenArgs, DeviceChoice, GuestArgs, LaunchArgs, LayoutChoice, ProcessArgs, ProgramArg,
     StatsFormat, ThreadArgs, TraceChoice, Variable,
 };
+pub(crate) use desktop::DesktopArgs;
 pub(crate) use machine::{BootArgs, TopArgs};
 pub(crate) use map::{MapArgs, TuneArgs};
 
@@ -102,6 +104,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Starts the resident machine: a kernel that owns its state and ticks by itself
     Boot(BootArgs),
+    /// Draws a desktop that lives on the device, and writes it as a picture
+    Desktop(DesktopArgs),
     /// Shows a running machine, or the threads of a running program, live
     Top(TopArgs),
     /// Shows, fills and cleans the cache of compiled programs

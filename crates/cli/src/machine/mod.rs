@@ -58,6 +58,7 @@ pub(crate) fn boot(args: &BootArgs) -> Result<u8> {
         checkpoints,
         idle_sleep: args.idle_sleep,
         kernel: reload::kernel(args.kernel.as_deref())?,
+        ..Options::default()
     };
     let machine = Machine::boot(&compiler, &device, start, options).map_err(failure)?;
     let host = Host::new(&*device);
@@ -261,7 +262,7 @@ fn judge(ended: &Ended, replayed: Option<&Log>) -> Result<u8> {
 }
 
 /// Turns a machine's error into one for the command line, with its exit code.
-fn failure(error: Error) -> anyhow::Error {
+pub(crate) fn failure(error: Error) -> anyhow::Error {
     match error {
         Error::Engine(error) => Failure::compiler("the machine", error).into(),
         Error::Version { .. } | Error::Foreign { .. } | Error::Usage(_) => Failure::usage(error.to_string()).into(),

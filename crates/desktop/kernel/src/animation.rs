@@ -1,0 +1,50 @@
+//! Transitions: how far each active widget has come to being hovered, pressed or switched on. They go by the animation's clock, so they
+//! look the same at any rate.
+
+use crate::dispatch::is_active;
+use crate::event::kinds;
+use crate::memory::*;
+use crate::theme::TRANSITION;
+use gpu_run_kernel::gpu::{load, or, store};
+use gpu_run_kernel::team::Team;
+
+/// Microseconds from one frame to the next.
+pub fn period() -> u32 {
+    1_000_000 / load(D_RATE)
+}
+
+pub fn animate(team: &Team) {
+    if team.leads() {
+        store(S_MOVING, 0);
+    }
+    team.meet();
+    let step = period() as f32 / TRANSITION;
+    let (hover, pressed) = (load(D_HOVER), load(D_PRESS));
+    team.for_each(load(D_USED), |widget| {
+        if !is_active(widget) {
+            return;
+        }
+        let on = matches!(get(W_KIND, widget), kinds::CHECKBOX | kinds::RADIO) && getf(W_VALUE, widget) >= 0.5;
+        let hot = widget == hover && (pressed == NONE || pressed == widget);
+        let moving = approach(W_HOT, widget, hot, step)
+            | approach(W_DOWN, widget, hot && widget == pressed, step)
+            | approach(W_ON, widget, on, step);
+        if moving {
+            or(S_MOVING, 1);
+        }
+    });
+    if team.leads() {
+        store(D_MOVING, load(S_MOVING));
+    }
+    team.meet();
+}
+
+/// Moves a field towards 1 or 0; returns whether it is still on the way.
+fn approach(field: u32, widget: u32, up: bool, step: f32) -> bool {
+    let at = getf(field, widget);
+    let next = if up { (at + step).min(1.0) } else { (at - step).max(0.0) };
+    if next != at {
+        setf(field, widget, next);
+    }
+    next != if up { 1.0 } else { 0.0 }
+}

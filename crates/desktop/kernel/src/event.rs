@@ -1,0 +1,176 @@
+//! Events of the desktop, from the host and to the host: kinds, and what their words mean. Host and device are both compiled with this
+//! file. An event is six words: kind and flags (16 bits each), `key`, `a`, `b`, `id`, `wait` (`gpu_run_kernel::event`).
+
+// --- Commands: `key` is a widget, whose number the sender chooses ----------------------------------------------------------
+
+/// Makes a widget of the kind `a` as the last child of the widget `b`; `id` is its owner.
+pub const CREATE: u16 = 32;
+/// Removes a widget and everything in it.
+pub const DESTROY: u16 = 33;
+/// Sets the property `a` to `b`.
+pub const SET: u16 = 34;
+/// Adds up to six characters of 16 bits, in `a`, `b` and `id`, to the text. Flags: how many, and [`TEXT_BEGINS`].
+pub const TEXT: u16 = 35;
+/// A flag of [`TEXT`]: the text begins anew.
+pub const TEXT_BEGINS: u16 = 1 << 8;
+
+// --- Input -----------------------------------------------------------------------------------------------------------------
+
+/// The pointer is at `a`, `b`, in 256ths of a pixel (signed).
+pub const MOVE: u16 = 48;
+/// The pointer's button `key` went down or up there.
+pub const PRESS: u16 = 49;
+pub const RELEASE: u16 = 50;
+/// A key went down: `key` is one of [`keys`], `a` has bits of [`modifiers`].
+pub const KEY: u16 = 52;
+/// The character `key` was typed.
+pub const TYPE: u16 = 53;
+
+// --- Settings --------------------------------------------------------------------------------------------------------------
+
+/// The frame has `a` by `b` pixels, and `key` / 256 pixels for one unit of length.
+pub const RESIZE: u16 = 64;
+/// Theme: `a` is 0 for light, 1 for dark.
+pub const THEME: u16 = 65;
+/// `a` frames per second.
+pub const RATE: u16 = 66;
+
+// --- To the owner: `key` is the widget, `b` its owner ----------------------------------------------------------------------
+
+/// A button was clicked.
+pub const CLICKED: u16 = 80;
+/// The value is now `a` (a 32-bit float), or the text changed.
+pub const CHANGED: u16 = 81;
+/// A window was closed.
+pub const CLOSED: u16 = 82;
+/// Enter was pressed in a text field.
+pub const ENTERED: u16 = 83;
+
+pub mod keys {
+    pub const TAB: u32 = 1;
+    pub const ENTER: u32 = 2;
+    pub const SPACE: u32 = 3;
+    pub const ESCAPE: u32 = 4;
+    pub const LEFT: u32 = 5;
+    pub const RIGHT: u32 = 6;
+    pub const UP: u32 = 7;
+    pub const DOWN: u32 = 8;
+    pub const HOME: u32 = 9;
+    pub const END: u32 = 10;
+    pub const BACKSPACE: u32 = 11;
+    pub const DELETE: u32 = 12;
+    /// Selects the whole text, as Ctrl+A does.
+    pub const SELECT_ALL: u32 = 13;
+    pub const F4: u32 = 14;
+}
+
+pub mod modifiers {
+    pub const SHIFT: u32 = 1;
+    pub const CONTROL: u32 = 2;
+    pub const ALT: u32 = 4;
+}
+
+/// Kinds of widgets.
+pub mod kinds {
+    pub const WINDOW: u32 = 1;
+    pub const PANEL: u32 = 2;
+    pub const LABEL: u32 = 3;
+    pub const BUTTON: u32 = 4;
+    pub const CHECKBOX: u32 = 5;
+    pub const RADIO: u32 = 6;
+    pub const SLIDER: u32 = 7;
+    pub const FIELD: u32 = 8;
+    pub const PROGRESS: u32 = 9;
+    pub const LAST: u32 = PROGRESS;
+    /// The desktop itself, widget 0.
+    pub const DESKTOP: u32 = 255;
+}
+
+/// Looks: what [`properties::LOOK`] can be.
+pub mod looks {
+    /// As the kind is by itself.
+    pub const PLAIN: u32 = 0;
+    /// A button that stands for the main action; a panel with a surface of its own.
+    pub const STRONG: u32 = 1;
+    /// A label or button that stays in the background.
+    pub const QUIET: u32 = 2;
+    /// A label in the size of headings.
+    pub const TITLE: u32 = 3;
+}
+
+/// Properties that [`SET`] sets. Those up to [`LAST_STYLE`](properties::LAST_STYLE) are lengths and factors of style, 32-bit floats,
+/// in the order of the fields from `W_WIDTH` on; NaN is `auto` or none.
+pub mod properties {
+    pub const WIDTH: u32 = 0;
+    pub const HEIGHT: u32 = 1;
+    pub const MIN_WIDTH: u32 = 2;
+    pub const MIN_HEIGHT: u32 = 3;
+    pub const MAX_WIDTH: u32 = 4;
+    pub const MAX_HEIGHT: u32 = 5;
+    pub const BASIS: u32 = 6;
+    pub const GROW: u32 = 7;
+    pub const SHRINK: u32 = 8;
+    pub const ASPECT: u32 = 9;
+    pub const GAP_X: u32 = 10;
+    pub const GAP_Y: u32 = 11;
+    pub const PAD_LEFT: u32 = 12;
+    pub const PAD_TOP: u32 = 13;
+    pub const PAD_RIGHT: u32 = 14;
+    pub const PAD_BOTTOM: u32 = 15;
+    pub const MARGIN_LEFT: u32 = 16;
+    pub const MARGIN_TOP: u32 = 17;
+    pub const MARGIN_RIGHT: u32 = 18;
+    pub const MARGIN_BOTTOM: u32 = 19;
+    pub const LEFT: u32 = 20;
+    pub const TOP: u32 = 21;
+    pub const RIGHT: u32 = 22;
+    pub const BOTTOM: u32 = 23;
+    pub const CONTENT_WIDTH: u32 = 24;
+    pub const CONTENT_HEIGHT: u32 = 25;
+    pub const LAST_STYLE: u32 = CONTENT_HEIGHT;
+    /// The word of [`style`](super::style).
+    pub const STYLE: u32 = 32;
+    /// 0 to 1, a 32-bit float.
+    pub const VALUE: u32 = 33;
+    pub const LOOK: u32 = 34;
+    /// The size of the text in units, a 32-bit float.
+    pub const FONT: u32 = 35;
+    /// 1: the widget takes no input.
+    pub const DISABLED: u32 = 36;
+    /// 1: the widget gets the focus.
+    pub const FOCUS: u32 = 37;
+}
+
+/// The keywords of style, packed in one word. The number is the shift.
+pub mod style {
+    /// 2 bits: row, column, and both reversed.
+    pub const DIRECTION: u32 = 0;
+    pub const ROW: u32 = 0;
+    pub const COLUMN: u32 = 1;
+    pub const ROW_REVERSE: u32 = 2;
+    pub const COLUMN_REVERSE: u32 = 3;
+    /// 2 bits: no, yes, reversed.
+    pub const WRAP: u32 = 2;
+    /// 3 bits each, of [`ALIGNS`]; 0 is `normal` for items and `auto` for self.
+    pub const ALIGN_ITEMS: u32 = 4;
+    pub const ALIGN_SELF: u32 = 7;
+    /// 4 bits each, of the same and the last three.
+    pub const ALIGN_CONTENT: u32 = 10;
+    pub const JUSTIFY: u32 = 14;
+    pub const NORMAL: u32 = 0;
+    pub const START: u32 = 1;
+    pub const END: u32 = 2;
+    pub const FLEX_START: u32 = 3;
+    pub const FLEX_END: u32 = 4;
+    pub const CENTER: u32 = 5;
+    pub const STRETCH: u32 = 6;
+    /// How many keywords align items.
+    pub const ALIGNS: u32 = 7;
+    pub const BETWEEN: u32 = 7;
+    pub const AROUND: u32 = 8;
+    pub const EVENLY: u32 = 9;
+    /// 1 bit: placed by its insets, apart from its siblings.
+    pub const ABSOLUTE: u32 = 18;
+    /// 1 bit: not there, `display: none`.
+    pub const HIDDEN: u32 = 19;
+}

@@ -1,0 +1,102 @@
+//! Geometry: the display list, in the order of drawing, and for each block of the frame the list of items that touch it.
+
+use crate::item::{Brush, FROM, TO};
+use crate::memory::*;
+use crate::paint::paint;
+use gpu_run_kernel::gpu::{WARP, ballot, lane, load, store};
+use gpu_run_kernel::team::Team;
+
+pub fn geometry(team: &Team) {
+    let listed = load(S_LISTED);
+    team.for_each(listed, |i| set(T_ITEM, i, painted(get(T_BY_ORDER, i), 0)));
+    let total = team.scan(listed, |i| get(T_ITEM, i), |i, before| set(T_SIZE, i, before));
+    // Widgets whose items would not fit are left out.
+    team.for_each(listed, |i| {
+        let before = get(T_SIZE, i);
+        if before + get(T_ITEM, i) <= MAX_ITEMS {
+            painted(get(T_BY_ORDER, i), ITEMS + before * ITEM_BYTES);
+        } else if before < MAX_ITEMS {
+            (before..MAX_ITEMS).for_each(|item| store(ITEMS + item * ITEM_BYTES + TO, 0));
+        }
+    });
+    let items = total.min(MAX_ITEMS);
+    let (columns, rows) = blocks();
+    each_block(team, columns * rows, |block| {
+        let mut count = 0;
+        each_touching(block, columns, items, |_, mask| count += mask.count_ones());
+        if lane() == 0 {
+            store(BLOCKS + block * 4, count);
+        }
+    });
+    let count = |block: u32| load(BLOCKS + block * 4);
+    let listed = team.scan(columns * rows, count, |block, before| set(T_ITEM, block, before));
+    team.for_each(columns * rows, |block| store(BLOCKS + block * 4, get(T_ITEM, block)));
+    if team.leads() {
+        store(BLOCKS + columns * rows * 4, listed);
+        store(S_ITEMS, items);
+        store(S_BY_BLOCK, listed);
+    }
+    team.meet();
+    if listed > MAX_BY_BLOCK {
+        return;
+    }
+    each_block(team, columns * rows, |block| {
+        let mut at = load(BLOCKS + block * 4);
+        each_touching(block, columns, items, |item, mask| {
+            if mask >> lane() & 1 != 0 {
+                let rank = (mask & ((1 << lane()) - 1)).count_ones();
+                store(BY_BLOCK + (at + rank) * 4, item);
+            }
+            at += mask.count_ones();
+        });
+    });
+}
+
+/// Makes a widget's items at an address, or counts them; returns how many there are.
+fn painted(widget: u32, at: u32) -> u32 {
+    let (from, to) = (get(W_CLIP_FROM, widget), get(W_CLIP_TO, widget));
+    let clip = [from & 0xFFFF, from >> 16, to & 0xFFFF, to >> 16].map(|edge| edge as i32);
+    let mut brush = Brush { at, count: 0, clip, scale: load(D_SCALE) as f32 / 256.0 };
+    paint(widget, &mut brush);
+    brush.count
+}
+
+/// Columns and rows of blocks in the frame.
+pub fn blocks() -> (u32, u32) {
+    (load(D_WIDTH).div_ceil(BLOCK), load(D_HEIGHT).div_ceil(BLOCK))
+}
+
+/// Calls `body` for each block with all lanes of one warp.
+#[inline(always)]
+fn each_block(team: &Team, blocks: u32, mut body: impl FnMut(u32)) {
+    let mut block = team.rank / WARP;
+    while block < blocks {
+        body(block);
+        block += team.size / WARP;
+    }
+    team.meet();
+}
+
+/// Calls `body` with each lane's item, 32 at a time, and with which of them touch the block.
+#[inline(always)]
+fn each_touching(block: u32, columns: u32, items: u32, mut body: impl FnMut(u32, u32)) {
+    let (left, top) = (block % columns * BLOCK, block / columns * BLOCK);
+    let mut base = 0;
+    while base < items {
+        let item = base + lane();
+        let touches = item < items && touches(item, left, top, left + BLOCK, top + BLOCK);
+        let mask = ballot(touches as u32);
+        if mask != 0 {
+            body(item, mask);
+        }
+        base += WARP;
+    }
+}
+
+/// Whether an item touches a rectangle of pixels.
+#[inline(always)]
+pub fn touches(item: u32, left: u32, top: u32, right: u32, bottom: u32) -> bool {
+    let at = ITEMS + item * ITEM_BYTES;
+    let (from, to) = (load(at + FROM), load(at + TO));
+    (from & 0xFFFF) < right && (from >> 16) < bottom && (to & 0xFFFF) > left && (to >> 16) > top
+}

@@ -1,0 +1,80 @@
+//! Input: takes all events of the tick. Commands and settings take effect at once, in their order; what the user did is listed for the
+//! next two phases.
+
+use crate::event::*;
+use crate::memory::*;
+use crate::tree;
+use gpu_run_kernel::event::Event;
+use gpu_run_kernel::gpu::{load, load64, store};
+use gpu_run_kernel::input::{get as event, put};
+use gpu_run_kernel::layout::{RING_LINE, S_COMMAND_FROM};
+use gpu_run_kernel::team::Team;
+
+pub fn input(team: &Team, events: u32) {
+    if events == 0 {
+        return;
+    }
+    let staged = load(S_COMMAND_FROM);
+    team.for_each(events, |i| {
+        let from = staged + i * RING_LINE;
+        let words = [load64(from), load64(from + 8), load64(from + 16), load64(from + 24)];
+        put(i, &Event::unpack(words));
+    });
+    if team.leads() {
+        take(events);
+    }
+    team.meet();
+}
+
+fn take(events: u32) {
+    let (mut inputs, mut refused) = (0, 0);
+    let mut i = 0;
+    while i < events {
+        let it = event(i);
+        match it.kind {
+            MOVE | PRESS | RELEASE | KEY | TYPE => {
+                // Of several moves in a row, only the last one counts.
+                if it.kind == MOVE && inputs > 0 && event(load(INPUTS + (inputs - 1) * 8)).kind == MOVE {
+                    inputs -= 1;
+                }
+                store(INPUTS + inputs * 8, i);
+                store(INPUTS + inputs * 8 + 4, NONE);
+                inputs += 1;
+            }
+            _ => refused += !command(&it) as u32,
+        }
+        i += 1;
+    }
+    store(S_INPUTS, inputs);
+    store(D_REFUSED, load(D_REFUSED) + refused);
+}
+
+fn command(it: &Event) -> bool {
+    match it.kind {
+        CREATE => tree::create(it.key, it.a, it.b, it.id),
+        DESTROY => tree::destroy(it.key),
+        SET => tree::change(it.key, it.a, it.b),
+        TEXT => tree::write(it.key, it.flags & TEXT_BEGINS != 0, it.flags as u32 & 0xFF, [it.a, it.b, it.id]),
+        RESIZE => {
+            let allowed = (1..=MAX_WIDTH).contains(&it.a) && (1..=MAX_HEIGHT).contains(&it.b);
+            if !allowed || !(64..=1024).contains(&it.key) {
+                return false;
+            }
+            store(D_WIDTH, it.a);
+            store(D_HEIGHT, it.b);
+            store(D_SCALE, it.key);
+            store(D_CHANGED, 1);
+            true
+        }
+        THEME if it.a <= 1 => {
+            store(D_THEME, it.a);
+            store(D_CHANGED, 1);
+            true
+        }
+        RATE if (1..=1000).contains(&it.a) => {
+            store(D_RATE, it.a);
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,145 @@
+//! Items: what the display list consists of. A [`Brush`] makes them, or only counts them.
+
+use crate::font;
+use crate::math::{ceil, floor};
+use crate::memory::*;
+use crate::text;
+use gpu_run_kernel::gpu::store;
+
+// Kinds of items.
+/// A rounded rectangle: its edges in [`SHAPE`], the radius in [`SIZE`], colours at the top and at the bottom.
+pub const RECTANGLE: u32 = 1;
+/// The border inside a rounded rectangle: [`MORE`] is its width.
+pub const BORDER: u32 = 2;
+/// The shadow of a rounded rectangle: [`MORE`] is how far it fades.
+pub const SHADOW: u32 = 3;
+/// A line with round ends: from and to in [`SHAPE`], half its width in [`SIZE`].
+pub const LINE: u32 = 4;
+/// A glyph: its origin in [`SHAPE`], pixels for a unit in [`SIZE`], its first line in [`MORE`] and their number in [`COLOUR_2`].
+pub const GLYPH: u32 = 5;
+
+// Offsets of an item's words.
+pub const KIND: u32 = 0;
+/// The pixels that it can touch: left and top, right and bottom, 16 bits each.
+pub const FROM: u32 = 4;
+pub const TO: u32 = 8;
+pub const SHAPE: u32 = 12;
+pub const SIZE: u32 = 28;
+pub const MORE: u32 = 32;
+pub const COLOUR: u32 = 36;
+pub const COLOUR_2: u32 = 40;
+/// A hash of all of these.
+pub const HASH: u32 = 44;
+
+#[inline(always)]
+pub fn hash(hash: u32, word: u32) -> u32 {
+    let mixed = (hash ^ word).wrapping_mul(0x9E37_79B1);
+    mixed ^ mixed >> 15
+}
+
+/// Left, top, right, bottom in pixels.
+pub type Edges = [f32; 4];
+
+pub fn grown(edges: Edges, by: f32) -> Edges {
+    [edges[0] - by, edges[1] - by, edges[2] + by, edges[3] + by]
+}
+
+/// Makes the items of one widget.
+pub struct Brush {
+    /// Where the next item goes; 0: items are only counted.
+    pub at: u32,
+    pub count: u32,
+    /// What may be drawn on.
+    pub clip: [i32; 4],
+    /// Pixels for a unit.
+    pub scale: f32,
+}
+
+impl Brush {
+    /// Limits drawing to `edges`, and returns the limits before.
+    pub fn limit(&mut self, edges: Edges) -> [i32; 4] {
+        let before = self.clip;
+        let [left, top, right, bottom] = edges;
+        self.clip = [
+            before[0].max(floor(left)),
+            before[1].max(floor(top)),
+            before[2].min(ceil(right)),
+            before[3].min(ceil(bottom)),
+        ];
+        before
+    }
+
+    #[inline(never)]
+    fn put(&mut self, kind: u32, touches: Edges, words: [u32; 8]) {
+        let left = floor(touches[0]).max(self.clip[0]);
+        let top = floor(touches[1]).max(self.clip[1]);
+        let right = ceil(touches[2]).min(self.clip[2]);
+        let bottom = ceil(touches[3]).min(self.clip[3]);
+        if left >= right || top >= bottom {
+            return;
+        }
+        self.count += 1;
+        if self.at == 0 {
+            return;
+        }
+        let head = [kind, left as u32 | (top as u32) << 16, right as u32 | (bottom as u32) << 16];
+        let mut sum = 0x5EED;
+        let mut word = 0;
+        while word < 11 {
+            let value = if word < 3 { head[word as usize] } else { words[word as usize - 3] };
+            store(self.at + word * 4, value);
+            sum = hash(sum, value);
+            word += 1;
+        }
+        store(self.at + HASH, sum);
+        self.at += ITEM_BYTES;
+    }
+
+    fn shape(&mut self, kind: u32, touches: Edges, edges: Edges, size: f32, more: f32, colours: [u32; 2]) {
+        let [a, b, c, d] = edges.map(f32::to_bits);
+        self.put(kind, touches, [a, b, c, d, size.to_bits(), more.to_bits(), colours[0], colours[1]]);
+    }
+
+    pub fn rectangle(&mut self, edges: Edges, radius: f32, colour: u32) {
+        self.shape(RECTANGLE, edges, edges, radius, 0.0, [colour, colour]);
+    }
+
+    pub fn gradient(&mut self, edges: Edges, radius: f32, top: u32, bottom: u32) {
+        self.shape(RECTANGLE, edges, edges, radius, 0.0, [top, bottom]);
+    }
+
+    pub fn border(&mut self, edges: Edges, radius: f32, width: f32, colour: u32) {
+        self.shape(BORDER, edges, edges, radius, width, [colour, colour]);
+    }
+
+    pub fn shadow(&mut self, edges: Edges, radius: f32, fade: f32, colour: u32) {
+        self.shape(SHADOW, grown(edges, fade), edges, radius, fade, [colour, colour]);
+    }
+
+    pub fn circle(&mut self, x: f32, y: f32, radius: f32, colour: u32) {
+        self.rectangle([x - radius, y - radius, x + radius, y + radius], radius, colour);
+    }
+
+    pub fn line(&mut self, from: [f32; 2], to: [f32; 2], width: f32, colour: u32) {
+        let touches = [from[0].min(to[0]), from[1].min(to[1]), from[0].max(to[0]), from[1].max(to[1])];
+        let edges = [from[0], from[1], to[0], to[1]];
+        self.shape(LINE, grown(touches, width / 2.0 + 0.5), edges, width / 2.0, 0.0, [colour, colour]);
+    }
+
+    /// A widget's text from `x` on, with its baseline at `y`, `size` pixels large.
+    pub fn text(&mut self, widget: u32, x: f32, y: f32, size: f32, colour: u32) {
+        let (scale, mut advance) = (size / font::EM, 0);
+        text::each(widget, |_, code| {
+            let glyph = font::glyph(code);
+            let (line, lines) = font::outline(glyph);
+            let at = x + advance as f32 * scale;
+            advance += font::advance(code);
+            if lines != 0 {
+                let [left, bottom, right, top] = font::bounds(glyph).map(|bound| bound as f32 * scale);
+                let touches = [at + left, y - top, at + right, y - bottom];
+                let [a, b] = [at.to_bits(), y.to_bits()];
+                self.put(GLYPH, touches, [a, b, 0, 0, scale.to_bits(), line, colour, lines]);
+            }
+        });
+    }
+}

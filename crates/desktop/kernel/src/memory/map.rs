@@ -1,0 +1,294 @@
+//! The layout of the desktop's memory. The machine's own layout (`gpu_run_kernel::layout`) comes first and stays what it is.
+//!
+//! ```text
+//! 0 ─ constants ─ STATE ─ the machine's state ─ STATE_END ─ its scratch ─ ROOM ─ the desktop's state ─ ROOM_END ─ its scratch ─ MEMORY_END
+//! ```
+//!
+//! The state is `STATE..STATE_END` and `ROOM..ROOM_END`: checkpoints have both. Everything in the desktop's scratch follows from the
+//! state: lists that a frame makes anew, results that are kept to save work, the frame buffer.
+//!
+//! Widgets are numbers. A *field* is an array with one word for each widget; constants whose names begin with `W_` are fields of the
+//! state, with `T_` fields of scratch.
+
+// Host and device are both compiled with this file, and have this constant at the same place.
+use crate::MACHINE_BYTES;
+
+/// The first words of the desktop's state.
+pub const MAGIC: u32 = u32::from_le_bytes(*b"GPRD");
+pub const VERSION: u32 = 1;
+
+/// The phases, by their numbers in the machine's counters. These have room for seven: the frame end is counted with the raster.
+pub const PHASE_NAMES: [&str; 8] =
+    ["wait", "input", "hit test", "dispatch", "layout", "order", "geometry", "raster and frame end"];
+pub const LAST_PHASE: u32 = 7;
+
+/// Widgets that can exist at the same time. Number 0 is the desktop itself.
+pub const WIDGETS: u32 = 1 << 16;
+/// No widget.
+pub const NONE: u32 = u32::MAX;
+/// The largest frame, in pixels.
+pub const MAX_WIDTH: u32 = 3840;
+pub const MAX_HEIGHT: u32 = 2160;
+
+/// The desktop's state begins here.
+pub const ROOM: u32 = MACHINE_BYTES;
+const HEADER_BYTES: u32 = 4096;
+const FIELD_BYTES: u32 = WIDGETS * 4;
+
+/// Declares consecutive words from `$from` on, `$step` bytes apart.
+macro_rules! words {
+    ($from:expr, $step:expr; $($(#[$doc:meta])* $name:ident)*) => {
+        words!(@ $from, $step, 0; $($(#[$doc])* $name)*);
+    };
+    (@ $from:expr, $step:expr, $n:expr; $(#[$doc:meta])* $name:ident $($rest:tt)*) => {
+        $(#[$doc])* pub const $name: u32 = $from + $step * ($n);
+        words!(@ $from, $step, $n + 1; $($rest)*);
+    };
+    (@ $from:expr, $step:expr, $n:expr;) => {};
+}
+
+// --- The header of the state ----------------------------------------------------------------------------------------------
+
+words! { ROOM, 4;
+    D_MAGIC
+    D_VERSION
+    /// The frame's size in pixels, and pixels for one unit of length, in 256ths.
+    D_WIDTH
+    D_HEIGHT
+    D_SCALE
+    /// 0: light, 1: dark.
+    D_THEME
+    /// Frames per second that the animation clock assumes.
+    D_RATE
+    /// The animation clock, in microseconds.
+    D_CLOCK
+    /// Widgets that exist, and one more than the largest number that was ever used.
+    D_COUNT
+    D_USED
+    /// Not 0: something changed since the last frame was laid out and drawn.
+    D_CHANGED
+    /// Not 0: a widget's animation is under way.
+    D_MOVING
+    /// The pointer, in 256ths of a unit.
+    D_POINTER_X
+    D_POINTER_Y
+    /// The widgets that are under the pointer, pressed, and focused.
+    D_HOVER
+    D_PRESS
+    D_FOCUS
+    /// The part of the pressed widget (`dispatch`), and where in it the pointer went down.
+    D_PART
+    D_GRAB_X
+    D_GRAB_Y
+    /// Not 0: the focus came by keyboard, and is shown by a ring.
+    D_RING
+    /// The window in front.
+    D_FRONT
+    /// The first free block of text, the number of blocks in use, and one more than the largest number that was ever used.
+    D_TEXT_FREE
+    D_TEXT_COUNT
+    D_TEXT_USED
+    /// Events that were refused.
+    D_REFUSED
+}
+
+// --- Fields of the state --------------------------------------------------------------------------------------------------
+
+const FIELDS: u32 = ROOM + HEADER_BYTES;
+words! { FIELDS, FIELD_BYTES;
+    /// The widget's kind; 0: there is no widget with this number.
+    W_KIND
+    W_PARENT
+    W_FIRST
+    W_LAST
+    W_NEXT
+    W_PREVIOUS
+    /// Levels below the desktop.
+    W_DEPTH
+    /// Bits (`F_…`).
+    W_FLAGS
+    /// Chosen by the owner; events to the owner carry it.
+    W_OWNER
+    /// The first and the last block of the text, and its characters.
+    W_TEXT
+    W_TEXT_LAST
+    W_TEXT_LENGTH
+    /// What a slider, a progress bar, a checkbox or a radio button shows: 0 to 1.
+    W_VALUE
+    /// The look, of those the kind has (`theme`).
+    W_LOOK
+    /// The size of the text, in units.
+    W_FONT
+    /// A text field's caret, and the other end of its selection.
+    W_CARET
+    W_ANCHOR
+    /// How far the text of a text field is scrolled to the left.
+    W_SCROLL
+    /// Style, as in CSS (`flex`). Lengths are in units; NaN is `auto` or none.
+    W_STYLE
+    W_WIDTH
+    W_HEIGHT
+    W_MIN_WIDTH
+    W_MIN_HEIGHT
+    W_MAX_WIDTH
+    W_MAX_HEIGHT
+    W_BASIS
+    W_GROW
+    W_SHRINK
+    W_ASPECT
+    W_GAP_X
+    W_GAP_Y
+    W_PAD_LEFT
+    W_PAD_TOP
+    W_PAD_RIGHT
+    W_PAD_BOTTOM
+    W_MARGIN_LEFT
+    W_MARGIN_TOP
+    W_MARGIN_RIGHT
+    W_MARGIN_BOTTOM
+    W_LEFT
+    W_TOP
+    W_RIGHT
+    W_BOTTOM
+    /// The size of the content of a widget without children, such as a text.
+    W_CONTENT_WIDTH
+    W_CONTENT_HEIGHT
+    /// Layout's result: the place in the parent, and the size.
+    W_X
+    W_Y
+    W_W
+    W_H
+    /// What the size was derived from: bit 0 the width is definite, bit 1 the height.
+    W_DEFINITE
+    /// The place on the desktop, in units.
+    W_AT_X
+    W_AT_Y
+    /// The part of the frame that the widget may draw on: left and top, right and bottom, each in 16 bits, in pixels.
+    W_CLIP_FROM
+    W_CLIP_TO
+    /// The place in the order of drawing, from 1; 0: not visible.
+    W_ORDER
+    /// How far the transitions to hovered, pressed and checked have come, 0 to 1.
+    W_HOT
+    W_DOWN
+    W_ON
+    /// A maximised or snapped window's place and size before.
+    W_OLD_X
+    W_OLD_Y
+    W_OLD_W
+    W_OLD_H
+    FIELDS_END
+}
+
+/// Blocks of text, 32 bytes each: the number of the next block, then 14 characters of 16 bits.
+pub const TEXT_BLOCKS: u32 = 1 << 16;
+pub const BLOCK_BYTES: u32 = 32;
+pub const BLOCK_TEXT: u32 = 14;
+pub const TEXT_ARENA: u32 = FIELDS_END;
+/// Here the desktop's state ends.
+pub const ROOM_END: u32 = TEXT_ARENA + TEXT_BLOCKS * BLOCK_BYTES;
+
+// Bits of W_FLAGS.
+/// Layout must look at the widget again.
+pub const F_DIRTY: u32 = 1;
+/// The text changed: the size of the content must be measured.
+pub const F_MEASURE: u32 = 2;
+pub const F_DISABLED: u32 = 4;
+/// A window that fills the desktop, or half of it.
+pub const F_SNAPPED: u32 = 16;
+/// The parent gave the widget another size: its children must be placed again.
+pub const F_RESIZED: u32 = 32;
+
+// --- Scratch --------------------------------------------------------------------------------------------------------------
+
+const SCRATCH: u32 = ROOM_END;
+words! { SCRATCH, 4;
+    /// Not 0: this scratch belongs to this state. A fresh one has no frame buffer yet.
+    S_KNOWN
+    /// Widgets in the lists below, levels, items of the display list, and items in the lists of blocks.
+    S_LISTED
+    S_LEVELS
+    S_ITEMS
+    S_BY_BLOCK
+    /// Inputs of this tick that need to know what is under the pointer.
+    S_INPUTS
+    /// Messages to owners in this tick.
+    S_MESSAGES
+    /// Tiles drawn in this tick; frames that drew something, and all tiles drawn, both as wrapping counts.
+    S_DRAWN
+    S_FRAMES
+    S_TILES
+    /// Not 0: something is still moving.
+    S_MOVING
+}
+/// Levels of widgets that there can be: sizes are found by functions that call themselves, and a thread's stack is short.
+pub const MAX_LEVELS: u32 = 16;
+/// Where each level begins in the list of widgets by level.
+pub const LEVELS: u32 = SCRATCH + 256;
+/// The inputs of a tick: index of the event, widget under the pointer.
+pub const INPUTS: u32 = SCRATCH + 4096;
+pub const MAX_INPUTS: u32 = 8192;
+/// Messages to owners: kind, widget, value, owner.
+pub const MESSAGES: u32 = INPUTS + MAX_INPUTS * 8;
+pub const MAX_MESSAGES: u32 = 8192;
+pub const MESSAGE_BYTES: u32 = 16;
+/// The text that is being edited.
+pub const EDIT: u32 = MESSAGES + MAX_MESSAGES * MESSAGE_BYTES;
+pub const MAX_TEXT: u32 = 4096;
+/// The font's outlines as lines: x0, y0, x1, y1.
+pub const LINES: u32 = EDIT + MAX_TEXT * 4;
+pub const MAX_LINES: u32 = 1 << 14;
+const SCRATCH_FIELDS: u32 = LINES + MAX_LINES * 16;
+words! { SCRATCH_FIELDS, FIELD_BYTES;
+    /// The widgets by level, and in the order of drawing.
+    T_BY_LEVEL
+    T_BY_ORDER
+    /// Visible widgets at and below this one.
+    T_SIZE
+    /// Where the widget's items begin in the display list.
+    T_ITEM
+    /// How many sizes are remembered (`flex`).
+    T_KEPT
+    // What `flex` works with, for each child of the container that it lays out.
+    T_BASIS
+    T_INNER_BASIS
+    T_LEAST
+    T_HYPO_MAIN
+    T_HYPO_CROSS
+    T_TARGET_MAIN
+    T_TARGET_CROSS
+    T_FRACTION
+    T_VIOLATION
+    T_OFFSET
+    /// Bits: frozen; its basis is definite; it begins a line.
+    T_BITS
+    /// Of the first child of a line: the line's cross size and offset.
+    T_LINE_CROSS
+    T_LINE_OFFSET
+    SCRATCH_FIELDS_END
+}
+/// Remembered sizes of each widget: `KEPT` of them, 32 bytes each.
+pub const KEPT: u32 = 6;
+pub const SIZES: u32 = SCRATCH_FIELDS_END;
+/// The display list.
+pub const MAX_ITEMS: u32 = 1 << 17;
+pub const ITEM_BYTES: u32 = 64;
+pub const ITEMS: u32 = SIZES + WIDGETS * KEPT * 32;
+/// Blocks of 128 by 128 pixels: where the items of each begin in the list of items by block.
+pub const BLOCK: u32 = 128;
+pub const MAX_BLOCKS: u32 = MAX_WIDTH.div_ceil(BLOCK) * MAX_HEIGHT.div_ceil(BLOCK);
+pub const BLOCKS: u32 = ITEMS + MAX_ITEMS * ITEM_BYTES;
+pub const BY_BLOCK: u32 = BLOCKS + (MAX_BLOCKS + 2).next_multiple_of(16) * 4;
+pub const MAX_BY_BLOCK: u32 = 1 << 20;
+/// Tiles of 32 by 8 pixels: what each shows, as a hash, and whether it was drawn in this frame.
+pub const TILE_WIDTH: u32 = 32;
+pub const TILE_HEIGHT: u32 = 8;
+pub const MAX_TILES: u32 = MAX_WIDTH / TILE_WIDTH * MAX_HEIGHT.div_ceil(TILE_HEIGHT);
+pub const TILES: u32 = BY_BLOCK + MAX_BY_BLOCK * 4;
+pub const DAMAGE: u32 = TILES + MAX_TILES * 8;
+/// The frame buffer, one word a pixel: red, green, blue, 255.
+pub const PIXELS: u32 = DAMAGE + MAX_TILES * 4;
+pub const MEMORY_END: u32 = PIXELS + MAX_WIDTH * MAX_HEIGHT * 4;
+/// The size that the module is linked with (.cargo/config.toml).
+pub const DESKTOP_BYTES: u32 = 134_217_728;
+const _: () = assert!(MEMORY_END <= DESKTOP_BYTES && ROOM_END.is_multiple_of(4096));

@@ -1,0 +1,181 @@
+//! Frames: what was drawn step by step is what would be drawn at once, and every team draws the same.
+
+mod support;
+
+use fastrand::Rng;
+use gpu_run_desktop_kernel::event::{self as e, keys, kinds, looks, modifiers, properties as p};
+use gpu_run_desktop_kernel::memory::*;
+use gpu_run_kernel::event::Event;
+use gpu_run_kernel::gpu::store;
+use support::Desk;
+
+const WIDTH: u32 = 300;
+const HEIGHT: u32 = 220;
+
+/// Does something that a user or an owner could do.
+fn step(desk: &mut Desk, random: &mut Rng) {
+    let widget = random.u32(0..30);
+    let (x, y) = (random.f32() * WIDTH as f32, random.f32() * HEIGHT as f32);
+    match random.u32(..24) {
+        0 => desk.create(widget, kinds::WINDOW, 0),
+        1..=3 => desk.create(widget, random.u32(2..=kinds::LAST), random.u32(0..30)),
+        4 => desk.destroy(widget),
+        5 | 6 => desk.text(widget, &"The quick brown fox jumps"[..random.usize(..25)]),
+        7 | 8 => desk.set(widget, random.u32(..=p::LAST_STYLE), random.u32(..200) as f32),
+        9 => desk.set(widget, p::VALUE, random.f32()),
+        10 => desk.set_word(widget, p::LOOK, random.u32(..=looks::TITLE)),
+        11 => desk.set(widget, p::FONT, 8.0 + random.f32() * 20.0),
+        12 => desk.set_word(widget, p::STYLE, random.u32(..) & !(1 << e::style::HIDDEN)),
+        13 => desk.set_word(widget, p::DISABLED, random.u32(..2)),
+        14 => desk.post(Event { kind: e::THEME, a: random.u32(..2), ..Event::default() }),
+        15 => {
+            let (less, scale) = (random.u32(..40), [1.0, 1.0, 1.5, 2.0][random.usize(..4)]);
+            desk.resize(WIDTH - less, HEIGHT - less, scale);
+        }
+        16..=18 => desk.pointer(e::MOVE, x, y),
+        19 => desk.pointer(e::PRESS, x, y),
+        20 => desk.pointer(e::RELEASE, x, y),
+        21 | 22 => {
+            let with = [0, modifiers::SHIFT, modifiers::CONTROL, modifiers::ALT][random.usize(..4)];
+            desk.post(Event { kind: e::KEY, key: random.u32(1..=keys::F4), a: with, ..Event::default() });
+        }
+        _ => desk.post(Event { kind: e::TYPE, key: random.u32(32..300), ..Event::default() }),
+    }
+}
+
+fn begin(desk: &mut Desk) {
+    desk.resize(WIDTH, HEIGHT, 1.0);
+    desk.create(1, kinds::WINDOW, 0);
+    desk.set(1, p::LEFT, 20.0);
+    desk.set(1, p::TOP, 10.0);
+    for (i, kind) in (kinds::PANEL..=kinds::LAST).enumerate() {
+        desk.create(2 + i as u32, kind, 1);
+        desk.text(2 + i as u32, "Fox");
+    }
+    desk.tick();
+}
+
+fn differing(a: &Desk, b: &Desk) -> Option<usize> {
+    let (a, b) = (a.pixels(), b.pixels());
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(&b).position(|(a, b)| a != b)
+}
+
+/// Makes the desktop forget everything that it could make anew: what it drew, what it measured, and where it placed things.
+fn forget(desk: &Desk) {
+    desk.world.look(|| {
+        store(S_KNOWN, 0);
+        (0..MAX_TILES * 2).for_each(|word| store(TILES + word * 4, 0));
+        (0..WIDTH * HEIGHT).for_each(|pixel| store(PIXELS + pixel * 4, 0));
+        for widget in (0..WIDGETS).filter(|widget| get(W_KIND, *widget) != 0) {
+            set(T_KEPT, widget, 0);
+            mark(widget, F_DIRTY);
+        }
+    });
+}
+
+#[test]
+fn what_was_drawn_in_steps_is_what_is_drawn_at_once() {
+    let steps = if std::env::var_os("GPU_RUN_TEST_ALL").is_some() { 10_000 } else { 150 };
+    let mut random = Rng::with_seed(7);
+    let mut desk = Desk::boot();
+    begin(&mut desk);
+    let mut changed = 0;
+    for number in 0..steps {
+        let drawn = desk.word(S_TILES);
+        (0..random.u32(1..6)).for_each(|_| step(&mut desk, &mut random));
+        desk.settle();
+        changed += (desk.word(S_TILES) != drawn) as u32;
+        let (in_steps, width) = (desk.pixels(), desk.size().0 as usize);
+        forget(&desk);
+        desk.tick();
+        let at = in_steps.iter().zip(desk.pixels()).position(|(a, b)| *a != b);
+        assert_eq!(at.map(|at| (at % width, at / width)), None, "step {number}: a pixel differs");
+    }
+    assert!(changed > steps / 2, "{changed} of {steps} steps drew something");
+}
+
+#[test]
+fn a_resumed_desktop_has_the_same_pixels_and_the_same_state() {
+    let mut random = Rng::with_seed(5);
+    let mut desk = Desk::boot();
+    begin(&mut desk);
+    for number in 0..15 {
+        (0..4).for_each(|_| step(&mut desk, &mut random));
+        desk.tick();
+        let mut resumed = desk.resumed();
+        resumed.tick();
+        desk.tick();
+        assert_eq!(differing(&desk, &resumed), None, "step {number}");
+        assert!(desk.state() == resumed.state(), "step {number}: the states differ");
+    }
+}
+
+#[test]
+fn every_team_draws_the_same() {
+    let run = |groups: u32, threads: u32| {
+        let mut random = Rng::with_seed(3);
+        let mut desk = Desk::of(groups, threads);
+        begin(&mut desk);
+        for _ in 0..12 {
+            (0..6).for_each(|_| step(&mut desk, &mut random));
+            desk.tick();
+        }
+        desk
+    };
+    let first = run(1, 32);
+    for (groups, threads) in [(1, 64), (2, 64), (4, 128)] {
+        let other = run(groups, threads);
+        assert_eq!(differing(&first, &other), None, "{groups} workgroups of {threads} threads");
+        assert!(first.state() == other.state(), "{groups} workgroups of {threads} threads: the states differ");
+    }
+}
+
+#[test]
+fn nothing_is_drawn_when_nothing_changed() {
+    let mut desk = Desk::boot();
+    begin(&mut desk);
+    desk.settle();
+    desk.tick();
+    let (frames, tiles) = (desk.word(S_FRAMES), desk.word(S_TILES));
+    (0..5).for_each(|_| desk.tick());
+    assert_eq!((desk.word(S_FRAMES), desk.word(S_TILES)), (frames, tiles));
+    // A text that changes draws its own tiles only.
+    desk.text(4, "Ox");
+    desk.tick();
+    let drawn = desk.word(S_TILES) - tiles;
+    assert!((1..60).contains(&drawn), "{drawn} tiles");
+}
+
+#[test]
+fn closed_windows_leave_nothing_behind() {
+    let mut random = Rng::with_seed(11);
+    let mut desk = Desk::boot();
+    begin(&mut desk);
+    for _ in 0..60 {
+        (0..10).for_each(|_| step(&mut desk, &mut random));
+        desk.tick();
+    }
+    (1..30).for_each(|widget| desk.destroy(widget));
+    desk.tick();
+    assert_eq!((desk.word(D_COUNT), desk.word(D_TEXT_COUNT)), (0, 0));
+    assert_eq!(desk.of_widget(W_FIRST, 0), NONE);
+}
+
+#[test]
+fn transitions_go_by_time_and_not_by_frames() {
+    let hot = |rate: u32| {
+        let mut desk = Desk::boot();
+        desk.post(Event { kind: e::RATE, a: rate, ..Event::default() });
+        begin(&mut desk);
+        let (x, y) = desk.middle(4);
+        desk.pointer(e::MOVE, x, y);
+        (0..rate / 20).for_each(|_| desk.tick());
+        desk.number(W_HOT, 4)
+    };
+    let at_60 = hot(60);
+    assert!((0.3..0.5).contains(&at_60), "{at_60}");
+    for rate in [120, 240] {
+        assert!((hot(rate) - at_60).abs() < 0.01);
+    }
+}

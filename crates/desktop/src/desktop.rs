@@ -1,0 +1,233 @@
+//! A desktop on a device, one frame after the other.
+
+use crate::picture::Picture;
+use crate::script::{Script, Step};
+use crate::{KERNEL, event, map};
+use gpu_run_compiler::Compiler;
+use gpu_run_device::Device;
+use gpu_run_machine::{Checkpoint, Ended, Event, GridSize, Kernel, Machine, Start, Status};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How far below a window's top the pointer takes hold of it, in units.
+const TITLE_HANDLE: f32 = 18.0;
+/// How long a frame may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// The most frames in which everything that moves has to come to rest.
+const MAX_SETTLE: u32 = 10_000;
+/// The most events that one frame takes.
+const MAX_EVENTS: usize = gpu_run_machine::layout::STAGED_MAX as usize;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Machine(#[from] gpu_run_machine::Error),
+    #[error("cannot write {}: {error}", path.display())]
+    Picture { path: PathBuf, error: String },
+    #[error(
+        "the desktop refused {count} commands of the script, up to line {line}: a widget lies in one that takes no others, or too deep, or a value is out of range"
+    )]
+    Refused { count: u32, line: usize },
+    #[error("line {line}: {name} does not show, so the pointer cannot go there")]
+    Invisible { line: usize, name: String },
+    #[error("something still moves after 10000 frames")]
+    Restless,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The frame's size, and the threads that draw it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Pixels.
+    pub width: u32,
+    pub height: u32,
+    /// Pixels for one unit of length.
+    pub scale: f64,
+    pub grid: GridSize,
+    /// Threads per workgroup. Default: as for the machine.
+    pub threads: Option<u32>,
+}
+
+/// A desktop that does a frame when it is told to.
+#[derive(Debug)]
+pub struct Desktop {
+    machine: Machine,
+    tick: u64,
+}
+
+impl Desktop {
+    /// Boots an empty desktop of this size, or one with the state of another, which brings its size.
+    pub fn boot(compiler: &Compiler, device: &Arc<dyn Device>, start: Start, options: &Options) -> Result<Self> {
+        let (tick, is_new) = match &start {
+            Start::Empty => (0, true),
+            Start::Checkpoint(checkpoint) => (checkpoint.tick(), false),
+        };
+        let machine = Machine::boot(
+            compiler,
+            device,
+            start,
+            gpu_run_machine::Options {
+                rate: 0,
+                held: true,
+                grid: options.grid,
+                threads: options.threads,
+                kernel: Kernel::named("the desktop's kernel", KERNEL.to_vec())?,
+                phases: &map::PHASE_NAMES,
+                ..gpu_run_machine::Options::default()
+            },
+        )?;
+        let mut desktop = Self { machine, tick };
+        if is_new {
+            let (key, a, b) = ((options.scale * 256.0) as u32, options.width, options.height);
+            desktop.frame(&[Event { kind: event::RESIZE, key, a, b, ..Event::default() }])?;
+            desktop.check(0)?;
+        }
+        Ok(desktop)
+    }
+
+    /// Does a frame with these events; several frames, if one does not take as many.
+    pub fn frame(&mut self, events: &[Event]) -> Result<()> {
+        let mut rest = events;
+        loop {
+            let (now, later) = rest.split_at(rest.len().min(MAX_EVENTS));
+            for event in now {
+                self.machine.post(*event)?;
+            }
+            self.tick += 1;
+            self.machine.run_to(self.tick, PATIENCE)?;
+            rest = later;
+            if rest.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does frames until nothing moves any more.
+    pub fn settle(&mut self) -> Result<()> {
+        for _ in 0..MAX_SETTLE {
+            self.frame(&[])?;
+            if self.word(map::D_MOVING)? == 0 {
+                return Ok(());
+            }
+        }
+        Err(Error::Restless)
+    }
+
+    /// Does what a script says.
+    pub fn run(&mut self, script: &Script) -> Result<()> {
+        let mut events = Vec::new();
+        for (line, step) in &script.steps {
+            if let Step::Event(event) = step {
+                events.push(*event);
+                continue;
+            }
+            self.frame(&std::mem::take(&mut events))?;
+            self.check(*line)?;
+            match step {
+                Step::Event(_) => {}
+                Step::Frames(count) => (1..*count).try_for_each(|_| self.frame(&[]))?,
+                Step::Settle => self.settle()?,
+                Step::Pointer { kind, widget, name } => {
+                    let (x, y) = self.handle(*widget, name, *line)?;
+                    events.push(self.pointer(*kind, x, y)?);
+                }
+                Step::Drag { widget, name, by, frames } => {
+                    let from = self.handle(*widget, name, *line)?;
+                    self.drag(from, *by, *frames)?;
+                }
+            }
+        }
+        self.frame(&events)?;
+        self.check(script.steps.last().map_or(0, |(line, _)| *line))?;
+        self.settle()
+    }
+
+    /// Where the pointer takes hold of a widget: a window at its title, everything else in the middle.
+    fn handle(&self, widget: u32, name: &str, line: usize) -> Result<(f32, f32)> {
+        let middle = self.middle(widget)?;
+        let (x, y) = middle.ok_or_else(|| Error::Invisible { line, name: name.to_owned() })?;
+        if self.word(map::W_KIND + widget * 4)? != event::kinds::WINDOW {
+            return Ok((x, y));
+        }
+        let top = f32::from_bits(self.word(map::W_AT_Y + widget * 4)?);
+        Ok((x, top + TITLE_HANDLE))
+    }
+
+    /// Presses, moves over so many frames, and releases.
+    fn drag(&mut self, (x, y): (f32, f32), by: (f32, f32), frames: u32) -> Result<()> {
+        let press = [self.pointer(event::MOVE, x, y)?, self.pointer(event::PRESS, x, y)?];
+        self.frame(&press)?;
+        for frame in 1..=frames {
+            let share = frame as f32 / frames as f32;
+            let moved = self.pointer(event::MOVE, x + by.0 * share, y + by.1 * share)?;
+            self.frame(&[moved])?;
+        }
+        let release = self.pointer(event::RELEASE, x + by.0, y + by.1)?;
+        self.frame(&[release])
+    }
+
+    /// Fails if commands were refused.
+    fn check(&self, line: usize) -> Result<()> {
+        match self.word(map::D_REFUSED)? {
+            0 => Ok(()),
+            count => Err(Error::Refused { count, line }),
+        }
+    }
+
+    /// An event of the pointer at a place in units.
+    pub fn pointer(&self, kind: u16, x: f32, y: f32) -> Result<Event> {
+        let scale = self.word(map::D_SCALE)? as f32;
+        let at = |at: f32| (at * scale).round() as i32 as u32;
+        Ok(Event { kind, a: at(x), b: at(y), ..Event::default() })
+    }
+
+    /// The middle of a widget in units; none if it does not show.
+    pub fn middle(&self, widget: u32) -> Result<Option<(f32, f32)>> {
+        let word = |field: u32| self.word(field + widget * 4);
+        if word(map::W_KIND)? == 0 || word(map::W_ORDER)? == 0 {
+            return Ok(None);
+        }
+        let number = |field: u32| word(field).map(f32::from_bits);
+        let (x, y) = (number(map::W_AT_X)?, number(map::W_AT_Y)?);
+        Ok(Some((x + number(map::W_W)? / 2.0, y + number(map::W_H)? / 2.0)))
+    }
+
+    /// Returns a word of the desktop's memory.
+    pub fn word(&self, at: u32) -> Result<u32> {
+        let bytes = self.machine.read(at, 4)?;
+        Ok(bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word)))
+    }
+
+    /// Returns what the desktop shows.
+    pub fn picture(&self) -> Result<Picture> {
+        let (width, height) = (self.word(map::D_WIDTH)?, self.word(map::D_HEIGHT)?);
+        let pixels = self.machine.read(map::PIXELS, width * height * 4)?;
+        Ok(Picture { width, height, pixels })
+    }
+
+    /// Returns what the machine reports about itself, with the time of each phase.
+    pub fn status(&self) -> Status {
+        self.machine.status()
+    }
+
+    /// Returns what owners were told since the last call.
+    pub fn told(&self) -> Vec<Event> {
+        self.machine.take_events()
+    }
+
+    /// Returns the desktop's state.
+    pub fn checkpoint(&self) -> Result<Arc<Checkpoint>> {
+        Ok(self.machine.snapshot()?)
+    }
+
+    /// How many frames were done, those before a checkpoint included.
+    pub fn frames(&self) -> u64 {
+        self.tick
+    }
+
+    pub fn shutdown(self) -> Result<Ended> {
+        Ok(self.machine.shutdown()?)
+    }
+}

@@ -1,0 +1,29 @@
+//! The desktop, from the host's side: a windowing system that lives in the GPU.
+//!
+//! The desktop is a kernel of the resident machine (`crates/desktop/kernel`), whose tick is a frame. This crate boots it, posts events
+//! to it, and reads its frame buffer. A [`Script`] says what happens in which frame; with it, the desktop runs without a display, and
+//! the same script gives the same pixels on every device.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))] // In a test, `unwrap` is an assertion.
+
+mod desktop;
+mod picture;
+mod script;
+mod words;
+
+/// The events of the desktop: the same source file as the kernel's.
+#[path = "../kernel/src/event.rs"]
+pub mod event;
+/// The layout of the desktop's memory: the same source file as the kernel's.
+#[path = "../kernel/src/memory/map.rs"]
+pub mod map;
+
+pub use desktop::{Desktop, Error, Options, Result};
+pub use picture::Picture;
+pub use script::{Script, ScriptError};
+
+/// The machine's memory ends here, and the desktop's begins.
+pub(crate) use gpu_run_machine::layout::MEMORY_BYTES as MACHINE_BYTES;
+
+/// The kernel of desktops, prebuilt and kept in the repository.
+pub const KERNEL: &[u8] = include_bytes!("../kernel.wasm");
